@@ -1,0 +1,109 @@
+"""The command line: `python -m harness list`, `run` and `schema`.
+
+Exit codes: 0 fine; 2 usage or unusable input; 3 incomplete (a case failed, is wrong, timed out or lost);
+130 interrupted (what was measured is kept).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+
+from harness import commands
+from harness.backends import BACKENDS
+from harness.plan import PROBE_NAMES
+from harness.record import json_schema
+
+app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, help=__doc__)
+
+Suites = Annotated[
+    list[str] | None,
+    typer.Option("--suites", help="Module, .py file or folder of suites; again for more. Default: jaxmeter's own."),
+]
+Backend = Annotated[str, typer.Option(help=f"One of {', '.join(BACKENDS)}.")]
+Quick = Annotated[bool, typer.Option("--quick", help="The smallest sizes, five launches, within two minutes.")]
+Full = Annotated[bool, typer.Option("--full", help="The largest sizes too, within an hour.")]
+Json = Annotated[bool, typer.Option("--json", help="Machine-readable output on stdout.")]
+Select = Annotated[
+    list[str] | None, typer.Option("--select", metavar="GLOB", help="Suite, workload or case name; again for more.")
+]
+Probe = Annotated[
+    list[str] | None, typer.Option(help=f"Only these of {', '.join(PROBE_NAMES)}; numerics always runs.")
+]
+Launches = Annotated[int | None, typer.Option(min=1, help="Exactly so many timing launches; intervals need 3.")]
+Budget = Annotated[str | None, typer.Option(metavar="TIME", help="For the whole run: 90, 90s, 10m, 1h30m.")]
+Out = Annotated[Path, typer.Option(metavar="DIR", help="Where runs are kept.")]
+RunId = Annotated[str | None, typer.Option(metavar="ID", help="The run's folder in DIR; made up by default.")]
+Resume = Annotated[str | None, typer.Option(metavar="RUN", help="Finish an interrupted run, by its own settings.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the plan and how long it takes; measure nothing.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.")]
+
+
+@app.command("list")
+def list_command(
+    suites: Suites = None, backend: Backend = "cpu", quick: Quick = False, full: Full = False, as_json: Json = False
+) -> None:
+    """Shows suites, workloads, params and variants."""
+    _exit(lambda: commands.list_suites(suites or (), backend, _level(quick, full), as_json=as_json))
+
+
+@app.command("run")
+def run_command(
+    backend: Backend = "cpu",
+    select: Select = None,
+    suites: Suites = None,
+    probe: Probe = None,
+    quick: Quick = False,
+    full: Full = False,
+    launches: Launches = None,
+    budget: Budget = None,
+    out: Out = Path("results"),
+    run_id: RunId = None,
+    resume: Resume = None,
+    dry_run: DryRun = False,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Measures suites and writes a run into DIR."""
+    request = commands.RunRequest(
+        backend=backend,
+        level=_level(quick, full),
+        select=tuple(select or ()),
+        suites=tuple(suites or ()),
+        probes=tuple(probe or ()),
+        launches=launches,
+        budget=budget,
+        out=out,
+        run_id=run_id,
+    )
+    if dry_run:
+        _exit(lambda: commands.dry_run(request, as_json=as_json))
+    watcher = commands.watcher_for(quiet=quiet, as_json=as_json)
+    if resume is not None:
+        folder = Path(resume) if Path(resume).is_dir() else out / resume
+        _exit(lambda: commands.resume_run(folder, watcher, as_json=as_json))
+    _exit(lambda: commands.new_run(request, watcher, as_json=as_json))
+
+
+@app.command("schema")
+def schema_command() -> None:
+    """Prints the JSON Schema of the record."""
+    print(json.dumps(json_schema(), indent=2))
+
+
+def _level(quick: bool, full: bool) -> str:
+    if quick and full:
+        raise typer.BadParameter("--quick and --full exclude each other; leave one out")
+    return "quick" if quick else "full" if full else "default"
+
+
+def _exit(command: Callable[[], int]) -> NoReturn:
+    raise typer.Exit(commands.exit_code(command))
+
+
+if __name__ == "__main__":
+    app(prog_name="python -m harness")

@@ -1,0 +1,66 @@
+"""What tells one backend from another: one row of one table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Backend:
+    """A backend that runs programs.
+
+    Args:
+      name: As the command line has it.
+      platform: JAX's name for it (`JAX_PLATFORMS`).
+      jax_backend: What `jax.default_backend()` then says.
+      looked_for: The devices in words, for the error when there are none.
+      extra: The requirement that brings it.
+      product_dtype: What a float32 product at default precision is computed in (the tolerance follows).
+    """
+
+    name: str
+    platform: str
+    jax_backend: str
+    looked_for: str
+    extra: str
+    product_dtype: str
+
+
+BACKENDS = {
+    backend.name: backend
+    for backend in (
+        Backend("cpu", "cpu", "cpu", "this machine's processor", "jaxmeter", "float32"),
+        Backend(
+            "gpu",
+            "cuda",
+            "gpu",
+            "an NVIDIA GPU with its driver (JAX platform 'cuda')",
+            "jaxmeter[gpu]",
+            "tensorfloat32",
+        ),
+        Backend(
+            "tpu",
+            "tpu",
+            "tpu",
+            "a TPU with libtpu (JAX platform 'tpu')",
+            "jaxmeter[tpu]",
+            "bfloat16",
+        ),
+    )
+}
+
+_THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+def process_environment(backend: Backend, inherited: Mapping[str, str], *, allowed_cores: int) -> dict[str, str]:
+    """The environment variables of every measuring process.
+
+    Thread counts are set where the user has not. An inherited compilation cache is left out: what is cold and
+    what is cached is the harness's to decide.
+    """
+    variables = {name: value for name, value in inherited.items() if name != "JAX_COMPILATION_CACHE_DIR"}
+    variables["JAX_PLATFORMS"] = backend.platform
+    for name in _THREAD_VARIABLES:
+        variables.setdefault(name, str(allowed_cores))
+    return variables

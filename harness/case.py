@@ -1,0 +1,242 @@
+"""Measuring one case: check, cold compilations, timing launches, trace; each in processes of its own. No jax."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from harness.messages import CHECK, COMPILATION, TIMING, TRACE, Heartbeat, Launch, Problem, Result
+from harness.plan import jax_variants, peer_variants
+from harness.processes import Ended, ForkServer
+from harness.record import (
+    Artifact,
+    CaseRecord,
+    LaunchRecord,
+    Outcome,
+    PlannedCase,
+    RecordError,
+    Settings,
+    Status,
+    VariantRecord,
+    read_json,
+    write_json,
+)
+from harness.statistics import FEWEST_LAUNCHES, VERSION, Interval, geometric_interval, speedup
+from harness.summary import summarise
+
+OnBeat = Callable[[Heartbeat], None]
+
+
+@dataclass
+class CaseMeasurement:
+    """One case while it is measured.
+
+    Args:
+      folder: The case's own, in the run.
+      cache: The run's private compilation cache, filled by the check.
+      limit_s: The case's time, its share of the run's budget.
+    """
+
+    case: PlannedCase
+    settings: Settings
+    backend: str
+    server: ForkServer
+    folder: Path
+    cache: Path
+    limit_s: float
+    on_beat: OnBeat
+    on_launch: Callable[[int], None]
+    outcomes: dict[str, dict[str, Outcome]] = field(default_factory=dict)
+    artifacts: list[Artifact] = field(default_factory=list)
+    launches: int = 0
+
+    def measure(self) -> CaseRecord:
+        """Runs all the processes of the case and returns its record."""
+        self._start = time.monotonic()
+        started = datetime.now(UTC).isoformat(timespec="seconds")
+        self.outcomes = {item.name: {} for item in self.case.variants}
+        for item in self.case.variants:
+            if item.skip is not None:
+                self.outcomes[item.name]["numerics"] = Outcome(status=Status.SKIPPED, reason=item.skip)
+        self._check()
+        if "compilation" in self.settings.probes:
+            for variant in self._sound(jax_variants(self.case)):
+                self._launch(COMPILATION, (variant,), ("compilation",))
+        if "timing" in self.settings.probes:
+            self._time()
+        if "trace" in self.settings.probes:
+            self._launch(TRACE, self._sound(jax_variants(self.case)), ("trace",))
+        return CaseRecord(
+            id=self.case.id,
+            name=self.case.name,
+            started=started,
+            elapsed_s=round(self._elapsed(), 3),
+            launches=self.launches,
+            variants=tuple(
+                VariantRecord(name=name, outcomes=outcomes) for name, outcomes in self.outcomes.items()
+            ),
+            artifacts=tuple(self.artifacts),
+            statistics_version=VERSION,
+        )
+
+    def _elapsed(self) -> float:
+        return time.monotonic() - self._start
+
+    def _check(self) -> None:
+        probes = tuple(name for name in ("numerics", "memory") if name in self.settings.probes)
+        self._launch(CHECK, jax_variants(self.case), probes)
+        self._launch(CHECK, peer_variants(self.case), ("numerics",))
+
+    def _sound(self, variants: Iterable[str]) -> tuple[str, ...]:
+        """Those that gave the right answer and have not failed since: a wrong or broken one has no speed."""
+        return tuple(
+            name
+            for name in variants
+            if self.outcomes[name].get("numerics", Outcome(status=Status.LOST)).status is Status.OK
+            and self.outcomes[name].get("timing", Outcome(status=Status.OK)).status is Status.OK
+        )
+
+    def _time(self) -> None:
+        """Launches until the intervals are narrow enough, or the case's time is up."""
+        rounds: list[list[LaunchRecord]] = []
+        while True:
+            groups = [self._sound(jax_variants(self.case))]
+            groups += [(peer,) for peer in self._sound(peer_variants(self.case))]
+            groups = [group for group in groups if group]
+            if not groups:
+                return
+            processes = (self._timing_launch(group, len(rounds)) for group in groups)
+            rounds.append([process for process in processes if process is not None])
+            self.launches = len(rounds)
+            self.on_launch(self.launches)
+            self._summarise(rounds)
+            if self._enough(len(rounds)):
+                return
+
+    def _timing_launch(self, group: tuple[str, ...], index: int) -> LaunchRecord | None:
+        """One process's raw samples: from disk where an interrupted run has left them, else measured."""
+        peer = "" if group[0] in jax_variants(self.case) else f"-{group[0].replace(':', '-')}"
+        path = self.folder / "launches" / f"{index:02d}{peer}.json.gz"
+        if (kept := _kept(path)) is not None and {item.variant for item in kept.variants} == set(group):
+            return kept
+        launch = self._launch(TIMING, group, ("timing",), index=index).launch
+        if launch is not None:
+            write_json(path, launch)
+        return launch
+
+    def _summarise(self, rounds: list[list[LaunchRecord]]) -> None:
+        for name in self._sound((*jax_variants(self.case), *peer_variants(self.case))):
+            self.outcomes[name]["timing"] = summarise(rounds, name, self.case.baseline)
+
+    def _enough(self, count: int) -> bool:
+        settings = self.settings
+        if settings.launches is not None:
+            return count >= settings.launches
+        if count >= settings.looks[-1] or count in settings.looks and self._precise():
+            return True
+        return count >= FEWEST_LAUNCHES and self._elapsed() > self.limit_s
+
+    def _precise(self) -> bool:
+        """Whether every ratio's interval is as narrow as wanted; the time's own for a lone variant."""
+        intervals = []
+        for outcomes in self.outcomes.values():
+            values = outcomes["timing"].values if "timing" in outcomes else {}
+            ratios = [value for value in values.get("log_ratio", ()) if value is not None]
+            times = [value for value in values.get("execution_s", ()) if value is not None]
+            if ratios:
+                intervals.append(speedup(ratios, looks=len(self.settings.looks)))
+            elif times and len(self._sound(self.outcomes)) == 1:
+                intervals.append(geometric_interval(times, looks=len(self.settings.looks)))
+        return all(_narrow(interval, self.settings.target_half_width) for interval in intervals)
+
+    def _launch(self, kind: str, variants: tuple[str, ...], probes: tuple[str, ...], *, index: int = 0) -> Result:
+        """Runs one process; one that dies costs the variant that it was at, and is repeated without it."""
+        while variants:
+            ended = self._run(kind, variants, probes, index)
+            if isinstance(ended.answer, Result):
+                self._keep(ended.answer)
+                broken = [name for name in ended.answer.outcomes if kind == TIMING]
+                if not broken:
+                    return ended.answer
+                variants = tuple(name for name in variants if name not in broken)
+                continue
+            outcome = _outcome(ended, self._stage_limit_s())
+            lost = variants if ended.last.variant is None else (ended.last.variant,)
+            self._keep(Result(outcomes={name: dict.fromkeys(probes, outcome) for name in lost}))
+            variants = tuple(name for name in variants if name not in lost)
+        return Result()
+
+    def _run(self, kind: str, variants: tuple[str, ...], probes: tuple[str, ...], index: int) -> Ended:
+        return self.server.run(
+            lambda result: Launch(
+                kind=kind,
+                case=self.case,
+                variants=variants,
+                probes=probes,
+                suites=self.settings.suites,
+                backend=self.backend,
+                settings=self.settings,
+                index=index,
+                seed=self.settings.seed + index,
+                cache=str(self.cache),
+                folder=str(self.folder),
+                result=result,
+            ),
+            stage_limit_s=self._stage_limit_s(),
+            on_beat=self.on_beat,
+        )
+
+    def _stage_limit_s(self) -> float:
+        return self.case.time_limit_s or self.settings.stage_limit_s
+
+    def _keep(self, result: Result) -> None:
+        self.artifacts += result.artifacts
+        for name, outcomes in result.outcomes.items():
+            self.outcomes[name].update(outcomes)
+
+
+def _kept(path: Path) -> LaunchRecord | None:
+    if not path.exists():
+        return None
+    try:
+        return read_json(path, LaunchRecord)
+    except RecordError:  # damaged: measured again
+        return None
+
+
+def _narrow(interval: Interval, target: float) -> bool:
+    return interval.half_width is not None and interval.half_width <= target
+
+
+def _outcome(ended: Ended, limit_s: float) -> Outcome:
+    """What to record of a process that gave no result."""
+    stderr = ended.stderr or None
+    if isinstance(ended.answer, Problem):
+        return Outcome(status=Status.FAILED, reason=ended.answer.message, stderr=stderr)
+    stage = f"in stage '{ended.last.stage}'"
+    if ended.timed_out:
+        reason = f"no progress for {limit_s:g} s {stage}, so it was ended; a workload's time_limit_s sets this limit"
+        return Outcome(status=Status.TIMED_OUT, reason=reason, stderr=stderr)
+    if ended.signal is not None:
+        return Outcome(
+            status=Status.KILLED, reason=f"ended by {_signal(ended)} {stage}{_memory(ended)}", stderr=stderr
+        )
+    return Outcome(status=Status.FAILED, reason=f"exited with code {ended.code} {stage}", stderr=stderr)
+
+
+def _signal(ended: Ended) -> str:
+    try:
+        return signal.Signals(ended.signal or 0).name
+    except ValueError:
+        return f"signal {ended.signal}"
+
+
+def _memory(ended: Ended) -> str:
+    if ended.signal != signal.SIGKILL:
+        return ""
+    held = f"; it held {ended.peak_bytes / 2**30:.2f} GiB" if ended.peak_bytes else ""
+    return f", which the harness did not send; often that is the kernel, out of memory{held}"

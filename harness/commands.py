@@ -1,0 +1,224 @@
+"""What the commands do; each returns its exit code. The command line itself is __main__.py."""
+
+from __future__ import annotations
+
+import errno
+import json
+import re
+import secrets
+import signal
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from types import FrameType
+
+import msgspec
+from rich.console import Console
+
+from harness.backends import BACKENDS
+from harness.catalogue import DEFAULT_SUITES
+from harness.listing import catalogue_lines, plan_lines
+from harness.plan import PROBE_NAMES, SelectionError, estimate, select, settings_for
+from harness.processes import ServerError
+from harness.progress import Lines, Live, Silent, Watcher, printable
+from harness.record import Run, Settings, write_json
+from harness.runner import (
+    SCRATCH,
+    UsageError,
+    Workplace,
+    check_resumable,
+    complete,
+    describe,
+    execute,
+    finished_cases,
+    load_for_resume,
+    locked,
+    measuring,
+    new_folder,
+    new_manifest,
+)
+
+OK, USAGE, INCOMPLETE, INTERRUPTED = 0, 2, 3, 130
+
+_DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s?)?")
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """The options of `run`, as given."""
+
+    backend: str
+    level: str
+    select: tuple[str, ...]
+    suites: tuple[str, ...]
+    probes: tuple[str, ...]
+    launches: int | None
+    budget: str | None
+    out: Path
+    run_id: str | None
+
+
+def list_suites(suites: Sequence[str], backend: str, level: str, *, as_json: bool) -> int:
+    """Prints the catalogue. It needs no device: the child that imports the suites uses the CPU."""
+    check_backend(backend)
+    with tempfile.TemporaryDirectory() as temporary, measuring("cpu", Path(temporary) / SCRATCH) as server:
+        description = describe(server, tuple(suites) or (DEFAULT_SUITES,), backend, level, devices=False)
+    if as_json:
+        print(msgspec.json.encode(description.suites).decode())
+    else:
+        print("\n".join(map(printable, catalogue_lines(description))))
+    return OK
+
+
+def dry_run(request: RunRequest, *, as_json: bool) -> int:
+    """Prints the plan and its estimated time; measures nothing and needs no device."""
+    settings = _settings(request, "dry-run")
+    with tempfile.TemporaryDirectory() as temporary, measuring("cpu", Path(temporary) / SCRATCH) as server:
+        description = describe(server, settings.suites, request.backend, request.level, devices=False)
+    cases = select(description.cases, request.select)
+    if as_json:
+        guess = estimate(cases, settings)
+        names = [case.name for case in cases]
+        print(json.dumps({"cases": names, "least_s": guess.least_s, "most_s": guess.most_s}))
+    else:
+        print("\n".join(map(printable, plan_lines(cases, settings))))
+    return OK
+
+
+def new_run(request: RunRequest, watcher: Watcher, *, as_json: bool) -> int:
+    """Measures a new run."""
+    made_up = f"{datetime.now(UTC):%Y-%m-%dT%H-%M-%SZ}-{request.backend}-{secrets.token_hex(4)[:7]}"
+    run_id = request.run_id or made_up
+    settings = _settings(request, run_id)
+    folder = new_folder(request.out, run_id)
+    try:
+        with locked(folder), measuring(request.backend, folder / SCRATCH) as server:
+            description = describe(server, settings.suites, request.backend, request.level, devices=True)
+            assert description.environment is not None
+            cases = select(description.cases, request.select)
+            manifest = new_manifest(run_id, request.backend, settings, description.environment, cases)
+            write_json(folder / "manifest.json", manifest)
+            with _kept(folder):
+                run = execute(manifest, Workplace(server, request.backend, folder), watcher)
+    finally:
+        if not any(folder.iterdir()):  # nothing was measured: the id is free again
+            folder.rmdir()
+    return _conclude(run, folder, as_json=as_json)
+
+
+def resume_run(folder: Path, watcher: Watcher, *, as_json: bool) -> int:
+    """Measures what an interrupted run still lacks, by that run's own settings."""
+    manifest = load_for_resume(folder)
+    with locked(folder), measuring(manifest.backend, folder / SCRATCH) as server:
+        settings = manifest.settings
+        description = describe(server, settings.suites, manifest.backend, settings.level, devices=True)
+        check_resumable(manifest, description)
+        with _kept(folder):
+            run = execute(manifest, Workplace(server, manifest.backend, folder), watcher)
+    return _conclude(run, folder, as_json=as_json)
+
+
+def watcher_for(*, quiet: bool, as_json: bool) -> Watcher:
+    """Nothing, a live bar on a terminal, or plain lines; on stderr where stdout is for JSON."""
+    if quiet:
+        return Silent()
+    console = Console(stderr=as_json)
+    return Live(console) if console.is_terminal else Lines(sys.stderr if as_json else sys.stdout)
+
+
+def check_backend(name: str) -> None:
+    """Raises UsageError for a backend that there is not."""
+    if name not in BACKENDS:
+        raise UsageError(f"no backend '{name}'; backends are {', '.join(BACKENDS)}")
+
+
+def duration_s(text: str) -> float:
+    """Seconds of `90`, `90s`, `10m`, `1h30m`.
+
+    Raises:
+      UsageError: Anything else.
+    """
+    match = _DURATION.fullmatch(text.strip())
+    if match is None or not any(match.groups()):
+        raise UsageError(f"--budget '{text}' is not a time; write 90, 90s, 10m or 1h30m")
+    hours, minutes, seconds = (float(part or 0) for part in match.groups())
+    return 3600 * hours + 60 * minutes + seconds
+
+
+def exit_code(command: Callable[[], int]) -> int:
+    """Runs a command; errors that a person can act on become a line on stderr and an exit code."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        return command()
+    except (UsageError, SelectionError, ServerError) as error:
+        _complain(str(error))
+        return USAGE
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        _complain(f"the disk is full ({error.filename or 'while writing the run'}); free some room, then use --resume")
+        return INCOMPLETE
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _complain(text: str) -> None:
+    print(f"error: {text}", file=sys.stderr)
+
+
+def _settings(request: RunRequest, run_id: str) -> Settings:
+    check_backend(request.backend)
+    if unknown := [name for name in request.probes if name not in PROBE_NAMES]:
+        raise UsageError(f"no probe '{unknown[0]}'; probes are {', '.join(PROBE_NAMES)}")
+    return settings_for(
+        request.level,
+        probes=request.probes,
+        launches=request.launches,
+        budget_s=None if request.budget is None else duration_s(request.budget),
+        select=request.select,
+        suites=request.suites or (DEFAULT_SUITES,),
+        run_id=run_id,
+    )
+
+
+@contextmanager
+def _kept(folder: Path) -> Iterator[None]:
+    """Says what an interrupted run has kept, and how to finish it."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        manifest = load_for_resume(folder)
+        done = len(finished_cases(folder, manifest))
+        _complain(
+            f"interrupted: {done} of {len(manifest.cases)} cases are measured and kept; "
+            f"finish with: python -m harness run --resume {folder}"
+        )
+        raise
+
+
+def _conclude(run: Run, folder: Path, *, as_json: bool) -> int:
+    code = OK if complete(run) else INCOMPLETE
+    counts = Counter(case.status.value for case in run.cases)
+    if lost := len(run.lost()):
+        counts["lost"] += lost
+    if as_json:
+        print(
+            json.dumps(
+                {"run_id": run.manifest.run_id, "folder": str(folder), "exit_code": code, "cases": dict(counts)}
+            )
+        )
+        return code
+    words = ", ".join(f"{count} {status}" for status, count in sorted(counts.items())) or "no cases"
+    print(f"{len(run.manifest.cases)} cases: {words}; {folder}")
+    if lost:
+        print(f"finish it with: python -m harness run --resume {folder}")
+    return code

@@ -1,0 +1,183 @@
+"""Where a run is made: what a reader needs to know before comparing two numbers. Runs in a child, after jax."""
+
+from __future__ import annotations
+
+import getpass
+import hashlib
+import importlib.metadata
+import os
+import platform
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from harness.record import Environment
+
+PACKAGES = (
+    "jax",
+    "jaxlib",
+    "libtpu",
+    "jax-cuda12-plugin",
+    "jax-cuda12-pjrt",
+    "jax-cuda13-plugin",
+    "jax-cuda13-pjrt",
+    "nvidia-cudnn-cu12",
+    "nvidia-cudnn-cu13",
+    "nvidia-cublas",
+    "numpy",
+    "scipy",
+    "ml-dtypes",
+    "flax",
+    "optax",
+    "torch",
+)
+"""Whatever of these is installed is recorded: they decide which program runs."""
+
+_VARIABLE_PREFIXES = ("JAX_", "XLA_", "JAXMETER_")
+_VARIABLES = frozenset(
+    {
+        "CUDA_VISIBLE_DEVICES",
+        "LD_PRELOAD",
+        "LIBTPU_INIT_ARGS",
+        "MALLOC_ARENA_MAX",
+        "MKL_NUM_THREADS",
+        "NVIDIA_TF32_OVERRIDE",
+        "OMP_NUM_THREADS",
+        "OPENBLAS_NUM_THREADS",
+        "TF_CPP_MIN_LOG_LEVEL",
+        "TPU_VISIBLE_DEVICES",
+    }
+)
+_SECRET = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL")
+_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+def describe_environment(jax: Any) -> Environment:
+    """Reads the machine, the packages and the devices that jax has.
+
+    Args:
+      jax: The imported module, its backend initialised.
+    """
+    devices = jax.devices()
+    revision, dirty = _git()
+    return Environment(
+        python=platform.python_version(),
+        system=f"{platform.system()} {platform.release()}",
+        machine=platform.machine(),
+        packages=_packages(),
+        device_kind=devices[0].device_kind,
+        device_count=len(devices),
+        platform_version=_one_line(devices[0].client.platform_version),
+        processor=_processor(),
+        cores=os.cpu_count() or 1,
+        allowed_cores=allowed_cores(),
+        cpu_quota=_cpu_quota(),
+        governor=_text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        memory_bytes=_memory_bytes(),
+        load_average=os.getloadavg()[0],
+        threads={name: _whole(os.environ.get(name)) for name in _THREADS},
+        variables=recorded_variables(os.environ),
+        x64=bool(jax.config.jax_enable_x64),
+        matmul_precision=jax.config.jax_default_matmul_precision,
+        host=hashlib.sha256(platform.node().encode()).hexdigest()[:8],
+        git_revision=revision,
+        git_dirty=dirty,
+        image=os.environ.get("JAXMETER_IMAGE"),
+    )
+
+
+def allowed_cores() -> int:
+    """Cores that this process may use (affinity), not those that the machine has."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def recorded_variables(variables: Mapping[str, str]) -> dict[str, str]:
+    """The allow-list: what steers JAX and XLA, never a secret; home as `~`."""
+    return {
+        name: private(value)
+        for name, value in sorted(variables.items())
+        if (name in _VARIABLES or name.startswith(_VARIABLE_PREFIXES)) and not any(word in name for word in _SECRET)
+    }
+
+
+def private(text: str) -> str:
+    """Text with the home folder as `~` and the user's name as `user` inside paths."""
+    home = str(Path.home())
+    if len(home) > 1:
+        text = text.replace(home, "~")
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):  # a container may run a uid without a name
+        return text
+    return text.replace(f"/{user}/", "/user/")
+
+
+def _packages() -> dict[str, str]:
+    found = {}
+    for name in PACKAGES:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def _processor() -> str:
+    for line in (_text("/proc/cpuinfo") or "").splitlines():
+        name, _, value = line.partition(":")
+        if name.strip() in ("model name", "Model"):
+            return value.strip()
+    return platform.processor() or platform.machine()
+
+
+def _cpu_quota() -> float | None:
+    """Cores' worth of time that the control group allows (cgroup v2, then v1); None without a limit."""
+    limit, _, period = (_text("/sys/fs/cgroup/cpu.max") or "").partition(" ")
+    if limit.isdigit() and period.isdigit():
+        return int(limit) / int(period)
+    quota = _whole(_text("/sys/fs/cgroup/cpu/cpu.cfs_quota_us"))
+    length = _whole(_text("/sys/fs/cgroup/cpu/cpu.cfs_period_us"))
+    return quota / length if quota and length and quota > 0 else None
+
+
+def _memory_bytes() -> int | None:
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (ValueError, OSError):
+        return None
+
+
+def _git() -> tuple[str | None, bool | None]:
+    """Revision of the working folder, and whether tracked files differ from it; None outside a repository."""
+    try:
+        revision = _command("git", "rev-parse", "HEAD")
+        return revision.strip(), bool(_command("git", "status", "--porcelain", "--untracked-files=no").strip())
+    except (OSError, subprocess.SubprocessError):
+        return None, None
+
+
+def _command(*words: str) -> str:
+    return subprocess.run(words, capture_output=True, text=True, check=True, timeout=10).stdout
+
+
+def _text(path: str) -> str | None:
+    try:
+        return Path(path).read_text(encoding="utf8").strip()
+    except OSError:
+        return None
+
+
+def _whole(text: str | None) -> int | None:
+    try:
+        return None if text is None else int(text)
+    except ValueError:
+        return None
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+

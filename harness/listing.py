@@ -1,0 +1,63 @@
+"""Catalogue and plan as text, for `list` and `run --dry-run`."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from harness.messages import Description, WorkloadDescription
+from harness.plan import estimate, jax_variants, peer_variants
+from harness.record import PlannedCase, Settings
+
+
+def catalogue_lines(description: Description) -> Iterator[str]:
+    """Suites, workloads with params and cases, variants with their first lines."""
+    for suite in description.suites:
+        yield f"{suite.name}: {suite.description}"
+        for workload in suite.workloads:
+            yield from _workload_lines(workload)
+        yield ""
+
+
+def _workload_lines(workload: WorkloadDescription) -> Iterator[str]:
+    yield f"  {workload.name}: {workload.description}  ({workload.cases} cases)"
+    for name, values in workload.params.items():
+        yield f"    {name} = {', '.join(map(str, values))}"
+    width = max(len(name) for name, _ in workload.variants)
+    for name, text in workload.variants:
+        baseline = "  (baseline)" if name == workload.baseline else ""
+        yield f"    {name:{width}}  {text}{baseline}"
+
+
+def plan_lines(cases: Sequence[PlannedCase], settings: Settings) -> Iterator[str]:
+    """Every case with its variants, and the time per suite and in all."""
+    suites: dict[str, list[PlannedCase]] = defaultdict(list)
+    for case in cases:
+        suites[case.suite].append(case)
+    for suite, members in suites.items():
+        yield f"{suite}: {len(members)} cases, {_time(members, settings)}"
+        for case in members:
+            yield f"  {case.name}: {', '.join((*jax_variants(case), *peer_variants(case))) or 'nothing'}"
+            for item in case.variants:
+                if item.skip is not None:
+                    yield f"    not {item.name}: {item.skip}"
+    yield ""
+    yield (
+        f"{len(cases)} cases, {_time(cases, settings)}; budget {_duration(settings.budget_s)}. "
+        f"Probes: {', '.join(settings.probes)}. Timing launches: {_launches(settings)}."
+    )
+
+
+def _time(cases: Sequence[PlannedCase], settings: Settings) -> str:
+    guess = estimate(cases, settings)
+    return f"about {_duration(guess.least_s)} to {_duration(guess.most_s)} and what compiling takes"
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.1f} min"
+
+
+def _launches(settings: Settings) -> str:
+    if settings.launches is not None:
+        return str(settings.launches)
+    return " or ".join(map(str, settings.looks))

@@ -1,0 +1,187 @@
+"""What a run sets out to do: planned cases, which of them, in which order, and how long that takes. No jax."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import random
+import re
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from harness.record import Param, PlannedCase, PlannedVariant, Settings
+from harness.source import fingerprint
+from harness.statistics import CONFIDENCE
+from harness.workload import NATIVE, NoReference, Workload, call_with
+
+PROBE_NAMES = ("numerics", "memory", "compilation", "timing", "trace")
+"""In the order in which they are run. `numerics` always is: a wrong answer has no speed."""
+
+LOOKS = (5, 8, 12)
+"""Launch counts at which timing may stop, once the interval is narrow enough."""
+
+TARGET_HALF_WIDTH = 0.02
+SAMPLE_S = 200e-6
+BLOCK_S = 0.02
+STAGE_LIMIT_S = 120.0
+DEFAULT_BUDGET_S = {"quick": 100.0, "default": 660.0, "full": 3600.0}
+CASE_LIMIT_S = {"quick": 8.0, "default": 15.0, "full": 30.0}
+BLOCKS = {"quick": 6, "default": 10, "full": 10}
+
+PROCESS_S = 0.25
+"""Beginning a process: fork, backend, suites, inputs. Used only for the estimate of a dry run, as are the next."""
+COLD_VARIANT_S = 0.15
+TIMED_VARIANT_S = 0.12
+
+
+class SelectionError(Exception):
+    """Nothing matches what was selected; the message names the nearest match."""
+
+
+def settings_for(
+    level: str,
+    *,
+    probes: Sequence[str] = (),
+    launches: int | None = None,
+    budget_s: float | None = None,
+    select: Sequence[str] = (),
+    suites: Sequence[str],
+    run_id: str,
+) -> Settings:
+    """Settings of a run; `launches` fixes their count, else they follow from precision and time."""
+    wanted = tuple(name for name in PROBE_NAMES if not probes or name in probes or name == "numerics")
+    return Settings(
+        level=level,
+        probes=wanted,
+        looks=(launches,) if launches else LOOKS[:1] if level == "quick" else LOOKS,
+        launches=launches,
+        case_limit_s=CASE_LIMIT_S[level],
+        budget_s=DEFAULT_BUDGET_S[level] if budget_s is None else budget_s,
+        stage_limit_s=STAGE_LIMIT_S,
+        block_s=BLOCK_S,
+        sample_s=SAMPLE_S,
+        blocks=BLOCKS[level],
+        seed=zlib.crc32(run_id.encode()),
+        confidence=CONFIDENCE,
+        target_half_width=TARGET_HALF_WIDTH,
+        select=tuple(select),
+        suites=tuple(suites),
+    )
+
+
+def planned_case(suite: str, workload: Workload, params: dict[str, Param]) -> PlannedCase:
+    """A workload with one value of each param, as data."""
+    name = case_name(workload.name, params)
+    return PlannedCase(
+        id=case_id(name),
+        name=name,
+        suite=suite,
+        workload=workload.name,
+        description=workload.description,
+        params=params,
+        definition=workload.definition(),
+        baseline=workload.baseline_variant,
+        variants=tuple(
+            PlannedVariant(
+                name=f"{item.name}:{mode}",
+                implementation=item.name,
+                mode=mode,
+                description=item.description,
+                source=fingerprint(item.function),
+                skip=skip.reason if (skip := item.skip(params)) else None,
+            )
+            for item in workload.implementations
+            for mode in item.modes
+        ),
+        cost=None if workload.cost is None else call_with(workload.cost, params),
+        no_reference=workload.reference.reason if isinstance(workload.reference, NoReference) else None,
+        time_limit_s=workload.time_limit_s,
+    )
+
+
+def case_name(workload: str, params: dict[str, Param]) -> str:
+    """`selu[dtype=float32,n=10000]`: params sorted by name."""
+    inside = ",".join(f"{name}={params[name]}" for name in sorted(params))
+    return f"{workload}[{inside}]" if inside else workload
+
+
+def case_id(name: str) -> str:
+    """The name as a folder: readable, safe on every file system, and unlike for unlike names."""
+    readable = re.sub(r"[^A-Za-z0-9=._-]+", "-", name).strip("-")[:80]
+    return f"{readable}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+
+
+def select(cases: Sequence[PlannedCase], patterns: Sequence[str]) -> tuple[PlannedCase, ...]:
+    """Cases whose suite, workload or whole name matches any pattern; all without patterns.
+
+    Args:
+      patterns: `*` stands for any text and `?` for one character; brackets mean themselves, as names hold them.
+    Raises:
+      SelectionError: A pattern that matches nothing.
+    """
+    chosen: list[PlannedCase] = []
+    for pattern in patterns:
+        expression = re.compile(re.escape(pattern).replace(r"\*", ".*").replace(r"\?", "."), re.DOTALL)
+        matching = [case for case in cases if any(map(expression.fullmatch, _names(case)))]
+        if not matching:
+            raise SelectionError(_no_match(pattern, cases))
+        chosen += matching
+    wanted = {case.id for case in chosen}
+    return tuple(case for case in cases if not patterns or case.id in wanted)
+
+
+def _names(case: PlannedCase) -> tuple[str, str, str]:
+    return case.suite, case.workload, case.name
+
+
+def _no_match(pattern: str, cases: Iterable[PlannedCase]) -> str:
+    names = dict.fromkeys(name for case in cases for name in _names(case))
+    nearest = difflib.get_close_matches(pattern.strip("*?"), names, n=1, cutoff=0.4)
+    hint = f"; nearest: '{nearest[0]}'" if nearest else ""
+    return f"no case matches --select '{pattern}'{hint}; list all: python -m harness list"
+
+
+def shuffled(cases: Sequence[PlannedCase], seed: int) -> tuple[PlannedCase, ...]:
+    """A random order, so that a machine's slow minute does not always fall on the same sizes."""
+    order = list(cases)
+    random.Random(seed).shuffle(order)
+    return tuple(order)
+
+
+def jax_variants(case: PlannedCase) -> tuple[str, ...]:
+    """Variants that JAX runs and that are not declared to be skipped."""
+    return tuple(item.name for item in case.variants if item.mode != NATIVE and item.skip is None)
+
+
+def peer_variants(case: PlannedCase) -> tuple[str, ...]:
+    """Variants of other libraries that are not declared to be skipped."""
+    return tuple(item.name for item in case.variants if item.mode == NATIVE and item.skip is None)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """How long a plan takes, in seconds: at least (the fewest launches, quick calls), at most (time limits)."""
+
+    least_s: float
+    most_s: float
+
+
+def estimate(cases: Sequence[PlannedCase], settings: Settings) -> Estimate:
+    """From the number of processes and variants; what compiling takes is not known before, so `least` may be too low."""
+    least = sum(_least_s(case, settings) for case in cases)
+    most = sum(max(_least_s(case, settings), settings.case_limit_s) for case in cases)
+    return Estimate(min(least, settings.budget_s), min(most, settings.budget_s))
+
+
+def _least_s(case: PlannedCase, settings: Settings) -> float:
+    own, peers = len(jax_variants(case)), len(peer_variants(case))
+    seconds = PROCESS_S + (own + peers) * COLD_VARIANT_S
+    if "compilation" in settings.probes:
+        seconds += own * (PROCESS_S + COLD_VARIANT_S)
+    if "timing" in settings.probes:
+        sweeps_s = settings.blocks * settings.block_s + TIMED_VARIANT_S
+        seconds += settings.looks[0] * ((1 if own else 0) * PROCESS_S + own * sweeps_s + peers * (PROCESS_S + sweeps_s))
+    if "trace" in settings.probes:
+        seconds += PROCESS_S + own * COLD_VARIANT_S
+    return seconds

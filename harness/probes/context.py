@@ -1,0 +1,67 @@
+"""What a per-variant probe is, and what it may know."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy
+
+from harness.backends import Backend
+from harness.modes import Clock, Prepared
+from harness.record import Outcome, Param
+from harness.workload import NoReference, Workload, call_with
+
+
+@dataclass
+class Context:
+    """The case that a process works on.
+
+    Args:
+      arguments: The workload's inputs, positional.
+      folder: Where a probe may keep files; the case's own.
+    """
+
+    workload: Workload
+    params: dict[str, Param]
+    backend: Backend
+    arguments: tuple[Any, ...]
+    clock: Clock
+    folder: Path
+
+    @cached_property
+    def reference(self) -> Any:
+        """The trusted result from the same inputs as float64 (int64, complex128) NumPy arrays; None if there is none."""
+        if isinstance(self.workload.reference, NoReference):
+            return None
+        return call_with(self.workload.reference, self.params, *jax.tree.map(widest, self.arguments))
+
+
+def widest(leaf: Any) -> Any:
+    """An array as NumPy's widest of its kind: float64, int64, complex128, bool."""
+    array = numpy.asarray(leaf)
+    if array.dtype == bool:
+        return array
+    if jax.numpy.issubdtype(array.dtype, jax.numpy.complexfloating):
+        return array.astype(numpy.complex128)
+    if jax.numpy.issubdtype(array.dtype, jax.numpy.integer):
+        return array.astype(numpy.int64)
+    return array.astype(numpy.float64)
+
+
+@dataclass(frozen=True)
+class Probe:
+    """One way of looking at one variant in a process that has prepared it.
+
+    Args:
+      kind: The kind of process it needs, see harness/messages.py.
+      run: (variant's name, prepared, context) -> outcome. What it raises becomes a failed outcome.
+    """
+
+    name: str
+    kind: str
+    run: Callable[[str, Prepared, Context], Outcome]

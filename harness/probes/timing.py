@@ -1,0 +1,190 @@
+"""How long a call takes: variants alternate inside one launch, so that a moment's disturbance hits all of them."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import random
+import statistics
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.conditions import Reading, ReadConditions
+from harness.modes import Clock, Prepared
+from harness.record import Block, Settings, VariantLaunch
+from harness.statistics import FEWEST_CLEAN_BLOCKS, agree
+from harness.summary import undisturbed
+
+FEWEST_SWEEPS = 6
+"""Three shuffled orders, each with its reverse: one more than the blocks that a clean launch needs."""
+
+SWEEPS_S_PER_VARIANT = 0.25
+"""Time for one variant's blocks in a launch, beyond which sweeps are cut to the fewest."""
+
+WARM_UP_S = 0.05
+WARM_UP_LIMIT_S = 1.0
+WARM_UP_BLOCKS = 4
+"""Warm-up blocks are this part of a measured block: detection needs several within WARM_UP_S."""
+
+STEADY_WITHIN = 0.05
+MOST_CALLS = 1_000_000
+DISPATCH_SAMPLES = (5, 50)
+DISPATCH_S = 0.02
+
+Beat = Callable[[str | None, str], None]
+
+
+@dataclass
+class _Subject:
+    """One variant while it is measured."""
+
+    prepared: Prepared
+    calls: int = 1
+    call_s: float = 0.0
+    warmup_s: list[float] = field(default_factory=list)
+    steady: bool = False
+    blocks: list[Block] = field(default_factory=list)
+    dispatch_s: list[float] = field(default_factory=list)
+
+
+def measure(
+    variants: Mapping[str, Prepared],
+    settings: Settings,
+    *,
+    seed: int,
+    clock: Clock,
+    conditions: ReadConditions,
+    beat: Beat,
+) -> tuple[VariantLaunch, ...]:
+    """Times variants alternately, in sweeps of one block each: a shuffled order, then its reverse, and so on.
+
+    Args:
+      variants: Name -> prepared call, already compiled.
+      seed: Of the orders.
+      clock: Seconds, e.g. `time.perf_counter`.
+      conditions: Reads the process's counters, before and after each block.
+      beat: Told what begins.
+    Returns:
+      Raw samples of each variant, seconds per call, in the order given.
+    """
+    subjects = {name: _Subject(prepared) for name, prepared in variants.items()}
+    orders = random.Random(seed)
+    gc.collect()
+    gc.disable()  # a collection would land in one variant's block; timeit does the same
+    try:
+        for name, subject in subjects.items():
+            beat(name, "warm-up")
+            _calibrate(subject, settings, clock)
+            _warm_up(subject, settings, clock)
+        planned = _sweeps(subjects.values(), settings)
+        sweep = 0
+        while sweep < planned or (sweep < 2 * planned and _disturbed(subjects)):
+            order = list(subjects)
+            orders.shuffle(order)
+            for names in (order, order[::-1]):
+                for name in names:
+                    beat(name, "timing")
+                    subjects[name].blocks.append(_block(subjects[name], sweep, settings, clock, conditions))
+                sweep += 1
+        for name, subject in subjects.items():
+            beat(name, "dispatch")
+            _measure_dispatch(subject, clock)
+    finally:
+        gc.enable()
+    return tuple(
+        VariantLaunch(
+            variant=name,
+            calls=subject.calls,
+            warmup_s=tuple(subject.warmup_s),
+            steady=subject.steady,
+            blocks=tuple(subject.blocks),
+            dispatch_s=tuple(subject.dispatch_s),
+        )
+        for name, subject in subjects.items()
+    )
+
+
+def sample(prepared: Prepared, calls: int, clock: Clock) -> float:
+    """Seconds per call over `calls` calls, each waited for."""
+    call, args, wait = prepared.call, prepared.args, prepared.wait
+    numbers = itertools.repeat(None, calls)
+    start = clock()
+    for _ in numbers:
+        wait(call(*args))
+    return (clock() - start) / calls
+
+
+def _calibrate(subject: _Subject, settings: Settings, clock: Clock) -> None:
+    """Finds how many calls make a sample of `settings.sample_s`; the first call is not looked at."""
+    sample(subject.prepared, 1, clock)
+    while True:
+        subject.call_s = sample(subject.prepared, subject.calls, clock)
+        if subject.call_s * subject.calls >= settings.sample_s or subject.calls >= MOST_CALLS:
+            return
+        wanted = settings.sample_s / subject.call_s if subject.call_s > 0 else MOST_CALLS
+        subject.calls = min(MOST_CALLS, max(2 * subject.calls, int(wanted) + 1))
+
+
+def _warm_up(subject: _Subject, settings: Settings, clock: Clock) -> None:
+    """Runs until two blocks in a row agree and WARM_UP_S have passed; gives up after WARM_UP_LIMIT_S."""
+    start = clock()
+    while (elapsed := clock() - start) < WARM_UP_LIMIT_S:
+        if elapsed >= WARM_UP_S and len(subject.warmup_s) >= 2:
+            subject.steady = agree(*subject.warmup_s[-2:], within=STEADY_WITHIN)
+            if subject.steady:
+                break
+        subject.warmup_s.append(statistics.median(_samples(subject, settings.block_s / WARM_UP_BLOCKS, clock)))
+    subject.call_s = subject.warmup_s[-1]
+
+
+def _samples(subject: _Subject, duration_s: float, clock: Clock) -> list[float]:
+    samples = []
+    start = clock()
+    while not samples or clock() - start < duration_s:
+        samples.append(sample(subject.prepared, subject.calls, clock))
+    return samples
+
+
+def _sweeps(subjects: Any, settings: Settings) -> int:
+    """An even number: `settings.blocks`, or fewer for slow calls, and never fewer than FEWEST_SWEEPS."""
+    blocks_s = [max(settings.block_s, subject.call_s * subject.calls) for subject in subjects]
+    affordable = SWEEPS_S_PER_VARIANT * len(blocks_s) / sum(blocks_s)
+    return max(FEWEST_SWEEPS, 2 * (min(settings.blocks, int(affordable)) // 2))
+
+
+def _disturbed(subjects: Mapping[str, _Subject]) -> bool:
+    return any(len(undisturbed(subject.blocks)) < FEWEST_CLEAN_BLOCKS for subject in subjects.values())
+
+
+def _block(subject: _Subject, sweep: int, settings: Settings, clock: Clock, conditions: ReadConditions) -> Block:
+    before, start = conditions(), clock()
+    samples = _samples(subject, settings.block_s, clock)
+    wall_s, after = clock() - start, conditions()
+    return Block(
+        sweep=sweep,
+        samples_s=tuple(samples),
+        wall_s=wall_s,
+        wait_s=_passed(before, after, "wait_s"),
+        cpu_s=after.cpu_s - before.cpu_s,
+        steal_s=_passed(before, after, "steal_s"),
+        involuntary_switches=after.involuntary_switches - before.involuntary_switches,
+    )
+
+
+def _passed(before: Reading, after: Reading, name: str) -> float | None:
+    first, last = getattr(before, name), getattr(after, name)
+    # A thread that ended took its counter with it.
+    return None if first is None or last is None else max(0.0, last - first)
+
+
+def _measure_dispatch(subject: _Subject, clock: Clock) -> None:
+    """Times single calls until they return, each waited for before the next begins."""
+    fewest, most = DISPATCH_SAMPLES
+    call, args, wait = subject.prepared.call, subject.prepared.args, subject.prepared.wait
+    affordable = int(DISPATCH_S / subject.call_s) if subject.call_s > 0 else most
+    for _ in range(max(fewest, min(most, affordable))):
+        start = clock()
+        result = call(*args)
+        subject.dispatch_s.append(clock() - start)
+        wait(result)

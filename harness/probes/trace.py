@@ -1,0 +1,42 @@
+"""A profiler capture of a few steps, kept where xprof and TensorBoard find it. Never the timed process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import jax
+
+from harness.messages import TRACE as KIND
+from harness.modes import Prepared
+from harness.probes.context import Context, Probe
+from harness.record import Outcome, Status
+
+STEPS = 5
+"""Enough to see a step repeat; captures of slow steps stay small."""
+
+
+def trace_folder(folder: Path, variant: str) -> Path:
+    """The log directory of one variant: what `xprof --logdir` takes."""
+    return folder / "trace" / variant.replace(":", "-")
+
+
+def run(variant: str, prepared: Prepared, context: Context) -> Outcome:
+    """Captures STEPS calls, each waited for inside its step annotation, so that a step's span holds its work."""
+    prepared.wait(prepared.call(*prepared.args))
+    options = jax.profiler.ProfileOptions()
+    options.python_tracer_level = 0
+    options.session_id = "capture"
+    folder = trace_folder(context.folder, variant)
+    with jax.profiler.trace(folder, profiler_options=options):
+        for step in range(STEPS):
+            with jax.profiler.StepTraceAnnotation(variant, step_num=step):
+                prepared.wait(prepared.call(*prepared.args))
+    captures = [path for path in folder.rglob("*.xplane.pb") if path.stat().st_size > 0]
+    if not captures:
+        return Outcome(status=Status.FAILED, reason="the profiler wrote no capture (*.xplane.pb), or an empty one")
+    return Outcome(
+        status=Status.OK, values={"trace_file_bytes": (sum(path.stat().st_size for path in captures),)}
+    )
+
+
+TRACE = Probe("trace", KIND, run)

@@ -1,0 +1,345 @@
+"""What a run leaves on disk: the record's structures, and reading and writing them.
+
+    results/<run-id>/
+      manifest.json                   environment, settings, every planned case; written first
+      cases/<id>/launches/NN.json.gz  raw samples and block conditions of one timing launch
+      cases/<id>/case.json            statuses and per-launch summaries; written when the case ends
+      cases/<id>/trace/…              profiler captures, as xprof wants them
+      run.json                        commit mark: manifest and all cases; written last
+
+Every file is written whole or not at all. A missing value is null, never 0 or NaN.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import tempfile
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+SCHEMA_VERSION = 1
+
+Param = str | int | float | bool
+Number = int | float
+S = TypeVar("S")
+
+
+class RecordError(Exception):
+    """A file of a run cannot be read; the message names the file and what is wrong with it."""
+
+
+class Status(StrEnum):
+    """How one probe of one variant ended. The order is from best to worst."""
+
+    OK = "ok"
+    SKIPPED = "skipped"
+    UNSUPPORTED = "unsupported"
+    LOST = "lost"
+    TIMED_OUT = "timed out"
+    KILLED = "killed"
+    FAILED = "failed"
+    WRONG = "wrong"
+
+
+INCOMPLETE = frozenset({Status.LOST, Status.TIMED_OUT, Status.KILLED, Status.FAILED, Status.WRONG})
+"""Statuses that make a run incomplete (exit code 3). Skipped and unsupported have a reason known beforehand."""
+
+
+class Cost(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a workload must do at least, by its declaration.
+
+    Args:
+      flops: Floating-point operations of one call, a count.
+      bytes: Bytes that one call must read and write.
+    """
+
+    flops: Number | None = None
+    bytes: Number | None = None
+
+
+class Environment(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a run was made. `host` is a hash, `variables` an allow-list; no user name, home shown as `~`."""
+
+    python: str
+    system: str
+    machine: str
+    packages: dict[str, str]
+    device_kind: str
+    device_count: int
+    platform_version: str | None
+    processor: str
+    cores: int
+    allowed_cores: int
+    cpu_quota: float | None
+    governor: str | None
+    memory_bytes: int | None
+    load_average: float | None
+    threads: dict[str, int | None]
+    variables: dict[str, str]
+    x64: bool
+    matmul_precision: str | None
+    host: str
+    git_revision: str | None
+    git_dirty: bool | None
+    image: str | None
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """How a run measured; times are seconds.
+
+    Args:
+      looks: Launch counts at which timing may stop, once its intervals are narrow enough.
+      launches: Their number where it was fixed by hand; then time limits do not cut it.
+      case_limit_s: After this, and at least 3 launches, a case stops whatever its intervals.
+    """
+
+    level: str
+    probes: tuple[str, ...]
+    looks: tuple[int, ...]
+    launches: int | None = None
+    case_limit_s: float
+    budget_s: float
+    stage_limit_s: float
+    block_s: float
+    sample_s: float
+    blocks: int
+    seed: int
+    confidence: float
+    target_half_width: float
+    select: tuple[str, ...]
+    suites: tuple[str, ...]
+
+
+class PlannedVariant(msgspec.Struct, frozen=True, kw_only=True):
+    """An implementation in a mode. `skip` is the declared reason not to run it for this case."""
+
+    name: str
+    implementation: str
+    mode: str
+    description: str
+    source: str
+    skip: str | None = None
+
+
+class PlannedCase(msgspec.Struct, frozen=True, kw_only=True):
+    """A workload with one value of each param; `definition` is a hash of its inputs, reference and cost."""
+
+    id: str
+    name: str
+    suite: str
+    workload: str
+    description: str
+    params: dict[str, Param]
+    definition: str
+    baseline: str
+    variants: tuple[PlannedVariant, ...]
+    cost: Cost | None = None
+    no_reference: str | None = None
+    time_limit_s: float | None = None
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run set out to do, and where."""
+
+    schema_version: int
+    run_id: str
+    tool_version: str
+    started: str
+    backend: str
+    environment: Environment
+    settings: Settings
+    cases: tuple[PlannedCase, ...]
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """One probe of one variant.
+
+    Args:
+      status: How it ended.
+      reason: Why it is not ok, for a person.
+      stderr: The end of what the process wrote there, where it failed.
+      values: Metric name to one value per process (launch order; null where that launch has none).
+      notes: What a reader must know beside the number, e.g. "contended".
+    """
+
+    status: Status
+    reason: str | None = None
+    stderr: str | None = None
+    values: dict[str, tuple[Number | None, ...]] = {}
+    notes: tuple[str, ...] = ()
+
+
+class VariantRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """What was measured of one variant: an outcome per probe."""
+
+    name: str
+    outcomes: dict[str, Outcome]
+
+
+class Artifact(msgspec.Struct, frozen=True, kw_only=True):
+    """A file kept beside the numbers; `path` is relative to the case's folder."""
+
+    kind: str
+    variant: str
+    path: str
+    size_bytes: int
+    sha256: str
+
+
+class CaseRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A finished case."""
+
+    id: str
+    name: str
+    started: str
+    elapsed_s: float
+    launches: int
+    variants: tuple[VariantRecord, ...]
+    artifacts: tuple[Artifact, ...] = ()
+    notes: tuple[str, ...] = ()
+    statistics_version: int
+
+    @property
+    def status(self) -> Status:
+        """The worst status of any variant and probe that makes the case incomplete; else ok, if anything is."""
+        order = list(Status)
+        found = [outcome.status for variant in self.variants for outcome in variant.outcomes.values()]
+        worst = max(found, key=order.index, default=Status.LOST)
+        return Status.OK if worst not in INCOMPLETE and Status.OK in found else worst
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    """A run: its manifest and the cases that ended. `ended` is null for a run that was cut short."""
+
+    manifest: Manifest
+    cases: tuple[CaseRecord, ...]
+    ended: str | None = None
+
+    def lost(self) -> tuple[PlannedCase, ...]:
+        """Planned cases that have no record."""
+        done = {case.id for case in self.cases}
+        return tuple(case for case in self.manifest.cases if case.id not in done)
+
+
+class Block(msgspec.Struct, frozen=True, kw_only=True):
+    """About 20 ms of one variant's samples, and how undisturbed they were.
+
+    Args:
+      sweep: The sweep that the block belongs to; a ratio pairs blocks of one sweep.
+      samples_s: Seconds per call, one value per sample.
+      wall_s: The block's own wall time.
+      wait_s: Time that the process's threads waited for a core (Linux run queue); null elsewhere.
+      cpu_s: Processor time of the process.
+      steal_s: Time that the hypervisor gave to others, all cores; null elsewhere.
+      involuntary_switches: Context switches forced on the process.
+    """
+
+    sweep: int
+    samples_s: tuple[float, ...]
+    wall_s: float
+    wait_s: float | None
+    cpu_s: float
+    steal_s: float | None
+    involuntary_switches: int
+
+
+class VariantLaunch(msgspec.Struct, frozen=True, kw_only=True):
+    """Raw timing of one variant in one launch. Samples are of `calls` calls each, stored per call."""
+
+    variant: str
+    calls: int
+    warmup_s: tuple[float, ...]
+    steady: bool
+    blocks: tuple[Block, ...]
+    dispatch_s: tuple[float, ...]
+
+
+class LaunchRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """Raw samples of one launch: one fresh process that timed some variants alternately."""
+
+    schema_version: int
+    case: str
+    index: int
+    kind: str
+    seed: int
+    started: str
+    variants: tuple[VariantLaunch, ...]
+
+
+def write_json(path: Path, record: msgspec.Struct) -> None:
+    """Writes a record whole or not at all; a `.gz` path is compressed."""
+    data = msgspec.json.format(msgspec.json.encode(record), indent=1)
+    write_bytes(path, gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Writes a file whole or not at all: to a temporary neighbour first, then renamed into place."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def read_json(path: Path, kind: type[S]) -> S:
+    """Reads one record.
+
+    Raises:
+      RecordError: The file cannot be read, is damaged, or does not fit the schema.
+    """
+    try:
+        data = path.read_bytes()
+        if path.suffix == ".gz":
+            data = gzip.decompress(data)
+        return msgspec.json.decode(data, type=kind)
+    except (OSError, EOFError, gzip.zlib.error) as error:  # type: ignore[attr-defined]
+        raise RecordError(f"{path}: cannot be read: {error}") from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise RecordError(f"{path}: not a record of jaxmeter, or damaged: {error}") from error
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """Reads a run's manifest.
+
+    Raises:
+      RecordError: There is none, it is damaged, or a newer jaxmeter wrote it.
+    """
+    path = folder / "manifest.json"
+    version = read_json(path, _Versioned).schema_version
+    if version > SCHEMA_VERSION:
+        raise RecordError(
+            f"{path}: schema version {version}, this jaxmeter reads up to {SCHEMA_VERSION}; use a newer jaxmeter"
+        )
+    return read_json(path, Manifest)
+
+
+class _Versioned(msgspec.Struct):
+    schema_version: int
+
+
+def json_schema() -> dict[str, Any]:
+    """JSON Schema of run.json, with every structure that it holds, and of the launch files."""
+    _, components = msgspec.json.schema_components([Run, LaunchRecord], ref_template="#/$defs/{name}")
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"jaxmeter record, schema version {SCHEMA_VERSION}",
+        "anyOf": [{"$ref": "#/$defs/Run"}, {"$ref": "#/$defs/LaunchRecord"}],
+        "$defs": components,
+    }

@@ -1,0 +1,89 @@
+"""The fork server: imports jax once, initialises no backend, and forks a fresh process for every message.
+
+Started by harness/processes.py as `python -m harness.server FD`. Over that socket it takes one line per process, the
+path of a message file, with two file descriptors: where the child writes heartbeats, and its stderr.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import signal
+import socket
+import sys
+from pathlib import Path
+
+import jax  # noqa: F401  imported before forking: that is the point of this process
+import msgspec
+
+from harness.messages import Describe, Launch
+from harness.worker import answer
+
+_PR_SET_PDEATHSIG = 1
+_LONGEST_PATH = 4096
+
+
+def main() -> None:
+    """Serves until the parent closes its end."""
+    _die_with_parent()
+    control = socket.socket(fileno=int(sys.argv[1]))
+    _say(control, ready=os.getpid())
+    while True:
+        line, descriptors, _, _ = socket.recv_fds(control, _LONGEST_PATH, 2)
+        if not line:
+            return
+        heartbeat, stderr = descriptors
+        pid = os.fork()
+        if pid == 0:
+            control.close()
+            _child(Path(os.fsdecode(line.rstrip(b"\n"))), heartbeat, stderr)
+        os.close(heartbeat)
+        os.close(stderr)
+        _say(control, pid=pid)
+        _, status, usage = os.wait4(pid, 0)
+        _say(control, status=status, peak_kib=usage.ru_maxrss)
+
+
+def _say(control: socket.socket, **facts: int) -> None:
+    control.sendall(json.dumps(facts).encode() + b"\n")
+
+
+def _child(message: Path, heartbeat: int, stderr: int) -> None:
+    """Becomes a session of its own, answers, and ends without returning."""
+    code = 1
+    try:
+        os.setsid()  # its own group, so that ending it ends whatever it started
+        _die_with_parent()
+        _offer_to_out_of_memory_killer()
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        os.dup2(stderr, 1)
+        os.dup2(stderr, 2)
+        answer(msgspec.json.decode(message.read_bytes(), type=Describe | Launch), heartbeat)
+        code = 0
+    except BaseException:
+        import traceback
+
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)  # no teardown: a device's threads may hang in it, and the answer is written
+
+
+def _die_with_parent() -> None:
+    """On Linux: the kernel ends this process when its parent ends, however that happens."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _offer_to_out_of_memory_killer() -> None:
+    """The measured process shall be chosen, not the one that keeps the record."""
+    try:
+        Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
+    except OSError:  # not Linux, or not allowed: the kernel's own choice stands
+        return
+
+
+if __name__ == "__main__":
+    main()

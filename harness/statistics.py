@@ -1,0 +1,181 @@
+"""From samples to numbers with intervals. Pure functions, no jax.
+
+The replicate is the launch (a process), never the sample: see docs/method.md.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from scipy.special import stdtrit
+
+VERSION = 1
+"""Stored with every summary; a change of any rule below raises it."""
+
+CONFIDENCE = 0.99
+MINIMUM_EFFECT = 0.03
+"""The smallest difference worth a verdict: the A/A differences of one process reach about 2 % on a busy machine."""
+
+FEWEST_LAUNCHES = 3
+"""Fewer replicates give no interval."""
+
+FEWEST_CLEAN_BLOCKS = 5
+LARGEST_WAIT = 0.10
+"""Share of a block's wall time that its threads may wait for a core before the block counts as disturbed."""
+
+OWN_WAIT = 0.12
+"""Multi-threaded code waits up to this share by itself, on an idle machine."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An estimate between bounds, from `count` replicates. Bounds are null where there are too few."""
+
+    low: float | None
+    estimate: float
+    high: float | None
+    count: int
+
+    @property
+    def half_width(self) -> float | None:
+        """Half the interval, relative to the estimate; None without bounds."""
+        if self.low is None or self.high is None or self.estimate == 0:
+            return None
+        return (self.high - self.low) / 2 / abs(self.estimate)
+
+
+def mean_interval(values: Sequence[float], *, confidence: float = CONFIDENCE, looks: int = 1) -> Interval:
+    """Mean with a t interval.
+
+    Args:
+      values: One per launch, shape (k,), k >= 1.
+      confidence: Of the interval, over all looks together.
+      looks: How often the launches were looked at to decide whether to go on; the error is shared among them.
+    Raises:
+      ValueError: No values.
+    """
+    if not values:
+        raise ValueError("mean_interval needs at least one value")
+    count = len(values)
+    centre = math.fsum(values) / count
+    if count < FEWEST_LAUNCHES:
+        return Interval(None, centre, None, count)
+    tail = (1 - confidence) / looks / 2
+    half = float(stdtrit(count - 1, 1 - tail)) * statistics.stdev(values) / math.sqrt(count)
+    return Interval(centre - half, centre, centre + half, count)
+
+
+def geometric_interval(values: Sequence[float], *, confidence: float = CONFIDENCE, looks: int = 1) -> Interval:
+    """Geometric mean with a t interval on the logs, for times of launches: shape (k,), all > 0.
+
+    Raises:
+      ValueError: No values, or one that is not positive.
+    """
+    logs = mean_interval([math.log(value) for value in values], confidence=confidence, looks=looks)
+    return _exponential(logs)
+
+
+def speedup(log_ratios: Sequence[float], *, confidence: float = CONFIDENCE, looks: int = 1) -> Interval:
+    """How many times faster a variant is than its baseline variant, with a t interval over launches.
+
+    Args:
+      log_ratios: One per launch, shape (k,): the median over sweeps of log(baseline_s / variant_s).
+    Returns:
+      Interval, dimensionless; above 1 is faster.
+    Source: Kalibera & Jones, Rigorous Benchmarking in Reasonable Time, 2013, section 7.
+    """
+    return _exponential(mean_interval(log_ratios, confidence=confidence, looks=looks))
+
+
+def differs(ratio: Interval, *, minimum_effect: float = MINIMUM_EFFECT) -> bool:
+    """Whether a ratio's interval excludes 1 and its estimate is beyond the minimum effect."""
+    if ratio.low is None or ratio.high is None:
+        return False
+    return not ratio.low <= 1 <= ratio.high and abs(math.log(ratio.estimate)) > math.log1p(minimum_effect)
+
+
+def _exponential(logs: Interval) -> Interval:
+    low = None if logs.low is None else math.exp(logs.low)
+    high = None if logs.high is None else math.exp(logs.high)
+    return Interval(low, math.exp(logs.estimate), high, logs.count)
+
+
+def paired_log_ratio(baseline_s: Sequence[float], variant_s: Sequence[float]) -> float:
+    """One launch's log ratio: the median over sweeps of log(baseline / variant).
+
+    Args:
+      baseline_s, variant_s: The blocks' medians by sweep, equal shapes (sweeps,). The median of the paired
+        ratios holds on a busy machine, where the ratio of the medians does not.
+    """
+    return statistics.median(math.log(b / v) for b, v in zip(baseline_s, variant_s, strict=True))
+
+
+def clean_blocks(waits: Sequence[float | None]) -> tuple[bool, ...]:
+    """Which blocks were undisturbed, by the share of their wall time spent waiting for a core.
+
+    Args:
+      waits: One variant's blocks in one launch, shape (blocks,); null where the system does not tell.
+    Returns:
+      True for a clean block. A block without a reading counts as clean: nothing speaks against it.
+    """
+    known = sorted(wait for wait in waits if wait is not None)
+    own = known[len(known) // 5] if known else 0.0
+    limit = max(LARGEST_WAIT, 2 * min(own, OWN_WAIT))
+    return tuple(wait is None or wait <= limit for wait in waits)
+
+
+def agree(first: float, second: float, *, within: float) -> bool:
+    """Whether two positive values differ by at most the share `within` of the smaller."""
+    return abs(first - second) <= within * min(first, second)
+
+
+@dataclass(frozen=True)
+class Growth:
+    """A power law through a sweep: metric ~ n ** exponent."""
+
+    exponent: Interval
+    factor: float
+
+
+def growth(sizes: Iterable[float], values: Iterable[float], *, confidence: float = CONFIDENCE) -> Growth:
+    """Least-squares line through log(value) against log(size); the exponent with a t interval.
+
+    Args:
+      sizes, values: One pair per case of the sweep, all > 0.
+    Raises:
+      ValueError: Fewer than 2 different sizes, or a value that is not positive.
+    """
+    xs = [math.log(size) for size in sizes]
+    ys = [math.log(value) for value in values]
+    count = len(xs)
+    mean_x, mean_y = math.fsum(xs) / max(count, 1), math.fsum(ys) / max(count, 1)
+    spread = math.fsum((x - mean_x) ** 2 for x in xs)
+    if spread == 0:
+        raise ValueError("growth needs at least 2 different sizes")
+    slope = math.fsum((x - mean_x) * (y - mean_y) for x, y in zip(xs, ys, strict=True)) / spread
+    factor = math.exp(mean_y - slope * mean_x)
+    if count < FEWEST_LAUNCHES:
+        return Growth(Interval(None, slope, None, count), factor)
+    residuals = math.fsum((y - mean_y - slope * (x - mean_x)) ** 2 for x, y in zip(xs, ys, strict=True))
+    error = math.sqrt(residuals / (count - 2) / spread)
+    half = float(stdtrit(count - 2, 1 - (1 - confidence) / 2)) * error
+    return Growth(Interval(slope - half, slope, slope + half, count), factor)
+
+
+def break_even(eager_s: float, jit_s: float, eager_cold_s: float, jit_cold_s: float) -> float | None:
+    """Calls after which the jitted program has cost less time than eager code, both from a cold process.
+
+    Args:
+      eager_s, jit_s: One warm call.
+      eager_cold_s, jit_cold_s: Everything until the first result, compilation included.
+    Returns:
+      The smallest whole number of calls, at least 1; None where jit never pays, since its call is not faster.
+    """
+    if eager_cold_s >= jit_cold_s and eager_s >= jit_s:
+        return 1
+    if eager_s <= jit_s:
+        return None
+    return max(1, math.ceil(1 + (jit_cold_s - eager_cold_s) / (eager_s - jit_s)))

@@ -1,0 +1,3 @@
+"""The version of jaxmeter, recorded in every run."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,1 @@
+"""What is profiled: one file a subject. A suite declares workloads and never measures."""

@@ -1,0 +1,87 @@
+"""Cumulative sum: an unrolled loop against loops that the compiler sees; what they cost to compile and to run."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from harness import Cost, Skip, itemsize, sizes, workload
+
+LONGEST_LIST_LOOP = 1_000
+LONGEST_STACKED_LOOP = 300
+"""The compile budget of this suite: about 10 s a program on two cores. Both loops compile about linearly in n
+up to 100; beyond, the stacked one grows with about n ** 2.4 (measured, see the sweep in the report)."""
+
+
+def values(key, *, n):
+    """Standard normal, shape (n,) float32."""
+    return jax.random.normal(key, (n,))
+
+
+def list_loop_within_budget(n):
+    """Skips lengths whose unrolled program takes longer than the compile budget."""
+    return Skip(f"compile budget: unrolled only up to n = {LONGEST_LIST_LOOP}") if n > LONGEST_LIST_LOOP else None
+
+
+def stacked_loop_within_budget(n):
+    """Skips lengths whose unrolled program takes longer than the compile budget."""
+    if n > LONGEST_STACKED_LOOP:
+        return Skip(f"compile budget: unrolled and stacked only up to n = {LONGEST_STACKED_LOOP}")
+    return None
+
+
+@workload(
+    inputs=values,
+    params={"n": sizes(quick=(10, 30, 100), default=(300, 1_000, 3_000, 10_000), full=(100_000, 1_000_000))},
+    reference=np.cumsum,
+    cost=lambda *, n: Cost(flops=n - 1, bytes=2 * n * itemsize("float32")),
+    peers={"numpy": np.cumsum},
+    modes=("jit",),
+    implementation="jnp.cumsum",
+    baseline="scan:jit",
+)
+def cumulative_sum(x):
+    """`jnp.cumsum`, (n,) -> (n,)."""
+    return jnp.cumsum(x)
+
+
+@cumulative_sum.implementation
+def scan(x):
+    """`lax.scan` with the running sum as carry, (n,) -> (n,): one equation whatever n is."""
+
+    def step(total, value):
+        total = total + value
+        return total, total
+
+    return jax.lax.scan(step, jnp.zeros((), x.dtype), x)[1]
+
+
+@cumulative_sum.implementation
+def fori_loop(x):
+    """`lax.fori_loop` that writes into the result, (n,) -> (n,)."""
+
+    def step(i, sums):
+        return sums.at[i].add(sums[i - 1])
+
+    return jax.lax.fori_loop(1, x.shape[0], step, x)
+
+
+@cumulative_sum.implementation
+def associative_scan(x):
+    """`lax.associative_scan`, (n,) -> (n,): work in log(n) parallel steps."""
+    return jax.lax.associative_scan(jnp.add, x)
+
+
+@cumulative_sum.implementation(limit=list_loop_within_budget)
+def loop_list(x):
+    """Python loop, unrolled, that returns a list: (n,) -> n scalars."""
+    total, sums = jnp.zeros((), x.dtype), []
+    for i in range(x.shape[0]):
+        total = total + x[i]
+        sums.append(total)
+    return sums
+
+
+@cumulative_sum.implementation(limit=stacked_loop_within_budget)
+def loop_stacked(x):
+    """The same loop, its list stacked: (n,) -> (n,). The output's form decides what compiling costs."""
+    return jnp.stack(loop_list(x))
