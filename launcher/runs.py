@@ -1,0 +1,52 @@
+"""The run that a command line asks for: its folder is known before the harness starts, so the report finds it."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from launcher.options import take_option
+
+DEFAULT_OUT = "results"
+TOKEN_DIGITS = 7
+"""28 random bits: two runs started in the same second, by jobs of one array, still get folders of their own."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """What the harness is called with, and where it will write."""
+
+    arguments: tuple[str, ...]
+    folder: Path
+    is_rehearsal: bool
+
+    def can_be_reported(self, harness_code: int) -> bool:
+        """Whether the harness, ended with this exit code, measured and left a run: complete (0) or not (3)."""
+        return harness_code in (0, 3) and not self.is_rehearsal and (self.folder / "manifest.json").is_file()
+
+
+def new_run_id(backend: str, *, now: datetime | None = None, token: str | None = None) -> str:
+    """A name that sorts by time, such as 2026-08-22T10-15-30Z-cpu-1f0c9a7; some file systems forbid colons."""
+    time = (now or datetime.now(UTC)).astimezone(UTC)
+    return f"{time:%Y-%m-%dT%H-%M-%SZ}-{backend}-{token or secrets.token_hex()[:TOKEN_DIGITS]}"
+
+
+def plan_run(arguments: Sequence[str], new_id: str) -> Run:
+    """The run that these arguments of the harness describe; without --run-id or --resume it is called `new_id`."""
+    out = Path(take_option(arguments, "--out")[0] or DEFAULT_OUT)
+    given, _ = take_option(arguments, "--run-id")
+    resumed, _ = take_option(arguments, "--resume")
+    is_named = given or resumed
+    return Run(
+        arguments=(*arguments, *(() if is_named else ("--run-id", new_id))),
+        folder=_resumed_folder(resumed, out) if resumed else out / (given or new_id),
+        is_rehearsal="--dry-run" in arguments,
+    )
+
+
+def _resumed_folder(run: str, out: Path) -> Path:
+    """A run is resumed by its folder or by its id; the harness tells them apart by the same rule."""
+    return Path(run) if Path(run).is_dir() else out / run

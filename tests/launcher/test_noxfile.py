@@ -1,0 +1,151 @@
+"""The nox sessions, run by nox itself with stand-ins for the harness and the report."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).parents[2]
+
+# Leaves a run where it is told to, and ends with the exit code that STAND_IN_CODE names.
+HARNESS = """
+import os, pathlib, sys
+arguments = sys.argv[1:]
+pathlib.Path("harness-arguments").write_text(" ".join(arguments))
+run = pathlib.Path("results", arguments[arguments.index("--run-id") + 1])
+if "--dry-run" not in arguments:
+    run.mkdir(parents=True)
+    (run / "manifest.json").touch()
+sys.exit(int(os.environ.get("STAND_IN_CODE", "0")))
+"""
+
+INTERRUPTED_HARNESS = """
+import pathlib, sys, time
+try:
+    pathlib.Path("measuring").touch()
+    time.sleep(60)
+except KeyboardInterrupt:
+    time.sleep(1)  # longer than the grace that nox gives by default
+    pathlib.Path("kept").touch()
+    sys.exit(130)
+"""
+
+REPORTING = """
+import os, pathlib, sys
+pathlib.Path("report-arguments").write_text(" ".join(sys.argv[1:]))
+sys.exit(int(os.environ.get("STAND_IN_REPORT_CODE", "0")))
+"""
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    shutil.copy(CHECKOUT / "noxfile.py", tmp_path)
+    shutil.copytree(CHECKOUT / "launcher", tmp_path / "launcher")
+    for program, code in {"harness": HARNESS, "reporting": REPORTING}.items():
+        (tmp_path / program).mkdir()
+        (tmp_path / program / "__main__.py").write_text(code)
+    return tmp_path
+
+
+def start_nox(checkout, *arguments, **environment):
+    # No environment of nox' own: the stand-ins need none, and python must be the one that runs this test.
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return subprocess.Popen(
+        [sys.executable, "-m", "nox", "--no-venv", "--no-install", "--session", *arguments],
+        cwd=checkout,
+        env={**os.environ, "PATH": path, **environment},
+        start_new_session=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def run_nox(checkout, *arguments, **environment):
+    nox = start_nox(checkout, *arguments, **environment)
+    output, _ = nox.communicate(timeout=60)
+    return nox.returncode, output
+
+
+def wait_for(path):
+    deadline = time.monotonic() + 30
+    while not path.exists():
+        assert time.monotonic() < deadline, f"{path.name} never came"
+        time.sleep(0.05)
+
+
+@pytest.mark.end_to_end
+@pytest.mark.parametrize("code", [0, 1, 2, 3, 130])
+def test_nox_ends_with_the_exit_code_of_the_harness(checkout, code):
+    returned, output = run_nox(checkout, "cpu", STAND_IN_CODE=str(code))
+
+    assert returned == code, output
+    assert (checkout / "report-arguments").exists() == (code in (0, 3))
+
+
+@pytest.mark.end_to_end
+def test_the_run_that_the_harness_wrote_is_the_one_reported(checkout):
+    returned, output = run_nox(checkout, "cpu", "--", "--runtime", "local", "--select", "selu*")
+
+    assert returned == 0, output
+    (run,) = (checkout / "results").iterdir()
+    assert (checkout / "harness-arguments").read_text() == f"run --backend cpu --select selu* --run-id {run.name}"
+    assert (checkout / "report-arguments").read_text() == f"report results/{run.name}"
+
+
+@pytest.mark.end_to_end
+def test_a_dry_run_reports_nothing(checkout):
+    returned, output = run_nox(checkout, "cpu", "--", "--dry-run")
+
+    assert returned == 0, output
+    assert not (checkout / "report-arguments").exists()
+
+
+@pytest.mark.end_to_end
+def test_an_incomplete_run_stays_incomplete_when_its_report_fails_too(checkout):
+    returned, output = run_nox(checkout, "cpu", STAND_IN_CODE="3", STAND_IN_REPORT_CODE="2")
+
+    assert returned == 3, output
+
+
+@pytest.mark.end_to_end
+def test_a_report_that_fails_is_not_hidden_by_a_complete_run(checkout):
+    returned, output = run_nox(checkout, "cpu", STAND_IN_REPORT_CODE="2")
+
+    assert returned == 2, output
+
+
+@pytest.mark.end_to_end
+def test_asking_for_a_container_is_a_usage_error_and_measures_nothing(checkout):
+    returned, output = run_nox(checkout, "cpu", "--", "--runtime", "container")
+
+    assert returned == 2
+    assert "containers are not part of this version; use --runtime local" in output
+    assert not (checkout / "harness-arguments").exists()
+
+
+@pytest.mark.end_to_end
+def test_the_report_session_hands_its_arguments_on_and_ends_with_the_code_of_the_report(checkout):
+    returned, output = run_nox(checkout, "report", "--", "results/earlier", STAND_IN_REPORT_CODE="2")
+
+    assert returned == 2, output
+    assert (checkout / "report-arguments").read_text() == "report results/earlier"
+
+
+@pytest.mark.end_to_end
+def test_an_interrupted_harness_has_time_to_keep_what_it_measured_and_nox_ends_with_130(checkout):
+    (checkout / "harness" / "__main__.py").write_text(INTERRUPTED_HARNESS)
+    nox = start_nox(checkout, "cpu")
+    wait_for(checkout / "measuring")
+
+    os.killpg(nox.pid, signal.SIGINT)  # what Ctrl-C in a terminal does: everyone in the group gets it
+    output, _ = nox.communicate(timeout=60)
+
+    assert nox.returncode == 130, output
+    assert (checkout / "kept").exists()
+    assert not (checkout / "report-arguments").exists()

@@ -1,0 +1,86 @@
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+
+from launcher.runs import new_run_id, plan_run
+
+ID = "2026-08-22T10-15-30Z-cpu-1f0c9a7"
+
+
+def test_a_run_id_is_time_in_utc_then_backend_then_token():
+    summer_time = timezone(timedelta(hours=2))
+
+    run_id = new_run_id("cpu", now=datetime(2026, 8, 22, 12, 15, 30, tzinfo=summer_time), token="1f0c9a7")
+
+    assert run_id == ID
+
+
+def test_two_runs_started_in_the_same_second_have_ids_of_their_own():
+    now = datetime(2026, 8, 22, 10, 15, 30, tzinfo=UTC)
+
+    ids = {new_run_id("cpu", now=now) for _ in range(20)}
+
+    assert len(ids) == 20
+    assert all(len(run_id) == len(ID) for run_id in ids)
+
+
+def test_a_run_gets_the_new_id_and_the_default_folder():
+    run = plan_run(["--quick"], ID)
+
+    assert run.arguments == ("--quick", "--run-id", ID)
+    assert run.folder == Path("results", ID)
+
+
+@pytest.mark.parametrize("out", [["--out", "/data/runs"], ["--out=/data/runs"]])
+def test_a_run_is_written_where_out_says(out):
+    run = plan_run(out, ID)
+
+    assert run.arguments == (*out, "--run-id", ID)
+    assert run.folder == Path("/data/runs", ID)
+
+
+@pytest.mark.parametrize("given", [["--run-id", "mine"], ["--run-id=mine"]])
+def test_an_id_of_the_users_own_is_kept(given):
+    run = plan_run(given, ID)
+
+    assert run.arguments == tuple(given)
+    assert run.folder == Path("results/mine")
+
+
+def test_a_run_resumed_by_its_id_is_looked_for_where_out_says_and_keeps_its_id():
+    arguments = ["--out", "there", "--resume", "earlier"]
+
+    run = plan_run(arguments, ID)
+
+    assert run.arguments == tuple(arguments)
+    assert run.folder == Path("there/earlier")
+
+
+def test_a_run_may_be_resumed_by_its_folder(tmp_path):
+    run = plan_run(["--resume", str(tmp_path)], ID)
+
+    assert run.arguments == ("--resume", str(tmp_path))
+    assert run.folder == tmp_path
+
+
+@pytest.mark.parametrize(("code", "expected"), [(0, True), (1, False), (2, False), (3, True), (130, False)])
+def test_a_complete_and_an_incomplete_run_are_reported_and_nothing_else(tmp_path, code, expected):
+    run = plan_run(["--out", str(tmp_path)], ID)
+    run.folder.mkdir()
+    (run.folder / "manifest.json").touch()
+
+    assert run.can_be_reported(code) is expected
+
+
+def test_a_rehearsal_is_not_reported(tmp_path):
+    run = plan_run(["--out", str(tmp_path), "--resume", ID, "--dry-run"], ID)
+    run.folder.mkdir()
+    (run.folder / "manifest.json").touch()
+
+    assert not run.can_be_reported(0)
+
+
+def test_a_harness_that_left_no_run_is_not_reported(tmp_path):
+    """`--help` ends with exit code 0 too."""
+    assert not plan_run(["--out", str(tmp_path), "--help"], ID).can_be_reported(0)

@@ -1,0 +1,113 @@
+"""The locks agree with each other and with pyproject.toml, and hold nothing of the machine that made them."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+CHECKOUT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())
+LOCKS = ("cpu", "gpu", "tpu", "dev")
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")
+
+
+def text_of(lock):
+    return (CHECKOUT / "docker" / "locks" / f"{lock}.txt").read_text()
+
+
+def entries(text):
+    """(requirement, hashes) of every entry; an entry goes on over lines that end in a backslash."""
+    lines = re.sub(r"\\\n", " ", text).splitlines()
+    for line in lines:
+        requirement, *hashes = line.split("--hash=")
+        if requirement.strip() and not line.lstrip().startswith("#"):
+            yield Requirement(requirement), [digest.strip() for digest in hashes]
+
+
+def versions(lock, python):
+    """What the lock installs on Linux with this Python: {name: version}."""
+    environment = {
+        "python_version": python,
+        "python_full_version": f"{python}.0",
+        "sys_platform": "linux",
+        "platform_machine": "x86_64",
+        "platform_python_implementation": "CPython",
+        "implementation_name": "cpython",
+    }
+    installed = {}
+    for requirement, _ in entries(text_of(lock)):
+        if requirement.marker is None or requirement.marker.evaluate(environment):
+            (exact,) = requirement.specifier
+            assert exact.operator == "=="
+            installed[canonicalize_name(requirement.name)] = exact.version
+    return installed
+
+
+def group(name):
+    """Requirements of a dependency group, with those of the groups that it includes."""
+    for item in PROJECT["dependency-groups"][name]:
+        if isinstance(item, dict):
+            yield from group(item["include-group"])
+        else:
+            yield item
+
+
+def direct(lock):
+    """What pyproject.toml asks of a lock by name."""
+    project = PROJECT["project"]
+    extras = {"cpu": [], "dev": group("dev"), **project["optional-dependencies"]}
+    return [Requirement(wanted) for wanted in (*project["dependencies"], *extras[lock])]
+
+
+def answers(locked, wanted):
+    name = canonicalize_name(wanted.name)
+    return name in locked and wanted.specifier.contains(locked[name])
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+def test_all_locks_name_one_jax(python):
+    named = {lock: (versions(lock, python)["jax"], versions(lock, python)["jaxlib"]) for lock in LOCKS}
+
+    assert len(set(named.values())) == 1, named
+    assert len(set(named["cpu"])) == 1, named
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+@pytest.mark.parametrize("lock", LOCKS)
+def test_every_lock_installs_what_the_cpu_lock_installs(lock, python):
+    assert versions("cpu", python).items() <= versions(lock, python).items()
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+@pytest.mark.parametrize("lock", LOCKS)
+def test_a_lock_answers_every_direct_dependency(lock, python):
+    """Fails after a dependency was added or raised in pyproject.toml: nox -s lock."""
+    locked = versions(lock, python)
+
+    unanswered = [str(wanted) for wanted in direct(lock) if not answers(locked, wanted)]
+
+    assert unanswered == []
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_every_requirement_has_hashes(lock):
+    without = [requirement.name for requirement, hashes in entries(text_of(lock)) if not hashes]
+
+    assert without == []
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_a_lock_names_no_index_and_no_path(lock):
+    """Where packages come from is the business of the machine that installs them."""
+    assert re.findall(r"^--.*|https?:.*|file:.*|^.* @ .*", text_of(lock), re.MULTILINE) == []
+
+
+@pytest.mark.parametrize(
+    ("lock", "plugin"),
+    [("gpu", "jax-cuda13-plugin"), ("gpu", "jax-cuda13-pjrt"), ("tpu", "libtpu")],
+)
+def test_a_backend_lock_brings_the_backends_plugin(lock, plugin):
+    assert all(plugin in versions(lock, python) for python in PYTHONS)
