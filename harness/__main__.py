@@ -31,9 +31,7 @@ Json = Annotated[bool, typer.Option("--json", help="Machine-readable output on s
 Select = Annotated[
     list[str] | None, typer.Option("--select", metavar="GLOB", help="Suite, workload or case name; again for more.")
 ]
-Probe = Annotated[
-    list[str] | None, typer.Option(help=f"Only these of {', '.join(PROBE_NAMES)}; numerics always runs.")
-]
+Probe = Annotated[list[str] | None, typer.Option(help=f"Only these of {', '.join(PROBE_NAMES)}; numerics always runs.")]
 Launches = Annotated[int | None, typer.Option(min=1, help="Exactly so many timing launches; intervals need 3.")]
 Budget = Annotated[str | None, typer.Option(metavar="TIME", help="For the whole run: 90, 90s, 10m, 1h30m.")]
 Out = Annotated[Path, typer.Option(metavar="DIR", help="Where runs are kept.")]

@@ -76,9 +76,7 @@ class CaseMeasurement:
             started=started,
             elapsed_s=round(self._elapsed(), 3),
             launches=self.launches,
-            variants=tuple(
-                VariantRecord(name=name, outcomes=outcomes) for name, outcomes in self.outcomes.items()
-            ),
+            variants=tuple(VariantRecord(name=name, outcomes=outcomes) for name, outcomes in self.outcomes.items()),
             artifacts=tuple(self.artifacts),
             statistics_version=VERSION,
         )
@@ -136,7 +134,7 @@ class CaseMeasurement:
         settings = self.settings
         if settings.launches is not None:
             return count >= settings.launches
-        if count >= settings.looks[-1] or count in settings.looks and self._precise():
+        if count >= settings.looks[-1] or (count in settings.looks and self._precise()):
             return True
         return count >= FEWEST_LAUNCHES and self._elapsed() > self.limit_s
 
@@ -222,9 +220,7 @@ def _outcome(ended: Ended, limit_s: float) -> Outcome:
         reason = f"no progress for {limit_s:g} s {stage}, so it was ended; a workload's time_limit_s sets this limit"
         return Outcome(status=Status.TIMED_OUT, reason=reason, stderr=stderr)
     if ended.signal is not None:
-        return Outcome(
-            status=Status.KILLED, reason=f"ended by {_signal(ended)} {stage}{_memory(ended)}", stderr=stderr
-        )
+        return Outcome(status=Status.KILLED, reason=f"ended by {_signal(ended)} {stage}{_memory(ended)}", stderr=stderr)
     return Outcome(status=Status.FAILED, reason=f"exited with code {ended.code} {stage}", stderr=stderr)
 
 

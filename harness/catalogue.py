@@ -54,7 +54,7 @@ def find_suites(names: Iterable[str]) -> tuple[Suite, ...]:
 
 def _suites_of(name: str) -> list[Suite]:
     path = Path(name)
-    if path.suffix == ".py" or path.is_dir() and not _is_module(name):
+    if path.suffix == ".py" or (path.is_dir() and not _is_module(name)):
         files = sorted(path.glob("*.py")) if path.is_dir() else [path]
         found = [_suite(_import_file(file)) for file in files if not file.name.startswith("_")]
     else:
@@ -64,9 +64,7 @@ def _suites_of(name: str) -> list[Suite]:
         found = [_suite(module) for module in (package, *members)]
     found = [suite for suite in found if suite.workloads]
     if not found:
-        raise SuiteError(
-            f"no workload is declared in '{name}'; a suite declares one with @workload(...), see README"
-        )
+        raise SuiteError(f"no workload is declared in '{name}'; a suite declares one with @workload(...), see README")
     return found
 
 
@@ -114,9 +112,7 @@ def _where(name: str, error: Exception) -> str:
 
 def _suite(module: ModuleType) -> Suite:
     declared = [
-        value
-        for value in vars(module).values()
-        if isinstance(value, Workload) and value.module == module.__name__
+        value for value in vars(module).values() if isinstance(value, Workload) and value.module == module.__name__
     ]
     for workload in declared:
         try:

@@ -25,7 +25,7 @@ from harness.catalogue import DEFAULT_SUITES
 from harness.listing import catalogue_lines, plan_lines
 from harness.plan import PROBE_NAMES, SelectionError, estimate, select, settings_for
 from harness.processes import ServerError
-from harness.progress import Lines, Live, Silent, Watcher, printable
+from harness.progress import Lines, Live, Watcher, printable
 from harness.record import Run, Settings, write_json
 from harness.runner import (
     SCRATCH,
@@ -126,7 +126,7 @@ def resume_run(folder: Path, watcher: Watcher, *, as_json: bool) -> int:
 def watcher_for(*, quiet: bool, as_json: bool) -> Watcher:
     """Nothing, a live bar on a terminal, or plain lines; on stderr where stdout is for JSON."""
     if quiet:
-        return Silent()
+        return Watcher()
     console = Console(stderr=as_json)
     return Live(console) if console.is_terminal else Lines(sys.stderr if as_json else sys.stdout)
 
@@ -212,9 +212,7 @@ def _conclude(run: Run, folder: Path, *, as_json: bool) -> int:
         counts["lost"] += lost
     if as_json:
         print(
-            json.dumps(
-                {"run_id": run.manifest.run_id, "folder": str(folder), "exit_code": code, "cases": dict(counts)}
-            )
+            json.dumps({"run_id": run.manifest.run_id, "folder": str(folder), "exit_code": code, "cases": dict(counts)})
         )
         return code
     words = ", ".join(f"{count} {status}" for status, count in sorted(counts.items())) or "no cases"

@@ -40,7 +40,7 @@ def _run_queue_wait() -> float | None:
     """Time all threads of this process were runnable but not running (second field of schedstat)."""
     waited = 0
     try:
-        threads = os.listdir("/proc/self/task")
+        threads = [folder.name for folder in Path("/proc/self/task").iterdir()]
     except OSError:
         return None
     for thread in threads:
@@ -55,7 +55,7 @@ def _run_queue_wait() -> float | None:
 def _steal() -> float | None:
     """Time the hypervisor gave to other guests, over all cores (/proc/stat)."""
     try:
-        with open("/proc/stat", encoding="ascii") as file:
+        with Path("/proc/stat").open(encoding="ascii") as file:
             fields = file.readline().split()
         return int(fields[_STEAL_FIELD]) / os.sysconf("SC_CLK_TCK")
     except (OSError, IndexError):

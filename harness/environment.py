@@ -179,5 +179,3 @@ def _whole(text: str | None) -> int | None:
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())
-
-

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import wraps
 from typing import Any
 
 import jax
@@ -43,13 +44,13 @@ def prepare_eager(function: Callable[..., Any], args: tuple[Any, ...], clock: Cl
 
 def prepare_jit(function: Callable[..., Any], args: tuple[Any, ...], clock: Clock) -> Prepared:
     """`jax.jit(function)`: called through its own dispatch. The stages are taken first; the call reuses them."""
-    jitted = jax.jit(function)
+    jitted = jax.jit(_fresh(function))
     return Prepared(jitted, args, jax.block_until_ready, _stages(jitted, args, clock))
 
 
 def prepare_aot(function: Callable[..., Any], args: tuple[Any, ...], clock: Clock) -> Prepared:
     """`jax.jit(function).lower(*args).compile()`: the compiled object is called itself."""
-    stages = _stages(jax.jit(function), args, clock)
+    stages = _stages(jax.jit(_fresh(function)), args, clock)
     return Prepared(stages.compiled, args, jax.block_until_ready, stages)
 
 
@@ -74,9 +75,17 @@ def _stages(jitted: Any, args: tuple[Any, ...], clock: Clock) -> Stages:
     after_lower = clock()
     compiled = lowered.compile()
     end = clock()
-    return Stages(
-        traced, lowered, compiled, after_trace - start, after_lower - after_trace, end - after_lower
-    )
+    return Stages(traced, lowered, compiled, after_trace - start, after_lower - after_trace, end - after_lower)
+
+
+def _fresh(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same function as a new object: jax reuses what this process has compiled for the old one."""
+
+    @wraps(function)
+    def same(*args: Any) -> Any:
+        return function(*args)
+
+    return same
 
 
 def _already_ready(result: Any) -> Any:

@@ -1,9 +1,169 @@
-"""`harness.measure(fn, *args)`: the same machinery in miniature, inside the process that calls it."""
+"""`harness.measure(fn, *args)`: the same machinery in miniature, inside the process that calls it.
+
+One process gives no interval, and its compile times are not those of a fresh one; the result says so.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.plan import planned_case, settings_for
+from harness.record import CaseRecord, Environment, PlannedCase, Status, VariantRecord
+from harness.statistics import VERSION
+from harness.summary import summarise
+from harness.workload import MODES, Workload
+
+if TYPE_CHECKING:
+    from harness.probes import Context
+
+IN_PROCESS = "measured inside this process: no interval, and compile times are not those of a fresh process"
+_COLUMNS = (
+    ("execution_s", "execution", 1e6, "us"),
+    ("dispatch_s", "dispatch", 1e6, "us"),
+    ("trace_s", "trace", 1e3, "ms"),
+    ("lower_s", "lower", 1e3, "ms"),
+    ("compile_s", "compile", 1e3, "ms"),
+    ("first_call_s", "first call", 1e3, "ms"),
+    ("temp_bytes", "temporaries", 2**-10, "KiB"),
+)
 
 
-def measure(function: Any, *args: Any) -> Any:
-    raise NotImplementedError
+@dataclass(frozen=True, repr=False)
+class Measurement:
+    """One function, measured in every mode. Printing it shows a table.
+
+    Args:
+      case: What was measured, as a run's manifest would plan it.
+      record: The results, as a run's case.json would hold them.
+      environment: Where.
+    """
+
+    case: PlannedCase
+    record: CaseRecord
+    environment: Environment
+
+    def value(self, variant: str, metric: str) -> float | int | None:
+        """One metric of a variant, named in full or by its mode such as "jit"; None where there is none."""
+        for item in self.record.variants:
+            if item.name == variant or item.name.endswith(f":{variant}"):
+                for outcome in item.outcomes.values():
+                    if metric in outcome.values:
+                        return outcome.values[metric][0]
+        return None
+
+    def __repr__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        jax = self.environment.packages.get("jax", "?")
+        yield f"{self.case.name} on {self.environment.device_count} x {self.environment.device_kind}, jax {jax}"
+        rows = [["", "speed-up", *(f"{title} [{unit}]" for _, title, _, unit in _COLUMNS)]]
+        rows += [self._row(variant) for variant in self.record.variants]
+        widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+        for row in rows:
+            cells = (cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))
+            yield "  ".join([row[0].ljust(widths[0]), *cells]).rstrip()
+        for variant in self.record.variants:
+            for outcome in variant.outcomes.values():
+                if outcome.status not in (Status.OK, Status.UNSUPPORTED):
+                    yield f"{variant.name}: {outcome.status.value}: {outcome.reason}"
+                for note in outcome.notes:
+                    yield f"{variant.name}: {note}"
+        yield f"({IN_PROCESS})"
+
+    def _row(self, variant: VariantRecord) -> list[str]:
+        ratio = self.value(variant.name, "log_ratio")
+        gain = "baseline" if variant.name == self.case.baseline else "-" if ratio is None else f"{math.exp(ratio):.2f}x"
+        values = [self.value(variant.name, name) for name, *_ in _COLUMNS]
+        cells = [
+            "-" if value is None else f"{value * scale:,.1f}"
+            for value, (_, _, scale, _) in zip(values, _COLUMNS, strict=True)
+        ]
+        return [variant.name, gain, *cells]
+
+
+def measure(function: Callable[..., Any], /, *args: Any, **params: Any) -> Measurement:
+    """Measures one function in this process: eager, jit and aot, against each other.
+
+    Args:
+      function: Positional arguments are pytrees of arrays. One that `jax.jit` has wrapped is measured unwrapped.
+      args: Its arguments.
+      params: Keyword arguments, fixed before compilation.
+    Returns:
+      Times, compile stages and memory of each mode, and whether all modes give what eager code gives.
+    Raises:
+      Whatever the function itself raises when called eagerly.
+    """
+    import jax  # here, so that declaring suites and reading records need no jax
+
+    from harness.environment import describe_environment
+    from harness.worker import outcomes_of, prepare, timed
+
+    plain = getattr(function, "__wrapped__", function) if hasattr(function, "lower") else function
+    expected = jax.block_until_ready(plain(*args, **params))
+    workload = _workload(plain, args, params, expected)
+    started = datetime.now(UTC)
+    case, context = planned_case("notebook", workload, {}), _context(workload, args)
+    outcomes = {name: outcomes_of(name, _probes(name), context) for name in workload.variants()}
+    sound = tuple(name for name, found in outcomes.items() if found["numerics"].status is Status.OK)
+    prepared = {name: prepare(name, context) for name in sound}
+    settings = settings_for("quick", suites=(), run_id=case.id)
+    launch = timed(prepared, context, settings, case=case.id, index=0, seed=0)
+    for name in sound:
+        outcomes[name]["timing"] = summarise([[launch]], name, case.baseline)
+    return Measurement(
+        case=case,
+        record=CaseRecord(
+            id=case.id,
+            name=case.name,
+            started=started.isoformat(timespec="seconds"),
+            elapsed_s=round((datetime.now(UTC) - started).total_seconds(), 3),
+            launches=1,
+            variants=tuple(VariantRecord(name=name, outcomes=found) for name, found in outcomes.items()),
+            notes=(IN_PROCESS,),
+            statistics_version=VERSION,
+        ),
+        environment=describe_environment(jax),
+    )
+
+
+def _workload(function: Callable[..., Any], args: tuple[Any, ...], params: dict[str, Any], expected: Any) -> Workload:
+    """The function as a workload; what eager code gave is the reference that every mode must give."""
+    workload = Workload(
+        name=getattr(function, "__name__", type(function).__name__),
+        module="notebook",
+        function=function,
+        inputs=lambda key: args,
+        params={},
+        reference=lambda *inputs: expected,
+        cost=None,
+        modes=MODES,
+        baseline=None,
+        tolerance=None,
+        time_limit_s=None,
+    )
+    workload.implementation(partial(function, **params) if params else function, name=workload.name)
+    return workload
+
+
+def _probes(variant: str) -> tuple[str, ...]:
+    """Eager code has been called for the reference already: it has no first call to time."""
+    return ("numerics",) if variant.endswith(":eager") else ("compilation", "memory", "numerics")
+
+
+def _context(workload: Workload, args: tuple[Any, ...]) -> Context:
+    import jax
+
+    from harness.backends import BACKENDS
+    from harness.probes import Context
+
+    backend = next(item for item in BACKENDS.values() if item.jax_backend == jax.default_backend())
+    arguments = tuple(jax.tree.map(jax.numpy.asarray, args))
+    return Context(workload, {}, backend, arguments, time.perf_counter, Path())

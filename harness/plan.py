@@ -168,7 +168,7 @@ class Estimate:
 
 
 def estimate(cases: Sequence[PlannedCase], settings: Settings) -> Estimate:
-    """From the number of processes and variants; what compiling takes is not known before, so `least` may be too low."""
+    """From the number of processes and variants; what compiling takes is not known before, and not in it."""
     least = sum(_least_s(case, settings) for case in cases)
     most = sum(max(_least_s(case, settings), settings.case_limit_s) for case in cases)
     return Estimate(min(least, settings.budget_s), min(most, settings.budget_s))

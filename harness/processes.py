@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 
 import msgspec
 
@@ -68,7 +69,7 @@ class ForkServer:
         self._control: socket.socket | None = None
         self._child: int | None = None
 
-    def __enter__(self) -> ForkServer:
+    def __enter__(self) -> Self:
         self._scratch.mkdir(parents=True, exist_ok=True)
         self._start()
         return self
@@ -150,7 +151,8 @@ class ForkServer:
         self, reader: int, stage_limit_s: float, on_beat: Callable[[Heartbeat], None]
     ) -> tuple[int, Heartbeat, bool, int]:
         """Follows the child's heartbeats until the server says that it ended."""
-        assert self._control is not None and self._child is not None
+        assert self._control is not None
+        watched: list[socket.socket | int]
         last, buffer, timed_out, open_pipe = Heartbeat(None, "start"), b"", False, True
         deadline = time.monotonic() + stage_limit_s
         while True:
@@ -255,5 +257,3 @@ def _tail(path: Path) -> str:
         return path.read_bytes()[-STDERR_KEPT:].decode("utf8", "replace").strip()
     except FileNotFoundError:
         return ""
-
-

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Protocol, TextIO
+from typing import TextIO
 
 from rich.console import Console
 from rich.markup import escape
@@ -13,50 +13,32 @@ from harness.messages import Heartbeat
 from harness.record import INCOMPLETE, CaseRecord, Manifest, PlannedCase
 
 
-class Watcher(Protocol):
-    """Told what a run does, as it does it."""
-
-    def run_started(self, manifest: Manifest, folder: Path, todo: int) -> None: ...
-
-    def case_started(self, case: PlannedCase) -> None: ...
-
-    def beat(self, heartbeat: Heartbeat) -> None: ...
-
-    def launched(self, count: int) -> None: ...
-
-    def case_ended(self, record: CaseRecord, used_s: float) -> None: ...
-
-    def case_lost(self, case: PlannedCase, reason: str) -> None: ...
-
-    def run_ended(self) -> None: ...
-
-
-class Silent:
-    """Shows nothing (`--quiet`)."""
+class Watcher:
+    """Told what a run does, as it does it. This one shows nothing (`--quiet`)."""
 
     def run_started(self, manifest: Manifest, folder: Path, todo: int) -> None:
-        """Nothing."""
+        """The run begins, with so many cases to measure."""
 
     def case_started(self, case: PlannedCase) -> None:
-        """Nothing."""
+        """A case begins."""
 
     def beat(self, heartbeat: Heartbeat) -> None:
-        """Nothing."""
+        """A process begins a stage."""
 
     def launched(self, count: int) -> None:
-        """Nothing."""
+        """A case has that many timing launches."""
 
     def case_ended(self, record: CaseRecord, used_s: float) -> None:
-        """Nothing."""
+        """A case is written; `used_s` of the budget are gone."""
 
     def case_lost(self, case: PlannedCase, reason: str) -> None:
-        """Nothing."""
+        """A case will not be measured."""
 
     def run_ended(self) -> None:
-        """Nothing."""
+        """No more will be told."""
 
 
-class Lines(Silent):
+class Lines(Watcher):
     """One line per case, and one per trouble as it happens: for logs and pipes."""
 
     def __init__(self, stream: TextIO) -> None:
@@ -90,7 +72,7 @@ class Lines(Silent):
         print(printable(text), file=self._stream, flush=True)
 
 
-class Live(Silent):
+class Live(Watcher):
     """A bar with the case, n of m and the budget used; troubles scroll by above it."""
 
     def __init__(self, console: Console) -> None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import gzip
 import os
 import tempfile
+import zlib
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, TypeVar
@@ -279,16 +280,17 @@ def write_json(path: Path, record: msgspec.Struct) -> None:
 def write_bytes(path: Path, data: bytes) -> None:
     """Writes a file whole or not at all: to a temporary neighbour first, then renamed into place."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    temporary = Path(name)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
+        temporary.chmod(0o666 & ~_umask())
+        temporary.replace(path)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
 
 
@@ -309,7 +311,7 @@ def read_json(path: Path, kind: type[S]) -> S:
         if path.suffix == ".gz":
             data = gzip.decompress(data)
         return msgspec.json.decode(data, type=kind)
-    except (OSError, EOFError, gzip.zlib.error) as error:  # type: ignore[attr-defined]
+    except (OSError, EOFError, zlib.error) as error:
         raise RecordError(f"{path}: cannot be read: {error}") from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise RecordError(f"{path}: not a record of jaxmeter, or damaged: {error}") from error

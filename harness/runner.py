@@ -67,9 +67,7 @@ def measuring(backend: str, scratch: Path) -> Iterator[ForkServer]:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def describe(
-    server: ForkServer, suites: tuple[str, ...], backend: str, level: str, *, devices: bool
-) -> Description:
+def describe(server: ForkServer, suites: tuple[str, ...], backend: str, level: str, *, devices: bool) -> Description:
     """Catalogue and environment, as a child sees them.
 
     Raises:
@@ -153,7 +151,9 @@ def check_resumable(manifest: Manifest, description: Description) -> None:
     for name in ("python", "packages", "device_kind", "device_count", "processor", "allowed_cores", "variables"):
         then, now = getattr(manifest.environment, name), getattr(description.environment, name)
         if then != now:
-            raise UsageError(f"cannot resume {manifest.run_id}: its {name} was {then}, here it is {now}; start a new run")
+            raise UsageError(
+                f"cannot resume {manifest.run_id}: its {name} was {then}, here it is {now}; start a new run"
+            )
     today = {case.id: case for case in description.cases}
     for case in manifest.cases:
         if (now := today.get(case.id)) is None or (now.definition, now.variants) != (case.definition, case.variants):
@@ -220,9 +220,7 @@ def _measurement(
 
 def complete(run: Run) -> bool:
     """Whether every planned case was measured and nothing failed; an empty run is not complete."""
-    outcomes = [
-        outcome for case in run.cases for variant in case.variants for outcome in variant.outcomes.values()
-    ]
+    outcomes = [outcome for case in run.cases for variant in case.variants for outcome in variant.outcomes.values()]
     measured = any(outcome.status is Status.OK for outcome in outcomes)
     return measured and not run.lost() and not any(outcome.status in INCOMPLETE for outcome in outcomes)
 

@@ -12,6 +12,7 @@ import os
 import signal
 import socket
 import sys
+import traceback
 from pathlib import Path
 
 import jax  # noqa: F401  imported before forking: that is the point of this process
@@ -61,9 +62,7 @@ def _child(message: Path, heartbeat: int, stderr: int) -> None:
         os.dup2(stderr, 2)
         answer(msgspec.json.decode(message.read_bytes(), type=Describe | Launch), heartbeat)
         code = 0
-    except BaseException:
-        import traceback
-
+    except BaseException:  # noqa: BLE001  whatever it was, the parent shall read it
         traceback.print_exc()
     finally:
         sys.stdout.flush()

@@ -75,8 +75,7 @@ def _node_of(function: FunctionType) -> ast.AST | None:
     column = min((start for _, _, start, _ in function.__code__.co_positions() if start), default=None)
     candidates = [node for node in ast.walk(tree) if _starts_at(node, first, function.__name__)]
     if len(candidates) > 1 and column is not None:  # several lambdas on one line
-        inside = [node for node in candidates if node.col_offset <= column <= (node.end_col_offset or 0)]
-        candidates = inside or candidates
+        candidates = [node for node in candidates if _contains(node, column)] or candidates
     return candidates[-1] if candidates else None
 
 
@@ -86,6 +85,10 @@ def _starts_at(node: ast.AST, line: int, name: str) -> bool:
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         return node.name == name and line in {node.lineno, *(item.lineno for item in node.decorator_list)}
     return False
+
+
+def _contains(node: ast.AST, column: int) -> bool:
+    return isinstance(node, ast.expr) and node.col_offset <= column <= (node.end_col_offset or 0)
 
 
 def _text(node: ast.AST) -> str:

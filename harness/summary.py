@@ -28,9 +28,7 @@ def summarise(launches: Sequence[Sequence[LaunchRecord]], variant: str, baseline
         "dispatch_s": tuple(None if launch is None else statistics.median(launch.dispatch_s) for launch in own),
     }
     if variant != baseline and any(base):
-        values["log_ratio"] = tuple(
-            _log_ratio(processes, variant, baseline) for processes in launches
-        )
+        values["log_ratio"] = tuple(_log_ratio(processes, variant, baseline) for processes in launches)
     present = [launch for launch in own if launch is not None]
     return Outcome(status=Status.OK, values=values, notes=_notes(present))
 

@@ -9,12 +9,13 @@ import time
 import traceback
 from collections.abc import Callable
 from datetime import UTC, datetime
-from functools import partial
+from functools import partial, update_wrapper
 from pathlib import Path
 from typing import Any
 
 import jax
 import msgspec
+import numpy
 from jax.experimental.compilation_cache import compilation_cache
 
 from harness.backends import BACKENDS, Backend
@@ -40,7 +41,7 @@ from harness.plan import planned_case
 from harness.probes import PROBES, Context
 from harness.probes.timing import measure
 from harness.probes.trace import trace_folder
-from harness.record import SCHEMA_VERSION, Artifact, LaunchRecord, Outcome, Status, write_bytes
+from harness.record import SCHEMA_VERSION, Artifact, LaunchRecord, Outcome, Settings, Status, write_bytes
 from harness.workload import NATIVE, Workload, call_with, required_names
 
 Beat = Callable[[str | None, str], None]
@@ -93,7 +94,9 @@ def _describe_suite(suite: Suite, message: Describe) -> SuiteDescription:
                 description=workload.description,
                 params={name: values.at(message.level, message.backend) for name, values in workload.params.items()},
                 variants=tuple(
-                    (f"{item.name}:{mode}", item.description) for item in workload.implementations for mode in item.modes
+                    (f"{item.name}:{mode}", item.description)
+                    for item in workload.implementations
+                    for mode in item.modes
                 ),
                 baseline=workload.baseline_variant,
                 cases=sum(1 for _ in workload.cases(message.level, message.backend)),
@@ -141,7 +144,7 @@ def _launch(message: Launch, beat: Beat) -> Answer:
         _make_cold()
     if message.kind == TIMING:
         return _time(message, context, beat)
-    outcomes = {variant: _probe(variant, message, context, beat) for variant in message.variants}
+    outcomes = {variant: outcomes_of(variant, message.probes, context, beat) for variant in message.variants}
     return Result(outcomes=outcomes, artifacts=_artifacts(message))
 
 
@@ -179,30 +182,31 @@ def _inputs(workload: Workload, message: Launch) -> tuple[Any, ...]:
 def prepare(variant: str, context: Context) -> Prepared:
     """A variant of the context's workload, ready to be called."""
     implementation, mode = context.workload.variant(variant)
-    names = required_names(implementation.function)
-    function = partial(implementation.function, **{name: context.params[name] for name in names})
-    arguments = context.arguments
-    if mode == NATIVE:
-        import numpy
-
-        arguments = jax.tree.map(numpy.asarray, arguments)
-    # A partial of nothing would hide the function's own name from traces and programs.
-    return PREPARE[mode](function if names else implementation.function, arguments, context.clock)
+    function = implementation.function
+    if names := required_names(function):
+        # With its name, which programs and traces carry.
+        function = update_wrapper(partial(function, **{name: context.params[name] for name in names}), function)
+    arguments = jax.tree.map(numpy.asarray, context.arguments) if mode == NATIVE else context.arguments
+    return PREPARE[mode](function, arguments, context.clock)
 
 
-def _probe(variant: str, message: Launch, context: Context, beat: Beat) -> dict[str, Outcome]:
-    """Runs the message's probes on one variant; what they raise is an outcome."""
+def _no_beat(variant: str | None, stage: str) -> None:
+    """For callers without a watcher."""
+
+
+def outcomes_of(variant: str, probes: tuple[str, ...], context: Context, beat: Beat = _no_beat) -> dict[str, Outcome]:
+    """Runs per-variant probes on one variant; what they raise is an outcome."""
     beat(variant, "prepare")
     try:
         prepared = prepare(variant, context)
-    except Exception as error:
-        return {probe: failure(error) for probe in message.probes}
+    except Exception as error:  # noqa: BLE001  a suite's code may raise anything, and that is a result
+        return {probe: failure(error) for probe in probes}
     outcomes = {}
-    for probe in message.probes:
+    for probe in probes:
         beat(variant, probe)
         try:
             outcomes[probe] = PROBES[probe].run(variant, prepared, context)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  as above
             outcomes[probe] = failure(error)
     return outcomes
 
@@ -217,33 +221,47 @@ def failure(error: Exception) -> Outcome:
 
 
 def _time(message: Launch, context: Context, beat: Beat) -> Answer:
-    started = datetime.now(UTC).isoformat(timespec="seconds")
     prepared = {}
     for variant in message.variants:
         beat(variant, "prepare")
         try:
             prepared[variant] = prepare(variant, context)
             prepared[variant].wait(prepared[variant].call(*prepared[variant].args))
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  a suite's code may raise anything, and that is a result
             return Result(outcomes={variant: {TIMING: failure(error)}})
-    variants = measure(
+    launch = timed(
         prepared,
+        context,
         message.settings,
+        case=message.case.id,
+        index=message.index,
         seed=message.seed,
-        clock=context.clock,
-        conditions=read_conditions,
         beat=beat,
     )
-    return Result(
-        launch=LaunchRecord(
-            schema_version=SCHEMA_VERSION,
-            case=message.case.id,
-            index=message.index,
-            kind=message.kind,
-            seed=message.seed,
-            started=started,
-            variants=variants,
-        )
+    return Result(launch=launch)
+
+
+def timed(
+    prepared: dict[str, Prepared],
+    context: Context,
+    settings: Settings,
+    *,
+    case: str,
+    index: int,
+    seed: int,
+    beat: Beat = _no_beat,
+) -> LaunchRecord:
+    """Times variants alternately in this process."""
+    started = datetime.now(UTC).isoformat(timespec="seconds")
+    variants = measure(prepared, settings, seed=seed, clock=context.clock, conditions=read_conditions, beat=beat)
+    return LaunchRecord(
+        schema_version=SCHEMA_VERSION,
+        case=case,
+        index=index,
+        kind=TIMING,
+        seed=seed,
+        started=started,
+        variants=variants,
     )
 
 
@@ -267,5 +285,3 @@ def _artifacts(message: Launch) -> tuple[Artifact, ...]:
                     )
                 )
     return tuple(found)
-
-

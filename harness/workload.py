@@ -67,9 +67,7 @@ class Sizes:
 Values = Param | tuple[Param, ...]
 
 
-def sizes(
-    *, quick: Values = (), default: Values = (), full: Values = (), gpu: Values = (), tpu: Values = ()
-) -> Sizes:
+def sizes(*, quick: Values = (), default: Values = (), full: Values = (), gpu: Values = (), tpu: Values = ()) -> Sizes:
     """Values of a param by level: `sizes(quick=100, default=(1_000, 10_000), gpu=1_000_000)`."""
     return Sizes(_several(quick), _several(default), _several(full), _several(gpu), _several(tpu))
 
@@ -134,10 +132,9 @@ def required_names(function: Callable[..., Any], *, keyword_only: bool = True) -
         parameters = inspect.signature(function).parameters.values()
     except ValueError:  # a built-in without a signature asks for none
         return []
-    kinds = {inspect.Parameter.KEYWORD_ONLY}
-    if not keyword_only:
-        kinds.add(inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return [item.name for item in parameters if item.kind in kinds and item.default is item.empty]
+    kinds = [inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD]
+    wanted = kinds[:1] if keyword_only else kinds
+    return [item.name for item in parameters if item.kind in wanted and item.default is item.empty]
 
 
 @dataclass(eq=False)
@@ -161,6 +158,7 @@ class Workload:
     implementations: list[Implementation] = field(default_factory=list)
 
     def __call__(self, *args: Any, **params: Any) -> Any:
+        """Calls the function that was decorated."""
         return self.function(*args, **params)
 
     @property

@@ -19,9 +19,7 @@ def matrices(key, *, n, dtype):
 def integer_matrices(key, *, n):
     """Two int32 matrices with entries from -8 to 7, shapes (n, n)."""
     left, right = jax.random.split(key)
-    return tuple(
-        jax.random.randint(half, (n, n), -LARGEST_ENTRY, LARGEST_ENTRY, "int32") for half in (left, right)
-    )
+    return tuple(jax.random.randint(half, (n, n), -LARGEST_ENTRY, LARGEST_ENTRY, "int32") for half in (left, right))
 
 
 def numpy_where_it_is_the_same(dtype, precision):

@@ -35,7 +35,7 @@ class Context:
 
     @cached_property
     def reference(self) -> Any:
-        """The trusted result from the same inputs as float64 (int64, complex128) NumPy arrays; None if there is none."""
+        """The trusted result, from the same inputs in NumPy's widest types; None if there is none."""
         if isinstance(self.workload.reference, NoReference):
             return None
         return call_with(self.workload.reference, self.params, *jax.tree.map(widest, self.arguments))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.conditions import Reading, ReadConditions
+from harness.conditions import ReadConditions, Reading
 from harness.modes import Clock, Prepared
 from harness.record import Block, Settings, VariantLaunch
 from harness.statistics import FEWEST_CLEAN_BLOCKS, agree
@@ -139,7 +139,7 @@ def _warm_up(subject: _Subject, settings: Settings, clock: Clock) -> None:
 
 
 def _samples(subject: _Subject, duration_s: float, clock: Clock) -> list[float]:
-    samples = []
+    samples: list[float] = []
     start = clock()
     while not samples or clock() - start < duration_s:
         samples.append(sample(subject.prepared, subject.calls, clock))

@@ -34,9 +34,7 @@ def run(variant: str, prepared: Prepared, context: Context) -> Outcome:
     captures = [path for path in folder.rglob("*.xplane.pb") if path.stat().st_size > 0]
     if not captures:
         return Outcome(status=Status.FAILED, reason="the profiler wrote no capture (*.xplane.pb), or an empty one")
-    return Outcome(
-        status=Status.OK, values={"trace_file_bytes": (sum(path.stat().st_size for path in captures),)}
-    )
+    return Outcome(status=Status.OK, values={"trace_file_bytes": (sum(path.stat().st_size for path in captures),)})
 
 
 TRACE = Probe("trace", KIND, run)
