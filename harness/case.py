@@ -221,7 +221,8 @@ def _outcome(ended: Ended, limit_s: float) -> Outcome:
         return Outcome(status=Status.TIMED_OUT, reason=reason, stderr=stderr)
     if ended.signal is not None:
         return Outcome(status=Status.KILLED, reason=f"ended by {_signal(ended)} {stage}{_memory(ended)}", stderr=stderr)
-    return Outcome(status=Status.FAILED, reason=f"exited with code {ended.code} {stage}", stderr=stderr)
+    said = f": {ended.stderr.splitlines()[-1]}" if ended.stderr else ""
+    return Outcome(status=Status.FAILED, reason=f"exited with code {ended.code} {stage}{said}", stderr=stderr)
 
 
 def _signal(ended: Ended) -> str:

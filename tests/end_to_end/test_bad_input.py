@@ -1,0 +1,160 @@
+"""What cannot be done is said with its value, what is allowed and what to do next; the exit code tells."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from harness.record import Run, read_json
+from tests.end_to_end.conftest import Harness
+
+pytestmark = pytest.mark.end_to_end
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--select", "matmull"), "no case matches --select 'matmull'; nearest: 'matmul'"),
+        (("--suites", "no.such.module"), "no suite module or file 'no.such.module'"),
+        (("--suites", "absent.py"), "no suite module or file 'absent.py'"),
+        (("--probe", "speed"), "no probe 'speed'; probes are numerics"),
+        (("--backend", "npu"), "no backend 'npu'; backends are cpu, gpu, tpu"),
+        (("--budget", "soon"), "--budget 'soon' is not a time"),
+        (("--resume", "absent"), "cannot resume: results/absent/manifest.json"),
+        (("--run-id", "../up"), "--run-id '../up' cannot be a folder's name"),
+        (("--out", "/proc/no"), "choose a writable place with --out DIR"),
+        (("--backend", "gpu"), "looked for an NVIDIA GPU"),
+        (("--backend", "tpu"), "looked for a TPU"),
+    ],
+)
+def test_unusable_arguments_are_named_before_anything_is_measured(
+    arguments: tuple[str, ...], said: str, harness: Harness, tmp_path: Path
+) -> None:
+    ended = harness("run", *arguments)
+
+    assert ended.returncode == 2
+    assert said in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert not list((tmp_path / "results").glob("*/*"))
+
+
+def test_a_suite_that_fails_to_import_is_named_with_file_and_line(harness: Harness, tmp_path: Path) -> None:
+    (tmp_path / "broken.py").write_text("import jax\n\nvalue = 1 / 0\n")
+
+    ended = harness("run", "--suites", "broken.py")
+
+    assert ended.returncode == 2
+    assert "broken.py:3: ZeroDivisionError: division by zero" in ended.stderr
+
+
+def test_a_run_id_that_is_taken_is_refused_and_the_run_is_untouched(
+    harness: Harness, tmp_path: Path, suite: Path
+) -> None:
+    folder = tmp_path / "results" / "mine"
+    folder.mkdir(parents=True)
+    (folder / "manifest.json").write_text("precious")
+
+    ended = harness("run", "--suites", suite, "--run-id", "mine")
+
+    assert ended.returncode == 2
+    assert "the run id 'mine' is taken" in ended.stderr
+    assert (folder / "manifest.json").read_text() == "precious"
+
+
+def test_every_way_to_fail_is_a_status_and_the_other_variants_go_on(harness: Harness, tmp_path: Path) -> None:
+    (tmp_path / "trouble.py").write_text(
+        '''"""Ways to fail, from a suite that touches the backend at import."""
+
+import os
+import signal
+import time
+
+import jax.numpy as jnp
+
+from harness import Skip, workload
+
+ONE = jnp.ones(())
+
+
+@workload(inputs=lambda key: jnp.ones(8), reference=lambda x: x + 1, modes=("jit",), time_limit_s=3)
+def good(x):
+    """Adds one, (n,) -> (n,)."""
+    return x + ONE
+
+
+@good.implementation
+def raises(x):
+    raise ValueError("</script>\\x1b[31m")
+
+
+@good.implementation
+def wrong(x):
+    return x + 2
+
+
+@good.implementation(modes=("eager",))
+def hangs(x):
+    time.sleep(600)
+
+
+@good.implementation(modes=("eager",))
+def crashes(x):
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
+@good.implementation(modes=("eager",))
+def is_killed(x):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@good.implementation(modes=("eager",))
+def exits(x):
+    os._exit(7)
+
+
+@good.implementation(limit=lambda: Skip("not today"))
+def not_wanted(x):
+    return x + 1
+
+
+@good.implementation(modes=("eager",))
+def needs_too_much(x):
+    return x + jnp.ones(1 << 42)[0]
+'''
+    )
+
+    ended = harness("run", "--suites", "trouble.py", "--quick", "--launches", "3", "--run-id", "it", "--json")
+
+    assert ended.returncode == 3
+    assert json.loads(ended.stdout)["exit_code"] == 3
+    (case,) = read_json(tmp_path / "results" / "it" / "run.json", Run).cases
+    numerics = {variant.name: variant.outcomes["numerics"] for variant in case.variants}
+    assert {name: outcome.status.value for name, outcome in numerics.items()} == {
+        "good:jit": "ok",
+        "raises:jit": "failed",
+        "wrong:jit": "wrong",
+        "hangs:eager": "timed out",
+        "crashes:eager": "killed",
+        "is_killed:eager": "killed",
+        "exits:eager": "failed",
+        "not_wanted:jit": "skipped",
+        "needs_too_much:eager": "failed",
+    }
+    assert "SIGSEGV" in (numerics["crashes:eager"].reason or "")
+    assert "RESOURCE_EXHAUSTED" in (numerics["needs_too_much:eager"].reason or "")
+    assert "ValueError" in (numerics["raises:jit"].stderr or "")
+    timing = next(variant for variant in case.variants if variant.name == "good:jit").outcomes["timing"]
+    assert len(timing.values["execution_s"]) == 3
+
+
+def test_a_budget_that_is_used_up_loses_the_rest_and_says_how_to_go_on(
+    harness: Harness, suite: Path, tmp_path: Path
+) -> None:
+    ended = harness("run", "--suites", suite, "--quick", "--budget", "1s", "--run-id", "it")
+
+    assert ended.returncode == 3
+    assert "lost" in ended.stdout
+    assert "python -m harness run --resume results/it" in ended.stdout
+    assert not (tmp_path / "results" / "it" / "run.json").exists()

@@ -1,0 +1,130 @@
+"""Whatever ends a run, what was measured is kept, nothing is left running, and --resume finishes it."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from harness.record import CaseRecord, Run, read_json, read_manifest
+from tests.end_to_end.conftest import Harness
+
+pytestmark = pytest.mark.end_to_end
+
+ARGUMENTS = ("--quick", "--launches", "3", "--probe", "timing", "--probe", "compilation", "--run-id", "it")
+
+
+def start(suite: Path, environment: dict[str, str]) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "harness", "run", "--suites", str(suite), *ARGUMENTS]
+    return subprocess.Popen(
+        command, cwd=suite.parent, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+
+
+def wait_until_it_measures(folder: Path) -> None:
+    for _ in range(600):
+        if list(folder.glob("cases/*/launches/*.json.gz")):
+            return
+        time.sleep(0.05)
+    raise AssertionError("no launch was written within 30 s")
+
+
+def processes_in(folder: Path) -> dict[int, str]:
+    """Command lines of the processes that work in a folder: parent, fork server and child."""
+    found = {}
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if (process / "cwd").resolve() == folder:
+                found[int(process.name)] = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+        except (OSError, ProcessLookupError):
+            continue
+    return found
+
+
+def assert_nothing_runs(folder: Path) -> None:
+    for _ in range(100):
+        if not (left := processes_in(folder)):
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"still running: {left}")
+
+
+def kept_cases(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in folder.glob("cases/*/case.json")}
+
+
+def assert_finished(folder: Path) -> None:
+    run = read_json(folder / "run.json", Run)
+    assert run.lost() == ()
+    assert {case.status.value for case in run.cases} == {"ok"}
+    assert not (folder / "scratch").exists()
+    for case in run.cases:
+        assert read_json(folder / "cases" / case.id / "case.json", CaseRecord) == case
+        assert len(list((folder / "cases" / case.id / "launches").glob("*.json.gz"))) == 3
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_says_what_it_kept_and_is_finished_by_resume(
+    number: signal.Signals, suite: Path, tmp_path: Path, environment: dict[str, str], harness: Harness
+) -> None:
+    folder = tmp_path / "results" / "it"
+    running = start(suite, environment)
+    wait_until_it_measures(folder)
+
+    running.send_signal(number)
+    said = running.communicate(timeout=60)[0].decode()
+
+    assert running.returncode == 130
+    assert "of 3 cases are measured and kept" in said
+    assert "python -m harness run --resume results/it" in said
+    assert_nothing_runs(tmp_path)
+    kept = kept_cases(folder)
+    resumed = harness("run", "--resume", "it")
+    assert resumed.returncode == 0, resumed.stderr
+    assert_finished(folder)
+    assert all(Path(path).read_bytes() == data for path, data in kept.items())
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_run_killed_at_any_moment_leaves_nothing_running_and_is_finished_by_resume(
+    seed: int, suite: Path, tmp_path: Path, environment: dict[str, str], harness: Harness
+) -> None:
+    folder = tmp_path / "results" / "it"
+    running = start(suite, environment)
+    while not (folder / "manifest.json").exists():
+        assert running.poll() is None
+        time.sleep(0.01)
+    time.sleep(random.Random(seed).uniform(0.0, 6.0))
+
+    running.kill()
+    running.communicate(timeout=60)
+
+    assert_nothing_runs(tmp_path)
+    read_manifest(folder)
+    kept = kept_cases(folder)
+    resumed = harness("run", "--resume", "it")
+    assert resumed.returncode == 0, resumed.stderr
+    assert_finished(folder)
+    assert all(Path(path).read_bytes() == data for path, data in kept.items())
+
+
+def test_a_killed_fork_server_costs_no_case(suite: Path, tmp_path: Path, environment: dict[str, str]) -> None:
+    folder = tmp_path / "results" / "it"
+    running = start(suite, environment)
+    wait_until_it_measures(folder)
+    servers = [pid for pid, command in processes_in(tmp_path).items() if "harness.server" in command]
+
+    os.kill(min(servers), signal.SIGKILL)
+    running.communicate(timeout=120)
+
+    run = read_json(folder / "run.json", Run)
+    assert run.lost() == ()
+    broken = [case for case in run.cases if case.status.value != "ok"]
+    assert len(broken) <= 1  # the case at hand may have lost the variant that was at work
+    assert running.returncode == (3 if broken else 0)
