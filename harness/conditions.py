@@ -11,11 +11,19 @@ from pathlib import Path
 
 _STEAL_FIELD = 8
 _NANOSECONDS = 1e-9
+_TASKS = Path("/proc/self/task")
 
 
 @dataclass(frozen=True)
 class Reading:
-    """Counters since the process (or machine) started; a difference of two describes a stretch. Seconds."""
+    """Counters since the process (or machine) started; a difference of two describes a stretch. Seconds.
+
+    Args:
+      wait_s: Time that the process's threads were runnable but had no core; None where the system does not tell.
+      cpu_s: Processor time of the process.
+      steal_s: Time that the hypervisor gave to other guests, all cores; None where the system does not tell.
+      involuntary_switches: Context switches forced on the process.
+    """
 
     wait_s: float | None
     cpu_s: float
@@ -26,37 +34,52 @@ class Reading:
 ReadConditions = Callable[[], Reading]
 
 
-def read_conditions() -> Reading:
-    """Reads this process's counters; about 0.1 ms, never inside a timed span."""
-    return Reading(
-        wait_s=_run_queue_wait(),
-        cpu_s=time.process_time(),
-        steal_s=_steal(),
-        involuntary_switches=resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw,
-    )
+class ProcessConditions:
+    """Reads this process's counters when called: about 40 us, as the files are kept open; never in a timed span."""
 
+    def __init__(self) -> None:
+        self._schedstat: dict[str, int] = {}
+        self._stat = _open("/proc/stat")
 
-def _run_queue_wait() -> float | None:
-    """Time all threads of this process were runnable but not running (second field of schedstat)."""
-    waited = 0
-    try:
-        threads = [folder.name for folder in Path("/proc/self/task").iterdir()]
-    except OSError:
-        return None
-    for thread in threads:
+    def __call__(self) -> Reading:
+        """The counters now."""
+        return Reading(
+            wait_s=self._run_queue_wait(),
+            cpu_s=time.process_time(),
+            steal_s=self._steal(),
+            involuntary_switches=resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw,
+        )
+
+    def _run_queue_wait(self) -> float | None:
+        """Second field of schedstat, summed over the threads."""
         try:
-            waited += int(Path(f"/proc/self/task/{thread}/schedstat").read_bytes().split()[1])
-        except FileNotFoundError:  # the thread ended, or the kernel keeps no such counter
-            if thread == str(os.getpid()):
-                return None
-    return waited * _NANOSECONDS
+            threads = os.listdir(_TASKS)  # noqa: PTH208  iterdir takes twice as long
+        except OSError:
+            return None
+        waited = 0
+        for thread in threads:
+            if thread not in self._schedstat and (handle := _open(f"{_TASKS}/{thread}/schedstat")) is not None:
+                self._schedstat[thread] = handle
+            if thread in self._schedstat:
+                waited += self._thread_wait(thread)
+        return waited * _NANOSECONDS if self._schedstat else None
+
+    def _thread_wait(self, thread: str) -> int:
+        try:
+            return int(os.pread(self._schedstat[thread], 100, 0).split()[1])
+        except (ProcessLookupError, IndexError):  # it ended since the folder was listed
+            os.close(self._schedstat.pop(thread))
+            return 0
+
+    def _steal(self) -> float | None:
+        if self._stat is None:
+            return None
+        fields = os.pread(self._stat, 200, 0).partition(b"\n")[0].split()
+        return int(fields[_STEAL_FIELD]) / os.sysconf("SC_CLK_TCK") if len(fields) > _STEAL_FIELD else None
 
 
-def _steal() -> float | None:
-    """Time the hypervisor gave to other guests, over all cores (/proc/stat)."""
+def _open(path: str) -> int | None:
     try:
-        with Path("/proc/stat").open(encoding="ascii") as file:
-            fields = file.readline().split()
-        return int(fields[_STEAL_FIELD]) / os.sysconf("SC_CLK_TCK")
-    except (OSError, IndexError):
+        return os.open(path, os.O_RDONLY)
+    except OSError:
         return None

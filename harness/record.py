@@ -227,7 +227,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Block(msgspec.Struct, frozen=True, kw_only=True):
-    """About 20 ms of one variant's samples, and how undisturbed they were.
+    """A few milliseconds of one variant's samples, and how undisturbed they were.
 
     Args:
       sweep: The sweep that the block belongs to; a ratio pairs blocks of one sweep.

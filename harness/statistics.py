@@ -23,6 +23,9 @@ FEWEST_LAUNCHES = 3
 """Fewer replicates give no interval."""
 
 FEWEST_CLEAN_BLOCKS = 5
+FEWEST_CLEAN_S = 0.05
+"""Undisturbed blocks, and time in them, that a launch needs before its absolute time is trusted."""
+
 LARGEST_WAIT = 0.10
 """Share of a block's wall time that its threads may wait for a core before the block counts as disturbed."""
 

@@ -10,7 +10,7 @@ import statistics
 from collections.abc import Sequence
 
 from harness.record import Block, LaunchRecord, Number, Outcome, Status, VariantLaunch
-from harness.statistics import FEWEST_CLEAN_BLOCKS, clean_blocks, paired_log_ratio
+from harness.statistics import FEWEST_CLEAN_BLOCKS, FEWEST_CLEAN_S, clean_blocks, paired_log_ratio
 
 
 def summarise(launches: Sequence[Sequence[LaunchRecord]], variant: str, baseline: str) -> Outcome:
@@ -35,13 +35,13 @@ def summarise(launches: Sequence[Sequence[LaunchRecord]], variant: str, baseline
 
 def execution_s(launch: VariantLaunch) -> float:
     """Median over a launch's clean blocks; over all its blocks where too few are clean (then it is contended)."""
-    blocks = undisturbed(launch.blocks)
-    return statistics.median(map(_median, launch.blocks if len(blocks) < FEWEST_CLEAN_BLOCKS else blocks))
+    blocks = launch.blocks if contended(launch) else undisturbed(launch.blocks)
+    return statistics.median(map(_median, blocks))
 
 
 def contended(launch: VariantLaunch) -> bool:
     """Whether too few blocks were undisturbed for an absolute time to be trusted."""
-    return len(undisturbed(launch.blocks)) < FEWEST_CLEAN_BLOCKS
+    return not enough_undisturbed(launch.blocks)
 
 
 def _find(processes: Sequence[LaunchRecord], variant: str) -> VariantLaunch | None:
@@ -58,6 +58,12 @@ def _log_ratio(processes: Sequence[LaunchRecord], variant: str, baseline: str) -
     if one is None or other is None:
         return None
     return math.log(execution_s(one) / execution_s(other))
+
+
+def enough_undisturbed(blocks: Sequence[Block]) -> bool:
+    """Whether one variant's blocks of one launch hold enough clean ones for an absolute time."""
+    clean = undisturbed(blocks)
+    return len(clean) >= FEWEST_CLEAN_BLOCKS and sum(block.wall_s for block in clean) >= FEWEST_CLEAN_S
 
 
 def undisturbed(blocks: Sequence[Block]) -> list[Block]:

@@ -20,7 +20,7 @@ from jax.experimental.compilation_cache import compilation_cache
 
 from harness.backends import BACKENDS, Backend
 from harness.catalogue import Suite, SuiteError, find_suites
-from harness.conditions import read_conditions
+from harness.conditions import ProcessConditions
 from harness.environment import describe_environment, private
 from harness.messages import (
     COMPILATION,
@@ -253,7 +253,7 @@ def timed(
 ) -> LaunchRecord:
     """Times variants alternately in this process."""
     started = datetime.now(UTC).isoformat(timespec="seconds")
-    variants = measure(prepared, settings, seed=seed, clock=context.clock, conditions=read_conditions, beat=beat)
+    variants = measure(prepared, settings, seed=seed, clock=context.clock, conditions=ProcessConditions(), beat=beat)
     return LaunchRecord(
         schema_version=SCHEMA_VERSION,
         case=case,

@@ -13,8 +13,8 @@ from typing import Any
 from harness.conditions import ReadConditions, Reading
 from harness.modes import Clock, Prepared
 from harness.record import Block, Settings, VariantLaunch
-from harness.statistics import FEWEST_CLEAN_BLOCKS, agree
-from harness.summary import undisturbed
+from harness.statistics import agree
+from harness.summary import enough_undisturbed
 
 FEWEST_SWEEPS = 6
 """Three shuffled orders, each with its reverse: one more than the blocks that a clean launch needs."""
@@ -24,8 +24,7 @@ SWEEPS_S_PER_VARIANT = 0.25
 
 WARM_UP_S = 0.05
 WARM_UP_LIMIT_S = 1.0
-WARM_UP_BLOCKS = 4
-"""Warm-up blocks are this part of a measured block: detection needs several within WARM_UP_S."""
+WARM_UP_BLOCK_S = 0.005
 
 STEADY_WITHIN = 0.05
 MOST_CALLS = 1_000_000
@@ -76,16 +75,17 @@ def measure(
         for name, subject in subjects.items():
             beat(name, "warm-up")
             _calibrate(subject, settings, clock)
-            _warm_up(subject, settings, clock)
+            _warm_up(subject, clock)
         planned = _sweeps(subjects.values(), settings)
-        sweep = 0
+        sweep, before = 0, conditions()
         while sweep < planned or (sweep < 2 * planned and _disturbed(subjects)):
             order = list(subjects)
             orders.shuffle(order)
             for names in (order, order[::-1]):
                 for name in names:
                     beat(name, "timing")
-                    subjects[name].blocks.append(_block(subjects[name], sweep, settings, clock, conditions))
+                    block, before = _block(subjects[name], sweep, settings, clock, before, conditions)
+                    subjects[name].blocks.append(block)
                 sweep += 1
         for name, subject in subjects.items():
             beat(name, "dispatch")
@@ -126,7 +126,7 @@ def _calibrate(subject: _Subject, settings: Settings, clock: Clock) -> None:
         subject.calls = min(MOST_CALLS, max(2 * subject.calls, int(wanted) + 1))
 
 
-def _warm_up(subject: _Subject, settings: Settings, clock: Clock) -> None:
+def _warm_up(subject: _Subject, clock: Clock) -> None:
     """Runs until two blocks in a row agree and WARM_UP_S have passed; gives up after WARM_UP_LIMIT_S."""
     start = clock()
     while (elapsed := clock() - start) < WARM_UP_LIMIT_S:
@@ -134,7 +134,7 @@ def _warm_up(subject: _Subject, settings: Settings, clock: Clock) -> None:
             subject.steady = agree(*subject.warmup_s[-2:], within=STEADY_WITHIN)
             if subject.steady:
                 break
-        subject.warmup_s.append(statistics.median(_samples(subject, settings.block_s / WARM_UP_BLOCKS, clock)))
+        subject.warmup_s.append(statistics.median(_samples(subject, WARM_UP_BLOCK_S, clock)))
     subject.call_s = subject.warmup_s[-1]
 
 
@@ -154,14 +154,17 @@ def _sweeps(subjects: Any, settings: Settings) -> int:
 
 
 def _disturbed(subjects: Mapping[str, _Subject]) -> bool:
-    return any(len(undisturbed(subject.blocks)) < FEWEST_CLEAN_BLOCKS for subject in subjects.values())
+    return not all(enough_undisturbed(subject.blocks) for subject in subjects.values())
 
 
-def _block(subject: _Subject, sweep: int, settings: Settings, clock: Clock, conditions: ReadConditions) -> Block:
-    before, start = conditions(), clock()
+def _block(
+    subject: _Subject, sweep: int, settings: Settings, clock: Clock, before: Reading, conditions: ReadConditions
+) -> tuple[Block, Reading]:
+    """One block, and the reading at its end, which begins the next."""
+    start = clock()
     samples = _samples(subject, settings.block_s, clock)
     wall_s, after = clock() - start, conditions()
-    return Block(
+    block = Block(
         sweep=sweep,
         samples_s=tuple(samples),
         wall_s=wall_s,
@@ -170,6 +173,7 @@ def _block(subject: _Subject, sweep: int, settings: Settings, clock: Clock, cond
         steal_s=_passed(before, after, "steal_s"),
         involuntary_switches=after.involuntary_switches - before.involuntary_switches,
     )
+    return block, after
 
 
 def _passed(before: Reading, after: Reading, name: str) -> float | None:

@@ -1,0 +1,1 @@
+"""Our own figures, each from a command that anyone can run."""

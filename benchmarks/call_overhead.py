@@ -1,0 +1,56 @@
+"""What our sample loop adds to a call of some microseconds: its reading over `timeit` of the very same statement.
+
+    python -m benchmarks.call_overhead [ROUNDS]
+
+Both run in this process, in turn, on one jitted call; the figure is the median of the rounds' ratios.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import time
+import timeit
+
+import jax
+import jax.numpy as jnp
+
+from harness.conditions import ProcessConditions
+from harness.modes import prepare_jit
+from harness.plan import settings_for
+from harness.probes.timing import measure
+from harness.summary import execution_s
+
+ROUNDS = 15
+
+
+def main() -> None:
+    """Prints the ratio and the two readings."""
+    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS
+    prepared = prepare_jit(lambda x: x + 1, (jnp.ones(8),), time.perf_counter)
+    settings = settings_for("default", suites=(), run_id="call_overhead")
+    names = {"call": prepared.call, "args": prepared.args, "wait": prepared.wait}
+    timer = timeit.Timer("wait(call(*args))", globals=names)
+    calls, _ = timer.autorange()
+    ours, theirs = [], []
+    for seed in range(rounds):
+        (launch,) = measure(
+            {"call": prepared},
+            settings,
+            seed=seed,
+            clock=time.perf_counter,
+            conditions=ProcessConditions(),
+            beat=lambda variant, stage: None,
+        )
+        ours.append(execution_s(launch))
+        theirs.append(statistics.median(timer.repeat(repeat=5, number=calls)) / calls)
+    ratios = [one / other for one, other in zip(ours, theirs, strict=True)]
+    print(f"jaxmeter {1e6 * statistics.median(ours):.2f} us, timeit {1e6 * statistics.median(theirs):.2f} us")
+    print(
+        f"ratio over {rounds} rounds: median {statistics.median(ratios):.3f}, {min(ratios):.3f} to {max(ratios):.3f}"
+        f"  (jax {jax.__version__})"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,139 @@
+"""Stand-alone figures: matplotlib draws a view's panels as SVG, once for light and once for dark pages."""
+
+from __future__ import annotations
+
+import io
+import math
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure as Canvas
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+from . import numbers
+from .text import shorten
+from .view.parts import Figure, Panel
+
+PANEL_INCHES = (3.9, 2.9)
+LONGEST_LABEL = 40
+MOST_TICKS = 6
+MARKERS = ("o", "s", "D", "^", "v", "P", "X", "<")
+DASHES = ("-", "--", "-.", ":")
+NO_METADATA = {"Creator": None, "Date": None, "Format": None, "Type": None}
+"""A figure's bytes depend on nothing but its data."""
+
+
+@dataclass(frozen=True)
+class Theme:
+    """Colours of a figure; those of the lines stay apart for every kind of colour blindness."""
+
+    background: str
+    text: str
+    grid: str
+    lines: tuple[str, ...]
+
+
+LIGHT = Theme("#ffffff", "#1b1f24", "#d8dde3", ("#004488", "#994455", "#8a6a00"))
+DARK = Theme("#0f1318", "#e6e9ed", "#333b45", ("#7fb0e6", "#ee99aa", "#eecc66"))
+
+
+def draw(figure: Figure, theme: Theme) -> bytes:
+    """The figure as SVG; equal input gives equal bytes."""
+    settings: dict[Any, Any] = {
+        "svg.hashsalt": "jaxmeter",
+        "svg.fonttype": "none",
+        "text.parse_math": False,
+        "font.family": ["DejaVu Sans"],
+        "font.size": 11,
+        "text.color": theme.text,
+        "axes.labelcolor": theme.text,
+        "axes.edgecolor": theme.grid,
+        "xtick.color": theme.text,
+        "ytick.color": theme.text,
+    }
+    with matplotlib.rc_context(settings), warnings.catch_warnings():
+        # It only measures text; whoever shows the figure has fonts of their own for a letter that its font lacks.
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")
+        return _draw(figure, theme)
+
+
+def _draw(figure: Figure, theme: Theme) -> bytes:
+    width, height = PANEL_INCHES
+    names = tuple(dict.fromkeys(series.name for panel in figure.panels for series in panel.series))
+    legend_rows = math.ceil(len(names) / _per_row(len(figure.panels)))
+    canvas = Canvas(
+        figsize=(width * len(figure.panels), height + 0.3 * legend_rows),
+        facecolor=theme.background,
+        layout="constrained",
+    )
+    FigureCanvasSVG(canvas)
+    handles: dict[str, Line2D] = {}
+    for axes, panel in zip(canvas.subplots(1, len(figure.panels), squeeze=False)[0], figure.panels, strict=True):
+        _panel(axes, panel, theme)
+        for series in panel.series:
+            style = _style(names.index(series.name), theme)
+            xs, ys = zip(*series.points, strict=True)
+            (line,) = axes.plot(xs, ys, markersize=5, linewidth=1.6, **style)
+            handles.setdefault(series.name, line)
+    # A leading space, since matplotlib hides labels that begin with an underscore.
+    labels = [f" {shorten(name, LONGEST_LABEL)}" for name in handles]
+    canvas.legend(
+        list(handles.values()), labels, loc="outside lower center", ncols=_per_row(len(figure.panels)), frameon=False
+    )
+    file = io.BytesIO()
+    canvas.savefig(file, format="svg", metadata=NO_METADATA)
+    return file.getvalue()
+
+
+def _per_row(panels: int) -> int:
+    return 2 * panels
+
+
+def _style(index: int, theme: Theme) -> dict[str, Any]:
+    """Colour, marker and dash together tell more lines apart than there are colours."""
+    return {
+        "color": theme.lines[index % len(theme.lines)],
+        "marker": MARKERS[index % len(MARKERS)],
+        "linestyle": DASHES[index // len(theme.lines) % len(DASHES)],
+    }
+
+
+def _panel(axes: Axes, panel: Panel, theme: Theme) -> None:
+    axes.set_facecolor(theme.background)
+    axes.set_title(panel.title, fontsize=12, loc="left")
+    axes.set_xlabel(panel.x_label)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    xs = [x for series in panel.series for x, _ in series.points]
+    ys = [y for series in panel.series for _, y in series.points]
+    for axis, values, write in ((axes.xaxis, xs, numbers.short_count), (axes.yaxis, ys, _writer(panel.unit))):
+        axis.set_major_locator(FixedLocator(decades(min(values), max(values))))
+        axis.set_minor_locator(NullLocator())
+        axis.set_major_formatter(FuncFormatter(lambda value, _, write=write: write(value)))
+    axes.set_xlim(*_limits(xs))
+    axes.set_ylim(*_limits(ys))
+    axes.grid(color=theme.grid, linewidth=0.8)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def _writer(unit: str) -> Callable[[float], str]:
+    return numbers.short_time if unit == "s" else numbers.short_count
+
+
+def decades(low: float, high: float) -> list[float]:
+    """Powers of ten around the values, at most MOST_TICKS of them."""
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    step = max(1, math.ceil((last - first) / (MOST_TICKS - 1)))
+    return [float(f"1e{power}") for power in range(first, last + 1, step) if power < 308]
+
+
+def _limits(values: Sequence[float]) -> tuple[float, float]:
+    """Whole decades, so that at least two ticks show, with room for the markers."""
+    low, high = 10.0 ** math.floor(math.log10(min(values))), 10.0 ** min(math.ceil(math.log10(max(values))), 307)
+    return low / 1.3, max(high, low * 10) * 1.3

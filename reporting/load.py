@@ -1,0 +1,118 @@
+"""From the paths a user gives to runs: what cannot be read is named and left out, never the reason for a crash."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.record import CaseRecord, RecordError, Run, read_json, read_manifest
+
+from .text import one_of, visible
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """Runs by the time they started, and what was wrong with the files: one sentence each."""
+
+    runs: tuple[Run, ...]
+    warnings: tuple[str, ...]
+
+
+def load(paths: Iterable[Path]) -> Loaded:
+    """Reads run folders. A run given twice counts once; two runs that share an id are both kept, with a warning."""
+    runs: list[Run] = []
+    warnings: list[str] = []
+    for path in paths:
+        try:
+            run = _load_run(path, warnings)
+        except RecordError as error:
+            warnings.append(f"left out: {error}")
+            continue
+        if run in runs:
+            warnings.append(f"{path}: run {run.manifest.run_id} was given more than once and is counted once")
+            continue
+        if any(run.manifest.run_id == other.manifest.run_id for other in runs):
+            warnings.append(f"{path}: another run has the id {run.manifest.run_id} but other contents; both are shown")
+        runs.append(run)
+    runs.sort(key=lambda run: (run.manifest.started, run.manifest.run_id))
+    return Loaded(tuple(runs), tuple(visible(_private(warning)) for warning in warnings))
+
+
+def _private(text: str) -> str:
+    """The text with the home folder, which may hold a name, as `~`: the page may be sent on."""
+    return text.replace(str(Path.home()), "~")
+
+
+def _load_run(folder: Path, warnings: list[str]) -> Run:
+    """One run, from run.json, or from the files that a run without one has left.
+
+    Raises:
+      RecordError: There is no run at this path, or its manifest cannot be read.
+    """
+    _require_run_folder(folder)
+    manifest = read_manifest(folder)
+    mark = folder / "run.json"
+    if mark.exists():
+        try:
+            return _checked(read_json(mark, Run), folder, warnings)
+        except RecordError as error:
+            warnings.append(f"{error}; its cases are read one by one")
+    cases = tuple(_cases(folder, warnings))
+    run = _checked(Run(manifest=manifest, cases=cases, ended=None), folder, warnings)
+    lost = len(run.lost())
+    state = f"{lost} of {one_of(len(manifest.cases), 'case')} lost" if lost else "no case lost"
+    warnings.append(f"{folder}: run {manifest.run_id} did not end (no usable run.json): {state}")
+    return run
+
+
+def _require_run_folder(folder: Path) -> None:
+    """Says what a path is when it is no run folder.
+
+    Raises:
+      RecordError: It is none.
+    """
+    try:
+        if (folder / "manifest.json").exists():
+            return
+        if not folder.exists():
+            raise RecordError(f"{folder}: no such folder")
+        if not folder.is_dir():
+            raise RecordError(f"{folder}: a file, not a run folder")
+        if any((child / "manifest.json").exists() for child in folder.iterdir()):
+            raise RecordError(f"{folder}: holds runs but is none itself; give {folder}/*")
+    except (OSError, ValueError) as error:
+        raise RecordError(f"{folder}: cannot be read: {error}") from error
+    raise RecordError(f"{folder}: no run folder, since it has no manifest.json")
+
+
+def _cases(folder: Path, warnings: list[str]) -> Iterator[CaseRecord]:
+    for path in sorted(folder.glob("cases/*/case.json")):
+        try:
+            yield read_json(path, CaseRecord)
+        except RecordError as error:
+            warnings.append(f"{error}; this case counts as lost")
+
+
+def _checked(run: Run, folder: Path, warnings: list[str]) -> Run:
+    """The run without cases that its manifest does not plan, or that it holds twice: nothing could place them."""
+    planned = {case.id for case in run.manifest.cases}
+    kept: dict[str, CaseRecord] = {}
+    for case in run.cases:
+        if case.id not in planned or case.id in kept:
+            why = "recorded twice, counted once" if case.id in kept else "not planned by the run, left out"
+            warnings.append(f"{folder}: case {case.name}: {why}")
+        else:
+            kept[case.id] = case
+    return Run(manifest=run.manifest, cases=tuple(kept.values()), ended=run.ended)
+
+
+def run_ids(runs: Iterable[Run]) -> tuple[str, ...]:
+    """Their ids in order; a repeated one gets a number, so that each names one run."""
+    seen: dict[str, int] = {}
+    names = []
+    for run in runs:
+        name = run.manifest.run_id
+        seen[name] = seen.get(name, 0) + 1
+        names.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return tuple(names)

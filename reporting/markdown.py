@@ -1,0 +1,89 @@
+"""The view as Markdown for a pull request: what stands on the page's first screen, and the numbers in a fold."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from .text import shorten
+from .view import Page
+from .view.parts import Cell, Item, Table
+
+MARKER = "<!-- jaxmeter report -->"
+"""Lets a bot find its own comment and edit it."""
+
+MOST_CHARACTERS = 60_000
+"""A comment may have 65,536."""
+
+ITEMS_AT_MOST = 10
+LONGEST_CELL = 200
+FOLDED_SECTIONS = ("speed", "problems")
+
+_BACKSLASHED = re.compile(r"[\\`*_{}\[\]#!~$]")
+_REFERENCED = re.compile(r"[@|]|:(?=//)|:(?=[\w+-]+:)|(?<=www)\.", re.IGNORECASE)
+"""Mentions, cell borders, links and emoji: no backslash stops these."""
+
+
+def render(page: Page) -> str:
+    """The page as Markdown, below the size that a comment may have."""
+    parts = [
+        f"{MARKER}\n## {escape(page.finding)}",
+        escape(page.subtitle),
+        escape(" ".join(page.verdict)),
+        *_items("Needs attention", page.attention),
+        *_items("Data warnings", page.warnings),
+        *([_table(page.matrix, MOST_CHARACTERS // 4)] if page.matrix else []),
+        escape(page.matrix_note),
+    ]
+    sections = [section for section in page.sections if section.id in FOLDED_SECTIONS]
+    for section in sections:
+        room = (MOST_CHARACTERS - sum(map(len, parts))) // 2
+        tables = [_table(table, room) for part in section.parts for table in part.tables]
+        summary = f"<details><summary>{escape(section.question)}</summary>"
+        parts.append("\n\n".join([summary, escape(section.answer), *tables, "</details>"]))
+    return "\n\n".join(parts) + "\n"
+
+
+def escape(text: str) -> str:
+    """The text as it reads: nothing in it is markup, a mention or a link. For use within a line, not at its start."""
+    plain = _BACKSLASHED.sub(r"\\\g<0>", text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return _REFERENCED.sub(lambda found: f"&#{ord(found[0])};", plain)
+
+
+def _items(title: str, items: Sequence[Item]) -> Iterable[str]:
+    if not items:
+        return ()
+    lines = [f"- **{escape(item.label)}** {escape(item.text)}" for item in items[:ITEMS_AT_MOST]]
+    left = len(items) - ITEMS_AT_MOST
+    return (f"**{escape(title)} ({len(items)})**", "\n".join([*lines, *([f"- + {left} more"] if left > 0 else [])]))
+
+
+def _table(table: Table, room: int) -> str:
+    """The table without its marks, and with as many rows as fit into `room` characters."""
+    shown = [index for index, column in enumerate(table.columns) if not column.plot]
+    header = _line(" ".join(filter(None, (table.columns[i].title, table.columns[i].detail))) for i in shown)
+    rule = "|" + "|".join("--:" if table.columns[index].numeric else "---" for index in shown) + "|"
+    lines = [header, rule]
+    grouped = any(group.title for group in table.groups)
+    if grouped:
+        lines = [_line(["Case", *(table.columns[i].title for i in shown)]), "|---" + rule]
+    size, left = sum(map(len, lines)), 0
+    for group in table.groups:
+        for row in group.rows:
+            texts = [_text(row.cells[index]) for index in shown]
+            line = _line([group.title, *texts] if grouped else texts)
+            size += len(line) + 1
+            if size > room:
+                left += 1
+            else:
+                lines.append(line)
+    more = f"\n\n{left} rows left out." if left else ""
+    return "\n".join(lines) + more
+
+
+def _text(cell: Cell) -> str:
+    return " · ".join(filter(None, (cell.text, cell.detail)))
+
+
+def _line(texts: Iterable[str]) -> str:
+    return "| " + " | ".join(escape(shorten(text, LONGEST_CELL)) for text in texts) + " |"

@@ -1,0 +1,72 @@
+"""Method: what is timed and what is not, the rules, and the words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from harness.metrics import METRICS
+from harness.record import SCHEMA_VERSION
+from harness.statistics import LARGEST_WAIT, MINIMUM_EFFECT
+
+from .. import numbers
+from .measured import Place
+from .parts import Cell, Column, Group, Part, Row, Section, Table
+
+RULES = (
+    "Timed: one call until its result is ready, compiled and warmed up, with inputs made beforehand.",
+    "Not timed: making inputs, their transfer to the device, compilation, the first calls.",
+    "A launch is a fresh process, and the replicate: n counts launches, never samples.",
+    "Intervals are t intervals over launches on the logarithm, widened for every look that decided whether to go on.",
+    "Variants alternate within a launch; the gain is the median of the paired ratios, then the mean over launches.",
+    "So a gain can be sharper than the two times beside it, which drift together.",
+    f"A gain is coloured only where its interval excludes 1 and it is beyond {numbers.percent(MINIMUM_EFFECT)}.",
+    f"Samples whose threads waited for a core for more than {numbers.percent(LARGEST_WAIT)} of the time are set aside.",
+    "A variant without enough undisturbed samples is contended: its number is shown, but not trusted.",
+    "Rates divide the declared cost by the time: what the workload must do at least, not what the program did.",
+    "A dash is a missing value; the notes, or the section on what has no number, say why.",
+)
+
+GLOSSARY = (
+    ("suite", "a file of workloads on one subject"),
+    ("workload", "inputs, params, a reference and one or more implementations that must give the same answer"),
+    ("implementation", "a function; a peer is one in another library"),
+    ("mode", "how it is executed: eager, jit, aot; native for a peer"),
+    ("variant", "implementation and mode; speed-ups refer to the case's baseline variant"),
+    ("case", "a workload with one value of each param"),
+    ("probe", "one way of looking at a variant: numerics, timing, compilation, memory, trace"),
+    ("launch", "one fresh process that measures a case"),
+    ("run", "one call of the harness; its backend says where it ran"),
+    ("lost", "planned, but without a record"),
+    ("contended", "measured while other work took the processor"),
+)
+
+
+def method(places: Sequence[Place]) -> Section:
+    """The section: the same for every report, but for the schema versions."""
+    versions = sorted({place.run.manifest.schema_version for place in places})
+    recorded = ", ".join(map(str, versions))
+    answer = f"Records of schema version {recorded}, read by a jaxmeter that knows up to {SCHEMA_VERSION}."
+    return Section(
+        "method",
+        "Method",
+        "How was it measured?",
+        answer,
+        (
+            Part("Rules", notes=RULES),
+            Part(tables=(_metrics(), _glossary())),
+        ),
+    )
+
+
+def _metrics() -> Table:
+    columns = (Column("Metric"), Column("Unit"), Column("Better"), Column("Definition"))
+    rows = tuple(
+        Row((Cell(metric.name), Cell(metric.unit.value), Cell(metric.direction.value), Cell(metric.definition)))
+        for metric in METRICS.values()
+    )
+    return Table("What each name means exactly.", columns, (Group(rows),), fold="Metrics")
+
+
+def _glossary() -> Table:
+    rows = tuple(Row((Cell(word), Cell(meaning))) for word, meaning in GLOSSARY)
+    return Table("One word for one thing.", (Column("Word"), Column("Meaning")), (Group(rows),), fold="Glossary")

@@ -1,0 +1,190 @@
+"""Sweeps: how compile time, run time and program size grow with the param n, for each implementation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from harness import statistics
+from harness.record import Param, Status
+from harness.statistics import Growth
+
+from .. import numbers
+from ..text import one_of, shorten
+from .measured import Case, Place, Variant
+from .parts import Cell, Column, Figure, Group, Panel, Part, Row, Section, Series, Table, Tone
+from .words import LONGEST_NAME, LONGEST_REASON, level_of, told
+
+QUESTION = "What grows with n?"
+PARAM = "n"
+FEWEST_SIZES = 3
+MODES = ("jit", "native")
+"""One mode for each implementation: compiled where it can be, else as the other library runs it."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One panel of a sweep."""
+
+    title: str
+    unit: str
+    value: Callable[[Variant], float | None]
+
+
+MEASURES = (
+    Measure("Trace + lower + compile", "s", lambda variant: variant.compile_total),
+    Measure("Execution time", "s", lambda variant: variant.time.estimate if variant.time else None),
+    Measure("Jaxpr equations", "", lambda variant: variant.typical("jaxpr_equations", "compilation")),
+)
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Cases of one workload that differ in n only, by n."""
+
+    place: Place
+    workload: str
+    fixed: str
+    cases: tuple[tuple[float, Case], ...]
+
+    @property
+    def implementations(self) -> tuple[str, ...]:
+        """In the order of the plan."""
+        names = (v.planned.implementation for _, case in self.cases for v in case.variants if v.planned.mode in MODES)
+        return tuple(dict.fromkeys(names))
+
+    def variants(self, implementation: str) -> tuple[tuple[float, Variant], ...]:
+        """The implementation's variants by n."""
+        return tuple(
+            (n, variant)
+            for n, case in self.cases
+            for variant in case.variants
+            if variant.planned.implementation == implementation and variant.planned.mode in MODES
+        )
+
+    def points(self, implementation: str, measure: Measure) -> tuple[tuple[float, float], ...]:
+        """(n, value) where there is one above 0."""
+        pairs = ((n, measure.value(variant)) for n, variant in self.variants(implementation))
+        return tuple((n, value) for n, value in pairs if value)
+
+    def growth(self, implementation: str, measure: Measure) -> Growth | None:
+        """The power law through the points; None with fewer than three."""
+        points = self.points(implementation, measure)
+        if len({n for n, _ in points}) < FEWEST_SIZES:
+            return None
+        sizes, values = zip(*points, strict=True)
+        try:
+            return statistics.growth(sizes, values, confidence=self.place.level)
+        except (OverflowError, ValueError):
+            # Sizes that differ by less than a logarithm can tell: there is no slope to give.
+            return None
+
+
+def sweeps(cases: Sequence[Case]) -> Section:
+    """The section, with a figure for each workload that has at least three sizes."""
+    found = tuple(find(cases))
+    if not found:
+        reason = f"Empty: no workload has {FEWEST_SIZES} or more values of a numeric param {PARAM}."
+        return Section("sweeps", "Growth", QUESTION, reason)
+    return Section("sweeps", "Growth", QUESTION, _answer(found), tuple(_part(sweep) for sweep in found))
+
+
+def find(cases: Iterable[Case]) -> Iterable[Sweep]:
+    """Every sweep: same run, workload and other params, and at least three different n."""
+    groups: dict[tuple[str, str, str, str], list[tuple[float, Case]]] = {}
+    for case in cases:
+        n = _size(case.planned.params.get(PARAM))
+        if n is not None:
+            fixed = ", ".join(f"{key}={value}" for key, value in sorted(case.planned.params.items()) if key != PARAM)
+            key = (case.planned.suite, case.planned.workload, fixed, case.place.run_id)
+            groups.setdefault(key, []).append((n, case))
+    for (_, workload, fixed, _), members in groups.items():
+        if len({n for n, _ in members}) >= FEWEST_SIZES:
+            by_size = tuple(sorted(members, key=lambda member: member[0]))
+            yield Sweep(by_size[0][1].place, workload, fixed, by_size)
+
+
+def _size(value: Param | None) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    number = numbers.usable(value)
+    return number if number is not None and number > 0 else None
+
+
+def _title(sweep: Sweep) -> str:
+    fixed = f" [{sweep.fixed}]" if sweep.fixed else ""
+    return f"{shorten(sweep.workload + fixed, LONGEST_NAME)} · {sweep.place.label}"
+
+
+def _part(sweep: Sweep) -> Part:
+    tables = (_exponents(sweep), _values(sweep))
+    return Part(_title(sweep), _figure(sweep), tables)
+
+
+def _figure(sweep: Sweep) -> Figure | None:
+    panels = []
+    for measure in MEASURES:
+        lines = ((name, sweep.points(name, measure)) for name in sweep.implementations)
+        series = tuple(Series(name, points) for name, points in lines if points)
+        if series:
+            panels.append(Panel(measure.title, PARAM, measure.unit, series))
+    if not panels:
+        return None
+    title = f"{_title(sweep)}: {', '.join(panel.title.lower() for panel in panels)} against {PARAM}"
+    return Figure(title, f"{title}, logarithmic. {_sentence(sweep)} The table below holds every value.", tuple(panels))
+
+
+def _exponents(sweep: Sweep) -> Table:
+    level = level_of([sweep.place])
+    columns = [Column("Implementation")]
+    for measure in MEASURES:
+        columns += [Column(measure.title, "exponent", numeric=True), Column(level, numeric=True)]
+    rows = []
+    for name in sweep.implementations:
+        cells = [Cell(name)]
+        for measure in MEASURES:
+            fitted = sweep.growth(name, measure)
+            exponent, bounds = numbers.exponent_with_bounds(fitted.exponent if fitted else None)
+            cells += [Cell(exponent), Cell(bounds, tone=Tone.MUTED)]
+        rows.append(Row(tuple(cells)))
+    caption = f"Exponent b of the fitted power law {PARAM}^b: 0 is constant, 1 linear, 2 quadratic."
+    return Table(caption, tuple(columns), (Group(tuple(rows)),))
+
+
+def _values(sweep: Sweep) -> Table:
+    columns = (Column(PARAM, numeric=True), *(Column(m.title, numeric=True) for m in MEASURES), Column("Notes"))
+    groups = []
+    for name in sweep.implementations:
+        rows = [_value_row(n, variant) for n, variant in sweep.variants(name)]
+        groups.append(Group(tuple(rows), name))
+    return Table("The values behind the figure.", columns, tuple(groups), fold="All values")
+
+
+def _value_row(n: float, variant: Variant) -> Row:
+    values = [
+        numbers.time(value) if measure.unit else numbers.count(value)
+        for measure in MEASURES
+        for value in (measure.value(variant),)
+    ]
+    probe, outcome = variant.worst
+    note = "" if outcome.status is Status.OK else shorten(told(outcome, probe), LONGEST_REASON)
+    return Row(
+        (Cell(f"{n:g}" if n % 1 else numbers.count(n)), *(Cell(value) for value in values), Cell(note, tone=Tone.MUTED))
+    )
+
+
+def _sentence(sweep: Sweep) -> str:
+    """How the first measure with a fit grows: `Execution time grows as n^1.02 for loop, n^0.01 for scan`."""
+    for measure in MEASURES:
+        fits = [(name, fitted) for name in sweep.implementations if (fitted := sweep.growth(name, measure))]
+        if fits:
+            parts = (
+                f"{PARAM}^{numbers.exponent_with_bounds(f.exponent)[0]} for {shorten(name, 40)}" for name, f in fits
+            )
+            return f"{measure.title} grows as {', '.join(parts)}."
+    return "No exponent: fewer than three values of each."
+
+
+def _answer(found: Sequence[Sweep]) -> str:
+    more = f"; {one_of(len(found), 'sweep')} below" if len(found) > 1 else ""
+    return f"{_sentence(found[0])} ({_title(found[0])}{more})"

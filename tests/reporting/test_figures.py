@@ -1,0 +1,56 @@
+from xml.etree import ElementTree
+
+import pytest
+
+from reporting import figures
+from reporting.text import visible
+from reporting.view.parts import Figure, Panel, Series
+from tests import samples
+
+
+def figure(*series, unit="s"):
+    return Figure("title", "alt", (Panel("Time", "n", unit, tuple(series)),))
+
+
+LINE = Series("scan", ((10.0, 1e-6), (1000.0, 1e-3)))
+
+
+@pytest.mark.parametrize("theme", [figures.LIGHT, figures.DARK])
+def test_equal_figures_give_equal_bytes(theme):
+    assert figures.draw(figure(LINE), theme) == figures.draw(figure(LINE), theme)
+
+
+def test_a_figure_has_no_date_and_leaves_matplotlib_s_settings_alone():
+    before = dict(figures.matplotlib.rcParams)
+
+    svg = figures.draw(figure(LINE), figures.LIGHT)
+
+    assert b"<dc:date>" not in svg
+    assert dict(figures.matplotlib.rcParams) == before
+
+
+def test_ticks_carry_units():
+    svg = figures.draw(figure(LINE), figures.LIGHT).decode()
+
+    assert "1\u202fms" in svg
+    assert "1\u202f000" in svg
+
+
+@pytest.mark.parametrize("text", samples.HOSTILE)
+def test_hostile_names_are_text(text):
+    svg = figures.draw(figure(Series(visible(text), LINE.points)), figures.LIGHT)
+
+    shown = "".join(ElementTree.fromstring(svg).itertext())
+    assert visible(text)[:30] in shown
+
+
+@pytest.mark.parametrize(
+    "points", [((1.0, 1.0),), ((1.0, 5.0), (2.0, 5.0)), ((1e-300, 1e-12), (1e300, 1e9)), ((3.0, 1e18), (1e15, 2e18))]
+)
+def test_any_positive_points_make_a_figure(points):
+    assert figures.draw(figure(Series("a", points), unit=""), figures.LIGHT)
+
+
+def test_ticks_are_whole_decades_and_few():
+    assert figures.decades(3.0, 900.0) == [1.0, 10.0, 100.0, 1000.0]
+    assert len(figures.decades(1e-12, 1e12)) <= figures.MOST_TICKS

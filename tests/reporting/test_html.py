@@ -1,0 +1,113 @@
+import base64
+import hashlib
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from reporting import html
+from reporting.load import Loaded
+from reporting.text import visible
+from reporting.view import build
+from tests import samples
+
+RUNS = {
+    "ok": (samples.run(), samples.gpu_run()),
+    "sweep": (samples.sweep_run(),),
+    "troubled": (samples.troubled_run(),),
+    "hostile": (samples.hostile_run(),),
+    "nothing planned": (samples.Run(manifest=samples.manifest(()), cases=()),),
+}
+
+
+class Reader(HTMLParser):
+    """Collects a page's elements, its text, and every id."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def rendered(name: str) -> str:
+    return html.render(build(Loaded(RUNS[name], ())))
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_equal_input_gives_equal_bytes(name):
+    assert rendered(name) == rendered(name)
+
+
+def test_the_policy_forbids_everything_but_the_page_s_own_style_and_embedded_images():
+    page = rendered("ok")
+    style = re.search(r"<style>(.*?)</style>", page, re.DOTALL)[1]
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+
+    elements = Reader(page).elements
+    head = elements[elements.index(("head", {})) + 1 :]
+    assert head[0] == ("meta", {"charset": "utf-8"})
+    assert head[1] == (
+        "meta",
+        {
+            "http-equiv": "Content-Security-Policy",
+            "content": (
+                f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
+            ),
+        },
+    )
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_nothing_is_loaded_from_anywhere_and_nothing_runs(name):
+    for tag, attributes in Reader(rendered(name)).elements:
+        assert tag not in ("script", "link", "iframe", "object", "base", "form")
+        assert "style" not in attributes
+        assert not [attribute for attribute in attributes if attribute.startswith("on")]
+        for attribute in ("src", "srcset", "href"):
+            value = attributes.get(attribute)
+            assert value is None or value.startswith(("data:image/svg+xml;base64,", "#"))
+    assert "url(" not in html.policy("") + rendered(name).split("</style>")[0]
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_every_id_is_unique_and_every_link_leads_somewhere(name):
+    elements = Reader(rendered(name)).elements
+    ids = [attributes["id"] for _, attributes in elements if "id" in attributes]
+
+    assert len(ids) == len(set(ids))
+    assert {attributes["href"][1:] for tag, attributes in elements if tag == "a"} <= set(ids)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_page_has_one_heading_landmarks_and_tables_with_captions_and_scopes(name):
+    elements = Reader(rendered(name)).elements
+    tags = [tag for tag, _ in elements]
+
+    assert [tags.count(tag) for tag in ("h1", "main", "header")] == [1, 1, 1]
+    assert tags.count("table") == tags.count("caption")
+    assert all("scope" in attributes for tag, attributes in elements if tag == "th")
+    assert all(attributes.get("alt") for tag, attributes in elements if tag == "img")
+
+
+@pytest.mark.parametrize("text", samples.HOSTILE)
+def test_hostile_text_is_shown_as_it_is(text):
+    shown = Reader(rendered("hostile")).text
+
+    assert visible(text) in shown
+    assert visible(text, multi_line=True) in shown
+
+
+def test_a_figure_is_two_embedded_images():
+    (image,) = [attributes for tag, attributes in Reader(rendered("sweep")).elements if tag == "img"]
+
+    svg = base64.b64decode(image["src"].partition(",")[2]).decode()
+    assert "<svg" in svg
+    assert "Execution time" in svg
+    assert image["alt"].startswith("cumulative_sum · ● cpu: trace + lower + compile, execution time, jaxpr equations")

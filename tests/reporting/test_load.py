@@ -1,0 +1,175 @@
+import json
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reporting import html, markdown
+from reporting.load import load, run_ids
+from reporting.view import build
+from tests import samples
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+def test_a_run_is_read_back_as_it_was_written(tmp_path):
+    run = samples.troubled_run()
+
+    loaded = load([samples.write_run(tmp_path / "a", run)])
+
+    assert loaded.runs == (run,)
+    assert loaded.warnings == ()
+
+
+def test_runs_are_ordered_by_their_start_whatever_the_order_of_the_paths(tmp_path):
+    early, late = samples.run(), samples.gpu_run()
+    folders = [samples.write_run(tmp_path / "late", late), samples.write_run(tmp_path / "early", early)]
+
+    assert load(folders).runs == load(reversed(folders)).runs == (early, late)
+
+
+def test_a_run_without_run_json_is_read_case_by_case_and_the_lost_ones_are_counted(tmp_path):
+    folder = samples.write_run(tmp_path / "a", samples.troubled_run(), cut_short=True)
+
+    loaded = load([folder])
+
+    assert [case.name for case in loaded.runs[0].lost()] == ["lost[dtype=float32,n=10000]"]
+    assert loaded.runs[0].ended is None
+    assert loaded.warnings[0].endswith("did not end (no usable run.json): 1 of 2 cases lost")
+
+
+def test_a_damaged_run_json_is_named_and_the_cases_are_read_one_by_one(tmp_path):
+    run = samples.run()
+    folder = samples.write_run(tmp_path / "a", run)
+    (folder / "run.json").write_bytes(b'{"manifest"')
+
+    loaded = load([folder])
+
+    assert loaded.runs[0].cases == run.cases
+    assert "run.json: not a record of jaxmeter, or damaged" in loaded.warnings[0]
+
+
+def test_a_damaged_case_counts_as_lost_and_is_named(tmp_path):
+    folder = samples.write_run(tmp_path / "a", samples.run(), cut_short=True)
+    (folder / "cases" / "00" / "case.json").write_bytes(b"\xff")
+
+    loaded = load([folder])
+
+    assert len(loaded.runs[0].lost()) == 1
+    assert "00/case.json: not a record of jaxmeter, or damaged" in loaded.warnings[0]
+    assert loaded.warnings[0].endswith("this case counts as lost")
+
+
+def test_a_run_given_twice_counts_once(tmp_path):
+    folder = samples.write_run(tmp_path / "a", samples.run())
+
+    loaded = load([folder, folder])
+
+    assert len(loaded.runs) == 1
+    assert "given more than once" in loaded.warnings[0]
+
+
+def test_two_runs_of_one_id_are_both_kept_with_a_warning_and_told_apart(tmp_path):
+    first, second = samples.run(), samples.sweep_run()
+
+    loaded = load([samples.write_run(tmp_path / "a", first), samples.write_run(tmp_path / "b", second)])
+
+    assert len(loaded.runs) == 2
+    assert "other contents; both are shown" in loaded.warnings[0]
+    assert run_ids(loaded.runs) == (first.manifest.run_id, f"{first.manifest.run_id} (2)")
+
+
+def test_a_case_that_no_plan_names_is_left_out_with_a_warning(tmp_path):
+    run = samples.run()
+    stray = msgspec.structs.replace(run.cases[0], id="stray", name="stray")
+
+    loaded = load([samples.write_run(tmp_path / "a", msgspec.structs.replace(run, cases=(*run.cases, stray)))])
+
+    assert loaded.runs[0].cases == run.cases
+    assert loaded.warnings[0].endswith("case stray: not planned by the run, left out")
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda path: None, "no such folder"),
+        (lambda path: path.write_text("notes"), "a file, not a run folder"),
+        (lambda path: path.mkdir(), "no run folder, since it has no manifest.json"),
+        (lambda path: samples.write_run(path / "run", samples.run()), "holds runs but is none itself; give"),
+        (lambda path: (path / "manifest.json").mkdir(parents=True), "cannot be read"),
+    ],
+)
+def test_what_is_no_run_is_named_and_left_out(tmp_path, make, said):
+    path = tmp_path / "thing"
+    make(path)
+
+    loaded = load([path])
+
+    assert loaded.runs == ()
+    assert len(loaded.warnings) == 1
+    assert str(path) in loaded.warnings[0]
+    assert said in loaded.warnings[0]
+
+
+def test_a_run_of_a_newer_jaxmeter_is_left_out_with_what_to_do(tmp_path):
+    folder = samples.write_run(tmp_path / "a", samples.run())
+    manifest = json.loads((folder / "manifest.json").read_text())
+    (folder / "manifest.json").write_text(json.dumps({**manifest, "schema_version": 999, "cases": "other"}))
+
+    assert "use a newer jaxmeter" in load([folder]).warnings[0]
+
+
+def test_the_home_folder_is_shown_as_a_tilde(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+    assert load([tmp_path / "none"]).warnings == ("left out: ~/none: no such folder",)
+
+
+@settings(deadline=None)
+@given(st.binary(max_size=200))
+def test_no_content_of_a_file_is_a_crash(data):
+    with TemporaryDirectory() as name:
+        for file in ("manifest.json", "run.json", "cases/00/case.json"):
+            folder = samples.write_run(Path(name), samples.run())
+            (folder / file).write_bytes(data)
+            loaded = load([folder])
+
+            assert loaded.warnings or (file != "manifest.json" and loaded.runs == (samples.run(),))
+
+
+@settings(deadline=None, max_examples=60)
+@given(data=st.data())
+def test_a_run_with_any_value_changed_is_shown_or_left_out_by_name(data):
+    record = json.loads(msgspec.json.encode(samples.troubled_run()))
+    _mutate(data, record)
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "manifest.json").write_text(json.dumps(record.get("manifest")))
+        (folder / "run.json").write_text(json.dumps(record))
+
+        loaded = load([folder])
+        assert loaded.runs or loaded.warnings
+        if loaded.runs:
+            page = build(loaded)
+            assert "</html>" in html.render(page)
+            assert markdown.render(page)
+
+
+def _mutate(data, node):
+    """Replaces one value somewhere below the node: often by one of its own kind, so that the record still reads."""
+    while True:
+        keys = sorted(node) if isinstance(node, dict) else range(len(node))
+        key = data.draw(st.sampled_from(list(keys)))
+        if isinstance(node[key], dict | list) and node[key] and data.draw(st.integers(0, 9)):
+            node = node[key]
+            continue
+        same_kind = {str: st.text(), int: st.integers(), float: st.floats(allow_nan=False, allow_infinity=False)}
+        node[key] = data.draw(JSON | same_kind.get(type(node[key]), JSON))
+        return

@@ -1,0 +1,63 @@
+import re
+
+import pytest
+
+from reporting import markdown
+from reporting.load import Loaded
+from reporting.view import build
+from tests import samples
+
+
+def rendered(*runs):
+    return markdown.render(build(Loaded(runs, ())))
+
+
+@pytest.mark.parametrize(
+    ("text", "escaped"),
+    [
+        ("selu[n=10]", r"selu\[n=10\]"),
+        ("a|b", "a&#124;b"),
+        ("@someone", "&#64;someone"),
+        ("<b>&", "&lt;b&gt;&amp;"),
+        (r"a\*b", r"a\\\*b"),
+        (":rocket:", "&#58;rocket:"),
+        ("selu:jit", "selu:jit"),
+        ("https://x", "https&#58;//x"),
+        ("www.x", "www&#46;x"),
+    ],
+)
+def test_text_is_escaped_so_that_it_reads_as_it_is(text, escaped):
+    assert markdown.escape(text) == escaped
+
+
+def test_it_says_what_the_page_says_first():
+    page = build(Loaded((samples.troubled_run(),), ("results/x: damaged",)))
+
+    text = markdown.render(page)
+
+    assert text.startswith(markdown.MARKER)
+    assert f"## {page.finding}\n" in text
+    assert all(line in text for line in page.verdict)
+    assert "- **file** results/x: damaged" in text
+
+
+def test_every_row_of_a_table_has_the_same_number_of_cells():
+    tables = [block.splitlines() for block in rendered(samples.hostile_run()).split("\n\n") if block.startswith("|")]
+
+    assert tables
+    for lines in tables:
+        assert len({len(re.findall(r"(?<!\\)\|", line)) for line in lines}) == 1
+
+
+def test_a_long_report_stays_below_the_limit_of_a_comment_and_says_what_it_left_out():
+    text = rendered(*(samples.sweep_run(run_id=f"run-{index}") for index in range(60)))
+
+    assert len(text) < markdown.MOST_CHARACTERS
+    assert re.search(r"\n\d+ rows left out\.\n", text)
+
+
+def test_hostile_text_makes_no_markup_of_its_own():
+    text = rendered(samples.hostile_run())
+
+    assert not re.search(r"<(?!/?details>|/?summary>|!-- jaxmeter report -->)", text)
+    assert not re.search(r"(?<![&\w])@|https://|:rocket:", text)

@@ -1,0 +1,152 @@
+import math
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.statistics import Interval
+from reporting import numbers
+
+SECONDS = {"s": 1.0, "ms": 1e-3, "µs": 1e-6, "ns": 1e-9}
+ANY = st.one_of(st.none(), st.floats(), st.integers())
+MISSING_OR_DIGITS = re.compile(r"—|0|[−\d].*")
+
+
+def plain(text: str) -> str:
+    """With ordinary spaces, to be read in a test."""
+    return text.replace("\u202f", " ")
+
+
+def number_in(text: str) -> float:
+    return float(re.match(r"[−\d\u202f.e]+", text)[0].strip("\u202f").replace("\u202f", "").replace("−", "-"))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (451e-6, "451 µs"),
+        (999.6e-6, "1.00 ms"),
+        (1e-9, "1.00 ns"),
+        (0.5e-9, "0.500 ns"),
+        (1.0, "1.00 s"),
+        (1234.5, "1 230 s"),
+        (0.0, "0 ns"),
+        (None, "—"),
+        (math.nan, "—"),
+        (math.inf, "—"),
+        (-1.0, "—"),
+    ],
+)
+def test_a_time_has_three_digits_and_the_unit_that_fits(seconds, text):
+    assert plain(numbers.time(seconds)) == text
+
+
+@given(st.floats(min_value=1e-9, max_value=1e4))
+def test_a_time_reads_back_to_within_half_a_percent(seconds):
+    number, unit = plain(numbers.time(seconds)).rsplit(" ", 1)
+
+    assert float(number.replace(" ", "")) * SECONDS[unit] == pytest.approx(seconds, rel=0.00501)
+
+
+@given(st.floats(min_value=1e-9, max_value=999))
+def test_a_time_from_a_nanosecond_up_shows_a_number_from_1_to_1000(seconds):
+    number, _ = plain(numbers.time(seconds)).rsplit(" ", 1)
+
+    assert 1 <= float(number) < 1000
+
+
+@pytest.mark.parametrize(
+    ("interval", "texts"),
+    [
+        (Interval(448e-6, 451e-6, 456e-6, 5), ("451 µs", "[448, 456]")),
+        (Interval(400e-6, 451e-6, 500e-6, 5), ("450 µs", "[400, 500]")),
+        (Interval(0.9e-3, 1.01e-3, 1.1e-3, 5), ("1.0 ms", "[0.9, 1.1]")),
+        (Interval(450.6e-6, 451e-6, 451.4e-6, 5), ("451 µs", "[450.6, 451.4]")),
+        (Interval(1e-7, 13e-6, 1.3e-3, 3), ("13 µs", "[0.10, 1 300]")),
+        (Interval(None, 451e-6, None, 2), ("451 µs", "—")),
+        (Interval(math.nan, 451e-6, math.inf, 3), ("451 µs", "—")),
+        (None, ("—", "—")),
+    ],
+)
+def test_bounds_share_the_unit_of_the_estimate(interval, texts):
+    assert tuple(map(plain, numbers.time_with_bounds(interval))) == texts
+
+
+@pytest.mark.parametrize(
+    ("ratio", "text"),
+    [
+        (1.061, "1.06×"),
+        (1.996, "2.0×"),
+        (8.74, "8.7×"),
+        (9.96, "10×"),
+        (34.4, "34×"),
+        (0.0123, "0.012×"),
+        (1234, "1 234×"),
+    ],
+)
+def test_a_gain_has_fewer_decimals_the_larger_it_is(ratio, text):
+    assert plain(numbers.gain(ratio)) == text
+
+
+@pytest.mark.parametrize("ratio", [None, math.nan, math.inf, 0.0, -2.0])
+def test_an_impossible_gain_is_a_dash(ratio):
+    assert numbers.gain(ratio) == "—"
+
+
+@given(st.floats(min_value=1e-4, max_value=1e6))
+def test_a_gain_reads_back_to_within_five_percent(ratio):
+    assert number_in(numbers.gain(ratio).removesuffix("×")) == pytest.approx(ratio, rel=0.0501)
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [(0, "0 B"), (1023, "1 023 B"), (1024, "1.00 KiB"), (2**20 - 1, "1.00 MiB"), (3 * 2**30, "3.00 GiB"), (None, "—")],
+)
+def test_memory_counts_by_1024(size, text):
+    assert plain(numbers.memory(size)) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(12.34e9, "12.3 GFLOP/s"), (999.7e3, "1.00 MFLOP/s"), (5.0, "5.00 FLOP/s"), (None, "—"), (-1, "—")],
+)
+def test_a_rate_counts_by_1000(value, text):
+    assert plain(numbers.rate(value, "FLOP/s")) == text
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [(0.02, "2 %"), (0.031, "3.1 %"), (0.0996, "10 %"), (0.99, "99 %"), (60.87, "6 087 %"), (0.0, "0 %")],
+)
+def test_a_percentage_has_at_most_two_digits_below_ten(share, text):
+    assert plain(numbers.percent(share)) == text
+
+
+@pytest.mark.parametrize(("ratio", "text"), [(1.23e-7, "1.2e−7"), (0.0, "0"), (0.5, "5.0e−1"), (None, "—")])
+def test_an_error_shows_its_size(ratio, text):
+    assert numbers.error(ratio) == text
+
+
+def test_an_exponent_has_a_minus_sign_and_two_decimals():
+    assert numbers.exponent_with_bounds(Interval(-0.5, -0.013, 0.5, 3)) == ("−0.01", "[−0.50, 0.50]")
+
+
+@given(ANY)
+def test_no_value_is_ever_written_as_nan_inf_none_or_blank(value):
+    texts = [
+        numbers.time(value),
+        numbers.gain(value),
+        numbers.memory(value),
+        numbers.rate(value, "B/s"),
+        numbers.count(value),
+        numbers.percent(value),
+        numbers.error(value),
+        *numbers.time_with_bounds(None if value is None else Interval(value, value, value, 3)),
+        *numbers.gain_with_bounds(None if value is None else Interval(value, value, value, 3)),
+        *numbers.exponent_with_bounds(None if value is None else Interval(value, value, value, 3)),
+    ]
+
+    for text in texts:
+        assert MISSING_OR_DIGITS.fullmatch(text.removeprefix("["))
+        assert not re.search(r"nan|inf|None", text)

@@ -1,0 +1,64 @@
+import io
+
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+
+from reporting import terminal
+from reporting.load import Loaded
+from reporting.view import build
+from tests import samples
+
+MANY = tuple(samples.run(run_id=f"run-{index}") for index in range(30))
+RUNS = {
+    "ok": (samples.run(),),
+    "troubled": (samples.troubled_run(),),
+    "hostile": (samples.hostile_run(),),
+    "many": MANY,
+}
+
+
+def shown(*runs, width=100, encoding="utf-8", **options):
+    file = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    terminal.show(build(Loaded(runs, ())), Console(file=file, width=width, **options))
+    file.seek(0)
+    return file.read()
+
+
+@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize("width", [40, 80, 100, 200])
+def test_it_fits_a_hundred_columns_and_forty_lines(name, width):
+    lines = shown(*RUNS[name], width=width).splitlines()
+
+    assert max(map(cell_len, lines)) <= min(width, 100)
+    assert len(lines) < 40 or width == 40
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_without_a_terminal_it_is_plain_text(name):
+    assert "\x1b" not in shown(*RUNS[name])
+
+
+def test_a_terminal_gets_colour():
+    assert "\x1b[" in shown(samples.troubled_run(), force_terminal=True, color_system="standard", no_color=False)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_an_output_that_takes_ascii_only_gets_likenesses(name):
+    text = shown(*RUNS[name], encoding="ascii")
+
+    assert text.isascii()
+    assert "cpu" in text
+
+
+def test_the_words_are_those_of_the_page():
+    page = build(Loaded((samples.troubled_run(),), ()))
+
+    text = " ".join(shown(samples.troubled_run()).split())
+
+    assert " ".join(page.verdict) in text
+    assert "wrong odd[dtype=float32,n=10000] · wrong:jit · ● cpu (numerics): largest error 0.5, allowed 1e-05" in text
+
+
+def test_markup_in_a_name_is_only_text():
+    assert "{{ 7 * 7 }} {% raw %} [red]markup[/red] :rocket:" in shown(samples.hostile_run())

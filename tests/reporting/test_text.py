@@ -1,0 +1,49 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reporting.text import one_of, shorten, visible, visible_record
+from tests import samples
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("selu[n=10]", "selu[n=10]"),
+        ("a\x00b", r"a\x00b"),
+        ("two\nlines", r"two\nlines"),
+        ("\x7f", r"\x7f"),
+        ("\x85", r"\x85"),
+        ("\u202egnp.exe", r"\u202egnp.exe"),
+        ("\ud800", r"\ud800"),
+        ("שלום 👩‍🔬 <script>", "שלום 👩‍🔬 <script>"),
+    ],
+)
+def test_what_cannot_be_seen_is_escaped(text, shown):
+    assert visible(text) == shown
+
+
+@given(st.text())
+def test_visible_text_stays_as_it_is_when_made_visible_again(text):
+    assert visible(visible(text)) == visible(text)
+
+
+def test_every_string_of_a_record_becomes_visible_and_stderr_keeps_its_lines():
+    planned = samples.planned_case("a\x00b")
+    failed = samples.Outcome(status=samples.Status.FAILED, reason="one\ntwo", stderr="one\n\x1b[31mtwo")
+    record = samples.record(planned, {"selu:jit": {"timing": failed}})
+
+    shown = visible_record(samples.run((planned, record)))
+
+    assert shown.manifest.cases[0].workload == r"a\x00b"
+    assert shown.cases[0].variants[0].outcomes["timing"].reason == r"one\ntwo"
+    assert shown.cases[0].variants[0].outcomes["timing"].stderr == "one\n\\x1b[31mtwo"
+
+
+def test_a_long_text_is_cut_with_an_ellipsis():
+    assert shorten("abcdef", 4) == "abc…"
+    assert shorten("abcd", 4) == "abcd"
+
+
+def test_a_count_agrees_with_its_noun():
+    assert [one_of(1, "case"), one_of(2, "case"), one_of(0, "entry", "entries")] == ["1 case", "2 cases", "0 entries"]

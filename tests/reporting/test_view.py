@@ -1,0 +1,428 @@
+import pytest
+
+from harness.record import Status
+from reporting.load import Loaded
+from reporting.view import build
+from reporting.view.parts import IntervalMark, Tone
+from tests import samples
+
+
+def page_of(*runs, warnings=()):
+    return build(Loaded(tuple(runs), tuple(warnings)))
+
+
+def section(page, name):
+    return next(section for section in page.sections if section.id == name)
+
+
+def tables(page, name):
+    return [table for part in section(page, name).parts for table in part.tables]
+
+
+def texts(row):
+    """The row's cells as one reads them: ordinary spaces, the small text after the large."""
+    return [" ".join(filter(None, (cell.text, cell.detail))).replace("\u202f", " ") for cell in row.cells]
+
+
+def by_variant(page, name="speed"):
+    return {
+        row.cells[0].text: dict(zip(headings(page, name), texts(row), strict=True))
+        for row in tables(page, name)[0].rows
+    }
+
+
+def headings(page, name):
+    return [column.title for column in tables(page, name)[0].columns]
+
+
+def test_the_title_starts_with_the_finding():
+    assert page_of(samples.run()).title == "jit beats eager in 1 of 1 measured pair (median 10×) – jaxmeter report"
+
+
+def test_what_went_wrong_comes_before_what_is_fast():
+    page = page_of(samples.run(), samples.troubled_run())
+
+    assert page.finding.startswith("1 variant wrong, 1 failed, 1 killed, 1 timed out, 3 lost; jit beats eager")
+
+
+def test_the_verdict_counts_cases_and_variants_by_status():
+    assert page_of(samples.troubled_run()).verdict == (
+        "0 of 2 cases measured completely.",
+        "Of 11 variants: 3 measured, 1 skipped, 3 lost, 1 timed out, 1 killed, 1 failed, 1 wrong.",
+        "No pair of eager and jit was measured.",
+        "Measured on 1 backend: cpu.",
+        "2 data warnings.",
+    )
+
+
+def test_jit_beats_eager_only_where_the_interval_says_so():
+    planned = samples.planned_case()
+    even = samples.fast_case(planned, eager_s=1e-4, jit_s=1e-4)
+
+    assert page_of(samples.run((planned, even))).finding == "jit beats eager in 0 of 1 measured pair (median 1.00×)"
+
+
+def test_jit_is_compared_with_eager_pair_by_pair_when_the_baseline_is_another():
+    planned = samples.planned_case(variants=("base:jit", "f:eager", "f:jit"))
+    record = samples.record(
+        planned,
+        {
+            "base:jit": {"timing": samples.timing(1e-3)},
+            "f:eager": {"timing": samples.timing(1e-2, baseline_s=1e-3)},
+            "f:jit": {"timing": samples.timing(2e-3, baseline_s=1e-3)},
+        },
+    )
+
+    assert page_of(samples.run((planned, record))).finding == "jit beats eager in 1 of 1 measured pair (median 5.0×)"
+
+
+def test_attention_lists_the_worst_first_and_a_lost_case_once():
+    items = page_of(samples.troubled_run()).attention
+
+    assert [item.label for item in items] == ["wrong", "failed", "killed", "timed out", "lost", "lost"]
+    assert items[0].text.endswith("wrong:jit · ● cpu (numerics): largest error 0.5, allowed 1e-05")
+
+
+def test_variants_alike_in_case_and_reason_share_an_item():
+    planned = samples.planned_case(variants=("f:eager", "f:jit", "f:aot", "g:jit"))
+    failed = samples.Outcome(status=Status.FAILED, reason="exited with code 1")
+    outcomes = {variant.name: {"numerics": failed, "memory": failed} for variant in planned.variants}
+
+    page = page_of(samples.run((planned, samples.record(planned, outcomes))))
+
+    assert [item.text for item in page.attention] == [
+        "selu[dtype=float32,n=10000] · f:eager, f:jit, f:aot and 1 more · ● cpu (numerics): exited with code 1"
+    ]
+    assert by_variant(page)["f:jit"]["Notes"] == "numerics, memory failed: exited with code 1"
+
+
+def test_every_link_of_the_attention_list_leads_to_a_row():
+    page = page_of(samples.troubled_run(), samples.run(ended=None))
+
+    ids = [row.id for section in page.sections for part in section.parts for table in part.tables for row in table.rows]
+
+    assert {item.target for item in page.attention} <= set(ids)
+    assert len([one for one in ids if one]) == len({one for one in ids if one})
+
+
+def test_data_warnings_name_files_contention_precision_versions_and_uncommitted_changes():
+    dirty = samples.gpu_run(environment=samples.environment(packages={"jax": "0.10.1"}, git_dirty=True))
+
+    page = page_of(samples.troubled_run(), dirty, warnings=["results/x: damaged"])
+
+    assert [item.label for item in page.warnings] == ["file", "contended", "precision", "versions", "git"]
+    assert page.warnings[0].text == "results/x: damaged"
+    assert page.warnings[3].text == "differ between the runs: jax 0.10.0 and 0.10.1"
+
+
+def test_a_fast_case_leads_with_the_paired_gain():
+    row = by_variant(page_of(samples.run()))["selu:jit"]
+
+    assert row["Gain"] == "10× [9.9, 10.1]"
+    assert row["Time"] == "50.0 µs [49.2, 50.8]"
+    assert row["n"] == "5"
+    assert row["Max error"] == "1.2e−7"
+    assert row["jit pays"] == "1 call"
+    assert row["Notes"] == ""
+
+
+def test_the_baseline_variant_is_the_first_row_and_has_no_gain():
+    planned = samples.planned_case(baseline="selu:jit")
+    rows = by_variant(page_of(samples.run((planned, samples.fast_case(planned)))))
+
+    assert list(rows) == ["selu:jit", "selu:eager"]
+    assert rows["selu:jit"]["Gain"] == "baseline"
+
+
+def test_jit_pays_after_the_calls_that_earn_its_compilation_back():
+    planned = samples.planned_case()
+    record = samples.record(
+        planned,
+        {
+            "selu:eager": {"timing": samples.timing(2e-3), "compilation": samples.compilation(0.01)},
+            "selu:jit": {
+                "timing": samples.timing(1e-3, baseline_s=2e-3),
+                "compilation": samples.compilation(0.01, 0.01, 0.08, 0.01),
+            },
+        },
+    )
+
+    assert by_variant(page_of(samples.run((planned, record))))["selu:jit"]["jit pays"] == "102 calls"
+
+
+def test_jit_that_is_slower_never_pays():
+    planned = samples.planned_case()
+
+    row = by_variant(page_of(samples.run((planned, samples.fast_case(planned, eager_s=1e-5, jit_s=1e-4)))))["selu:jit"]
+
+    assert row["Gain"].startswith("0.10×")
+    assert row["jit pays"] == "never"
+
+
+def test_a_rate_comes_from_the_declared_cost():
+    planned = samples.planned_case(cost=samples.Cost(flops=50_000, bytes=80_000))
+
+    row = by_variant(page_of(samples.run((planned, samples.fast_case(planned)))))["selu:jit"]
+
+    assert row["Rate"] == "1.00 GFLOP/s 1.60 GB/s"
+
+
+def test_a_wrong_variant_has_no_speed_although_it_was_timed():
+    row = by_variant(page_of(samples.troubled_run()))["wrong:jit"]
+
+    assert (row["Gain"], row["Time"], row["Rate"]) == ("—", "—", "—")
+    assert row["Notes"] == "numerics wrong: largest error 0.5, allowed 1e-05"
+
+
+def test_a_wrong_baseline_gives_no_gain():
+    planned = samples.planned_case()
+    record = samples.fast_case(planned)
+    wrong = samples.Outcome(status=Status.WRONG, reason="nan", values={})
+    outcomes = {variant.name: {**variant.outcomes} for variant in record.variants}
+    outcomes["selu:eager"]["numerics"] = wrong
+
+    row = by_variant(page_of(samples.run((planned, samples.record(planned, outcomes)))))["selu:jit"]
+
+    assert row["Gain"] == "—"
+    assert row["Time"] == "50.0 µs [49.2, 50.8]"
+    assert row["Notes"] == "no gain: the baseline variant has no time"
+
+
+def test_contention_and_an_unreached_target_stand_beside_the_number():
+    rows = by_variant(page_of(samples.troubled_run()))
+
+    assert rows["a:eager"]["Time"].startswith("! 1.00 ms")
+    assert rows["a:eager"]["Notes"] == "contended: 3 of 5 launches"
+    assert rows["ok:jit"]["Notes"].startswith("target ±2 % not reached: ±6")
+    assert rows["torch:native"]["Notes"] == "no interval: 2 launches"
+
+
+def test_a_half_width_just_beyond_the_target_reads_so():
+    planned = samples.planned_case(variants=("f:jit",))
+    record = samples.record(planned, {"f:jit": {"timing": samples.timing(1e-3, spread=1.24)}})
+
+    assert by_variant(page_of(samples.run((planned, record))))["f:jit"]["Notes"] == ("target ±2 % not reached: ±2.02 %")
+
+
+def test_every_planned_variant_of_every_case_has_a_row_with_its_status():
+    run = samples.troubled_run()
+
+    rows = tables(page_of(run), "speed")[0].rows
+
+    assert len(rows) == sum(len(case.variants) for case in run.manifest.cases)
+    notes = by_variant(page_of(run))
+    assert notes["skipped:jit"]["Notes"] == "skipped: needs 2 devices, found 1"
+    assert notes["gone:jit"]["Notes"] == "lost: no record of this variant in its case"
+    assert notes["selu:jit"]["Notes"] == "lost"
+
+
+def test_a_missing_time_says_whether_it_was_asked_for():
+    planned = samples.planned_case()
+    record = samples.record(planned, {name: {"numerics": samples.numerics()} for name in ("selu:eager", "selu:jit")})
+    asked = samples.run((planned, record))
+    not_asked = samples.run((planned, record), settings=samples.settings(probes=("numerics",)))
+
+    assert by_variant(page_of(asked))["selu:jit"]["Notes"] == "no time recorded"
+    assert by_variant(page_of(not_asked))["selu:jit"]["Notes"] == "not timed: the run was not asked to"
+
+
+def test_an_interval_mark_lies_on_the_axis_of_its_table():
+    (row,) = [row for row in tables(page_of(samples.run()), "speed")[0].rows if row.cells[0].text == "selu:jit"]
+    (mark,) = [cell.mark for cell in row.cells if isinstance(cell.mark, IntervalMark)]
+
+    assert mark.origin < mark.low < mark.point <= mark.high <= 1
+
+
+def test_the_matrix_shows_the_fastest_jit_variant_of_the_largest_case():
+    matrix = page_of(samples.run(), samples.gpu_run()).matrix
+
+    assert [(column.title, column.detail) for column in matrix.columns[1:]] == [
+        ("● cpu", "Sample Processor 1 · 2026-01-02T03-04-05Z-cpu-0000000"),
+        ("■ gpu", "Sample GPU · 2026-01-03T03-04-05Z-gpu-0000000"),
+    ]
+    assert texts(matrix.rows[0]) == [
+        "selu",
+        "50.0 µs · 10× selu[dtype=float32,n=10000] · selu:jit",
+        "210 µs · 10× selu[dtype=float32,n=100000000] · selu:jit",
+    ]
+
+
+def test_the_matrix_says_what_has_no_time():
+    matrix = page_of(samples.troubled_run(), samples.gpu_run()).matrix
+
+    assert {row.cells[0].text: [cell.text.split(" ·")[0] for cell in row.cells[1:]] for row in matrix.rows} == {
+        "odd": ["900\u202fµs", "not planned"],
+        "lost": ["lost", "not planned"],
+        "selu": ["not planned", "210\u202fµs"],
+    }
+
+
+def test_runs_of_one_machine_are_told_apart_by_their_ids():
+    first, second = samples.run(run_id="first"), samples.run(run_id="second", started="2026-02-01T00:00:00Z")
+
+    assert [column.title for column in page_of(first, second).matrix.columns[1:]] == ["● cpu · first", "● cpu · second"]
+
+
+def test_thirty_runs_are_all_in_the_tables_and_the_newest_in_the_matrix():
+    runs = [samples.run(run_id=f"run-{index:02d}") for index in range(30)]
+
+    page = page_of(*runs)
+
+    assert [column.title for column in page.matrix.columns[1:]] == [f"● cpu · run-{index}" for index in range(24, 30)]
+    assert page.matrix_note.startswith("+ 24 earlier runs more, in the tables below.")
+    assert len(tables(page, "speed")[0].groups) == 30
+
+
+def test_compilation_shows_every_stage_and_what_eager_code_has_instead():
+    rows = by_variant(page_of(samples.run()), "compilation")
+
+    assert list(rows["selu:eager"].values())[1:6] == ["—", "—", "—", "80.0 ms", "80.0 ms"]
+    assert list(rows["selu:jit"].values())[1:7] == ["4.00 ms", "6.00 ms", "50.0 ms", "1.00 ms", "61.0 ms", "6"]
+    assert section(page_of(samples.run()), "compilation").answer.startswith(
+        "Of the cold time of 1 compiled variant, 82\u202f% is compile."
+    )
+
+
+def test_memory_adds_up_the_plan_without_what_is_shared():
+    planned = samples.planned_case(variants=("step:jit",))
+    record = samples.record(planned, {"step:jit": {"memory": samples.memory(4096, 2048, 1024, alias=2048, code=10)}})
+
+    row = by_variant(page_of(samples.run((planned, record))), "memory")["step:jit"]
+
+    assert list(row.values())[1:7] == ["4.00 KiB", "2.00 KiB", "1.00 KiB", "2.00 KiB", "10 B", "5.00 KiB"]
+
+
+def test_memory_with_a_missing_part_is_not_listed_but_counted():
+    (part,) = section(page_of(samples.run(), samples.troubled_run()), "memory").parts
+
+    assert part.notes == ("Not listed: 12 variants without a memory analysis.",)
+
+
+def test_a_sweep_has_a_figure_and_the_exponents_with_their_intervals():
+    (part,) = section(page_of(samples.sweep_run()), "sweeps").parts
+
+    exponents = {row.cells[0].text: texts(row)[1:] for row in part.tables[0].rows}
+    assert [panel.title for panel in part.figure.panels] == [
+        "Trace + lower + compile",
+        "Execution time",
+        "Jaxpr equations",
+    ]
+    assert [series.name for series in part.figure.panels[0].series] == ["scan", "loop"]
+    assert exponents["loop"][0] == "1.00"
+    assert exponents["scan"] == ["0.00", "[0.00, 0.00]", "1.00", "[1.00, 1.00]", "0.00", "[0.00, 0.00]"]
+    assert exponents["numpy"][:2] == ["—", "—"]
+
+
+def test_a_variant_that_a_sweep_skips_is_listed_with_the_declared_reason():
+    (part,) = section(page_of(samples.sweep_run()), "sweeps").parts
+
+    assert texts(part.tables[1].groups[1].rows[-1]) == ["1 024", "—", "—", "—", "skipped: unrolled, minutes to compile"]
+
+
+def test_two_sizes_are_no_sweep():
+    assert section(page_of(samples.gpu_run()), "sweeps").answer == (
+        "Empty: no workload has 3 or more values of a numeric param n."
+    )
+
+
+def test_everything_that_is_not_ok_is_listed_with_its_reason_and_stderr():
+    wrong, expected = tables(page_of(samples.troubled_run()), "problems")
+
+    assert [row.cells[0].text for row in wrong.rows] == ["wrong", "failed", "killed", "timed out", "lost", "lost"]
+    assert wrong.rows[1].cells[4].text == "XlaRuntimeError: out of memory"
+    assert wrong.rows[1].cells[4].fold == "Traceback\n  line 2"
+    assert [texts(row)[3:] for row in expected.rows] == [
+        ["all", "needs 2 devices, found 1"],
+        ["compilation", "native code has no stages"],
+    ]
+
+
+def test_alike_reasons_known_beforehand_share_a_row():
+    skipped = samples.planned_variant("selu:aot", skip="not here")
+    pairs = [
+        (planned, samples.fast_case(planned))
+        for n in (1, 2, 3)
+        for planned in [samples.planned_case(params={"n": n}, variants=("selu:eager", "selu:jit", skipped))]
+    ]
+
+    (table,) = tables(page_of(samples.run(*pairs)), "problems")
+
+    assert texts(table.rows[0]) == ["skipped", "selu: 3 cases", "selu:aot", "all", "not here"]
+    assert table.rows[0].cells[1].fold.splitlines() == [f"selu[n={n}] · ● cpu" for n in (1, 2, 3)]
+
+
+def test_the_environment_shows_what_differs_up_front_and_everything_in_a_fold():
+    different, everything = tables(page_of(samples.run(), samples.gpu_run()), "environment")
+
+    assert [row.cells[0].text for row in different.rows] == [
+        "backend",
+        "packages.jax",
+        "packages.jaxlib",
+        "packages.numpy",
+        "device_kind",
+    ]
+    assert different.fold == ""
+    assert everything.fold == "Everything recorded"
+    assert ["memory_bytes", "8.00 GiB", "8.00 GiB"] in [texts(row) for row in everything.rows]
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        samples.manifest(()),
+        samples.manifest([samples.planned_case()]),
+        samples.manifest([samples.planned_case(variants=())]),
+    ],
+)
+def test_a_run_without_any_record_is_a_page_of_reasons(run):
+    page = page_of(samples.Run(manifest=run, cases=(), ended=None))
+
+    assert all(section.answer for section in page.sections)
+    assert section(page, "memory").answer == "Empty: no memory analysis was recorded."
+
+
+def test_launches_without_values_are_missing_not_zero():
+    planned = samples.planned_case()
+    nothing = samples.Outcome(status=Status.OK, values={"execution_s": (None, None), "log_ratio": (None, None)})
+    record = samples.record(planned, {name: {"timing": nothing} for name in ("selu:eager", "selu:jit")})
+
+    row = by_variant(page_of(samples.run((planned, record))))["selu:jit"]
+
+    assert (row["Gain"], row["Time"], row["n"]) == ("—", "—", "—")
+
+
+def test_one_launch_gives_a_number_without_an_interval():
+    planned = samples.planned_case()
+    record = samples.record(
+        planned,
+        {
+            "selu:eager": {"timing": samples.timing(1e-3, launches=1)},
+            "selu:jit": {"timing": samples.timing(1e-4, baseline_s=1e-3, launches=1)},
+        },
+    )
+
+    row = by_variant(page_of(samples.run((planned, record))))["selu:jit"]
+
+    assert (row["Gain"], row["Time"], row["Notes"]) == ("10× —", "100 µs —", "no interval: 1 launch")
+
+
+def test_values_that_nothing_can_have_measured_are_missing():
+    planned = samples.planned_case()
+    odd = samples.Outcome(
+        status=Status.OK, values={"execution_s": (0.0, -1.0, 10**400, 1e300), "log_ratio": (1e9, -1e9, 10**400, 0)}
+    )
+    record = samples.record(planned, {name: {"timing": odd} for name in ("selu:eager", "selu:jit")})
+
+    assert by_variant(page_of(samples.run((planned, record))))["selu:jit"]["Time"] == "—"
+
+
+def test_a_gain_is_coloured_only_beyond_the_smallest_effect_worth_a_verdict():
+    planned = samples.planned_case()
+    rows = {
+        jit_s: tables(page_of(samples.run((planned, samples.fast_case(planned, eager_s=1e-4, jit_s=jit_s)))), "speed")[
+            0
+        ].rows
+        for jit_s in (1e-5, 0.99e-4, 1e-3)
+    }
+
+    assert [rows[jit_s][1].cells[1].tone for jit_s in rows] == [Tone.GOOD, Tone.MUTED, Tone.WARN]

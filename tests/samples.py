@@ -1,0 +1,354 @@
+"""Made-up runs for tests: plausible in shape, measured nowhere."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from harness.record import (
+    SCHEMA_VERSION,
+    CaseRecord,
+    Cost,
+    Environment,
+    Manifest,
+    Number,
+    Outcome,
+    Param,
+    PlannedCase,
+    PlannedVariant,
+    Run,
+    Settings,
+    Status,
+    VariantRecord,
+    write_json,
+)
+from harness.statistics import VERSION as STATISTICS_VERSION
+
+WOBBLE = (1.0, 1.01, 0.99, 1.005, 0.995)
+"""Launch to launch; its geometric mean is nearly 1."""
+
+STARTED = "2026-01-02T03:04:05Z"
+
+
+def environment(**changes: Any) -> Environment:
+    """A machine that does not exist."""
+    made_up = Environment(
+        python="3.11.0",
+        system="Linux-0.0-test",
+        machine="x86_64",
+        packages={"jax": "0.10.0", "jaxlib": "0.10.0", "numpy": "2.0.0"},
+        device_kind="cpu",
+        device_count=1,
+        platform_version=None,
+        processor="Sample Processor 1",
+        cores=2,
+        allowed_cores=2,
+        cpu_quota=None,
+        governor=None,
+        memory_bytes=8 * 2**30,
+        load_average=0.1,
+        threads={"OMP_NUM_THREADS": None},
+        variables={},
+        x64=False,
+        matmul_precision=None,
+        host="0" * 12,
+        git_revision="0" * 40,
+        git_dirty=False,
+        image=None,
+    )
+    return msgspec.structs.replace(made_up, **changes)
+
+
+def settings(**changes: Any) -> Settings:
+    """The settings of a quick run."""
+    made_up = Settings(
+        level="quick",
+        probes=("numerics", "compilation", "timing", "memory"),
+        looks=(5,),
+        case_limit_s=15.0,
+        budget_s=600.0,
+        stage_limit_s=120.0,
+        block_s=0.02,
+        sample_s=0.0002,
+        blocks=5,
+        seed=0,
+        confidence=0.99,
+        target_half_width=0.02,
+        select=(),
+        suites=("suites",),
+    )
+    return msgspec.structs.replace(made_up, **changes)
+
+
+def planned_variant(name: str, *, skip: str | None = None) -> PlannedVariant:
+    """A variant by its name `implementation:mode`."""
+    implementation, _, mode = name.partition(":")
+    return PlannedVariant(
+        name=name, implementation=implementation, mode=mode, description="Sample.", source="0" * 16, skip=skip
+    )
+
+
+def planned_case(
+    workload: str = "selu",
+    *,
+    params: Mapping[str, Param] | None = None,
+    variants: Iterable[str | PlannedVariant] = ("selu:eager", "selu:jit"),
+    **changes: Any,
+) -> PlannedCase:
+    """A case whose baseline variant is its first."""
+    params = {"dtype": "float32", "n": 10_000} if params is None else dict(params)
+    planned = tuple(planned_variant(one) if isinstance(one, str) else one for one in variants)
+    inner = ",".join(f"{key}={value}" for key, value in sorted(params.items()))
+    made_up = PlannedCase(
+        id=f"{workload}-{'-'.join(str(value) for value in params.values())}",
+        name=f"{workload}[{inner}]",
+        suite=workload,
+        workload=workload,
+        description=f"Sample workload {workload}.",
+        params=params,
+        definition="0" * 16,
+        baseline=planned[0].name if planned else "",
+        variants=planned,
+        cost=None,
+    )
+    return msgspec.structs.replace(made_up, **changes)
+
+
+def timing(
+    execution_s: float,
+    *,
+    baseline_s: float | None = None,
+    launches: int = 5,
+    notes: tuple[str, ...] = (),
+    spread: float = 1,
+) -> Outcome:
+    """Launches that wobble around a time by `spread` percent; the ratio to the baseline wobbles less."""
+    wobble = [WOBBLE[index % len(WOBBLE)] ** spread for index in range(launches)]
+    values: dict[str, tuple[Number | None, ...]] = {
+        "execution_s": tuple(execution_s * factor for factor in wobble),
+        "dispatch_s": tuple(min(4e-6, execution_s / 2) * factor for factor in wobble),
+    }
+    if baseline_s is not None:
+        values["log_ratio"] = tuple(math.log(baseline_s / execution_s) + math.log(factor) / 2 for factor in wobble)
+    return Outcome(status=Status.OK, values=values, notes=notes)
+
+
+def compilation(*stages_s: float, equations: int = 6) -> Outcome:
+    """trace, lower, compile and first call; one value alone is an eager first call."""
+    if len(stages_s) == 1:
+        return Outcome(status=Status.OK, values={"first_call_s": stages_s})
+    names = ("trace_s", "lower_s", "compile_s", "first_call_s")
+    values: dict[str, tuple[Number | None, ...]] = {name: (s,) for name, s in zip(names, stages_s, strict=True)}
+    return Outcome(status=Status.OK, values={**values, "jaxpr_equations": (equations,)})
+
+
+def memory(argument: int, output: int, temp: int, *, alias: int = 0, code: int = 0) -> Outcome:
+    """A memory analysis, in bytes."""
+    sizes = {"argument_bytes": argument, "output_bytes": output, "temp_bytes": temp}
+    sizes |= {"alias_bytes": alias, "code_bytes": code}
+    return Outcome(status=Status.OK, values={name: (size,) for name, size in sizes.items()})
+
+
+def numerics(max_error: float = 1.2e-7) -> Outcome:
+    """A correct result."""
+    return Outcome(status=Status.OK, values={"max_error": (max_error,)})
+
+
+def record(planned: PlannedCase, outcomes: Mapping[str, Mapping[str, Outcome]], **changes: Any) -> CaseRecord:
+    """A finished case with the outcomes given by variant and probe."""
+    made_up = CaseRecord(
+        id=planned.id,
+        name=planned.name,
+        started=STARTED,
+        elapsed_s=1.0,
+        launches=5,
+        variants=tuple(VariantRecord(name=name, outcomes=dict(probes)) for name, probes in outcomes.items()),
+        statistics_version=STATISTICS_VERSION,
+    )
+    return msgspec.structs.replace(made_up, **changes)
+
+
+def fast_case(planned: PlannedCase, *, eager_s: float = 5e-4, jit_s: float = 5e-5) -> CaseRecord:
+    """A case of which every probe of an eager and a jit variant is ok."""
+    eager, jit = (variant.name for variant in planned.variants[:2])
+    size = 4 * int(planned.params.get("n", 1000))
+    return record(
+        planned,
+        {
+            eager: {"numerics": numerics(), "timing": timing(eager_s), "compilation": compilation(0.08)},
+            jit: {
+                "numerics": numerics(),
+                "timing": timing(jit_s, baseline_s=eager_s),
+                "compilation": compilation(0.004, 0.006, 0.05, 0.001),
+                "memory": memory(size, size, size // 2),
+            },
+        },
+    )
+
+
+def manifest(cases: Iterable[PlannedCase], **changes: Any) -> Manifest:
+    """The manifest of a CPU run that planned these cases."""
+    made_up = Manifest(
+        schema_version=SCHEMA_VERSION,
+        run_id="2026-01-02T03-04-05Z-cpu-0000000",
+        tool_version="0.0.0",
+        started=STARTED,
+        backend="cpu",
+        environment=environment(),
+        settings=settings(),
+        cases=tuple(cases),
+    )
+    return msgspec.structs.replace(made_up, **changes)
+
+
+def run(*pairs: tuple[PlannedCase, CaseRecord | None], **changes: Any) -> Run:
+    """A run of planned cases and their records (None: lost); without any, of one case of which all is ok."""
+    if not pairs:
+        planned = planned_case()
+        pairs = ((planned, fast_case(planned)),)
+    records = tuple(one for _, one in pairs if one is not None)
+    ended = changes.pop("ended", "2026-01-02T03:05:05Z")
+    return Run(manifest=manifest([one for one, _ in pairs], **changes), cases=records, ended=ended)
+
+
+def sweep_run(**changes: Any) -> Run:
+    """A run of cumulative_sum over n: an unrolled loop, a scan, and a loop that is skipped where n is large."""
+    pairs = []
+    for n in (16, 64, 256, 1024):
+        loop = planned_variant("loop:jit", skip="unrolled, minutes to compile" if n > 256 else None)
+        planned = planned_case("cumulative_sum", params={"n": n}, variants=("scan:jit", loop, "numpy:native"))
+        outcomes = {
+            "scan:jit": {
+                "numerics": numerics(),
+                "timing": timing(n * 1e-7),
+                "compilation": compilation(0.003, 0.004, 0.04, 0.001, equations=4),
+            },
+            "numpy:native": {"numerics": numerics(0.0), "timing": timing(n * 2e-9 + 1e-6, baseline_s=n * 1e-7)},
+        }
+        if n <= 256:
+            outcomes["loop:jit"] = {
+                "numerics": numerics(),
+                "timing": timing(n * 2e-8, baseline_s=n * 1e-7),
+                "compilation": compilation(n * 3e-4, n * 2e-4, n * 2e-3, 0.001, equations=3 * n),
+            }
+        pairs.append((planned, record(planned, outcomes)))
+    return run(*pairs, **changes)
+
+
+def troubled_run(**changes: Any) -> Run:
+    """A run with one variant of every status, a lost case and contended, vague and null values."""
+    names = ("a:eager", "ok:jit", "wrong:jit", "failed:jit", "killed:jit", "slow:jit", "gone:jit")
+    odd = planned_case(
+        "odd", variants=(*names, planned_variant("skipped:jit", skip="needs 2 devices, found 1"), "torch:native")
+    )
+    baseline_s = 1e-3
+    outcomes = {
+        "a:eager": {"numerics": numerics(), "timing": timing(baseline_s, notes=("contended: 3 of 5 launches",))},
+        "ok:jit": {
+            "numerics": numerics(),
+            "timing": timing(9e-4, baseline_s=baseline_s, spread=8),
+            "memory": Outcome(status=Status.OK, values={"argument_bytes": (None,)}),
+        },
+        "wrong:jit": {
+            "numerics": Outcome(
+                status=Status.WRONG, reason="largest error 0.5, allowed 1e-05", values={"max_error": (0.5,)}
+            ),
+            "timing": timing(1e-6, baseline_s=baseline_s),
+        },
+        "failed:jit": {
+            "numerics": numerics(),
+            "timing": Outcome(
+                status=Status.FAILED, reason="XlaRuntimeError: out of memory", stderr="Traceback\n  line 2"
+            ),
+        },
+        "killed:jit": {"numerics": Outcome(status=Status.KILLED, reason="ended by signal 9")},
+        "slow:jit": {"numerics": numerics(), "timing": Outcome(status=Status.TIMED_OUT, reason="longer than 120 s")},
+        "torch:native": {
+            "numerics": numerics(),
+            "timing": timing(2e-3, baseline_s=baseline_s, launches=2),
+            "compilation": Outcome(status=Status.UNSUPPORTED, reason="native code has no stages"),
+        },
+    }
+    lost = planned_case("lost")
+    return run((odd, record(odd, outcomes)), (lost, None), **changes)
+
+
+def gpu_run(**changes: Any) -> Run:
+    """A run on a GPU that does not exist, with other versions and larger cases."""
+    pairs = []
+    for n in (10_000, 100_000_000):
+        cost = Cost(flops=5 * n, bytes=8 * n)
+        planned = planned_case(params={"dtype": "float32", "n": n}, cost=cost)
+        pairs.append((planned, fast_case(planned, eager_s=2e-4 + n * 2e-11, jit_s=1e-5 + n * 2e-12)))
+    changes = {
+        "run_id": "2026-01-03T03-04-05Z-gpu-0000000",
+        "started": "2026-01-03T03:04:05Z",
+        "backend": "gpu",
+        "environment": environment(device_kind="Sample GPU", packages={"jax": "0.10.1", "jaxlib": "0.10.1"}),
+        **changes,
+    }
+    return run(*pairs, **changes)
+
+
+HOSTILE = (
+    "</script></style><script>alert(1)</script>",
+    "<img src=x onerror=alert(2)>",
+    "\"'><b onclick='alert(3)'>",
+    "{{ 7 * 7 }} {% raw %} [red]markup[/red] :rocket: @someone #1 | `code` **bold** [a](https://example.invalid)",
+    "\u202eright to left\u202c שלום עולם 👩\u200d🔬",
+    "NUL \x00 escape \x1b[31m delete \x7f next line \x85 two\nlines",
+    "$\\frac{$ _under",
+    "long " + "x" * 600,
+)
+"""Texts that a record may hold and no renderer may obey."""
+
+
+def hostile_run(**changes: Any) -> Run:
+    """A run in which every text is hostile: names, params, reasons, stderr, notes, machine."""
+    pairs = []
+    for n, text in enumerate(HOSTILE, start=1):
+        skipped = planned_variant(f"{text}:aot", skip=text)
+        planned = planned_case(
+            text,
+            params={text: text, "n": n},
+            variants=(f"{text}:eager", f"{text}:jit", f"failed {text}:jit", skipped),
+            id=str(n),
+            description=text,
+            no_reference=text,
+        )
+        ended = fast_case(planned)
+        failed = Outcome(status=Status.FAILED, reason=text, stderr=text, notes=(text,))
+        variants = (*ended.variants, VariantRecord(name=f"failed {text}:jit", outcomes={"timing": failed}))
+        pairs.append((planned, msgspec.structs.replace(ended, variants=variants, notes=(text,))))
+    sweep = sweep_run()
+    for planned, ended in zip(sweep.manifest.cases, sweep.cases, strict=True):
+        names = {
+            variant.name: f"{text} {variant.name}" for variant, text in zip(planned.variants, HOSTILE[4:], strict=False)
+        }
+        renamed = [
+            msgspec.structs.replace(variant, name=names[variant.name], implementation=names[variant.name])
+            for variant in planned.variants
+        ]
+        records = [msgspec.structs.replace(variant, name=names[variant.name]) for variant in ended.variants]
+        pairs.append(
+            (
+                msgspec.structs.replace(planned, variants=tuple(renamed), baseline=renamed[0].name),
+                msgspec.structs.replace(ended, variants=tuple(records)),
+            )
+        )
+    machine = environment(processor=HOSTILE[0], host=HOSTILE[1], variables={text: text for text in HOSTILE})
+    return run(*pairs, **{"environment": machine, "run_id": HOSTILE[2], **changes})
+
+
+def write_run(folder: Path, run: Run, *, cut_short: bool = False) -> Path:
+    """The run as the harness leaves it: manifest, a file for each case, and run.json unless it was cut short."""
+    write_json(folder / "manifest.json", run.manifest)
+    for index, case in enumerate(run.cases):
+        write_json(folder / "cases" / f"{index:02d}" / "case.json", case)
+    if not cut_short:
+        write_json(folder / "run.json", run)
+    return folder
