@@ -28,13 +28,15 @@ class Stages:
 class Prepared:
     """All that a probe sees of a variant: `wait(call(*args))` is one call until its result is ready.
 
-    `stages` is None where there is no program of its own (eager code, peers).
+    `stages` is None where there is no program of its own (eager code, peers); `dispatches` tells whether a call
+    returns before its result is ready.
     """
 
     call: Callable[..., Any]
     args: tuple[Any, ...]
     wait: Callable[[Any], Any]
     stages: Stages | None = None
+    dispatches: bool = True
 
 
 def prepare_eager(function: Callable[..., Any], args: tuple[Any, ...], clock: Clock) -> Prepared:
@@ -56,7 +58,7 @@ def prepare_aot(function: Callable[..., Any], args: tuple[Any, ...], clock: Cloc
 
 def prepare_native(function: Callable[..., Any], args: tuple[Any, ...], clock: Clock) -> Prepared:
     """A peer: called as it is; its result is ready when it returns."""
-    return Prepared(function, args, _already_ready)
+    return Prepared(function, args, _already_ready, dispatches=False)
 
 
 PREPARE: dict[str, Callable[[Callable[..., Any], tuple[Any, ...], Clock], Prepared]] = {

@@ -164,7 +164,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
       reason: Why it is not ok, for a person.
       stderr: The end of what the process wrote there, where it failed.
       values: Metric name to one value per process (launch order; null where that launch has none).
-      notes: What a reader must know beside the number, e.g. "contended".
+      notes: What a reader must know beside the number.
+      contended: Timed with too few undisturbed blocks in some launch: no baseline, and no absolute verdict.
     """
 
     status: Status
@@ -172,6 +173,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     stderr: str | None = None
     values: dict[str, tuple[Number | None, ...]] = {}
     notes: tuple[str, ...] = ()
+    contended: bool = False
 
 
 class VariantRecord(msgspec.Struct, frozen=True, kw_only=True):

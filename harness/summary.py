@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
+from typing import TypeGuard
 
 from harness.record import Block, LaunchRecord, Number, Outcome, Status, VariantLaunch
 from harness.statistics import FEWEST_CLEAN_BLOCKS, FEWEST_CLEAN_S, clean_blocks, paired_log_ratio
@@ -25,12 +26,12 @@ def summarise(launches: Sequence[Sequence[LaunchRecord]], variant: str, baseline
     base = [_find(processes, baseline) for processes in launches]
     values: dict[str, tuple[Number | None, ...]] = {
         "execution_s": tuple(None if launch is None else execution_s(launch) for launch in own),
-        "dispatch_s": tuple(None if launch is None else statistics.median(launch.dispatch_s) for launch in own),
+        "dispatch_s": tuple(statistics.median(launch.dispatch_s) if _dispatches(launch) else None for launch in own),
     }
     if variant != baseline and any(base):
         values["log_ratio"] = tuple(_log_ratio(processes, variant, baseline) for processes in launches)
     present = [launch for launch in own if launch is not None]
-    return Outcome(status=Status.OK, values=values, notes=_notes(present))
+    return Outcome(status=Status.OK, values=values, notes=_notes(present), contended=any(map(contended, present)))
 
 
 def execution_s(launch: VariantLaunch) -> float:
@@ -42,6 +43,10 @@ def execution_s(launch: VariantLaunch) -> float:
 def contended(launch: VariantLaunch) -> bool:
     """Whether too few blocks were undisturbed for an absolute time to be trusted."""
     return not enough_undisturbed(launch.blocks)
+
+
+def _dispatches(launch: VariantLaunch | None) -> TypeGuard[VariantLaunch]:
+    return launch is not None and bool(launch.dispatch_s)
 
 
 def _find(processes: Sequence[LaunchRecord], variant: str) -> VariantLaunch | None:

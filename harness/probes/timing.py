@@ -28,7 +28,7 @@ WARM_UP_BLOCK_S = 0.005
 
 STEADY_WITHIN = 0.05
 MOST_CALLS = 1_000_000
-DISPATCH_SAMPLES = (5, 50)
+DISPATCH_SAMPLES = (3, 50)
 DISPATCH_S = 0.02
 
 Beat = Callable[[str | None, str], None]
@@ -88,8 +88,9 @@ def measure(
                     subjects[name].blocks.append(block)
                 sweep += 1
         for name, subject in subjects.items():
-            beat(name, "dispatch")
-            _measure_dispatch(subject, clock)
+            if subject.prepared.dispatches:
+                beat(name, "dispatch")
+                _measure_dispatch(subject, clock)
     finally:
         gc.enable()
     return tuple(

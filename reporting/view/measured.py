@@ -102,7 +102,7 @@ class Variant:
     def is_contended(self) -> bool:
         """Whether the timing had too few undisturbed blocks."""
         timing = self.outcomes.get("timing")
-        return timing is not None and any(note.startswith("contended") for note in timing.notes)
+        return timing is not None and timing.contended
 
     @cached_property
     def time(self) -> Interval | None:

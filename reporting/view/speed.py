@@ -142,7 +142,7 @@ def _notes(variant: Variant) -> Cell:
         for probes, outcome in variant.alike
         if outcome.status in INCOMPLETE or (outcome.status is not Status.OK and DECISIVE_PROBES.intersection(probes))
     ]
-    parts = [*told_of, *(note for note in variant.notes if note != "contended")]
+    parts = [*told_of, *variant.notes]
     if variant.time is None and not told_of:
         parts.append(_why_untimed(variant))
     parts += [unreached_target(variant)]
