@@ -18,6 +18,7 @@ from typing import Self
 
 import msgspec
 
+from harness.environment import private
 from harness.messages import Answer, Description, Heartbeat, Message, Problem, Result
 from harness.record import write_bytes
 
@@ -129,7 +130,7 @@ class ForkServer:
             signal=os.WTERMSIG(status) if os.WIFSIGNALED(status) else None,
             timed_out=timed_out,
             code=os.WEXITSTATUS(status) if os.WIFEXITED(status) else None,
-            stderr=_tail(errors),
+            stderr=private(_tail(errors)),
             peak_bytes=peak_kib * 1024,
         )
 

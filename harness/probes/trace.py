@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from pathlib import Path
 
 import jax
@@ -31,10 +32,17 @@ def run(variant: str, prepared: Prepared, context: Context) -> Outcome:
         for step in range(STEPS):
             with jax.profiler.StepTraceAnnotation(variant, step_num=step):
                 prepared.wait(prepared.call(*prepared.args))
+    _forget_host(folder)
     captures = [path for path in folder.rglob("*.xplane.pb") if path.stat().st_size > 0]
     if not captures:
         return Outcome(status=Status.FAILED, reason="the profiler wrote no capture (*.xplane.pb), or an empty one")
     return Outcome(status=Status.OK, values={"trace_file_bytes": (sum(path.stat().st_size for path in captures),)})
+
+
+def _forget_host(folder: Path) -> None:
+    """Renames `<host>.xplane.pb` and its kin: a run is shared, and xprof takes any name before the first dot."""
+    for path in list(folder.rglob(f"{platform.node()}.*")):
+        path.rename(path.with_name(f"host{path.name.removeprefix(platform.node())}"))
 
 
 TRACE = Probe("trace", KIND, run)
