@@ -161,9 +161,8 @@ def exit_code(command: Callable[[], int]) -> int:
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
-        _complain(
-            f"the disk is full ({error.filename or 'while writing the run'}); free some room, then go on with --resume RUN"
-        )
+        place = error.filename or "while writing the run"
+        _complain(f"the disk is full ({place}); free some room, then go on with --resume RUN")
         return INCOMPLETE
     except KeyboardInterrupt:
         return INTERRUPTED
