@@ -7,6 +7,7 @@ import hashlib
 import importlib.metadata
 import os
 import platform
+import re
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -50,6 +51,7 @@ _VARIABLES = frozenset(
     }
 )
 _SECRET = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL")
+_NAME_ENDS = r"(?![\w.-])"
 _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -104,15 +106,15 @@ def recorded_variables(variables: Mapping[str, str]) -> dict[str, str]:
 
 
 def private(text: str) -> str:
-    """Text with the home folder as `~` and the user's name as `user` inside paths."""
+    """Text with the home folder as `~` and the user's name as `user` where it is a folder of a path."""
     home = str(Path.home())
     if len(home) > 1:
-        text = text.replace(home, "~")
+        text = re.sub(re.escape(home) + _NAME_ENDS, "~", text)
     try:
         user = getpass.getuser()
     except (KeyError, OSError):  # a container may run a uid without a name
         return text
-    return text.replace(f"/{user}/", "/user/")
+    return re.sub("/" + re.escape(user) + _NAME_ENDS, "/user", text)
 
 
 def _packages() -> dict[str, str]:

@@ -113,11 +113,13 @@ def measure(function: Callable[..., Any], /, *args: Any, **params: Any) -> Measu
     case, context = planned_case("notebook", workload, {}), _context(workload, args)
     outcomes = {name: outcomes_of(name, _probes(name), context) for name in workload.variants()}
     sound = tuple(name for name, found in outcomes.items() if found["numerics"].status is Status.OK)
-    prepared = {name: prepare(name, context) for name in sound}
-    settings = settings_for("quick", suites=(), run_id=case.id)
-    launch = timed(prepared, context, settings, case=case.id, index=0, seed=0)
-    for name in sound:
-        outcomes[name]["timing"] = summarise([[launch]], name, case.baseline)
+    if sound:
+        prepared = {name: prepare(name, context) for name in sound}
+        settings = settings_for("quick", suites=(), run_id=case.id)
+        launch = timed(prepared, context, settings, case=case.id, index=0, seed=0)
+        outcomes |= {
+            name: {**outcomes[name], "timing": summarise([[launch]], name, case.baseline)} for name in sound
+        }
     return Measurement(
         case=case,
         record=CaseRecord(

@@ -6,7 +6,8 @@ import ast
 import hashlib
 import inspect
 import linecache
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -28,10 +29,11 @@ def fingerprint(*functions: Callable[..., Any] | None) -> str:
 
 
 def _parts(function: Callable[..., Any] | None, seen: set[int]) -> Iterator[str]:
-    if function is None:
-        yield "none"
+    if isinstance(function, partial):
+        yield from _parts(function.func, seen)
+        yield _literals([*function.args, *sorted(function.keywords.items())])
         return
-    plain = inspect.unwrap(function)
+    plain = inspect.unwrap(function) if function is not None else None
     if not isinstance(plain, FunctionType):
         yield f"{getattr(plain, '__module__', '')}.{getattr(plain, '__qualname__', type(plain).__qualname__)}"
         return
@@ -40,9 +42,9 @@ def _parts(function: Callable[..., Any] | None, seen: set[int]) -> Iterator[str]
     seen.add(id(plain))
     node = _node_of(plain)
     yield plain.__qualname__ if node is None else _text(node)
-    yield repr([repr(value) for value in (plain.__defaults__ or ()) if isinstance(value, _LITERALS)])
-    for cell_name, cell in zip(plain.__code__.co_freevars, plain.__closure__ or (), strict=True):
-        yield from _used(cell_name, cell.cell_contents, plain, seen)
+    yield _literals([*(plain.__defaults__ or ()), *sorted((plain.__kwdefaults__ or {}).items())])
+    for name, cell in zip(plain.__code__.co_freevars, plain.__closure__ or (), strict=True):
+        yield from _used(name, cell.cell_contents, plain, seen)
     for name in sorted(_names(plain.__code__)):
         if name in plain.__globals__:
             yield from _used(name, plain.__globals__[name], plain, seen)
@@ -51,9 +53,17 @@ def _parts(function: Callable[..., Any] | None, seen: set[int]) -> Iterator[str]
 def _used(name: str, value: Any, user: FunctionType, seen: set[int]) -> Iterator[str]:
     """What `user` takes from its module: other modules are identified by their versions, in the environment."""
     if isinstance(value, _LITERALS):
-        yield f"{name}={value!r}"
-    elif isinstance(value, FunctionType) and value.__module__ == user.__module__:
-        yield from _parts(value, seen)
+        yield f"{name}={_literals([value])}"
+    elif callable(value):
+        plain = inspect.unwrap(value)  # what jax.jit or a decorator made of it
+        if isinstance(plain, FunctionType) and plain.__module__ == user.__module__:
+            yield from _parts(plain, seen)
+
+
+def _literals(values: Iterable[Any]) -> str:
+    """Literals as text; a set's in order, which its repr does not keep between processes."""
+    ordered = (sorted(map(repr, value)) if isinstance(value, frozenset) else value for value in values)
+    return repr([repr(value) for value in ordered if isinstance(value, (*_LITERALS, list))])
 
 
 def _names(code: CodeType) -> set[str]:
@@ -92,8 +102,10 @@ def _contains(node: ast.AST, column: int) -> bool:
 
 
 def _text(node: ast.AST) -> str:
-    """Its signature and body as text; `ast.dump` would differ between Python versions."""
-    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-        return ast.unparse(node)
-    body = node.body[1:] if ast.get_docstring(node) is not None else node.body
-    return "\n".join([ast.unparse(node.args), *map(ast.unparse, body)])
+    """Signature and body without docstrings; `ast.dump` would differ between Python versions."""
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef) and ast.get_docstring(inner) is not None:
+            inner.body = inner.body[1:] or [ast.Pass()]
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        return "\n".join([ast.unparse(node.args), *map(ast.unparse, node.body)])
+    return ast.unparse(node)

@@ -15,7 +15,6 @@ from typing import Any
 
 import jax
 import msgspec
-import numpy
 from jax.experimental.compilation_cache import compilation_cache
 
 from harness.backends import BACKENDS, Backend
@@ -39,6 +38,7 @@ from harness.messages import (
 from harness.modes import PREPARE, Prepared
 from harness.plan import planned_case
 from harness.probes import PROBES, Context
+from harness.probes.context import as_numpy
 from harness.probes.timing import measure
 from harness.probes.trace import trace_folder
 from harness.record import SCHEMA_VERSION, Artifact, LaunchRecord, Outcome, Settings, Status, write_bytes
@@ -186,7 +186,7 @@ def prepare(variant: str, context: Context) -> Prepared:
     if names := required_names(function):
         # With its name, which programs and traces carry.
         function = update_wrapper(partial(function, **{name: context.params[name] for name in names}), function)
-    arguments = jax.tree.map(numpy.asarray, context.arguments) if mode == NATIVE else context.arguments
+    arguments = jax.tree.map(as_numpy, context.arguments) if mode == NATIVE else context.arguments
     return PREPARE[mode](function, arguments, context.clock)
 
 

@@ -41,10 +41,17 @@ class Context:
         return call_with(self.workload.reference, self.params, *jax.tree.map(widest, self.arguments))
 
 
+def as_numpy(leaf: Any) -> Any:
+    """An array as NumPy's. A random key stays what it is: NumPy has no such thing."""
+    if isinstance(leaf, jax.Array) and jax.numpy.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+        return leaf
+    return numpy.asarray(leaf)
+
+
 def widest(leaf: Any) -> Any:
     """An array as NumPy's widest of its kind: float64, int64, complex128, bool."""
-    array = numpy.asarray(leaf)
-    if array.dtype == bool:
+    array = as_numpy(leaf)
+    if not isinstance(array, numpy.ndarray) or array.dtype == bool:
         return array
     if jax.numpy.issubdtype(array.dtype, jax.numpy.complexfloating):
         return array.astype(numpy.complex128)

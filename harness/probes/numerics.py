@@ -65,6 +65,8 @@ def relative_error(got: Any, want: Any) -> tuple[float, tuple[int, ...]]:
     Returns:
       (error, index). Equal infinities agree, and so do two NaN; any other non-finite entry is an infinite error.
     """
+    if want.dtype == bool:
+        got, want = got.astype(int), want.astype(int)
     # Relative to the largest entry: beside a zero, any error looks huge.
     finite = numpy.abs(want[numpy.isfinite(want)])
     scale = float(finite.max()) if finite.size and finite.max() > 0 else 1.0
@@ -106,9 +108,12 @@ def _tolerance(dtype: Any, precision: str | None, context: Context) -> float:
 
 def _product_dtype(prepared: Prepared, context: Context) -> str | None:
     """The coarsest format that float32 matrix products and convolutions are computed in; None without such."""
-    if not any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(prepared.args)):
-        return None  # a peer: its arrays are NumPy's
-    traced = jax.jit(prepared.call).trace(*prepared.args) if prepared.stages is None else prepared.stages.traced
+    if not prepared.dispatches:
+        return None  # a peer, whose products are its own affair
+    try:
+        traced = jax.jit(prepared.call).trace(*prepared.args) if prepared.stages is None else prepared.stages.traced
+    except jax.errors.JAXTypeError:  # eager code may look at its values, which a trace has not
+        return context.backend.product_dtype
     formats = [_format(equation, context.backend.product_dtype) for equation in _products(traced.jaxpr.jaxpr)]
     return max(formats, key=lambda name: TOLERANCE[name], default=None)
 

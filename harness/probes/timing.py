@@ -130,12 +130,10 @@ def _calibrate(subject: _Subject, settings: Settings, clock: Clock) -> None:
 def _warm_up(subject: _Subject, clock: Clock) -> None:
     """Runs until two blocks in a row agree and WARM_UP_S have passed; gives up after WARM_UP_LIMIT_S."""
     start = clock()
-    while (elapsed := clock() - start) < WARM_UP_LIMIT_S:
-        if elapsed >= WARM_UP_S and len(subject.warmup_s) >= 2:
-            subject.steady = agree(*subject.warmup_s[-2:], within=STEADY_WITHIN)
-            if subject.steady:
-                break
+    while not subject.steady and (clock() - start < WARM_UP_LIMIT_S or len(subject.warmup_s) < 2):
         subject.warmup_s.append(statistics.median(_samples(subject, WARM_UP_BLOCK_S, clock)))
+        if clock() - start >= WARM_UP_S and len(subject.warmup_s) >= 2:
+            subject.steady = agree(*subject.warmup_s[-2:], within=STEADY_WITHIN)
     subject.call_s = subject.warmup_s[-1]
 
 

@@ -1,0 +1,54 @@
+"""A clock that tests move by hand, and modules written for one test."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+from types import ModuleType
+
+import hypothesis
+import pytest
+
+# No test asserts on real time: a busy machine must not fail one.
+hypothesis.settings.register_profile("without deadline", deadline=None)
+hypothesis.settings.load_profile("without deadline")
+
+Import = Callable[[str], ModuleType]
+
+
+class FakeClock:
+    """Seconds that pass only when told to. Powers of two add up exactly."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def advance(self, seconds: float) -> None:
+        self.now += seconds
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def module_of(tmp_path: Path) -> Import:
+    """Imports a text as a module; every version of it is a file of its own, as in another checkout."""
+    numbers = count()
+
+    def load(text: str) -> ModuleType:
+        path = tmp_path / f"version{next(numbers)}.py"
+        path.write_text(text)
+        spec = importlib.util.spec_from_file_location("written_for_this_test", path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+
+    return load

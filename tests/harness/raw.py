@@ -1,0 +1,60 @@
+"""Made-up raw launches: what one process would have measured."""
+
+from __future__ import annotations
+
+from harness.record import SCHEMA_VERSION, Block, LaunchRecord, VariantLaunch
+
+WALL_S = 0.25
+CLEAN, DISTURBED = 0.0, 0.5
+"""Share of a block's wall time spent waiting for a core."""
+
+
+def block(sample_s: float, *, wait: float | None = CLEAN, sweep: int = 0, wall_s: float = WALL_S) -> Block:
+    """A block whose median sample is `sample_s`."""
+    return Block(
+        sweep=sweep,
+        samples_s=(sample_s, sample_s, 64 * sample_s),
+        wall_s=wall_s,
+        wait_s=None if wait is None else wait * wall_s,
+        cpu_s=wall_s,
+        steal_s=None,
+        involuntary_switches=0,
+    )
+
+
+def variant(
+    name: str,
+    *blocks: tuple[float, float | None],
+    dispatch_s: tuple[float, ...] = (1e-6,),
+    steady: bool = True,
+    wall_s: float = WALL_S,
+) -> VariantLaunch:
+    """A variant's launch from (median sample, wait) per sweep."""
+    return VariantLaunch(
+        variant=name,
+        calls=1,
+        warmup_s=(1.0,),
+        steady=steady,
+        blocks=tuple(
+            block(sample_s, wait=wait, sweep=sweep, wall_s=wall_s) for sweep, (sample_s, wait) in enumerate(blocks)
+        ),
+        dispatch_s=dispatch_s,
+    )
+
+
+def launch(*variants: VariantLaunch, index: int = 0) -> LaunchRecord:
+    """One process that timed these variants."""
+    return LaunchRecord(
+        schema_version=SCHEMA_VERSION,
+        case="sample",
+        index=index,
+        kind="timing",
+        seed=index,
+        started="2026-01-02T03:04:05Z",
+        variants=variants,
+    )
+
+
+def clean(*samples_s: float) -> list[tuple[float, float | None]]:
+    """Undisturbed blocks."""
+    return [(sample_s, CLEAN) for sample_s in samples_s]

@@ -1,0 +1,92 @@
+import getpass
+from pathlib import Path
+
+import jax
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.environment import allowed_cores, describe_environment, private, recorded_variables
+
+
+@pytest.fixture
+def anna(monkeypatch) -> None:
+    """Someone else is at the machine."""
+    monkeypatch.setattr(Path, "home", lambda: Path("/home/anna"))
+    monkeypatch.setattr(getpass, "getuser", lambda: "anna")
+
+
+def test_what_steers_jax_is_recorded_and_nothing_else():
+    variables = {
+        "XLA_FLAGS": "--xla_a",
+        "JAX_ENABLE_X64": "1",
+        "OMP_NUM_THREADS": "2",
+        "PATH": "/bin",
+        "USER": "anna",
+        "HOME": "/home/anna",
+        "OMP_PLACES": "cores",
+    }
+
+    assert recorded_variables(variables) == {"JAX_ENABLE_X64": "1", "OMP_NUM_THREADS": "2", "XLA_FLAGS": "--xla_a"}
+
+
+@given(
+    prefix=st.sampled_from(["JAX_", "XLA_", "JAXMETER_"]), word=st.sampled_from(["KEY", "TOKEN", "SECRET", "PASSWORD"])
+)
+def test_a_secret_is_never_recorded(prefix, word):
+    assert recorded_variables({f"{prefix}{word}": "s3cr3t", f"{prefix}API_{word}_2": "s3cr3t"}) == {}
+
+
+@pytest.mark.usefixtures("anna")
+def test_values_of_variables_are_private():
+    assert recorded_variables({"XLA_FLAGS": "--xla_dump_to=/home/anna/dump"}) == {"XLA_FLAGS": "--xla_dump_to=~/dump"}
+
+
+@pytest.mark.usefixtures("anna")
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("/home/anna/suites/a.py:3", "~/suites/a.py:3"),
+        ("/home/anna", "~"),
+        ("a=/home/anna/x b=/home/anna/y", "a=~/x b=~/y"),
+        ("/scratch/anna/jax", "/scratch/user/jax"),
+        ("by annabel, see /data/annabel/x", "by annabel, see /data/annabel/x"),
+        ("nothing to hide", "nothing to hide"),
+    ],
+)
+def test_home_is_shown_as_a_tilde_and_the_users_name_in_a_path_as_user(text, expected):
+    assert private(text) == expected
+
+
+@pytest.mark.usefixtures("anna")
+@pytest.mark.parametrize("text", ["/scratch/anna", "no folder '/scratch/anna'", "/data/anna:/data/b"])
+def test_the_users_name_at_the_end_of_a_path_is_hidden_too(text):
+    assert "anna" not in private(text)
+
+
+@pytest.mark.usefixtures("anna")
+def test_the_home_of_someone_whose_name_begins_alike_is_not_ones_own():
+    assert private("/home/annabel/x") == "/home/annabel/x"
+
+
+def test_a_user_without_a_name_is_no_error(monkeypatch):
+    def nameless() -> str:
+        raise KeyError("uid not found")
+
+    monkeypatch.setattr(getpass, "getuser", nameless)
+    monkeypatch.setattr(Path, "home", lambda: Path("/"))
+
+    assert private("/scratch/a") == "/scratch/a"
+
+
+def test_an_environment_names_what_decides_the_program(monkeypatch):
+    monkeypatch.setenv("XLA_FLAGS_SAMPLE", "1")
+
+    found = describe_environment(jax)
+
+    assert found.packages["jax"] == jax.__version__
+    assert (found.device_kind, found.device_count) == ("cpu", jax.device_count())
+    assert 1 <= found.allowed_cores <= found.cores
+    assert found.allowed_cores == allowed_cores()
+    assert found.variables["XLA_FLAGS_SAMPLE"] == "1"
+    assert len(found.host) == 8

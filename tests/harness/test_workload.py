@@ -1,0 +1,228 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness import Cost, DeclarationError, Peer, Skip, Workload, itemsize, no_reference, sizes, workload
+from harness.workload import LEVELS, call_with
+
+PARAMS = {"seq": (128, 256), "dtype": "float32"}
+
+
+def inputs(key, *, seq, dtype):
+    """Made up."""
+
+
+def attention(x):
+    """Weighted average, (seq,) -> (seq,)."""
+    return x
+
+
+def trusted(x):
+    return x
+
+
+def declare(**changes) -> Workload:
+    """A workload of params seq and dtype, changed."""
+    return workload(**{"inputs": inputs, "reference": trusted, "params": PARAMS, **changes})(attention)
+
+
+def test_a_function_becomes_a_workload_with_its_name_and_first_line():
+    declared = declare()
+
+    assert declared.name == "attention"
+    assert declared.description == "Weighted average, (seq,) -> (seq,)."
+    assert declared.variants() == ("attention:eager", "attention:jit", "attention:aot")
+    assert declared.baseline_variant == "attention:eager"
+
+
+def test_a_workload_can_be_called_like_the_function():
+    assert declare()(7) == 7
+
+
+def test_further_implementations_and_peers_follow_the_first():
+    declared = declare(peers={"numpy": lambda x: x}, modes=("jit",), implementation="plain")
+
+    @declared.implementation
+    def scan(x):
+        """By steps."""
+
+    @declared.implementation(name="loop", modes=("eager", "jit"))
+    def with_a_name(x):
+        """By a loop."""
+
+    assert declared.variants() == ("plain:jit", "numpy:native", "scan:jit", "loop:eager", "loop:jit")
+    assert declared.variant("loop:jit") == (declared.implementations[3], "jit")
+    assert [item.description for item in declared.implementations[2:]] == ["By steps.", "By a loop."]
+
+
+# Names that do not fit
+
+
+def misspelt_inputs(key, *, seq, heads):
+    """Asks for a param that there is not."""
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"inputs": misspelt_inputs}, "inputs() asks for 'heads'"),
+        ({"cost": lambda *, heads: Cost(flops=heads)}, "cost() asks for 'heads'"),
+        ({"cost": lambda heads: Cost(flops=heads)}, "cost() asks for 'heads'"),
+        ({"reference": lambda x, *, heads: x}, "reference() asks for 'heads'"),
+        ({"limit": lambda heads: None}, "attention()'s limit asks for 'heads'"),
+        ({"peers": {"numpy": lambda x, *, heads: x}}, "numpy() asks for 'heads'"),
+        ({"peers": {"numpy": Peer(len, limit=lambda heads: None)}}, "numpy()'s limit asks for 'heads'"),
+    ],
+    ids=["inputs", "cost by keyword", "cost by position", "reference", "limit", "peer", "peer's limit"],
+)
+def test_a_param_that_does_not_exist_is_named_with_those_that_do(changes, said):
+    with pytest.raises(DeclarationError) as caught:
+        declare(**changes).check()
+
+    assert str(caught.value) == f"workload 'attention': {said}, which params does not list; params has seq, dtype"
+
+
+def test_an_implementations_param_that_does_not_exist_is_an_error_where_it_is_declared():
+    declared = declare()
+
+    with pytest.raises(DeclarationError, match=r"scan\(\) asks for 'heads', which params does not list"):
+
+        @declared.implementation
+        def scan(x, *, heads):
+            """Not there."""
+
+
+def test_without_params_the_error_says_so():
+    with pytest.raises(DeclarationError, match="params has nothing"):
+        declare(params=None).check()
+
+
+def test_arguments_with_a_default_and_positional_ones_are_not_params():
+    def with_options(key, *, seq, dtype, scale=1.0):
+        """Its scale is its own."""
+
+    declare(inputs=with_options, reference=lambda x, y=None: x, cost=lambda seq, digits=3: Cost()).check()
+
+
+def test_an_implementation_name_is_given_once():
+    declared = declare()
+
+    with pytest.raises(DeclarationError, match="workload 'attention': the implementation name 'attention' is taken"):
+        declared.implementation(attention)
+    with pytest.raises(DeclarationError, match="the implementation name 'attention' is taken"):
+        declare(peers={"attention": len})
+
+
+def test_a_mode_that_does_not_exist_is_named_with_those_that_do():
+    with pytest.raises(DeclarationError, match="workload 'attention': no mode 'jitted'; modes are eager, jit, aot"):
+        declare(modes=("eager", "jitted"))
+
+
+def test_a_baseline_that_does_not_exist_is_named_with_the_variants():
+    declared = declare(baseline="scan:jit", modes=("jit",))
+
+    with pytest.raises(DeclarationError) as caught:
+        declared.check()
+    assert str(caught.value) == (
+        "workload 'attention': no variant 'scan:jit' to be the baseline; variants are attention:jit"
+    )
+
+
+def test_a_baseline_may_be_attached_after_the_workload():
+    declared = declare(baseline="scan:jit", modes=("jit",))
+    declared.implementation(lambda x: x, name="scan")
+
+    declared.check()
+
+    assert declared.baseline_variant == "scan:jit"
+
+
+# Params and their values
+
+
+def test_functions_get_the_params_that_they_ask_for():
+    params = {"n": 3, "dtype": "float32"}
+
+    assert call_with(lambda key, *, n: (key, n), params, "key") == ("key", 3)
+    assert call_with(lambda *, dtype, n: (n, dtype), params) == (3, "float32")
+    assert call_with(lambda n: n, params) == 3
+    assert call_with(lambda: 1, params) == 1
+    assert call_with(lambda n, digits=2: (n, digits), params) == (3, 2)
+
+
+def test_a_limit_gives_the_reason_to_skip():
+    declared = declare(limit=lambda seq: Skip("too long") if seq > 128 else None)
+    (item,) = declared.implementations
+
+    assert item.skip({"seq": 256, "dtype": "float32"}) == Skip("too long")
+    assert item.skip({"seq": 128, "dtype": "float32"}) is None
+
+
+def test_cases_are_every_combination_of_params():
+    assert list(declare(params={"n": (1, 2), "dtype": ("a", "b")}).cases("quick", "cpu")) == [
+        {"n": 1, "dtype": "a"},
+        {"n": 1, "dtype": "b"},
+        {"n": 2, "dtype": "a"},
+        {"n": 2, "dtype": "b"},
+    ]
+    assert list(declare(params=None).cases("quick", "cpu")) == [{}]
+
+
+def test_a_level_includes_the_levels_before_it():
+    values = sizes(quick=30, default=(10, 20), full=40)
+
+    assert [values.at(level, "cpu") for level in LEVELS] == [(30,), (10, 20, 30), (10, 20, 30, 40)]
+
+
+def test_a_backend_adds_its_own_sizes_beyond_quick():
+    values = sizes(quick=1, default=2, full=3, gpu=(5, 4), tpu=6)
+
+    assert [values.at(level, "gpu") for level in LEVELS] == [(1,), (1, 2, 4, 5), (1, 2, 3, 4, 5)]
+    assert values.at("default", "tpu") == (1, 2, 6)
+    assert values.at("default", "cpu") == (1, 2)
+
+
+numbers = st.lists(st.integers(0, 20), max_size=5).map(tuple)
+
+
+@given(quick=numbers, default=numbers, full=numbers, gpu=numbers, backend=st.sampled_from(["cpu", "gpu", "tpu"]))
+def test_sizes_are_in_order_without_repeats_and_grow_with_the_level(quick, default, full, gpu, backend):
+    values = sizes(quick=quick, default=default, full=full, gpu=gpu)
+
+    at = [values.at(level, backend) for level in LEVELS]
+
+    assert all(list(one) == sorted(set(one)) for one in at)
+    assert set(at[0]) <= set(at[1]) <= set(at[2])
+
+
+def test_values_that_are_no_numbers_keep_their_order():
+    assert sizes(quick=("float32", "bfloat16"), default=("bfloat16", "auto")).at("default", "cpu") == (
+        "float32",
+        "bfloat16",
+        "auto",
+    )
+
+
+@pytest.mark.parametrize(
+    ("dtype", "expected"),
+    [("float32", 4), ("bfloat16", 2), ("float64", 8), ("int8", 1), ("complex64", 8), ("float8_e4m3fn", 1), ("bool", 1)],
+)
+def test_itemsize_is_the_bytes_of_one_element(dtype, expected):
+    assert itemsize(dtype) == expected
+
+
+# Identity
+
+
+def test_a_definition_is_inputs_reference_and_cost_but_no_implementation():
+    def cost(*, seq):
+        return Cost(flops=seq)
+
+    plain = declare(cost=cost)
+    more = declare(cost=cost, implementation="first", peers={"numpy": len}, modes=("jit",), tolerance=0.1)
+
+    assert plain.definition() == more.definition()
+    assert plain.definition() != declare(cost=lambda *, seq: Cost(flops=2 * seq)).definition()
+    assert plain.definition() != declare(cost=cost, inputs=lambda key, *, seq: None).definition()
+    assert plain.definition() != declare(cost=cost, reference=lambda x: -x).definition()
+    assert plain.definition() != declare(cost=cost, reference=no_reference("random")).definition()
