@@ -1,0 +1,88 @@
+"""Whole runs of the own suites, and what they leave."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+from pathlib import Path
+
+import jax
+import pytest
+
+from harness.record import LaunchRecord, Run, Status, read_json
+from tests.end_to_end.conftest import Harness
+
+pytestmark = pytest.mark.end_to_end
+
+
+def test_the_smallest_case_of_every_suite_is_measured_whole_and_right(harness: Harness, tmp_path: Path) -> None:
+    smallest = ("selu[dtype=float32*", "matmul[dtype=bfloat16*default]", "matmul_int32*", "cumulative_sum[n=10]")
+    selection = [word for pattern in smallest for word in ("--select", pattern)]
+
+    ended = harness("run", "--quick", "--launches", "3", "--run-id", "it", *selection)
+
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    run = read_json(tmp_path / "results" / "it" / "run.json", Run)
+    assert run.lost() == ()
+    for planned, case in zip(run.manifest.cases, run.cases, strict=True):
+        assert case.status is Status.OK
+        for variant, record in zip(planned.variants, case.variants, strict=True):
+            if variant.skip is None:
+                assert len(record.outcomes["timing"].values["execution_s"]) == 3
+                assert record.outcomes["numerics"].status is Status.OK
+            if variant.skip is None and variant.mode in ("jit", "aot"):
+                assert set(record.outcomes) == {"numerics", "memory", "compilation", "timing", "trace"}
+                assert record.outcomes["memory"].values["argument_bytes"][0]
+
+
+def test_a_capture_lies_where_xprof_looks_and_holds_the_steps(harness: Harness, tmp_path: Path) -> None:
+    ended = harness("run", "--quick", "--select", "cumulative_sum[n=10]", "--probe", "trace", "--run-id", "it")
+
+    assert ended.returncode == 0
+    (case,) = read_json(tmp_path / "results" / "it" / "run.json", Run).cases
+    case_folder = tmp_path / "results" / "it" / "cases" / case.id
+    for artifact in case.artifacts:
+        data = (case_folder / artifact.path).read_bytes()
+        assert (len(data), hashlib.sha256(data).hexdigest()) == (artifact.size_bytes, artifact.sha256)
+    capture = case_folder / "trace" / "scan-jit" / "plugins" / "profile" / "capture" / "host.xplane.pb"
+    assert str(capture.relative_to(case_folder)) in {artifact.path for artifact in case.artifacts}
+    profile = jax.profiler.ProfileData.from_file(str(capture))
+    events = [event.name for plane in profile.planes for line in plane.lines for event in line.events]
+    assert events.count("scan:jit") == 5
+
+
+def test_every_sample_is_kept_and_the_run_remembers_where_it_was_made(
+    harness: Harness, tmp_path: Path, suite: Path
+) -> None:
+    harness("run", "--suites", suite, "--quick", "--launches", "3", "--probe", "timing", "--run-id", "it")
+
+    run = read_json(tmp_path / "results" / "it" / "run.json", Run)
+    launches = sorted((tmp_path / "results" / "it" / "cases" / run.cases[0].id / "launches").iterdir())
+    assert [path.name for path in launches] == ["00.json.gz", "01.json.gz", "02.json.gz"]
+    for path in launches:
+        for variant in read_json(path, LaunchRecord).variants:
+            assert len(variant.blocks) >= run.manifest.settings.blocks
+            assert all(block.samples_s for block in variant.blocks)
+    environment = run.manifest.environment
+    assert environment.packages["jax"] == jax.__version__
+    assert environment.variables["JAX_PLATFORMS"] == "cpu"
+    assert environment.threads["OPENBLAS_NUM_THREADS"] == environment.allowed_cores
+
+
+def test_nothing_in_a_run_names_the_user_or_the_checkout(harness: Harness, tmp_path: Path, suite: Path) -> None:
+    harness("run", "--suites", suite, "--quick", "--launches", "3", "--probe", "timing", "--run-id", "it")
+
+    for path in (tmp_path / "results" / "it").rglob("*.json*"):
+        data = path.read_bytes()
+        text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode()
+        assert str(Path.home()) not in json.dumps(json.loads(text)) or str(Path.home()) == "/"
+
+
+def test_an_own_suite_is_listed_with_its_params_and_variants(harness: Harness, suite: Path) -> None:
+    listed = harness("list", "--suites", suite).stdout
+
+    assert "increment: Adds one, (n,) -> (n,).  (3 cases)" in listed
+    assert "n = 1, 2, 3" in listed
+    assert "increment:eager" in listed
+    assert "(baseline)" in listed
