@@ -42,6 +42,8 @@ def find_suites(names: Iterable[str]) -> tuple[Suite, ...]:
     suites = tuple(suite for name in names for suite in _suites_of(name))
     owner: dict[str, str] = {}
     for suite in suites:
+        if [other.name for other in suites].count(suite.name) > 1:
+            raise SuiteError(f"two suites are named '{suite.name}'; rename one file, since a case must say which it is")
         for workload in suite.workloads:
             if workload.name in owner:
                 raise SuiteError(
@@ -81,7 +83,7 @@ def _import(name: str) -> ModuleType:
                 f"no suite module or file '{name}'; --suites takes a module name, a .py file or a folder"
             ) from error
         raise SuiteError(_where(name, error)) from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise SuiteError(_where(name, error)) from error
 
 
@@ -96,12 +98,12 @@ def _import_file(path: Path) -> ModuleType:
     sys.modules[spec.name] = module  # as `import` does, so that dataclasses and pickles in a suite find it
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise SuiteError(_where(str(path), error)) from error
     return module
 
 
-def _where(name: str, error: Exception) -> str:
+def _where(name: str, error: BaseException) -> str:
     if isinstance(error, SyntaxError):
         return f"suite '{name}' fails to import: {error.filename}:{error.lineno}: SyntaxError: {error.msg}"
     frames = traceback.extract_tb(error.__traceback__)

@@ -41,6 +41,11 @@ class ProcessConditions:
         self._schedstat: dict[str, int] = {}
         self._stat = _open("/proc/stat")
 
+    def close(self) -> None:
+        """Closes the files."""
+        for handle in (*self._schedstat.values(), *([] if self._stat is None else [self._stat])):
+            os.close(handle)
+
     def __call__(self) -> Reading:
         """The counters now."""
         return Reading(

@@ -117,9 +117,7 @@ def measure(function: Callable[..., Any], /, *args: Any, **params: Any) -> Measu
         prepared = {name: prepare(name, context) for name in sound}
         settings = settings_for("quick", suites=(), run_id=case.id)
         launch = timed(prepared, context, settings, case=case.id, index=0, seed=0)
-        outcomes |= {
-            name: {**outcomes[name], "timing": summarise([[launch]], name, case.baseline)} for name in sound
-        }
+        outcomes |= {name: {**outcomes[name], "timing": summarise([[launch]], name, case.baseline)} for name in sound}
     return Measurement(
         case=case,
         record=CaseRecord(

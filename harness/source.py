@@ -6,64 +6,60 @@ import ast
 import hashlib
 import inspect
 import linecache
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from functools import partial
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 DIGITS = 16
-_LITERALS = (str, int, float, bool, tuple, frozenset, type(None))
+_LITERALS = (str, bytes, int, float, complex, bool, type(None))
 
 
 def fingerprint(*functions: Callable[..., Any] | None) -> str:
-    """Hash of the functions' syntax and of what they use from their own module: functions and literals.
+    """Hash of the functions' syntax and of what they use from their own module: functions and constants.
 
-    Comments, layout and docstrings do not count. A function without readable source counts by its name.
+    Comments, layout and docstrings do not count. What other modules hold is identified by their versions, in the
+    environment, and counts by its name; so does a function without readable source.
     """
-    digest = hashlib.sha256()
-    for function in functions:
-        for part in _parts(function, set()):
-            digest.update(part.encode())
-            digest.update(b"\0")
-    return digest.hexdigest()[:DIGITS]
+    seen: set[int] = set()
+    text = "\0".join(_text(function, getattr(function, "__module__", None), seen) for function in functions)
+    return hashlib.sha256(text.encode()).hexdigest()[:DIGITS]
 
 
-def _parts(function: Callable[..., Any] | None, seen: set[int]) -> Iterator[str]:
-    if isinstance(function, partial):
-        yield from _parts(function.func, seen)
-        yield _literals([*function.args, *sorted(function.keywords.items())])
-        return
-    plain = inspect.unwrap(function) if function is not None else None
-    if not isinstance(plain, FunctionType):
-        yield f"{getattr(plain, '__module__', '')}.{getattr(plain, '__qualname__', type(plain).__qualname__)}"
-        return
-    if id(plain) in seen:
-        return
-    seen.add(id(plain))
-    node = _node_of(plain)
-    yield plain.__qualname__ if node is None else _text(node)
-    yield _literals([*(plain.__defaults__ or ()), *sorted((plain.__kwdefaults__ or {}).items())])
-    for name, cell in zip(plain.__code__.co_freevars, plain.__closure__ or (), strict=True):
-        yield from _used(name, cell.cell_contents, plain, seen)
-    for name in sorted(_names(plain.__code__)):
-        if name in plain.__globals__:
-            yield from _used(name, plain.__globals__[name], plain, seen)
-
-
-def _used(name: str, value: Any, user: FunctionType, seen: set[int]) -> Iterator[str]:
-    """What `user` takes from its module: other modules are identified by their versions, in the environment."""
+def _text(value: Any, module: str | None, seen: set[int]) -> str:
+    """A value as text that is the same in every process: never an address, never a set's own order."""
     if isinstance(value, _LITERALS):
-        yield f"{name}={_literals([value])}"
-    elif callable(value):
-        plain = inspect.unwrap(value)  # what jax.jit or a decorator made of it
-        if isinstance(plain, FunctionType) and plain.__module__ == user.__module__:
-            yield from _parts(plain, seen)
+        return repr(value)
+    if isinstance(value, list | tuple):
+        return f"({', '.join(_text(item, module, seen) for item in value)})"
+    if isinstance(value, set | frozenset):
+        return f"{{{', '.join(sorted(_text(item, module, seen) for item in value))}}}"
+    if isinstance(value, dict):
+        return f"{{{', '.join(sorted(_text(item, module, seen) for item in value.items()))}}}"
+    if isinstance(value, partial):
+        return _text((value.func, value.args, value.keywords), module or value.func.__module__, seen)
+    if isinstance(value, ModuleType):
+        return value.__name__
+    plain = inspect.unwrap(value) if callable(value) else value  # what jax.jit or a decorator made of it
+    if isinstance(plain, FunctionType) and module in (None, plain.__module__):
+        return _function_text(plain, seen)
+    named = plain if hasattr(plain, "__qualname__") else type(plain)
+    return f"{named.__module__}.{named.__qualname__}"
 
 
-def _literals(values: Iterable[Any]) -> str:
-    """Literals as text; a set's in order, which its repr does not keep between processes."""
-    ordered = (sorted(map(repr, value)) if isinstance(value, frozenset) else value for value in values)
-    return repr([repr(value) for value in ordered if isinstance(value, (*_LITERALS, list))])
+def _function_text(function: FunctionType, seen: set[int]) -> str:
+    if id(function) in seen:
+        return function.__qualname__
+    seen.add(id(function))
+    node, code = _node_of(function), function.__code__
+    values = dict(zip(code.co_freevars, (cell.cell_contents for cell in function.__closure__ or ()), strict=True))
+    values |= {name: function.__globals__[name] for name in _names(code) if name in function.__globals__}
+    parts = [function.__qualname__ if node is None else _syntax(node)]
+    parts += [
+        _text(value, function.__module__, seen)
+        for value in (function.__defaults__, function.__kwdefaults__, sorted(values.items()))
+    ]
+    return "\n".join(parts)
 
 
 def _names(code: CodeType) -> set[str]:
@@ -83,25 +79,31 @@ def _node_of(function: FunctionType) -> ast.AST | None:
         return None
     first = function.__code__.co_firstlineno
     column = min((start for _, _, start, _ in function.__code__.co_positions() if start), default=None)
-    candidates = [node for node in ast.walk(tree) if _starts_at(node, first, function.__name__)]
+    candidates = [node for node in ast.walk(tree) if _starts_at(node, first, function)]
     if len(candidates) > 1 and column is not None:  # several lambdas on one line
         candidates = [node for node in candidates if _contains(node, column)] or candidates
     return candidates[-1] if candidates else None
 
 
-def _starts_at(node: ast.AST, line: int, name: str) -> bool:
+def _starts_at(node: ast.AST, line: int, function: FunctionType) -> bool:
+    code = function.__code__
     if isinstance(node, ast.Lambda):
-        return name == "<lambda>" and node.lineno == line
+        arguments = [item.arg for item in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
+        return code.co_name == "<lambda>" and node.lineno == line and arguments == _arguments(code)
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-        return node.name == name and line in {node.lineno, *(item.lineno for item in node.decorator_list)}
+        return node.name == code.co_name and line in {node.lineno, *(item.lineno for item in node.decorator_list)}
     return False
+
+
+def _arguments(code: CodeType) -> list[str]:
+    return list(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
 
 
 def _contains(node: ast.AST, column: int) -> bool:
     return isinstance(node, ast.expr) and node.col_offset <= column <= (node.end_col_offset or 0)
 
 
-def _text(node: ast.AST) -> str:
+def _syntax(node: ast.AST) -> str:
     """Signature and body without docstrings; `ast.dump` would differ between Python versions."""
     for inner in ast.walk(node):
         if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef) and ast.get_docstring(inner) is not None:

@@ -8,6 +8,7 @@ import os
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import closing
 from datetime import UTC, datetime
 from functools import partial, update_wrapper
 from pathlib import Path
@@ -253,7 +254,8 @@ def timed(
 ) -> LaunchRecord:
     """Times variants alternately in this process."""
     started = datetime.now(UTC).isoformat(timespec="seconds")
-    variants = measure(prepared, settings, seed=seed, clock=context.clock, conditions=ProcessConditions(), beat=beat)
+    with closing(ProcessConditions()) as conditions:
+        variants = measure(prepared, settings, seed=seed, clock=context.clock, conditions=conditions, beat=beat)
     return LaunchRecord(
         schema_version=SCHEMA_VERSION,
         case=case,

@@ -64,7 +64,7 @@ class Sizes:
         return tuple(sorted(different) if numeric else different)
 
 
-Values = Param | tuple[Param, ...]
+Values = Param | tuple[Param, ...] | list[Param]
 
 
 def sizes(*, quick: Values = (), default: Values = (), full: Values = (), gpu: Values = (), tpu: Values = ()) -> Sizes:
@@ -73,7 +73,7 @@ def sizes(*, quick: Values = (), default: Values = (), full: Values = (), gpu: V
 
 
 def _several(values: Values) -> tuple[Param, ...]:
-    return values if isinstance(values, tuple) else (values,)
+    return tuple(values) if isinstance(values, list | tuple) else (values,)
 
 
 def itemsize(dtype: str) -> int:

@@ -69,6 +69,7 @@ def measure(
     """
     subjects = {name: _Subject(prepared) for name, prepared in variants.items()}
     orders = random.Random(seed)
+    collecting = gc.isenabled()
     gc.collect()
     gc.disable()  # a collection would land in one variant's block; timeit does the same
     try:
@@ -92,7 +93,8 @@ def measure(
                 beat(name, "dispatch")
                 _measure_dispatch(subject, clock)
     finally:
-        gc.enable()
+        if collecting:
+            gc.enable()
     return tuple(
         VariantLaunch(
             variant=name,

@@ -138,19 +138,15 @@ def another_process(folder: Path, seed: int) -> str:
         "def f(x, names=frozenset({'a', 'b', 'c', 'd', 'e'})): return x in names\n",
         pytest.param(
             "NAMES = ((1, frozenset({'a', 'b', 'c', 'd', 'e'})),)\ndef f(x): return x in NAMES\n",
-            marks=pytest.mark.xfail(reason="repr of a tuple holds that of the set inside"),
         ),
         pytest.param(
             "def g(x): return x\nSTEPS = (g, g)\ndef f(x): return STEPS[0](x)\n",
-            marks=pytest.mark.xfail(reason="repr of a tuple holds the address of the function inside"),
         ),
         pytest.param(
             "def g(x): return x\ndef f(x, *, step=g): return step(x)\n",
-            marks=pytest.mark.xfail(reason="a keyword default's repr holds the function's address"),
         ),
         pytest.param(
             "from functools import partial\ndef g(x, step): return x\nf = partial(g, step=g)\n",
-            marks=pytest.mark.xfail(reason="a partial's keyword's repr holds the function's address"),
         ),
     ],
     ids=["a set", "a set as default", "a set in a tuple", "functions in a tuple", "a keyword default", "a partial"],
