@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 
 from harness.conditions import ProcessConditions
+from harness.environment import allowed_cores
 from harness.modes import prepare_jit
 from harness.plan import settings_for
 from harness.probes.timing import measure
@@ -40,6 +41,7 @@ def main() -> None:
             seed=seed,
             clock=time.perf_counter,
             conditions=ProcessConditions(),
+            cores=allowed_cores(),
             beat=lambda variant, stage: None,
         )
         ours.append(execution_s(launch))

@@ -2,7 +2,7 @@
 
     python -m benchmarks.false_alarms [CASES]
 
-One function is declared as two implementations, and a third does 21 steps where they do 20 (5 % more). Every case is
+One function is declared as two implementations, and a third works on 5 % more rows. Every case is
 K = 5 launches of the real harness. `differs`: the 99 % interval excludes 1 and the estimate is beyond 3 %.
 """
 

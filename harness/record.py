@@ -251,9 +251,14 @@ class Block(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class VariantLaunch(msgspec.Struct, frozen=True, kw_only=True):
-    """Raw timing of one variant in one launch. Samples are of `calls` calls each, stored per call."""
+    """Raw timing of one variant in one launch. Samples are of `calls` calls each, stored per call.
+
+    Args:
+      cores: Cores that the process was allowed to use.
+    """
 
     variant: str
+    cores: int
     calls: int
     warmup_s: tuple[float, ...]
     steady: bool

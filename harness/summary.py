@@ -36,13 +36,13 @@ def summarise(launches: Sequence[Sequence[LaunchRecord]], variant: str, baseline
 
 def execution_s(launch: VariantLaunch) -> float:
     """Median over a launch's clean blocks; over all its blocks where too few are clean (then it is contended)."""
-    blocks = launch.blocks if contended(launch) else undisturbed(launch.blocks)
+    blocks = launch.blocks if contended(launch) else undisturbed(launch.blocks, launch.cores)
     return statistics.median(map(_median, blocks))
 
 
 def contended(launch: VariantLaunch) -> bool:
     """Whether too few blocks were undisturbed for an absolute time to be trusted."""
-    return not enough_undisturbed(launch.blocks)
+    return not enough_undisturbed(launch.blocks, launch.cores)
 
 
 def _dispatches(launch: VariantLaunch | None) -> TypeGuard[VariantLaunch]:
@@ -65,16 +65,26 @@ def _log_ratio(processes: Sequence[LaunchRecord], variant: str, baseline: str) -
     return math.log(execution_s(one) / execution_s(other))
 
 
-def enough_undisturbed(blocks: Sequence[Block]) -> bool:
+def enough_undisturbed(blocks: Sequence[Block], cores: int) -> bool:
     """Whether one variant's blocks of one launch hold enough clean ones for an absolute time."""
-    clean = undisturbed(blocks)
+    clean = undisturbed(blocks, cores)
     return len(clean) >= FEWEST_CLEAN_BLOCKS and sum(block.wall_s for block in clean) >= FEWEST_CLEAN_S
 
 
-def undisturbed(blocks: Sequence[Block]) -> list[Block]:
+def undisturbed(blocks: Sequence[Block], cores: int) -> list[Block]:
     """The clean ones among one variant's blocks of one launch."""
-    waits = [None if block.wait_s is None else block.wait_s / block.wall_s for block in blocks]
+    waits = [_wait_share(block, cores) for block in blocks]
     return [block for block, clean in zip(blocks, clean_blocks(waits), strict=True) if clean]
+
+
+def _wait_share(block: Block, cores: int) -> float | None:
+    """Share of a block's wall time that its threads waited for a core which another process may have had.
+
+    Threads of one process also wait for each other. What the process itself used of its cores, nobody took from it.
+    """
+    if block.wait_s is None:
+        return None
+    return min(block.wait_s, max(0.0, cores * block.wall_s - block.cpu_s)) / block.wall_s
 
 
 def _median(block: Block) -> float:

@@ -21,7 +21,7 @@ from jax.experimental.compilation_cache import compilation_cache
 from harness.backends import BACKENDS, Backend
 from harness.catalogue import Suite, SuiteError, find_suites
 from harness.conditions import ProcessConditions
-from harness.environment import describe_environment, private
+from harness.environment import allowed_cores, describe_environment, private
 from harness.messages import (
     COMPILATION,
     TIMING,
@@ -255,7 +255,15 @@ def timed(
     """Times variants alternately in this process."""
     started = datetime.now(UTC).isoformat(timespec="seconds")
     with closing(ProcessConditions()) as conditions:
-        variants = measure(prepared, settings, seed=seed, clock=context.clock, conditions=conditions, beat=beat)
+        variants = measure(
+            prepared,
+            settings,
+            seed=seed,
+            clock=context.clock,
+            conditions=conditions,
+            cores=allowed_cores(),
+            beat=beat,
+        )
     return LaunchRecord(
         schema_version=SCHEMA_VERSION,
         case=case,

@@ -22,6 +22,10 @@ FEWEST_SWEEPS = 6
 SWEEPS_S_PER_VARIANT = 0.25
 """Time for one variant's blocks in a launch, beyond which sweeps are cut to the fewest."""
 
+EXTENSION = 3
+"""Sweeps go on up to so many times the planned number while the machine is busy: the scatter of the ratios falls with
+the root of their number, and an undisturbed stretch may still come."""
+
 WARM_UP_S = 0.05
 WARM_UP_LIMIT_S = 1.0
 WARM_UP_BLOCK_S = 0.005
@@ -54,6 +58,7 @@ def measure(
     seed: int,
     clock: Clock,
     conditions: ReadConditions,
+    cores: int,
     beat: Beat,
 ) -> tuple[VariantLaunch, ...]:
     """Times variants alternately, in sweeps of one block each: a shuffled order, then its reverse, and so on.
@@ -63,6 +68,7 @@ def measure(
       seed: Of the orders.
       clock: Seconds, e.g. `time.perf_counter`.
       conditions: Reads the process's counters, before and after each block.
+      cores: Cores that the process may use.
       beat: Told what begins.
     Returns:
       Raw samples of each variant, seconds per call, in the order given.
@@ -79,7 +85,7 @@ def measure(
             _warm_up(subject, clock)
         planned = _sweeps(subjects.values(), settings)
         sweep, before = 0, conditions()
-        while sweep < planned or (sweep < 2 * planned and _disturbed(subjects)):
+        while sweep < planned or (sweep < EXTENSION * planned and _disturbed(subjects, cores)):
             order = list(subjects)
             orders.shuffle(order)
             for names in (order, order[::-1]):
@@ -98,6 +104,7 @@ def measure(
     return tuple(
         VariantLaunch(
             variant=name,
+            cores=cores,
             calls=subject.calls,
             warmup_s=tuple(subject.warmup_s),
             steady=subject.steady,
@@ -154,8 +161,8 @@ def _sweeps(subjects: Any, settings: Settings) -> int:
     return max(FEWEST_SWEEPS, 2 * (min(settings.blocks, int(affordable)) // 2))
 
 
-def _disturbed(subjects: Mapping[str, _Subject]) -> bool:
-    return not all(enough_undisturbed(subject.blocks) for subject in subjects.values())
+def _disturbed(subjects: Mapping[str, _Subject], cores: int) -> bool:
+    return not all(enough_undisturbed(subject.blocks, cores) for subject in subjects.values())
 
 
 def _block(

@@ -32,6 +32,7 @@ def variant(
     """A variant's launch from (median sample, wait) per sweep."""
     return VariantLaunch(
         variant=name,
+        cores=2,
         calls=1,
         warmup_s=(1.0,),
         steady=steady,

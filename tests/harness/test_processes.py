@@ -259,15 +259,18 @@ def test_a_suite_that_cannot_be_used_is_an_answer(server):
     assert ended.answer.message.startswith("no suite module or file 'absent.py'")
 
 
-def test_a_suite_that_ends_its_process_is_told_with_code_and_words(server, tmp_path):
+def test_a_suite_that_exits_is_an_answer_and_one_that_ends_its_process_is_told_with_code_and_words(server, tmp_path):
     path = tmp_path / "a.py"
-    path.write_text("import sys\nprint('enough', file=sys.stderr)\nsys.exit(5)\n")
-
+    path.write_text("import sys\nsys.exit(5)\n")
+    exited = describe(server, str(path))
+    path.write_text("import os, sys\nprint('enough', file=sys.stderr, flush=True)\nos._exit(5)\n")
     ended = describe(server, str(path))
 
+    assert isinstance(exited.answer, Problem)
+    assert "a.py:2: SystemExit: 5" in exited.answer.message
     assert ended.answer is None
-    assert ended.code == 1
-    assert ended.stderr.startswith("enough")
+    assert ended.code == 5
+    assert ended.stderr == "enough"
     assert ended.last == Heartbeat(None, "start")
 
 

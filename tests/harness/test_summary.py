@@ -1,11 +1,12 @@
 import math
 
 import pytest
+from msgspec import structs
 
 from harness.record import Status
 from harness.statistics import FEWEST_CLEAN_BLOCKS, FEWEST_CLEAN_S
-from harness.summary import contended, execution_s, summarise
-from tests.harness.raw import DISTURBED, clean, launch, variant
+from harness.summary import contended, execution_s, summarise, undisturbed
+from tests.harness.raw import DISTURBED, WALL_S, block, clean, launch, variant
 
 STEADY = clean(*[1.0] * 6)
 BUSY = [*clean(1.0), *[(1.0, DISTURBED)] * 5]
@@ -127,3 +128,12 @@ def test_undisturbed_and_steady_launches_have_no_notes():
 
     assert not outcome.contended
     assert outcome.notes == ()
+
+
+def test_what_a_process_s_own_threads_make_each_other_wait_for_is_no_disturbance():
+    both_cores = [structs.replace(block(1.0, wait=0.5, sweep=sweep), cpu_s=2 * WALL_S) for sweep in range(10)]
+    one_core = [structs.replace(item, cpu_s=WALL_S) for item in both_cores]
+
+    assert undisturbed(both_cores, cores=2) == both_cores
+    assert undisturbed(one_core, cores=2) == []
+    assert undisturbed(one_core, cores=1) == one_core

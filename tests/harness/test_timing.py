@@ -11,6 +11,7 @@ from harness.conditions import Reading
 from harness.modes import Prepared
 from harness.probes.timing import (
     DISPATCH_SAMPLES,
+    EXTENSION,
     FEWEST_SWEEPS,
     WARM_UP_BLOCK_S,
     WARM_UP_LIMIT_S,
@@ -62,7 +63,7 @@ def waiting(shares: Iterable[float]) -> Callable[[], Reading]:
 def time_of(clock: FakeClock, *durations_s: float, conditions: Callable[[], Reading] = undisturbed) -> VariantLaunch:
     """A launch of one variant whose calls take these durations, the last one from then on."""
     calls = prepared(clock, chain(durations_s, repeat(durations_s[-1])))
-    (launch,) = measure({"a": calls}, SETTINGS, seed=0, clock=clock, conditions=conditions, beat=nobody)
+    (launch,) = measure({"a": calls}, SETTINGS, seed=0, clock=clock, conditions=conditions, cores=2, beat=nobody)
     return launch
 
 
@@ -166,6 +167,7 @@ def order_of(clock: FakeClock, names: str, seed: int) -> list[str]:
         seed=seed,
         clock=clock,
         conditions=undisturbed,
+        cores=2,
         beat=lambda variant, stage: begun.append(variant) if stage == "timing" else None,
     )
     return ["".join(begun[start : start + len(names)]) for start in range(0, len(begun), len(names))]
@@ -188,7 +190,7 @@ def test_the_seed_decides_the_order(clock):
 def test_variants_come_back_in_the_order_given(clock):
     variants = {name: prepared(clock, repeat(BLOCK_S)) for name in "dbca"}
 
-    launches = measure(variants, SETTINGS, seed=0, clock=clock, conditions=undisturbed, beat=nobody)
+    launches = measure(variants, SETTINGS, seed=0, clock=clock, conditions=undisturbed, cores=2, beat=nobody)
 
     assert [launch.variant for launch in launches] == list("dbca")
 
@@ -199,7 +201,7 @@ def test_every_variant_has_a_block_in_every_sweep(powers, seed):
     clock = FakeClock()
     variants = {f"takes 2**{power} s ({n})": prepared(clock, repeat(2.0**power)) for n, power in enumerate(powers)}
 
-    launches = measure(variants, SETTINGS, seed=seed, clock=clock, conditions=undisturbed, beat=nobody)
+    launches = measure(variants, SETTINGS, seed=seed, clock=clock, conditions=undisturbed, cores=2, beat=nobody)
 
     (count,) = {len(launch.blocks) for launch in launches}
     assert FEWEST_SWEEPS <= count <= BLOCKS
@@ -217,10 +219,10 @@ def test_disturbed_blocks_extend_the_launch_until_enough_are_clean(clock):
     assert len(launch.blocks) == 12
 
 
-def test_a_launch_that_stays_disturbed_ends_after_twice_the_sweeps(clock):
+def test_a_launch_that_stays_disturbed_ends_after_the_extension(clock):
     launch = time_of(clock, BLOCK_S, conditions=waiting(repeat(0.5)))
 
-    assert len(launch.blocks) == 2 * BLOCKS
+    assert len(launch.blocks) == EXTENSION * BLOCKS
     assert {block.wait_s for block in launch.blocks} == {0.5 * BLOCK_S}
 
 
@@ -236,10 +238,11 @@ def test_one_disturbed_variant_extends_all_of_them(clock):
         seed=0,
         clock=clock,
         conditions=conditions,
+        cores=2,
         beat=lambda variant, stage: told.append(variant),
     )
 
-    assert [len(launch.blocks) for launch in launches] == [2 * BLOCKS] * 2
+    assert [len(launch.blocks) for launch in launches] == [EXTENSION * BLOCKS] * 2
 
 
 def test_a_system_that_does_not_tell_gives_null_and_no_more_sweeps(clock):
@@ -268,7 +271,7 @@ def test_blocks_hold_what_passed_while_they_ran(clock):
 
 
 def dispatch_of(clock: FakeClock, call: Prepared) -> VariantLaunch:
-    (launch,) = measure({"a": call}, SETTINGS, seed=0, clock=clock, conditions=undisturbed, beat=nobody)
+    (launch,) = measure({"a": call}, SETTINGS, seed=0, clock=clock, conditions=undisturbed, cores=2, beat=nobody)
     return launch
 
 
@@ -328,6 +331,7 @@ def test_every_stage_is_told_before_it_begins(clock):
         seed=0,
         clock=clock,
         conditions=undisturbed,
+        cores=2,
         beat=lambda variant, stage: told.append((variant, stage)),
     )
 
