@@ -25,7 +25,7 @@ Suites = Annotated[
     typer.Option("--suites", help="Module, .py file or folder of suites; again for more. Default: jaxmeter's own."),
 ]
 Backend = Annotated[str, typer.Option(help=f"One of {', '.join(BACKENDS)}.")]
-Quick = Annotated[bool, typer.Option("--quick", help="The smallest sizes, five launches, within two minutes.")]
+Quick = Annotated[bool, typer.Option("--quick", help="The smallest sizes, up to five launches, within two minutes.")]
 Full = Annotated[bool, typer.Option("--full", help="The largest sizes too, within an hour.")]
 Json = Annotated[bool, typer.Option("--json", help="Machine-readable output on stdout.")]
 Select = Annotated[
@@ -78,6 +78,8 @@ def run_command(
         out=out,
         run_id=run_id,
     )
+    if resume is not None and (dry_run or select or suites or probe or quick or full or launches or budget or run_id):
+        raise typer.BadParameter("--resume goes by the run's own settings; of the other options it takes only --out")
     if dry_run:
         _exit(lambda: commands.dry_run(request, as_json=as_json))
     watcher = commands.watcher_for(quiet=quiet, as_json=as_json)

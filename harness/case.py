@@ -16,6 +16,7 @@ from harness.record import (
     Artifact,
     CaseRecord,
     LaunchRecord,
+    Number,
     Outcome,
     PlannedCase,
     RecordError,
@@ -139,17 +140,21 @@ class CaseMeasurement:
         return count >= FEWEST_LAUNCHES and self._elapsed() > self.limit_s
 
     def _precise(self) -> bool:
-        """Whether every ratio's interval is as narrow as wanted; the time's own for a lone variant."""
-        intervals = []
-        for outcomes in self.outcomes.values():
-            values = outcomes["timing"].values if "timing" in outcomes else {}
-            ratios = [value for value in values.get("log_ratio", ()) if value is not None]
-            times = [value for value in values.get("execution_s", ()) if value is not None]
-            if ratios:
-                intervals.append(speedup(ratios, looks=len(self.settings.looks)))
-            elif times and len(self._sound(self.outcomes)) == 1:
-                intervals.append(geometric_interval(times, looks=len(self.settings.looks)))
+        """Whether every ratio's interval is as narrow as wanted; the times' own where there is no ratio."""
+        looks = len(self.settings.looks)
+        ratios, times = self._launches_of("log_ratio"), self._launches_of("execution_s")
+        intervals = [speedup(values, looks=looks) for values in ratios]
+        if not intervals:
+            intervals = [geometric_interval(values, looks=looks) for values in times]
         return all(_narrow(interval, self.settings.target_half_width) for interval in intervals)
+
+    def _launches_of(self, metric: str) -> list[list[Number]]:
+        """Each variant's values of a timing metric, without the missing ones."""
+        timings = [
+            outcomes["timing"].values.get(metric, ()) for outcomes in self.outcomes.values() if "timing" in outcomes
+        ]
+        known = [[value for value in values if value is not None] for values in timings]
+        return [values for values in known if values]
 
     def _launch(self, kind: str, variants: tuple[str, ...], probes: tuple[str, ...], *, index: int = 0) -> Result:
         """Runs one process; one that dies costs the variant that it was at, and is repeated without it."""

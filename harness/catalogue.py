@@ -55,7 +55,7 @@ def find_suites(names: Iterable[str]) -> tuple[Suite, ...]:
 
 
 def _suites_of(name: str) -> list[Suite]:
-    path = Path(name)
+    path = Path(name).expanduser()  # a run remembers home as ~
     if path.suffix == ".py" or (path.is_dir() and not _is_module(name)):
         files = sorted(path.glob("*.py")) if path.is_dir() else [path]
         found = [_suite(_import_file(file)) for file in files if not file.name.startswith("_")]

@@ -9,6 +9,7 @@ import secrets
 import signal
 import sys
 import tempfile
+import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,11 +23,12 @@ from rich.console import Console
 
 from harness.backends import BACKENDS
 from harness.catalogue import DEFAULT_SUITES
+from harness.environment import private
 from harness.listing import catalogue_lines, plan_lines
 from harness.plan import PROBE_NAMES, SelectionError, estimate, select, settings_for
 from harness.processes import ServerError
 from harness.progress import Lines, Live, Watcher, printable
-from harness.record import Run, Settings, write_json
+from harness.record import RecordError, Run, Settings, read_json, write_json
 from harness.runner import (
     SCRATCH,
     UsageError,
@@ -114,6 +116,8 @@ def new_run(request: RunRequest, watcher: Watcher, *, as_json: bool) -> int:
 def resume_run(folder: Path, watcher: Watcher, *, as_json: bool) -> int:
     """Measures what an interrupted run still lacks, by that run's own settings."""
     manifest = load_for_resume(folder)
+    if (folder / "run.json").exists():  # a run that has ended is not written again
+        return _conclude(_ended(folder), folder, as_json=as_json)
     with locked(folder), measuring(manifest.backend, folder / SCRATCH) as server:
         settings = manifest.settings
         description = describe(server, settings.suites, manifest.backend, settings.level, devices=True)
@@ -160,12 +164,17 @@ def exit_code(command: Callable[[], int]) -> int:
         return USAGE
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-            raise
+            _complain(f"{error.filename or 'the run'} cannot be read or written: {error.strerror or error}")
+            return USAGE
         place = error.filename or "while writing the run"
         _complain(f"the disk is full ({place}); free some room, then go on with --resume RUN")
         return INCOMPLETE
     except KeyboardInterrupt:
         return INTERRUPTED
+    except Exception:  # noqa: BLE001  Python's own exit code would be 1, which means a confirmed regression
+        traceback.print_exc()
+        _complain("this is a fault of jaxmeter; what was measured is kept")
+        return INCOMPLETE
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
@@ -173,7 +182,8 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def _complain(text: str) -> None:
-    print(f"error: {text}", file=sys.stderr)
+    lines = [printable(line) for line in text.splitlines()]  # a suite's own words must not steer the terminal
+    print("error: " + "\n".join(lines), file=sys.stderr)
 
 
 def _settings(request: RunRequest, run_id: str) -> Settings:
@@ -186,9 +196,16 @@ def _settings(request: RunRequest, run_id: str) -> Settings:
         launches=request.launches,
         budget_s=None if request.budget is None else duration_s(request.budget),
         select=request.select,
-        suites=request.suites or (DEFAULT_SUITES,),
+        suites=tuple(map(private, request.suites)) or (DEFAULT_SUITES,),
         run_id=run_id,
     )
+
+
+def _ended(folder: Path) -> Run:
+    try:
+        return read_json(folder / "run.json", Run)
+    except RecordError as error:
+        raise UsageError(f"cannot resume: {error}; remove that file to measure what is missing") from error
 
 
 @contextmanager

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from harness.probes import Context
 
 IN_PROCESS = "measured inside this process: no interval, and compile times are not those of a fresh process"
+UNWRAPPED = "measured without its own jax.jit: static and donated arguments do not apply; pass static ones by keyword"
 _COLUMNS = (
     ("execution_s", "execution", 1e6, "us"),
     ("dispatch_s", "dispatch", 1e6, "us"),
@@ -76,7 +77,8 @@ class Measurement:
                     yield f"{variant.name}: {outcome.status.value}: {outcome.reason}"
                 for note in outcome.notes:
                     yield f"{variant.name}: {note}"
-        yield f"({IN_PROCESS})"
+        for note in self.record.notes:
+            yield f"({note})"
 
     def _row(self, variant: VariantRecord) -> list[str]:
         ratio = self.value(variant.name, "log_ratio")
@@ -106,7 +108,8 @@ def measure(function: Callable[..., Any], /, *args: Any, **params: Any) -> Measu
     from harness.environment import describe_environment
     from harness.worker import outcomes_of, prepare, timed
 
-    plain = getattr(function, "__wrapped__", function) if hasattr(function, "lower") else function
+    jitted = hasattr(function, "lower") and hasattr(function, "__wrapped__")
+    plain = getattr(function, "__wrapped__") if jitted else function  # noqa: B009  its type does not know
     expected = jax.block_until_ready(plain(*args, **params))
     workload = _workload(plain, args, params, expected)
     started = datetime.now(UTC)
@@ -127,7 +130,7 @@ def measure(function: Callable[..., Any], /, *args: Any, **params: Any) -> Measu
             elapsed_s=round((datetime.now(UTC) - started).total_seconds(), 3),
             launches=1,
             variants=tuple(VariantRecord(name=name, outcomes=found) for name, found in outcomes.items()),
-            notes=(IN_PROCESS,),
+            notes=(IN_PROCESS, UNWRAPPED) if jitted else (IN_PROCESS,),
             statistics_version=VERSION,
         ),
         environment=describe_environment(jax),

@@ -58,7 +58,7 @@ def settings_for(
         probes=wanted,
         looks=(launches,) if launches else LOOKS[:1] if level == "quick" else LOOKS,
         launches=launches,
-        case_limit_s=CASE_LIMIT_S[level],
+        case_limit_s=CASE_LIMIT_S[level] if budget_s is None else budget_s,
         budget_s=DEFAULT_BUDGET_S[level] if budget_s is None else budget_s,
         stage_limit_s=STAGE_LIMIT_S,
         block_s=BLOCK_S,

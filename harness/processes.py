@@ -91,7 +91,7 @@ class ForkServer:
 
         Args:
           make: Gets the path where the answer goes, returns the message.
-          stage_limit_s: The longest silence between two heartbeats.
+          stage_limit_s: The longest silence in a stage of a variant; starting and inputs get START_LIMIT_S at least.
         Raises:
           ServerError: No process can be started.
         """
@@ -155,7 +155,7 @@ class ForkServer:
         assert self._control is not None
         watched: list[socket.socket | int]
         last, buffer, timed_out, open_pipe = Heartbeat(None, "start"), b"", False, True
-        deadline = time.monotonic() + stage_limit_s
+        deadline = time.monotonic() + max(stage_limit_s, START_LIMIT_S)
         while True:
             watched = [self._control, reader] if open_pipe else [self._control]
             ready, _, _ = select.select(watched, [], [], max(0.0, deadline - time.monotonic()))
@@ -166,7 +166,8 @@ class ForkServer:
                 for line in lines:
                     last = Heartbeat(*json.loads(line))
                     on_beat(last)
-                    deadline = time.monotonic() + stage_limit_s
+                    limit_s = stage_limit_s if last.variant else max(stage_limit_s, START_LIMIT_S)
+                    deadline = time.monotonic() + limit_s
             elif self._control in ready:
                 ended = self._wait_for_end()
                 return ended.get("status", signal.SIGKILL), last, timed_out, ended.get("peak_kib", 0)

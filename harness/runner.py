@@ -43,6 +43,13 @@ DESCRIBE_LIMIT_S = 300.0
 SCRATCH = "scratch"
 
 
+_SAME_TO_RESUME = (
+    *("python", "packages", "device_kind", "device_count", "processor", "allowed_cores", "cpu_quota", "host"),
+    *("variables", "threads", "x64", "matmul_precision", "image"),
+)
+"""What must be as it was when the run began: two machines or two jaxes do not make one run."""
+
+
 class UsageError(Exception):
     """What was asked cannot be done; the message says what to do instead. Exit code 2."""
 
@@ -148,7 +155,9 @@ def check_resumable(manifest: Manifest, description: Description) -> None:
     """Raises UsageError where going on would put numbers of two different things into one run."""
     if description.environment is None:
         raise ValueError("a description with devices is needed")
-    for name in ("python", "packages", "device_kind", "device_count", "processor", "allowed_cores", "variables"):
+    if manifest.tool_version != __version__:
+        raise UsageError(f"cannot resume {manifest.run_id}: jaxmeter {manifest.tool_version} began it; start a new run")
+    for name in _SAME_TO_RESUME:
         then, now = getattr(manifest.environment, name), getattr(description.environment, name)
         if then != now:
             raise UsageError(

@@ -23,6 +23,7 @@ from harness.catalogue import Suite, SuiteError, find_suites
 from harness.conditions import ProcessConditions
 from harness.environment import allowed_cores, describe_environment, private
 from harness.messages import (
+    CHECK,
     COMPILATION,
     TIMING,
     TRACE,
@@ -42,8 +43,8 @@ from harness.probes import PROBES, Context
 from harness.probes.context import as_numpy
 from harness.probes.timing import measure
 from harness.probes.trace import trace_folder
-from harness.record import SCHEMA_VERSION, Artifact, LaunchRecord, Outcome, Settings, Status, write_bytes
-from harness.workload import NATIVE, Workload, call_with, required_names
+from harness.record import SCHEMA_VERSION, Artifact, LaunchRecord, Outcome, PlannedCase, Settings, Status, write_bytes
+from harness.workload import NATIVE, Workload, call_with, wanted_names
 
 Beat = Callable[[str | None, str], None]
 
@@ -66,13 +67,12 @@ def answer(message: Message, heartbeat: int) -> None:
 
 
 def _describe(message: Describe) -> Answer:
+    suites = find_suites(message.suites)  # first, as in a launch: a suite may set flags that devices follow
     environment = None
-    backend = BACKENDS[message.backend]
     if message.devices:
-        if problem := _missing_device(backend):
+        if problem := _missing_device(BACKENDS[message.backend]):
             return Problem(message=problem)
         environment = describe_environment(jax)
-    suites = find_suites(message.suites)
     return Description(
         suites=tuple(_describe_suite(suite, message) for suite in suites),
         cases=tuple(
@@ -145,6 +145,12 @@ def _launch(message: Launch, beat: Beat) -> Answer:
         _make_cold()
     if message.kind == TIMING:
         return _time(message, context, beat)
+    if message.kind == CHECK:
+        beat(None, "reference")
+        try:
+            _ = context.reference
+        except Exception as error:  # noqa: BLE001  a suite's code may raise anything, and that is a result
+            return Result(outcomes={name: dict.fromkeys(message.probes, failure(error)) for name in message.variants})
     outcomes = {variant: outcomes_of(variant, message.probes, context, beat) for variant in message.variants}
     return Result(outcomes=outcomes, artifacts=_artifacts(message))
 
@@ -170,8 +176,15 @@ def _find(message: Launch) -> Workload:
     for suite in find_suites(message.suites):
         for workload in suite.workloads:
             if workload.name == message.case.workload:
+                _check_unchanged(planned_case(suite.name, workload, message.case.params), message.case)
                 return workload
     raise SuiteError(f"the workload '{message.case.workload}' is gone from {', '.join(message.suites)}")
+
+
+def _check_unchanged(now: PlannedCase, planned: PlannedCase) -> None:
+    """Raises SuiteError where the file was edited after the run began: one run is one program."""
+    if (now.definition, now.variants) != (planned.definition, planned.variants):
+        raise SuiteError(f"the suite of {planned.name} was edited while the run went on; start a new run")
 
 
 def _inputs(workload: Workload, message: Launch) -> tuple[Any, ...]:
@@ -184,7 +197,7 @@ def prepare(variant: str, context: Context) -> Prepared:
     """A variant of the context's workload, ready to be called."""
     implementation, mode = context.workload.variant(variant)
     function = implementation.function
-    if names := required_names(function):
+    if names := wanted_names(function, context.params):
         # With its name, which programs and traces carry.
         function = update_wrapper(partial(function, **{name: context.params[name] for name in names}), function)
     arguments = jax.tree.map(as_numpy, context.arguments) if mode == NATIVE else context.arguments

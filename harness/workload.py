@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import inspect
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from types import FunctionType
 from typing import Any
 
 import ml_dtypes
@@ -16,7 +17,6 @@ from harness.source import fingerprint
 
 MODES = ("eager", "jit", "aot")
 NATIVE = "native"
-LEVELS = ("quick", "default", "full")
 
 
 class DeclarationError(Exception):
@@ -44,7 +44,10 @@ def no_reference(reason: str) -> NoReference:
 
 @dataclass(frozen=True)
 class Sizes:
-    """Values of a param by level; each level includes the ones before it. `gpu` and `tpu` add to default there."""
+    """Values of a param by level; each level includes the ones before it. `gpu` and `tpu` add to default there.
+
+    Without a quick value, the first of the next level stands for it.
+    """
 
     quick: tuple[Param, ...]
     default: tuple[Param, ...]
@@ -54,7 +57,7 @@ class Sizes:
 
     def at(self, level: str, backend: str) -> tuple[Param, ...]:
         """The values for a level on a backend, without repeats, numbers in order."""
-        values = self.quick
+        values = self.quick or self.default[:1] or self.full[:1]
         if level != "quick":
             values += self.default + {"gpu": self.gpu, "tpu": self.tpu}.get(backend, ())
         if level == "full":
@@ -73,7 +76,24 @@ def sizes(*, quick: Values = (), default: Values = (), full: Values = (), gpu: V
 
 
 def _several(values: Values) -> tuple[Param, ...]:
-    return tuple(values) if isinstance(values, list | tuple) else (values,)
+    several = values if isinstance(values, list | tuple | range | numpy.ndarray) else (values,)
+    return tuple(_param(value) for value in several)
+
+
+def _param(value: Any) -> Param:
+    """A value that a record can hold and a name can show.
+
+    Raises:
+      DeclarationError: Anything else, such as a shape or a dtype object.
+    """
+    if isinstance(value, numpy.generic):
+        value = value.item()
+    if not isinstance(value, Param):
+        raise DeclarationError(
+            f"a param's value cannot be {value!r}; it is a text, a number or a truth value: "
+            f"write a dtype as 'float32', and each side of a shape as a param"
+        )
+    return value
 
 
 def itemsize(dtype: str) -> int:
@@ -122,19 +142,23 @@ def first_line(documented: Any) -> str:
 
 def call_with(function: Callable[..., Any], params: Mapping[str, Param], *args: Any) -> Any:
     """Calls a function with positional arguments and the params that it requires by name."""
-    names = required_names(function, keyword_only=bool(args))
+    names = wanted_names(function, params, keyword_only=bool(args))
     return function(*args, **{name: params[name] for name in names})
 
 
-def required_names(function: Callable[..., Any], *, keyword_only: bool = True) -> list[str]:
-    """Names without a default that a function wants as params; one with a default keeps it."""
+def wanted_names(function: Callable[..., Any], params: Collection[str], *, keyword_only: bool = True) -> list[str]:
+    """Names that a function takes as params: those without a default, and those with one that params lists.
+
+    A default counts in Python functions only: NumPy's own have a `dtype` that means something else.
+    """
     try:
         parameters = inspect.signature(function).parameters.values()
     except ValueError:  # a built-in without a signature asks for none
         return []
     kinds = [inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD]
-    wanted = kinds[:1] if keyword_only else kinds
-    return [item.name for item in parameters if item.kind in wanted and item.default is item.empty]
+    named = [item for item in parameters if item.kind in (kinds[:1] if keyword_only else kinds)]
+    plain = isinstance(function, FunctionType)
+    return [item.name for item in named if item.default is item.empty or (plain and item.name in params)]
 
 
 @dataclass(eq=False)
@@ -203,7 +227,7 @@ class Workload:
         self.implementations.append(new)
 
     def _check_params(self, what: str, function: Callable[..., Any] | None, *, keyword_only: bool) -> None:
-        for name in () if function is None else required_names(function, keyword_only=keyword_only):
+        for name in () if function is None else wanted_names(function, self.params, keyword_only=keyword_only):
             if name not in self.params:
                 raise DeclarationError(
                     f"workload '{self.name}': {what} asks for '{name}', which params does not list; "
@@ -216,6 +240,13 @@ class Workload:
         self._check_params("cost()", self.cost, keyword_only=False)
         if not isinstance(self.reference, NoReference):
             self._check_params("reference()", self.reference, keyword_only=True)
+        users = [self.inputs, *(item.function for item in self.implementations)]
+        taken = {name for function in users for name in wanted_names(function, self.params)}
+        if unused := [name for name in self.params if name not in taken]:
+            raise DeclarationError(
+                f"workload '{self.name}': neither inputs() nor an implementation takes the param '{unused[0]}', so its "
+                f"cases would differ only in name; take it as a keyword-only argument, or leave it out"
+            )
         if self.baseline is not None and self.baseline not in self.variants():
             raise DeclarationError(
                 f"workload '{self.name}': no variant '{self.baseline}' to be the baseline; "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,7 +42,8 @@ def load(paths: Iterable[Path]) -> Loaded:
 
 def _private(text: str) -> str:
     """The text with the home folder, which may hold a name, as `~`: the page may be sent on."""
-    return text.replace(str(Path.home()), "~")
+    home = str(Path.home())
+    return re.sub(re.escape(home) + r"(?![\w.-])", "~", text) if len(home) > 1 else text
 
 
 def _load_run(folder: Path, warnings: list[str]) -> Run:
@@ -51,19 +53,34 @@ def _load_run(folder: Path, warnings: list[str]) -> Run:
       RecordError: There is no run at this path, or its manifest cannot be read.
     """
     _require_run_folder(folder)
-    manifest = read_manifest(folder)
-    mark = folder / "run.json"
-    if mark.exists():
-        try:
-            return _checked(read_json(mark, Run), folder, warnings)
-        except RecordError as error:
-            warnings.append(f"{error}; its cases are read one by one")
+    try:
+        manifest = read_manifest(folder)
+    except RecordError as error:
+        run = _from_mark(folder, warnings)
+        if run is None:
+            raise
+        warnings.append(f"{error}; run.json holds it too")
+        return run
+    if (run := _from_mark(folder, warnings)) is not None:
+        return run
     cases = tuple(_cases(folder, warnings))
     run = _checked(Run(manifest=manifest, cases=cases, ended=None), folder, warnings)
     lost = len(run.lost())
     state = f"{lost} of {one_of(len(manifest.cases), 'case')} lost" if lost else "no case lost"
     warnings.append(f"{folder}: run {manifest.run_id} did not end (no usable run.json): {state}")
     return run
+
+
+def _from_mark(folder: Path, warnings: list[str]) -> Run | None:
+    """The run from its commit mark; None where there is none that can be read."""
+    mark = folder / "run.json"
+    if not mark.exists():
+        return None
+    try:
+        return _checked(read_json(mark, Run), folder, warnings)
+    except RecordError as error:
+        warnings.append(f"{error}; its cases are read one by one")
+        return None
 
 
 def _require_run_folder(folder: Path) -> None:

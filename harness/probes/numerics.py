@@ -82,8 +82,8 @@ def relative_error(got: Any, want: Any) -> tuple[float, tuple[int, ...]]:
 
 def _pairs(result: Any, reference: Any) -> list[tuple[Any, Any]] | str:
     """Leaves of result and reference side by side, or what does not fit. A list of scalars may stand for an array."""
-    got = [numpy.asarray(leaf) for leaf in jax.tree.leaves(result)]
-    want = [numpy.asarray(leaf) for leaf in jax.tree.leaves(reference)]
+    got = [_array(leaf) for leaf in jax.tree.leaves(result)]
+    want = [_array(leaf) for leaf in jax.tree.leaves(reference)]
     if len(want) == 1 and len(got) != 1 and len({leaf.shape for leaf in got}) == 1:
         got = [numpy.stack(got)]
     if len(got) != len(want):
@@ -92,6 +92,13 @@ def _pairs(result: Any, reference: Any) -> list[tuple[Any, Any]] | str:
         if one.shape != other.shape:
             return f"returned shape {one.shape}, the reference {other.shape}"
     return list(zip(got, want, strict=True))
+
+
+def _array(leaf: Any) -> Any:
+    """A result as NumPy's array; of a random key its words."""
+    if isinstance(leaf, jax.Array) and jax.numpy.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+        leaf = jax.random.key_data(leaf)
+    return numpy.asarray(leaf)
 
 
 def _entry(array: Any, place: tuple[int, ...]) -> str:

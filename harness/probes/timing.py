@@ -82,7 +82,8 @@ def measure(
         for name, subject in subjects.items():
             beat(name, "warm-up")
             _calibrate(subject, settings, clock)
-            _warm_up(subject, clock)
+            beat(name, "warm-up")
+            _warm_up(subject, settings, clock)
         planned = _sweeps(subjects.values(), settings)
         sweep, before = 0, conditions()
         while sweep < planned or (sweep < EXTENSION * planned and _disturbed(subjects, cores)):
@@ -136,7 +137,7 @@ def _calibrate(subject: _Subject, settings: Settings, clock: Clock) -> None:
         subject.calls = min(MOST_CALLS, max(2 * subject.calls, int(wanted) + 1))
 
 
-def _warm_up(subject: _Subject, clock: Clock) -> None:
+def _warm_up(subject: _Subject, settings: Settings, clock: Clock) -> None:
     """Runs until two blocks in a row agree and WARM_UP_S have passed; gives up after WARM_UP_LIMIT_S."""
     start = clock()
     while not subject.steady and (clock() - start < WARM_UP_LIMIT_S or len(subject.warmup_s) < 2):
@@ -144,6 +145,8 @@ def _warm_up(subject: _Subject, clock: Clock) -> None:
         if clock() - start >= WARM_UP_S and len(subject.warmup_s) >= 2:
             subject.steady = agree(*subject.warmup_s[-2:], within=STEADY_WITHIN)
     subject.call_s = subject.warmup_s[-1]
+    if subject.call_s > 0:  # the first samples may have been slow, and the number of calls too small
+        subject.calls = min(MOST_CALLS, max(subject.calls, int(settings.sample_s / subject.call_s)))
 
 
 def _samples(subject: _Subject, duration_s: float, clock: Clock) -> list[float]:

@@ -104,6 +104,13 @@ class Variant:
         timing = self.outcomes.get("timing")
         return timing is not None and timing.contended
 
+    @property
+    def has_contended_gain(self) -> bool:
+        """Whether the gain rests on a contended time: a peer's does, since it is not timed beside its baseline."""
+        baseline = self.case.baseline
+        is_peer = self.planned.mode == "native" and not self.is_baseline
+        return is_peer and (self.is_contended or (baseline is not None and baseline.is_contended))
+
     @cached_property
     def time(self) -> Interval | None:
         """Seconds per call; None where there is none to show."""

@@ -45,7 +45,12 @@ def speed(places: Sequence[Place], cases: Sequence[Case]) -> Section:
 
 
 def _answer(cases: Sequence[Case]) -> str:
-    gains = [(gain.estimate, variant) for case in cases for variant in case.variants if (gain := variant.speedup)]
+    gains = [
+        (gain.estimate, variant)
+        for case in cases
+        for variant in case.variants
+        if (gain := variant.speedup) and not variant.has_contended_gain
+    ]
     if not gains:
         timed = any(variant.time for case in cases for variant in case.variants)
         return (
@@ -79,7 +84,7 @@ def _row(variant: Variant, axis: LogAxis) -> Row:
     contended = variant.time is not None and variant.is_contended
     cells = (
         Cell(variant.planned.name, tone=tone_of(variant.status)),
-        Cell("baseline", tone=Tone.MUTED) if variant.is_baseline else gain_cell(variant.speedup),
+        Cell("baseline", tone=Tone.MUTED) if variant.is_baseline else _gain(variant),
         Cell(mark=_mark(variant, axis)),
         Cell(f"! {time}", bounds, Tone.WARN) if contended else Cell(time, bounds if variant.time else ""),
         Cell(numbers.count(variant.time.count if variant.time else None), tone=Tone.MUTED),
@@ -90,6 +95,11 @@ def _row(variant: Variant, axis: LogAxis) -> Row:
         _notes(variant),
     )
     return Row(cells, variant.key)
+
+
+def _gain(variant: Variant) -> Cell:
+    cell = gain_cell(variant.speedup)
+    return Cell(f"! {cell.text}", cell.detail, Tone.WARN) if variant.speedup and variant.has_contended_gain else cell
 
 
 def _mark(variant: Variant, axis: LogAxis) -> IntervalMark | None:
@@ -116,6 +126,9 @@ def _break_even(variant: Variant) -> Cell:
         return Cell()
     if eager.cold is None or variant.cold is None:
         return Cell(numbers.MISSING)
+    gain = variant.speedup_over(eager)
+    if gain is None or not statistics.differs(gain):
+        return Cell("no difference", tone=Tone.MUTED)
     calls = statistics.break_even(eager.time.estimate, variant.time.estimate, eager.cold, variant.cold)
     if calls is None:
         return Cell("never", tone=Tone.WARN)

@@ -174,12 +174,13 @@ def _value_row(n: float, variant: Variant) -> Row:
 
 
 def _sentence(sweep: Sweep) -> str:
-    """How the first measure with a fit grows: `Execution time grows as n^1.02 for loop, n^0.01 for scan`."""
+    """How the first measure with a fit grows: `Execution time grows as n^1.02 [0.98, 1.06] for loop, …`."""
     for measure in MEASURES:
         fits = [(name, fitted) for name in sweep.implementations if (fitted := sweep.growth(name, measure))]
         if fits:
             parts = (
-                f"{PARAM}^{numbers.exponent_with_bounds(f.exponent)[0]} for {shorten(name, 40)}" for name, f in fits
+                f"{PARAM}^{' '.join(numbers.exponent_with_bounds(f.exponent))} for {shorten(name, 40)}"
+                for name, f in fits
             )
             return f"{measure.title} grows as {', '.join(parts)}."
     return "No exponent: fewer than three values of each."

@@ -25,6 +25,8 @@ pytestmark = pytest.mark.end_to_end
         (("--resume", "absent"), "cannot resume: results/absent/manifest.json"),
         (("--run-id", "../up"), "--run-id '../up' cannot be a folder's name"),
         (("--out", "/proc/no"), "choose a writable place with --out DIR"),
+        (("--resume", "absent", "--quick"), "--resume goes by the run's own settings"),
+        (("--quick", "--full"), "exclude each other"),
         (("--backend", "gpu"), "looked for an NVIDIA GPU"),
         (("--backend", "tpu"), "looked for a TPU"),
     ],
@@ -158,3 +160,46 @@ def test_a_budget_that_is_used_up_loses_the_rest_and_says_how_to_go_on(
     assert "lost" in ended.stdout
     assert "python -m harness run --resume results/it" in ended.stdout
     assert not (tmp_path / "results" / "it" / "run.json").exists()
+
+
+def test_a_suite_edited_while_the_run_goes_on_is_not_measured_as_if_it_were_the_same(
+    harness: Harness, tmp_path: Path
+) -> None:
+    (tmp_path / "editing.py").write_text(
+        '''"""Edits itself when it is measured, not when it is listed."""
+
+import pathlib
+
+import jax.numpy as jnp
+
+from harness import workload
+
+
+def edit(x):
+    path = pathlib.Path(__file__)
+    path.write_text(path.read_text().replace("x + 1  #", "x + 1 + 0  #"))
+    return x + 1
+
+
+@workload(inputs=lambda key: jnp.ones(3), reference=edit, modes=("jit",))
+def increment(x):
+    """Adds one, (n,) -> (n,)."""
+    return x + 1  # the line that changes
+'''
+    )
+
+    ended = harness("run", "--suites", "editing.py", "--quick", "--launches", "3", "--run-id", "it")
+
+    assert ended.returncode == 3
+    assert "was edited while the run went on; start a new run" in ended.stdout
+
+
+def test_a_finished_run_is_not_written_again_by_resume(harness: Harness, suite: Path, tmp_path: Path) -> None:
+    harness("run", "--suites", suite, "--quick", "--launches", "3", "--probe", "timing", "--run-id", "it")
+    before = (tmp_path / "results" / "it" / "run.json").read_bytes()
+
+    ended = harness("run", "--resume", "it")
+
+    assert ended.returncode == 0
+    assert "3 cases: 3 ok" in ended.stdout
+    assert (tmp_path / "results" / "it" / "run.json").read_bytes() == before

@@ -101,10 +101,22 @@ def test_a_full_disk_names_the_file_and_the_way_on(capsys):
     )
 
 
-@pytest.mark.parametrize("error", [ValueError("a bug"), OSError(errno.EACCES, "Permission denied")])
-def test_an_error_that_nobody_foresaw_is_not_hidden(error):
-    with pytest.raises(type(error)):
-        exit_code(raising(error))
+def test_an_error_that_nobody_foresaw_is_shown_and_is_not_taken_for_a_regression(capsys):
+    assert exit_code(raising(ValueError("a bug"))) == 3
+
+    assert "ValueError: a bug" in capsys.readouterr().err
+
+
+def test_a_file_that_cannot_be_used_is_named(capsys):
+    assert exit_code(raising(OSError(errno.EACCES, "Permission denied", "run.json"))) == 2
+
+    assert capsys.readouterr().err == "error: run.json cannot be read or written: Permission denied\n"
+
+
+def test_an_error_text_cannot_steer_the_terminal(capsys):
+    exit_code(raising(UsageError("suite '\x1b[31m'\nsecond line")))
+
+    assert capsys.readouterr().err == "error: suite '?[31m'\nsecond line\n"
 
 
 def test_a_termination_is_an_interruption():

@@ -74,3 +74,19 @@ def test_what_gives_another_answer_each_time_is_wrong_and_has_no_time():
     for variant in measurement.record.variants:
         assert variant.outcomes["numerics"].status is Status.WRONG
         assert "timing" not in variant.outcomes
+
+
+def test_a_random_key_may_go_in_and_come_out():
+    def advance(key, x):
+        key, use = jax.random.split(key)
+        return key, x + jax.random.normal(use, x.shape)
+
+    measurement = harness.measure(advance, jax.random.key(1), jnp.ones(4))
+
+    assert measurement.record.status is Status.OK
+
+
+def test_unwrapping_a_jitted_function_is_said():
+    measurement = harness.measure(jax.jit(lambda x: x + 1), jnp.ones(4))
+
+    assert "measured without its own jax.jit" in repr(measurement)

@@ -336,6 +336,6 @@ def test_every_stage_is_told_before_it_begins(clock):
     )
 
     timed = {("a", "timing"), ("b", "timing")}
-    assert told[:2] == [("a", "warm-up"), ("b", "warm-up")]
-    assert set(told[2:-2]) == timed
+    assert told[:4] == [("a", "warm-up"), ("a", "warm-up"), ("b", "warm-up"), ("b", "warm-up")]
+    assert set(told[4:-2]) == timed
     assert told[-2:] == [("a", "dispatch"), ("b", "dispatch")]

@@ -1,9 +1,12 @@
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from harness import Cost, DeclarationError, Peer, Skip, Workload, itemsize, no_reference, sizes, workload
-from harness.workload import LEVELS, call_with
+from harness.workload import call_with
+
+LEVELS = ("quick", "default", "full")
 
 PARAMS = {"seq": (128, 256), "dtype": "float32"}
 
@@ -230,3 +233,41 @@ def test_a_definition_is_inputs_reference_and_cost_but_no_implementation():
     assert plain.definition() != declare(cost=cost, inputs=lambda key, *, seq: None).definition()
     assert plain.definition() != declare(cost=cost, reference=lambda x: -x).definition()
     assert plain.definition() != declare(cost=cost, reference=no_reference("random")).definition()
+
+
+# What a param may be, and who takes it
+
+
+def test_a_param_with_a_default_is_passed_on_all_the_same():
+    def scaled(x, *, scale=1):
+        return scale * x
+
+    assert call_with(scaled, {"scale": 3}, 2) == 6
+
+
+def test_a_default_of_numpys_own_functions_is_no_param():
+    assert call_with(np.matmul, {"dtype": "int64"}, np.eye(2), np.eye(2)).dtype == np.float64
+
+
+def test_a_param_that_nobody_takes_is_an_error():
+    @workload(inputs=lambda key: key, reference=no_reference("none"), params={"scale": (1, 2)})
+    def identity(x):
+        return x
+
+    with pytest.raises(DeclarationError, match="takes the param 'scale'"):
+        identity.check()
+
+
+@pytest.mark.parametrize("value", [None, (8, 8), np.float32, object()])
+def test_a_param_that_a_record_cannot_hold_is_an_error(value):
+    with pytest.raises(DeclarationError, match="write a dtype as 'float32'"):
+        sizes(quick=[value])
+
+
+def test_numpy_numbers_and_ranges_are_values():
+    assert sizes(quick=np.array([1, 2]), default=range(3, 5)).at("default", "cpu") == (1, 2, 3, 4)
+
+
+def test_without_a_quick_size_the_first_of_the_next_level_stands_for_it():
+    assert sizes(default=(5, 10)).at("quick", "cpu") == (5,)
+    assert sizes(full=(7, 8)).at("default", "cpu") == (7,)

@@ -173,3 +173,13 @@ def _mutate(data, node):
         same_kind = {str: st.text(), int: st.integers(), float: st.floats(allow_nan=False, allow_infinity=False)}
         node[key] = data.draw(JSON | same_kind.get(type(node[key]), JSON))
         return
+
+
+def test_a_damaged_manifest_costs_nothing_where_run_json_holds_it(tmp_path):
+    folder = samples.write_run(tmp_path, samples.run())
+    (folder / "manifest.json").write_text("{")
+
+    loaded = load([folder])
+
+    assert loaded.runs == (samples.run(),)
+    assert "run.json holds it too" in loaded.warnings[0]

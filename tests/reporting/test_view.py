@@ -159,6 +159,34 @@ def test_jit_that_is_slower_never_pays():
     assert row["jit pays"] == "never"
 
 
+def test_where_jit_and_eager_do_not_differ_nothing_is_said_of_when_jit_pays():
+    planned = samples.planned_case()
+
+    row = by_variant(page_of(samples.run((planned, samples.fast_case(planned, eager_s=1e-4, jit_s=0.99e-4)))))[
+        "selu:jit"
+    ]
+
+    assert row["jit pays"] == "no difference"
+
+
+def test_a_peer_s_gain_over_a_contended_baseline_is_marked_and_leads_nothing():
+    planned = samples.planned_case(
+        variants=(samples.planned_variant("selu:eager"), samples.planned_variant("numpy:native"))
+    )
+    record = samples.record(
+        planned,
+        {
+            "selu:eager": {"numerics": samples.numerics(), "timing": samples.timing(1e-3, contended=True)},
+            "numpy:native": {"numerics": samples.numerics(), "timing": samples.timing(1e-4, baseline_s=1e-3)},
+        },
+    )
+
+    page = page_of(samples.run((planned, record)))
+
+    assert by_variant(page)["numpy:native"]["Gain"].startswith("! 10×")
+    assert "Largest gain" not in " ".join(section.answer for section in page.sections)
+
+
 def test_a_rate_comes_from_the_declared_cost():
     planned = samples.planned_case(cost=samples.Cost(flops=50_000, bytes=80_000))
 
