@@ -23,8 +23,8 @@ SWEEPS_S_PER_VARIANT = 0.25
 """Time for one variant's blocks in a launch, beyond which sweeps are cut to the fewest."""
 
 EXTENSION = 3
-"""Sweeps go on up to so many times the planned number while the machine is busy: the scatter of the ratios falls with
-the root of their number, and an undisturbed stretch may still come."""
+"""Sweeps go on up to so many times the planned number (and time) while the machine is busy: the scatter of the ratios
+falls with the root of their number, and an undisturbed stretch may still come."""
 
 WARM_UP_S = 0.05
 WARM_UP_LIMIT_S = 1.0
@@ -85,8 +85,11 @@ def measure(
             beat(name, "warm-up")
             _warm_up(subject, settings, clock)
         planned = _sweeps(subjects.values(), settings)
-        sweep, before = 0, conditions()
-        while sweep < planned or (sweep < EXTENSION * planned and _disturbed(subjects, cores)):
+        longest_s = EXTENSION * SWEEPS_S_PER_VARIANT * len(subjects)
+        sweep, start, before = 0, clock(), conditions()
+        while sweep < planned or (
+            sweep < EXTENSION * planned and clock() - start < longest_s and _disturbed(subjects, cores)
+        ):
             order = list(subjects)
             orders.shuffle(order)
             for names in (order, order[::-1]):

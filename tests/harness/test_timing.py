@@ -226,6 +226,12 @@ def test_a_launch_that_stays_disturbed_ends_after_the_extension(clock):
     assert {block.wait_s for block in launch.blocks} == {0.5 * BLOCK_S}
 
 
+def test_slow_calls_are_not_extended_beyond_the_time_for_it(clock):
+    launch = time_of(clock, 1.0, conditions=waiting(repeat(0.5)))
+
+    assert len(launch.blocks) == FEWEST_SWEEPS
+
+
 def test_one_disturbed_variant_extends_all_of_them(clock):
     # Two variants take turns; in each sweep one of the two blocks waits.
     variants = {name: prepared(clock, repeat(BLOCK_S)) for name in "ab"}
