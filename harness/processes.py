@@ -98,7 +98,7 @@ class ForkServer:
         self._count += 1
         place = self._scratch / f"{self._count:05d}"
         result, errors = place.with_suffix(".answer"), place.with_suffix(".stderr")
-        write_bytes(place.with_suffix(".message"), msgspec.json.encode(make(str(result))))
+        write_bytes(place.with_suffix(".message"), msgspec.json.encode(make(str(result))), lasting=False)
         try:
             return self._run(place.with_suffix(".message"), result, errors, stage_limit_s, on_beat)
         finally:

@@ -284,8 +284,12 @@ def write_json(path: Path, record: msgspec.Struct) -> None:
     write_bytes(path, gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
 
 
-def write_bytes(path: Path, data: bytes) -> None:
-    """Writes a file whole or not at all: to a temporary neighbour first, then renamed into place."""
+def write_bytes(path: Path, data: bytes, *, lasting: bool = True) -> None:
+    """Writes a file whole or not at all: to a temporary neighbour first, then renamed into place.
+
+    Args:
+      lasting: Whether it must survive a power cut, which takes the disk some milliseconds to promise.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     temporary = Path(name)
@@ -293,7 +297,8 @@ def write_bytes(path: Path, data: bytes) -> None:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
             file.flush()
-            os.fsync(file.fileno())
+            if lasting:
+                os.fsync(file.fileno())
         temporary.chmod(0o666 & ~_umask())
         temporary.replace(path)
     except BaseException:

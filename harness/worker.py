@@ -63,7 +63,7 @@ def answer(message: Message, heartbeat: int) -> None:
         reply = _describe(message) if isinstance(message, Describe) else _launch(message, beat)
     except SuiteError as error:
         reply = Problem(message=private(str(error)))
-    write_bytes(Path(message.result), msgspec.json.encode(reply))
+    write_bytes(Path(message.result), msgspec.json.encode(reply), lasting=False)
 
 
 def _describe(message: Describe) -> Answer:
