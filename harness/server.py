@@ -7,6 +7,7 @@ path of a message file, with two file descriptors: where the child writes heartb
 from __future__ import annotations
 
 import ctypes
+import gc
 import json
 import os
 import signal
@@ -36,6 +37,8 @@ def main() -> None:
     for name in _AT_FIRST_LOWERING:
         with suppress(ImportError):
             import_module(name)
+    gc.collect()
+    gc.freeze()  # what is imported is never garbage: no child shall look through it again
     control = socket.socket(fileno=int(sys.argv[1]))
     _say(control, ready=os.getpid())
     while True:

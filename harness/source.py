@@ -7,7 +7,7 @@ import hashlib
 import inspect
 import linecache
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -73,10 +73,7 @@ def _names(code: CodeType) -> set[str]:
 def _node_of(function: FunctionType) -> ast.AST | None:
     """The function's own syntax node; `inspect.getsource` of a lambda gives the whole statement around it."""
     lines = linecache.getlines(function.__code__.co_filename, function.__globals__)
-    try:
-        tree = ast.parse("".join(lines))
-    except SyntaxError:
-        return None
+    tree = _without_docstrings("".join(lines))
     first = function.__code__.co_firstlineno
     column = min((start for _, _, start, _ in function.__code__.co_positions() if start), default=None)
     candidates = [node for node in ast.walk(tree) if _starts_at(node, first, function)]
@@ -103,11 +100,21 @@ def _contains(node: ast.AST, column: int) -> bool:
     return isinstance(node, ast.expr) and node.col_offset <= column <= (node.end_col_offset or 0)
 
 
+@lru_cache
+def _without_docstrings(source: str) -> ast.Module:
+    """A module's syntax; empty where it has none. Parsed once, as every function of a suite asks for it."""
+    try:
+        tree = ast.parse(source)
+    except SyntaxError:
+        return ast.Module([], [])
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and ast.get_docstring(node) is not None:
+            node.body = node.body[1:] or [ast.Pass()]
+    return tree
+
+
 def _syntax(node: ast.AST) -> str:
-    """Signature and body without docstrings; `ast.dump` would differ between Python versions."""
-    for inner in ast.walk(node):
-        if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef) and ast.get_docstring(inner) is not None:
-            inner.body = inner.body[1:] or [ast.Pass()]
+    """Signature and body; `ast.dump` would differ between Python versions."""
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         return "\n".join([ast.unparse(node.args), *map(ast.unparse, node.body)])
     return ast.unparse(node)
