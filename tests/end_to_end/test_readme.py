@@ -63,3 +63,10 @@ def test_every_option_of_run_stands_in_the_table_and_no_other(harness: Harness) 
 def test_the_line_for_tests_is_what_continuous_integration_runs() -> None:
     assert "nox -s tests" in TWO_LINES
     assert re.search(r'"\$\{nox\[@\]\}" -s tests', (CHECKOUT / ".ci" / "run").read_text(encoding="utf8"))
+
+
+def test_every_relative_link_of_the_documentation_leads_somewhere() -> None:
+    for page in (*CHECKOUT.glob("*.md"), *CHECKOUT.glob("docs/*.md"), *CHECKOUT.glob("benchmarks/*.md")):
+        for link in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf8")):
+            if "://" not in link:
+                assert (page.parent / link).exists(), f"{page.name}: {link}"
