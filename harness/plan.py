@@ -31,10 +31,10 @@ DEFAULT_BUDGET_S = {"quick": 100.0, "default": 660.0, "full": 3600.0}
 CASE_LIMIT_S = {"quick": 8.0, "default": 15.0, "full": 30.0}
 BLOCKS = {"quick": 40, "default": 100, "full": 100}
 
-PROCESS_S = 0.25
+PROCESS_S = 0.15
 """Beginning a process: fork, backend, suites, inputs. Used only for the estimate of a dry run, as are the next."""
-COLD_VARIANT_S = 0.15
-TIMED_VARIANT_S = 0.12
+COLD_VARIANT_S = 0.1
+TIMED_VARIANT_S = 0.08
 
 
 class SelectionError(Exception):
