@@ -3,6 +3,7 @@
 These names are all that a suite needs. Importing them imports no jax.
 """
 
+from harness.data import data_folder
 from harness.notebook import measure
 from harness.record import Cost
 from harness.version import __version__
@@ -24,6 +25,7 @@ __all__ = [
     "Skip",
     "Workload",
     "__version__",
+    "data_folder",
     "itemsize",
     "measure",
     "no_reference",

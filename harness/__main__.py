@@ -34,6 +34,7 @@ Select = Annotated[
 Probe = Annotated[list[str] | None, typer.Option(help=f"Only these of {', '.join(PROBE_NAMES)}; numerics always runs.")]
 Launches = Annotated[int | None, typer.Option(min=1, help="Exactly so many timing launches; intervals need 3.")]
 Budget = Annotated[str | None, typer.Option(metavar="TIME", help="For the whole run: 90, 90s, 10m, 1h30m.")]
+Data = Annotated[Path | None, typer.Option(metavar="DIR", help="Your data sets, for suites that read some.")]
 Out = Annotated[Path, typer.Option(metavar="DIR", help="Where runs are kept.")]
 RunId = Annotated[str | None, typer.Option(metavar="ID", help="The run's folder in DIR; made up by default.")]
 Resume = Annotated[str | None, typer.Option(metavar="RUN", help="Finish an interrupted run, by its own settings.")]
@@ -59,6 +60,7 @@ def run_command(
     full: Full = False,
     launches: Launches = None,
     budget: Budget = None,
+    data: Data = None,
     out: Out = Path("results"),
     run_id: RunId = None,
     resume: Resume = None,
@@ -75,10 +77,13 @@ def run_command(
         probes=tuple(probe or ()),
         launches=launches,
         budget=budget,
+        data=data,
         out=out,
         run_id=run_id,
     )
-    if resume is not None and (dry_run or select or suites or probe or quick or full or launches or budget or run_id):
+    if resume is not None and (
+        dry_run or select or suites or probe or quick or full or launches or budget or data or run_id
+    ):
         raise typer.BadParameter("--resume goes by the run's own settings; of the other options it takes only --out")
     if dry_run:
         _exit(lambda: commands.dry_run(request, as_json=as_json))

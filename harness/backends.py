@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from harness.data import DATA_VARIABLE
+
 
 @dataclass(frozen=True)
 class Backend:
@@ -53,14 +55,19 @@ BACKENDS = {
 _THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 
-def process_environment(backend: Backend, inherited: Mapping[str, str], *, allowed_cores: int) -> dict[str, str]:
+def process_environment(
+    backend: Backend, inherited: Mapping[str, str], *, allowed_cores: int, data: str | None = None
+) -> dict[str, str]:
     """The environment variables of every measuring process.
 
     Thread counts are set where the user has not. An inherited compilation cache is left out: what is cold and
-    what is cached is the harness's to decide.
+    what is cached is the harness's to decide. So is an inherited data folder, since the record must name it.
     """
-    variables = {name: value for name, value in inherited.items() if name != "JAX_COMPILATION_CACHE_DIR"}
+    own = ("JAX_COMPILATION_CACHE_DIR", DATA_VARIABLE)
+    variables = {name: value for name, value in inherited.items() if name not in own}
     variables["JAX_PLATFORMS"] = backend.platform
+    if data is not None:
+        variables[DATA_VARIABLE] = data
     for name in _THREAD_VARIABLES:
         variables.setdefault(name, str(allowed_cores))
     return variables

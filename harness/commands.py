@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 import re
 import secrets
 import signal
@@ -61,6 +62,7 @@ class RunRequest:
     probes: tuple[str, ...]
     launches: int | None
     budget: str | None
+    data: Path | None
     out: Path
     run_id: str | None
 
@@ -80,7 +82,10 @@ def list_suites(suites: Sequence[str], backend: str, level: str, *, as_json: boo
 def dry_run(request: RunRequest, *, as_json: bool) -> int:
     """Prints the plan and its estimated time; measures nothing and needs no device."""
     settings = _settings(request, "dry-run")
-    with tempfile.TemporaryDirectory() as temporary, measuring("cpu", Path(temporary) / SCRATCH) as server:
+    with (
+        tempfile.TemporaryDirectory() as temporary,
+        measuring("cpu", Path(temporary) / SCRATCH, settings.data) as server,
+    ):
         description = describe(server, settings.suites, request.backend, request.level, devices=False)
     cases = select(description.cases, request.select)
     if as_json:
@@ -99,7 +104,7 @@ def new_run(request: RunRequest, watcher: Watcher, *, as_json: bool) -> int:
     settings = _settings(request, run_id)
     folder = new_folder(request.out, run_id)
     try:
-        with locked(folder), measuring(request.backend, folder / SCRATCH) as server:
+        with locked(folder), measuring(request.backend, folder / SCRATCH, settings.data) as server:
             description = describe(server, settings.suites, request.backend, request.level, devices=True)
             assert description.environment is not None
             cases = select(description.cases, request.select)
@@ -118,8 +123,8 @@ def resume_run(folder: Path, watcher: Watcher, *, as_json: bool) -> int:
     manifest = load_for_resume(folder)
     if (folder / "run.json").exists():  # a run that has ended is not written again
         return _conclude(_ended(folder), folder, as_json=as_json)
-    with locked(folder), measuring(manifest.backend, folder / SCRATCH) as server:
-        settings = manifest.settings
+    settings = manifest.settings
+    with locked(folder), measuring(manifest.backend, folder / SCRATCH, settings.data) as server:
         description = describe(server, settings.suites, manifest.backend, settings.level, devices=True)
         check_resumable(manifest, description)
         with _kept(folder):
@@ -186,8 +191,15 @@ def _complain(text: str) -> None:
     print("error: " + "\n".join(lines), file=sys.stderr)
 
 
+def _own_command() -> str:
+    """How this program was called, which its own arguments do not tell where a launcher has called it."""
+    return os.environ.get("JAXMETER_COMMAND") or "python -m harness run"
+
+
 def _settings(request: RunRequest, run_id: str) -> Settings:
     check_backend(request.backend)
+    if request.data is not None and not request.data.is_dir():
+        raise UsageError(f"--data '{request.data}' is not a folder; name the one that your data sets are in")
     if unknown := [name for name in request.probes if name not in PROBE_NAMES]:
         raise UsageError(f"no probe '{unknown[0]}'; probes are {', '.join(PROBE_NAMES)}")
     return settings_for(
@@ -197,6 +209,7 @@ def _settings(request: RunRequest, run_id: str) -> Settings:
         budget_s=None if request.budget is None else duration_s(request.budget),
         select=request.select,
         suites=tuple(map(private, request.suites)) or (DEFAULT_SUITES,),
+        data=None if request.data is None else private(str(request.data.absolute())),
         run_id=run_id,
     )
 
@@ -218,7 +231,7 @@ def _kept(folder: Path) -> Iterator[None]:
         done = len(finished_cases(folder, manifest))
         _complain(
             f"interrupted: {done} of {len(manifest.cases)} cases are measured and kept; "
-            f"finish with: python -m harness run --resume {folder}"
+            f"finish with: {_own_command()} --resume {folder}"
         )
         raise
 
@@ -236,5 +249,5 @@ def _conclude(run: Run, folder: Path, *, as_json: bool) -> int:
     words = ", ".join(f"{count} {status}" for status, count in sorted(counts.items())) or "no cases"
     print(f"{len(run.manifest.cases)} cases: {words}; {folder}")
     if lost:
-        print(f"finish it with: python -m harness run --resume {folder}")
+        print(f"finish it with: {_own_command()} --resume {folder}")
     return code

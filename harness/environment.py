@@ -9,7 +9,7 @@ import os
 import platform
 import re
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -47,9 +47,16 @@ _VARIABLES = frozenset(
         "OMP_NUM_THREADS",
         "OPENBLAS_NUM_THREADS",
         "TF_CPP_MIN_LOG_LEVEL",
+        "TPU_ACCELERATOR_TYPE",
+        "TPU_CHIPS_PER_PROCESS_BOUNDS",
+        "TPU_MEGACORE",
+        "TPU_PROCESS_BOUNDS",
         "TPU_VISIBLE_DEVICES",
     }
 )
+_TOLD = frozenset({"JAXMETER_COMMAND", "JAXMETER_HOST", "JAXMETER_IMAGE", "JAXMETER_LOCK_SHA256", "JAXMETER_REVISION"})
+"""What a launcher tells of the outside, which a container cannot see; they steer nothing."""
+
 _SECRET = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL")
 _NAME_ENDS = r"(?![\w.-])"
 _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
@@ -62,7 +69,7 @@ def describe_environment(jax: Any) -> Environment:
       jax: The imported module, its backend initialised.
     """
     devices = jax.devices()
-    revision, dirty = _git()
+    revision, dirty = _revision(os.environ)
     return Environment(
         python=platform.python_version(),
         system=f"{platform.system()} {platform.release()}",
@@ -74,7 +81,7 @@ def describe_environment(jax: Any) -> Environment:
         processor=_processor(),
         cores=os.cpu_count() or 1,
         allowed_cores=allowed_cores(),
-        cpu_quota=_cpu_quota(),
+        cpu_quota=cpu_quota(),
         governor=_text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         memory_bytes=_memory_bytes(),
         load_average=os.getloadavg()[0],
@@ -82,10 +89,11 @@ def describe_environment(jax: Any) -> Environment:
         variables=recorded_variables(os.environ),
         x64=bool(jax.config.jax_enable_x64),
         matmul_precision=jax.config.jax_default_matmul_precision,
-        host=hashlib.sha256(platform.node().encode()).hexdigest()[:8],
+        host=os.environ.get("JAXMETER_HOST") or hashlib.sha256(platform.node().encode()).hexdigest()[:8],
         git_revision=revision,
         git_dirty=dirty,
         image=os.environ.get("JAXMETER_IMAGE"),
+        lock_sha256=os.environ.get("JAXMETER_LOCK_SHA256"),
     )
 
 
@@ -101,7 +109,9 @@ def recorded_variables(variables: Mapping[str, str]) -> dict[str, str]:
     return {
         name: private(value)
         for name, value in sorted(variables.items())
-        if (name in _VARIABLES or name.startswith(_VARIABLE_PREFIXES)) and not any(word in name for word in _SECRET)
+        if (name in _VARIABLES or name.startswith(_VARIABLE_PREFIXES))
+        and name not in _TOLD
+        and not any(word in name for word in _SECRET)
     }
 
 
@@ -135,14 +145,29 @@ def _processor() -> str:
     return platform.processor() or platform.machine()
 
 
-def _cpu_quota() -> float | None:
-    """Cores' worth of time that the control group allows (cgroup v2, then v1); None without a limit."""
-    limit, _, period = (_text("/sys/fs/cgroup/cpu.max") or "").partition(" ")
-    if limit.isdigit() and period.isdigit():
-        return int(limit) / int(period)
-    quota = _whole(_text("/sys/fs/cgroup/cpu/cpu.cfs_quota_us"))
-    length = _whole(_text("/sys/fs/cgroup/cpu/cpu.cfs_period_us"))
-    return quota / length if quota and length and quota > 0 else None
+def cpu_quota(root: Path = Path("/")) -> float | None:
+    """Cores' worth of time that this process' control groups allow (cgroup v2 and v1); None without a limit.
+
+    A group may be limited itself or by any that it is in: the least counts.
+    """
+    quotas = []
+    for line in (_text(root / "proc/self/cgroup") or "0::/\n1:cpu:/").splitlines():
+        number, controllers, path = (*line.split(":", 2), "", "")[:3]
+        if number == "0":
+            pairs = [(_text(group / "cpu.max") or "").split() for group in _groups(root / "sys/fs/cgroup", path)]
+        elif "cpu" in controllers.split(","):
+            names = ("cpu.cfs_quota_us", "cpu.cfs_period_us")
+            pairs = [[_text(item / name) or "" for name in names] for item in _groups(root / "sys/fs/cgroup/cpu", path)]
+        else:
+            continue
+        quotas += [int(pair[0]) / int(pair[1]) for pair in pairs if len(pair) == 2 and all(map(str.isdigit, pair))]
+    return min(quotas, default=None)
+
+
+def _groups(top: Path, path: str) -> Iterator[Path]:
+    """A control group and all that it is in; inside a container its own path leads nowhere, and the top is its own."""
+    for depth in range(len(parts := [part for part in path.split("/") if part]) + 1):
+        yield top.joinpath(*parts[:depth])
 
 
 def _memory_bytes() -> int | None:
@@ -150,6 +175,13 @@ def _memory_bytes() -> int | None:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (ValueError, OSError):
         return None
+
+
+def _revision(variables: Mapping[str, str]) -> tuple[str | None, bool | None]:
+    """Revision of the working folder; a container has neither git nor the repository, so its launcher tells."""
+    if told := variables.get("JAXMETER_REVISION"):
+        return told.removesuffix("-dirty"), told.endswith("-dirty")
+    return _git()
 
 
 def _git() -> tuple[str | None, bool | None]:
@@ -165,7 +197,7 @@ def _command(*words: str) -> str:
     return subprocess.run(words, capture_output=True, text=True, check=True, timeout=10).stdout
 
 
-def _text(path: str) -> str | None:
+def _text(path: str | Path) -> str | None:
     try:
         return Path(path).read_text(encoding="utf8").strip()
     except OSError:

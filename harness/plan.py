@@ -49,6 +49,7 @@ def settings_for(
     budget_s: float | None = None,
     select: Sequence[str] = (),
     suites: Sequence[str],
+    data: str | None = None,
     run_id: str,
 ) -> Settings:
     """Settings of a run; `launches` fixes their count, else they follow from precision and time."""
@@ -69,6 +70,7 @@ def settings_for(
         target_half_width=TARGET_HALF_WIDTH,
         select=tuple(select),
         suites=tuple(suites),
+        data=data,
     )
 
 

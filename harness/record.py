@@ -63,7 +63,12 @@ class Cost(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Environment(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a run was made. `host` is a hash, `variables` an allow-list; no user name, home shown as `~`."""
+    """Where a run was made. `host` is a hash, `variables` an allow-list; no user name, home shown as `~`.
+
+    Args:
+      image: Name and id of the container image; None outside a container.
+      lock_sha256: Hash of the lock that the environment was made from; None for an environment of the user's own.
+    """
 
     python: str
     system: str
@@ -87,6 +92,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True):
     git_revision: str | None
     git_dirty: bool | None
     image: str | None
+    lock_sha256: str | None = None
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,6 +101,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     Args:
       looks: Launch counts at which timing may stop, once its intervals are narrow enough.
       launches: Their number where it was fixed by hand; then time limits do not cut it.
+      data: Folder of the user's data sets, for suites that read some.
       case_limit_s: After this, and at least 3 launches, a case stops whatever its intervals.
     """
 
@@ -113,6 +120,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     target_half_width: float
     select: tuple[str, ...]
     suites: tuple[str, ...]
+    data: str | None = None
 
 
 class PlannedVariant(msgspec.Struct, frozen=True, kw_only=True):

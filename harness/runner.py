@@ -64,9 +64,9 @@ class Workplace:
 
 
 @contextmanager
-def measuring(backend: str, scratch: Path) -> Iterator[ForkServer]:
-    """A fork server for a backend; `scratch` is removed at the end."""
-    variables = process_environment(BACKENDS[backend], os.environ, allowed_cores=allowed_cores())
+def measuring(backend: str, scratch: Path, data: str | None = None) -> Iterator[ForkServer]:
+    """A fork server for a backend; `scratch` is removed at the end, `data` is the folder that suites may read."""
+    variables = process_environment(BACKENDS[backend], os.environ, allowed_cores=allowed_cores(), data=data)
     try:
         with ForkServer(variables, scratch) as server:
             yield server

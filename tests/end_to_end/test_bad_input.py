@@ -23,6 +23,7 @@ pytestmark = pytest.mark.end_to_end
         (("--backend", "npu"), "no backend 'npu'; backends are cpu, gpu, tpu"),
         (("--budget", "soon"), "--budget 'soon' is not a time"),
         (("--resume", "absent"), "cannot resume: results/absent/manifest.json"),
+        (("--data", "absent"), "--data 'absent' is not a folder"),
         (("--run-id", "../up"), "--run-id '../up' cannot be a folder's name"),
         (("--out", "/proc/no"), "choose a writable place with --out DIR"),
         (("--resume", "absent", "--quick"), "--resume goes by the run's own settings"),

@@ -10,8 +10,23 @@ from pathlib import Path
 import jax
 import pytest
 
+from harness.environment import private
 from harness.record import LaunchRecord, Run, Status, read_json
 from tests.end_to_end.conftest import Harness
+
+READER = """
+'''Adds one to data.'''
+
+import jax.numpy as jnp
+
+from harness import data_folder, workload
+
+
+@workload(inputs=lambda key: jnp.array([*map(float, (data_folder() / "numbers.txt").read_text().split())]),
+          reference=lambda x: x + 1, modes=("jit",))
+def increment(x):
+    return x + 1
+"""
 
 pytestmark = pytest.mark.end_to_end
 
@@ -50,6 +65,21 @@ def test_a_capture_lies_where_xprof_looks_and_holds_the_steps(harness: Harness, 
     profile = jax.profiler.ProfileData.from_file(str(capture))
     events = [event.name for plane in profile.planes for line in plane.lines for event in line.events]
     assert events.count("scan:jit") == 5
+
+
+def test_a_suite_reads_the_folder_of_data_that_the_run_was_given_and_the_record_names_it(
+    harness: Harness, tmp_path: Path
+) -> None:
+    (tmp_path / "sets").mkdir()
+    (tmp_path / "sets" / "numbers.txt").write_text("1 2 3")
+    (tmp_path / "reader.py").write_text(READER)
+
+    chosen = ("--suites", "reader.py", "--quick", "--probe", "numerics")
+    ended = harness("run", *chosen, "--data", "sets", "--run-id", "it")
+
+    assert ended.returncode == 0, ended.stderr
+    run = read_json(tmp_path / "results" / "it" / "run.json", Run)
+    assert run.manifest.settings.data == private(str(tmp_path / "sets"))
 
 
 def test_every_sample_is_kept_and_the_run_remembers_where_it_was_made(

@@ -32,6 +32,13 @@ def test_an_inherited_compilation_cache_is_left_out_and_all_else_is_passed_on():
     assert "JAX_COMPILATION_CACHE_DIR" in inherited, "what was passed in is not changed"
 
 
+def test_a_data_folder_is_the_one_that_the_record_names_and_never_an_inherited_one():
+    inherited = {"JAXMETER_DATA": "/elsewhere"}
+
+    assert "JAXMETER_DATA" not in process_environment(CPU, inherited, allowed_cores=1)
+    assert process_environment(CPU, inherited, allowed_cores=1, data="/data")["JAXMETER_DATA"] == "/data"
+
+
 @pytest.mark.parametrize("name", BACKENDS)
 def test_a_backend_is_found_by_its_own_name_and_its_products_have_a_tolerance(name):
     assert BACKENDS[name].name == name

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.environment import allowed_cores, describe_environment, private, recorded_variables
+from harness.environment import allowed_cores, cpu_quota, describe_environment, private, recorded_variables
+from launcher.host import cpu_quota as quota_as_the_launcher_reads_it
 
 
 @pytest.fixture
@@ -90,3 +91,66 @@ def test_an_environment_names_what_decides_the_program(monkeypatch):
     assert found.allowed_cores == allowed_cores()
     assert found.variables["XLA_FLAGS_SAMPLE"] == "1"
     assert len(found.host) == 8
+
+
+def test_what_a_launcher_tells_of_the_outside_is_recorded_and_is_no_variable_that_steers(monkeypatch):
+    told = {
+        "JAXMETER_HOST": "5bce98f7",
+        "JAXMETER_IMAGE": "jaxmeter:cpu-1f0c sha256:77",
+        "JAXMETER_LOCK_SHA256": "99",
+        "JAXMETER_REVISION": "abc-dirty",
+        "JAXMETER_COMMAND": "nox -s cpu --",
+    }
+    for name, value in told.items():
+        monkeypatch.setenv(name, value)
+
+    found = describe_environment(jax)
+
+    assert (found.host, found.image, found.lock_sha256) == ("5bce98f7", "jaxmeter:cpu-1f0c sha256:77", "99")
+    assert (found.git_revision, found.git_dirty) == ("abc", True)
+    assert not told.keys() & found.variables.keys()
+
+
+def test_outside_a_launcher_there_is_no_image_and_no_lock(monkeypatch):
+    for name in ("JAXMETER_IMAGE", "JAXMETER_LOCK_SHA256"):
+        monkeypatch.delenv(name, raising=False)
+
+    found = describe_environment(jax)
+
+    assert (found.image, found.lock_sha256) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("files", "quota"),
+    [
+        ({}, None),
+        ({"sys/fs/cgroup/cpu.max": "max 100000"}, None),
+        ({"sys/fs/cgroup/cpu.max": "150000 100000"}, 1.5),
+        ({"proc/self/cgroup": "0::/a/b", "sys/fs/cgroup/a/cpu.max": "50000 100000"}, 0.5),
+        (
+            {
+                "proc/self/cgroup": "0::/a/b",
+                "sys/fs/cgroup/a/cpu.max": "400000 100000",
+                "sys/fs/cgroup/a/b/cpu.max": "200000 100000",
+            },
+            2.0,
+        ),
+        (
+            {
+                "proc/self/cgroup": "4:cpu,cpuacct:/docker/1f\n1:name=systemd:/",
+                "sys/fs/cgroup/cpu/cpu.cfs_quota_us": "-1",
+                "sys/fs/cgroup/cpu/docker/1f/cpu.cfs_quota_us": "300000",
+                "sys/fs/cgroup/cpu/docker/1f/cpu.cfs_period_us": "100000",
+            },
+            3.0,
+        ),
+    ],
+    ids=["nothing to read", "no limit", "container", "limited by its parent", "the least of two", "version 1"],
+)
+def test_a_cpu_quota_is_the_least_of_all_control_groups_around_the_process(tmp_path, files, quota):
+    for name, content in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(content)
+
+    assert cpu_quota(tmp_path) == quota
+    assert quota_as_the_launcher_reads_it(tmp_path) == quota
