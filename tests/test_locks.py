@@ -1,16 +1,22 @@
 """The locks agree with each other and with pyproject.toml, and hold nothing of the machine that made them."""
 
+import os
 import re
+import subprocess
 import tomllib
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from uv import find_uv_bin
+
+from launcher.locks import exports
 
 CHECKOUT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())
-LOCKS = ("cpu", "gpu", "tpu", "dev")
+LOCKS = ("cpu", "gpu", "gpu-cuda12", "tpu", "dev")
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 
 
@@ -62,6 +68,13 @@ def direct(lock):
     return [Requirement(wanted) for wanted in (*project["dependencies"], *extras[lock])]
 
 
+def uv(*arguments):
+    # Neither this machine's settings nor its cache: both could make a stale lock look fresh, or the other way round.
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("UV_")}
+    command = [find_uv_bin(), *arguments, "--no-config", "--no-cache"]
+    return subprocess.run(command, cwd=CHECKOUT, env=variables, capture_output=True, text=True, check=False)
+
+
 def answers(locked, wanted):
     name = canonicalize_name(wanted.name)
     return name in locked and wanted.specifier.contains(locked[name])
@@ -105,9 +118,45 @@ def test_a_lock_names_no_index_and_no_path(lock):
     assert re.findall(r"^--.*|https?:.*|file:.*|^.* @ .*", text_of(lock), re.MULTILINE) == []
 
 
+def test_the_project_lock_names_the_public_index_only():
+    """A mirror's address, which uv would write down, is of no use to others and may be nobody else's business."""
+    locked = tomllib.loads((CHECKOUT / "uv.lock").read_text())
+
+    sources = {address for package in locked["package"] for address in package["source"].values()}
+    hosts = {urlsplit(wheel["url"]).hostname for package in locked["package"] for wheel in package.get("wheels", [])}
+
+    assert sources == {"https://pypi.org/simple", "."}
+    assert hosts == {"files.pythonhosted.org"}
+
+
+def test_the_project_lock_is_fresh():
+    """Fails after a dependency was changed in pyproject.toml: nox -s lock."""
+    # Without a network: what is locked already needs none to be found sufficient.
+    checked = uv("lock", "--check", "--offline")
+
+    assert checked.returncode == 0, checked.stderr
+
+
+@pytest.mark.parametrize(("name", "command"), list(exports()))
+def test_a_lock_is_what_the_project_lock_exports(name, command, tmp_path):
+    """Fails after uv.lock was written and nothing exported, and after an edit by hand: nox -s lock."""
+    exported = tmp_path / f"{name}.txt"
+
+    done = uv(*command[1:-1], str(exported))
+
+    assert done.returncode == 0, done.stderr
+    assert exported.read_text() == text_of(name)
+
+
 @pytest.mark.parametrize(
     ("lock", "plugin"),
-    [("gpu", "jax-cuda13-plugin"), ("gpu", "jax-cuda13-pjrt"), ("tpu", "libtpu")],
+    [
+        ("gpu", "jax-cuda13-plugin"),
+        ("gpu", "jax-cuda13-pjrt"),
+        ("gpu-cuda12", "jax-cuda12-plugin"),
+        ("gpu-cuda12", "jax-cuda12-pjrt"),
+        ("tpu", "libtpu"),
+    ],
 )
 def test_a_backend_lock_brings_the_backends_plugin(lock, plugin):
     assert all(plugin in versions(lock, python) for python in PYTHONS)

@@ -1,0 +1,28 @@
+"""The locks: uv.lock holds every version once, and each environment's requirements are exported from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from launcher.backends import ENVIRONMENTS
+
+FOLDER = "docker/locks"
+DEVELOPMENT = ("--group", "dev")
+
+
+def lock_path(name: str) -> str:
+    """Where the requirements of an environment are, from the root of a checkout."""
+    return f"{FOLDER}/{name}.txt"
+
+
+def exports() -> Iterator[tuple[str, list[str]]]:
+    """(name, command line) of every export: hashed requirements for pip, on every platform and Python version."""
+    selections = {name: environment.extras for name, environment in ENVIRONMENTS.items()} | {"dev": DEVELOPMENT}
+    for name, selection in selections.items():
+        yield (
+            name,
+            [
+                *("uv", "export", "--frozen", "--no-default-groups", "--no-emit-project", "--no-header", "--quiet"),
+                *(*selection, "--output-file", lock_path(name)),
+            ],
+        )
