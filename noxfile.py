@@ -1,11 +1,15 @@
 """The doors to jaxmeter: measure, report, and keep the code in order. Arguments follow two dashes.
 
 nox -s cpu -- --quick                  measure, and report on the run
+nox -s doctor                          what is fine here, what spoils measurements, what to do
 nox -s report -- results/RUN           report on a run once more
 nox                                    lint, types, tests
 """
 
+import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import nox
@@ -13,23 +17,26 @@ import nox
 # Nox does not put the folder of its own file on the path, and launcher is not installed where nox is.
 sys.path.insert(0, str(Path(__file__).parent))
 
+from launcher.containers import caller_here
+from launcher.doctor import examination
+from launcher.execution import say
+from launcher.host import look_at_host
+from launcher.images import lock_sha256
+from launcher.jobs import Job, measure_in_container
+from launcher.locks import exports, lock_path
 from launcher.options import UsageError
+from launcher.preflight import check, find_warnings
+from launcher.request import read_request
 from launcher.runs import new_run_id, plan_run
-from launcher.runtime import local_arguments
+from launcher.runtime import choose_engine
+from launcher.supply import build_asked_images, download_asked_wheels
 
 nox.needs_version = ">=2026.7.11"  # the first whose CommandFailed knows the exit code
-nox.options.default_venv_backend = "uv|virtualenv"
+nox.options.default_venv_backend = "virtualenv"  # uv would not read pip's settings: indexes, proxies, certificates
 nox.options.reuse_venv = "yes"
 nox.options.sessions = ["lint", "types", "tests"]
 
-LOCKS = {
-    "cpu": (),
-    "gpu": ("--extra", "gpu"),
-    "tpu": ("--extra", "tpu"),
-    "dev": ("--group", "dev"),
-}
-UV = "uv==0.13.8"  # another version may word the locks differently
-
+CHECKOUT = Path(__file__).parent
 USAGE_ERROR = 2
 
 # After Ctrl-C the harness ends the call in progress, writes the case and removes its processes.
@@ -44,10 +51,43 @@ def cpu(session: nox.Session) -> None:
 
 
 @nox.session
+def gpu(session: nox.Session) -> None:
+    """Measure on NVIDIA GPUs, then report: nox -s gpu -- --quick."""
+    measure(session, "gpu")
+
+
+@nox.session
+def tpu(session: nox.Session) -> None:
+    """Measure on TPUs, then report: nox -s tpu -- --quick."""
+    measure(session, "tpu")
+
+
+@nox.session
 def report(session: nox.Session) -> None:
     """Report on a run that is there already: nox -s report -- results/RUN."""
     install(session, "cpu")
     end(run_program(session, "reporting", "report", *session.posargs))
+
+
+@nox.session(venv_backend="none")
+def doctor(session: nox.Session) -> None:
+    """What is fine on this machine, what spoils measurements, what to do: nox -s doctor -- gpu."""
+    with usage_errors():
+        end(examination.examine(session.posargs, os.environ, CHECKOUT))
+
+
+@nox.session(venv_backend="none")
+def images(session: nox.Session) -> None:
+    """Build images before they are needed: nox -s images -- cpu tpu."""
+    with usage_errors():
+        build_asked_images(session.posargs, os.environ, CHECKOUT)
+
+
+@nox.session(venv_backend="none")
+def wheels(session: nox.Session) -> None:
+    """Download what images are made of, for a machine without a network: nox -s wheels -- cpu."""
+    with usage_errors():
+        download_asked_wheels(session.posargs, CHECKOUT)
 
 
 @nox.session
@@ -55,6 +95,13 @@ def tests(session: nox.Session) -> None:
     """The specification: nox -s tests -- tests/launcher."""
     install(session, "dev")
     session.run("python", "-m", "pytest", *session.posargs)
+
+
+@nox.session
+def container(session: nox.Session) -> None:
+    """The slow tests: real images, really run. Needs an engine and up to 25 GB of disk."""
+    install(session, "dev")
+    session.run("python", "-m", "pytest", "-m", "container", *session.posargs)
 
 
 @nox.session
@@ -74,28 +121,31 @@ def types(session: nox.Session) -> None:
 
 @nox.session
 def lock(session: nox.Session) -> None:
-    """Write docker/locks/ anew; versions stay unless they must change: nox -s lock -- --upgrade."""
-    session.install(UV)
-    for name, extras in LOCKS.items():
-        # All agree with the cpu lock, so that figures of different backends come from one jax.
-        agree = () if name == "cpu" else ("--constraints", "docker/locks/cpu.txt")
-        session.run(
-            *("uv", "pip", "compile", "pyproject.toml", *extras, *agree, "--output-file", f"docker/locks/{name}.txt"),
-            # One lock for every platform and Python version, with what the package index published and nothing local.
-            *("--universal", "--python-version", "3.11", "--generate-hashes", "--only-binary", ":all:"),
-            *("--no-emit-index-url", "--no-emit-find-links", "--custom-compile-command", "nox -s lock", "--quiet"),
-            *session.posargs,
-        )
+    """Write uv.lock and docker/locks/ anew; versions stay unless they must change: nox -s lock -- --upgrade."""
+    install(session, "dev")
+    session.run("uv", "lock", *session.posargs)
+    for _, command in exports():
+        session.run(*command)
 
 
 def measure(session: nox.Session, backend: str) -> None:
     """Run the harness on `backend`, report on what it left, and end with the harness' exit code."""
-    try:
-        run = plan_run(local_arguments(session.posargs), new_run_id(backend))
-    except UsageError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(USAGE_ERROR)
-    install(session, backend)
+    with usage_errors():
+        request = read_request(backend, session.posargs, os.environ)
+        run = plan_run(request.arguments, new_run_id(backend))
+        engine, line = choose_engine(request.runtime, os.environ)
+        host, caller = look_at_host(), caller_here(os.environ)
+        if not run.is_rehearsal:
+            check(backend, request, host, engine)
+        say(line)
+        for warning in find_warnings(backend, host, is_root=caller.uid == 0 and engine is None):
+            say(f"warning: {warning}")
+        if engine is not None:
+            end(measure_in_container(Job(backend, request, run, engine, host, caller, CHECKOUT, os.environ)))
+            return
+    install(session, request.lock)
+    session.env["JAXMETER_COMMAND"] = f"nox -s {backend} --"
+    session.env["JAXMETER_LOCK_SHA256"] = lock_sha256(CHECKOUT, request.lock)
     code = run_program(session, "harness", "run", "--backend", backend, *run.arguments)
     report_code = 0
     if run.can_be_reported(code):
@@ -105,7 +155,7 @@ def measure(session: nox.Session, backend: str) -> None:
 
 def install(session: nox.Session, lock_name: str) -> None:
     """Install exactly what is locked. The project itself runs from its checkout."""
-    session.install("--require-hashes", "--only-binary=:all:", "-r", f"docker/locks/{lock_name}.txt")
+    session.install("--require-hashes", "--only-binary=:all:", "-r", lock_path(lock_name))
 
 
 def run_program(session: nox.Session, program: str, *arguments: str) -> int:
@@ -122,6 +172,16 @@ def run_program(session: nox.Session, program: str, *arguments: str) -> int:
             raise
         return failure.return_code
     return 0
+
+
+@contextmanager
+def usage_errors() -> Iterator[None]:
+    """What cannot be done as asked becomes its own words on stderr and exit code 2."""
+    try:
+        yield
+    except UsageError as error:
+        say(f"error: {error}")
+        sys.exit(USAGE_ERROR)
 
 
 def end(code: int) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 
 class UsageError(Exception):
-    """The command line cannot be used; the message says what is allowed and what to do."""
+    """The command line or the machine cannot be used as asked; the message says what to do."""
 
 
 def take_option(arguments: Sequence[str], name: str) -> tuple[str | None, list[str]]:
@@ -16,11 +16,26 @@ def take_option(arguments: Sequence[str], name: str) -> tuple[str | None, list[s
     Raises:
       UsageError: The option is there and its value is not.
     """
+    values, rest = take_options(arguments, name)
+    return (values[-1] if values else None), rest
+
+
+def take_options(arguments: Sequence[str], name: str) -> tuple[list[str], list[str]]:
+    """All values of an option that may be given again and again, and the arguments without it.
+
+    Raises:
+      UsageError: The option is there and its value is not.
+    """
     # No abbreviations: the harness knows none, and `--run` must not be read as `--runtime` here.
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
-    parser.add_argument(name, dest="value")
+    parser.add_argument(name, dest="values", action="append", default=[])
     try:
         known, rest = parser.parse_known_args(arguments)
     except argparse.ArgumentError:
         raise UsageError(f"{name} needs a value") from None
-    return known.value, rest
+    return known.values, rest
+
+
+def take_flag(arguments: Sequence[str], name: str) -> tuple[bool, list[str]]:
+    """Whether a flag is there, and the arguments without it."""
+    return name in arguments, [argument for argument in arguments if argument != name]

@@ -46,6 +46,9 @@ sys.exit(int(os.environ.get("STAND_IN_REPORT_CODE", "0")))
 def checkout(tmp_path):
     shutil.copy(CHECKOUT / "noxfile.py", tmp_path)
     shutil.copytree(CHECKOUT / "launcher", tmp_path / "launcher")
+    for lock in ("cpu", "gpu"):
+        (tmp_path / "docker" / "locks").mkdir(parents=True, exist_ok=True)
+        (tmp_path / "docker" / "locks" / f"{lock}.txt").touch()
     for program, code in {"harness": HARNESS, "reporting": REPORTING}.items():
         (tmp_path / program).mkdir()
         (tmp_path / program / "__main__.py").write_text(code)
@@ -54,7 +57,8 @@ def checkout(tmp_path):
 
 def start_nox(checkout, *arguments, **environment):
     # No environment of nox' own: the stand-ins need none, and python must be the one that runs this test.
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    # Nothing else is on the path: an engine of this machine would run the harness in a container.
+    path = str(Path(sys.executable).parent)
     return subprocess.Popen(
         [sys.executable, "-m", "nox", "--no-venv", "--no-install", "--session", *arguments],
         cwd=checkout,
@@ -121,12 +125,43 @@ def test_a_report_that_fails_is_not_hidden_by_a_complete_run(checkout):
 
 
 @pytest.mark.end_to_end
-def test_asking_for_a_container_is_a_usage_error_and_measures_nothing(checkout):
+def test_a_machine_without_an_engine_measures_in_the_local_environment_and_says_so(checkout):
+    returned, output = run_nox(checkout, "cpu")
+
+    assert returned == 0
+    assert "no container engine is installed (looked for docker, podman, nerdctl on PATH)" in output
+    assert "measuring in a local virtual environment instead (--runtime local)" in output
+    assert (checkout / "harness-arguments").exists()
+
+
+@pytest.mark.end_to_end
+def test_asking_for_a_container_without_an_engine_is_a_usage_error_and_measures_nothing(checkout):
     returned, output = run_nox(checkout, "cpu", "--", "--runtime", "container")
 
     assert returned == 2
-    assert "containers are not part of this version; use --runtime local" in output
+    assert "error: no container engine is installed" in output
+    assert "or measure without: --runtime local" in output
     assert not (checkout / "harness-arguments").exists()
+
+
+@pytest.mark.end_to_end
+def test_a_backend_without_its_device_is_refused_before_anything_is_installed(checkout):
+    returned, output = run_nox(checkout, "tpu", "--", "--runtime", "local")
+
+    assert returned == 2
+    assert "nox -s tpu cannot measure on this machine; nothing was downloaded or built" in output
+    assert "no TPU (looked for /dev/accel*, and for TPUs on the PCI bus with /dev/vfio/*)" in output
+    assert not (checkout / "harness-arguments").exists()
+
+
+@pytest.mark.end_to_end
+def test_the_lock_that_an_environment_was_made_from_goes_with_the_run(checkout):
+    (checkout / "docker" / "locks" / "cpu.txt").write_text("jax==0\n")
+    (checkout / "harness" / "__main__.py").write_text("import os; print('lock', os.environ['JAXMETER_LOCK_SHA256'])")
+
+    _, output = run_nox(checkout, "cpu")
+
+    assert "lock 7d8472e64031b961609796ac7714df627bcc59160f8bf0ee95374daa72b16a59" in output
 
 
 @pytest.mark.end_to_end

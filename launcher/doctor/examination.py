@@ -1,0 +1,403 @@
+"""`nox -s doctor`: what is fine on this machine, what spoils measurements, and what to do about it."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from launcher.backends import BACKENDS, ENVIRONMENTS, GB
+from launcher.disk import free_bytes
+from launcher.doctor.disturbances import Machine, find_disturbances, find_gpu_disturbances
+from launcher.doctor.findings import Finding, State, checked, render, unchecked
+from launcher.doctor.reach import (
+    Fetch,
+    UnreachableError,
+    fetch,
+    index_address,
+    registry_address,
+    shown,
+    start,
+    status_of,
+)
+from launcher.engines import Ask, Engine, ask_client, find_engine
+from launcher.host import allowed_cores, look_at_host
+from launcher.images import WHEELS, Image, check_buildable, image_id
+from launcher.index import read_index
+from launcher.options import UsageError, take_option
+from launcher.preflight import find_problems, find_warnings
+from launcher.request import Request, read_request
+from launcher.runtime import choose_engine
+
+OPTIONS = ("--runtime", "--base-image", "--cuda")
+"""Options of a measurement that decide whether it can be made here, beside the backend."""
+
+CANNOT = 2
+
+RESULTS_BYTES = 100 * 10**6
+"""A quick run takes 6 MB with its traces and page; longer ones have more launches and samples."""
+
+INSTALL_ENGINE = "to measure in a container, install one (Debian and Ubuntu: apt install podman)"
+
+NEEDS = "What a measurement needs"
+DISTURBANCES = "What makes times longer, or makes them vary"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A measurement that somebody wants to make.
+
+    Args:
+      backend: A key of BACKENDS.
+      options: As they were given, for the command to type.
+      request: The same, read.
+    """
+
+    backend: str
+    options: tuple[str, ...]
+    request: Request
+
+    @property
+    def command(self) -> str:
+        """What would be typed to measure."""
+        return " ".join(("nox", "-s", self.backend, *(("--", *self.options) if self.options else ())))
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What is examined; the tests have surroundings of their own.
+
+    Args:
+      root: Where the machine's file system begins.
+      home: The user's folder.
+      folder: The working folder, where results go.
+      cores: Cores of the machine.
+      allowed_cores: Cores that this process may use.
+      is_root: Whether the user is root.
+      ask: Runs a client that answers at once.
+      fetch: Asks a server.
+      image_id: The engine's id of an image.
+      free_bytes: Free room where a folder is.
+    """
+
+    root: Path = Path("/")
+    home: Path = field(default_factory=Path.home)
+    folder: Path = field(default_factory=Path.cwd)
+    cores: int = field(default_factory=lambda: os.cpu_count() or 1)
+    allowed_cores: int = field(default_factory=allowed_cores)
+    is_root: bool = field(default_factory=lambda: os.getuid() == 0)
+    ask: Ask = ask_client
+    fetch: Fetch = fetch
+    image_id: Callable[[Engine, str], str | None] = image_id
+    free_bytes: Callable[[str | None], int | None] = free_bytes
+
+
+@dataclass(frozen=True)
+class Examination:
+    """What was found.
+
+    Args:
+      engine: The container engine, and those that were passed over.
+      own: What each asked measurement needs for itself.
+      supplies: What images and environments are made from; needed only where one has to be made.
+      results: Where results go.
+      disturbances: What spoils times.
+    """
+
+    engine: tuple[Finding, ...]
+    own: Mapping[Asked, tuple[Finding, ...]]
+    supplies: tuple[Finding, ...]
+    results: tuple[Finding, ...]
+    disturbances: tuple[Finding, ...]
+
+    def needs(self, asked: Asked) -> tuple[Finding, ...]:
+        """What has to be there for a measurement. Its own rows tell whether it lacks supplies."""
+        return (*self.engine, *self.own[asked], *self.results)
+
+    def missing(self, asked: Asked) -> list[Finding]:
+        """What stands in the way of a measurement."""
+        return [row for row in self.needs(asked) if row.state is State.MISSING]
+
+
+def examine(
+    arguments: Sequence[str], variables: Mapping[str, str], checkout: Path, surroundings: Surroundings | None = None
+) -> int:
+    """Prints the table; 0 where every asked backend can be measured here, else 2.
+
+    Args:
+      arguments: Backends, cpu where none is named, and OPTIONS.
+      variables: Environment variables.
+      checkout: Where jaxmeter's own files are.
+      surroundings: What is examined, this machine by default.
+    Raises:
+      UsageError: A backend or an option that there is not.
+    """
+    asked = read_asked(arguments, variables)
+    examination = look(asked, variables, checkout, surroundings or Surroundings())
+    own = itertools.chain.from_iterable(examination.own.values())
+    sections = {
+        NEEDS: (*examination.engine, *own, *examination.supplies, *examination.results),
+        DISTURBANCES: examination.disturbances,
+    }
+    table = render(sections, (sentence(examination, each) for each in asked), shutil.get_terminal_size().columns)
+    encoding = sys.stdout.encoding or "utf8"
+    print(table.encode(encoding, "replace").decode(encoding))
+    return CANNOT if any(map(examination.missing, asked)) else 0
+
+
+def read_asked(arguments: Sequence[str], variables: Mapping[str, str]) -> tuple[Asked, ...]:
+    """The measurements that a command line asks about.
+
+    Raises:
+      UsageError: A backend or an option that there is not.
+    """
+    options: dict[str, tuple[str, ...]] = {}
+    rest = list(arguments)
+    for name in OPTIONS:
+        value, rest = take_option(rest, name)
+        options[name] = (name, value) if value is not None else ()
+    for word in rest:
+        if word not in BACKENDS:
+            kind = "option" if word.startswith("-") else "backend"
+            raise UsageError(
+                f"{kind} {word!r} is unknown to nox -s doctor; backends: {', '.join(BACKENDS)}; "
+                f"options: {', '.join(OPTIONS)}"
+            )
+    backends = tuple(dict.fromkeys(rest)) or ("cpu",)
+    if options["--cuda"] and "gpu" not in backends:
+        raise UsageError(f"--cuda belongs to the gpu backend: nox -s doctor -- gpu {' '.join(options['--cuda'])}")
+    found = []
+    for backend in backends:
+        own = tuple(w for name in OPTIONS if name != "--cuda" or backend == "gpu" for w in options[name])
+        found.append(Asked(backend, own, read_request(backend, own, variables)))
+    return tuple(found)
+
+
+def look(
+    asked: Sequence[Asked], variables: Mapping[str, str], checkout: Path, surroundings: Surroundings
+) -> Examination:
+    """Examines. What asks the network runs at the same time as what asks the engine."""
+    request = asked[0].request  # runtime and base image are the same for all
+    index = start(lambda: checked("package index", lambda: (_index(variables, surroundings),)))
+    engine, engine_rows = _engine(request.runtime, variables, surroundings.ask)
+    is_decided = engine_rows[0].state not in (State.MISSING, State.UNKNOWN)
+    made = {each: _made(each, engine, checkout, surroundings) if is_decided else () for each in asked}
+    # Without a decision where to measure, supplies count as needed: what is out of reach is shown for what it is.
+    are_needed = not is_decided or any(row.state is State.NOTE for rows in made.values() for row in rows)
+    base = (
+        checked("base image", lambda: (_base_image(engine, request.base_image, variables, surroundings, are_needed),))
+        if engine
+        else ()
+    )
+    supplies = (*base, *(_softened(row, are_needed) for row in index.result()))
+    lacking = [row for row in supplies if row.state is State.MISSING]
+    own = {
+        each: (
+            *(_makeable(row, lacking, each, checkout) for row in made[each]),
+            *checked(DEVICES.get(each.backend, ""), functools.partial(_devices, each, engine, surroundings)),
+        )
+        for each in asked
+    }
+    gpus = [row for rows in own.values() for row in rows if row.name == DEVICES["gpu"]]
+    has_gpus = bool(gpus) and all(row.state is State.OK for row in gpus)
+    machine = Machine(surroundings.root, surroundings.cores, surroundings.allowed_cores)
+    return Examination(
+        engine=engine_rows,
+        own=own,
+        supplies=(*supplies, *checked("disk of images", lambda: _disk_of_images(engine, surroundings))),
+        results=checked("disk of results", lambda: (_disk_of_results(surroundings),)),
+        disturbances=(
+            *find_disturbances(machine),
+            *(find_gpu_disturbances(surroundings.ask) if has_gpus else ()),
+        ),
+    )
+
+
+def sentence(examination: Examination, asked: Asked) -> str:
+    """Whether a measurement can be made, and if not, why."""
+    if missing := examination.missing(asked):
+        return f"{asked.command} cannot measure here: {'; '.join(row.found for row in missing)}."
+    if unknown := [row.name for row in examination.needs(asked) if row.state is State.UNKNOWN]:
+        return f"{asked.command} may be able to measure here; not known: {', '.join(unknown)}."
+    if noisy := [row.name for row in examination.disturbances if row.state is State.NOISY]:
+        return f"{asked.command} can measure here. For better times, first see to: {', '.join(noisy)}."
+    return f"{asked.command} can measure here."
+
+
+def _engine(runtime: str, variables: Mapping[str, str], ask: Ask) -> tuple[Engine | None, tuple[Finding, ...]]:
+    """The engine that a measurement would use, and what was passed over on the way to it."""
+    name = "container engine"
+    if runtime == "local":
+        return None, (Finding(name, State.OK, "not used: a local virtual environment is asked for"),)
+    # An engine that hangs is waited for once, though two functions ask it.
+    remembered = functools.cache(lambda *command: ask(list(command)))
+    try:
+        engine, _ = choose_engine(runtime, variables, lambda command: remembered(*command))
+        rejected = find_engine(variables, lambda command: remembered(*command)).rejected
+    except UsageError as error:
+        return None, (Finding(name, State.MISSING, *_what_and_remedy(error)),)
+    except Exception as error:  # noqa: BLE001  as `checked`, which cannot hand on the engine
+        return None, (unchecked(name, error),)
+    passed_over = tuple(Finding("passed over", State.NOTE, f"{r.client}: {r.reason}", r.remedy) for r in rejected)
+    if engine is None:
+        remedy = "" if rejected else INSTALL_ENGINE
+        return None, (Finding(name, State.NOTE, "none, so a local virtual environment is used", remedy), *passed_over)
+    return engine, (Finding(name, State.OK, f"{engine} ({engine.client})"), *passed_over)
+
+
+def _what_and_remedy(error: UsageError) -> tuple[str, str]:
+    """The parts of a message, which puts what to do last."""
+    what, line, remedy = str(error).rpartition("\n")
+    if not line:
+        what, _, remedy = str(error).partition("; ")
+    return what, remedy
+
+
+def _made(asked: Asked, engine: Engine | None, checkout: Path, surroundings: Surroundings) -> tuple[Finding, ...]:
+    """The image or environment to measure in: ok where it is there, a note where it has to be made first."""
+    if engine is None:
+        name = f"{asked.backend} environment"
+        return checked(name, lambda: (_environment(name, asked, checkout, surroundings),))
+    name = f"{asked.request.lock} image"
+    return checked(name, lambda: (_image(name, asked, engine, checkout, surroundings),))
+
+
+def _environment(name: str, asked: Asked, checkout: Path, surroundings: Surroundings) -> Finding:
+    folder = checkout / ".nox" / asked.backend
+    if (folder / "pyvenv.cfg").is_file():
+        return Finding(name, State.OK, f"made by an earlier run ({folder})")
+    free = surroundings.free_bytes(str(checkout))
+    return Finding(name, State.NOTE, f"not made yet; the first {asked.command} makes it ({_price(asked, free)})")
+
+
+def _image(name: str, asked: Asked, engine: Engine, checkout: Path, surroundings: Surroundings) -> Finding:
+    try:
+        check_buildable(checkout)
+    except UsageError as error:
+        return Finding(name, State.MISSING, str(error), "clone jaxmeter, or measure without: --runtime local")
+    image = Image(asked.request.lock, asked.request.base_image, checkout)
+    if surroundings.image_id(engine, image.name):
+        return Finding(name, State.OK, f"built ({image.name})")
+    free = surroundings.free_bytes(engine.storage)
+    needed = ENVIRONMENTS[asked.request.lock].disk_bytes
+    if free is not None and free < needed:
+        return Finding(
+            name,
+            State.MISSING,
+            f"the {asked.request.lock} image is not built, and {_price(asked, free)} in {engine.storage}",
+            f"free some room (`{engine.client} system df` shows what takes it), or measure without: --runtime local",
+        )
+    return Finding(name, State.NOTE, f"not built yet; the first {asked.command} builds it ({_price(asked, free)})")
+
+
+def _price(asked: Asked, free: int | None) -> str:
+    environment = ENVIRONMENTS[asked.request.lock]
+    download = f"downloads {environment.download_bytes / GB:.1f} GB, " if environment.download_bytes else ""
+    room = f", {free / GB:.1f} GB are free" if free is not None else ""
+    return f"{download}takes up to {environment.disk_bytes / GB:.0f} GB{room}"
+
+
+def _makeable(row: Finding, lacking: Iterable[Finding], asked: Asked, checkout: Path) -> Finding:
+    """The row of what has to be made, where what it is made from is not to be had."""
+    names = [f"the {supply.name}" for supply in lacking]
+    if row.state is not State.NOTE or not names:
+        return row
+    verb = "built" if row.name.endswith("image") else "made"
+    remedy = "see below"
+    if verb == "built" and any((checkout / WHEELS).glob("*.whl")):
+        remedy = f"build it from docker/wheels: nox -s images -- --offline {asked.request.lock}"
+    what = f"the {row.name} is not {verb} yet, and cannot be without {' and '.join(names)}"
+    return replace(row, state=State.MISSING, found=what, remedy=remedy)
+
+
+def _softened(row: Finding, are_needed: bool) -> Finding:
+    """A supply that nobody needs now is not missing."""
+    if row.state is State.MISSING and not are_needed:
+        return Finding(row.name, State.NOTE, f"{row.found}; not needed now, as nothing has to be made")
+    return row
+
+
+def _base_image(
+    engine: Engine, image: str, variables: Mapping[str, str], surroundings: Surroundings, are_needed: bool
+) -> Finding:
+    name = "base image"
+    if surroundings.image_id(engine, image):
+        return Finding(name, State.OK, f"{image} is here")
+    if not are_needed:
+        return Finding(name, State.NOTE, f"{image} is not here; not needed now, as nothing has to be made")
+    address = registry_address(image, variables)
+    load = (
+        f"load it from a machine that has it (`{engine.client} save` there, `{engine.client} load` here), "
+        f"name one that is here (--base-image IMAGE), or measure without: --runtime local. Where the engine has a "
+        f"mirror or proxy of its own, try: {engine.client} pull {image}"
+    )
+    try:
+        status_of(address, start(lambda: surroundings.fetch(address)))
+    except UnreachableError as error:
+        return Finding(name, State.MISSING, f"{image} is not here, and its registry is out of reach: {error}", load)
+    return Finding(name, State.OK, f"{image} is not here yet; its registry answers ({shown(address.url)})")
+
+
+def _index(variables: Mapping[str, str], surroundings: Surroundings) -> Finding:
+    name = "package index"
+    index = read_index(variables, home=surroundings.home, root=surroundings.root)
+    address = index_address(index, variables)
+    way = [f"through the proxy {shown(address.proxy)}"] if address.proxy else []
+    way += [f"trusting {address.ca_bundle}"] if address.ca_bundle else []
+    what = shown(index.url) + (f" ({', '.join(way)})" if way else "")
+    elsewhere = (
+        "name an index that can be reached (export PIP_INDEX_URL=…), or bring wheels: nox -s wheels elsewhere, then "
+        "nox -s images -- --offline"
+    )
+    try:
+        status = status_of(address, start(lambda: surroundings.fetch(address)))
+    except UnreachableError as error:
+        return Finding(name, State.MISSING, f"{what}: {error}", f"{error.remedy}; {elsewhere}")
+    if status in (401, 403):
+        remedy = "put valid credentials into pip.conf, which a build gets as a secret"
+        return Finding(name, State.MISSING, f"{what} refuses access (HTTP {status})", remedy)
+    if status >= 400:
+        return Finding(name, State.MISSING, f"{what} answers with HTTP {status}", f"check its address; {elsewhere}")
+    return Finding(name, State.OK, f"{what} answers")
+
+
+def _disk_of_images(engine: Engine | None, surroundings: Surroundings) -> tuple[Finding, ...]:
+    if engine is None:
+        return ()
+    free = surroundings.free_bytes(engine.storage)
+    if free is None:
+        return (Finding("disk of images", State.UNKNOWN, f"{engine} keeps images where this system cannot look"),)
+    return (Finding("disk of images", State.OK, f"{free / GB:.1f} GB free in {engine.storage}"),)
+
+
+def _disk_of_results(surroundings: Surroundings) -> Finding:
+    name, folder = "disk of results", surroundings.folder
+    free = surroundings.free_bytes(str(folder))
+    if free is None:
+        return Finding(name, State.UNKNOWN, f"the system does not tell how much is free in {folder}")
+    found = f"{free / GB:.1f} GB free in {folder}"
+    if free < RESULTS_BYTES:
+        return Finding(name, State.MISSING, found, "free some room, or measure elsewhere: --out FOLDER")
+    return Finding(name, State.OK, found)
+
+
+DEVICES = {"gpu": "NVIDIA GPUs", "tpu": "TPUs"}
+
+
+def _devices(asked: Asked, engine: Engine | None, surroundings: Surroundings) -> list[Finding]:
+    if asked.backend not in DEVICES:
+        return []
+    name, host = DEVICES[asked.backend], look_at_host(surroundings.root)
+    problems = find_problems(asked.backend, asked.request, host, engine)
+    warnings = find_warnings(asked.backend, host, is_root=surroundings.is_root and engine is None)
+    found = f"{host.gpus}, with driver {host.driver}" if asked.backend == "gpu" else ", ".join(host.tpu_nodes)
+    return [
+        *(Finding(name, State.MISSING, problem.what, problem.remedy) for problem in problems),
+        *([] if problems else [Finding(name, State.OK, found)]),
+        *(Finding("GPU traces", State.NOTE, warning.what, warning.remedy) for warning in warnings),
+    ]

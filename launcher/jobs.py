@@ -1,0 +1,231 @@
+"""One measurement in a container, from the image to the page: what `nox -s cpu`, `gpu` and `tpu` do with an engine."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from launcher.backends import BACKENDS
+from launcher.containers import (
+    CONTAINER_CODE,
+    Caller,
+    Container,
+    device_arguments,
+    forwarded_variables,
+    limit_arguments,
+    own_image_mounts,
+    run_arguments,
+    shown,
+)
+from launcher.engines import Engine, ask_client
+from launcher.execution import build_command, build_image, pull_image, run_container, say
+from launcher.host import Host
+from launcher.images import UNKNOWN, Build, Image, check_buildable, image_id, proxies_in, revision_of
+from launcher.index import host_of, is_loopback, read_index, secrets_of
+from launcher.mounts import make_writable_folders, mounts_for, report_mounts
+from launcher.options import UsageError
+from launcher.request import Request
+from launcher.runs import Run
+
+NEEDED_MODULES = ("jax", "msgspec", "numpy", "rich", "typer")
+"""What the harness imports, and a user's own image therefore has to have."""
+
+CHECK_MODULES = """
+import importlib.util, sys
+print(" ".join(name for name in sys.argv[1:] if importlib.util.find_spec(name) is None))
+"""
+
+GIVE_BACK = """
+import os, sys
+folder, owner = sys.argv[1], (int(sys.argv[2]), int(sys.argv[3]))
+for parent, folders, files in os.walk(folder):
+    for name in (".", *files):
+        os.chown(os.path.join(parent, name), *owner, follow_symlinks=False)
+"""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to measure, with what, for whom.
+
+    Args:
+      backend: A key of BACKENDS.
+      request: The launcher's options.
+      run: The harness' arguments and the folder of its run.
+      engine: The engine.
+      host: The machine.
+      caller: The user.
+      checkout: Where jaxmeter's own files are.
+      variables: The user's environment variables.
+    """
+
+    backend: str
+    request: Request
+    run: Run
+    engine: Engine
+    host: Host
+    caller: Caller
+    checkout: Path
+    variables: Mapping[str, str]
+
+    def image_of(self, lock: str) -> Image:
+        """The image that jaxmeter makes of a lock."""
+        return Image(lock, self.request.base_image, self.checkout)
+
+
+def measure_in_container(job: Job) -> int:
+    """Builds the image if need be, measures, and reports; the exit code of the harness, or else of the report.
+
+    Raises:
+      UsageError: Something is in the way, and the message says what to do.
+    """
+    check_buildable(job.checkout)
+    container = measuring_container(job)
+    if job.run.is_rehearsal:
+        return _rehearse(job, container)
+    make_writable_folders(container.mounts)
+    found = _prepare_image(job)
+    told = {"JAXMETER_IMAGE": f"{container.image} {found}"}
+    code = _run(job, replace(container, variables={**container.variables, **told}))
+    if container.as_root and job.caller.uid != 0:
+        _run(job, _giving_back(job, container))
+    if not job.run.can_be_reported(code):
+        return code
+    if job.request.image:  # the user's image need not have what a report needs
+        build_images(job.engine, (job.image_of("cpu"),), job.variables)
+    report_code = _run(job, reporting_container(job))  # of an incomplete run too
+    return code or report_code
+
+
+def measuring_container(job: Job) -> Container:
+    """The container that the harness runs in."""
+    request, backend = job.request, BACKENDS[job.backend]
+    mounts = mounts_for(job.run.arguments, job.run, job.caller.folder)
+    revision = revision_of(job.caller.folder)
+    return Container(
+        name=f"jaxmeter-{job.run.folder.name}",
+        image=request.image or job.image_of(request.lock).name,
+        arguments=("-m", "harness", "run", "--backend", job.backend, *job.run.arguments),
+        mounts=(*mounts, *(own_image_mounts(job.checkout) if request.image else ())),
+        variables={
+            "JAXMETER_COMMAND": f"nox -s {job.backend} --",
+            **forwarded_variables(job.variables),
+            **({"PYTHONPATH": str(CONTAINER_CODE), "PYTHONDONTWRITEBYTECODE": "1"} if request.image else {}),
+            **({"JAXMETER_REVISION": revision} if revision != UNKNOWN else {}),
+        },
+        devices=device_arguments(job.engine, request, job.backend, job.host),
+        network=backend.network,
+        shared_memory=backend.shared_memory,
+        as_root=request.privileged or request.profile_privileged,
+        privileged=request.privileged,
+        has_terminal=_is_watched(),
+    )
+
+
+def reporting_container(job: Job) -> Container:
+    """The container that makes the page; it needs no device."""
+    return Container(
+        name=f"jaxmeter-{job.run.folder.name}-report",
+        image=job.image_of("cpu" if job.request.image else job.request.lock).name,
+        arguments=("-m", "reporting", "report", str(job.run.folder)),
+        mounts=report_mounts((job.run.folder,), job.caller.folder),
+        variables=forwarded_variables(job.variables),
+        has_terminal=_is_watched(),
+    )
+
+
+@contextmanager
+def prepared_build(image: Image, variables: Mapping[str, str], *, offline: bool = False) -> Iterator[Build]:
+    """A build with what pip on this machine knows of indexes, proxies and certificates."""
+    index = read_index(variables, home=Path.home())
+    with secrets_of(index) as secrets:
+        proxies = proxies_in(variables)
+        yield Build(
+            image,
+            secrets=secrets,
+            offline=offline,
+            proxies=proxies,
+            on_host_network=index.is_on_loopback or any(is_loopback(host_of(variables[name])) for name in proxies),
+        )
+
+
+def build_images(
+    engine: Engine, images: Sequence[Image], variables: Mapping[str, str], *, offline: bool = False
+) -> list[str]:
+    """Builds the images that the engine lacks; the ids of all.
+
+    Raises:
+      UsageError: One cannot be built.
+    """
+    ids = []
+    for image in images:
+        check_buildable(image.checkout)
+        with prepared_build(image, variables, offline=offline) as build:
+            ids.append(build_image(engine, build))
+    return ids
+
+
+def _prepare_image(job: Job) -> str:
+    """The id of the image to measure in, which is then here."""
+    own = job.request.image
+    if own is None:
+        (found,) = build_images(job.engine, (job.image_of(job.request.lock),), job.variables)
+        return found
+    found_own = image_id(job.engine, own) or pull_image(job.engine, own)
+    _check_modules(job.engine, job.caller, own)
+    return found_own
+
+
+def _check_modules(engine: Engine, caller: Caller, image: str) -> None:
+    """Raises UsageError where a user's image lacks what the harness needs, before it fails with a traceback."""
+    command = [engine.client, "run", "--rm", "--network", "none", *limit_arguments(engine, caller)]
+    answer = ask_client([*command, "--entrypoint", "python3", image, "-c", CHECK_MODULES, *NEEDED_MODULES])
+    if answer.code != 0:
+        raise UsageError(f"--image {image}: python3 does not run in it: {answer.complaint}")
+    if missing := answer.stdout.split():
+        raise UsageError(
+            f"--image {image} lacks {', '.join(missing)}, which measuring needs; add to its Dockerfile: "
+            f"RUN pip install {' '.join(missing)}"
+        )
+
+
+def _rehearse(job: Job, container: Container) -> int:
+    """Prints the command lines; and the plan too, where the image for it is there already."""
+    is_there = image_id(job.engine, container.image) is not None
+    if not is_there and job.request.image is None:
+        with prepared_build(job.image_of(job.request.lock), job.variables) as build:
+            print(shown(build_command(job.engine, build)))
+    real = replace(container, arguments=tuple(word for word in container.arguments if word != "--dry-run"))
+    for one in (real, reporting_container(job)):
+        print(shown(run_arguments(job.engine, replace(one, has_terminal=False), job.caller)), flush=True)
+    if not is_there:
+        say(f"the plan is shown once the image is there: nox -s images -- {job.request.lock}")
+        return 0
+    mounts = tuple(mount for mount in container.mounts if not mount.writable)
+    return _run(job, replace(container, mounts=mounts, devices=(), network="none", as_root=False, privileged=False))
+
+
+def _giving_back(job: Job, container: Container) -> Container:
+    """A container that makes the caller the owner of a run that root has written."""
+    owner = (str(job.caller.uid), str(job.caller.gid))
+    return replace(
+        container,
+        name=f"{container.name}-owner",
+        arguments=("-c", GIVE_BACK, str(job.caller.folder / job.run.folder), *owner),
+        devices=(),
+        network="none",
+        privileged=False,
+        has_terminal=False,
+    )
+
+
+def _run(job: Job, container: Container) -> int:
+    command = run_arguments(job.engine, container, job.caller)
+    return run_container(job.engine, command, container.name, has_terminal=container.has_terminal)
+
+
+def _is_watched() -> bool:
+    return all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))

@@ -1,0 +1,118 @@
+"""Images and wheels ahead of time: `nox -s images` and `nox -s wheels`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from launcher.backends import ENVIRONMENTS, GB
+from launcher.containers import shown
+from launcher.execution import build_command, build_image, say
+from launcher.images import WHEELS, Image, check_buildable, image_id, image_size_bytes
+from launcher.jobs import prepared_build
+from launcher.locks import lock_path
+from launcher.options import UsageError
+from launcher.request import BASE_IMAGE_VARIABLE, DEFAULT_BASE_IMAGE
+from launcher.runtime import choose_engine
+
+DEFAULT_PYTHON = "3.13"
+"""That of the default base image."""
+
+NEWEST_GLIBC = 41
+OLDEST_GLIBC = 5
+"""Minor versions of glibc 2 that wheels are tagged with; 2.41 is that of the default base image."""
+
+MB = 10**6
+
+
+def build_asked_images(arguments: Sequence[str], variables: Mapping[str, str], checkout: Path) -> None:
+    """Builds the images that are asked for, cpu by default, and tells their sizes and how long it took.
+
+    Raises:
+      UsageError: One cannot be built.
+    """
+    parser = _Parser(prog="nox -s images --", description="Builds images before they are needed.")
+    _add_locks(parser)
+    parser.add_argument("--offline", action="store_true", help="from docker/wheels alone (see nox -s wheels)")
+    parser.add_argument("--base-image", default=variables.get(BASE_IMAGE_VARIABLE) or DEFAULT_BASE_IMAGE)
+    parser.add_argument("--dry-run", action="store_true", help="print the command lines")
+    given = parser.parse_args(list(arguments))
+    check_buildable(checkout)
+    engine, _ = choose_engine("container", variables)
+    assert engine is not None
+    for lock in given.locks or ["cpu"]:
+        image = Image(lock, given.base_image, checkout)
+        with prepared_build(image, variables, offline=given.offline) as build:
+            if given.dry_run:
+                print(shown(build_command(engine, build)))
+                continue
+            was_there = image_id(engine, image.name) is not None
+            started = time.monotonic()
+            build_image(engine, build)
+            took = "was there" if was_there else f"built in {time.monotonic() - started:.0f} s"
+        print(f"{image.name}: {(image_size_bytes(engine, image.name) or 0) / GB:.2f} GB, {took}")
+
+
+def download_asked_wheels(arguments: Sequence[str], checkout: Path) -> None:
+    """Downloads the wheels of locks, cpu by default, into docker/wheels, checked against their hashes.
+
+    Raises:
+      UsageError: The index does not have them, or pip is not to be had.
+    """
+    parser = _Parser(prog="nox -s wheels --", description="Downloads what images are made of.")
+    _add_locks(parser)
+    parser.add_argument("--python", default=DEFAULT_PYTHON, help="of the base image (default: %(default)s)")
+    given = parser.parse_args(list(arguments))
+    check_buildable(checkout)
+    folder = checkout / WHEELS
+    with tempfile.TemporaryDirectory(prefix="jaxmeter-") as environment:
+        pip = _pip(Path(environment))
+        for lock in given.locks or ["cpu"]:
+            command = download_arguments(pip, checkout / lock_path(lock), folder, given.python)
+            if subprocess.run(command, check=False).returncode != 0:
+                raise UsageError(f"the wheels of {lock} could not be downloaded; pip's own words are above")
+    size = sum(path.stat().st_size for path in folder.glob("*.whl"))
+    print(f"{folder}: {size / MB:.0f} MB; take the checkout along and build with: nox -s images -- --offline")
+
+
+def download_arguments(pip: Sequence[str], lock: Path, folder: Path, python: str) -> list[str]:
+    """The command line that downloads a lock's wheels for an image, whatever this machine's own Python is.
+
+    pip takes platform tags literally: each version of glibc that a wheel may ask for is named.
+    """
+    tags = [f"manylinux_2_{minor}_x86_64" for minor in range(NEWEST_GLIBC, OLDEST_GLIBC - 1, -1)]
+    return [
+        *(*pip, "download", "--disable-pip-version-check", "--quiet", "--require-hashes", "--no-deps"),
+        *("--only-binary", ":all:", "--implementation", "cp", "--python-version", python),
+        *(word for tag in (*tags, "manylinux2014_x86_64", "manylinux1_x86_64") for word in ("--platform", tag)),
+        *("--dest", str(folder), "--requirement", str(lock)),
+    ]
+
+
+def _pip(folder: Path) -> list[str]:
+    """A pip of this machine, in an environment of its own where the running Python has none."""
+    if subprocess.run([sys.executable, "-m", "pip", "--version"], capture_output=True, check=False).returncode == 0:
+        return [sys.executable, "-m", "pip"]
+    say("making an environment with pip in it")
+    made = subprocess.run([sys.executable, "-m", "venv", str(folder)], capture_output=True, text=True, check=False)
+    if made.returncode != 0:
+        raise UsageError(f"no pip here, and no environment with one: {made.stderr.strip() or made.stdout.strip()}")
+    return [os.fspath(folder / "bin" / "python"), "-m", "pip"]
+
+
+def _add_locks(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("locks", nargs="*", metavar="LOCK", help=f"of {', '.join(ENVIRONMENTS)}")
+
+
+class _Parser(argparse.ArgumentParser):
+    """Errors as UsageError, so that they end like all others."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message}; {self.format_usage().strip()}")

@@ -1,0 +1,79 @@
+"""Starting and stopping containers, with a client that only remembers what it was told."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from launcher.backends import ENVIRONMENTS
+from launcher.engines import Engine
+from launcher.execution import build_image, run_container
+from launcher.images import Build, Image
+from launcher.options import UsageError
+from tests.launcher.engine_stand_in import Docker
+
+CHECKOUT = Path(__file__).parents[2]
+
+RUN = """
+import sys
+from launcher.engines import Engine
+from launcher.execution import run_container
+client = sys.argv[1]
+sys.exit(run_container(Engine(client, "docker", "20.10"), [client, "run", "--name", "one"], "one"))
+"""
+
+
+def wait_for(path):
+    deadline = time.monotonic() + 30
+    while not path.exists():
+        assert time.monotonic() < deadline, f"{path.name} never came"
+        time.sleep(0.05)
+
+
+@pytest.mark.end_to_end
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_is_handed_to_the_container_once_and_its_exit_code_comes_back(tmp_path, number):
+    docker = Docker(tmp_path / "engine", waits=True)
+    launcher = subprocess.Popen(
+        [sys.executable, "-c", RUN, docker.client], cwd=CHECKOUT, start_new_session=True, stderr=subprocess.PIPE
+    )
+    wait_for(docker.folder / "running")
+
+    os.killpg(launcher.pid, number)  # as Ctrl-C in a terminal does: the whole group gets it
+    launcher.communicate(timeout=30)
+
+    assert launcher.returncode == 130
+    assert docker.calls("kill") == [["kill", "--signal", "INT", "one"]]
+    assert docker.calls("rm") == [["rm", "--force", "one"]]
+    assert not (docker.folder / "interrupted directly").exists()
+
+
+def test_a_programs_exit_code_is_handed_on(tmp_path):
+    docker = Docker(tmp_path / "engine", **{"harness code": 3})
+    engine = Engine(str(docker.client), "docker", "20.10")
+
+    assert run_container(engine, [engine.client, "run", "harness"], "one") == 3
+
+
+def test_a_disk_that_is_too_full_is_refused_before_the_build(tmp_path, monkeypatch):
+    docker = Docker(tmp_path / "engine")
+    monkeypatch.setattr("launcher.execution.free_bytes", lambda folder: ENVIRONMENTS["gpu"].disk_bytes - 1)
+    engine = Engine(str(docker.client), "docker", "20.10", storage="/var/lib/docker")
+
+    with pytest.raises(
+        UsageError, match=r"/var/lib/docker has 15\.0 GB free, and building the gpu image takes up to 15 GB"
+    ):
+        build_image(engine, Build(Image("gpu", "base", CHECKOUT)))
+
+    assert docker.calls("build") == []
+
+
+def test_room_that_cannot_be_known_does_not_stop_a_build(tmp_path):
+    docker = Docker(tmp_path / "engine")
+    engine = Engine(str(docker.client), "docker", "20.10", storage=None)
+
+    assert build_image(engine, Build(Image("gpu", "base", CHECKOUT))) == "sha256:1f0c9a7"

@@ -1,0 +1,221 @@
+"""Machines are folders of the test's own, with the files that drivers and kernels write."""
+
+from pathlib import Path
+
+import pytest
+
+from launcher import host
+from launcher.host import Host, cpu_quota, look_at_host
+
+PROPRIETARY = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  Sun Jul 27 07:22:57 UTC 2025\n"
+OPEN = (
+    "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release Build  (dvs-builder@U22)  "
+    "Sun Jul 27 06:58:44 UTC 2025\nGCC version:  gcc version 12.2.0 (Debian 12.2.0-14)\n"
+)
+OLD = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  470.256.02  Thu May  2 14:37:44 UTC 2024\n"
+GVNIC = ("0x1ae0", "0x0042")
+TPU_V6E = ("0x1ae0", "0x006f")
+CDI = 'cdiVersion: "0.5.0"\nkind: nvidia.com/gpu\ndevices:\n- name: all\n'
+
+
+def write(root, files):
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+
+
+def plug(root, *cards):
+    """Puts cards, (vendor, device), on the PCI bus."""
+    for slot, (vendor, device) in enumerate(cards):
+        card = f"sys/bus/pci/devices/0000:00:{slot:02x}.0"
+        write(root, {f"{card}/vendor": f"{vendor}\n", f"{card}/device": f"{device}\n"})
+
+
+def test_a_machine_without_any_device_has_none(tmp_path):
+    assert look_at_host(tmp_path) == Host()
+
+
+@pytest.mark.parametrize(
+    ("words", "driver", "major"),
+    [(PROPRIETARY, "580.65.06", 580), (OPEN, "580.65.06", 580), (OLD, "470.256.02", 470)],
+    ids=["proprietary", "open", "old"],
+)
+def test_the_drivers_version_is_read_from_either_kernel_module(tmp_path, words, driver, major):
+    write(tmp_path, {"proc/driver/nvidia/version": words})
+
+    found = look_at_host(tmp_path)
+
+    assert (found.driver, found.driver_major) == (driver, major)
+
+
+def test_a_version_file_in_unknown_words_is_no_driver(tmp_path):
+    write(tmp_path, {"proc/driver/nvidia/version": "NVRM version: unknown\n"})
+
+    found = look_at_host(tmp_path)
+
+    assert (found.driver, found.driver_major) == (None, None)
+
+
+def test_gpus_are_those_that_the_driver_names(tmp_path):
+    gpus = {
+        f"proc/driver/nvidia/gpus/0000:{bus}:00.0/information": "Model: NVIDIA H200\n" for bus in ("19", "3b", "4c")
+    }
+    write(tmp_path, {"proc/driver/nvidia/version": OPEN, **gpus})
+
+    assert look_at_host(tmp_path).gpus == 3
+
+
+@pytest.mark.parametrize(
+    ("params", "restricted"),
+    [
+        ("ResmanDebugLevel: 4294967295\nRmProfilingAdminOnly: 1\n", True),
+        ("RmProfilingAdminOnly: 0\n", False),
+        ("", None),
+    ],
+)
+def test_the_driver_tells_whether_counters_are_for_administrators(tmp_path, params, restricted):
+    write(tmp_path, {"proc/driver/nvidia/version": OPEN, "proc/driver/nvidia/params": params})
+
+    assert look_at_host(tmp_path).profiling_restricted is restricted
+
+
+def test_without_a_driver_nothing_is_known_about_counters(tmp_path):
+    write(tmp_path, {"proc/driver/nvidia/params": "RmProfilingAdminOnly: 1\n"})
+
+    assert look_at_host(tmp_path).profiling_restricted is None
+
+
+@pytest.mark.parametrize("folder", ["etc/cdi", "var/run/cdi"])
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [(CDI, True), ('{"cdiVersion": "0.6.0", "kind": "nvidia.com/gpu"}', True), ("kind: example.com/gpu\n", False)],
+)
+def test_a_cdi_file_for_nvidias_gpus_is_found_by_its_kind(tmp_path, folder, text, found):
+    write(tmp_path, {f"{folder}/devices.yaml": text})
+
+    assert look_at_host(tmp_path).cdi_gpu is found
+
+
+def test_a_tpu_of_the_older_kind_has_a_device_file_a_chip(tmp_path):
+    plug(tmp_path, *[("0x1ae0", "0x005e")] * 4, GVNIC)
+    write(tmp_path, {f"dev/accel{number}": "" for number in range(4)})
+
+    found = look_at_host(tmp_path)
+
+    assert found.tpu_chips == 4
+    assert found.tpu_nodes == ("/dev/accel0", "/dev/accel1", "/dev/accel2", "/dev/accel3")
+    assert found.tpu_groups == ((tmp_path / "dev/accel0").stat().st_gid,)
+
+
+def test_a_tpu_of_the_newer_kind_has_a_group_a_chip_and_the_container_of_all_groups(tmp_path):
+    plug(tmp_path, GVNIC, *[TPU_V6E] * 4)
+    write(tmp_path, {f"dev/vfio/{name}": "" for name in (0, 1, 2, 3, "vfio")})
+
+    found = look_at_host(tmp_path)
+
+    assert found.tpu_chips == 4
+    assert found.tpu_nodes == ("/dev/vfio/0", "/dev/vfio/1", "/dev/vfio/2", "/dev/vfio/3", "/dev/vfio/vfio")
+
+
+def test_device_files_are_in_the_order_of_their_numbers(tmp_path):
+    plug(tmp_path, TPU_V6E)
+    write(tmp_path, {f"dev/vfio/{name}": "" for name in (10, 9, 2)})
+
+    assert look_at_host(tmp_path).tpu_nodes == ("/dev/vfio/2", "/dev/vfio/9", "/dev/vfio/10")
+
+
+@pytest.mark.parametrize(
+    "cards",
+    [(), (GVNIC,), (("0x10de", "0x2335"),), (("0x10de", "0x006f"),)],
+    ids=["nothing", "Google's network card", "a GPU", "another maker's card with a TPU's number"],
+)
+def test_vfio_without_a_tpu_is_somebody_elses(tmp_path, cards):
+    plug(tmp_path, *cards)
+    write(tmp_path, {f"dev/vfio/{name}": "" for name in (0, "vfio")})
+
+    found = look_at_host(tmp_path)
+
+    assert (found.tpu_chips, found.tpu_nodes) == (0, ())
+
+
+def test_a_tpu_whose_driver_is_not_loaded_has_chips_and_no_device_file(tmp_path):
+    plug(tmp_path, TPU_V6E, TPU_V6E)
+    write(tmp_path, {"dev/vfio/vfio": ""})
+
+    found = look_at_host(tmp_path)
+
+    assert (found.tpu_chips, found.tpu_nodes) == (2, ())
+
+
+def install_nvidia_smi(folder, monkeypatch, script):
+    client = folder / "nvidia-smi"
+    client.write_text(f"#!/bin/sh\n{script}\n")
+    client.chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder))
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        ("echo 560.94; echo 560.94", ("560.94", 2)),
+        ("echo 'Failed to initialize NVML: Driver/library version mismatch'; exit 18", (None, 0)),
+        ("echo 560.94; exit 1", (None, 0)),
+        ("echo '[N/A]'", (None, 0)),
+        ("", (None, 0)),
+    ],
+)
+def test_where_the_kernel_shows_no_driver_nvidia_smi_is_asked(tmp_path, monkeypatch, script, expected):
+    """As in WSL."""
+    install_nvidia_smi(tmp_path, monkeypatch, script)
+    monkeypatch.setattr(host, "_nvidia", lambda root: (None, 0))
+
+    found = look_at_host()
+
+    assert (found.driver, found.gpus) == expected
+
+
+def test_another_machines_files_are_not_mixed_with_what_this_machine_can_run(tmp_path, monkeypatch):
+    install_nvidia_smi(tmp_path, monkeypatch, "echo 560.94")
+    (tmp_path / "nvidia-ctk").write_text("")
+    (tmp_path / "nvidia-ctk").chmod(0o755)
+
+    found = look_at_host(tmp_path)
+
+    assert (found.driver, found.toolkit) == (None, False)
+
+
+@pytest.mark.parametrize("tool", ["nvidia-container-runtime-hook", "nvidia-container-cli", "nvidia-ctk"])
+def test_any_of_nvidias_container_tools_is_the_toolkit(tmp_path, monkeypatch, tool):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    before = look_at_host().toolkit
+    (tmp_path / tool).write_text("")
+    (tmp_path / tool).chmod(0o755)
+
+    assert (before, look_at_host().toolkit) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("files", "cores"),
+    [
+        ({"cpu.max": "150000 100000\n"}, 1.5),
+        ({"cpu.max": "max 100000\n"}, None),
+        ({"cpu/cpu.cfs_quota_us": "50000\n", "cpu/cpu.cfs_period_us": "100000\n"}, 0.5),
+        ({"cpu/cpu.cfs_quota_us": "-1\n", "cpu/cpu.cfs_period_us": "100000\n"}, None),
+        ({}, None),
+    ],
+)
+def test_a_quota_of_either_control_group_version_is_in_cores(tmp_path, files, cores):
+    write(tmp_path, {f"sys/fs/cgroup/{name}": text for name, text in files.items()})
+
+    assert cpu_quota(tmp_path) == cores
+
+
+def test_cores_are_those_that_this_process_may_use(monkeypatch):
+    monkeypatch.setattr("os.sched_getaffinity", lambda process: {0, 5}, raising=False)
+
+    assert host.allowed_cores() == 2
+
+
+def test_a_file_that_cannot_be_read_has_no_text(tmp_path):
+    assert host.text(tmp_path) == ""
+    assert host.text(Path(tmp_path, "missing")) == ""

@@ -1,0 +1,257 @@
+import configparser
+import os
+import stat
+
+import pytest
+
+from launcher.index import Index, read_index, secrets_of
+
+SECRET = "https://me:hunter2@pypi.example.com/simple"
+
+
+@pytest.fixture
+def machine(tmp_path):
+    """Writes pip's files and reads them: machine(variables, {file: text})."""
+    root, home = tmp_path / "root", tmp_path / "home"
+    places = {
+        "system": root / "etc/pip.conf",
+        "legacy": home / ".pip/pip.conf",
+        "user": home / ".config/pip/pip.conf",
+        "xdg": tmp_path / "xdg/pip/pip.conf",
+        "own": tmp_path / "own.conf",
+    }
+
+    def read(variables=None, **files):
+        for name, text in files.items():
+            places[name].parent.mkdir(parents=True, exist_ok=True)
+            places[name].write_text(text)
+        given = {name: value.format(tmp=tmp_path) for name, value in (variables or {}).items()}
+        return read_index(given, home=home, root=root)
+
+    return read
+
+
+def conf(value, section="global", name="index-url"):
+    return f"[{section}]\n{name} = {value}\n"
+
+
+def test_without_any_setting_it_is_pypi(machine):
+    index = machine()
+
+    assert index == Index({}, None)
+    assert index.url == "https://pypi.org/simple"
+
+
+@pytest.mark.parametrize(
+    ("variables", "files", "expected"),
+    [
+        ({}, {"system": "system"}, "system"),
+        ({}, {"system": "system", "legacy": "legacy"}, "legacy"),
+        ({}, {"legacy": "legacy", "user": "user"}, "user"),
+        ({"XDG_CONFIG_HOME": "{tmp}/xdg"}, {"user": "user", "xdg": "xdg"}, "xdg"),
+        ({"XDG_CONFIG_HOME": ""}, {"user": "user"}, "user"),
+        ({"PIP_CONFIG_FILE": "{tmp}/own.conf"}, {"system": "system", "user": "user", "own": "own"}, "own"),
+        ({"PIP_CONFIG_FILE": "{tmp}/own.conf"}, {"user": "user"}, "user"),
+        ({"PIP_INDEX_URL": "variable"}, {"user": "user"}, "variable"),
+        ({"PIP_INDEX_URL": "", "PIP_CONFIG_FILE": "{tmp}/own.conf"}, {"own": "own"}, "own"),
+        ({"PIP_CONFIG_FILE": "{tmp}/own.conf", "PIP_INDEX_URL": "variable"}, {"own": "own"}, "variable"),
+    ],
+    ids=str,
+)
+def test_later_files_are_over_earlier_ones_and_variables_over_all_files(machine, variables, files, expected):
+    index = machine(variables, **{name: conf(url) for name, url in files.items()})
+
+    assert index.url == expected
+
+
+def test_a_file_that_a_variable_names_takes_the_place_of_the_users_own_as_in_pip(machine):
+    index = machine(
+        {"PIP_CONFIG_FILE": "{tmp}/own.conf"},
+        system=conf("7", name="retries"),
+        user=conf("user"),
+        own=conf("90", name="timeout"),
+    )
+
+    assert index.settings == {"retries": "7", "timeout": "90"}
+
+
+def test_what_is_set_for_installing_is_over_what_is_set_for_all_of_pip(machine):
+    assert machine(user=conf("global") + conf("install", "install")).url == "install"
+
+
+def test_what_one_file_says_for_installing_is_over_what_a_later_file_says_for_all_of_pip(machine):
+    assert machine(system=conf("install", "install"), user=conf("global")).url == "install"
+
+
+def test_sections_of_other_commands_are_not_about_installing(machine):
+    assert machine(user=conf("elsewhere", "download")).settings == {}
+
+
+def test_a_name_may_be_written_with_underscores_as_in_pip(machine):
+    assert machine(user=conf("mirror", name="index_url")).url == "mirror"
+
+
+def test_files_that_pip_reads_none_of_are_not_read(machine):
+    assert machine({"PIP_CONFIG_FILE": os.devnull}, user=conf("user"), system=conf("system")).settings == {}
+
+
+def test_variables_count_even_where_no_file_is_read(machine):
+    assert machine({"PIP_CONFIG_FILE": os.devnull, "PIP_INDEX_URL": "variable"}, user=conf("user")).url == "variable"
+
+
+@pytest.mark.parametrize("broken", ["index-url = x\n", "[global\n", "[global]\nnonsense\n"])
+def test_a_broken_file_is_left_for_pip_to_complain_about(machine, broken):
+    index = machine(user=broken, system=conf("system"))
+
+    assert index.url == "system"
+
+
+def test_a_file_that_is_no_text_is_left_for_pip_to_complain_about(machine, tmp_path):
+    (tmp_path / "own.conf").write_bytes(b"[global]\nindex-url = \xff\xfe\n")
+
+    assert machine({"PIP_CONFIG_FILE": "{tmp}/own.conf"}).settings == {}
+
+
+def test_a_percent_sign_is_only_a_percent_sign(machine):
+    url = "https://me:p%40ss%2Fword@pypi.example.com/simple"
+
+    assert machine(user=conf(url)).url == url
+
+
+@pytest.mark.parametrize("name", ["index-url", "extra-index-url", "trusted-host", "proxy", "timeout", "retries"])
+def test_every_setting_that_means_the_same_in_a_build_is_taken_from_files_and_variables(machine, name):
+    variable = "PIP_" + name.upper().replace("-", "_")
+
+    assert machine(user=conf("5", name=name)).settings == {name: "5"}
+    assert machine({variable: "6"}).settings == {name: "6"}
+
+
+@pytest.mark.parametrize("name", ["find-links", "no-index", "cache-dir", "target", "require-virtualenv"])
+def test_settings_about_this_machine_stay_here(machine, name):
+    variable = "PIP_" + name.upper().replace("-", "_")
+
+    assert machine({variable: "/srv/wheels"}, user=conf("/srv/wheels", name=name)).settings == {}
+
+
+def test_an_index_in_a_folder_of_this_machine_stays_here(machine):
+    assert machine(user=conf("file:///srv/simple")).settings == {}
+
+
+def test_of_several_extra_indexes_those_in_folders_of_this_machine_stay_here(machine):
+    urls = "\n  https://a.example/simple\n  file:///srv/simple\n  https://b.example/simple"
+
+    assert machine(user=conf(urls, name="extra-index-url")).settings == {
+        "extra-index-url": "https://a.example/simple https://b.example/simple"
+    }
+
+
+def test_extra_indexes_of_this_machine_alone_leave_nothing(machine):
+    assert machine({"PIP_EXTRA_INDEX_URL": "file:///srv/simple"}).settings == {}
+
+
+@pytest.mark.parametrize(
+    ("variables", "is_on_loopback"),
+    [
+        ({}, False),
+        ({"PIP_INDEX_URL": "https://pypi.example.com/simple"}, False),
+        ({"PIP_INDEX_URL": "http://localhost:3141/root/pypi"}, True),
+        ({"PIP_INDEX_URL": "http://127.0.0.1:3141/root/pypi"}, True),
+        ({"PIP_INDEX_URL": "http://me:hunter2@[::1]:3141/root/pypi"}, True),
+        ({"PIP_INDEX_URL": "https://localhost.example.com/simple"}, False),
+        ({"PIP_INDEX_URL": "https://pypi.example.com/localhost"}, False),
+        ({"PIP_PROXY": "http://localhost:3128"}, True),
+        ({"PIP_PROXY": "localhost:3128"}, True),
+        ({"PIP_PROXY": "http://proxy.example.com:3128"}, False),
+        ({"PIP_EXTRA_INDEX_URL": "https://a.example/simple http://localhost:3141/simple"}, True),
+    ],
+    ids=str,
+)
+def test_an_index_or_proxy_on_this_machine_itself_needs_the_machines_own_network(machine, variables, is_on_loopback):
+    assert machine(variables).is_on_loopback is is_on_loopback
+
+
+CA_ORDER = ("PIP_CERT", "install", "global", "REQUESTS_CA_BUNDLE", "SSL_CERT_FILE", "CURL_CA_BUNDLE")
+
+
+@pytest.mark.parametrize("first", range(len(CA_ORDER)))
+def test_certificates_are_those_that_pip_would_take_first(machine, tmp_path, first):
+    bundles = {name: tmp_path / f"{name}.pem" for name in CA_ORDER[first:]}
+    for path in bundles.values():
+        path.touch()
+    in_files = "".join(
+        conf(bundles[section], section, "cert") for section in ("global", "install") if section in bundles
+    )
+
+    index = machine({name: str(path) for name, path in bundles.items() if name.isupper()}, user=in_files)
+
+    assert index.ca_bundle == bundles[CA_ORDER[first]]
+
+
+def test_certificates_that_are_not_there_are_passed_over(machine, tmp_path):
+    (tmp_path / "ca.pem").touch()
+
+    index = machine({"PIP_CERT": "{tmp}/missing.pem", "REQUESTS_CA_BUNDLE": "{tmp}", "SSL_CERT_FILE": "{tmp}/ca.pem"})
+
+    assert index.ca_bundle == tmp_path / "ca.pem"
+
+
+def test_a_pip_conf_of_a_build_says_what_pip_says_here(machine):
+    index = machine(user=conf(SECRET) + "trusted-host = a.example\n  b.example\n" + "timeout = 90\n")
+
+    with secrets_of(index) as secrets:
+        parser = configparser.RawConfigParser()
+        parser.read(secrets.files["pip_conf"])
+
+    assert dict(parser["global"]) == {
+        "index-url": SECRET,
+        "trusted-host": "a.example b.example",
+        "timeout": "90",
+    }
+
+
+def test_credentials_are_in_a_file_of_this_user_alone_and_gone_afterwards(machine):
+    before = os.umask(0)
+    try:
+        with secrets_of(machine({"PIP_INDEX_URL": SECRET})) as secrets:
+            path = secrets.files["pip_conf"]
+            modes = [stat.S_IMODE(place.stat().st_mode) for place in (path, path.parent)]
+            text = path.read_text()
+    finally:
+        os.umask(before)
+
+    assert "hunter2" in text
+    assert "hunter2" not in str(secrets)
+    assert modes == [0o600, 0o700]
+    assert not path.exists()
+    assert not path.parent.exists()
+
+
+def test_credentials_are_gone_after_a_build_that_failed(machine):
+    with pytest.raises(RuntimeError), secrets_of(machine({"PIP_INDEX_URL": SECRET})) as secrets:
+        raise RuntimeError("the build failed")
+
+    assert not secrets.files["pip_conf"].exists()
+
+
+def test_without_settings_a_build_gets_no_secrets(machine):
+    with secrets_of(machine()) as secrets:
+        assert secrets.files == {}
+
+
+def test_certificates_are_handed_on_as_a_copy_whose_path_holds_no_comma(machine, tmp_path):
+    bundle = tmp_path / "ca,company.pem"
+    bundle.write_text("certificates")
+
+    with secrets_of(machine({"PIP_CERT": str(bundle)})) as secrets:
+        copy = secrets.files["ca_bundle"]
+        assert (copy.read_text(), "," in str(copy)) == ("certificates", False)
+
+    assert (copy.exists(), bundle.exists()) == (False, True)
+
+
+def test_an_address_that_is_none_is_nobodys_machine(machine):
+    assert not machine({"PIP_INDEX_URL": "http://[bad/simple"}).is_on_loopback
+
+
+def test_a_timeout_has_two_names_as_in_pip(machine):
+    assert machine({"PIP_DEFAULT_TIMEOUT": "90"}).settings == {"timeout": "90"}

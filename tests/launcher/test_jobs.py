@@ -1,0 +1,174 @@
+"""A measurement in a container, with a client that only remembers what it was told."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from launcher.containers import Caller
+from launcher.engines import Engine
+from launcher.host import Host
+from launcher.jobs import Job, measure_in_container
+from launcher.options import UsageError
+from launcher.request import read_request
+from launcher.runs import plan_run
+from tests.launcher.engine_stand_in import Docker
+
+CHECKOUT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def docker(tmp_path):
+    return Docker(tmp_path / "engine")
+
+
+@pytest.fixture
+def job(tmp_path, docker, monkeypatch):
+    monkeypatch.setattr("launcher.jobs._is_watched", lambda: False)
+
+    def make(*arguments, backend="cpu", uid=1000, variables=None):
+        request = read_request(backend, arguments, {})
+        return Job(
+            backend=backend,
+            request=request,
+            run=plan_run((*request.arguments, "--out", str(docker.folder / "results")), "a-run"),
+            engine=Engine(str(docker.client), "docker", "20.10.24"),
+            host=Host(driver="580.65.06", gpus=1, toolkit=True),
+            caller=Caller(uid, 1000, "ada", Path("/home/ada"), tmp_path, "5bce98f7"),
+            checkout=CHECKOUT,
+            variables=variables or {},
+        )
+
+    return make
+
+
+def ran(docker, program):
+    (words,) = [words for words in docker.calls("run") if program in words]
+    return words
+
+
+def variables(words):
+    return dict(words[at + 1].split("=", 1) for at, word in enumerate(words) if word == "--env")
+
+
+def test_the_image_is_built_once_and_then_used(docker, job):
+    first = measure_in_container(job())
+    (docker.folder / "results" / "a-run" / "manifest.json").unlink()
+    second = measure_in_container(job())
+
+    assert (first, second) == (0, 0)
+    assert len(docker.calls("build")) == 1
+
+
+def test_the_run_is_measured_and_then_reported_with_its_folder_read_only(docker, job):
+    measure_in_container(job("--quick"))
+
+    harness, report = ran(docker, "harness"), ran(docker, "reporting")
+    run = f"{docker.folder}/results/a-run"
+    assert harness[harness.index("-m") :][:6] == ["-m", "harness", "run", "--backend", "cpu", "--quick"]
+    assert report[-4:] == ["-m", "reporting", "report", run]
+    assert f"type=bind,source={run},target={run},readonly" in report
+
+
+def test_a_run_knows_its_image_and_how_it_was_started(docker, job):
+    measure_in_container(job())
+
+    told = variables(ran(docker, "harness"))
+    (build,) = docker.calls("build")
+    assert told["JAXMETER_IMAGE"] == f"{build[build.index('--tag') + 1]} sha256:1f0c9a7"
+    assert told["JAXMETER_COMMAND"] == "nox -s cpu --"
+    assert told["JAXMETER_HOST"] == "5bce98f7"
+
+
+@pytest.mark.parametrize(("harness", "report", "code"), [(0, 0, 0), (3, 0, 3), (3, 2, 3), (0, 2, 2)])
+def test_the_harness_decides_the_exit_code_and_the_report_only_where_it_is_content(docker, job, harness, report, code):
+    docker.script(results=str(docker.folder / "results"), **{"harness code": harness, "report code": report})
+
+    assert measure_in_container(job()) == code
+
+
+@pytest.mark.parametrize("code", [2, 130])
+def test_what_was_not_measured_is_not_reported(docker, job, code):
+    docker.script(results=str(docker.folder / "results"), **{"harness code": code})
+
+    assert measure_in_container(job()) == code
+    assert not [words for words in docker.calls("run") if "reporting" in words]
+
+
+def test_no_container_is_left_behind(docker, job):
+    measure_in_container(job())
+
+    started = {words[words.index("--name") + 1] for words in docker.calls("run")}
+    assert started == {words[-1] for words in docker.calls("rm")} == {"jaxmeter-a-run", "jaxmeter-a-run-report"}
+
+
+def test_a_dry_run_prints_the_commands_and_starts_nothing(docker, job, capsys):
+    code = measure_in_container(job("--dry-run", "--quick"))
+
+    build, harness, report = capsys.readouterr().out.splitlines()
+    assert code == 0
+    assert " build " in build
+    assert harness.endswith(f"-m harness run --backend cpu --quick --out {docker.folder}/results --run-id a-run")
+    assert report.endswith(f"-m reporting report {docker.folder}/results/a-run")
+    assert docker.calls("run") == docker.calls("build") == []
+
+
+def test_a_dry_run_shows_the_plan_too_where_the_image_is_there(docker, job):
+    measure_in_container(job())
+    before = len(docker.calls("run"))
+
+    measure_in_container(job("--dry-run"))
+
+    (plan,) = docker.calls("run")[before:]
+    assert "--dry-run" in plan
+    assert not any("results" in word for word in plan if word.startswith("type=bind"))
+
+
+def test_a_failed_build_is_explained_and_nothing_is_measured(docker, job):
+    docker.script(
+        results=str(docker.folder / "results"),
+        **{"build fails": True, "build says": "OSError: [Errno 28] No space left on device"},
+    )
+
+    with pytest.raises(UsageError, match="could not be built: the disk is full where the engine keeps its images"):
+        measure_in_container(job())
+
+    assert docker.calls("run") == []
+
+
+def test_a_container_that_never_ran_is_the_engines_fault_and_not_a_result(docker, job):
+    docker.script(
+        results=str(docker.folder / "results"),
+        **{"harness code": 125, "harness says": 'could not select device driver "" with capabilities: [[gpu]]'},
+    )
+
+    with pytest.raises(UsageError, match=r"exit code 125\): the engine cannot hand GPUs to a container"):
+        measure_in_container(job(backend="gpu"))
+
+
+def test_an_image_of_ones_own_is_given_the_harness_and_reported_in_jaxmeters(docker, job):
+    docker.has("mine@sha256:00")
+
+    measure_in_container(job("--image", "mine@sha256:00"))
+
+    harness, report = ran(docker, "harness"), ran(docker, "reporting")
+    code = f"type=bind,source={CHECKOUT}/harness,target=/opt/jaxmeter/harness,readonly"
+    assert code in harness
+    assert variables(harness)["PYTHONPATH"] == "/opt/jaxmeter"
+    assert variables(harness)["JAXMETER_IMAGE"] == "mine@sha256:00 sha256:1f0c9a7"
+    assert "mine@sha256:00" not in report
+    assert any(word.startswith("jaxmeter:cpu-") for word in report)
+
+
+def test_what_root_has_written_in_the_container_is_given_back_to_the_caller(docker, job):
+    measure_in_container(job("--profile-privileged", backend="gpu"))
+
+    (given,) = [words for words in docker.calls("run") if "os.chown" in " ".join(words)]
+    assert given[-3:] == [f"{docker.folder}/results/a-run", "1000", "1000"]
+    assert "--gpus" not in given
+
+
+def test_a_caller_who_is_root_needs_nothing_given_back(docker, job):
+    measure_in_container(job("--profile-privileged", backend="gpu", uid=0))
+
+    assert "os.chown" not in json.dumps(docker.calls("run"))
