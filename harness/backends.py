@@ -18,6 +18,7 @@ class Backend:
       jax_backend: What `jax.default_backend()` then says.
       looked_for: The devices in words, for the error when there are none.
       extra: The requirement that brings it.
+      trace_plane: How the planes of its devices are called in a profiler capture; None where there are none.
       product_dtype: What a float32 product at default precision is computed in (the tolerance follows).
     """
 
@@ -26,19 +27,21 @@ class Backend:
     jax_backend: str
     looked_for: str
     extra: str
+    trace_plane: str | None
     product_dtype: str
 
 
 BACKENDS = {
     backend.name: backend
     for backend in (
-        Backend("cpu", "cpu", "cpu", "this machine's processor", "jaxmeter", "float32"),
+        Backend("cpu", "cpu", "cpu", "this machine's processor", "jaxmeter", None, "float32"),
         Backend(
             "gpu",
             "cuda",
             "gpu",
             "an NVIDIA GPU with its driver (JAX platform 'cuda')",
             "jaxmeter[gpu]",
+            "/device:GPU",
             "tensorfloat32",
         ),
         Backend(
@@ -47,6 +50,7 @@ BACKENDS = {
             "tpu",
             "a TPU with libtpu (JAX platform 'tpu')",
             "jaxmeter[tpu]",
+            "/device:TPU",
             "bfloat16",
         ),
     )

@@ -64,10 +64,12 @@ def pull_image(engine: Engine, name: str) -> str:
       UsageError: It cannot.
     """
     say(f"{name} is not here; {engine} pulls it")
-    code, output = _run_and_show([engine.client, "pull", name], os.environ)
+    code, _ = _run_and_show([engine.client, "pull", name], os.environ)
     if code != 0 or (found := image_id(engine, name)) is None:
-        cause = explain(output, client=engine.client, base=name, lock="")
-        raise UsageError(f"--image {name} is not here and could not be pulled: {cause}")
+        raise UsageError(
+            f"--image {name} is not here and cannot be pulled (the engine's own words are above): check its name, log in "
+            f"to its registry (`{engine.client} login`), or load it from a file (`{engine.client} load`)"
+        )
     return found
 
 

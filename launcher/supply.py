@@ -47,7 +47,7 @@ def build_asked_images(arguments: Sequence[str], variables: Mapping[str, str], c
     check_buildable(checkout)
     engine, _ = choose_engine("container", variables)
     assert engine is not None
-    for lock in given.locks or ["cpu"]:
+    for lock in _known(given.locks):
         image = Image(lock, given.base_image, checkout)
         with prepared_build(image, variables, offline=given.offline) as build:
             if given.dry_run:
@@ -74,7 +74,7 @@ def download_asked_wheels(arguments: Sequence[str], checkout: Path) -> None:
     folder = checkout / WHEELS
     with tempfile.TemporaryDirectory(prefix="jaxmeter-") as environment:
         pip = _pip(Path(environment))
-        for lock in given.locks or ["cpu"]:
+        for lock in _known(given.locks):
             command = download_arguments(pip, checkout / lock_path(lock), folder, given.python)
             if subprocess.run(command, check=False).returncode != 0:
                 raise UsageError(f"the wheels of {lock} could not be downloaded; pip's own words are above")
@@ -109,6 +109,13 @@ def _pip(folder: Path) -> list[str]:
 
 def _add_locks(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("locks", nargs="*", metavar="LOCK", help=f"of {', '.join(ENVIRONMENTS)}")
+
+
+def _known(locks: Sequence[str]) -> Sequence[str]:
+    """The locks that are asked for, cpu by default."""
+    if unknown := [lock for lock in locks if lock not in ENVIRONMENTS]:
+        raise UsageError(f"there is no lock {unknown[0]!r}; locks are {', '.join(ENVIRONMENTS)}")
+    return locks or ("cpu",)
 
 
 class _Parser(argparse.ArgumentParser):
