@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+MB = 10**6
 GB = 10**9
 
 
@@ -18,8 +19,8 @@ class Environment:
       image_bytes: The finished image, base included.
       disk_bytes: What a cold build needs: wheels, the environment twice (build stage and image), room to spare.
       oldest_driver: Major version of NVIDIA's driver that its CUDA needs; None where there is no CUDA.
-    Source: sizes as measured by the session `container`, which holds them to within a tenth; drivers from JAX's
-      installation page.
+    Source: image sizes measured with docker, which the session `container` holds to within a tenth (gpu-cuda12: built
+      once); downloads counted from the wheels; drivers from JAX's installation page.
     """
 
     lock: str
@@ -33,10 +34,10 @@ class Environment:
 ENVIRONMENTS = {
     environment.lock: environment
     for environment in (
-        Environment("cpu", (), 0, 0, 3 * GB),
-        Environment("gpu", ("--extra", "gpu"), 0, 0, 15 * GB, oldest_driver=580),
-        Environment("gpu-cuda12", ("--extra", "gpu-cuda12"), 0, 0, 15 * GB, oldest_driver=525),
-        Environment("tpu", ("--extra", "tpu"), 0, 0, 5 * GB),
+        Environment("cpu", (), 290 * MB, 1270 * MB, 3 * GB),
+        Environment("gpu", ("--extra", "gpu"), 2780 * MB, 5320 * MB, 15 * GB, oldest_driver=580),
+        Environment("gpu-cuda12", ("--extra", "gpu-cuda12"), 3510 * MB, 6470 * MB, 18 * GB, oldest_driver=525),
+        Environment("tpu", ("--extra", "tpu"), 500 * MB, 1940 * MB, 5 * GB),
     )
 }
 

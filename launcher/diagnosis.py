@@ -46,7 +46,7 @@ _CAUSES = (
         "there, `{client} load` here), name one of yours (--base-image IMAGE), or measure without: --runtime local",
     ),
     Cause(
-        r"python3: (?:not found|command not found)|ensurepip is not available|No module named venv",
+        r"python3: (?:not found|command not found)|ensurepip is not|No module named venv",
         "the base image {base} has no Python that can make a virtual environment. Name one that has (--base-image "
         "IMAGE): Python 3.11 or newer with venv",
     ),
@@ -59,9 +59,10 @@ _CAUSES = (
     Cause(
         r"Temporary failure in name resolution|NameResolutionError|Failed to establish a new connection"
         r"|Max retries exceeded|ReadTimeoutError|Connection (?:refused|reset|aborted)|ProxyError|IncompleteRead"
-        r"|Network is unreachable|ConnectTimeout",
-        "the package index did not answer. Check network and proxy (HTTPS_PROXY), or name an index that can be reached "
-        "(export PIP_INDEX_URL=…); without any network: nox -s wheels elsewhere, then nox -s images -- --offline",
+        r"|Network is unreachable|ConnectTimeout|incomplete-download|not enough bytes were received",
+        "the package index did not answer, or broke off. Check network and proxy (HTTPS_PROXY), or name an index that "
+        "can be reached (export PIP_INDEX_URL=…); without any network: nox -s wheels elsewhere, then nox -s images -- "
+        "--offline",
     ),
     Cause(
         r"No matching distribution found|Could not find a version that satisfies",

@@ -67,8 +67,8 @@ def pull_image(engine: Engine, name: str) -> str:
     code, _ = _run_and_show([engine.client, "pull", name], os.environ)
     if code != 0 or (found := image_id(engine, name)) is None:
         raise UsageError(
-            f"--image {name} is not here and cannot be pulled (the engine's own words are above): check its name, log in "
-            f"to its registry (`{engine.client} login`), or load it from a file (`{engine.client} load`)"
+            f"--image {name} is not here and cannot be pulled (the engine's own words are above): check its name, log "
+            f"in to its registry (`{engine.client} login`), or load it from a file (`{engine.client} load`)"
         )
     return found
 

@@ -115,6 +115,7 @@ def measuring_container(job: Job) -> Container:
             **forwarded_variables(job.variables),
             **({"PYTHONPATH": str(CONTAINER_CODE), "PYTHONDONTWRITEBYTECODE": "1"} if request.image else {}),
             **({"JAXMETER_REVISION": revision} if revision != UNKNOWN else {}),
+            **({} if request.image else {"JAXMETER_LOCK_SHA256": job.image_of(request.lock).lock_sha256}),
         },
         devices=device_arguments(job.engine, request, job.backend, job.host),
         network=backend.network,

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from launcher.backends import ENVIRONMENTS, GB
+from launcher.backends import ENVIRONMENTS, GB, MB
 from launcher.containers import shown
 from launcher.execution import build_command, build_image, say
 from launcher.images import WHEELS, Image, check_buildable, image_id, image_size_bytes
@@ -29,7 +29,27 @@ NEWEST_GLIBC = 41
 OLDEST_GLIBC = 5
 """Minor versions of glibc 2 that wheels are tagged with; 2.41 is that of the default base image."""
 
-MB = 10**6
+SELECT = r"""
+import sys
+from pip._vendor.packaging.requirements import Requirement
+python, lock, selected = sys.argv[1:]
+image = {
+    "python_version": python, "python_full_version": python + ".0", "sys_platform": "linux", "os_name": "posix",
+    "platform_system": "Linux", "platform_machine": "x86_64",
+    "implementation_name": "cpython", "platform_python_implementation": "CPython",
+}
+is_wanted = True
+with open(lock, encoding="utf8") as source, open(selected, "w", encoding="utf8") as target:
+    for line in source:
+        if line[0] not in " #\n":  # hashes and comments under a requirement go with it
+            requirement = line.rstrip(" \\\n")
+            marker = Requirement(requirement).marker
+            is_wanted = marker is None or marker.evaluate(image)
+            line = requirement.partition(";")[0] + " \\\n"
+        if is_wanted:
+            target.write(line)
+"""
+"""What of a lock an image needs. pip itself would ask this machine's Python and system, whatever it is told."""
 
 
 def build_asked_images(arguments: Sequence[str], variables: Mapping[str, str], checkout: Path) -> None:
@@ -75,11 +95,27 @@ def download_asked_wheels(arguments: Sequence[str], checkout: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="jaxmeter-") as environment:
         pip = _pip(Path(environment))
         for lock in _known(given.locks):
-            command = download_arguments(pip, checkout / lock_path(lock), folder, given.python)
+            selected = Path(environment) / f"{lock}.txt"
+            select_for_image(pip, checkout / lock_path(lock), selected, given.python)
+            command = download_arguments(pip, selected, folder, given.python)
             if subprocess.run(command, check=False).returncode != 0:
                 raise UsageError(f"the wheels of {lock} could not be downloaded; pip's own words are above")
     size = sum(path.stat().st_size for path in folder.glob("*.whl"))
     print(f"{folder}: {size / MB:.0f} MB; take the checkout along and build with: nox -s images -- --offline")
+
+
+def select_for_image(pip: Sequence[str], lock: Path, selected: Path, python: str) -> None:
+    """Writes the requirements of a lock that hold for an image's Python, not for this machine's.
+
+    Raises:
+      UsageError: pip on this machine cannot read the lock.
+    """
+    command = [pip[0], "-c", SELECT, python, str(lock), str(selected)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise UsageError(
+            f"{lock} cannot be read with {pip[0]}: {(done.stderr.splitlines() or ['no reason given'])[-1]}"
+        )
 
 
 def download_arguments(pip: Sequence[str], lock: Path, folder: Path, python: str) -> list[str]:

@@ -1,0 +1,29 @@
+"""Measuring on the CPU as `nox -s cpu` does, without nox; a program of its own too, so that it can be sent signals."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from launcher.containers import Caller, caller_here
+from launcher.engines import Engine
+from launcher.host import look_at_host
+from launcher.jobs import Job, measure_in_container
+from launcher.request import read_request
+from launcher.runs import new_run_id, plan_run
+from launcher.runtime import choose_engine
+
+CHECKOUT = Path(__file__).parents[2]
+
+
+def cpu_job(engine: Engine, caller: Caller, *arguments: str) -> Job:
+    request = read_request("cpu", arguments, os.environ)
+    run = plan_run(request.arguments, new_run_id("cpu"))
+    return Job("cpu", request, run, engine, look_at_host(), caller, CHECKOUT, os.environ)
+
+
+if __name__ == "__main__":
+    engine, _ = choose_engine("container", os.environ)
+    assert engine is not None
+    sys.exit(measure_in_container(cpu_job(engine, caller_here(os.environ), *sys.argv[1:])))

@@ -1,0 +1,261 @@
+"""What is in the way of a build or a run is said in words that tell what to do; the engine's own are about layers."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from launcher.backends import ENVIRONMENTS
+from launcher.containers import Caller
+from launcher.diagnosis import NO_CHANGE
+from launcher.engines import ENGINE_VARIABLE, Engine, find_engine
+from launcher.images import Image
+from launcher.index import CA_VARIABLES
+from launcher.jobs import build_images
+from launcher.options import UsageError
+from launcher.runtime import choose_engine
+from tests.container.conftest import BASE, run_inside, write_lock
+from tests.container.launch import CHECKOUT
+from tests.container.package_index import closed_port, locked, make_certificate, make_wheel, serving
+
+pytestmark = pytest.mark.container
+
+MB = 10**6
+WHEEL = make_wheel(b"x" * MB)
+
+
+def pip_settings(**settings: str) -> dict[str, str]:
+    """Environment variables in which pip knows only these settings, and gives up soon."""
+    others = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("PIP_") and name not in CA_VARIABLES and not name.lower().endswith("_proxy")
+    }
+    return {**others, "PIP_CONFIG_FILE": os.devnull, "PIP_RETRIES": "1", **settings}
+
+
+def complaint(engine: Engine, image: Image, variables: dict[str, str]) -> str:
+    """Why an image cannot be built."""
+    with pytest.raises(UsageError) as failed:
+        build_images(engine, (image,), variables)
+    words = str(failed.value)
+    assert words.startswith(f"{image.name} could not be built: ")
+    assert words.endswith(NO_CHANGE)
+    return words
+
+
+@pytest.mark.parametrize("base", ["localhost:1/nothing:none", "jaxmeter-test-nothing:none"])
+def test_a_base_image_out_of_reach(base: str, each_engine: Engine, checkout: Path) -> None:
+    words = complaint(each_engine, Image("cpu", base, checkout), pip_settings())
+
+    assert f"the base image {base} is not here and cannot be pulled. Load it from a machine that has it" in words
+    assert f"{each_engine.client} load" in words
+
+
+def test_a_base_image_without_venv(each_engine: Engine, checkout: Path, removed: Callable[[Engine, str], None]) -> None:
+    base = f"jaxmeter-test-base:{secrets.token_hex(4)}"
+    dockerfile = f"FROM {BASE}\nRUN rm -rf $(python3 -c 'import ensurepip; print(ensurepip.__path__[0])')\n"
+    subprocess.run(
+        [each_engine.client, "build", "--tag", base, "-"],
+        input=dockerfile,
+        text=True,
+        capture_output=True,
+        env={**os.environ, "DOCKER_BUILDKIT": "1"},
+        check=True,
+    )
+    removed(each_engine, base)
+
+    words = complaint(each_engine, Image("cpu", base, checkout), pip_settings())
+
+    assert f"the base image {base} has no Python that can make a virtual environment" in words
+
+
+def test_an_index_that_is_down(each_engine: Engine, checkout: Path) -> None:
+    write_lock(checkout, locked(WHEEL))
+    down = pip_settings(PIP_INDEX_URL=f"http://127.0.0.1:{closed_port()}/simple")
+
+    words = complaint(each_engine, Image("cpu", BASE, checkout), down)
+
+    assert "the package index did not answer, or broke off. Check network and proxy" in words
+
+
+def test_an_index_that_breaks_off_in_the_middle_of_a_wheel(each_engine: Engine, checkout: Path) -> None:
+    write_lock(checkout, locked(WHEEL))
+
+    with serving(WHEEL, breaks_off=True) as index:
+        words = complaint(each_engine, Image("cpu", BASE, checkout), pip_settings(PIP_INDEX_URL=index.url))
+
+    assert any(path.endswith(".whl") for path in index.asked)
+    assert "the package index did not answer, or broke off. Check network and proxy" in words
+
+
+def test_an_index_that_serves_another_file_than_was_locked(each_engine: Engine, checkout: Path) -> None:
+    write_lock(checkout, locked(WHEEL))
+
+    with serving(make_wheel(b"something else")) as index:
+        words = complaint(each_engine, Image("cpu", BASE, checkout), pip_settings(PIP_INDEX_URL=index.url))
+
+    assert "the package index serves other files than those that were locked. Do not use them" in words
+
+
+def test_an_index_that_lacks_the_locked_version(each_engine: Engine, checkout: Path) -> None:
+    write_lock(checkout, locked(WHEEL).replace("==1.0", "==2.0"))
+
+    with serving(WHEEL) as index:
+        words = complaint(each_engine, Image("cpu", BASE, checkout), pip_settings(PIP_INDEX_URL=index.url))
+
+    assert "the package index offers no locked version of a package. Compare with docker/locks/cpu.txt" in words
+
+
+def test_an_index_behind_an_unknown_authority_until_pip_is_told_of_it(
+    each_engine: Engine, checkout: Path, tmp_path: Path, removed: Callable[[Engine, str], None]
+) -> None:
+    write_lock(checkout, locked(WHEEL))
+    certificate = make_certificate(tmp_path)
+    image = Image("cpu", BASE, checkout)
+
+    with serving(WHEEL, certificate=certificate) as index:
+        words = complaint(each_engine, image, pip_settings(PIP_INDEX_URL=index.url))
+        assert "certificate that is not trusted, as behind a company's proxy" in words
+        assert "export PIP_CERT=/path/to/ca.pem" in words
+        assert index.asked == []
+
+        trusting = pip_settings(PIP_INDEX_URL=index.url, PIP_CERT=str(certificate.certificate))
+        build_images(each_engine, (image,), trusting)
+        removed(each_engine, image.name)
+
+    assert any(path.endswith(".whl") for path in index.asked)
+
+
+@pytest.fixture
+def small_podman(podman: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
+    """podman with a storage of its own, on a disk that the base image already fills to more than half."""
+    if os.getuid() != 0:
+        pytest.skip("only root may mount a small disk")
+    disk = Path(tempfile.mkdtemp(prefix="jaxmeter-test-"))
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={400 * MB}", "tmpfs", str(disk)], check=True)
+    try:
+        wrapper = tmp_path / "podman-small"
+        wrapper.write_text(
+            f'#!/bin/sh\nTMPDIR={disk} exec {podman.client} --root {disk}/root --runroot {disk}/run "$@"\n',
+            encoding="utf8",
+        )
+        wrapper.chmod(0o755)
+        saved = subprocess.Popen([podman.client, "save", BASE], stdout=subprocess.PIPE)
+        subprocess.run([str(wrapper), "load"], stdin=saved.stdout, check=True, capture_output=True)
+        assert saved.stdout is not None
+        saved.stdout.close()
+        assert saved.wait() == 0
+        found = find_engine({**os.environ, ENGINE_VARIABLE: str(wrapper)}).engine
+        assert found is not None
+        assert found.kind == "podman"
+        yield found
+    finally:
+        # Layers that are still mounted would keep the disk.
+        subprocess.run(["umount", "--recursive", "--lazy", str(disk)], check=False)
+        disk.rmdir()
+
+
+def test_a_disk_with_too_little_room_is_refused_before_anything_is_built(small_podman: Engine, checkout: Path) -> None:
+    with pytest.raises(UsageError) as refused:
+        build_images(small_podman, (Image("cpu", BASE, checkout),), pip_settings())
+
+    words = str(refused.value)
+    needed = ENVIRONMENTS["cpu"].disk_bytes // 10**9
+    assert re.search(rf"has 0\.\d GB free, and building the cpu image takes up to {needed} GB: free some room", words)
+    assert "could not be built" not in words
+
+
+def test_a_disk_that_fills_up_during_a_build(small_podman: Engine, checkout: Path) -> None:
+    large = make_wheel(bytes(600 * MB))  # zeros: small until they are unpacked
+    write_lock(checkout, locked(large))
+    # As with an engine in a virtual machine, the room cannot be seen beforehand.
+    blind = replace(small_podman, storage=None)
+
+    with serving(large) as index:
+        words = complaint(blind, Image("cpu", BASE, checkout), pip_settings(PIP_INDEX_URL=index.url))
+
+    assert "the disk is full where the engine keeps its images. Free some room" in words
+
+
+def test_no_engine_on_the_path_is_an_error_where_a_container_is_asked_for(tmp_path: Path) -> None:
+    empty = {"PATH": str(tmp_path)}
+
+    assert choose_engine("auto", empty)[0] is None
+    with pytest.raises(UsageError, match=r"(?s)no container engine is installed.*apt install podman"):
+        choose_engine("container", empty)
+
+
+def test_devices_that_the_engine_cannot_hand_over(engine: Engine, caller: Caller) -> None:
+    done = run_inside(engine, caller, BASE, "-c", "", devices=("--device", "/dev/jaxmeter-test-nothing"))
+
+    assert done.returncode in (125, 126, 127)
+
+
+@pytest.fixture
+def as_nobody() -> Iterator[Callable[..., str]]:
+    """Runs Python with the launcher as a user who owns nothing here; what it printed."""
+    if os.getuid() != 0:
+        pytest.skip("only root may become somebody else")
+    python = shutil.which("python3", path="/usr/bin:/usr/local/bin")  # the one of the tests may be root's own
+    become = shutil.which("setpriv")
+    if python is None or become is None:
+        pytest.skip("no setpriv, or no python3 that every user may run")
+    with tempfile.TemporaryDirectory(prefix="jaxmeter-test-") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        shutil.copytree(CHECKOUT / "launcher", folder / "launcher", ignore=shutil.ignore_patterns("__pycache__"))
+        (folder / "bin").mkdir()
+
+        def run(engine: Engine, code: str) -> str:
+            (folder / "bin" / engine.kind).symlink_to(engine.client)
+            done = subprocess.run(
+                [become, "--reuid", "65534", "--regid", "65534", "--clear-groups", python, "-c", code],
+                cwd=folder,
+                env={"PATH": str(folder / "bin"), "HOME": "/nonexistent", "PYTHONDONTWRITEBYTECODE": "1"},
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            assert done.returncode == 0, done.stderr
+            return done.stdout
+
+        yield run
+
+
+def test_an_engine_that_the_caller_may_not_use(engine: Engine, as_nobody: Callable[..., str]) -> None:
+    if engine.kind != "docker" or engine.rootless:
+        pytest.skip(f"every user may use {engine}")
+
+    words = as_nobody(engine, "import os; from launcher.engines import *; print(find_engine(os.environ).why_none())")
+
+    assert "permission denied" in words.lower()
+    assert "join the group docker (sudo usermod -aG docker $USER, then log in again), or use podman" in words
+
+
+CANNOT_WRITE = """
+from pathlib import Path
+from launcher.mounts import Mount, make_writable_folders
+from launcher.options import UsageError
+try:
+    make_writable_folders([Mount(Path("results").absolute(), Path("results").absolute(), writable=True)])
+except UsageError as error:
+    print(error)
+"""
+
+
+def test_a_results_folder_that_belongs_to_somebody_else(engine: Engine, as_nobody: Callable[..., str]) -> None:
+    words = as_nobody(engine, CANNOT_WRITE)
+
+    assert re.search(
+        r"/results cannot be written \(Permission denied\): \S+ belongs to root; write elsewhere with", words
+    )

@@ -1,0 +1,93 @@
+"""Every image builds, holds what its lock names, says what it is, and refuses a device that is not there."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from launcher.backends import ENVIRONMENTS
+from launcher.containers import Caller
+from launcher.engines import Engine
+from launcher.images import LOCK_LABEL, LOCKS, Image, image_size_bytes, lock_sha256, version_of
+from launcher.jobs import build_images
+from tests.container.conftest import BASE, BuiltImage, configuration, run_inside
+from tests.container.launch import CHECKOUT
+
+pytestmark = pytest.mark.container
+
+# gpu-cuda12 is gpu with other versions of the same wheels: another 5 GB would show nothing new.
+TESTED = ("cpu", "tpu", "gpu")
+
+REVISION = "org.opencontainers.image.revision"
+IMPORTS = "import jax, harness, reporting; print(jax.__version__)"
+
+
+@pytest.mark.parametrize("lock", TESTED)
+def test_an_image_holds_the_locked_jax_and_both_programs(
+    lock: str, engine: Engine, image: BuiltImage, caller: Caller
+) -> None:
+    name = image(engine, lock)
+
+    done = run_inside(engine, caller, name, "-c", IMPORTS)
+
+    assert done.returncode == 0, done.stderr
+    locked = (CHECKOUT / LOCKS / f"{lock}.txt").read_text(encoding="utf8")
+    assert re.search(rf"^jax=={re.escape(done.stdout.strip())}\s", locked, re.MULTILINE)
+
+
+@pytest.mark.parametrize("lock", TESTED)
+def test_an_image_says_what_it_was_made_from_and_is_not_for_root(lock: str, engine: Engine, image: BuiltImage) -> None:
+    found = configuration(engine, image(engine, lock))
+
+    labels = found["Labels"]
+    assert labels["org.opencontainers.image.title"] == f"jaxmeter-{lock}"
+    assert labels["org.opencontainers.image.version"] == version_of(CHECKOUT)
+    assert labels[LOCK_LABEL] == lock_sha256(CHECKOUT, lock)
+    # Of the checkout that first built it: what is not part of an image may have changed since.
+    assert re.fullmatch(r"[0-9a-f]{40}(-dirty)?|unknown", labels[REVISION])
+    assert found["User"] not in ("", "0", "root", "0:0")
+
+
+def test_an_image_names_the_revision_that_it_was_built_from(
+    each_engine: Engine, checkout: Path, removed: Callable[[Engine, str], None]
+) -> None:
+    author = ("-c", "user.name=Somebody", "-c", "user.email=somebody@example.org")
+    for words in (("init", "--quiet"), ("add", "."), (*author, "commit", "--quiet", "--message", "All of it")):
+        subprocess.run(["git", "-C", str(checkout), *words], check=True)
+    clean = Image("cpu", BASE, checkout).name
+    build_images(each_engine, (Image("cpu", BASE, checkout),), {})
+    removed(each_engine, clean)
+    (checkout / "suites" / "new.py").write_text('"""Not committed."""\n', encoding="utf8")
+    subprocess.run(["git", "-C", str(checkout), "add", "."], check=True)
+
+    changed = Image("cpu", BASE, checkout).name
+    build_images(each_engine, (Image("cpu", BASE, checkout),), {})
+    removed(each_engine, changed)
+
+    revisions = [configuration(each_engine, name)["Labels"][REVISION] for name in (clean, changed)]
+    assert re.fullmatch(r"[0-9a-f]{40}", revisions[0])
+    assert revisions[1] == f"{revisions[0]}-dirty"
+
+
+@pytest.mark.parametrize("lock", TESTED)
+def test_an_image_is_as_large_as_its_table_says(lock: str, engine: Engine, image: BuiltImage) -> None:
+    size = image_size_bytes(engine, image(engine, lock))
+
+    assert size == pytest.approx(ENVIRONMENTS[lock].image_bytes, rel=0.1)
+
+
+@pytest.mark.parametrize("backend", ["gpu", "tpu"])
+def test_an_image_refuses_to_measure_on_a_device_that_is_not_there(
+    backend: str, engine: Engine, image: BuiltImage, caller: Caller
+) -> None:
+    name = image(engine, backend)
+
+    done = run_inside(engine, caller, name, "-m", "harness", "run", "--backend", backend, "--quick", "--out", "/tmp/it")
+
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert done.stderr.startswith(f"error: no device for --backend {backend}: looked for ")
+    assert "Traceback" not in done.stdout + done.stderr

@@ -1,0 +1,94 @@
+"""Whatever ends the launcher, no container outlives it, and what was measured is kept."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from harness.record import CaseRecord, Run, read_json
+from launcher.engines import ENGINE_VARIABLE, Engine
+from tests.container.conftest import BuiltImage, containers
+from tests.container.launch import CHECKOUT
+
+pytestmark = pytest.mark.container
+
+ARGUMENTS = ("--quick", "--launches", "3", "--probe", "timing", "--probe", "compilation")
+
+
+def start(engine: Engine, *arguments: str) -> subprocess.Popen[bytes]:
+    """The launcher, as a process in the working folder."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.container.launch", *arguments],
+        env={**os.environ, ENGINE_VARIABLE: engine.client, "PYTHONPATH": str(CHECKOUT)},
+        stdin=subprocess.DEVNULL,
+    )
+
+
+def wait_until(running: subprocess.Popen[bytes], folder: Path, pattern: str) -> None:
+    for _ in range(1200):
+        if list(folder.glob(pattern)):
+            return
+        assert running.poll() is None, f"it ended with {running.returncode} and left nothing like {pattern}"
+        time.sleep(0.05)
+    raise AssertionError(f"nothing like {pattern} within 60 s")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working folder, which belongs to whoever runs the tests: a process cannot be somebody else."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_leaves_no_container_and_is_finished_by_resume(
+    number: signal.Signals, each_engine: Engine, image: BuiltImage, folder: Path, suite: Path
+) -> None:
+    image(each_engine, "cpu")
+    run_folder = folder / "results" / "stopped"
+    running = start(each_engine, *ARGUMENTS, "--suites", suite.name, "--run-id", "stopped")
+    wait_until(running, run_folder, "cases/*/case.json")
+
+    running.send_signal(number)
+
+    assert running.wait(timeout=60) == 130
+    assert not [name for name in containers(each_engine) if name.startswith("jaxmeter-stopped")]
+    kept = {path: path.read_bytes() for path in run_folder.glob("cases/*/case.json")}
+    assert 1 <= len(kept) < 3
+    assert not (run_folder / "run.json").exists()
+
+    assert start(each_engine, "--resume", "stopped").wait(timeout=120) == 0
+    assert {path: path.read_bytes() for path in kept} == kept
+    run = read_json(run_folder / "run.json", Run)
+    assert run.lost() == ()
+    for case in run.cases:
+        assert read_json(run_folder / "cases" / case.id / "case.json", CaseRecord) == case
+    assert (folder / "reports" / "report-stopped.html").is_file()
+
+
+def test_a_second_interrupt_ends_it_at_once_and_still_leaves_no_container(
+    engine: Engine, image: BuiltImage, folder: Path, suite: Path
+) -> None:
+    image(engine, "cpu")
+    # Deaf to the first interrupt, as a program inside a long call into a library is.
+    deaf = suite.read_text(encoding="utf8") + "\nimport signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+    suite.write_text(
+        deaf.replace("return x + 1\n", "import time; time.sleep(100)\n    return x + 1\n"), encoding="utf8"
+    )
+    running = start(engine, *ARGUMENTS, "--suites", suite.name, "--run-id", "deaf")
+    wait_until(running, folder / "results" / "deaf", "manifest.json")
+    began = time.monotonic()
+
+    running.send_signal(signal.SIGINT)
+    time.sleep(1)
+    running.send_signal(signal.SIGINT)
+
+    assert running.wait(timeout=30) == 130
+    assert time.monotonic() - began < 15
+    assert not [name for name in containers(engine) if name.startswith("jaxmeter-deaf")]

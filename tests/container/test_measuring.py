@@ -1,0 +1,114 @@
+"""A measurement in a container leaves what one without it leaves: a run and a page, both the caller's own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness.record import Run, Status, read_json
+from launcher.containers import Caller
+from launcher.engines import Engine
+from launcher.images import image_id, lock_sha256
+from launcher.jobs import measure_in_container
+from tests.container.conftest import BuiltImage, containers, owners
+from tests.container.launch import CHECKOUT, cpu_job
+
+pytestmark = pytest.mark.container
+
+QUICK = ("--quick", "--launches", "3")
+PACKAGES = ("jax", "jaxlib", "numpy")
+SMALLEST = (*QUICK, "--select", "cumulative_sum[n=10]")
+
+
+def test_a_run_and_its_page_belong_to_the_caller_and_name_image_and_lock(
+    each_engine: Engine, image: BuiltImage, caller: Caller
+) -> None:
+    name = image(each_engine, "cpu")
+
+    code = measure_in_container(cpu_job(each_engine, caller, *SMALLEST, "--run-id", "it"))
+
+    assert code == 0
+    assert owners(Path("results"), Path("reports")) == {(caller.uid, caller.gid)}
+    assert [path.name for path in Path("reports").iterdir()] == ["report-it.html"]
+    run = read_json(Path("results/it/run.json"), Run)
+    assert [case.status for case in run.cases] == [Status.OK]
+    environment = run.manifest.environment
+    assert environment.image == f"{name} {image_id(each_engine, name)}"
+    assert environment.lock_sha256 == lock_sha256(CHECKOUT, "cpu")
+    assert environment.host == caller.host
+    assert environment.cpu_quota is None
+    assert list(Path("results/it").glob("cases/*/trace/**/*.xplane.pb"))
+    assert not [found for found in containers(each_engine) if found.startswith("jaxmeter-it")]
+
+
+def test_nothing_in_a_run_names_the_caller(engine: Engine, image: BuiltImage, caller: Caller) -> None:
+    image(engine, "cpu")
+
+    measure_in_container(cpu_job(engine, caller, *SMALLEST, "--probe", "compilation", "--run-id", "it"))
+
+    manifest = Path("results/it/manifest.json").read_text(encoding="utf8")
+    assert caller.name not in manifest
+    assert str(caller.home) not in manifest
+
+
+def test_a_case_that_goes_wrong_ends_the_command_with_3_and_has_its_page(
+    each_engine: Engine, image: BuiltImage, caller: Caller, suite: Path
+) -> None:
+    image(each_engine, "cpu")
+    wrong = suite.read_text(encoding="utf8").replace("reference=lambda x: x + 1", "reference=lambda x: x + 2")
+    suite.write_text(wrong, encoding="utf8")
+
+    code = measure_in_container(cpu_job(each_engine, caller, *QUICK, "--suites", str(suite), "--run-id", "it"))
+
+    assert code == 3
+    assert Path("reports/report-it.html").is_file()
+
+
+def test_what_the_container_s_root_has_written_is_given_back_to_the_caller(
+    each_engine: Engine, image: BuiltImage, caller: Caller
+) -> None:
+    image(each_engine, "cpu")
+    job = cpu_job(each_engine, caller, *SMALLEST, "--run-id", "it")
+    as_root = replace(job, request=replace(job.request, profile_privileged=True))
+
+    code = measure_in_container(as_root)
+
+    assert code == 0
+    assert owners(Path("results"), Path("reports")) == {(caller.uid, caller.gid)}
+
+
+def test_runs_in_an_image_and_in_the_local_environment_merge_into_one_page(
+    engine: Engine, image: BuiltImage, caller: Caller
+) -> None:
+    image(engine, "cpu")
+    measure_in_container(cpu_job(engine, caller, *SMALLEST, "--run-id", "inside"))
+    run_here("harness", "run", *SMALLEST, "--run-id", "outside")
+
+    shown = run_here("reporting", "report", "results/inside", "results/outside", "--out", "both.html")
+
+    inside, outside = (read_json(Path("results", name, "run.json"), Run) for name in ("inside", "outside"))
+    assert [case.id for case in inside.cases] == [case.id for case in outside.cases]
+    assert (inside.manifest.environment.host, outside.manifest.environment.image) == (caller.host, None)
+    page = Path("both.html").read_text(encoding="utf8")
+    versions = (inside.manifest.environment.packages, outside.manifest.environment.packages)
+    different = [name for name in PACKAGES if versions[0].get(name) != versions[1].get(name)]
+    assert all(str(one.get(name, "")) in page for name in different for one in versions)
+    assert ("differ between the runs" in shown) == bool(different)
+
+
+def run_here(program: str, *arguments: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", program, *arguments],
+        env={**os.environ, "PYTHONPATH": str(CHECKOUT)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
