@@ -26,7 +26,7 @@ from launcher.jobs import Job, measure_in_container
 from launcher.locks import exports, lock_path
 from launcher.options import UsageError
 from launcher.preflight import check, find_warnings
-from launcher.request import read_request
+from launcher.request import own_command, read_request
 from launcher.runs import new_run_id, plan_run
 from launcher.runtime import choose_engine
 from launcher.supply import build_asked_images, download_asked_wheels
@@ -144,7 +144,7 @@ def measure(session: nox.Session, backend: str) -> None:
             end(measure_in_container(Job(backend, request, run, engine, host, caller, CHECKOUT, os.environ)))
             return
     install(session, request.lock)
-    session.env["JAXMETER_COMMAND"] = f"nox -s {backend} --"
+    session.env["JAXMETER_COMMAND"] = own_command(backend, request)
     session.env["JAXMETER_LOCK_SHA256"] = lock_sha256(CHECKOUT, request.lock)
     code = run_program(session, "harness", "run", "--backend", backend, *run.arguments)
     report_code = 0
@@ -182,6 +182,8 @@ def usage_errors() -> Iterator[None]:
     except UsageError as error:
         say(f"error: {error}")
         sys.exit(USAGE_ERROR)
+    except BrokenPipeError:  # the reader has seen enough, as `| head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def end(code: int) -> None:

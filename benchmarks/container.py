@@ -124,8 +124,10 @@ class Place:
         values = {}
         for case in run.cases:
             for variant in case.variants:
-                seconds = [value for value in variant.outcomes["timing"].values["execution_s"] if value]
-                values[case.id, variant.name] = statistics.fmean(map(math.log, seconds))
+                timing = variant.outcomes.get("timing")
+                seconds = [value for value in timing.values.get("execution_s", ()) if value] if timing else []
+                if seconds:
+                    values[case.id, variant.name] = statistics.fmean(map(math.log, seconds))
         return [values[key] for key in sorted(values)]
 
 

@@ -7,6 +7,7 @@ import hashlib
 import io
 import os
 import platform
+import secrets
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -89,9 +90,9 @@ class Container:
     """One container to run.
 
     Args:
-      name: Unique on the machine, so that it can be removed whatever happens.
       image: Name or id.
       arguments: Of python3.
+      name: Unique, so that it can be removed whatever happens, and never one of another run.
       mounts: Folders that it sees.
       variables: Environment, beside what every container gets.
       devices: Arguments that hand it devices, by `device_arguments`.
@@ -102,9 +103,9 @@ class Container:
       has_terminal: Whether a person watches it on a terminal.
     """
 
-    name: str
     image: str
     arguments: tuple[str, ...]
+    name: str = field(default_factory=lambda: f"jaxmeter-{secrets.token_hex(6)}")
     mounts: tuple[Mount, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
     devices: tuple[str, ...] = ()
@@ -189,7 +190,7 @@ def device_arguments(engine: Engine, request: Request, backend: str, host: Host)
         return (
             *(word for node in host.tpu_nodes for word in ("--device", node)),
             *(word for group in _groups(engine, host) for word in ("--group-add", group)),
-            *("--cap-add", "SYS_RESOURCE", "--ulimit", f"memlock={TPU_LOCKED_MEMORY_BYTES}"),
+            *("--ulimit", f"memlock={TPU_LOCKED_MEMORY_BYTES}"),
         )
     return ()
 
@@ -199,6 +200,13 @@ def _groups(engine: Engine, host: Host) -> tuple[str, ...]:
     if engine.rootless:
         return ("keep-groups",) if engine.kind == "podman" else ()
     return tuple(map(str, host.tpu_groups))
+
+
+def device_variables(backend: str) -> dict[str, str]:
+    """Variables by which NVIDIA's hook knows what a container is for; other backends' containers get no GPU."""
+    return (
+        {"NVIDIA_VISIBLE_DEVICES": "all", "NVIDIA_DRIVER_CAPABILITIES": "compute,utility"} if backend == "gpu" else {}
+    )
 
 
 def forwarded_variables(variables: Mapping[str, str]) -> dict[str, str]:

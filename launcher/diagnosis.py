@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-
-NO_CHANGE = "nothing was changed; run the same command again afterwards"
 
 
 @dataclass(frozen=True)
@@ -16,7 +15,7 @@ class Cause:
     words: str
 
 
-_CAUSES = (
+BUILD_CAUSES = (
     Cause(
         r"no space left on device|disk quota exceeded",
         "the disk is full where the engine keeps its images. Free some room (`{client} system df` shows what takes it, "
@@ -70,6 +69,9 @@ _CAUSES = (
         "mirror may be behind, or refuse without a word (pip hides a 403); and wheels are needed for the base image's "
         "Python and processor",
     ),
+)
+
+START_CAUSES = (
     Cause(
         r"could not select device driver|unresolvable CDI devices|nvidia-container-cli|GPU vendor"
         r"|nvidia\.com/gpu=all",
@@ -89,6 +91,10 @@ _CAUSES = (
         "this machine does not let the engine run privileged containers; leave out --privileged",
     ),
     Cause(
+        r"container-init binary not found",
+        "podman lacks its init program. Install it (Debian and Ubuntu: apt install catatonit)",
+    ),
+    Cause(
         r"error setting rlimit",
         "this machine does not let the engine raise limits; use docker or a rootless podman",
     ),
@@ -97,9 +103,11 @@ _CAUSES = (
 ENGINE_FAILED = (125, 126, 127)
 """Exit codes by which engines say that the container never ran."""
 
+UNKNOWN_CAUSE = "the engine's own words are above"
 
-def explain(output: str, *, client: str, base: str, lock: str, offline: bool = False) -> str:
-    """The likely cause of a failure and what to do; the first that the output speaks of.
+
+def explain_build(output: str, *, client: str, base: str, lock: str, offline: bool = False) -> str:
+    """Why a build failed, most likely, and what to do; the first cause that the output speaks of.
 
     Args:
       output: What the engine printed.
@@ -108,8 +116,16 @@ def explain(output: str, *, client: str, base: str, lock: str, offline: bool = F
       lock: The lock that is installed.
       offline: Whether the build had no network on purpose.
     """
-    for cause in _CAUSES:
-        if re.search(cause.pattern, output, re.IGNORECASE):
-            without = " (the build is offline: fill docker/wheels with nox -s wheels)" if offline else ""
-            return cause.words.format(client=client, base=base, lock=lock, offline=without) + f"; {NO_CHANGE}"
-    return f"the engine's own words are above; {NO_CHANGE}"
+    without = " (the build is offline: fill docker/wheels with nox -s wheels)" if offline else ""
+    words = _words_for(output, (*BUILD_CAUSES, *START_CAUSES))
+    return words.format(client=client, base=base, lock=lock, offline=without)
+
+
+def explain_start(output: str) -> str:
+    """Why a container never ran, most likely, and what to do."""
+    return _words_for(output, START_CAUSES)
+
+
+def _words_for(output: str, causes: Sequence[Cause]) -> str:
+    found = (cause.words for cause in causes if re.search(cause.pattern, output, re.IGNORECASE))
+    return next(found, UNKNOWN_CAUSE)

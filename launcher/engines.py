@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from launcher.index import host_of, is_loopback
 from launcher.options import UsageError
 
 ENGINE_VARIABLE = "JAXMETER_ENGINE"
@@ -22,6 +23,9 @@ ANSWER_TIMEOUT_S = 20
 
 BUILDX_SINCE = 23
 """From this version on docker's client builds with its plugin buildx; older ones know BuildKit themselves."""
+
+CONTEXT_ADDRESS = ("context", "inspect", "--format", "{{.Endpoints.docker.Host}}")
+ELSEWHERE = "run jaxmeter there, or unset DOCKER_HOST, CONTAINER_HOST or the client's context"
 
 Ask = Callable[[list[str]], "Answer"]
 
@@ -106,27 +110,25 @@ def find_engine(variables: Mapping[str, str], ask: Ask | None = None) -> Search:
     ask = ask or ask_client
     path = variables.get("PATH", os.defpath)
     if wanted := variables.get(ENGINE_VARIABLE):
-        examined = _examine(_named(wanted, path), ask)
+        examined = _examine(_named(wanted, path), ask, variables)
         if isinstance(examined, Rejected):
             raise UsageError(f"{ENGINE_VARIABLE}={wanted}: {examined.reason}; {examined.remedy}")
         return Search(examined, ())
     rejected: list[Rejected] = []
     for client in _on_path(path):
-        examined = _examine(client, ask)
+        examined = _examine(client, ask, variables)
         if isinstance(examined, Engine):
             return Search(examined, tuple(rejected))
         rejected.append(examined)
     return Search(None, tuple(rejected))
 
 
-def ask_client(command: list[str]) -> Answer:
+def ask_client(command: list[str], timeout_s: float = ANSWER_TIMEOUT_S) -> Answer:
     """Runs a client that should answer at once."""
     try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, errors="replace", timeout=ANSWER_TIMEOUT_S, check=False
-        )
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=timeout_s, check=False)
     except subprocess.TimeoutExpired:
-        return Answer(None, stderr=f"no answer within {ANSWER_TIMEOUT_S} s")
+        return Answer(None, stderr=f"no answer within {timeout_s} s")
     except OSError as error:
         return Answer(None, stderr=f"it cannot be started: {error.strerror or error}")
     return Answer(done.returncode, done.stdout, done.stderr)
@@ -160,10 +162,24 @@ def _kind(client: str) -> str | None:
     return next((kind for kind in KINDS if name == kind or name.startswith(kind)), None)
 
 
-def _examine(client: str, ask: Ask) -> Engine | Rejected:
+def _examine(client: str, ask: Ask, variables: Mapping[str, str]) -> Engine | Rejected:
+    if _is_elsewhere(client, ask, variables):
+        return Rejected(
+            client, "its engine is on another machine, where this one's folders and devices are not", ELSEWHERE
+        )
     if _kind(client) == "docker" and "podman" in ask([client, "--version"]).stdout.lower():
         return _podman(client, ask)  # Debian's podman-docker and its kin
     return {"docker": _docker, "podman": _podman, "nerdctl": _nerdctl}[_kind(client) or "docker"](client, ask)
+
+
+def _is_elsewhere(client: str, ask: Ask, variables: Mapping[str, str]) -> bool:
+    """An engine on another machine has other devices and other folders: its results would not arrive here."""
+    if _kind(client) == "docker":
+        address = variables.get("DOCKER_HOST") or ask([client, *CONTEXT_ADDRESS]).stdout.strip()
+    else:
+        address = variables.get("CONTAINER_HOST", "") if _kind(client) == "podman" else ""
+    is_remote = address.startswith("tcp://") and not is_loopback(host_of(address))
+    return is_remote or address.startswith("ssh://")
 
 
 def _docker(client: str, ask: Ask) -> Engine | Rejected:
@@ -230,8 +246,8 @@ def _nerdctl(client: str, ask: Ask) -> Engine | Rejected:
     info = _read(answer)
     if answer.code != 0 or info is None:
         return Rejected(client, answer.complaint, "see whether `nerdctl info` works")
-    if ask(["buildctl", "--version"]).code != 0:
-        return Rejected(client, "it cannot build: buildctl is not on PATH", "install BuildKit")
+    if ask(["buildctl", "debug", "workers"]).code != 0:
+        return Rejected(client, "it cannot build: buildctl reaches no buildkitd", "install and start BuildKit")
     options = " ".join(info.get("SecurityOptions") or ())
     return Engine(
         client=client,

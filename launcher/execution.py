@@ -14,9 +14,9 @@ from types import FrameType
 
 from launcher.backends import ENVIRONMENTS, GB
 from launcher.containers import shown
-from launcher.diagnosis import ENGINE_FAILED, explain
+from launcher.diagnosis import ENGINE_FAILED, explain_build, explain_start
 from launcher.disk import free_bytes
-from launcher.engines import Engine
+from launcher.engines import Answer, Engine, ask_client
 from launcher.images import Build, build_arguments, has_environment, image_id, revision_of, version_of
 from launcher.options import UsageError
 
@@ -25,6 +25,9 @@ STOP_TIMEOUT_S = 20
 
 KEPT_LINES = 400
 """Of an engine's output, for finding the cause of a failure."""
+
+FIRST_START_TIMEOUT_S = 300
+"""Some engines copy an image when its first container starts, and images may have many GB."""
 
 INTERRUPTED = 130
 
@@ -50,7 +53,7 @@ def build_image(engine: Engine, build: Build) -> str:
     command = build_command(engine, build)
     code, output = _run_and_show(command, {**os.environ, "DOCKER_BUILDKIT": "1"})
     if code != 0 or (found := image_id(engine, name)) is None:
-        cause = explain(
+        cause = explain_build(
             output, client=engine.client, base=build.image.base, lock=build.image.lock, offline=build.offline
         )
         raise UsageError(f"{name} could not be built: {cause}")
@@ -110,9 +113,17 @@ def run_container(engine: Engine, command: Sequence[str], name: str, *, has_term
             _quietly([engine.client, "rm", "--force", name])
             reader.join(timeout=5)
     if code in ENGINE_FAILED:
-        cause = explain("".join(kept), client=engine.client, base="", lock="")
+        cause = explain_start("".join(kept))
         raise UsageError(f"{engine} could not run the container (exit code {code}): {cause}")
     return code
+
+
+def ask_container(engine: Engine, command: Sequence[str], name: str) -> Answer:
+    """What a short program in a container says; none is left behind."""
+    try:
+        return ask_client(list(command), timeout_s=FIRST_START_TIMEOUT_S)
+    finally:
+        _quietly([engine.client, "rm", "--force", name])
 
 
 def _wait(engine: Engine, process: subprocess.Popen[str], name: str) -> int:

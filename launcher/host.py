@@ -15,7 +15,8 @@ TPU_DEVICES = frozenset({"0x0027", "0x0056", "0x005e", "0x0062", "0x0063", "0x00
 """PCI ids of v2 to v7x. Source: jax/_src/hardware_utils.py, which knows a TPU machine by the same list."""
 
 CDI_FOLDERS = ("etc/cdi", "var/run/cdi")
-NVIDIA_TOOLS = ("nvidia-container-runtime-hook", "nvidia-container-cli", "nvidia-ctk")
+NVIDIA_HOOK = "nvidia-container-runtime-hook"
+"""What docker's `--gpus` calls; a toolkit without it makes CDI files only."""
 
 _KERNEL_MODULE = re.compile(r"Kernel Module\s+(?:for \S+\s+)?(\d[\d.]*)")
 
@@ -27,7 +28,7 @@ class Host:
     Args:
       driver: Version of NVIDIA's driver, such as `580.65.06`; None without one.
       gpus: NVIDIA GPUs that the driver names.
-      toolkit: Whether NVIDIA's container tools are installed.
+      toolkit: Whether NVIDIA's hook for docker is installed.
       cdi_gpu: Whether a CDI file describes `nvidia.com/gpu`.
       profiling_restricted: Whether the driver keeps performance counters for administrators; None without a driver.
       tpu_chips: TPUs on the PCI bus.
@@ -65,7 +66,7 @@ def look_at_host(root: Path = Path("/")) -> Host:
     return Host(
         driver=driver,
         gpus=gpus,
-        toolkit=is_here and any(map(shutil.which, NVIDIA_TOOLS)),
+        toolkit=is_here and shutil.which(NVIDIA_HOOK) is not None,
         cdi_gpu=any("nvidia.com/gpu" in text(path) for folder in CDI_FOLDERS for path in (root / folder).glob("*")),
         profiling_restricted=_profiling_restricted(root) if driver else None,
         tpu_chips=chips,

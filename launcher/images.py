@@ -91,7 +91,7 @@ def build_arguments(engine: Engine, build: Build, *, revision: str, version: str
         "VERSION": version,
         "REVISION": revision,
         "LOCK_SHA256": image.lock_sha256,
-        **({"PIP_NO_INDEX": "1"} if build.offline else {}),
+        **({"WHEELS": "offline", "PIP_NO_INDEX": "1"} if build.offline else {}),
     }
     return [
         *(engine.client, "build", "--file", str(image.checkout / DOCKERFILE), "--tag", image.name),
@@ -111,6 +111,12 @@ def image_id(engine: Engine, name: str) -> str | None:
         return None
     found = answer.stdout.strip().splitlines()[0]
     return found if found.startswith("sha256:") else f"sha256:{found}"
+
+
+def image_variables(engine: Engine, name: str) -> dict[str, str]:
+    """Environment variables that an image sets."""
+    lines = _inspect(engine, name, "{{range .Config.Env}}{{println .}}{{end}}").stdout.splitlines()
+    return {name: value for name, mark, value in (line.partition("=") for line in lines) if mark}
 
 
 def has_environment(engine: Engine, sha256: str) -> bool:

@@ -14,20 +14,20 @@ from launcher.containers import (
     Caller,
     Container,
     device_arguments,
+    device_variables,
     forwarded_variables,
-    limit_arguments,
     own_image_mounts,
     run_arguments,
     shown,
 )
-from launcher.engines import Engine, ask_client
-from launcher.execution import build_command, build_image, pull_image, run_container, say
+from launcher.engines import Engine
+from launcher.execution import ask_container, build_command, build_image, pull_image, run_container, say
 from launcher.host import Host
-from launcher.images import UNKNOWN, Build, Image, check_buildable, image_id, proxies_in, revision_of
+from launcher.images import UNKNOWN, Build, Image, check_buildable, image_id, image_variables, proxies_in, revision_of
 from launcher.index import host_of, is_loopback, read_index, secrets_of
 from launcher.mounts import make_writable_folders, mounts_for, report_mounts
 from launcher.options import UsageError
-from launcher.request import Request
+from launcher.request import Request, own_command
 from launcher.runs import Run
 
 NEEDED_MODULES = ("jax", "msgspec", "numpy", "rich", "typer")
@@ -42,7 +42,7 @@ GIVE_BACK = """
 import os, sys
 folder, owner = sys.argv[1], (int(sys.argv[2]), int(sys.argv[3]))
 for parent, folders, files in os.walk(folder):
-    for name in (".", *files):
+    for name in (".", *folders, *files):
         os.chown(os.path.join(parent, name), *owner, follow_symlinks=False)
 """
 
@@ -87,11 +87,12 @@ def measure_in_container(job: Job) -> int:
     if job.run.is_rehearsal:
         return _rehearse(job, container)
     make_writable_folders(container.mounts)
-    found = _prepare_image(job)
-    told = {"JAXMETER_IMAGE": f"{container.image} {found}"}
-    code = _run(job, replace(container, variables={**container.variables, **told}))
-    if container.as_root and job.caller.uid != 0:
-        _run(job, _giving_back(job, container))
+    container = _with_image(job, container)
+    try:
+        code = _run(job, container)
+    finally:
+        if container.as_root and job.caller.uid != 0:
+            _run(job, _giving_back(job, container))
     if not job.run.can_be_reported(code):
         return code
     if job.request.image:  # the user's image need not have what a report needs
@@ -106,14 +107,14 @@ def measuring_container(job: Job) -> Container:
     mounts = mounts_for(job.run.arguments, job.run, job.caller.folder)
     revision = revision_of(job.caller.folder)
     return Container(
-        name=f"jaxmeter-{job.run.folder.name}",
         image=request.image or job.image_of(request.lock).name,
         arguments=("-m", "harness", "run", "--backend", job.backend, *job.run.arguments),
         mounts=(*mounts, *(own_image_mounts(job.checkout) if request.image else ())),
         variables={
-            "JAXMETER_COMMAND": f"nox -s {job.backend} --",
+            "JAXMETER_COMMAND": own_command(job.backend, request),
+            **device_variables(job.backend),
             **forwarded_variables(job.variables),
-            **({"PYTHONPATH": str(CONTAINER_CODE), "PYTHONDONTWRITEBYTECODE": "1"} if request.image else {}),
+            **({"PYTHONDONTWRITEBYTECODE": "1"} if request.image else {}),
             **({"JAXMETER_REVISION": revision} if revision != UNKNOWN else {}),
             **({} if request.image else {"JAXMETER_LOCK_SHA256": job.image_of(request.lock).lock_sha256}),
         },
@@ -129,7 +130,6 @@ def measuring_container(job: Job) -> Container:
 def reporting_container(job: Job) -> Container:
     """The container that makes the page; it needs no device."""
     return Container(
-        name=f"jaxmeter-{job.run.folder.name}-report",
         image=job.image_of("cpu" if job.request.image else job.request.lock).name,
         arguments=("-m", "reporting", "report", str(job.run.folder)),
         mounts=report_mounts((job.run.folder,), job.caller.folder),
@@ -169,33 +169,40 @@ def build_images(
     return ids
 
 
-def _prepare_image(job: Job) -> str:
-    """The id of the image to measure in, which is then here."""
+def _with_image(job: Job, container: Container) -> Container:
+    """The container with its image, which is then here, and what is to be recorded of it."""
     own = job.request.image
     if own is None:
         (found,) = build_images(job.engine, (job.image_of(job.request.lock),), job.variables)
-        return found
-    found_own = image_id(job.engine, own) or pull_image(job.engine, own)
-    _check_modules(job.engine, job.caller, own)
-    return found_own
+    else:
+        found = image_id(job.engine, own) or pull_image(job.engine, own)
+        path = ":".join(filter(None, (str(CONTAINER_CODE), image_variables(job.engine, own).get("PYTHONPATH"))))
+        container = replace(container, variables={**container.variables, "PYTHONPATH": path})
+        _check_modules(job, container)
+    return replace(container, variables={**container.variables, "JAXMETER_IMAGE": f"{container.image} {found}"})
 
 
-def _check_modules(engine: Engine, caller: Caller, image: str) -> None:
+def _check_modules(job: Job, container: Container) -> None:
     """Raises UsageError where a user's image lacks what the harness needs, before it fails with a traceback."""
-    command = [engine.client, "run", "--rm", "--network", "none", *limit_arguments(engine, caller)]
-    answer = ask_client([*command, "--entrypoint", "python3", image, "-c", CHECK_MODULES, *NEEDED_MODULES])
+    check = Container(container.image, ("-c", CHECK_MODULES, *NEEDED_MODULES), variables=container.variables)
+    answer = ask_container(job.engine, run_arguments(job.engine, check, job.caller), check.name)
     if answer.code != 0:
-        raise UsageError(f"--image {image}: python3 does not run in it: {answer.complaint}")
+        raise UsageError(f"--image {container.image}: python3 does not run in it: {answer.complaint}")
     if missing := answer.stdout.split():
         raise UsageError(
-            f"--image {image} lacks {', '.join(missing)}, which measuring needs; add to its Dockerfile: "
+            f"--image {container.image} lacks {', '.join(missing)}, which measuring needs; add to its Dockerfile: "
             f"RUN pip install {' '.join(missing)}"
         )
 
 
 def _rehearse(job: Job, container: Container) -> int:
     """Prints the command lines; and the plan too, where the image for it is there already."""
-    is_there = image_id(job.engine, container.image) is not None
+    found = image_id(job.engine, container.image)
+    is_there = found is not None
+    if found is not None:
+        container = replace(
+            container, variables={**container.variables, "JAXMETER_IMAGE": f"{container.image} {found}"}
+        )
     if not is_there and job.request.image is None:
         with prepared_build(job.image_of(job.request.lock), job.variables) as build:
             print(shown(build_command(job.engine, build)))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 
 from launcher.backends import CUDA_LOCKS, ENVIRONMENTS
 from launcher.engines import Engine
@@ -12,7 +14,7 @@ from launcher.host import Host
 from launcher.options import UsageError
 from launcher.request import Request
 
-COMPILE_ONLY = "without the device, measure on this machine's processor: nox -s cpu"
+WITHOUT_DEVICE = "without the device, measure on this machine's processor: nox -s cpu"
 
 CUDA_OF = {lock: cuda for cuda, lock in CUDA_LOCKS.items()}
 
@@ -40,13 +42,13 @@ def find_problems(
     request: Request,
     host: Host,
     engine: Engine | None,
-    is_accessible: Callable[[str], bool] = lambda node: os.access(node, os.R_OK | os.W_OK),
+    is_accessible: Callable[[str], bool] | None = None,
 ) -> list[Problem]:
     """What stands in the way of a backend, most fundamental first; empty where nothing does."""
     if backend == "gpu":
         return _gpu_problems(request, host, engine)
     if backend == "tpu":
-        return _tpu_problems(request, host, engine, is_accessible)
+        return _tpu_problems(request, host, engine, is_accessible or partial(_is_accessible, engine))
     return []
 
 
@@ -65,16 +67,17 @@ def find_warnings(backend: str, host: Host, *, is_root: bool) -> list[Problem]:
 
 
 def _gpu_problems(request: Request, host: Host, engine: Engine | None) -> list[Problem]:
+    needed = ENVIRONMENTS[request.lock].oldest_driver
     if host.driver_major is None:
         looked = "looked for /proc/driver/nvidia/version and nvidia-smi"
-        return [Problem(f"no NVIDIA driver ({looked})", f"install one of version 580 or newer; {COMPILE_ONLY}")]
+        wanted = "one that your image can use" if request.image else f"version {needed} or newer"
+        return [Problem(f"no NVIDIA driver ({looked})", f"install {wanted}; {WITHOUT_DEVICE}")]
     problems = []
-    needed = ENVIRONMENTS[request.lock].oldest_driver
     if needed and host.driver_major < needed and request.image is None:  # an image of one's own brings its own CUDA
         what = f"driver {host.driver} is older than {needed}, which CUDA {CUDA_OF[request.lock]} needs"
         problems.append(Problem(what, _driver_remedy(host.driver_major, needed)))
     if host.gpus == 0:
-        problems.append(Problem("the driver names no GPU", f"see what nvidia-smi says; {COMPILE_ONLY}"))
+        problems.append(Problem("the driver names no GPU", f"see what nvidia-smi says; {WITHOUT_DEVICE}"))
     if engine and not _gives_gpus(engine, host):
         problems.append(
             Problem(
@@ -101,7 +104,7 @@ def _driver_remedy(driver: int, needed: int) -> str:
     ]
     if fitting:
         return f"use CUDA {fitting[0]}, which this driver can run (--cuda {fitting[0]}), or update the driver"
-    return f"update the driver to {needed} or newer; {COMPILE_ONLY}"
+    return f"update the driver to {needed} or newer; {WITHOUT_DEVICE}"
 
 
 def _gives_gpus(engine: Engine, host: Host) -> bool:
@@ -115,7 +118,7 @@ def _tpu_problems(
 ) -> list[Problem]:
     if not host.tpu_nodes and not host.tpu_chips:
         looked = "looked for /dev/accel*, and for TPUs on the PCI bus with /dev/vfio/*"
-        return [Problem(f"no TPU ({looked})", f"run on a TPU VM; {COMPILE_ONLY}")]
+        return [Problem(f"no TPU ({looked})", f"run on a TPU VM; {WITHOUT_DEVICE}")]
     if not host.tpu_nodes:
         return [
             Problem(
@@ -124,11 +127,19 @@ def _tpu_problems(
             )
         ]
     closed = [node for node in host.tpu_nodes if not is_accessible(node)]
-    if closed and not (request.privileged and engine and not engine.rootless):  # a rootless engine has no more rights
-        return [
-            Problem(
-                f"no permission for {', '.join(closed)}",
-                "have your user's group added to them, run as root, or give the container everything: --privileged",
-            )
-        ]
+    has_root = engine is not None and not engine.rootless
+    if closed and not (request.privileged and has_root):
+        everything = "; or give the container everything: --privileged" if has_root else ""
+        remedy = f"let a group of your user read and write them, or run as root{everything}"
+        return [Problem(f"no permission for {', '.join(closed)}", remedy)]
     return []
+
+
+def _is_accessible(engine: Engine | None, node: str) -> bool:
+    """Whether a device file can be used: by the caller, or by a container, which a root engine puts into its group."""
+    if os.access(node, os.R_OK | os.W_OK):
+        return True
+    try:
+        return engine is not None and not engine.rootless and Path(node).stat().st_mode & 0o060 == 0o060
+    except OSError:
+        return False

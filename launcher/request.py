@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -25,6 +26,7 @@ class Request:
       privileged: Give a TPU's container all of the machine, where single devices do not do.
       profile_privileged: Run a GPU's container as root with SYS_ADMIN, for drivers that keep counters to themselves.
       arguments: What is left, for the harness.
+      words: What was taken, as it has to be given again to go on with a run.
     """
 
     runtime: str
@@ -34,6 +36,7 @@ class Request:
     privileged: bool
     profile_privileged: bool
     arguments: tuple[str, ...]
+    words: tuple[str, ...] = ()
 
 
 def read_request(backend: str, arguments: Sequence[str], variables: Mapping[str, str]) -> Request:
@@ -54,6 +57,8 @@ def read_request(backend: str, arguments: Sequence[str], variables: Mapping[str,
         raise UsageError(f"--cuda {cuda!r} is unknown; allowed: {', '.join(CUDA_LOCKS)}")
     _check_backend_has(backend, "gpu", {"--cuda": cuda, "--profile-privileged": profile_privileged})
     _check_backend_has(backend, "tpu", {"--privileged": privileged})
+    options = {"--runtime": runtime, "--image": image, "--base-image": base_image, "--cuda": cuda}
+    flags = {"--privileged": privileged, "--profile-privileged": profile_privileged}
     only_in_container = {"--image": image, "--base-image": base_image, "--privileged": privileged}
     given = [name for name, value in {**only_in_container, "--profile-privileged": profile_privileged}.items() if value]
     if given and runtime == "local":
@@ -70,7 +75,14 @@ def read_request(backend: str, arguments: Sequence[str], variables: Mapping[str,
         privileged=privileged,
         profile_privileged=profile_privileged,
         arguments=tuple(rest),
+        words=tuple(word for name, value in options.items() for word in ([name, value] if value else []))
+        + tuple(name for name, is_given in flags.items() if is_given),
     )
+
+
+def own_command(backend: str, request: Request) -> str:
+    """The command line of a measurement without the harness' own arguments: how to go on with a run."""
+    return shlex.join(["nox", "-s", backend, "--", *request.words])
 
 
 def _check_backend_has(backend: str, owner: str, options: Mapping[str, object]) -> None:

@@ -235,7 +235,7 @@ def test_a_local_environment_needs_the_index_only_until_it_is_made(place):
     place.change(fetch=unreachable)
 
     before, _, can_before = place.look("--runtime", "local")
-    place.write(place.checkout, {".nox/cpu/pyvenv.cfg": ""})
+    place.write(place.checkout, {".nox/cpu/lib/python3.13/site-packages/jax/__init__.py": ""})
     after, _, can_after = place.look("--runtime", "local")
 
     assert (before["cpu environment"].state, can_before) == (State.MISSING, False)

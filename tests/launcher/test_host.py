@@ -184,14 +184,14 @@ def test_another_machines_files_are_not_mixed_with_what_this_machine_can_run(tmp
     assert (found.driver, found.toolkit) == (None, False)
 
 
-@pytest.mark.parametrize("tool", ["nvidia-container-runtime-hook", "nvidia-container-cli", "nvidia-ctk"])
-def test_any_of_nvidias_container_tools_is_the_toolkit(tmp_path, monkeypatch, tool):
+@pytest.mark.parametrize(("tool", "found"), [("nvidia-container-runtime-hook", True), ("nvidia-ctk", False)])
+def test_only_nvidias_hook_serves_dockers_option_for_gpus(tmp_path, monkeypatch, tool, found):
     monkeypatch.setenv("PATH", str(tmp_path))
     before = look_at_host().toolkit
     (tmp_path / tool).write_text("")
     (tmp_path / tool).chmod(0o755)
 
-    assert (before, look_at_host().toolkit) == (False, True)
+    assert (before, look_at_host().toolkit) == (False, found)
 
 
 @pytest.mark.parametrize(

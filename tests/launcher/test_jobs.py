@@ -99,7 +99,33 @@ def test_no_container_is_left_behind(docker, job):
     measure_in_container(job())
 
     started = {words[words.index("--name") + 1] for words in docker.calls("run")}
-    assert started == {words[-1] for words in docker.calls("rm")} == {"jaxmeter-a-run", "jaxmeter-a-run-report"}
+    assert started == {words[-1] for words in docker.calls("rm")}
+    assert len(started) == 2
+
+
+def test_a_second_start_of_the_same_run_never_touches_the_containers_of_the_first(docker, job):
+    measure_in_container(job("--run-id", "twin"))
+    first = {words[-1] for words in docker.calls("rm")}
+
+    measure_in_container(job("--run-id", "twin"))
+
+    assert not first & {words[-1] for words in docker.calls("rm")[len(first) :]}
+
+
+def test_the_line_that_says_how_to_go_on_names_the_launchers_options_too(docker, job):
+    measure_in_container(job("--runtime", "container", "--cuda=12", backend="gpu"))
+
+    assert variables(ran(docker, "harness"))["JAXMETER_COMMAND"] == "nox -s gpu -- --runtime container --cuda 12"
+
+
+def test_only_a_gpus_container_is_for_nvidias_hook(docker, job):
+    measure_in_container(job())
+    (cpu,) = [variables(words) for words in docker.calls("run") if "harness" in words]
+    measure_in_container(job(backend="gpu"))
+    gpu = variables([words for words in docker.calls("run") if "harness" in words][-1])
+
+    assert "NVIDIA_VISIBLE_DEVICES" not in cpu
+    assert gpu["NVIDIA_VISIBLE_DEVICES"] == "all"
 
 
 def test_a_dry_run_prints_the_commands_and_starts_nothing(docker, job, capsys):

@@ -32,12 +32,19 @@ def test_a_gpu_with_a_new_driver_and_an_engine_that_hands_it_on_is_no_problem(en
     assert gpu_problems(engine=engine) == []
 
 
-@pytest.mark.parametrize("options", [[], ["--image", "mine:1"]])
-def test_without_a_driver_that_is_the_only_problem(options):
+@pytest.mark.parametrize(
+    ("options", "wanted"),
+    [
+        ([], "version 580 or newer"),
+        (["--cuda", "12"], "version 525 or newer"),
+        (["--image", "mine:1"], "one that your image can use"),
+    ],
+)
+def test_without_a_driver_that_is_the_only_problem(options, wanted):
     (problem,) = gpu_problems(Host(), Engine("docker", "docker", "28"), options)
 
     assert problem.what == "no NVIDIA driver (looked for /proc/driver/nvidia/version and nvidia-smi)"
-    assert "580 or newer" in problem.remedy
+    assert wanted in problem.remedy
     assert "nox -s cpu" in problem.remedy
 
 

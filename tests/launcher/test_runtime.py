@@ -77,33 +77,58 @@ def test_without_an_engine_a_container_is_an_error_with_what_to_install_and_what
 
 
 @pytest.mark.parametrize("address", ELSEWHERE)
-@pytest.mark.parametrize("runtime", ["auto", "container"])
-def test_an_engine_of_another_machine_is_refused_since_results_would_stay_there(docker_on_path, runtime, address):
+def test_an_engine_of_another_machine_is_passed_over_since_results_would_stay_there(docker_on_path, address):
     variables, ask = docker_on_path
 
-    with pytest.raises(UsageError, match="DOCKER_HOST is an engine of another machine"):
-        choose_engine(runtime, {**variables, "DOCKER_HOST": address}, ask)
+    engine, line = choose_engine("auto", {**variables, "DOCKER_HOST": address}, ask)
+
+    assert engine is None
+    assert "its engine is on another machine" in line
+
+
+def test_an_engine_of_another_machine_is_refused_where_it_is_asked_for(docker_on_path):
+    variables, ask = docker_on_path
+    elsewhere = {**variables, "DOCKER_HOST": "ssh://cluster"}
+
+    with pytest.raises(UsageError, match="its engine is on another machine"):
+        choose_engine("container", elsewhere, ask)
+    with pytest.raises(UsageError, match="JAXMETER_ENGINE=docker: its engine is on another machine"):
+        choose_engine("auto", {**elsewhere, "JAXMETER_ENGINE": "docker"}, ask)
+
+
+def test_a_context_of_the_client_may_name_another_machine_too(docker_on_path):
+    variables, ask = docker_on_path
+
+    def ask_of_context(command):
+        return Answer(0, "ssh://cluster\n") if command[1] == "context" else ask(command)
+
+    engine, _ = choose_engine("auto", variables, ask_of_context)
+
+    assert engine is None
 
 
 def ask_podman(command):
     return Answer(0, json.dumps({"version": {"Version": "5.4.2"}}))
 
 
-def test_podmans_variable_for_another_machine_is_refused_too(tmp_path):
+def test_podmans_variable_for_another_machine_counts_too(tmp_path):
     put_client(tmp_path, "podman")
     variables = {"PATH": str(tmp_path), "CONTAINER_HOST": "ssh://core@vm:22/run/podman.sock"}
 
-    with pytest.raises(UsageError, match="CONTAINER_HOST is an engine of another machine"):
-        choose_engine("auto", variables, ask_podman)
+    engine, line = choose_engine("auto", variables, ask_podman)
+
+    assert engine is None
+    assert "its engine is on another machine" in line
 
 
-def test_another_engine_may_be_chosen_while_dockers_variable_names_another_machine(tmp_path):
+def test_another_engine_is_used_while_dockers_variable_names_another_machine_and_the_line_says_so(tmp_path):
+    put_client(tmp_path, "docker")
     put_client(tmp_path, "podman")
-    variables = {"PATH": str(tmp_path), "DOCKER_HOST": "ssh://cluster", "JAXMETER_ENGINE": "podman"}
 
-    engine, _ = choose_engine("auto", variables, ask_podman)
+    engine, line = choose_engine("auto", {"PATH": str(tmp_path), "DOCKER_HOST": "ssh://cluster"}, ask_podman)
 
     assert engine.kind == "podman"
+    assert line.endswith("(1 passed over: nox -s doctor tells why)")
 
 
 @pytest.mark.parametrize("address", HERE)
@@ -119,5 +144,6 @@ def test_an_engine_of_this_machine_may_have_an_address(docker_on_path, address):
 def test_a_name_that_only_begins_like_this_machine_is_another_machine(docker_on_path, address):
     variables, ask = docker_on_path
 
-    with pytest.raises(UsageError, match="another machine"):
-        choose_engine("auto", {**variables, "DOCKER_HOST": address}, ask)
+    engine, _ = choose_engine("auto", {**variables, "DOCKER_HOST": address}, ask)
+
+    assert engine is None
