@@ -76,8 +76,7 @@ class Place:
         command = [sys.executable, *arguments]
         if where == "inside":
             mount = Mount(self.folder, self.folder, writable=True)
-            name = f"jaxmeter-benchmark-{random.getrandbits(32):x}"
-            container = Container(name, self.image, tuple(arguments), mounts=(mount,))
+            container = Container(self.image, tuple(arguments), mounts=(mount,))
             command = run_arguments(self.engine, container, caller_here(os.environ))
         start = time.monotonic()
         done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=CHECKOUT)

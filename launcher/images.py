@@ -91,7 +91,7 @@ def build_arguments(engine: Engine, build: Build, *, revision: str, version: str
         "VERSION": version,
         "REVISION": revision,
         "LOCK_SHA256": image.lock_sha256,
-        **({"WHEELS": "offline", "PIP_NO_INDEX": "1"} if build.offline else {}),
+        **({"PIP_NO_INDEX": "1"} if build.offline else {}),
     }
     return [
         *(engine.client, "build", "--file", str(image.checkout / DOCKERFILE), "--tag", image.name),

@@ -147,7 +147,7 @@ def run_inside(
     engine: Engine, caller: Caller, image: str, *arguments: str, **settings: Any
 ) -> subprocess.CompletedProcess[str]:
     """Runs python3 in a hardened container as the launcher does, and keeps what it prints."""
-    container = Container(f"jaxmeter-test-{secrets.token_hex(4)}", image, arguments, **settings)
+    container = Container(image, arguments, **settings)
     command = run_arguments(engine, container, caller)
     return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
 

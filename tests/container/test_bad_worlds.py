@@ -16,7 +16,6 @@ import pytest
 
 from launcher.backends import ENVIRONMENTS
 from launcher.containers import Caller
-from launcher.diagnosis import NO_CHANGE
 from launcher.engines import ENGINE_VARIABLE, Engine, find_engine
 from launcher.images import Image
 from launcher.index import CA_VARIABLES
@@ -49,7 +48,6 @@ def complaint(engine: Engine, image: Image, variables: dict[str, str]) -> str:
         build_images(engine, (image,), variables)
     words = str(failed.value)
     assert words.startswith(f"{image.name} could not be built: ")
-    assert words.endswith(NO_CHANGE)
     return words
 
 
