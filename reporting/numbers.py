@@ -150,7 +150,7 @@ def _decimals(value: float, digits: int) -> int:
 
 
 def _gain_decimals(ratio: float) -> int:
-    if ratio < 0.095:
+    if float(f"{ratio:.1e}") < 0.1:
         return _decimals(ratio, 2)
     # By the rounded value, so that 1.996 reads 2.0× and 9.96 reads 10×.
     if round(ratio, 2) < 2:

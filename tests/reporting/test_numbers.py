@@ -2,7 +2,7 @@ import math
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from harness.statistics import Interval
@@ -95,6 +95,7 @@ def test_an_impossible_gain_is_a_dash(ratio):
 
 
 @given(st.floats(min_value=1e-4, max_value=1e6))
+@example(0.095)
 def test_a_gain_reads_back_to_within_five_percent(ratio):
     assert number_in(numbers.gain(ratio).removesuffix("×")) == pytest.approx(ratio, rel=0.0501)
 
