@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from launcher.backends import ENVIRONMENTS
+from launcher.images import LOCKS
 
-FOLDER = "docker/locks"
 DEVELOPMENT = ("--group", "dev")
 
 
 def lock_path(name: str) -> str:
     """Where the requirements of an environment are, from the root of a checkout."""
-    return f"{FOLDER}/{name}.txt"
+    return (LOCKS / f"{name}.txt").as_posix()
 
 
 def exports() -> Iterator[tuple[str, list[str]]]:
