@@ -19,6 +19,7 @@ class Backend:
       looked_for: The devices in words, for the error when there are none.
       extra: The requirement that brings it.
       trace_plane: How the planes of its devices are called in a profiler capture; None where there are none.
+      peak_counts_temporaries: Whether `peak_memory_in_bytes` of a compiled program holds its temporaries.
       product_dtype: What a float32 product at default precision is computed in (the tolerance follows).
     """
 
@@ -28,13 +29,14 @@ class Backend:
     looked_for: str
     extra: str
     trace_plane: str | None
+    peak_counts_temporaries: bool
     product_dtype: str
 
 
 BACKENDS = {
     backend.name: backend
     for backend in (
-        Backend("cpu", "cpu", "cpu", "this machine's processor", "jaxmeter", None, "float32"),
+        Backend("cpu", "cpu", "cpu", "this machine's processor", "jaxmeter", None, False, "float32"),
         Backend(
             "gpu",
             "cuda",
@@ -42,6 +44,7 @@ BACKENDS = {
             "an NVIDIA GPU with its driver (JAX platform 'cuda')",
             "jaxmeter[gpu]",
             "/device:GPU",
+            True,
             "tensorfloat32",
         ),
         Backend(
@@ -51,6 +54,7 @@ BACKENDS = {
             "a TPU with libtpu (JAX platform 'tpu')",
             "jaxmeter[tpu]",
             "/device:TPU",
+            True,
             "bfloat16",
         ),
     )
@@ -59,15 +63,23 @@ BACKENDS = {
 _THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 
+_CACHE_VARIABLES = ("JAX_COMPILATION_CACHE_", "JAX_PERSISTENT_CACHE_", "JAX_ENABLE_COMPILATION_CACHE")
+
+
+def cache_variables(inherited: Mapping[str, str]) -> tuple[str, ...]:
+    """Names of the variables that steer JAX's persistent compilation cache."""
+    return tuple(name for name in inherited if name.startswith(_CACHE_VARIABLES))
+
+
 def process_environment(
     backend: Backend, inherited: Mapping[str, str], *, allowed_cores: int, data: str | None = None
 ) -> dict[str, str]:
     """The environment variables of every measuring process.
 
-    Thread counts are set where the user has not. An inherited compilation cache is left out: what is cold and
-    what is cached is the harness's to decide. So is an inherited data folder, since the record must name it.
+    Thread counts are set where the user has not. Inherited settings of the compilation cache are left out: what is cold
+    and what is cached is the harness's to decide. So is an inherited data folder, since the record must name it.
     """
-    own = ("JAX_COMPILATION_CACHE_DIR", DATA_VARIABLE)
+    own = (*cache_variables(inherited), DATA_VARIABLE)
     variables = {name: value for name, value in inherited.items() if name not in own}
     variables["JAX_PLATFORMS"] = backend.platform
     if data is not None:

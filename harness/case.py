@@ -4,13 +4,25 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from harness.messages import CHECK, COMPILATION, TIMING, TRACE, Heartbeat, Launch, Problem, Result
-from harness.plan import jax_variants, peer_variants
+from harness.messages import (
+    CACHING,
+    CHECK,
+    COMPILATION,
+    RESIDENCY,
+    TIMING,
+    TRACE,
+    Heartbeat,
+    Launch,
+    Problem,
+    Result,
+)
+from harness.outcomes import joined
+from harness.plan import cached_variants, called_variants, jax_variants, peer_variants, regimes
 from harness.processes import Ended, ForkServer
 from harness.record import (
     Artifact,
@@ -28,6 +40,12 @@ from harness.record import (
 )
 from harness.statistics import FEWEST_LAUNCHES, VERSION, Interval, geometric_interval, speedup
 from harness.summary import summarise
+
+SEVERAL = (COMPILATION, CACHING, RESIDENCY)
+"""Kinds of process whose outcome stands beside that of others."""
+
+COLD_SHARE = 1 / 3
+"""Of the case's time, beyond which cold processes are cut to three rounds: timing needs the rest."""
 
 OnBeat = Callable[[Heartbeat], None]
 
@@ -64,9 +82,13 @@ class CaseMeasurement:
             if item.skip is not None:
                 self.outcomes[item.name]["numerics"] = Outcome(status=Status.SKIPPED, reason=item.skip)
         self._check()
+        if "memory" in self.settings.probes:
+            for variant in self._sound(called_variants(self.case)):
+                self._launch(RESIDENCY, (variant,), ("memory",))
         if "compilation" in self.settings.probes:
-            for variant in self._sound(jax_variants(self.case)):
-                self._launch(COMPILATION, (variant,), ("compilation",))
+            self._cold_rounds(COMPILATION, jax_variants(self.case), [""])
+        if cached := cached_variants(self.case, self.settings):
+            self._cold_rounds(CACHING, cached, regimes(self.case))
         if "timing" in self.settings.probes:
             self._time()
         if "trace" in self.settings.probes:
@@ -89,6 +111,25 @@ class CaseMeasurement:
         probes = tuple(name for name in ("numerics", "memory") if name in self.settings.probes)
         self._launch(CHECK, jax_variants(self.case), probes)
         self._launch(CHECK, peer_variants(self.case), ("numerics",))
+
+    def _cold_rounds(self, kind: str, variants: Sequence[str], regimes: Sequence[str]) -> None:
+        """A fresh process for every variant and regime, and again: a slow moment does not hit one variant alone.
+
+        Three rounds give an interval; more are made while they take a moderate share of the case's time.
+        """
+        start = self._elapsed()
+        for index in range(self.settings.cold_launches):
+            if index >= FEWEST_LAUNCHES and self._elapsed() - start > COLD_SHARE * self.limit_s:
+                return
+            for regime in regimes:
+                for variant in self._sound(variants):
+                    if self._ended_well(variant, kind):
+                        self._launch(kind, (variant,), (kind,), index=index, regime=regime)
+
+    def _ended_well(self, variant: str, probe: str) -> bool:
+        """Whether no process has failed at this; what has failed would fail again."""
+        outcome = self.outcomes[variant].get(probe)
+        return outcome is None or outcome.status is Status.OK
 
     def _sound(self, variants: Iterable[str]) -> tuple[str, ...]:
         """Those that gave the right answer and have not failed since: a wrong or broken one has no speed."""
@@ -156,12 +197,14 @@ class CaseMeasurement:
         known = [[value for value in values if value is not None] for values in timings]
         return [values for values in known if values]
 
-    def _launch(self, kind: str, variants: tuple[str, ...], probes: tuple[str, ...], *, index: int = 0) -> Result:
+    def _launch(
+        self, kind: str, variants: tuple[str, ...], probes: tuple[str, ...], *, index: int = 0, regime: str = ""
+    ) -> Result:
         """Runs one process; one that dies costs the variant that it was at, and is repeated without it."""
         while variants:
-            ended = self._run(kind, variants, probes, index)
+            ended = self._run(kind, variants, probes, index, regime)
             if isinstance(ended.answer, Result):
-                self._keep(ended.answer)
+                self._keep(kind, ended.answer)
                 broken = [name for name in ended.answer.outcomes if kind == TIMING]
                 if not broken:
                     return ended.answer
@@ -169,11 +212,11 @@ class CaseMeasurement:
                 continue
             outcome = _outcome(ended, self._stage_limit_s())
             lost = variants if ended.last.variant is None else (ended.last.variant,)
-            self._keep(Result(outcomes={name: dict.fromkeys(probes, outcome) for name in lost}))
+            self._keep(kind, Result(outcomes={name: dict.fromkeys(probes, outcome) for name in lost}))
             variants = tuple(name for name in variants if name not in lost)
         return Result()
 
-    def _run(self, kind: str, variants: tuple[str, ...], probes: tuple[str, ...], index: int) -> Ended:
+    def _run(self, kind: str, variants: tuple[str, ...], probes: tuple[str, ...], index: int, regime: str) -> Ended:
         return self.server.run(
             lambda result: Launch(
                 kind=kind,
@@ -185,6 +228,7 @@ class CaseMeasurement:
                 settings=self.settings,
                 index=index,
                 seed=self.settings.seed + index,
+                regime=regime,
                 cache=str(self.cache),
                 folder=str(self.folder),
                 result=result,
@@ -196,10 +240,12 @@ class CaseMeasurement:
     def _stage_limit_s(self) -> float:
         return self.case.time_limit_s or self.settings.stage_limit_s
 
-    def _keep(self, result: Result) -> None:
+    def _keep(self, kind: str, result: Result) -> None:
         self.artifacts += result.artifacts
         for name, outcomes in result.outcomes.items():
-            self.outcomes[name].update(outcomes)
+            for probe, outcome in outcomes.items():
+                before = self.outcomes[name].get(probe) if kind in SEVERAL else None
+                self.outcomes[name][probe] = joined(before, outcome)
 
 
 def _kept(path: Path) -> LaunchRecord | None:

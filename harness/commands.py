@@ -22,7 +22,7 @@ from types import FrameType
 import msgspec
 from rich.console import Console
 
-from harness.backends import BACKENDS
+from harness.backends import BACKENDS, cache_variables
 from harness.catalogue import DEFAULT_SUITES
 from harness.environment import private
 from harness.listing import catalogue_lines, plan_lines
@@ -103,6 +103,7 @@ def new_run(request: RunRequest, watcher: Watcher, *, as_json: bool) -> int:
     run_id = request.run_id or made_up
     settings = _settings(request, run_id)
     folder = new_folder(request.out, run_id)
+    _say_what_is_not_used()
     try:
         with locked(folder), measuring(request.backend, folder / SCRATCH, settings.data) as server:
             description = describe(server, settings.suites, request.backend, request.level, devices=True)
@@ -189,6 +190,14 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 def _complain(text: str) -> None:
     lines = [printable(line) for line in text.splitlines()]  # a suite's own words must not steer the terminal
     print("error: " + "\n".join(lines), file=sys.stderr)
+
+
+def _say_what_is_not_used() -> None:
+    if names := cache_variables(os.environ):
+        print(
+            f"note: {', '.join(names)} is not used: what is cold and what is cached is for the run to decide",
+            file=sys.stderr,
+        )
 
 
 def _own_command() -> str:

@@ -94,7 +94,16 @@ def describe_environment(jax: Any) -> Environment:
         git_dirty=dirty,
         image=os.environ.get("JAXMETER_IMAGE"),
         lock_sha256=os.environ.get("JAXMETER_LOCK_SHA256"),
+        device_memory_bytes=device_memory_bytes(devices[0]),
     )
+
+
+def device_memory_bytes(device: Any) -> int | None:
+    """What programs may use of a device: its allocator's limit; of a CPU the machine's memory, or a control group's."""
+    statistics = device.memory_stats() or {}
+    if "bytes_limit" in statistics:
+        return int(statistics["bytes_limit"])
+    return least_memory_bytes() if device.platform == "cpu" else None
 
 
 def allowed_cores() -> int:
@@ -162,6 +171,19 @@ def cpu_quota(root: Path = Path("/")) -> float | None:
             continue
         quotas += [int(pair[0]) / int(pair[1]) for pair in pairs if len(pair) == 2 and all(map(str.isdigit, pair))]
     return min(quotas, default=None)
+
+
+def least_memory_bytes(root: Path = Path("/")) -> int | None:
+    """The machine's memory, or less where this process' control groups allow less (cgroup v2 and v1)."""
+    limits = [_memory_bytes()]
+    for line in (_text(root / "proc/self/cgroup") or "0::/\n1:memory:/").splitlines():
+        number, controllers, path = (*line.split(":", 2), "", "")[:3]
+        if number == "0":
+            limits += [_whole(_text(group / "memory.max")) for group in _groups(root / "sys/fs/cgroup", path)]
+        elif "memory" in controllers.split(","):
+            places = _groups(root / "sys/fs/cgroup/memory", path)
+            limits += [_whole(_text(group / "memory.limit_in_bytes")) for group in places]
+    return min((limit for limit in limits if limit is not None), default=None)
 
 
 def _groups(top: Path, path: str) -> Iterator[Path]:

@@ -8,6 +8,8 @@ from harness.record import Artifact, Environment, LaunchRecord, Outcome, Param, 
 
 CHECK = "check"
 COMPILATION = "compilation"
+CACHING = "caching"
+RESIDENCY = "residency"
 TIMING = "timing"
 TRACE = "trace"
 
@@ -26,9 +28,10 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """Measure some variants of one case in one process.
 
     Args:
-      kind: CHECK, COMPILATION, TIMING or TRACE.
+      kind: CHECK, COMPILATION, CACHING, RESIDENCY, TIMING or TRACE.
       probes: The probes to run, all of this kind.
       cache: Folder of the run's own persistent compilation cache; a COMPILATION process uses it for inputs only.
+      regime: Of a CACHING process, see harness/probes/caching.py.
       folder: The case's folder, for artifacts.
       result: Where to write the answer.
     """
@@ -42,6 +45,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     settings: Settings
     index: int
     seed: int
+    regime: str = ""
     cache: str
     folder: str
     result: str

@@ -9,12 +9,22 @@ from typing import Any
 
 import jax
 
+from harness.compilations import Compilations, watched
+from harness.workload import NATIVE
+
 Clock = Callable[[], float]
+Stage = Callable[[str], None]
+"""Told the name of the stage that begins, so that a crash or a hang in it has a name."""
 
 
 @dataclass(frozen=True)
 class Stages:
-    """A compiled program with the time of each stage, in seconds."""
+    """A compiled program with the time of each stage, in seconds.
+
+    Args:
+      donated: Compiles the same function again with all its arguments donated.
+      events: What jax reported meanwhile.
+    """
 
     traced: Any
     lowered: Any
@@ -22,13 +32,15 @@ class Stages:
     trace_s: float
     lower_s: float
     compile_s: float
+    donated: Callable[[], Any]
+    events: Compilations
 
 
 @dataclass(frozen=True)
 class Prepared:
     """All that a probe sees of a variant: `wait(call(*args))` is one call until its result is ready.
 
-    `stages` is None where there is no program of its own (eager code, peers); `dispatches` tells whether a call
+    `stages` is None where there is no one program (eager code, peers, streams); `dispatches` tells whether a call
     returns before its result is ready.
     """
 
@@ -39,53 +51,81 @@ class Prepared:
     dispatches: bool = True
 
 
-def prepare_eager(function: Callable[..., Any], args: tuple[Any, ...], clock: Clock) -> Prepared:
+Prepare = Callable[[Callable[..., Any], tuple[Any, ...], Clock, Stage], Prepared]
+
+
+def prepare_eager(function: Callable[..., Any], args: tuple[Any, ...], clock: Clock, stage: Stage) -> Prepared:
     """Operation by operation, as JAX runs code without jit."""
     return Prepared(function, args, jax.block_until_ready)
 
 
-def prepare_jit(function: Callable[..., Any], args: tuple[Any, ...], clock: Clock) -> Prepared:
+def prepare_jit(function: Callable[..., Any], args: tuple[Any, ...], clock: Clock, stage: Stage) -> Prepared:
     """`jax.jit(function)`: called through its own dispatch. The stages are taken first; the call reuses them."""
-    jitted = jax.jit(_fresh(function))
-    return Prepared(jitted, args, jax.block_until_ready, _stages(jitted, args, clock))
+    jitted = jax.jit(fresh(function))
+    return Prepared(jitted, args, jax.block_until_ready, _stages(jitted, function, args, clock, stage))
 
 
-def prepare_aot(function: Callable[..., Any], args: tuple[Any, ...], clock: Clock) -> Prepared:
+def prepare_aot(function: Callable[..., Any], args: tuple[Any, ...], clock: Clock, stage: Stage) -> Prepared:
     """`jax.jit(function).lower(*args).compile()`: the compiled object is called itself."""
-    stages = _stages(jax.jit(_fresh(function)), args, clock)
+    stages = _stages(jax.jit(fresh(function)), function, args, clock, stage)
     return Prepared(stages.compiled, args, jax.block_until_ready, stages)
 
 
-def prepare_native(function: Callable[..., Any], args: tuple[Any, ...], clock: Clock) -> Prepared:
+def prepare_native(function: Callable[..., Any], args: tuple[Any, ...], clock: Clock, stage: Stage) -> Prepared:
     """A peer: called as it is; its result is ready when it returns."""
     return Prepared(function, args, _already_ready, dispatches=False)
 
 
-PREPARE: dict[str, Callable[[Callable[..., Any], tuple[Any, ...], Clock], Prepared]] = {
+PREPARE: dict[str, Prepare] = {
     "eager": prepare_eager,
     "jit": prepare_jit,
     "aot": prepare_aot,
-    "native": prepare_native,
+    NATIVE: prepare_native,
 }
 
 
-def _stages(jitted: Any, args: tuple[Any, ...], clock: Clock) -> Stages:
-    start = clock()
-    traced = jitted.trace(*args)
-    after_trace = clock()
-    lowered = traced.lower()
-    after_lower = clock()
-    compiled = lowered.compile()
-    end = clock()
-    return Stages(traced, lowered, compiled, after_trace - start, after_lower - after_trace, end - after_lower)
+def prepare_stream(mode: str, function: Callable[..., Any], items: tuple[tuple[Any, ...], ...]) -> Prepared:
+    """A stream: one call is a pass over all its argument tuples, each with as many programs as it has types.
+
+    Args:
+      mode: eager, jit or native; an ahead-of-time program takes one type only.
+    """
+    call = jax.jit(fresh(function)) if mode == "jit" else function
+
+    def one_pass(*items: tuple[Any, ...]) -> list[Any]:
+        return [call(*item) for item in items]
+
+    native = mode == NATIVE
+    return Prepared(one_pass, items, _already_ready if native else jax.block_until_ready, dispatches=not native)
 
 
-def _fresh(function: Callable[..., Any]) -> Callable[..., Any]:
+def _stages(jitted: Any, function: Callable[..., Any], args: tuple[Any, ...], clock: Clock, stage: Stage) -> Stages:
+    with watched() as events:
+        stage("trace")
+        start = clock()
+        traced = jitted.trace(*args)
+        trace_s = clock() - start
+        stage("lower")
+        start = clock()
+        lowered = traced.lower()
+        lower_s = clock() - start
+        stage("compile")
+        start = clock()
+        compiled = lowered.compile()
+        compile_s = clock() - start
+
+    def donated() -> Any:
+        return jax.jit(fresh(function), donate_argnums=range(len(args))).lower(*args).compile()
+
+    return Stages(traced, lowered, compiled, trace_s, lower_s, compile_s, donated, events)
+
+
+def fresh(function: Callable[..., Any]) -> Callable[..., Any]:
     """The same function as a new object: jax reuses what this process has compiled for the old one."""
 
     @wraps(function)
-    def same(*args: Any) -> Any:
-        return function(*args)
+    def same(*args: Any, **static: Any) -> Any:
+        return function(*args, **static)
 
     return same
 

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from harness.messages import CHECK, COMPILATION
 from harness.plan import planned_case, settings_for
 from harness.record import CaseRecord, Environment, PlannedCase, Status, VariantRecord
 from harness.statistics import VERSION
@@ -114,7 +114,14 @@ def measure(function: Callable[..., Any], /, *args: Any, **params: Any) -> Measu
     workload = _workload(plain, args, params, expected)
     started = datetime.now(UTC)
     case, context = planned_case("notebook", workload, {}), _context(workload, args)
-    outcomes = {name: outcomes_of(name, _probes(name), context) for name in workload.variants()}
+    outcomes = {
+        name: {
+            probe: one
+            for kind, probes in _probes(name)
+            for probe, one in outcomes_of(name, kind, probes, context).items()
+        }
+        for name in workload.variants()
+    }
     sound = tuple(name for name, found in outcomes.items() if found["numerics"].status is Status.OK)
     if sound:
         prepared = {name: prepare(name, context) for name in sound}
@@ -156,9 +163,11 @@ def _workload(function: Callable[..., Any], args: tuple[Any, ...], params: dict[
     return workload
 
 
-def _probes(variant: str) -> tuple[str, ...]:
-    """Eager code has been called for the reference already: it has no first call to time."""
-    return ("numerics",) if variant.endswith(":eager") else ("compilation", "memory", "numerics")
+def _probes(variant: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Kinds and probes. Eager code has been called for the reference already: it has no first call to time."""
+    if variant.endswith(":eager"):
+        return ((CHECK, ("numerics",)),)
+    return (COMPILATION, ("compilation",)), (CHECK, ("memory", "numerics"))
 
 
 def _context(workload: Workload, args: tuple[Any, ...]) -> Context:
@@ -169,4 +178,4 @@ def _context(workload: Workload, args: tuple[Any, ...]) -> Context:
 
     backend = next(item for item in BACKENDS.values() if item.jax_backend == jax.default_backend())
     arguments = tuple(jax.tree.map(jax.numpy.asarray, args))
-    return Context(workload, {}, backend, arguments, time.perf_counter, Path())
+    return Context(workload, {}, backend, arguments, time.perf_counter, folder=None)

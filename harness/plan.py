@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 from harness.record import Param, PlannedCase, PlannedVariant, Settings
 from harness.source import fingerprint
-from harness.statistics import CONFIDENCE
+from harness.statistics import CONFIDENCE, FEWEST_LAUNCHES
 from harness.workload import NATIVE, NoReference, Workload, call_with
 
-PROBE_NAMES = ("numerics", "memory", "compilation", "timing", "trace")
+PROBE_NAMES = ("numerics", "memory", "compilation", "caching", "timing", "trace")
 """In the order in which they are run. `numerics` always is: a wrong answer has no speed."""
 
 LOOKS = (5, 8, 12)
@@ -30,6 +30,10 @@ STAGE_LIMIT_S = 120.0
 DEFAULT_BUDGET_S = {"quick": 100.0, "default": 660.0, "full": 3600.0}
 CASE_LIMIT_S = {"quick": 8.0, "default": 15.0, "full": 30.0}
 BLOCKS = {"quick": 40, "default": 100, "full": 100}
+
+COLD_LAUNCHES = {"quick": 3, "default": 5, "full": 8}
+"""Fresh processes per variant and stage, or regime. Three is the fewest that give an interval; a case whose compiling
+takes long stops there."""
 
 PROCESS_S = 0.15
 """Beginning a process: fork, backend, suites, inputs. Used only for the estimate of a dry run, as are the next."""
@@ -71,6 +75,8 @@ def settings_for(
         select=tuple(select),
         suites=tuple(suites),
         data=data,
+        cold_launches=launches or COLD_LAUNCHES[level],
+        caching_everywhere="caching" in probes,
     )
 
 
@@ -94,6 +100,7 @@ def planned_case(suite: str, workload: Workload, params: dict[str, Param]) -> Pl
                 description=item.description,
                 source=fingerprint(item.function),
                 skip=skip.reason if (skip := item.skip(params)) else None,
+                compiles=workload.compile_budget(f"{item.name}:{mode}", params),
             )
             for item in workload.implementations
             for mode in item.modes
@@ -101,6 +108,9 @@ def planned_case(suite: str, workload: Workload, params: dict[str, Param]) -> Pl
         cost=None if workload.cost is None else call_with(workload.cost, params),
         no_reference=workload.reference.reason if isinstance(workload.reference, NoReference) else None,
         time_limit_s=workload.time_limit_s,
+        new_shape=workload.alternative(workload.new_shape, params),
+        new_static=workload.alternative(workload.new_static, params),
+        representative=workload.is_representative(params),
     )
 
 
@@ -158,6 +168,24 @@ def jax_variants(case: PlannedCase) -> tuple[str, ...]:
     return tuple(item.name for item in case.variants if item.mode != NATIVE and item.skip is None)
 
 
+def cached_variants(case: PlannedCase, settings: Settings) -> tuple[str, ...]:
+    """Variants whose caching regimes are measured: those that jit compiles on call, in the cases that are asked for."""
+    if "caching" not in settings.probes or not (case.representative or settings.caching_everywhere):
+        return ()
+    return tuple(item.name for item in case.variants if item.mode == "jit" and item.skip is None)
+
+
+def called_variants(case: PlannedCase) -> tuple[str, ...]:
+    """Variants whose memory is measured during a call: all but `aot`, which runs the program of `jit`."""
+    return tuple(item.name for item in case.variants if item.mode != "aot" and item.skip is None)
+
+
+def regimes(case: PlannedCase) -> tuple[str, ...]:
+    """Names of the caching regimes that a case can be put into."""
+    new = [name for name, change in (("new_shape", case.new_shape), ("new_static", case.new_static)) if change]
+    return ("cold", "cached", "warm", *new)
+
+
 def peer_variants(case: PlannedCase) -> tuple[str, ...]:
     """Variants of other libraries that are not declared to be skipped."""
     return tuple(item.name for item in case.variants if item.mode == NATIVE and item.skip is None)
@@ -181,11 +209,17 @@ def estimate(cases: Sequence[PlannedCase], settings: Settings) -> Estimate:
 def _least_s(case: PlannedCase, settings: Settings) -> float:
     own, peers = len(jax_variants(case)), len(peer_variants(case))
     seconds = PROCESS_S + (own + peers) * COLD_VARIANT_S
-    if "compilation" in settings.probes:
-        seconds += own * (PROCESS_S + COLD_VARIANT_S)
     if "timing" in settings.probes:
         sweeps_s = settings.blocks * settings.block_s + TIMED_VARIANT_S
         seconds += settings.looks[0] * ((1 if own else 0) * PROCESS_S + own * sweeps_s + peers * (PROCESS_S + sweeps_s))
     if "trace" in settings.probes:
         seconds += PROCESS_S + own * COLD_VARIANT_S
-    return seconds
+    return seconds + cold_processes(case, settings) * (PROCESS_S + COLD_VARIANT_S)
+
+
+def cold_processes(case: PlannedCase, settings: Settings) -> int:
+    """Processes that look at one variant each, at least."""
+    rounds = min(settings.cold_launches, FEWEST_LAUNCHES)
+    compiling = len(jax_variants(case)) * rounds if "compilation" in settings.probes else 0
+    caching = len(cached_variants(case, settings)) * len(regimes(case)) * rounds
+    return compiling + caching + (len(called_variants(case)) if "memory" in settings.probes else 0)

@@ -4,6 +4,7 @@
       manifest.json                   environment, settings, every planned case; written first
       cases/<id>/launches/NN.json.gz  raw samples and block conditions of one timing launch
       cases/<id>/case.json            statuses and per-launch summaries; written when the case ends
+      cases/<id>/programs/<variant>/  jaxpr.txt, stablehlo.mlir, hlo.txt of a compiled variant
       cases/<id>/trace/…              profiler captures, as xprof wants them
       run.json                        commit mark: manifest and all cases; written last
 
@@ -68,6 +69,8 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True):
     Args:
       image: Name and id of the container image; None outside a container.
       lock_sha256: Hash of the lock that the environment was made from; None for an environment of the user's own.
+      device_memory_bytes: What programs may use of one device: the allocator's limit; on a CPU the machine's memory, or
+        the control group's limit. None where nobody tells.
     """
 
     python: str
@@ -93,6 +96,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True):
     git_dirty: bool | None
     image: str | None
     lock_sha256: str | None = None
+    device_memory_bytes: int | None = None
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,6 +106,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
       looks: Launch counts at which timing may stop, once its intervals are narrow enough.
       launches: Their number where it was fixed by hand; then time limits do not cut it.
       data: Folder of the user's data sets, for suites that read some.
+      cold_launches: Fresh processes per variant that compile, and per caching regime.
+      caching_everywhere: Whether caching regimes are measured in every case, not only where it stands for its workload.
       case_limit_s: After this, and at least 3 launches, a case stops whatever its intervals.
     """
 
@@ -121,10 +127,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     select: tuple[str, ...]
     suites: tuple[str, ...]
     data: str | None = None
+    cold_launches: int = 1
+    caching_everywhere: bool = False
 
 
 class PlannedVariant(msgspec.Struct, frozen=True, kw_only=True):
-    """An implementation in a mode. `skip` is the declared reason not to run it for this case."""
+    """An implementation in a mode. `skip` is the declared reason not to run it for this case.
+
+    Args:
+      compiles: Programs that it may compile at most; None where nothing is declared.
+    """
 
     name: str
     implementation: str
@@ -132,10 +144,17 @@ class PlannedVariant(msgspec.Struct, frozen=True, kw_only=True):
     description: str
     source: str
     skip: str | None = None
+    compiles: int | None = None
 
 
 class PlannedCase(msgspec.Struct, frozen=True, kw_only=True):
-    """A workload with one value of each param; `definition` is a hash of its inputs, reference and cost."""
+    """A workload with one value of each param; `definition` is a hash of its inputs, reference and cost.
+
+    Args:
+      new_shape: Params whose change gives inputs of another shape, as the `caching` probe tries it.
+      new_static: Params whose change is another static argument.
+      representative: Whether this case stands for its workload, where measuring every case would be too much.
+    """
 
     id: str
     name: str
@@ -149,6 +168,30 @@ class PlannedCase(msgspec.Struct, frozen=True, kw_only=True):
     cost: Cost | None = None
     no_reference: str | None = None
     time_limit_s: float | None = None
+    new_shape: dict[str, Param] | None = None
+    new_static: dict[str, Param] | None = None
+    representative: bool = False
+
+
+class Buffer(msgspec.Struct, frozen=True, kw_only=True):
+    """A place in a compiled program's memory, by the compiler's buffer assignment.
+
+    Args:
+      kind: argument, output, temporary or constant.
+      shape: HLO's, e.g. `f32[1000,1000]`; of the largest value that is kept there.
+      instruction: Name of the HLO instruction that writes that value.
+      operation: JAX's name for it, e.g. `jit(f)/dot_general`; None where not told.
+      source: `file:line`, home as `~`; None where not told.
+      values: How many values are kept there, one after the other.
+    """
+
+    kind: str
+    size_bytes: int
+    shape: str
+    instruction: str
+    operation: str | None = None
+    source: str | None = None
+    values: int = 1
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
@@ -171,9 +214,12 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
       status: How it ended.
       reason: Why it is not ok, for a person.
       stderr: The end of what the process wrote there, where it failed.
-      values: Metric name to one value per process (launch order; null where that launch has none).
+      values: Metric name to one value per process (launch order; null where that launch has none). What is the same
+        in all processes, such as counts, has one value.
       notes: What a reader must know beside the number.
       contended: Timed with too few undisturbed blocks in some launch: no baseline, and no absolute verdict.
+      fingerprints: Of the optimised programs that the processes compiled, each different one once.
+      buffers: The largest of the program, by size.
     """
 
     status: Status
@@ -182,6 +228,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     values: dict[str, tuple[Number | None, ...]] = {}
     notes: tuple[str, ...] = ()
     contended: bool = False
+    fingerprints: tuple[str, ...] = ()
+    buffers: tuple[Buffer, ...] = ()
 
 
 class VariantRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -192,7 +240,11 @@ class VariantRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Artifact(msgspec.Struct, frozen=True, kw_only=True):
-    """A file kept beside the numbers; `path` is relative to the case's folder."""
+    """A file kept beside the numbers; `path` is relative to the case's folder.
+
+    Args:
+      kind: trace, jaxpr, stablehlo or hlo.
+    """
 
     kind: str
     variant: str

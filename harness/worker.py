@@ -18,11 +18,13 @@ import jax
 import msgspec
 from jax.experimental.compilation_cache import compilation_cache
 
+from harness import program
 from harness.backends import BACKENDS, Backend
 from harness.catalogue import Suite, SuiteError, find_suites
 from harness.conditions import ProcessConditions
-from harness.environment import allowed_cores, describe_environment, private
+from harness.environment import allowed_cores, describe_environment, device_memory_bytes, private
 from harness.messages import (
+    CACHING,
     CHECK,
     COMPILATION,
     TIMING,
@@ -37,17 +39,32 @@ from harness.messages import (
     SuiteDescription,
     WorkloadDescription,
 )
-from harness.modes import PREPARE, Prepared
+from harness.modes import PREPARE, Prepared, Stage, fresh, prepare_stream
 from harness.plan import planned_case
-from harness.probes import PROBES, Context
+from harness.probes import PROBES, Context, caching
 from harness.probes.context import as_numpy
+from harness.probes.memory import does_not_fit, needed_bytes, size_bytes
 from harness.probes.timing import measure
 from harness.probes.trace import trace_folder
-from harness.record import SCHEMA_VERSION, Artifact, LaunchRecord, Outcome, PlannedCase, Settings, Status, write_bytes
-from harness.workload import NATIVE, Workload, call_with, wanted_names
+from harness.record import (
+    SCHEMA_VERSION,
+    Artifact,
+    LaunchRecord,
+    Outcome,
+    Param,
+    PlannedCase,
+    Settings,
+    Status,
+    write_bytes,
+)
+from harness.workload import NATIVE, DeclarationError, Workload, call_with, wanted_names
 
 Beat = Callable[[str | None, str], None]
 
+COMPILED = ("jit", "aot")
+"""Modes with one program of their own."""
+
+NUMERICS = "numerics"
 INPUT_SEED = 0
 """Data values change speed (and power), so every process of every run gets the same."""
 
@@ -61,7 +78,7 @@ def answer(message: Message, heartbeat: int) -> None:
     reply: Answer
     try:
         reply = _describe(message) if isinstance(message, Describe) else _launch(message, beat)
-    except SuiteError as error:
+    except (SuiteError, DeclarationError) as error:
         reply = Problem(message=private(str(error)))
     write_bytes(Path(message.result), msgspec.json.encode(reply), lasting=False)
 
@@ -137,37 +154,45 @@ def _launch(message: Launch, beat: Beat) -> Answer:
         workload=workload,
         params=message.case.params,
         backend=backend,
-        arguments=_inputs(workload, message),
+        arguments=(),
         clock=time.perf_counter,
         folder=Path(message.folder),
+        capacity_bytes=device_memory_bytes(jax.devices()[0]),
+        index=message.index,
     )
-    if message.kind == COMPILATION:
-        _make_cold()
+    if message.kind == CHECK and (reason := _inputs_do_not_fit(context)):
+        return Result(
+            outcomes={name: _planned(name, message.probes, reason, context, beat) for name in message.variants}
+        )
+    context.arguments = inputs(workload, context.params)
     if message.kind == TIMING:
         return _time(message, context, beat)
-    if message.kind == CHECK:
-        beat(None, "reference")
-        try:
-            _ = context.reference
-        except Exception as error:  # noqa: BLE001  a suite's code may raise anything, and that is a result
-            return Result(outcomes={name: dict.fromkeys(message.probes, failure(error)) for name in message.variants})
-    outcomes = {variant: outcomes_of(variant, message.probes, context, beat) for variant in message.variants}
-    return Result(outcomes=outcomes, artifacts=_artifacts(message))
+    if message.kind == CACHING:
+        return _caching(message, context, beat)
+    if message.kind == COMPILATION:
+        _forget(persistent=True)
+    found = {name: outcomes_of(name, message.kind, message.probes, context, beat) for name in message.variants}
+    return Result(outcomes=found, artifacts=_artifacts(message))
 
 
 def _use_cache(folder: str) -> None:
+    jax.config.update("jax_enable_compilation_cache", True)
     jax.config.update("jax_compilation_cache_dir", folder)
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 
 
-def _make_cold() -> None:
-    """Forgets what making the inputs compiled, and compiles without the persistent cache from here on.
+def _forget(*, persistent: bool) -> None:
+    """Forgets what making the inputs compiled.
 
     One trivial program is compiled, so that the compiler's own start does not count for the first variant.
+
+    Args:
+      persistent: Whether to compile without the persistent cache from here on.
     """
-    jax.config.update("jax_enable_compilation_cache", False)
-    compilation_cache.reset_cache()
+    if persistent:
+        jax.config.update("jax_enable_compilation_cache", False)
+        compilation_cache.reset_cache()
     jax.clear_caches()
     jax.jit(lambda: jax.numpy.zeros(()))().block_until_ready()
 
@@ -187,51 +212,132 @@ def _check_unchanged(now: PlannedCase, planned: PlannedCase) -> None:
         raise SuiteError(f"the suite of {planned.name} was edited while the run went on; start a new run")
 
 
-def _inputs(workload: Workload, message: Launch) -> tuple[Any, ...]:
-    arguments = call_with(workload.inputs, message.case.params, jax.random.key(INPUT_SEED))
-    arguments = arguments if isinstance(arguments, tuple) else (arguments,)
+def inputs(workload: Workload, params: dict[str, Param]) -> tuple[Any, ...]:
+    """A workload's arguments, ready on the device; of a stream, a tuple of argument tuples."""
+    made = call_with(workload.inputs, params, jax.random.key(INPUT_SEED))
+    arguments = tuple(map(_as_tuple, made)) if workload.stream else _as_tuple(made)
     return tuple(jax.block_until_ready(jax.tree.map(jax.numpy.asarray, arguments)))
 
 
-def prepare(variant: str, context: Context) -> Prepared:
+def _as_tuple(arguments: Any) -> tuple[Any, ...]:
+    return arguments if isinstance(arguments, tuple) else (arguments,)
+
+
+def _inputs_do_not_fit(context: Context) -> str | None:
+    """Why the arguments alone are too large, found from their shapes; None where those are not known beforehand."""
+    make = partial(call_with, context.workload.inputs, context.params)
+    try:
+        shapes = _as_tuple(jax.eval_shape(make, jax.random.key(INPUT_SEED)))
+    except Exception:  # noqa: BLE001  inputs may be made in any way, also without JAX; then making them tells
+        return None
+    reason = does_not_fit(size_bytes(shapes), context)
+    if reason is not None:
+        context.arguments = shapes
+    return reason
+
+
+def _planned(variant: str, probes: tuple[str, ...], reason: str, context: Context, beat: Beat) -> dict[str, Outcome]:
+    """What can be said of a variant whose arguments cannot be made: its program's plan, from their shapes."""
+    unsupported = Outcome(status=Status.UNSUPPORTED, reason=f"{reason} for its arguments alone")
+    mode = context.workload.variant(variant)[1]
+    if context.workload.stream or mode not in COMPILED:
+        return dict.fromkeys(probes, unsupported)
+    return outcomes_of(variant, CHECK, probes, context, beat)
+
+
+def prepare(variant: str, context: Context, stage: Stage = lambda name: None) -> Prepared:
     """A variant of the context's workload, ready to be called."""
     implementation, mode = context.workload.variant(variant)
     function = implementation.function
-    if names := wanted_names(function, context.params):
+    if static := _static(function, context.params):
         # With its name, which programs and traces carry.
-        function = update_wrapper(partial(function, **{name: context.params[name] for name in names}), function)
+        function = update_wrapper(partial(function, **static), function)
     arguments = jax.tree.map(as_numpy, context.arguments) if mode == NATIVE else context.arguments
-    return PREPARE[mode](function, arguments, context.clock)
+    if context.workload.stream:
+        return prepare_stream(mode, function, arguments)
+    return PREPARE[mode](function, arguments, context.clock, stage)
+
+
+def _static(function: Callable[..., Any], params: dict[str, Param]) -> dict[str, Param]:
+    return {name: params[name] for name in wanted_names(function, params)}
 
 
 def _no_beat(variant: str | None, stage: str) -> None:
     """For callers without a watcher."""
 
 
-def outcomes_of(variant: str, probes: tuple[str, ...], context: Context, beat: Beat = _no_beat) -> dict[str, Outcome]:
-    """Runs per-variant probes on one variant; what they raise is an outcome."""
-    beat(variant, "prepare")
+def outcomes_of(
+    variant: str, kind: str, probes: tuple[str, ...], context: Context, beat: Beat = _no_beat
+) -> dict[str, Outcome]:
+    """Runs per-variant probes of one kind on one variant; what they raise is an outcome."""
+    at = "prepare"
+
+    def stage(name: str) -> None:
+        nonlocal at
+        at = name
+        beat(variant, name)
+
+    stage(at)
     try:
-        prepared = prepare(variant, context)
+        prepared = prepare(variant, context, stage)
     except Exception as error:  # noqa: BLE001  a suite's code may raise anything, and that is a result
-        return {probe: failure(error) for probe in probes}
+        return {probe: failure(error, at) for probe in probes}
+    too_large = None
+    if kind == CHECK:
+        if prepared.stages is None:
+            stage("trace")  # to know how much it would hold, before anything is held
+        too_large = does_not_fit(needed_bytes(prepared, context), context)
     outcomes = {}
     for probe in probes:
-        beat(variant, probe)
+        if too_large is not None and PROBES[kind, probe].calls:
+            outcomes[probe] = Outcome(status=Status.UNSUPPORTED, reason=too_large)
+            continue
         try:
-            outcomes[probe] = PROBES[probe].run(variant, prepared, context)
+            if probe == NUMERICS:
+                at = "reference"
+                beat(None, at)  # common to all variants
+                _ = context.reference
+            stage(probe)
+            outcomes[probe] = PROBES[kind, probe].run(variant, prepared, context)
         except Exception as error:  # noqa: BLE001  as above
-            outcomes[probe] = failure(error)
+            outcomes[probe] = failure(error, at)
     return outcomes
 
 
-def failure(error: Exception) -> Outcome:
-    """A failed outcome: the error's own words, and the traceback where stderr would be."""
+def failure(error: Exception, stage: str) -> Outcome:
+    """A failed outcome: the stage, the error's own words, and the traceback where stderr would be."""
     said = " ".join(str(error).split())
     text = "".join(traceback.format_exception(error))
     return Outcome(
-        status=Status.FAILED, reason=private(f"{type(error).__name__}: {said}"[:1000]), stderr=private(text[-4000:])
+        status=Status.FAILED,
+        reason=private(f"in stage '{stage}': {type(error).__name__}: {said}"[:1000]),
+        stderr=private(text[-4000:]),
     )
+
+
+def _caching(message: Launch, context: Context, beat: Beat) -> Answer:
+    """Times one call of each variant in one regime of the caches."""
+    regime, workload = caching.REGIMES[message.regime], context.workload
+    changed = {caching.NEW_SHAPE: message.case.new_shape, caching.NEW_STATIC: message.case.new_static}
+    params = {**context.params, **(changed.get(message.regime) or {})}
+    arguments = context.arguments if params == context.params else inputs(workload, params)
+    _forget(persistent=message.regime != caching.CACHED)
+    found = {}
+    for variant in message.variants:
+        beat(variant, regime.words)
+        function = workload.variant(variant)[0].function
+        try:
+            found[variant] = caching.run(
+                regime,
+                fresh(function),
+                usual=caching.Call(context.arguments, _static(function, context.params)),
+                measured=caching.Call(arguments, _static(function, params)),
+                stream=workload.stream,
+                clock=context.clock,
+            )
+        except Exception as error:  # noqa: BLE001  a suite's code may raise anything, and that is a result
+            found[variant] = failure(error, regime.words)
+    return Result(outcomes={variant: {message.kind: outcome} for variant, outcome in found.items()})
 
 
 def _time(message: Launch, context: Context, beat: Beat) -> Answer:
@@ -242,7 +348,7 @@ def _time(message: Launch, context: Context, beat: Beat) -> Answer:
             prepared[variant] = prepare(variant, context)
             prepared[variant].wait(prepared[variant].call(*prepared[variant].args))
         except Exception as error:  # noqa: BLE001  a suite's code may raise anything, and that is a result
-            return Result(outcomes={variant: {TIMING: failure(error)}})
+            return Result(outcomes={variant: {TIMING: failure(error, "prepare")}})
     launch = timed(
         prepared,
         context,
@@ -289,22 +395,26 @@ def timed(
 
 
 def _artifacts(message: Launch) -> tuple[Artifact, ...]:
-    """The captures that this process wrote."""
-    if message.kind != TRACE:
-        return ()
-    case_folder = Path(message.folder)
+    """The files that this process wrote: captures, or the texts of programs."""
+    folder = Path(message.folder)
     found = []
     for variant in message.variants:
-        for path in sorted(trace_folder(case_folder, variant).rglob("*")):
-            if path.is_file():
-                data = path.read_bytes()
-                found.append(
-                    Artifact(
-                        kind="trace",
-                        variant=variant,
-                        path=str(path.relative_to(case_folder)),
-                        size_bytes=len(data),
-                        sha256=hashlib.sha256(data).hexdigest(),
-                    )
-                )
+        if message.kind == TRACE:
+            paths = [("trace", path) for path in sorted(trace_folder(folder, variant).rglob("*"))]
+        elif message.kind == COMPILATION and message.index == 0:
+            paths = [(kind, program.folder(folder, variant) / name) for kind, name in program.TEXTS.items()]
+        else:
+            return ()
+        found += [_artifact(kind, variant, path, folder) for kind, path in paths if path.is_file()]
     return tuple(found)
+
+
+def _artifact(kind: str, variant: str, path: Path, folder: Path) -> Artifact:
+    data = path.read_bytes()
+    return Artifact(
+        kind=kind,
+        variant=variant,
+        path=str(path.relative_to(folder)),
+        size_bytes=len(data),
+        sha256=hashlib.sha256(data).hexdigest(),
+    )

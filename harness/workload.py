@@ -6,6 +6,7 @@ import inspect
 import itertools
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from types import FunctionType
 from typing import Any
 
@@ -16,6 +17,7 @@ from harness.record import Cost, Param
 from harness.source import fingerprint
 
 MODES = ("eager", "jit", "aot")
+STREAM_MODES = ("eager", "jit")
 NATIVE = "native"
 
 
@@ -67,6 +69,8 @@ class Sizes:
         return tuple(sorted(different) if numeric else different)
 
 
+Compiles = int | Callable[..., int]
+Alternative = Mapping[str, Param] | Callable[..., Mapping[str, Param]]
 Values = Param | tuple[Param, ...] | list[Param]
 
 
@@ -122,6 +126,7 @@ class Implementation:
     function: Callable[..., Any]
     modes: tuple[str, ...]
     limit: Callable[..., Skip | None] | None = None
+    compiles: Compiles | None = None
 
     @property
     def description(self) -> str:
@@ -179,6 +184,11 @@ class Workload:
     baseline: str | None
     tolerance: float | None
     time_limit_s: float | None
+    stream: bool = False
+    compiles: Compiles | None = None
+    new_shape: Alternative | None = None
+    new_static: Alternative | None = None
+    representative: Mapping[str, Param] = field(default_factory=dict)
     implementations: list[Implementation] = field(default_factory=list)
 
     def __call__(self, *args: Any, **params: Any) -> Any:
@@ -197,6 +207,7 @@ class Workload:
         name: str | None = None,
         modes: tuple[str, ...] | None = None,
         limit: Callable[..., Skip | None] | None = None,
+        compiles: Compiles | None = None,
     ) -> Any:
         """Decorator: another implementation of this workload.
 
@@ -204,12 +215,13 @@ class Workload:
           name: Shown name, by default the function's.
           modes: How it is executed, by default as the workload says.
           limit: Params by name -> `Skip("why")` where it should not run, else None.
+          compiles: How many programs it may compile at most, in every mode but aot; by default as the workload says.
         Raises:
           DeclarationError: A name that is taken, a mode or a param that does not exist.
         """
         if function is None:
-            return lambda function: self.implementation(function, name=name, modes=modes, limit=limit)
-        self._attach(Implementation(name or function.__name__, function, modes or self.modes, limit))
+            return partial(self.implementation, name=name, modes=modes, limit=limit, compiles=compiles)
+        self._attach(Implementation(name or function.__name__, function, modes or self.modes, limit, compiles))
         return function
 
     def attach_peer(self, name: str, peer: Peer | Callable[..., Any]) -> None:
@@ -222,6 +234,11 @@ class Workload:
             raise DeclarationError(f"workload '{self.name}': the implementation name '{new.name}' is taken")
         if wrong := [mode for mode in new.modes if mode not in (*MODES, NATIVE)]:
             raise DeclarationError(f"workload '{self.name}': no mode '{wrong[0]}'; modes are {', '.join(MODES)}")
+        if self.stream and "aot" in new.modes:
+            raise DeclarationError(
+                f"workload '{self.name}': a stream cannot run in mode 'aot', whose program takes one type of "
+                f"arguments; modes are {', '.join(STREAM_MODES)}"
+            )
         self._check_params(f"{new.name}()", new.function, keyword_only=True)
         self._check_params(f"{new.name}()'s limit", new.limit, keyword_only=False)
         self.implementations.append(new)
@@ -246,6 +263,14 @@ class Workload:
             raise DeclarationError(
                 f"workload '{self.name}': neither inputs() nor an implementation takes the param '{unused[0]}', so its "
                 f"cases would differ only in name; take it as a keyword-only argument, or leave it out"
+            )
+        for what, names in (("new_shape", self.new_shape), ("new_static", self.new_static)):
+            if callable(names):
+                self._check_params(f"{what}()", names, keyword_only=False)
+        if unknown := [name for name in self.representative if name not in self.params]:
+            raise DeclarationError(
+                f"workload '{self.name}': representative names '{unknown[0]}', which params does not list; "
+                f"params has {', '.join(self.params) or 'nothing'}"
             )
         if self.baseline is not None and self.baseline not in self.variants():
             raise DeclarationError(
@@ -272,6 +297,44 @@ class Workload:
         reference = None if isinstance(self.reference, NoReference) else self.reference
         return fingerprint(self.inputs, reference, self.cost)
 
+    def compile_budget(self, variant: str, params: Mapping[str, Param]) -> int | None:
+        """How many programs a variant may compile at most; None where nothing is declared.
+
+        What the workload declares is meant for `jit`; what an implementation declares, for all its modes but `aot`.
+        """
+        implementation, mode = self.variant(variant)
+        declared = implementation.compiles
+        if declared is None and mode == "jit":
+            declared = self.compiles
+        if declared is None or mode in ("aot", NATIVE):
+            return None
+        return call_with(declared, params) if callable(declared) else declared
+
+    def alternative(self, declared: Alternative | None, params: Mapping[str, Param]) -> dict[str, Param] | None:
+        """The params that change, with their other values; None where nothing is declared.
+
+        Raises:
+          DeclarationError: A param that does not exist, or no change.
+        """
+        if declared is None:
+            return None
+        changed = dict(call_with(declared, params) if callable(declared) else declared)
+        if unknown := [name for name in changed if name not in self.params]:
+            raise DeclarationError(
+                f"workload '{self.name}': another '{unknown[0]}' is to be tried, which params does not list; "
+                f"params has {', '.join(self.params) or 'nothing'}"
+            )
+        if all(params[name] == value for name, value in changed.items()):
+            raise DeclarationError(
+                f"workload '{self.name}': {changed} is to be tried as something new, but it is what the case has"
+            )
+        return changed
+
+    def is_representative(self, params: Mapping[str, Param]) -> bool:
+        """Whether a case stands for the workload: as declared, else the one with the first value of each param."""
+        first = {name: (values.quick or values.default or values.full)[0] for name, values in self.params.items()}
+        return all(params[name] == value for name, value in {**first, **self.representative}.items())
+
     def cases(self, level: str, backend: str) -> Iterator[dict[str, Param]]:
         """One value of each param, in every combination, for a level on a backend."""
         values = [self.params[name].at(level, backend) for name in self.params]
@@ -286,12 +349,17 @@ def workload(
     params: Mapping[str, Sizes | Values] | None = None,
     cost: Callable[..., Cost] | None = None,
     peers: Mapping[str, Peer | Callable[..., Any]] | None = None,
-    modes: tuple[str, ...] = MODES,
+    modes: tuple[str, ...] | None = None,
     implementation: str | None = None,
     limit: Callable[..., Skip | None] | None = None,
     baseline: str | None = None,
     tolerance: float | None = None,
     time_limit_s: float | None = None,
+    stream: bool = False,
+    compiles: Compiles | None = None,
+    new_shape: Alternative | None = None,
+    new_static: Alternative | None = None,
+    representative: Mapping[str, Param] | None = None,
 ) -> Callable[[Callable[..., Any]], Workload]:
     """Decorator: declares a workload, named after the function, which is its first implementation.
 
@@ -304,13 +372,24 @@ def workload(
       params: Name -> values: a value, a tuple, or `sizes(...)` by level.
       cost: Params by name -> `Cost(flops=, bytes=)` of one call.
       peers: Name -> the same computation in another library, a function or a `Peer`.
-      modes: How implementations are executed, unless they say otherwise.
+      modes: How implementations are executed, unless they say otherwise; by default eager, jit and aot (a stream:
+        eager and jit).
       implementation: Name of the function as an implementation, by default the workload's.
       limit: Params by name -> `Skip("why")` where this first implementation should not run, else None.
       baseline: The variant that speed-ups refer to, `implementation:mode`; by default the first.
       tolerance: Largest error allowed, relative to the reference's largest entry; by default it follows from
         dtype and precision.
-      time_limit_s: Longest time for one stage of one variant (compile, one block …) before it counts as hung.
+      time_limit_s: Longest time for one stage of one variant (compile, one block …) before it counts as hung: also
+        its compile budget.
+      stream: Inputs are a list of argument tuples, and one call is a pass over all of them, such as batches of
+        different lengths. The reference is called for each; the cost is that of a pass.
+      compiles: The recompile budget: how many programs a `jit` variant may compile at most until a second, equal call
+        (of a stream, pass) has ended. A number, or a function of params. More fails the case.
+      new_shape, new_static: What the `caching` probe tries as new, params with other values, or a function of params
+        that gives them: `lambda *, n: {"n": n + 1}`. `new_shape` changes what inputs() gives, `new_static` what
+        the implementations take.
+      representative: Params of the one case that stands for the workload where every case would be too much; by
+        default the first value of each.
     Raises:
       DeclarationError: Names that do not fit together.
     """
@@ -327,10 +406,15 @@ def workload(
             },
             reference=reference,
             cost=cost,
-            modes=modes,
+            modes=modes or (STREAM_MODES if stream else MODES),
             baseline=baseline,
             tolerance=tolerance,
             time_limit_s=time_limit_s,
+            stream=stream,
+            compiles=compiles,
+            new_shape=new_shape,
+            new_static=new_static,
+            representative=representative or {},
         )
         declared.implementation(function, name=implementation, limit=limit)
         for name, peer in (peers or {}).items():

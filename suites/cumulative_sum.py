@@ -38,6 +38,8 @@ def stacked_loop_within_budget(n):
     modes=("jit",),
     implementation="jnp.cumsum",
     baseline="scan:jit",
+    compiles=1,
+    new_shape=lambda *, n: {"n": n + 1},
 )
 def cumulative_sum(x):
     """`jnp.cumsum`, (n,) -> (n,)."""

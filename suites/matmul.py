@@ -41,6 +41,9 @@ def numpy_where_it_is_the_same(dtype, precision):
     reference=np.matmul,
     cost=lambda *, n, dtype: Cost(flops=2 * n**3, bytes=3 * n**2 * itemsize(dtype)),
     peers={"numpy": Peer(np.matmul, limit=numpy_where_it_is_the_same)},
+    compiles=1,
+    new_shape=lambda *, n: {"n": n + 1},
+    new_static=lambda *, precision: {"precision": "highest" if precision == "default" else "default"},
 )
 def matmul(a, b, *, precision):
     """Matrix product, (n, n) @ (n, n) -> (n, n)."""
@@ -53,6 +56,8 @@ def matmul(a, b, *, precision):
     reference=np.matmul,
     cost=lambda *, n: Cost(flops=2 * n**3, bytes=3 * n**2 * itemsize("int32")),
     peers={"numpy": np.matmul},
+    compiles=1,
+    new_shape=lambda *, n: {"n": n + 1},
 )
 def matmul_int32(a, b):
     """Matrix product of 32-bit integers, (n, n) @ (n, n) -> (n, n): no library kernel, and none on a GPU."""

@@ -38,6 +38,8 @@ def has_no_bfloat16(dtype):
     reference=selu_in_numpy,
     cost=lambda *, n, dtype: Cost(flops=OPERATIONS * n, bytes=2 * n * itemsize(dtype)),
     peers={"numpy": Peer(selu_in_numpy, limit=has_no_bfloat16)},
+    compiles=1,
+    new_shape=lambda *, n: {"n": n + 1},
 )
 def selu(x):
     """Scaled exponential linear unit, (n,) -> (n,). Source: Klambauer et al. 2017, equation 2."""

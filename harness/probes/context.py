@@ -23,7 +23,9 @@ class Context:
 
     Args:
       arguments: The workload's inputs, positional.
-      folder: Where a probe may keep files; the case's own.
+      folder: Where a probe may keep files, the case's own; None where it may not.
+      capacity_bytes: Memory of one device; None where nobody tells.
+      index: Which of the processes of its kind this is, from 0.
     """
 
     workload: Workload
@@ -31,14 +33,24 @@ class Context:
     backend: Backend
     arguments: tuple[Any, ...]
     clock: Clock
-    folder: Path
+    folder: Path | None
+    capacity_bytes: int | None = None
+    index: int = 0
 
     @cached_property
     def reference(self) -> Any:
-        """The trusted result, from the same inputs in NumPy's widest types; None if there is none."""
-        if isinstance(self.workload.reference, NoReference):
+        """The trusted result, from the same inputs in NumPy's widest types; of a stream, one per call. None without."""
+        reference = self.workload.reference
+        if isinstance(reference, NoReference):
             return None
-        return call_with(self.workload.reference, self.params, *jax.tree.map(widest, self.arguments))
+        inputs = jax.tree.map(widest, self.arguments)
+        if self.workload.stream:
+            return [call_with(reference, self.params, *item) for item in inputs]
+        return call_with(reference, self.params, *inputs)
+
+    def compiles(self, variant: str) -> int | None:
+        """How many programs the variant may compile, as declared."""
+        return self.workload.compile_budget(variant, self.params)
 
 
 def as_numpy(leaf: Any) -> Any:
@@ -67,8 +79,10 @@ class Probe:
     Args:
       kind: The kind of process it needs, see harness/messages.py.
       run: (variant's name, prepared, context) -> outcome. What it raises becomes a failed outcome.
+      calls: Whether it calls the variant, which one that does not fit into memory cannot be.
     """
 
     name: str
     kind: str
     run: Callable[[str, Prepared, Context], Outcome]
+    calls: bool = True

@@ -11,6 +11,7 @@ import numpy
 from harness.messages import CHECK
 from harness.modes import Prepared
 from harness.probes.context import Context, Probe, widest
+from harness.program import equations
 from harness.record import Outcome, Status
 
 TOLERANCE = {
@@ -126,16 +127,9 @@ def _product_dtype(prepared: Prepared, context: Context) -> str | None:
 
 
 def _products(jaxpr: Any) -> Iterator[Any]:
-    for equation in jaxpr.eqns:
+    for equation in equations(jaxpr):
         if equation.primitive.name in _PRODUCTS and all(v.aval.dtype == numpy.float32 for v in equation.invars[:2]):
             yield equation
-        for value in jax.tree.leaves(tuple(equation.params.values()), is_leaf=_is_jaxpr):
-            if _is_jaxpr(value):
-                yield from _products(getattr(value, "jaxpr", value))
-
-
-def _is_jaxpr(value: Any) -> bool:
-    return hasattr(value, "eqns") or hasattr(value, "jaxpr")
 
 
 def _format(equation: Any, default: str) -> str:

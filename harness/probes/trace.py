@@ -32,6 +32,8 @@ def run(variant: str, prepared: Prepared, context: Context) -> Outcome:
     options = jax.profiler.ProfileOptions()
     options.python_tracer_level = 0
     options.session_id = "capture"
+    if context.folder is None:
+        raise ValueError("a capture needs a folder")
     folder = trace_folder(context.folder, variant)
     with jax.profiler.trace(folder, profiler_options=options):
         for step in range(STEPS):

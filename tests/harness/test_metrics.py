@@ -1,4 +1,5 @@
 import time
+from dataclasses import replace
 
 import jax.numpy as jnp
 import pytest
@@ -6,8 +7,10 @@ import pytest
 from harness import workload
 from harness.backends import BACKENDS
 from harness.metrics import METRICS, Direction, Unit, metrics_of
+from harness.modes import fresh
+from harness.outcomes import joined
 from harness.plan import PROBE_NAMES, settings_for
-from harness.probes import PROBES, Context
+from harness.probes import PROBES, Context, caching
 from harness.record import Outcome, Status
 from harness.summary import summarise
 from harness.worker import outcomes_of, prepare, timed
@@ -15,21 +18,48 @@ from harness.worker import outcomes_of, prepare, timed
 ENDINGS = {"_s": Unit.SECONDS, "_bytes": Unit.BYTES}
 
 
-@workload(inputs=lambda key: jnp.ones(4), reference=lambda x: x + 1, modes=("eager", "jit"))
-def increment(x):
-    """Adds one."""
-    return x + 1
+@workload(
+    inputs=lambda key: jnp.ones(2**20),
+    reference=lambda x: x + 1,
+    params={"by": (1, 2)},
+    modes=("eager", "jit"),
+)
+def increment(x, *, by):
+    """Adds something."""
+    return x + by
 
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory) -> dict[str, Outcome]:
     """Every probe's outcome of one jitted function."""
     folder = tmp_path_factory.mktemp("case")
-    context = Context(increment, {}, BACKENDS["cpu"], (jnp.ones(4),), time.perf_counter, folder)
-    outcomes = outcomes_of("increment:jit", tuple(PROBES), context)
+    arguments = (jnp.ones(2**20),)
+    context = Context(increment, {"by": 1}, BACKENDS["cpu"], arguments, time.perf_counter, folder)
+    outcomes: dict[str, Outcome] = {}
+    for kind, probe in PROBES:
+        outcome = outcomes_of("increment:jit", kind, (probe,), context)[probe]
+        outcomes[probe] = joined(outcomes.get(probe), outcome)
     both = {name: prepare(name, context) for name in increment.variants()}
     launch = timed(both, context, settings_for("quick", suites=(), run_id="a"), case="a", index=0, seed=0)
-    return {**outcomes, "timing": summarise([[launch]], "increment:jit", "increment:eager")}
+    timing = summarise([[launch]], "increment:jit", "increment:eager")
+    return {**outcomes, "caching": regimes(arguments), "timing": timing}
+
+
+def regimes(arguments: tuple[jnp.ndarray, ...]) -> Outcome:
+    """Every caching regime, each with its real proof but for the persistent cache, which no test here has filled."""
+    usual = caching.Call(arguments, {"by": 1})
+    new = {
+        caching.NEW_SHAPE: caching.Call((jnp.ones(2**20 + 1),), {"by": 1}),
+        caching.NEW_STATIC: caching.Call(arguments, {"by": 2}),
+    }
+    outcome = None
+    for name, regime in caching.REGIMES.items():
+        proven = replace(regime, proof=lambda seen: True) if name == caching.CACHED else regime
+        function = fresh(increment.function)
+        measured = new.get(name, usual)
+        one = caching.run(proven, function, usual=usual, measured=measured, stream=False, clock=time.perf_counter)
+        outcome = joined(outcome, one)
+    return outcome
 
 
 @pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS)

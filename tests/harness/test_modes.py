@@ -14,7 +14,7 @@ def double(x):
 @pytest.fixture
 def prepare(clock):
     """Prepares `double`, or another function, in a mode."""
-    return lambda mode, function=double: PREPARE[mode](function, (jnp.arange(3.0),), clock)
+    return lambda mode, function=double: PREPARE[mode](function, (jnp.arange(3.0),), clock, lambda stage: None)
 
 
 def test_every_mode_that_can_be_declared_can_be_prepared():
@@ -34,7 +34,7 @@ def test_compiled_modes_have_stages_whose_times_are_taken_one_after_the_other(cl
         clock.advance(8.0)
         return 2 * x
 
-    stages = PREPARE[mode](slow_to_trace, (jnp.ones(3),), clock).stages
+    stages = PREPARE[mode](slow_to_trace, (jnp.ones(3),), clock, lambda stage: None).stages
 
     assert (stages.trace_s, stages.lower_s, stages.compile_s) == (8.0, 0.0, 0.0)
 

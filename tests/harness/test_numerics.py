@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from harness import no_reference, workload
 from harness.backends import BACKENDS
+from harness.messages import CHECK
 from harness.probes import Context
 from harness.probes.numerics import TOLERANCE, relative_error
 from harness.record import Outcome, Status
@@ -26,7 +27,7 @@ def checked(function, *arguments, reference, backend="cpu", mode="jit", **declar
     made = workload(inputs=lambda key: arguments, reference=reference, modes=(mode,), **declared)(function)
     context = Context(made, {}, BACKENDS[backend], arguments, time.perf_counter, Path())
     (name,) = made.variants()
-    return outcomes_of(name, ("numerics",), context)["numerics"]
+    return outcomes_of(name, CHECK, ("numerics",), context)["numerics"]
 
 
 def off_by(error: float):

@@ -18,6 +18,7 @@ from harness.record import (
     SCHEMA_VERSION,
     Artifact,
     Block,
+    Buffer,
     CaseRecord,
     Cost,
     Environment,
@@ -44,6 +45,7 @@ from tests.harness.raw import clean, launch, variant
 STRUCTURES = (
     Artifact,
     Block,
+    Buffer,
     CaseRecord,
     Cost,
     Environment,
@@ -153,6 +155,8 @@ def test_a_missing_value_is_null_and_not_left_out(tmp_path):
         "values": {"execution_s": [None, 1.0]},
         "notes": [],
         "contended": False,
+        "fingerprints": [],
+        "buffers": [],
     }
 
 

@@ -1,0 +1,77 @@
+"""What JAX itself reports of tracing, compiling and its caches while something runs: events of `jax.monitoring`."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+
+TRACE = "/jax/core/compile/jaxpr_trace_duration"
+LOWER = "/jax/core/compile/jaxpr_to_mlir_module_duration"
+COMPILE = "/jax/core/compile/backend_compile_duration"
+_HIT = "/jax/compilation_cache/cache_hits"
+_MISS = "/jax/compilation_cache/cache_misses"
+
+
+@dataclass
+class Compilations:
+    """What happened: durations by event, in seconds, and answers of the persistent cache.
+
+    Args:
+      durations_s: Event name -> durations in the order of their ends; a nested function's trace is one of its own.
+    """
+
+    durations_s: dict[str, list[float]] = field(default_factory=dict)
+    hits: int = 0
+    misses: int = 0
+
+    @property
+    def traces(self) -> int:
+        """Functions that were traced, nested ones too."""
+        return len(self.durations_s.get(TRACE, ()))
+
+    @property
+    def compiled(self) -> int:
+        """Programs that XLA compiled. jax reports a compilation also where the persistent cache gave the program."""
+        return len(self.durations_s.get(COMPILE, ())) - self.hits
+
+
+@contextmanager
+def watched() -> Iterator[Compilations]:
+    """Counts what happens in this process until the end of the block."""
+    seen = Compilations()
+
+    def duration(event: str, duration_secs: float, **_: str | int) -> None:
+        seen.durations_s.setdefault(event, []).append(duration_secs)
+
+    def event(event: str, **_: str | int) -> None:
+        seen.hits += event == _HIT
+        seen.misses += event == _MISS
+
+    jax.monitoring.register_event_duration_secs_listener(duration)
+    jax.monitoring.register_event_listener(event)
+    try:
+        yield seen
+    finally:
+        jax.monitoring.unregister_event_duration_listener(duration)
+        jax.monitoring.unregister_event_listener(event)
+
+
+def explanation(call: Callable[[], Any]) -> str:
+    """What JAX says of every cache miss while `call` runs, from empty caches (`jax_explain_cache_misses`)."""
+    lines: list[str] = []
+    listener = logging.Handler()
+    listener.emit = lambda record: lines.append(record.getMessage())  # type: ignore[method-assign]
+    logger = logging.getLogger("jax")
+    jax.clear_caches()
+    logger.addHandler(listener)
+    try:
+        with jax.explain_cache_misses(True):
+            call()
+    finally:
+        logger.removeHandler(listener)
+    return "\n".join(line for line in lines if "CACHE MISS" in line)

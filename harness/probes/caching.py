@@ -1,0 +1,100 @@
+"""What a call costs by what the caches hold: each regime in a fresh process, proven by what JAX reports, or unnamed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+
+from harness.compilations import Compilations, watched
+from harness.modes import Clock
+from harness.record import Outcome, Status
+
+
+@dataclass(frozen=True)
+class Regime:
+    """A state of the caches.
+
+    Args:
+      metric: What its time is called.
+      words: Its name for a person.
+      before: Which calls of the same function the process has made: none, or one with the usual arguments.
+      proof: Whether what JAX reported shows that the caches were in that state.
+    """
+
+    metric: str
+    words: str
+    before: bool
+    proof: Callable[[Compilations], bool]
+
+
+def _compiled(seen: Compilations) -> bool:
+    return seen.traces > 0 and seen.compiled > 0 and seen.hits == 0
+
+
+def _read(seen: Compilations) -> bool:
+    return seen.hits > 0 and seen.compiled == 0
+
+
+def _reused(seen: Compilations) -> bool:
+    return seen.traces == 0 and seen.compiled == 0 and seen.hits == 0
+
+
+COLD, CACHED, WARM, NEW_SHAPE, NEW_STATIC = "cold", "cached", "warm", "new_shape", "new_static"
+
+REGIMES = {
+    COLD: Regime("cold_s", "cold", before=False, proof=_compiled),
+    CACHED: Regime("cached_s", "filled persistent cache", before=False, proof=_read),
+    WARM: Regime("warm_s", "warm", before=True, proof=_reused),
+    NEW_SHAPE: Regime("new_shape_s", "new shape", before=True, proof=_compiled),
+    NEW_STATIC: Regime("new_static_s", "new static argument", before=True, proof=_compiled),
+}
+
+
+@dataclass(frozen=True)
+class Call:
+    """Arguments of one call: arrays, and static ones by name."""
+
+    arguments: tuple[Any, ...]
+    static: dict[str, Any]
+
+
+def run(
+    regime: Regime, function: Callable[..., Any], *, usual: Call, measured: Call, stream: bool, clock: Clock
+) -> Outcome:
+    """Times one call of the jitted function; of a stream, one pass.
+
+    Args:
+      function: Its keyword arguments are static.
+      usual: The call before, in regimes that have one.
+      measured: The call that is timed.
+    """
+    jitted = jax.jit(function, static_argnames=tuple(usual.static))
+
+    def once(call: Call) -> None:
+        items = call.arguments if stream else (call.arguments,)
+        jax.block_until_ready([jitted(*item, **call.static) for item in items])
+
+    if regime.before:
+        once(usual)
+    with watched() as seen:
+        start = clock()
+        once(measured)
+        elapsed_s = clock() - start
+    if regime.proof(seen):
+        return Outcome(
+            status=Status.OK, values={regime.metric: (elapsed_s,)}, notes=(f"{regime.words}: {_told(seen)}",)
+        )
+    return Outcome(
+        status=Status.OK,
+        notes=(f"{regime.words}: not proven, so its time has no name: JAX reported {_told(seen)}",),
+    )
+
+
+def _told(seen: Compilations) -> str:
+    return (
+        f"{seen.traces} traced, {seen.compiled} compiled, {seen.hits} from the persistent cache, "
+        f"{seen.misses} missing in it"
+    )
