@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,9 @@ from harness.record import Number
 TEXTS = {"jaxpr": "jaxpr.txt", "stablehlo": "stablehlo.mlir", "hlo": "hlo.txt"}
 """Kinds of artifact and their file names."""
 
+UNREADABLE = (hlo.HloError, NotImplementedError, jax.errors.JaxRuntimeError)
+"""What reading a compiled program raises where a backend tells it in another way, or not at all."""
+
 _ELIDED = "constant({...})"
 _SURROUNDINGS = ("builtin.module", "func.func")
 """What holds operations in StableHLO and is none itself."""
@@ -26,22 +30,31 @@ def folder(case_folder: Path, variant: str) -> Path:
 
 
 def texts(stages: Stages) -> dict[str, str]:
-    """The program at three levels, by kind of artifact."""
-    return {
-        "jaxpr": str(stages.traced.jaxpr),
-        "stablehlo": stages.lowered.as_text(),
-        "hlo": stages.compiled.as_text(),
-    }
+    """The program at three levels, by kind of artifact; without the last where the backend does not tell it."""
+    found = {"jaxpr": str(stages.traced.jaxpr), "stablehlo": stages.lowered.as_text()}
+    with suppress(*UNREADABLE):
+        found["hlo"] = stages.compiled.as_text()
+    return found
 
 
-def counts(stages: Stages) -> dict[str, Number]:
-    """What the program holds, by metric."""
-    found = hlo.counts(hlo.parse(stages.compiled.as_text()))
+def source_counts(stages: Stages) -> dict[str, Number]:
+    """What the program holds before XLA optimises it, by metric."""
     jaxpr = stages.traced.jaxpr.jaxpr
     return {
         "jaxpr_equations": len(jaxpr.eqns),
         "jaxpr_equations_nested": sum(1 for _ in equations(jaxpr)),
         "stablehlo_operations": _operations(stages.lowered.compiler_ir("stablehlo").operation),
+    }
+
+
+def optimised_counts(stages: Stages) -> dict[str, Number]:
+    """What the optimised program holds, by metric.
+
+    Raises:
+      UNREADABLE: The backend tells its program in another way.
+    """
+    found = hlo.counts(hlo.parse(stages.compiled.as_text()))
+    return {
         "hlo_instructions": found.instructions,
         "hlo_fusions": found.fusions,
         "hlo_custom_calls": found.custom_calls,
@@ -59,7 +72,11 @@ def equations(jaxpr: Any) -> Iterator[Any]:
 
 
 def fingerprint(compiled: Any) -> str:
-    """Which program this is, whatever its source lines and names; the values of its constants count."""
+    """Which program this is, whatever its source lines and names; the values of its constants count.
+
+    Raises:
+      UNREADABLE: The backend tells its program in another way.
+    """
     return hlo.fingerprint(_with_constants(compiled))
 
 

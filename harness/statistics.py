@@ -93,6 +93,34 @@ def speedup(log_ratios: Sequence[float], *, confidence: float = CONFIDENCE, look
     return _exponential(mean_interval(log_ratios, confidence=confidence, looks=looks))
 
 
+def independent_ratio(
+    numerators: Sequence[float], denominators: Sequence[float], *, confidence: float = CONFIDENCE
+) -> Interval:
+    """Ratio of two geometric means of unpaired processes, with Welch's t interval on the logs.
+
+    Args:
+      numerators, denominators: One per process, shapes (j,) and (k,), all > 0.
+    Returns:
+      Interval, dimensionless; its count is the smaller of j and k.
+    Raises:
+      ValueError: No values, or one that is not positive.
+    Source: Welch, The generalization of 'Student's' problem when several different population variances are involved,
+      Biometrika 34, 1947, pages 28-35.
+    """
+    groups = [[math.log(value) for value in values] for values in (numerators, denominators)]
+    above, below = (mean_interval(logs).estimate for logs in groups)
+    centre, count = above - below, min(map(len, groups))
+    if count < FEWEST_LAUNCHES:
+        return _exponential(Interval(None, centre, None, count))
+    variances = [statistics.variance(logs) / len(logs) for logs in groups]
+    total = math.fsum(variances)
+    if total == 0:
+        return _exponential(Interval(centre, centre, centre, count))
+    shares = math.fsum((one / total) ** 2 / (len(logs) - 1) for one, logs in zip(variances, groups, strict=True))
+    half = float(stdtrit(1 / shares, 1 - (1 - confidence) / 2)) * math.sqrt(total)
+    return _exponential(Interval(centre - half, centre, centre + half, count))
+
+
 def differs(ratio: Interval, *, minimum_effect: float = MINIMUM_EFFECT) -> bool:
     """Whether a ratio's interval excludes 1 and its estimate is beyond the minimum effect."""
     if ratio.low is None or ratio.high is None:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
+
 from harness import cost, program
 from harness.compilations import explanation, watched
 from harness.environment import private
 from harness.messages import COMPILATION as KIND
 from harness.modes import Prepared, Stages
+from harness.outcomes import joined
 from harness.probes.context import Context, Probe
 from harness.record import Number, Outcome, Status, write_bytes
 
+LONGEST_NOTE = 200
 LONGEST_EXPLANATION = 4000
 """As much as is kept of a failed process's stderr."""
 
@@ -30,36 +34,46 @@ def run(variant: str, prepared: Prepared, context: Context) -> Outcome:
         "compiles": (compiles,),
         "recompiles": (second.compiled,),
     }
-    notes: tuple[str, ...] = ()
-    fingerprints: tuple[str, ...] = ()
+    described = Outcome(status=Status.OK)
     if (stages := prepared.stages) is not None:
         values |= {"trace_s": (stages.trace_s,), "lower_s": (stages.lower_s,), "compile_s": (stages.compile_s,)}
-        fingerprints = (program.fingerprint(stages.compiled),)
-        if context.index == 0:  # what is the same in every process is read once
-            described, notes = _described(stages)
-            values |= described
-            if context.folder is not None:
-                _keep_texts(program.folder(context.folder, variant), stages)
-    outcome = Outcome(status=Status.OK, values=values, notes=notes, fingerprints=fingerprints)
+        described = _described(stages, thoroughly=context.index == 0)
+        if context.index == 0 and context.folder is not None:
+            _keep_texts(program.folder(context.folder, variant), stages)
+    outcome = joined(Outcome(status=Status.OK, values=values), described)
     return _within_budget(outcome, compiles + second.compiled, context.compiles(variant), prepared)
 
 
 COMPILATION = Probe("compilation", KIND, run)
 
 
-def _described(stages: Stages) -> tuple[dict[str, tuple[Number | None, ...]], tuple[str, ...]]:
-    values: dict[str, tuple[Number | None, ...]] = {name: (number,) for name, number in program.counts(stages).items()}
-    if (size := program.executable_bytes(stages.compiled)) is not None:
-        values["executable_bytes"] = (size,)
+def _described(stages: Stages, *, thoroughly: bool) -> Outcome:
+    """Which program it is; thoroughly, what is in it too, which is the same in every process."""
+    values: dict[str, Number] = program.source_counts(stages) if thoroughly else {}
+    fingerprints: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     try:
-        return values | {name: (value,) for name, value in cost.counted(stages.compiled).values.items()}, ()
+        fingerprints = (program.fingerprint(stages.compiled),)
+        if thoroughly:
+            values |= program.optimised_counts(stages)
+            values |= cost.counted(stages.compiled).values
+    except program.UNREADABLE as error:
+        notes = (f"the optimised program cannot be read: {' '.join(str(error).split())[:LONGEST_NOTE]}",)
     except cost.NotCountableError as error:
-        return values, (str(error),)
+        notes = (str(error),)
+    if thoroughly and (size := program.executable_bytes(stages.compiled)) is not None:
+        values["executable_bytes"] = size
+    return Outcome(
+        status=Status.OK,
+        values={name: (value,) for name, value in values.items()},
+        notes=notes,
+        fingerprints=fingerprints,
+    )
 
 
 def _keep_texts(folder: Path, stages: Stages) -> None:
     for kind, text in program.texts(stages).items():
-        write_bytes(folder / program.TEXTS[kind], private(text).encode(), lasting=False)
+        write_bytes(folder / program.TEXTS[kind], private(text).encode("utf8", "replace"), lasting=False)
 
 
 def _within_budget(outcome: Outcome, compiles: int, budget: int | None, prepared: Prepared) -> Outcome:
@@ -75,11 +89,4 @@ def _within_budget(outcome: Outcome, compiles: int, budget: int | None, prepared
     differences = [line.strip(" *") for line in told.splitlines() if line.startswith("  * ")]
     why = f"; the last because {differences[-1]}" if differences else ""
     reason = f"compiled {compiles} programs, {budget} declared{why}; JAX's own explanation is kept beside this"
-    return Outcome(
-        status=Status.FAILED,
-        reason=reason,
-        stderr=told or None,
-        values=outcome.values,
-        notes=outcome.notes,
-        fingerprints=outcome.fingerprints,
-    )
+    return msgspec.structs.replace(outcome, status=Status.FAILED, reason=reason, stderr=told or None)

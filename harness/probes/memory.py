@@ -11,8 +11,10 @@ from harness import buffers
 from harness.messages import CHECK
 from harness.modes import Prepared, Stages
 from harness.probes.context import Context, Probe
+from harness.program import UNREADABLE
 from harness.record import Number, Outcome, Status
 
+LONGEST_NOTE = 200
 LONGEST_COMPILE_S = 2.0
 """A program that took longer is not compiled again to see what donating its arguments would save."""
 
@@ -39,7 +41,12 @@ def run(variant: str, prepared: Prepared, context: Context) -> Outcome:
     saved, notes = _donation(prepared.stages, context)
     if saved is not None:
         values["donation_saves_bytes"] = (saved,)
-    return Outcome(status=Status.OK, values=values, notes=notes, buffers=buffers.largest(compiled))
+    try:
+        largest = buffers.largest(compiled)
+    except (*UNREADABLE, ValueError, AttributeError) as error:
+        said = " ".join(str(error).split())[:LONGEST_NOTE]
+        largest, notes = (), (*notes, f"its largest buffers cannot be read: {said}")
+    return Outcome(status=Status.OK, values=values, notes=notes, buffers=largest)
 
 
 MEMORY = Probe("memory", CHECK, run, calls=False)
@@ -96,5 +103,5 @@ def _donation(stages: Stages, context: Context) -> tuple[int | None, tuple[str, 
             warnings.filterwarnings("ignore", "Some donated buffers were not usable")
             donated = peak_bytes(stages.donated(), context)
     except (TypeError, ValueError, jax.errors.JaxRuntimeError) as error:
-        return None, (f"what donating saves is not known: {' '.join(str(error).split())[:200]}",)
+        return None, (f"what donating saves is not known: {' '.join(str(error).split())[:LONGEST_NOTE]}",)
     return (None, ()) if plain is None or donated is None else (plain - donated, ())
