@@ -197,17 +197,13 @@ def counts(module: Module) -> Counts:
 
 
 def operations(module: Module) -> Iterator[tuple[Instruction, str]]:
-    """Instructions with their opcodes, an asynchronous operation once: its start, by the opcode that it starts."""
+    """Instructions with their opcodes; a start has that of what it starts, and is left out where it calls just that."""
     inside = {computation.name: {one.opcode for one in computation.instructions} for computation in module.computations}
     for instruction in module.instructions():
-        opcode, _, phase = instruction.opcode.rpartition("-")
-        if opcode and phase in ("done", "update"):
-            continue
-        if phase != "start":
-            opcode = instruction.opcode
-        elif opcode == "async" or any(opcode in inside.get(name, ()) for name in called(instruction)):
-            continue
-        yield instruction, opcode
+        opcode = instruction.opcode.removesuffix("-start")
+        is_start = opcode != instruction.opcode
+        if not (is_start and any(opcode in inside.get(name, ()) for name in called(instruction))):
+            yield instruction, opcode
 
 
 def trip_counts(module: Module) -> tuple[int | None, ...]:

@@ -1,5 +1,6 @@
 import re
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,16 +10,19 @@ from harness.plan import (
     LOOKS,
     PROBE_NAMES,
     SelectionError,
+    cached_variants,
     case_id,
     case_name,
     estimate,
     jax_variants,
     peer_variants,
     planned_case,
+    regimes,
     select,
     settings_for,
     shuffled,
 )
+from harness.probes.caching import REGIMES
 from harness.record import PlannedCase
 from tests import samples
 
@@ -201,6 +205,8 @@ def test_the_run_id_decides_the_seed():
     modes=("jit",),
     limit=lambda n: Skip("too small") if n < 10 else None,
     time_limit_s=7.0,
+    compiles=2,
+    new_shape=lambda *, n: {"n": n + 1},
 )
 def sampled(x):
     """Draws."""
@@ -224,6 +230,8 @@ def test_a_planned_case_says_all_that_the_workload_declares():
     assert planned.no_reference == "it is random"
     assert planned.time_limit_s == 7.0
     assert planned.baseline == "sampled:jit"
+    assert (planned.new_shape, planned.new_static, planned.representative) == ({"n": 5}, None, True)
+    assert [one.compiles for one in planned.variants] == [2, None, None, None]
     assert [(one.name, one.skip) for one in planned.variants] == [
         ("sampled:jit", "too small"),
         ("numpy:native", None),
@@ -244,6 +252,42 @@ def test_modes_of_one_implementation_share_its_source_and_others_do_not():
 
     assert eager.source == aot.source
     assert len({first.source, peer.source, eager.source}) == 3
+
+
+# Which cases and variants show the caches
+
+
+def jitted(*, representative: bool) -> PlannedCase:
+    planned = case("s", "w[n=1]", ("a:jit", "b:eager", "numpy:native", "a:aot"))
+    return msgspec.structs.replace(planned, representative=representative)
+
+
+@pytest.mark.parametrize(
+    ("probes", "representative", "expected"),
+    [
+        ((), True, ("a:jit",)),
+        ((), False, ()),
+        (("caching",), False, ("a:jit",)),
+        (("timing",), True, ()),
+    ],
+)
+def test_caches_are_looked_at_in_one_case_of_each_workload_or_in_all_if_asked(probes, representative, expected):
+    settings = settings_for("default", probes=probes, suites=(), run_id="a")
+
+    assert cached_variants(jitted(representative=representative), settings) == expected
+
+
+def test_only_what_a_workload_names_is_tried_as_new():
+    planned = case("s", "w[n=1]", ("a:jit",))
+
+    assert regimes(planned) == ("cold", "cached", "warm")
+    assert regimes(msgspec.structs.replace(planned, new_static={"n": 2})) == ("cold", "cached", "warm", "new_static")
+
+
+def test_every_regime_that_a_plan_names_is_known():
+    planned = msgspec.structs.replace(case("s", "w[n=1]", ("a:jit",)), new_shape={"n": 2}, new_static={"n": 2})
+
+    assert regimes(planned) == tuple(REGIMES)
 
 
 # The estimate

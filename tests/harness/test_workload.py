@@ -271,3 +271,78 @@ def test_numpy_numbers_and_ranges_are_values():
 def test_without_a_quick_size_the_first_of_the_next_level_stands_for_it():
     assert sizes(default=(5, 10)).at("quick", "cpu") == (5,)
     assert sizes(full=(7, 8)).at("default", "cpu") == (7,)
+
+
+# What is expected of the compiler
+
+
+def test_a_workloads_compile_budget_is_for_jit_and_an_implementations_own_for_all_its_modes_but_aot():
+    declared = declare(compiles=lambda *, seq: seq // 64)
+
+    @declared.implementation(compiles=2)
+    def by_hand(x):
+        """With jits of its own."""
+
+    params = {"seq": 128, "dtype": "float32"}
+    assert {name: declared.compile_budget(name, params) for name in declared.variants()} == {
+        "attention:eager": None,
+        "attention:jit": 2,
+        "attention:aot": None,
+        "by_hand:eager": 2,
+        "by_hand:jit": 2,
+        "by_hand:aot": None,
+    }
+    assert declared.compile_budget("attention:jit", {"seq": 256, "dtype": "float32"}) == 4
+
+
+def test_without_a_declaration_there_is_no_compile_budget():
+    assert declare().compile_budget("attention:jit", {"seq": 128, "dtype": "float32"}) is None
+
+
+def test_a_stream_runs_eager_and_jitted():
+    assert declare(stream=True).variants() == ("attention:eager", "attention:jit")
+
+
+def test_a_stream_has_no_ahead_of_time_program():
+    with pytest.raises(DeclarationError, match="a stream cannot run in mode 'aot'.*modes are eager, jit"):
+        declare(stream=True, modes=("jit", "aot"))
+
+
+@pytest.mark.parametrize("declared", [{"seq": 300}, lambda *, seq: {"seq": 2 * seq + 44}])
+def test_something_new_is_given_by_params_or_a_function_of_them(declared):
+    workload = declare(new_shape=declared)
+
+    assert workload.alternative(workload.new_shape, {"seq": 128, "dtype": "float32"}) == {"seq": 300}
+
+
+@pytest.mark.parametrize(
+    ("declared", "said"),
+    [
+        ({"heads": 8}, "another 'heads' is to be tried, which params does not list"),
+        ({"seq": 128}, "is what the case has"),
+    ],
+)
+def test_something_new_must_be_a_param_and_new(declared, said):
+    workload = declare(new_shape=declared)
+
+    with pytest.raises(DeclarationError, match=said):
+        workload.alternative(workload.new_shape, {"seq": 128, "dtype": "float32"})
+
+
+def test_a_function_that_tells_what_is_new_gets_params_that_exist():
+    with pytest.raises(DeclarationError, match="new_shape\\(\\) asks for 'heads'"):
+        declare(new_shape=lambda *, heads: {"seq": heads}).check()
+
+
+def test_one_case_stands_for_its_workload_the_first_values_unless_declared():
+    by_itself, declared = declare(), declare(representative={"seq": 256})
+
+    assert [one.is_representative(params) for one in (by_itself, declared) for params in one.cases("quick", "cpu")] == [
+        *(True, False),
+        *(False, True),
+    ]
+
+
+def test_a_representative_must_be_of_params_that_exist():
+    with pytest.raises(DeclarationError, match="representative names 'heads', which params does not list"):
+        declare(representative={"heads": 8}).check()
