@@ -304,7 +304,7 @@ def test_a_stream_runs_eager_and_jitted():
 
 
 def test_a_stream_has_no_ahead_of_time_program():
-    with pytest.raises(DeclarationError, match="a stream cannot run in mode 'aot'.*modes are eager, jit"):
+    with pytest.raises(DeclarationError, match=r"a stream cannot run in mode 'aot'.*modes are eager, jit"):
         declare(stream=True, modes=("jit", "aot"))
 
 
