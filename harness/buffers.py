@@ -20,6 +20,9 @@ MOST = 8
 SMALLEST_BYTES = 1024
 """Less is not worth a line."""
 
+LONGEST_SHAPE = 80
+"""A tuple of a thousand results has a shape of a thousand parts."""
+
 Field = int | bytes
 
 
@@ -52,16 +55,29 @@ class _Place:
 
 
 def _buffer(place: _Place, writers: list[Instruction]) -> Buffer:
-    writer = next((one for one in writers if one.opcode == "parameter"), writers[0]) if writers else None
+    writer = _most_telling(writers, of_argument=place.kind == "argument")
     return Buffer(
         kind=place.kind,
         size_bytes=place.size_bytes,
-        shape="" if writer is None else hlo.without_layout(writer.shape),
+        shape="" if writer is None else _short(hlo.without_layout(writer.shape)),
         instruction="" if writer is None else writer.name,
         operation=None if writer is None else writer.operation,
         source=None if writer is None or writer.source is None else private(writer.source),
         values=place.values,
     )
+
+
+def _most_telling(writers: list[Instruction], *, of_argument: bool) -> Instruction | None:
+    """The argument itself; else what computes a value, rather than a loop that passes it on, and tells its source."""
+
+    def rank(one: Instruction) -> tuple[bool, bool, bool]:
+        return (one.opcode == "parameter") is not of_argument, one.shape.startswith("("), one.source is None
+
+    return min(writers, key=rank, default=None)
+
+
+def _short(shape: str) -> str:
+    return shape if len(shape) <= LONGEST_SHAPE else f"{shape[: LONGEST_SHAPE - 1]}…"
 
 
 def _places(assignment: bytes) -> Iterator[_Place]:

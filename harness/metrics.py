@@ -111,7 +111,7 @@ _TABLE = (
         Unit.COUNT,
         Direction.NEITHER,
         "compilation",
-        "Equations of the jaxpr at all levels: those of loop bodies, branches and nested calls too, each once.",
+        "Equations of the jaxpr at all levels, those of loop bodies, branches and nested calls too.",
     ),
     Metric(
         "stablehlo_operations",

@@ -63,7 +63,7 @@ def optimised_counts(stages: Stages) -> dict[str, Number]:
 
 
 def equations(jaxpr: Any) -> Iterator[Any]:
-    """Equations of a jaxpr and of all that are inside them, each once."""
+    """Equations of a jaxpr and of all that are inside them; those of a function that is called twice come twice."""
     for equation in jaxpr.eqns:
         yield equation
         for value in jax.tree.leaves(tuple(equation.params.values()), is_leaf=_is_jaxpr):

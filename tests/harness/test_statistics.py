@@ -17,6 +17,7 @@ from harness.statistics import (
     differs,
     geometric_interval,
     growth,
+    independent_ratio,
     mean_interval,
     paired_log_ratio,
     speedup,
@@ -228,6 +229,29 @@ def test_the_growth_of_a_power_law_is_its_exponent(exponent, factor, sizes):
 
     assert found.exponent.estimate == pytest.approx(exponent, abs=1e-9)
     assert found.factor == pytest.approx(factor, rel=1e-6)
+
+
+@pytest.mark.parametrize("above", [(6.1, 5.9, 6.0), (1.0, 9.0, 3.0, 4.0, 2.0)])
+def test_the_ratio_of_independent_processes_has_the_welch_interval_of_scipy(above):
+    below = (1.0, 1.1, 0.8, 1.3)
+    logs = [numpy.log(values) for values in (above, below)]
+
+    ratio = independent_ratio(above, below, confidence=0.95)
+
+    expected = scipy.stats.ttest_ind(*logs, equal_var=False).confidence_interval(0.95)
+    assert ratio.estimate == pytest.approx(scipy.stats.gmean(above) / scipy.stats.gmean(below))
+    assert (ratio.low, ratio.high) == pytest.approx((math.exp(expected.low), math.exp(expected.high)))
+    assert ratio.count == min(len(above), len(below))
+
+
+def test_a_ratio_of_fewer_than_three_independent_processes_has_no_interval():
+    assert independent_ratio((6.0, 6.0), (2.0, 2.0, 2.0)) == Interval(None, pytest.approx(3.0), None, 2)
+
+
+def test_equal_times_have_a_ratio_without_width():
+    ratio = independent_ratio((6.0, 6.0, 6.0), (2.0, 2.0, 2.0))
+
+    assert (ratio.low, ratio.high) == (ratio.estimate, ratio.estimate)
 
 
 def test_growth_is_the_regression_of_scipy_with_its_interval():
