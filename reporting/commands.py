@@ -1,4 +1,4 @@
-"""The command line: `report` merges runs into one page."""
+"""The command line: `report` merges runs into one page, `diff` compares the programs of two runs."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from rich.console import Console
 
 from harness.record import Run, write_bytes
 
-from . import html, markdown, terminal
+from . import html, markdown, program_text, terminal
 from .load import load
+from .program_diff import compare, surroundings
+from .programs import NothingToCompareError, Recorded, find
 from .text import visible
 from .view import build
 
@@ -56,6 +58,42 @@ def report(
     typer.echo(visible(str(path)))
 
 
+@app.command()
+def diff(
+    run_a: Annotated[Path, typer.Argument(metavar="RUN_A", help="Folder of the earlier run.")],
+    run_b: Annotated[Path, typer.Argument(metavar="RUN_B", help="Folder of the later run.")],
+    case: Annotated[str, typer.Option(help="Name of a case, its workload or suite; * is any text, ? one character.")],
+    variant: Annotated[str | None, typer.Option(help="Only this one; default: all with a program in both.")] = None,
+) -> None:
+    """Says what differs between the programs that two runs compiled for the same variants, and what may explain it."""
+    a, b = _recorded(run_a), _recorded(run_b)
+    try:
+        found = find(a, b, case, variant)
+    except NothingToCompareError as error:
+        for line in str(error).split("\n"):
+            _complain(line)
+        raise typer.Exit(UNUSABLE) from None
+    sheet = program_text.Sheet(
+        a=a.run.manifest.run_id,
+        b=b.run.manifest.run_id,
+        diffs=tuple(compare(pair) for pair in found.pairs),
+        surroundings=surroundings(a.run.manifest, b.run.manifest),
+    )
+    for warning in found.warnings:
+        _complain(warning, "warning")
+    program_text.show(sheet, _console())
+
+
+def _recorded(folder: Path) -> Recorded:
+    """The run in a folder; without one there is nothing to do."""
+    loaded = load([folder])
+    for warning in loaded.warnings:
+        _complain(warning, "warning" if loaded.runs else "error")
+    if not loaded.runs:
+        raise typer.Exit(UNUSABLE)
+    return Recorded(loaded.runs[0], folder)
+
+
 def report_name(runs: Sequence[Run]) -> str:
     """The run's id, or the first and the last; only characters that every file system takes."""
     ids = [re.sub(r"[^A-Za-z0-9._-]", "_", run.manifest.run_id)[:LONGEST_NAME] for run in runs]
@@ -76,5 +114,5 @@ def _console() -> Console:
     return Console(width=None if sys.stdout.isatty() else terminal.WIDEST)
 
 
-def _complain(message: str) -> None:
-    typer.echo(f"error: {visible(message)}", err=True)
+def _complain(message: str, kind: str = "error") -> None:
+    typer.echo(f"{kind}: {visible(message)}", err=True)

@@ -55,7 +55,7 @@ ARROWS: dict[str, Callable[[str], bool]] = {
     "harness": lambda module: of_others(module) or within(module, "harness"),
     "reporting": lambda module: (
         (of_others(module) and not within(module, "jax", "jaxlib"))
-        or within(module, "reporting", "harness.record", "harness.metrics", "harness.statistics")
+        or within(module, "reporting", "harness.record", "harness.metrics", "harness.statistics", "harness.hlo")
     ),
     "launcher": lambda module: within(module, "launcher", *sys.stdlib_module_names),
 }
