@@ -18,13 +18,14 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from . import numbers
 from .text import shorten
-from .view.parts import Figure, Panel
+from .view.parts import Figure, Panel, Series
 
 PANEL_INCHES = (3.9, 2.9)
 LONGEST_LABEL = 40
 MOST_TICKS = 6
 MARKERS = ("o", "s", "D", "^", "v", "P", "X", "<")
 DASHES = ("-", "--", "-.", ":")
+BOUNDS_ALPHA = 0.6
 NO_METADATA = {"Creator": None, "Date": None, "Format": None, "Type": None}
 """A figure's bytes depend on nothing but its data."""
 
@@ -78,9 +79,7 @@ def _draw(figure: Figure, theme: Theme) -> bytes:
         _panel(axes, panel, theme)
         for series in panel.series:
             style = _style(names.index(series.name), theme)
-            xs, ys = zip(*series.points, strict=True)
-            (line,) = axes.plot(xs, ys, markersize=5, linewidth=1.6, **style)
-            handles.setdefault(series.name, line)
+            handles.setdefault(series.name, _line(axes, series, style, theme))
     # A leading space, since matplotlib hides labels that begin with an underscore.
     labels = [f" {shorten(name, LONGEST_LABEL)}" for name in handles]
     canvas.legend(
@@ -89,6 +88,19 @@ def _draw(figure: Figure, theme: Theme) -> bytes:
     file = io.BytesIO()
     canvas.savefig(file, format="svg", metadata=NO_METADATA)
     return file.getvalue()
+
+
+def _line(axes: Axes, series: Series, style: dict[str, Any], theme: Theme) -> Line2D:
+    """A line through all points, however wide their bounds, which may leave the plot."""
+    xs, ys = [point.x for point in series.points], [point.y for point in series.points]
+    (line,) = axes.plot(xs, ys, markersize=5, linewidth=1.6, **style)
+    for point in series.points:
+        if point.bounds is not None:
+            axes.plot((point.x, point.x), point.bounds, color=style["color"], linewidth=1, alpha=BOUNDS_ALPHA)
+        if point.doubtful:
+            marker = {"color": style["color"], "marker": style["marker"], "markerfacecolor": theme.background}
+            axes.plot((point.x,), (point.y,), markersize=5, **marker)
+    return line
 
 
 def _per_row(panels: int) -> int:
@@ -110,8 +122,8 @@ def _panel(axes: Axes, panel: Panel, theme: Theme) -> None:
     axes.set_xlabel(panel.x_label)
     axes.set_xscale("log")
     axes.set_yscale("log")
-    xs = [x for series in panel.series for x, _ in series.points]
-    ys = [y for series in panel.series for _, y in series.points]
+    xs = [point.x for series in panel.series for point in series.points]
+    ys = [point.y for series in panel.series for point in series.points]
     for axis, values, write in ((axes.xaxis, xs, numbers.short_count), (axes.yaxis, ys, _writer(panel.unit))):
         axis.set_major_locator(FixedLocator(decades(min(values), max(values))))
         axis.set_minor_locator(NullLocator())

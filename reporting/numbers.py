@@ -53,6 +53,12 @@ def time_with_bounds(interval: Interval | None) -> tuple[str, str]:
     return f"{_fixed(estimate / size, decimals)}{SPACE}{unit}", _bounds(interval, decimals, size)
 
 
+def difference(seconds: float | None) -> str:
+    """`45.2 ms`, `−3.1 ms`: a time saved, or lost."""
+    value = usable(seconds)
+    return time(value) if value is None or value >= 0 else f"−{time(-value)}"
+
+
 def gain(ratio: float | None) -> str:
     """`8.7×`: how many times faster, two decimals below 2, one below 10, none above; two digits below 0.1."""
     number = usable(ratio)
@@ -89,9 +95,9 @@ def memory(size_bytes: float | int | None) -> str:
     return f"{_fixed(number, 0)}{SPACE}B"
 
 
-def rate(per_second: float | None, unit: str) -> str:
-    """`12.3 GFLOP/s`, by 1000; `unit` is `FLOP/s` or `B/s`."""
-    number = usable(per_second)
+def amount(value: float | int | None, unit: str) -> str:
+    """`12.3 GFLOP`, `12.3 GB/s`, by 1000: of a unit that takes prefixes."""
+    number = usable(value)
     if number is None or number < 0:
         return MISSING
     for size, prefix in _RATE_PREFIXES:

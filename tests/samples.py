@@ -11,6 +11,7 @@ import msgspec
 
 from harness.record import (
     SCHEMA_VERSION,
+    Buffer,
     CaseRecord,
     Cost,
     Environment,
@@ -138,20 +139,108 @@ def timing(
     return Outcome(status=Status.OK, values=values, notes=notes, contended=contended)
 
 
-def compilation(*stages_s: float, equations: int = 6) -> Outcome:
-    """trace, lower, compile and first call; one value alone is an eager first call."""
-    if len(stages_s) == 1:
-        return Outcome(status=Status.OK, values={"first_call_s": stages_s})
-    names = ("trace_s", "lower_s", "compile_s", "first_call_s")
-    values: dict[str, tuple[Number | None, ...]] = {name: (s,) for name, s in zip(names, stages_s, strict=True)}
-    return Outcome(status=Status.OK, values={**values, "jaxpr_equations": (equations,)})
+def compilation(
+    *stages_s: float,
+    equations: int = 6,
+    processes: int = 1,
+    counts: Mapping[str, Number] | None = None,
+    fingerprints: tuple[str, ...] = (),
+    notes: tuple[str, ...] = (),
+) -> Outcome:
+    """trace, lower, compile and first call over cold processes; one stage alone is an eager first call.
+
+    Args:
+      counts: What else was counted: one value by metric.
+    """
+    names = ("trace_s", "lower_s", "compile_s", "first_call_s")[-1 if len(stages_s) == 1 else 0 :]
+    values: dict[str, tuple[Number | None, ...]] = {
+        name: wobbling(stage_s, processes) for name, stage_s in zip(names, stages_s, strict=True)
+    }
+    if len(stages_s) > 1:
+        values["jaxpr_equations"] = (equations,)
+    values |= {name: (number,) for name, number in (counts or {}).items()}
+    return Outcome(status=Status.OK, values=values, fingerprints=fingerprints, notes=notes)
 
 
-def memory(argument: int, output: int, temp: int, *, alias: int = 0, code: int = 0) -> Outcome:
-    """A memory analysis, in bytes."""
+def wobbling(value: float, processes: int) -> tuple[float, ...]:
+    """A value in each of some processes; one alone is exact."""
+    return tuple(value * WOBBLE[index % len(WOBBLE)] for index in range(processes))
+
+
+PROGRAM = {
+    "jaxpr_equations_nested": 45,
+    "stablehlo_operations": 60,
+    "hlo_instructions": 120,
+    "hlo_fusions": 7,
+    "hlo_custom_calls": 1,
+    "hlo_collectives": 0,
+    "executable_bytes": 50_000,
+    "counted_flops": 2_040_000,
+    "counted_bytes": 6_000_000,
+    "compiles": 1,
+    "recompiles": 0,
+}
+"""Counts of a program."""
+
+
+def caching(*, processes: int = 3, notes: tuple[str, ...] | None = None, **regimes_s: float) -> Outcome:
+    """Regimes of the caches by metric, in seconds, each proven."""
+    values: dict[str, tuple[Number | None, ...]] = {
+        name: wobbling(value, processes) for name, value in regimes_s.items()
+    }
+    proof = tuple(f"{CACHING_WORDS[name]}: 1 traced, 1 compiled" for name in regimes_s)
+    return Outcome(status=Status.OK, values=values, notes=proof if notes is None else notes)
+
+
+PROVEN_COLD = "cold: 1 traced, 1 compiled, 0 from the persistent cache, 0 missing in it"
+UNPROVEN_CACHED = (
+    "filled persistent cache: not proven, so its time has no name: JAX reported 1 traced, 1 compiled, "
+    "0 from the persistent cache, 1 missing in it"
+)
+PROVEN_WARM = "warm: 0 traced, 0 compiled, 0 from the persistent cache, 0 missing in it"
+
+CACHING_WORDS = {
+    "cold_s": "cold",
+    "cached_s": "filled persistent cache",
+    "warm_s": "warm",
+    "new_shape_s": "new shape",
+    "new_static_s": "new static argument",
+}
+
+
+def memory(
+    argument: int,
+    output: int,
+    temp: int,
+    *,
+    alias: int = 0,
+    code: int = 0,
+    more: Mapping[str, Number | None] | None = None,
+    buffers: tuple[Buffer, ...] = (),
+    notes: tuple[str, ...] = (),
+) -> Outcome:
+    """A memory analysis, in bytes.
+
+    Args:
+      more: Further sizes by metric: the peak, what donation saves, what a call held.
+    """
     sizes = {"argument_bytes": argument, "output_bytes": output, "temp_bytes": temp}
     sizes |= {"alias_bytes": alias, "code_bytes": code}
-    return Outcome(status=Status.OK, values={name: (size,) for name, size in sizes.items()})
+    values: dict[str, tuple[Number | None, ...]] = {name: (size,) for name, size in {**sizes, **(more or {})}.items()}
+    return Outcome(status=Status.OK, values=values, buffers=buffers, notes=notes)
+
+
+def buffer(size_bytes: int, **changes: Any) -> Buffer:
+    """A buffer of a program."""
+    made_up = Buffer(
+        kind="temporary",
+        size_bytes=size_bytes,
+        shape="f32[1000,1000]",
+        instruction="dot.3",
+        operation="jit(selu)/dot_general",
+        source="~/suites/activations.py:12",
+    )
+    return msgspec.structs.replace(made_up, **changes)
 
 
 def numerics(max_error: float = 1.2e-7) -> Outcome:
@@ -298,6 +387,154 @@ def gpu_run(**changes: Any) -> Run:
     return run(*pairs, **changes)
 
 
+def watched_run(**changes: Any) -> Run:
+    """A run that looked closely at compilation, caches and memory: sound, compiling again, unproven, too large."""
+    usual = planned_case(
+        variants=("selu:eager", "selu:jit", "selu:aot"),
+        cost=Cost(flops=2_000_000, bytes=4_000_000),
+        new_shape={"n": 10_001},
+        new_static={"variant": "fast"},
+        representative=True,
+    )
+    mib = 2**20
+    program = ("a1b2c3d4e5f60718",)
+    plan = {"peak_bytes": 10 * mib, "donation_saves_bytes": 4 * mib}
+    buffers = (buffer(4 * mib, kind="argument", instruction="x"), buffer(2 * mib, values=3), buffer(mib, source=None))
+    pairs = [
+        (
+            usual,
+            record(
+                usual,
+                {
+                    "selu:eager": {
+                        "numerics": numerics(),
+                        "timing": timing(5e-4),
+                        "compilation": compilation(0.08, processes=5, counts={"compiles": 6, "recompiles": 0}),
+                        "memory": Outcome(status=Status.OK, values={"runtime_peak_bytes": (14 * mib,)}),
+                    },
+                    "selu:jit": {
+                        "numerics": numerics(),
+                        "timing": timing(5e-5, baseline_s=5e-4),
+                        "compilation": compilation(
+                            0.004, 0.006, 0.05, 0.001, processes=5, counts=PROGRAM, fingerprints=program
+                        ),
+                        "caching": caching(
+                            processes=5, cold_s=0.06, cached_s=0.012, warm_s=5e-5, new_shape_s=0.05, new_static_s=0.055
+                        ),
+                        "memory": memory(
+                            4 * mib, 4 * mib, 2 * mib, more={**plan, "runtime_peak_bytes": 11 * mib}, buffers=buffers
+                        ),
+                    },
+                    "selu:aot": {
+                        "numerics": numerics(),
+                        "timing": timing(4e-5, baseline_s=5e-4),
+                        "compilation": compilation(
+                            0.004, 0.006, 0.051, 0.0005, processes=5, counts=PROGRAM, fingerprints=program
+                        ),
+                        "memory": memory(4 * mib, 4 * mib, 2 * mib, more=plan, buffers=buffers),
+                    },
+                },
+            ),
+        )
+    ]
+    odd = planned_case(
+        "restless",
+        variants=(
+            "restless:eager",
+            "restless:jit",
+            "two:jit",
+            msgspec.structs.replace(planned_variant("many:jit"), compiles=1),
+        ),
+        representative=True,
+        new_shape={"n": 10_001},
+    )
+    counts = {**PROGRAM, "recompiles": 2}
+    del counts["counted_flops"], counts["counted_bytes"]
+    budget = compilation(0.02, 0.02, 0.3, 0.2, processes=3, counts={**counts, "compiles": 3})
+    uncounted = "XLA's count is left out: how often a loop of this program runs is not known"
+    pairs.append(
+        (
+            odd,
+            record(
+                odd,
+                {
+                    "restless:eager": {
+                        "numerics": numerics(),
+                        "timing": timing(5e-4),
+                        "compilation": compilation(0.03, processes=2, counts={"compiles": 4, "recompiles": 0}),
+                    },
+                    "restless:jit": {
+                        "numerics": numerics(),
+                        "timing": timing(6e-5, baseline_s=5e-4),
+                        "compilation": compilation(
+                            0.002,
+                            0.004,
+                            0.03,
+                            0.02,
+                            processes=3,
+                            counts=counts,
+                            fingerprints=program,
+                            notes=(uncounted,),
+                        ),
+                        "caching": caching(
+                            processes=3,
+                            cold_s=0.05,
+                            warm_s=4e-5,
+                            notes=(PROVEN_COLD, UNPROVEN_CACHED, PROVEN_WARM),
+                        ),
+                    },
+                    "two:jit": {
+                        "numerics": numerics(),
+                        "timing": timing(7e-5, baseline_s=5e-4),
+                        "compilation": compilation(
+                            0.003, 0.005, 0.06, 0.002, processes=3, counts=PROGRAM, fingerprints=(*program, "0f" * 8)
+                        ),
+                    },
+                    "many:jit": {
+                        "numerics": numerics(),
+                        "compilation": msgspec.structs.replace(
+                            budget,
+                            status=Status.FAILED,
+                            reason="compiled 5 programs, 1 declared (compiles=1); JAX's explanation is kept as stderr",
+                            stderr="explanation: cache miss\n  because of argument shapes",
+                        ),
+                    },
+                },
+            ),
+        )
+    )
+    large = planned_case("matmul", params={"n": 100_000}, variants=("matmul:eager", "matmul:jit"))
+    too_large = Outcome(status=Status.UNSUPPORTED, reason="does not fit: needs 10.5 GiB of 8 GiB")
+    gib = 2**30
+    pairs.append(
+        (
+            large,
+            record(
+                large,
+                {
+                    "matmul:eager": {"numerics": too_large, "memory": too_large},
+                    "matmul:jit": {
+                        "numerics": too_large,
+                        "memory": memory(
+                            5 * gib,
+                            3 * gib,
+                            int(2.5 * gib),
+                            more={"peak_bytes": int(10.5 * gib)},
+                            notes=("not compiled again to see what donating saves: compiling took 3.1 s",),
+                        ),
+                    },
+                },
+            ),
+        )
+    )
+    changes = {
+        "environment": environment(device_memory_bytes=8 * gib),
+        "settings": settings(probes=("numerics", "compilation", "caching", "timing", "memory"), cold_launches=5),
+        **changes,
+    }
+    return run(*pairs, **changes)
+
+
 HOSTILE = (
     "</script></style><script>alert(1)</script>",
     "<img src=x onerror=alert(2)>",
@@ -323,10 +560,19 @@ def hostile_run(**changes: Any) -> Run:
             id=str(n),
             description=text,
             no_reference=text,
+            new_shape={text: text},
+            new_static={text: text},
         )
         ended = fast_case(planned)
         failed = Outcome(status=Status.FAILED, reason=text, stderr=text, notes=(text,))
-        variants = (*ended.variants, VariantRecord(name=f"failed {text}:jit", outcomes={"timing": failed}))
+        place = buffer(n, kind=text, shape=text, instruction=text, operation=text, source=text)
+        outcomes = {
+            "timing": failed,
+            "compilation": compilation(1, 1, 1, 1, counts=PROGRAM, fingerprints=(text, text + text), notes=(text,)),
+            "caching": caching(cold_s=1, notes=(text,)),
+            "memory": memory(1, 1, 1, buffers=(place,), notes=(text,)),
+        }
+        variants = (*ended.variants, VariantRecord(name=f"failed {text}:jit", outcomes=outcomes))
         pairs.append((planned, msgspec.structs.replace(ended, variants=variants, notes=(text,))))
     sweep = sweep_run()
     for planned, ended in zip(sweep.manifest.cases, sweep.cases, strict=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..load import Loaded
 from ..text import visible, visible_record
+from .caching import caching
 from .compilation import compilation
 from .environment import environment
 from .matrix import matrix
@@ -36,6 +37,7 @@ def build(loaded: Loaded) -> Page:
         sections=(
             speed(where, cases),
             compilation(cases),
+            caching(cases),
             sweeps(cases),
             memory(cases),
             problems(cases),

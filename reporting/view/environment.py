@@ -15,6 +15,7 @@ QUESTION = "Where and how was it made?"
 ALWAYS_DIFFERENT = frozenset({"run id", "started", "ended", "load_average"})
 """These tell runs apart but explain nothing; they stand in the full list only."""
 
+SIZES = ("memory_bytes", "device_memory_bytes")
 UNKNOWN = "unknown"
 
 
@@ -69,7 +70,7 @@ def _facts(place: Place) -> dict[str, str]:
             if isinstance(value, dict):
                 facts.update({f"{field}.{key}": _text(inner) for key, inner in sorted(value.items())})
             else:
-                facts[field] = numbers.memory(value) if field == "memory_bytes" else _text(value)
+                facts[field] = numbers.memory(value) if field in SIZES and value is not None else _text(value)
     return facts
 
 

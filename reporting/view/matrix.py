@@ -8,7 +8,7 @@ from harness.record import INCOMPLETE, Status
 
 from .. import numbers
 from ..text import one_of, shorten
-from .measured import Case, Place, Variant, device, size
+from .measured import DOES_NOT_FIT, Case, Place, Variant, device, size
 from .parts import Cell, Column, Group, Row, Table, Tone
 from .words import gain_tone
 
@@ -63,7 +63,9 @@ def _cell(cases: Sequence[Case]) -> Cell:
     name = shorten(largest.planned.name, LONGEST_LABEL)
     best = _headline(largest)
     if best is None or best.time is None:
-        tone = Tone.BAD if any(variant.status in INCOMPLETE for variant in largest.variants) else Tone.MUTED
+        fits = not any(variant.does_not_fit for variant in largest.variants)
+        tone = Tone.MUTED if fits else Tone.WARN
+        tone = Tone.BAD if any(variant.status in INCOMPLETE for variant in largest.variants) else tone
         return Cell(_why_none(largest), name, tone)
     gain = "baseline" if best.is_baseline else numbers.gain(best.speedup.estimate if best.speedup else None)
     flags = [shorten(best.planned.name, LONGEST_LABEL), *(["! contended"] if best.is_contended else [])]
@@ -83,4 +85,6 @@ def _headline(case: Case) -> Variant | None:
 
 def _why_none(case: Case) -> str:
     worst = max((variant.status for variant in case.variants), key=list(Status).index, default=None)
+    if worst is Status.UNSUPPORTED and any(variant.does_not_fit for variant in case.variants):
+        return DOES_NOT_FIT
     return worst.value if worst not in (None, Status.OK) else "no time recorded"

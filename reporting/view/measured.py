@@ -9,9 +9,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import zip_longest
 
 from harness import statistics
-from harness.record import INCOMPLETE, CaseRecord, Outcome, PlannedCase, PlannedVariant, Run, Status
+from harness.record import INCOMPLETE, Buffer, CaseRecord, Outcome, PlannedCase, PlannedVariant, Run, Status
 from harness.statistics import Interval
 
 from ..load import run_ids
@@ -27,6 +28,12 @@ LARGEST_COUNT = 2.0**62
 
 DECISIVE_PROBES = frozenset({"", "numerics", "timing"})
 """Where one of these was skipped or is unsupported, so is the variant; the empty name stands for the variant itself."""
+
+WITH_NOTES_OF_THEIR_OWN = frozenset({"compilation", "caching", "memory"})
+"""Probes with a section that shows their notes."""
+
+DOES_NOT_FIT = "does not fit"
+"""How the reason begins where a program needs more memory than its device has."""
 
 LOST_CASE = "no record: the run ended before the case did, or its case.json cannot be read"
 LOST_VARIANT = "no record of this variant in its case"
@@ -47,6 +54,11 @@ class Place:
     def level(self) -> float:
         """Confidence of this run's intervals."""
         return self.run.manifest.settings.confidence
+
+    @property
+    def looks(self) -> int:
+        """How often timing launches were looked at to decide whether to go on."""
+        return max(1, len(self.run.manifest.settings.looks))
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,8 +107,19 @@ class Variant:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the probes noted beside the numbers, each once."""
-        return tuple(dict.fromkeys(note for outcome in self.outcomes.values() for note in outcome.notes))
+        """What was noted beside the time and the result, each once."""
+        probes = [probe for probe in self.outcomes if probe not in WITH_NOTES_OF_THEIR_OWN]
+        return tuple(dict.fromkeys(note for probe in probes for note in self.notes_of(probe)))
+
+    def notes_of(self, probe: str) -> tuple[str, ...]:
+        """What one probe noted beside its numbers."""
+        outcome = self.outcomes.get(probe)
+        return () if outcome is None else outcome.notes
+
+    @cached_property
+    def does_not_fit(self) -> bool:
+        """Whether it was not run since it needs more memory than its device has."""
+        return any(map(does_not_fit, self.outcomes.values()))
 
     @property
     def is_contended(self) -> bool:
@@ -145,25 +168,64 @@ class Variant:
 
     def typical(self, metric: str, probe: str) -> float | None:
         """The median over a probe's processes of a time, size, count or error."""
-        outcome = self.outcomes.get(probe)
-        values = () if outcome is None else outcome.values.get(metric, ())
-        known = _present(_between(value, 0.0, LARGEST_COUNT) for value in values)
+        known = self._sizes(metric, probe)
         return summaries.median(known) if known else None
 
+    def most(self, metric: str, probe: str) -> float | None:
+        """The largest over a probe's processes: of what should be the same in all, or should not be at all."""
+        return max(self._sizes(metric, probe), default=None)
+
+    def cold_times(self, metric: str, probe: str) -> list[float]:
+        """Seconds in each cold process that has some."""
+        return _present(self._by_process(metric, probe))
+
+    def cold_time(self, metric: str, probe: str) -> Interval | None:
+        """Seconds over cold processes; nobody looked at them to decide whether to go on."""
+        return self._over_processes(self.cold_times(metric, probe))
+
+    def cold_ratio(self, metric: str, other: str, probe: str) -> Interval | None:
+        """How many times as long the one takes as the other, which was measured in other processes."""
+        above, below = self.cold_times(metric, probe), self.cold_times(other, probe)
+        if not above or not below:
+            return None
+        try:
+            return statistics.independent_ratio(above, below, confidence=self.case.place.level)
+        except OverflowError:
+            return statistics.independent_ratio([summaries.median(above)], [summaries.median(below)])
+
     @cached_property
-    def stages(self) -> tuple[float | None, ...]:
-        """Seconds of each of STAGES in a cold process."""
-        return tuple(self.typical(stage, "compilation") for stage in STAGES)
+    def stages(self) -> tuple[Interval | None, ...]:
+        """Seconds of each of STAGES over cold processes."""
+        return tuple(self.cold_time(stage, "compilation") for stage in STAGES)
 
-    @property
-    def compile_total(self) -> float | None:
+    @cached_property
+    def compile_total(self) -> Interval | None:
         """The stages before the first call; None where one is missing."""
-        return _total(self.stages[:-1])
+        return None if None in self.stages[:-1] else self._together(STAGES[:-1])
+
+    @cached_property
+    def cold(self) -> Interval | None:
+        """Seconds until the first result in a cold process: the stages that this mode has."""
+        if self.stages[-1] is None:
+            return None
+        return self._together([name for name, stage in zip(STAGES, self.stages, strict=True) if stage is not None])
 
     @property
-    def cold(self) -> float | None:
-        """Seconds until the first result in a cold process: the stages that this mode has."""
-        return math.fsum(_present(self.stages)) if self.stages[-1] is not None else None
+    def processes(self) -> int:
+        """How many cold processes its times are of."""
+        return max((stage.count for stage in self.stages if stage is not None), default=0)
+
+    @property
+    def fingerprints(self) -> tuple[str, ...]:
+        """Of the optimised programs that its cold processes compiled."""
+        outcome = self.outcomes.get("compilation")
+        return () if outcome is None else outcome.fingerprints
+
+    @property
+    def buffers(self) -> tuple[Buffer, ...]:
+        """The largest of its program."""
+        outcome = self.outcomes.get("memory")
+        return () if outcome is None else outcome.buffers
 
     @property
     def key(self) -> str:
@@ -174,14 +236,33 @@ class Variant:
         timing = self.outcomes.get("timing")
         return () if timing is None or timing.status is not Status.OK else timing.values.get(metric, ())
 
+    def _sizes(self, metric: str, probe: str) -> list[float]:
+        outcome = self.outcomes.get(probe)
+        values = () if outcome is None else outcome.values.get(metric, ())
+        return _present(map(size_of, values))
+
+    def _by_process(self, metric: str, probe: str) -> list[float | None]:
+        outcome = self.outcomes.get(probe)
+        values = () if outcome is None else outcome.values.get(metric, ())
+        return [_between(value, SHORTEST_S, LONGEST_S) for value in values]
+
+    def _together(self, stages: Iterable[str]) -> Interval | None:
+        """The sum of some stages over cold processes; one that lacks a stage has no sum."""
+        processes = zip_longest(*(self._by_process(stage, "compilation") for stage in stages))
+        known = [_total(process) for process in processes]
+        return self._over_processes(_present(known))
+
+    def _over_processes(self, times: Sequence[float]) -> Interval | None:
+        return _interval(statistics.geometric_interval, times, self.case.place.level, looks=1)
+
     def _interval(self, metric: str) -> Interval | None:
         if self.is_wrong:
             return None
         times = _present(_between(value, SHORTEST_S, LONGEST_S) for value in self._values(metric))
-        return _interval(statistics.geometric_interval, times, self.case.place.run)
+        return _interval(statistics.geometric_interval, times, self.case.place.level, looks=self.case.place.looks)
 
     def _ratio(self, log_ratios: Sequence[float]) -> Interval | None:
-        return _interval(statistics.speedup, log_ratios, self.case.place.run)
+        return _interval(statistics.speedup, log_ratios, self.case.place.level, looks=self.case.place.looks)
 
 
 @dataclass(frozen=True, eq=False)
@@ -277,12 +358,23 @@ def size(case: PlannedCase) -> tuple[float, float]:
     return declared or 0.0, math.fsum(math.log2(abs(number)) for number in numbers if number)
 
 
-def _interval(rule: Callable[..., Interval], values: Sequence[float], run: Run) -> Interval | None:
+def size_of(value: int | float | None) -> float | None:
+    """A size or count as it may have been measured, else None."""
+    return _between(value, 0.0, LARGEST_COUNT)
+
+
+def does_not_fit(outcome: Outcome) -> bool:
+    """Whether a probe was left out since the program needs more memory than its device has."""
+    return outcome.status is Status.UNSUPPORTED and (outcome.reason or "").startswith(DOES_NOT_FIT)
+
+
+def _interval(
+    rule: Callable[..., Interval], values: Sequence[float], confidence: float, *, looks: int
+) -> Interval | None:
     if not values:
         return None
-    settings = run.manifest.settings
     try:
-        return rule(values, confidence=settings.confidence, looks=max(1, len(settings.looks)))
+        return rule(values, confidence=confidence, looks=looks)
     except OverflowError:
         # Launches that differ by more than a float can hold have a middle, but no bounds to show.
         return rule([summaries.median(values)])
@@ -290,7 +382,7 @@ def _interval(rule: Callable[..., Interval], values: Sequence[float], run: Run) 
 
 def _total(values: Sequence[float | None]) -> float | None:
     known = _present(values)
-    return math.fsum(known) if known and len(known) == len(values) else None
+    return math.fsum(known) if len(known) == len(values) else None
 
 
 def _present(values: Iterable[float | None]) -> list[float]:

@@ -93,11 +93,21 @@ class Table:
 
 
 @dataclass(frozen=True)
+class Point:
+    """A point in base units, both > 0, with the bounds of y where it has some; a doubtful one is drawn hollow."""
+
+    x: float
+    y: float
+    bounds: tuple[float, float] | None = None
+    doubtful: bool = False
+
+
+@dataclass(frozen=True)
 class Series:
-    """A named line; points are (x, y) in base units, both > 0, by x."""
+    """A named line; points by x."""
 
     name: str
-    points: tuple[tuple[float, float], ...]
+    points: tuple[Point, ...]
 
 
 @dataclass(frozen=True)

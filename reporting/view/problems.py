@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from harness.record import INCOMPLETE, Outcome, Status
 
 from ..text import one_of
-from .measured import LOST_CASE, Case, Variant
+from .measured import DOES_NOT_FIT, LOST_CASE, Case, Variant, does_not_fit
 from .parts import Cell, Column, Group, Part, Row, Section, Table, Tone
 from .words import tone_of
 
@@ -93,4 +93,7 @@ def _expected_row(status: Status, suite: str, name: str, probes: str, reason: st
     where = Cell(labels[0])
     if len(labels) > 1:
         where = Cell(f"{suite}: {len(labels)} cases", fold="\n".join(labels), fold_title="cases")
-    return Row((Cell(status.value, tone=Tone.MUTED), where, Cell(name), Cell(probes or "all"), Cell(reason)))
+    known = Cell(status.value, tone=Tone.MUTED)
+    if does_not_fit(Outcome(status=status, reason=reason)):
+        known = Cell(DOES_NOT_FIT, tone=Tone.WARN)
+    return Row((known, where, Cell(name), Cell(probes or "all"), Cell(reason)))

@@ -12,7 +12,7 @@ from ..text import shorten
 from .axis import LogAxis
 from .measured import DECISIVE_PROBES, LOST_CASE, Case, Place, Variant
 from .parts import Cell, Column, Group, IntervalMark, Part, Row, Section, Table, Tone
-from .words import LONGEST_REASON, gain_cell, jit_sentence, level_of, name_of, told, tone_of, unreached_target
+from .words import LONGEST_REASON, gain_cell, jit_sentence, level_of, name_cell, name_of, told, unreached_target
 
 QUESTION = "How fast is each way to run it?"
 
@@ -83,7 +83,7 @@ def _row(variant: Variant, axis: LogAxis) -> Row:
     time, bounds = numbers.time_with_bounds(variant.time)
     contended = variant.time is not None and variant.is_contended
     cells = (
-        Cell(variant.planned.name, tone=tone_of(variant.status)),
+        name_cell(variant),
         Cell("baseline", tone=Tone.MUTED) if variant.is_baseline else _gain(variant),
         Cell(mark=_mark(variant, axis)),
         Cell(f"! {time}", bounds, Tone.WARN) if contended else Cell(time, bounds if variant.time else ""),
@@ -129,7 +129,8 @@ def _break_even(variant: Variant) -> Cell:
     gain = variant.speedup_over(eager)
     if gain is None or not statistics.differs(gain):
         return Cell("no difference", tone=Tone.MUTED)
-    calls = statistics.break_even(eager.time.estimate, variant.time.estimate, eager.cold, variant.cold)
+    cold = eager.cold.estimate, variant.cold.estimate
+    calls = statistics.break_even(eager.time.estimate, variant.time.estimate, *cold)
     if calls is None:
         return Cell("never", tone=Tone.WARN)
     return Cell(f"{numbers.count(calls)} {'call' if calls == 1 else 'calls'}")
@@ -141,7 +142,7 @@ def _rate(variant: Variant) -> Cell:
         return Cell(numbers.MISSING)
     declared = ((cost.flops, "FLOP/s"), (cost.bytes, "B/s"))
     known = [(amount, unit) for count, unit in declared if (amount := numbers.usable(count))]
-    rates = [numbers.rate(amount / time.estimate, unit) for amount, unit in known]
+    rates = [numbers.amount(amount / time.estimate, unit) for amount, unit in known]
     return Cell(rates[0], " ".join(rates[1:])) if rates else Cell(numbers.MISSING)
 
 
@@ -162,10 +163,8 @@ def _notes(variant: Variant) -> Cell:
     baseline = variant.case.baseline
     if variant.time is not None and not variant.is_baseline and (baseline is None or baseline.time is None):
         parts.append("no gain: the baseline variant has no time")
-    return Cell(
-        "; ".join(dict.fromkeys(part for part in parts if part)),
-        tone=Tone.BAD if variant.status in INCOMPLETE else Tone.MUTED,
-    )
+    tone = Tone.BAD if variant.status in INCOMPLETE else Tone.WARN if variant.does_not_fit else Tone.MUTED
+    return Cell("; ".join(dict.fromkeys(part for part in parts if part)), tone=tone)
 
 
 def _why_untimed(variant: Variant) -> str:

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from harness import statistics
 from harness.record import Param, Status
-from harness.statistics import Growth
+from harness.statistics import Growth, Interval
 
 from .. import numbers
 from ..text import one_of, shorten
 from .measured import Case, Place, Variant
-from .parts import Cell, Column, Figure, Group, Panel, Part, Row, Section, Series, Table, Tone
-from .words import LONGEST_NAME, LONGEST_REASON, level_of, told
+from .parts import Cell, Column, Figure, Group, Panel, Part, Point, Row, Section, Series, Table, Tone
+from .words import LONGEST_NAME, LONGEST_REASON, level_of, measured_cell, told
 
 QUESTION = "What grows with n?"
 PARAM = "n"
@@ -24,17 +24,23 @@ MODES = ("jit", "native")
 
 @dataclass(frozen=True)
 class Measure:
-    """One panel of a sweep."""
+    """One panel of a sweep; what `is_doubtful` is shown and fitted, but marked."""
 
     title: str
     unit: str
-    value: Callable[[Variant], float | None]
+    value: Callable[[Variant], Interval | None]
+    is_doubtful: Callable[[Variant], bool] = lambda variant: False
+
+
+def _equations(variant: Variant) -> Interval | None:
+    count = variant.typical("jaxpr_equations", "compilation")
+    return None if count is None else Interval(None, count, None, 1)
 
 
 MEASURES = (
     Measure("Trace + lower + compile", "s", lambda variant: variant.compile_total),
-    Measure("Execution time", "s", lambda variant: variant.time.estimate if variant.time else None),
-    Measure("Jaxpr equations", "", lambda variant: variant.typical("jaxpr_equations", "compilation")),
+    Measure("Execution time", "s", lambda variant: variant.time, lambda variant: variant.is_contended),
+    Measure("Jaxpr equations", "", _equations),
 )
 
 
@@ -62,17 +68,21 @@ class Sweep:
             if variant.planned.implementation == implementation and variant.planned.mode in MODES
         )
 
-    def points(self, implementation: str, measure: Measure) -> tuple[tuple[float, float], ...]:
-        """(n, value) where there is one above 0."""
-        pairs = ((n, measure.value(variant)) for n, variant in self.variants(implementation))
-        return tuple((n, value) for n, value in pairs if value)
+    def points(self, implementation: str, measure: Measure) -> tuple[Point, ...]:
+        """Where there is a value above 0, however wide its interval."""
+        found = ((n, variant, measure.value(variant)) for n, variant in self.variants(implementation))
+        return tuple(
+            Point(n, value.estimate, _bounds(value), measure.is_doubtful(variant))
+            for n, variant, value in found
+            if value is not None and value.estimate > 0
+        )
 
     def growth(self, implementation: str, measure: Measure) -> Growth | None:
         """The power law through the points; None with fewer than three."""
         points = self.points(implementation, measure)
-        if len({n for n, _ in points}) < FEWEST_SIZES:
+        sizes, values = [point.x for point in points], [point.y for point in points]
+        if len(set(sizes)) < FEWEST_SIZES:
             return None
-        sizes, values = zip(*points, strict=True)
         try:
             return statistics.growth(sizes, values, confidence=self.place.level)
         except (OverflowError, ValueError):
@@ -118,7 +128,27 @@ def _title(sweep: Sweep) -> str:
 
 def _part(sweep: Sweep) -> Part:
     tables = (_exponents(sweep), _values(sweep))
-    return Part(_title(sweep), _figure(sweep), tables)
+    return Part(_title(sweep), _figure(sweep), tables, _doubts(sweep))
+
+
+def _doubts(sweep: Sweep) -> tuple[str, ...]:
+    """What to mistrust in the fits."""
+    notes = []
+    for measure in MEASURES:
+        points = [point for name in sweep.implementations for point in sweep.points(name, measure)]
+        doubtful = sum(point.doubtful for point in points)
+        if doubtful:
+            are = "is" if doubtful == 1 else "are"
+            notes.append(
+                f"{measure.title}: {doubtful} of {one_of(len(points), 'point')} {are} contended, hollow in the figure; "
+                f"the fits use {'it' if doubtful == 1 else 'them'} like the others."
+            )
+    return tuple(notes)
+
+
+def _bounds(interval: Interval) -> tuple[float, float] | None:
+    low, high = numbers.usable(interval.low), numbers.usable(interval.high)
+    return None if low is None or high is None or low <= 0 else (low, high)
 
 
 def _figure(sweep: Sweep) -> Figure | None:
@@ -161,16 +191,25 @@ def _values(sweep: Sweep) -> Table:
 
 
 def _value_row(n: float, variant: Variant) -> Row:
-    values = [
-        numbers.time(value) if measure.unit else numbers.count(value)
-        for measure in MEASURES
-        for value in (measure.value(variant),)
-    ]
     probe, outcome = variant.worst
     note = "" if outcome.status is Status.OK else shorten(told(outcome, probe), LONGEST_REASON)
     return Row(
-        (Cell(f"{n:g}" if n % 1 else numbers.count(n)), *(Cell(value) for value in values), Cell(note, tone=Tone.MUTED))
+        (
+            Cell(f"{n:g}" if n % 1 else numbers.count(n)),
+            *(_value(measure, variant) for measure in MEASURES),
+            Cell(note, tone=Tone.MUTED),
+        )
     )
+
+
+def _value(measure: Measure, variant: Variant) -> Cell:
+    value = measure.value(variant)
+    if not measure.unit:
+        return Cell(numbers.count(value.estimate if value else None))
+    cell = measured_cell(value)
+    if value is not None and measure.is_doubtful(variant):
+        return Cell(f"! {cell.text}", f"{cell.detail} contended".strip(), Tone.WARN)
+    return cell
 
 
 def _sentence(sweep: Sweep) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from harness.record import INCOMPLETE, Status
 
 from ..text import one_of, shorten
-from .measured import LOST_CASE, Case, Place, Variant, device
+from .measured import DOES_NOT_FIT, LOST_CASE, Case, Place, Variant, device
 from .parts import Item, Tone
 from .words import LONGEST_NAME, LONGEST_REASON, incomplete, jit_sentence, name_of, status_counts, unreached_target
 
@@ -87,9 +87,15 @@ def data_warnings(loaded: Iterable[str], places: Sequence[Place], cases: Sequenc
     """Damaged files first, then what makes the numbers less than they seem."""
     variants = [variant for case in cases for variant in case.variants]
     contended = [variant for variant in variants if variant.is_contended]
+    large = [variant for variant in variants if variant.does_not_fit]
+    again = [variant for variant in variants if variant.most("recompiles", "compilation")]
+    several = [variant for variant in variants if len(variant.fingerprints) > 1]
     vague = [variant for variant in variants if unreached_target(variant)]
     found = [
         *(("file", text) for text in loaded),
+        (DOES_NOT_FIT, _some(large, "too large for the device's memory, so not run")),
+        ("recompiles", _some(again, "compiled again in a second, equal call")),
+        ("programs", _some(several, "got different programs from the compiler in different processes")),
         ("contended", _some(contended, "with too few undisturbed blocks: no baseline for a comparison")),
         ("precision", _some(vague, "did not reach the precision target; the interval beside each number says so")),
         ("versions", _versions(places)),

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import statistics as summaries
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 from harness.record import INCOMPLETE, Outcome, Status
 from harness.statistics import Interval, differs
 
 from .. import numbers
 from ..text import one_of, shorten
-from .measured import Case, Place, Variant
-from .parts import Cell, Tone
+from .measured import Case, Place, Variant, does_not_fit
+from .parts import Cell, Group, Row, Table, Tone
 
 LONGEST_NAME = 80
 LONGEST_REASON = 160
 """In a sentence or a table of numbers; the section on what has no number gives every reason in full."""
+
+MOST_NOTES = 10
+"""More would bury what the section says."""
 
 _TONES = {Status.OK: Tone.PLAIN, Status.SKIPPED: Tone.MUTED, Status.UNSUPPORTED: Tone.MUTED}
 
@@ -31,10 +35,67 @@ def name_of(variant: Variant) -> str:
     return f"{case} · {name} · {variant.case.place.label}"
 
 
+def name_cell(variant: Variant) -> Cell:
+    """The heading of a variant's row."""
+    tone = Tone.WARN if variant.does_not_fit and variant.status not in INCOMPLETE else tone_of(variant.status)
+    return Cell(variant.planned.name, tone=tone)
+
+
+def noted(variants: Iterable[Variant], probe: str) -> tuple[str, ...]:
+    """What a probe noted, each sentence once with who it is of, the most frequent first."""
+    alike: dict[str, list[Variant]] = {}
+    for variant in variants:
+        for note in variant.notes_of(probe):
+            alike.setdefault(note, []).append(variant)
+    ordered = sorted(alike.items(), key=lambda item: -len(item[1]))
+    lines = [f"{name_of(who[0]) if len(who) == 1 else one_of(len(who), 'variant')}: {note}" for note, who in ordered]
+    left = len(lines) - MOST_NOTES
+    return (*lines[:MOST_NOTES], *([f"{one_of(left, 'note')} more, in the record."] if left > 0 else []))
+
+
 def told(outcome: Outcome, *probes: str) -> str:
     """`timing failed: out of memory`."""
+    if does_not_fit(outcome):
+        # Neither a failure nor a lack of support: the program is fine, for a larger device.
+        return shorten(outcome.reason or "", LONGEST_REASON)
     words = " ".join(word for word in (", ".join(probes), outcome.status.value) if word)
     return f"{words}: {shorten(outcome.reason, LONGEST_REASON)}" if outcome.reason else words
+
+
+def grouped(
+    cases: Iterable[Case], row: Callable[[Variant], Row | None], detail: Callable[[Case], str]
+) -> tuple[Group, ...]:
+    """The rows of every case that has some, below its name."""
+    found = ((case, tuple(one for variant in case.variants if (one := row(variant)) is not None)) for case in cases)
+    return tuple(Group(rows, case.label, detail(case)) for case, rows in found if rows)
+
+
+def without_empty(table: Table, kept: int = 1) -> Table:
+    """The table without the columns in which nobody has a value: what no run has measured is not shown as missing.
+
+    Args:
+      kept: That many columns at the beginning stay whatever they hold.
+    """
+    shown = [
+        index
+        for index in range(len(table.columns))
+        if index < kept or any(not _is_empty(row.cells[index]) for row in table.rows)
+    ]
+    groups = tuple(
+        replace(group, rows=tuple(replace(row, cells=tuple(row.cells[i] for i in shown)) for row in group.rows))
+        for group in table.groups
+    )
+    return replace(table, columns=tuple(table.columns[i] for i in shown), groups=groups)
+
+
+def _is_empty(cell: Cell) -> bool:
+    return cell.text in ("", numbers.MISSING) and not (cell.detail or cell.fold or cell.mark)
+
+
+def measured_cell(interval: Interval | None) -> Cell:
+    """A time above its bounds; without bounds where it has none, which a note below the table says."""
+    text, bounds = numbers.time_with_bounds(interval)
+    return Cell(text, "" if bounds == numbers.MISSING else bounds, Tone.PLAIN if interval is not None else Tone.MUTED)
 
 
 def gain_cell(interval: Interval | None) -> Cell:

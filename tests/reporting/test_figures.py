@@ -4,7 +4,7 @@ import pytest
 
 from reporting import figures
 from reporting.text import visible
-from reporting.view.parts import Figure, Panel, Series
+from reporting.view.parts import Figure, Panel, Point, Series
 from tests import samples
 
 
@@ -12,7 +12,7 @@ def figure(*series, unit="s"):
     return Figure("title", "alt", (Panel("Time", "n", unit, tuple(series)),))
 
 
-LINE = Series("scan", ((10.0, 1e-6), (1000.0, 1e-3)))
+LINE = Series("scan", (Point(10.0, 1e-6), Point(1000.0, 1e-3)))
 
 
 @pytest.mark.parametrize("theme", [figures.LIGHT, figures.DARK])
@@ -48,9 +48,31 @@ def test_hostile_names_are_text(text):
     "points", [((1.0, 1.0),), ((1.0, 5.0), (2.0, 5.0)), ((1e-300, 1e-12), (1e300, 1e9)), ((3.0, 1e18), (1e15, 2e18))]
 )
 def test_any_positive_points_make_a_figure(points):
-    assert figures.draw(figure(Series("a", points), unit=""), figures.LIGHT)
+    assert figures.draw(figure(Series("a", tuple(Point(*point) for point in points)), unit=""), figures.LIGHT)
 
 
 def test_ticks_are_whole_decades_and_few():
     assert figures.decades(3.0, 900.0) == [1.0, 10.0, 100.0, 1000.0]
     assert len(figures.decades(1e-12, 1e12)) <= figures.MOST_TICKS
+
+
+def drawn(*points, theme=figures.LIGHT):
+    return figures.draw(figure(Series("a", points)), theme).decode()
+
+
+def test_a_doubtful_point_is_hollow():
+    sound, doubtful = (drawn(Point(1.0, 1e-3), Point(10.0, 1e-2, doubtful=one)) for one in (False, True))
+
+    hollow = f"fill: {figures.LIGHT.background}; stroke: {figures.LIGHT.lines[0]}"
+    assert hollow in doubtful
+    assert hollow not in sound
+
+
+def test_bounds_are_drawn_but_however_wide_do_not_hide_the_points():
+    narrow = figures.draw(figure(Series("a", (Point(1.0, 1e-3), Point(10.0, 1e-2)))), figures.LIGHT).decode()
+    wide = drawn(Point(1.0, 1e-3, bounds=(1e-9, 1e3)), Point(10.0, 1e-2))
+
+    ticks = [text for text in ElementTree.fromstring(narrow).itertext() if "s" in text]
+    assert [text for text in ElementTree.fromstring(wide).itertext() if "s" in text] == ticks
+    assert wide.count(f"stroke-opacity: {figures.BOUNDS_ALPHA}") == 1
+    assert "stroke-opacity" not in narrow

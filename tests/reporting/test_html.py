@@ -14,6 +14,7 @@ from tests import samples
 RUNS = {
     "ok": (samples.run(), samples.gpu_run()),
     "sweep": (samples.sweep_run(),),
+    "watched": (samples.watched_run(),),
     "troubled": (samples.troubled_run(),),
     "hostile": (samples.hostile_run(),),
     "nothing planned": (samples.Run(manifest=samples.manifest(()), cases=()),),

@@ -113,7 +113,7 @@ def test_memory_counts_by_1024(size, text):
     [(12.34e9, "12.3 GFLOP/s"), (999.7e3, "1.00 MFLOP/s"), (5.0, "5.00 FLOP/s"), (None, "—"), (-1, "—")],
 )
 def test_a_rate_counts_by_1000(value, text):
-    assert plain(numbers.rate(value, "FLOP/s")) == text
+    assert plain(numbers.amount(value, "FLOP/s")) == text
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_no_value_is_ever_written_as_nan_inf_none_or_blank(value):
         numbers.time(value),
         numbers.gain(value),
         numbers.memory(value),
-        numbers.rate(value, "B/s"),
+        numbers.amount(value, "B/s"),
         numbers.count(value),
         numbers.percent(value),
         numbers.error(value),
@@ -151,3 +151,11 @@ def test_no_value_is_ever_written_as_nan_inf_none_or_blank(value):
     for text in texts:
         assert MISSING_OR_DIGITS.fullmatch(text.removeprefix("["))
         assert not re.search(r"nan|inf|None", text)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.0452, "45.2 ms"), (-0.0031, "−3.10 ms"), (0.0, "0 ns"), (None, "—"), (1e301, "—"), (-1e301, "—")],
+)
+def test_a_difference_has_a_sign(seconds, text):
+    assert plain(numbers.difference(seconds)) == text

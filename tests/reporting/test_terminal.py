@@ -12,6 +12,7 @@ from tests import samples
 MANY = tuple(samples.run(run_id=f"run-{index}") for index in range(30))
 RUNS = {
     "ok": (samples.run(),),
+    "watched": (samples.watched_run(),),
     "troubled": (samples.troubled_run(),),
     "hostile": (samples.hostile_run(),),
     "many": MANY,

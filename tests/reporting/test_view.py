@@ -1,38 +1,10 @@
+import msgspec
 import pytest
 
 from harness.record import Status
-from reporting.load import Loaded
-from reporting.view import build
 from reporting.view.parts import IntervalMark, Tone
 from tests import samples
-
-
-def page_of(*runs, warnings=()):
-    return build(Loaded(tuple(runs), tuple(warnings)))
-
-
-def section(page, name):
-    return next(section for section in page.sections if section.id == name)
-
-
-def tables(page, name):
-    return [table for part in section(page, name).parts for table in part.tables]
-
-
-def texts(row):
-    """The row's cells as one reads them: ordinary spaces, the small text after the large."""
-    return [" ".join(filter(None, (cell.text, cell.detail))).replace("\u202f", " ") for cell in row.cells]
-
-
-def by_variant(page, name="speed"):
-    return {
-        row.cells[0].text: dict(zip(headings(page, name), texts(row), strict=True))
-        for row in tables(page, name)[0].rows
-    }
-
-
-def headings(page, name):
-    return [column.title for column in tables(page, name)[0].columns]
+from tests.reporting.views import by_variant, page_of, section, tables, texts
 
 
 def test_the_title_starts_with_the_finding():
@@ -345,6 +317,66 @@ def test_a_variant_that_a_sweep_skips_is_listed_with_the_declared_reason():
     (part,) = section(page_of(samples.sweep_run()), "sweeps").parts
 
     assert texts(part.tables[1].groups[1].rows[-1]) == ["1 024", "—", "—", "—", "skipped: unrolled, minutes to compile"]
+
+
+def grown(n, **changes):
+    """A sweep of which one variant has other outcomes at one n."""
+    run = samples.sweep_run()
+    cases = []
+    for planned, case in zip(run.manifest.cases, run.cases, strict=True):
+        variants = tuple(
+            msgspec.structs.replace(one, outcomes={**one.outcomes, **changes})
+            if (planned.params["n"], one.name) == (n, "scan:jit")
+            else one
+            for one in case.variants
+        )
+        cases.append(msgspec.structs.replace(case, variants=variants))
+    return msgspec.structs.replace(run, cases=tuple(cases))
+
+
+def scan(run, panel):
+    (part,) = section(page_of(run), "sweeps").parts
+    return part.figure.panels[panel].series[0].points
+
+
+def test_growth_of_compile_time_is_that_of_the_mean_over_cold_processes():
+    outcome = samples.compilation(1.0, 1.0, 1.0, 1.0)
+    values = {"trace_s": (1, 1, 1), "lower_s": (1, 1, 1), "compile_s": (2, 2, 6), "first_call_s": (1, 1, 1)}
+
+    points = scan(grown(64, compilation=msgspec.structs.replace(outcome, values=values)), 0)
+
+    assert points[1].y == pytest.approx((4 * 4 * 8) ** (1 / 3))
+    assert points[1].bounds[0] < 4 < 8 < points[1].bounds[1]
+
+
+def test_a_point_with_a_wide_interval_is_shown_and_fitted_like_any_other():
+    values = {"trace_s": (1, 1, 1), "lower_s": (1, 1, 1), "compile_s": (1e-3, 1e3, 1), "first_call_s": (1, 1, 1)}
+    run = grown(64, compilation=samples.Outcome(status=Status.OK, values=values))
+
+    (part,) = section(page_of(run), "sweeps").parts
+
+    assert [point.x for point in scan(run, 0)] == [16, 64, 256, 1024]
+    assert texts(part.tables[0].rows[0])[1:3] != ["—", "—"]
+    assert texts(part.tables[1].groups[0].rows[1])[1].count("[") == 1
+
+
+def test_contended_points_of_a_sweep_are_hollow_and_counted():
+    run = grown(64, timing=samples.timing(6.4e-6, contended=True))
+
+    (part,) = section(page_of(run), "sweeps").parts
+
+    assert [point.doubtful for point in scan(run, 1)] == [False, True, False, False]
+    assert not any(point.doubtful for point in scan(run, 0))
+    assert part.notes == (
+        "Execution time: 1 of 11 points is contended, hollow in the figure; the fits use it like the others.",
+    )
+    assert texts(part.tables[1].groups[0].rows[1])[2] == "! 6.40 µs [6.30, 6.50] contended"
+
+
+def test_a_sweep_without_contended_points_has_no_note():
+    (part,) = section(page_of(samples.sweep_run()), "sweeps").parts
+
+    assert part.notes == ()
 
 
 def test_two_sizes_are_no_sweep():

@@ -1,0 +1,181 @@
+import msgspec
+import pytest
+
+from harness.record import Status
+from reporting.view.caching import REGIMES
+from reporting.view.parts import Tone
+from tests import samples
+from tests.reporting.views import by_variant, headings, page_of, section, tables, texts
+
+PLANNED = samples.planned_case(variants=("f:jit",))
+ALL = {"cold_s": 0.06, "cached_s": 0.012, "warm_s": 5e-5, "new_shape_s": 0.05, "new_static_s": 0.055}
+
+
+def page_with(outcome, planned=PLANNED, **changes):
+    return page_of(samples.run((planned, samples.record(planned, {"f:jit": {"caching": outcome}})), **changes))
+
+
+def row_of(page):
+    return by_variant(page, "caching")["f:jit"]
+
+
+def test_a_variant_has_a_time_by_regime_and_what_the_cache_saves():
+    row = by_variant(page_of(samples.watched_run()), "caching")["selu:jit"]
+
+    assert row == {
+        "Variant": "selu:jit",
+        "Cold": "60.0 ms [59.0, 61.0]",
+        "Filled cache": "12.0 ms [11.8, 12.2]",
+        "Warm": "50.0 µs [49.2, 50.8]",
+        "New shape": "50.0 ms [49.2, 50.8]",
+        "New static": "55.0 ms [54.1, 55.9]",
+        "The cache saves": "48.0 ms",
+        "Cold / filled": "5.0× [4.9, 5.1]",
+        "New shape / cold": "0.83× [0.82, 0.85]",
+        "n": "5",
+        "No number, why": "",
+    }
+
+
+def test_the_answer_names_the_largest_saving():
+    assert section(page_of(samples.watched_run()), "caching").answer == (
+        "A filled persistent cache saves a fresh process up to 48.0\u202fms of its first call, 5.0× [4.9, 5.1]: "
+        "selu[dtype=float32,n=10000] · selu:jit · ● cpu."
+    )
+
+
+def test_what_is_new_in_the_shape_and_the_static_argument_is_told():
+    (table, _) = tables(page_of(samples.watched_run()), "caching")
+
+    assert [group.detail for group in table.groups] == [
+        "new shape: n=10001",
+        "new shape: n=10001 · new static argument: variant=fast",
+    ]
+
+
+def test_a_regime_that_was_not_proven_says_so_with_its_reason():
+    page = page_of(samples.watched_run())
+
+    row = by_variant(page, "caching")["restless:jit"]
+
+    assert (row["Filled cache"], row["The cache saves"], row["Cold / filled"]) == ("not proven", "—", "—")
+    assert row["No number, why"].startswith("filled persistent cache: not proven, so its time has no name: JAX rep")
+    assert tables(page, "caching")[0].rows[0].cells[-1].tone is Tone.WARN
+
+
+def test_a_planned_regime_without_a_number_or_a_word_says_so():
+    row = by_variant(page_of(samples.watched_run()), "caching")["restless:jit"]
+
+    assert (row["New shape"], row["New static"]) == ("no number", "—")
+    assert row["No number, why"].endswith("; no number recorded: new shape")
+
+
+def test_a_regime_that_failed_has_the_reason_of_the_failure():
+    failed = samples.Outcome(
+        status=Status.FAILED, reason="in stage 'cold': ValueError: no", values={"warm_s": (1e-3,) * 3}
+    )
+
+    row = row_of(page_with(failed))
+
+    assert (row["Cold"], row["Warm"]) == ("no number", "1.00 ms [1.00, 1.00]")
+    assert row["No number, why"] == "failed: in stage 'cold': ValueError: no"
+
+
+def test_a_regime_that_was_proven_in_some_processes_only_has_a_time_and_the_reason():
+    unproven = "warm: not proven, so its time has no name: JAX reported 1 traced"
+    outcome = samples.caching(notes=(samples.PROVEN_COLD, unproven), cold_s=1.0, cached_s=0.5, warm_s=0.1)
+
+    row = row_of(page_with(outcome))
+
+    assert (row["Warm"].split(" [")[0], row["No number, why"]) == ("100 ms", unproven)
+
+
+def test_regimes_that_nobody_declared_have_no_column():
+    page = page_with(samples.caching(cold_s=0.06, cached_s=0.012, warm_s=5e-5))
+
+    assert headings(page, "caching") == [
+        "Variant",
+        "Cold",
+        "Filled cache",
+        "Warm",
+        "The cache saves",
+        "Cold / filled",
+        "n",
+    ]
+
+
+def test_every_sentence_of_the_proof_is_in_a_fold():
+    _, proof = tables(page_of(samples.watched_run()), "caching")
+
+    assert proof.fold == "Proof"
+    assert texts(proof.rows[1]) == ["restless:jit", samples.UNPROVEN_CACHED]
+
+
+def test_a_cache_that_costs_more_than_it_saves_saves_less_than_nothing():
+    row = row_of(page_with(samples.caching(cold_s=0.010, cached_s=0.013, warm_s=5e-5)))
+
+    assert row["The cache saves"] == "−3.00 ms"
+    assert row["Cold / filled"].startswith("0.77×")
+
+
+def test_two_processes_give_no_interval_and_a_note():
+    page = page_with(samples.caching(processes=2, **ALL))
+
+    assert (row_of(page)["Cold"], row_of(page)["Cold / filled"]) == ("60.3 ms", "5.0× —")
+    (part,) = section(page, "caching").parts
+    assert part.notes[0] == "No interval for 1 variant: fewer than 3 processes in some regime."
+
+
+def test_regimes_of_different_numbers_of_processes_say_so():
+    outcome = samples.caching(processes=3, cold_s=1.0, cached_s=0.5, warm_s=0.1)
+
+    row = row_of(page_with(msgspec.structs.replace(outcome, values={**outcome.values, "warm_s": (0.1,)})))
+
+    assert row["n"] == "1 to 3"
+
+
+def test_where_it_was_measured_is_told_unless_everywhere():
+    representative, everywhere = (
+        section(page_with(samples.caching(**ALL), settings=samples.settings(caching_everywhere=one)), "caching").parts[
+            0
+        ]
+        for one in (False, True)
+    )
+
+    assert representative.notes == (
+        "Measured in one representative case of each workload; everywhere where the run was asked for it.",
+    )
+    assert everywhere.notes == ()
+
+
+def test_a_run_that_measured_no_regime_says_so():
+    assert section(page_of(samples.run()), "caching").answer == "Empty: no regime of the caches was measured."
+
+
+@pytest.mark.parametrize("damaged", [-1.0, 0.0, 1e300, 10**400, None])
+def test_damaged_times_are_missing_and_have_no_ratio(damaged):
+    values = {"cold_s": (damaged,) * 3, "cached_s": (1.0, damaged, 1.0), "warm_s": (1e-3,) * 3}
+
+    row = row_of(page_with(samples.Outcome(status=Status.OK, values=values)))
+
+    assert (row["Cold"], row["Filled cache"]) == ("no number", "1.00 s")
+    assert "Cold / filled" not in row
+    assert row["No number, why"] == "no number recorded: cold"
+
+
+def test_processes_that_differ_beyond_measure_have_a_ratio_without_bounds():
+    values = {"cold_s": (1e-12, 1e9, 1.0), "cached_s": (1e-12, 1e9, 1.0), "warm_s": (1.0,)}
+    settings = samples.settings(confidence=1 - 1e-12)
+
+    row = row_of(page_with(samples.Outcome(status=Status.OK, values=values), settings=settings))
+
+    assert row["Cold / filled"] == "1.00× —"
+
+
+def test_the_words_of_a_regime_are_those_of_the_probe():
+    pytest.importorskip("jax")
+    from harness.probes import caching
+
+    assert {regime.metric: regime.words for regime in REGIMES} == {
+        regime.metric: regime.words for regime in caching.REGIMES.values()
+    }

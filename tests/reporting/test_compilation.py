@@ -1,0 +1,222 @@
+import math
+
+import msgspec
+import pytest
+
+from harness.record import Status
+from reporting.view.parts import StackMark, Tone
+from tests import samples
+from tests.reporting.views import by_variant, headings, page_of, section, tables, texts
+
+
+def run_of(outcome, *, planned=None, **changes):
+    planned = planned or samples.planned_case(variants=("f:jit",))
+    record = samples.record(planned, {planned.variants[0].name: {"compilation": outcome}})
+    return samples.run((planned, record), **changes)
+
+
+def cell_of(run, heading, *, table=0, variant="f:jit"):
+    found = tables(page_of(run), "compilation")[table]
+    index = [column.title for column in found.columns].index(heading)
+    return next(row.cells[index] for row in found.rows if row.cells[0].text == variant)
+
+
+def test_stages_are_means_over_cold_processes_with_intervals():
+    row = by_variant(page_of(samples.watched_run()), "compilation")["selu:jit"]
+
+    assert list(row.values())[1:7] == [
+        "4.00 ms [3.94, 4.07]",
+        "6.00 ms [5.90, 6.10]",
+        "50.0 ms [49.2, 50.8]",
+        "1.00 ms [0.98, 1.02]",
+        "61.0 ms [60.0, 62.0]",
+        "5",
+    ]
+
+
+def test_the_number_of_cold_processes_is_fixed_so_that_their_interval_is_not_widened_for_looks():
+    outcome = samples.compilation(0.01, 0.01, 0.05, 0.01, processes=5)
+
+    once, often = (run_of(outcome, settings=samples.settings(looks=looks)) for looks in ((5,), (5, 8, 12)))
+
+    assert cell_of(once, "compile") == cell_of(often, "compile")
+
+
+def test_the_total_is_the_mean_of_the_sums_of_each_process():
+    outcome = samples.compilation(1.0, 1.0, 1.0, 1.0)
+    values = {"trace_s": (1, 1, 1), "lower_s": (1, 1, 1), "compile_s": (1, 2, 9), "first_call_s": (7, 6, 9)}
+
+    row = by_variant(page_of(run_of(msgspec.structs.replace(outcome, values=values))), "compilation")["f:jit"]
+
+    assert row["Total"].startswith(f"{math.exp((2 * math.log(10) + math.log(20)) / 3):.0f} s")
+
+
+def test_a_process_that_lacks_a_stage_has_no_total():
+    values = {"trace_s": (1, 1), "lower_s": (1, 1), "compile_s": (5, None), "first_call_s": (1, 1)}
+
+    row = by_variant(page_of(run_of(samples.Outcome(status=Status.OK, values=values))), "compilation")["f:jit"]
+
+    assert row["Total"] == "8.00 s"
+
+
+def test_one_cold_process_gives_times_without_an_interval_and_a_note():
+    (part,) = section(page_of(samples.run()), "compilation").parts
+
+    assert "No interval for 2 variants: 1 cold process each; it takes 3." in part.notes
+
+
+def test_a_bar_is_as_long_as_its_seconds_relative_to_the_slowest_of_its_case():
+    (table, *_) = tables(page_of(samples.watched_run()), "compilation")
+    group = next(group for group in table.groups if group.title.startswith("selu"))
+
+    bars = [cell.mark.shares for row in group.rows for cell in row.cells if isinstance(cell.mark, StackMark)]
+
+    assert bars[0] == pytest.approx((0, 0, 0, 1))
+    assert bars[1] == pytest.approx((4 / 80, 6 / 80, 50 / 80, 1 / 80), rel=1e-3)
+    assert group.detail == "a bar of full width is 80.0\u202fms"
+
+
+def test_a_run_of_one_process_without_counts_has_the_columns_that_it_always_had():
+    page = page_of(samples.run())
+
+    assert headings(page, "compilation") == [
+        "Variant",
+        "trace",
+        "lower",
+        "compile",
+        "first call",
+        "Total",
+        "Jaxpr equations",
+        "Seconds",
+    ]
+    assert len(tables(page, "compilation")) == 1
+
+
+def test_a_program_has_its_counts_from_equations_to_the_executable_beside_the_declared_cost():
+    _, programs = tables(page_of(samples.watched_run()), "compilation")
+
+    rows = {row.cells[0].text: texts(row)[1:] for row in programs.rows}
+    assert rows["selu:jit"] == [
+        "6 45 at all levels",
+        "60",
+        "120",
+        "7",
+        "1",
+        "0",
+        "48.8 KiB",
+        "2.04 MFLOP 1.02× declared",
+        "5.72 MiB 1.50× declared",
+        "a1b2c3d4",
+    ]
+    assert "selu:eager" not in rows
+    assert [group.detail for group in programs.groups] == ["", "declared: 2.00\u202fMFLOP and 3.81\u202fMiB"]
+
+
+def test_a_column_that_no_program_has_is_left_out():
+    run = run_of(samples.compilation(1, 1, 1, 1, counts={"hlo_fusions": 3}))
+
+    _, programs = tables(page_of(run), "compilation")
+
+    assert [column.title for column in programs.columns] == ["Variant", "Equations", "Fusions"]
+
+
+def test_why_xla_s_count_is_missing_is_said():
+    (part,) = section(page_of(samples.watched_run()), "compilation").parts
+
+    (note,) = [note for note in part.notes if "XLA's count" in note]
+    assert note.startswith("restless[dtype=float32,n=10000] · restless:jit · ● cpu: XLA's count is left out: how often")
+
+
+def test_different_programs_of_one_variant_are_flagged_in_their_row_and_on_the_first_screen():
+    run = samples.watched_run()
+
+    cell = cell_of(run, "Fingerprint", table=1, variant="two:jit")
+    (warning,) = [item.text for item in page_of(run).warnings if item.label == "programs"]
+
+    assert (cell.text, cell.detail, cell.tone) == (
+        "a1b2c3d4, 0f0f0f0f",
+        "! 2 different programs in 3 processes",
+        Tone.WARN,
+    )
+    assert warning == (
+        "1 variant got different programs from the compiler in different processes "
+        "(restless[dtype=float32,n=10000] · two:jit · ● cpu)"
+    )
+
+
+def test_a_variant_that_compiles_again_is_flagged_in_its_row_and_on_the_first_screen():
+    run = samples.watched_run()
+
+    cell = cell_of(run, "Compiles", variant="restless:jit")
+    (warning,) = [item.text for item in page_of(run).warnings if item.label == "recompiles"]
+
+    assert (cell.text, cell.detail, cell.tone) == ("1", "! 2 again", Tone.WARN)
+    assert warning.startswith("2 variants compiled again in a second, equal call (")
+
+
+def test_one_process_that_compiles_again_is_enough():
+    outcome = samples.compilation(1, 1, 1, 1)
+    values = {**outcome.values, "compiles": (1, 1, 1), "recompiles": (0, 0, 1)}
+
+    cell = cell_of(run_of(msgspec.structs.replace(outcome, values=values)), "Compiles")
+
+    assert (cell.detail, cell.tone) == ("! 1 again", Tone.WARN)
+
+
+def test_a_variant_within_its_budget_says_so_quietly():
+    planned = samples.planned_case(variants=(msgspec.structs.replace(samples.planned_variant("f:jit"), compiles=4),))
+
+    cell = cell_of(run_of(samples.compilation(1, 1, 1, 1, counts={"compiles": 4}), planned=planned), "Compiles")
+
+    assert (cell.text, cell.detail, cell.tone) == ("4", "4 declared", Tone.PLAIN)
+
+
+def test_a_variant_beyond_its_budget_keeps_its_times_and_stands_among_the_failures_with_jax_s_explanation():
+    page = page_of(samples.watched_run())
+
+    row = by_variant(page, "compilation")["many:jit"]
+    failure = tables(page, "problems")[0].rows[0]
+
+    assert cell_of(samples.watched_run(), "Compiles", variant="many:jit").tone is Tone.BAD
+    assert (row["compile"], row["Compiles"]) == ("300 ms [280, 320]", "3 ! 2 again, 1 declared")
+    assert texts(failure)[0] == "failed"
+    assert texts(failure)[2:4] == ["many:jit", "compilation"]
+    assert failure.cells[4].text.startswith("compiled 5 programs, 1 declared")
+    assert failure.cells[4].fold == "explanation: cache miss\n  because of argument shapes"
+
+
+def test_notes_of_compilation_caching_and_memory_do_not_stand_beside_the_time():
+    rows = by_variant(page_of(samples.watched_run()))
+
+    assert {rows[name]["Notes"] for name in ("restless:jit", "selu:jit")} == {""}
+
+
+@pytest.mark.parametrize("damaged", [-1.0, 0.0, 1e300, 10**400, None])
+def test_a_damaged_stage_is_a_dash_and_no_part_of_a_bar(damaged):
+    values = {"trace_s": (1, 1), "lower_s": (1, 1), "compile_s": (damaged, damaged), "first_call_s": (1, 1)}
+    run = run_of(samples.Outcome(status=Status.OK, values=values))
+
+    row = by_variant(page_of(run), "compilation")["f:jit"]
+
+    assert (row["trace"], row["compile"]) == ("1.00 s", "—")
+    assert cell_of(run, "Seconds").mark.shares == pytest.approx((1 / 3, 1 / 3, 0, 1 / 3))
+
+
+@pytest.mark.parametrize("damaged", [-1, 1e300, 10**400, None])
+def test_damaged_counts_are_dashes(damaged):
+    counts = {**dict.fromkeys(samples.PROGRAM, damaged), "hlo_fusions": 1}
+    planned = samples.planned_case(variants=("f:jit",), cost=samples.Cost(flops=10**400, bytes=-1))
+
+    page = page_of(run_of(samples.compilation(1, 1, 1, 1, equations=-1, counts=counts), planned=planned))
+
+    assert texts(tables(page, "compilation")[1].rows[0]) == ["f:jit", "1"]
+    assert "Compiles" not in headings(page, "compilation")
+
+
+def test_processes_that_differ_beyond_measure_have_a_middle_but_no_bounds():
+    values = {"first_call_s": (1e-12, 1e9, 1e-12)}
+    settings = samples.settings(confidence=1 - 1e-12)
+
+    assert (
+        cell_of(run_of(samples.Outcome(status=Status.OK, values=values), settings=settings), "first call").detail == ""
+    )

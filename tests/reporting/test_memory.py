@@ -1,0 +1,254 @@
+import msgspec
+import pytest
+
+from harness.record import Status
+from reporting.view.measured import DOES_NOT_FIT
+from reporting.view.memory import MOST_BUFFERS, MOST_PROGRAMS
+from reporting.view.parts import StackMark, Tone
+from reporting.view.words import MOST_NOTES
+from tests import samples
+from tests.reporting.views import by_variant, headings, page_of, section, tables, texts
+
+MIB = 2**20
+
+
+def page_with(outcome, *, capacity=None, **changes):
+    planned = samples.planned_case(variants=("f:jit",))
+    run = samples.run(
+        (planned, samples.record(planned, {"f:jit": {"memory": outcome}})),
+        **{"environment": samples.environment(device_memory_bytes=capacity), **changes},
+    )
+    return page_of(run)
+
+
+def row_of(page):
+    return by_variant(page, "memory")["f:jit"]
+
+
+def test_a_program_shows_its_plan_beside_the_call_the_device_and_what_donation_saves():
+    row = by_variant(page_of(samples.watched_run()), "memory")["selu:jit"]
+
+    assert {name: row[name] for name in ("Planned", "A call", "Of the device", "Donation saves")} == {
+        "Planned": "10.0 MiB",
+        "A call": "11.0 MiB 1.10× the plan",
+        "Of the device": "0.12 %",
+        "Donation saves": "4.00 MiB 40 %",
+    }
+
+
+def test_the_compiler_s_peak_goes_before_the_sum_of_the_parts():
+    assert row_of(page_with(samples.memory(4, 4, 4, more={"peak_bytes": 10})))["Planned"] == "10 B"
+
+
+def test_an_older_run_has_the_sum_of_the_parts_and_no_further_columns():
+    page = page_with(samples.memory(4096, 2048, 1024, alias=2048))
+
+    assert row_of(page)["Planned"] == "5.00 KiB"
+    assert headings(page, "memory") == ["Variant", "argument", "output", "temp", "alias", "code", "Planned", "Bytes"]
+    assert tables(page, "memory")[0].stack == ("argument", "output less alias", "temp")
+
+
+def test_eager_code_has_what_a_call_held_and_no_plan():
+    run = samples.watched_run()
+
+    row = by_variant(page_of(run), "memory")["selu:eager"]
+
+    assert list(row.values())[1:] == ["—", "—", "—", "—", "—", "—", "14.0 MiB", "—", "—", ""]
+
+
+def test_bars_are_bytes_relative_to_the_longest_of_the_case():
+    (table, _) = tables(page_of(samples.watched_run()), "memory")
+    group = next(group for group in table.groups if group.title.startswith("selu"))
+
+    bars = [cell.mark.shares for row in group.rows for cell in row.cells if isinstance(cell.mark, StackMark)]
+
+    assert bars == [
+        pytest.approx((0, 0, 0, 1)),
+        pytest.approx((4 / 14, 4 / 14, 2 / 14, 0)),
+        pytest.approx((4 / 14, 4 / 14, 2 / 14, 0)),
+    ]
+    assert group.detail == "a bar of full width is 14.0\u202fMiB"
+
+
+def test_a_plan_beyond_the_device_does_not_fit_and_says_what_it_needs():
+    page = page_of(samples.watched_run())
+    index = headings(page, "memory").index("Of the device")
+
+    cell = next(row for row in tables(page, "memory")[0].rows if row.cells[0].text == "matmul:jit").cells[index]
+
+    assert (cell.text, cell.detail, cell.tone) == (
+        "131\u202f%",
+        "does not fit: needs 10.5\u202fGiB of 8.00\u202fGiB",
+        Tone.BAD,
+    )
+    assert section(page, "memory").answer.startswith(
+        "1 variant does not fit. Largest plan: 10.5\u202fGiB, 131\u202f% of"
+    )
+
+
+@pytest.mark.parametrize(
+    ("capacity", "text"),
+    [(1000, "100 %"), (2000, "50 %"), (10**6, "0.1 %"), (2 * 10**6, "below 0.1 %"), (999, "100 %")],
+)
+def test_the_share_of_the_device_is_coarse_where_it_is_small(capacity, text):
+    share = row_of(page_with(samples.memory(1000, 0, 0), capacity=capacity))["Of the device"]
+
+    assert share.split(" does not fit")[0] == text
+    assert ("does not fit" in share) == (capacity < 1000)
+
+
+def test_what_does_not_fit_looks_neither_like_a_pass_nor_like_a_failure():
+    page = page_of(samples.watched_run())
+
+    speed = next(row for row in tables(page, "speed")[0].rows if row.cells[0].text == "matmul:jit")
+    known = tables(page, "problems")[1].rows
+    cell = next(row.cells[1] for row in page.matrix.rows if row.cells[0].text == "matmul")
+
+    assert (speed.cells[0].tone, speed.cells[-1].tone) == (Tone.WARN, Tone.WARN)
+    assert speed.cells[-1].text == "does not fit: needs 10.5 GiB of 8 GiB"
+    assert [(row.cells[0].text, row.cells[0].tone) for row in known] == [("does not fit", Tone.WARN)] * 2
+    assert (cell.text, cell.tone) == ("does not fit", Tone.WARN)
+    assert "matmul" not in " ".join(item.text for item in page.attention)
+
+
+def test_the_first_screen_says_what_does_not_fit():
+    (warning,) = [item.text for item in page_of(samples.watched_run()).warnings if item.label == "does not fit"]
+
+    assert warning == (
+        "2 variants too large for the device's memory, so not run "
+        "(matmul[n=100000] · matmul:eager · ● cpu; matmul[n=100000] · matmul:jit · ● cpu)"
+    )
+
+
+def test_what_is_unsupported_for_another_reason_is_no_matter_of_memory():
+    page = page_of(samples.troubled_run())
+
+    assert "does not fit" not in [item.label for item in page.warnings]
+    assert tables(page, "problems")[1].rows[1].cells[0].text == "unsupported"
+
+
+def test_donation_that_saves_nothing_says_so():
+    assert row_of(page_with(samples.memory(4, 4, 4, more={"donation_saves_bytes": 0})))["Donation saves"] == "nothing"
+
+
+def test_why_a_number_of_memory_is_missing_is_told_once_with_who_lacks_it():
+    planned = samples.planned_case(variants=("f:eager", "f:jit", "g:jit"))
+    little = samples.Outcome(status=Status.OK, notes=("too little to tell",))
+    outcomes = {
+        "f:eager": {"memory": little},
+        "f:jit": {"memory": samples.memory(1, 1, 1, notes=("slow to compile",))},
+        "g:jit": {"memory": samples.memory(1, 1, 1, notes=little.notes)},
+    }
+
+    (part,) = section(page_of(samples.run((planned, samples.record(planned, outcomes)))), "memory").parts
+
+    assert part.notes == (
+        "2 variants: too little to tell",
+        "selu[dtype=float32,n=10000] · f:jit · ● cpu: slow to compile",
+        "Not listed: 1 variant without a memory analysis.",
+    )
+
+
+def test_many_different_notes_are_cut_with_their_number():
+    notes = tuple(f"compiling took {seconds} s" for seconds in range(MOST_NOTES + 3))
+
+    (part,) = section(page_with(samples.memory(1, 1, 1, notes=notes)), "memory").parts
+
+    assert len(part.notes) == MOST_NOTES + 1
+    assert part.notes[-1] == "3 notes more, in the record."
+
+
+def test_the_largest_buffers_have_their_size_shape_operation_and_source():
+    _, buffers = tables(page_of(samples.watched_run()), "memory")
+
+    assert buffers.fold == "Largest buffers"
+    assert [texts(row) for row in buffers.groups[0].rows] == [
+        ["argument x", "4.00 MiB", "f32[1000,1000]", "jit(selu)/dot_general", "~/suites/activations.py:12"],
+        [
+            "temporary dot.3, 3 values",
+            "2.00 MiB",
+            "f32[1000,1000]",
+            "jit(selu)/dot_general",
+            "~/suites/activations.py:12",
+        ],
+        ["temporary dot.3", "1.00 MiB", "f32[1000,1000]", "jit(selu)/dot_general", "—"],
+    ]
+
+
+def test_buffers_are_few_and_of_the_programs_that_hold_most():
+    pairs = []
+    for n in range(MOST_PROGRAMS + 2):
+        planned = samples.planned_case(params={"n": n}, variants=("f:jit",))
+        buffers = tuple(samples.buffer(2**10 * index) for index in range(1, 9))
+        outcomes = {"f:jit": {"memory": samples.memory(n, 0, 0, buffers=buffers)}}
+        pairs.append((planned, samples.record(planned, outcomes)))
+
+    _, table = tables(page_of(samples.run(*pairs)), "memory")
+
+    assert [group.title.split(" ")[0] for group in table.groups[:2]] == ["selu[n=21]", "selu[n=20]"]
+    assert len(table.groups) == MOST_PROGRAMS
+    assert [texts(row)[1] for row in table.groups[0].rows] == [f"{size}.00 KiB" for size in (8, 7, 6, 5, 4)]
+    assert len(table.groups[0].rows) == MOST_BUFFERS
+    assert table.caption.endswith("2 programs with less left out.")
+
+
+@pytest.mark.parametrize("damaged", [-1, 10**400, 1e300, None])
+def test_damaged_sizes_are_dashes(damaged):
+    more = dict.fromkeys(("peak_bytes", "donation_saves_bytes"), damaged) | {"runtime_peak_bytes": 5}
+    page = page_with(samples.memory(4, 4, 4, more=more), capacity=8)
+
+    assert row_of(page)["Planned"] == "—"
+    assert "Donation saves" not in headings(page, "memory")
+    assert "Of the device" not in headings(page, "memory")
+
+
+@pytest.mark.parametrize("damaged", [-1, 10**400, 0])
+def test_a_damaged_capacity_gives_no_share(damaged):
+    planned = samples.memory(4, 4, 4)
+    environment = samples.environment(device_memory_bytes=damaged)
+
+    assert "Of the device" not in headings(page_with(planned, environment=environment), "memory")
+
+
+def test_damaged_buffers_are_last_and_have_dashes():
+    damaged = samples.buffer(-1, values=-1, shape="", instruction="", operation=None, source=None, kind="")
+    outcome = samples.memory(4, 4, 4, buffers=(damaged, samples.buffer(2048)))
+
+    _, table = tables(page_with(outcome), "memory")
+
+    assert [texts(row)[1] for row in table.rows] == ["2.00 KiB", "—"]
+    assert texts(table.rows[1]) == ["—"] * 5
+
+
+def test_the_environment_shows_the_device_s_memory_as_a_size():
+    (everything,) = tables(page_of(samples.watched_run()), "environment")
+    (unknown,) = tables(page_of(samples.run()), "environment")
+
+    assert ["device_memory_bytes", "8.00 GiB"] in [texts(row) for row in everything.rows]
+    assert ["device_memory_bytes", "unknown"] in [texts(row) for row in unknown.rows]
+
+
+def test_a_program_that_does_not_fit_is_recognised_by_the_words_of_the_probe():
+    pytest.importorskip("jax")
+    from types import SimpleNamespace
+
+    from harness.probes.memory import does_not_fit
+
+    reason = does_not_fit(2**34, SimpleNamespace(capacity_bytes=2**33))
+
+    assert reason.startswith(DOES_NOT_FIT)
+    planned = samples.planned_case(variants=("f:jit",))
+    unsupported = samples.Outcome(status=Status.UNSUPPORTED, reason=reason)
+    record = samples.record(planned, {"f:jit": {"numerics": unsupported}})
+    assert [item.label for item in page_of(samples.run((planned, record))).warnings] == ["does not fit"]
+
+
+def test_a_failure_whose_words_speak_of_fitting_stays_a_failure():
+    planned = samples.planned_case(variants=("f:jit",))
+    failed = samples.Outcome(status=Status.FAILED, reason="does not fit: allocation failed")
+    record = samples.record(planned, {"f:jit": {"numerics": failed}})
+
+    page = page_of(samples.run((planned, msgspec.structs.replace(record))))
+
+    assert [item.label for item in page.attention] == ["failed"]
+    assert "does not fit" not in [item.label for item in page.warnings]
