@@ -62,7 +62,7 @@ def _buffer(place: _Place, writers: list[Instruction]) -> Buffer:
         shape="" if writer is None else _short(hlo.without_layout(writer.shape)),
         instruction="" if writer is None else writer.name,
         operation=None if writer is None else writer.operation,
-        source=None if writer is None or writer.source is None else private(writer.source),
+        source=None if writer is None or writer.source is None else _brief(writer.source),
         values=place.values,
     )
 
@@ -74,6 +74,11 @@ def _most_telling(writers: list[Instruction], *, of_argument: bool) -> Instructi
         return (one.opcode == "parameter") is not of_argument, one.shape.startswith("("), one.source is None
 
     return min(writers, key=rank, default=None)
+
+
+def _brief(source: str) -> str:
+    """Folder, file and line: a record is shared, and whole paths tell more of a machine than a reader needs."""
+    return private("/".join(source.split("/")[-2:]))
 
 
 def _short(shape: str) -> str:

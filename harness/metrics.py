@@ -339,6 +339,19 @@ _TABLE = (
 METRICS: dict[str, Metric] = {metric.name: metric for metric in _TABLE}
 
 
+REGIMES = {
+    "cold_s": "cold",
+    "cached_s": "filled persistent cache",
+    "warm_s": "warm",
+    "new_shape_s": "new shape",
+    "new_static_s": "new static argument",
+}
+"""Metrics of the probe `caching`, and what the state of the caches is called that each is measured in."""
+
+NOT_PROVEN = "not proven"
+"""After a regime's name: what its note says where the caches were not shown to be in that state."""
+
+
 def metrics_of(probe: str) -> tuple[str, ...]:
     """Names of the metrics that a probe measures."""
     return tuple(metric.name for metric in _TABLE if metric.probe == probe)

@@ -47,6 +47,9 @@ class Status(StrEnum):
     WRONG = "wrong"
 
 
+DOES_NOT_FIT = "does not fit"
+"""How the reason begins where a program was not run since it needs more memory than its device has."""
+
 INCOMPLETE = frozenset({Status.LOST, Status.TIMED_OUT, Status.KILLED, Status.FAILED, Status.WRONG})
 """Statuses that make a run incomplete (exit code 3). Skipped and unsupported have a reason known beforehand."""
 
@@ -181,7 +184,7 @@ class Buffer(msgspec.Struct, frozen=True, kw_only=True):
       shape: HLO's, e.g. `f32[1000,1000]`; of the largest value that is kept there.
       instruction: Name of the HLO instruction that writes that value.
       operation: JAX's name for it, e.g. `jit(f)/dot_general`; None where not told.
-      source: `file:line`, home as `~`; None where not told.
+      source: `folder/file:line`; None where not told.
       values: How many values are kept there, one after the other.
     """
 

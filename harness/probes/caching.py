@@ -8,6 +8,7 @@ from typing import Any
 
 import jax
 
+from harness import metrics
 from harness.compilations import Compilations, watched
 from harness.modes import Clock
 from harness.record import Outcome, Status
@@ -19,15 +20,18 @@ class Regime:
 
     Args:
       metric: What its time is called.
-      words: Its name for a person.
       before: Which calls of the same function the process has made: none, or one with the usual arguments.
       proof: Whether what JAX reported shows that the caches were in that state.
     """
 
     metric: str
-    words: str
     before: bool
     proof: Callable[[Compilations], bool]
+
+    @property
+    def words(self) -> str:
+        """Its name for a person."""
+        return metrics.REGIMES[self.metric]
 
 
 def _compiled(seen: Compilations) -> bool:
@@ -45,11 +49,11 @@ def _reused(seen: Compilations) -> bool:
 COLD, CACHED, WARM, NEW_SHAPE, NEW_STATIC = "cold", "cached", "warm", "new_shape", "new_static"
 
 REGIMES = {
-    COLD: Regime("cold_s", "cold", before=False, proof=_compiled),
-    CACHED: Regime("cached_s", "filled persistent cache", before=False, proof=_read),
-    WARM: Regime("warm_s", "warm", before=True, proof=_reused),
-    NEW_SHAPE: Regime("new_shape_s", "new shape", before=True, proof=_compiled),
-    NEW_STATIC: Regime("new_static_s", "new static argument", before=True, proof=_compiled),
+    COLD: Regime("cold_s", before=False, proof=_compiled),
+    CACHED: Regime("cached_s", before=False, proof=_read),
+    WARM: Regime("warm_s", before=True, proof=_reused),
+    NEW_SHAPE: Regime("new_shape_s", before=True, proof=_compiled),
+    NEW_STATIC: Regime("new_static_s", before=True, proof=_compiled),
 }
 
 
@@ -89,7 +93,7 @@ def run(
         )
     return Outcome(
         status=Status.OK,
-        notes=(f"{regime.words}: not proven, so its time has no name: JAX reported {_told(seen)}",),
+        notes=(f"{regime.words}: {metrics.NOT_PROVEN}, so its time has no name: JAX reported {_told(seen)}",),
     )
 
 

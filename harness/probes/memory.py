@@ -12,7 +12,7 @@ from harness.messages import CHECK
 from harness.modes import Prepared, Stages
 from harness.probes.context import Context, Probe
 from harness.program import UNREADABLE
-from harness.record import Number, Outcome, Status
+from harness.record import DOES_NOT_FIT, Number, Outcome, Status
 
 LONGEST_NOTE = 200
 LONGEST_COMPILE_S = 2.0
@@ -78,7 +78,7 @@ def does_not_fit(needed_bytes: int | None, context: Context) -> str | None:
     capacity = context.capacity_bytes
     if needed_bytes is None or capacity is None or needed_bytes <= capacity:
         return None
-    return f"does not fit: needs {needed_bytes / 2**30:.3g} GiB of {capacity / 2**30:.3g} GiB"
+    return f"{DOES_NOT_FIT}: needs {needed_bytes / 2**30:.3g} GiB of {capacity / 2**30:.3g} GiB"
 
 
 def peak_bytes(compiled: Any, context: Context) -> int | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from harness import metrics
 from harness.record import Param, Status
 from harness.statistics import FEWEST_LAUNCHES, Interval
 
@@ -30,23 +31,21 @@ PROBE = "caching"
 
 @dataclass(frozen=True)
 class Regime:
-    """A state of the caches; `words` is how the probe's notes call it."""
+    """A state of the caches, and its column."""
 
     metric: str
     title: str
-    words: str
+
+    @property
+    def words(self) -> str:
+        """How the probe's notes call it."""
+        return metrics.REGIMES[self.metric]
 
 
-COLD = Regime("cold_s", "Cold", "cold")
-CACHED = Regime("cached_s", "Filled cache", "filled persistent cache")
-NEW_SHAPE = Regime("new_shape_s", "New shape", "new shape")
-REGIMES = (
-    COLD,
-    CACHED,
-    Regime("warm_s", "Warm", "warm"),
-    NEW_SHAPE,
-    Regime("new_static_s", "New static", "new static argument"),
-)
+COLD = Regime("cold_s", "Cold")
+CACHED = Regime("cached_s", "Filled cache")
+NEW_SHAPE = Regime("new_shape_s", "New shape")
+REGIMES = (COLD, CACHED, Regime("warm_s", "Warm"), NEW_SHAPE, Regime("new_static_s", "New static"))
 
 
 def caching(cases: Sequence[Case]) -> Section:
@@ -127,7 +126,7 @@ def _time(variant: Variant, regime: Regime) -> Cell:
         return measured_cell(time)
     if regime not in _tried(variant):
         return Cell(numbers.MISSING, tone=Tone.MUTED)
-    return Cell("not proven", tone=Tone.WARN) if _unproven(variant, regime) else Cell("no number", tone=Tone.WARN)
+    return Cell(metrics.NOT_PROVEN, tone=Tone.WARN) if _unproven(variant, regime) else Cell("no number", tone=Tone.WARN)
 
 
 def _saving(variant: Variant) -> Cell:
@@ -158,7 +157,7 @@ def _is_silent(variant: Variant, regime: Regime) -> bool:
 
 def _unproven(variant: Variant, regime: Regime) -> tuple[str, ...]:
     """What the probe noted where the caches were not in the state that the regime asks for."""
-    return tuple(note for note in variant.notes_of(PROBE) if note.startswith(f"{regime.words}: not proven"))
+    return tuple(note for note in variant.notes_of(PROBE) if note.startswith(f"{regime.words}: {metrics.NOT_PROVEN}"))
 
 
 def _changes(case: Case) -> str:

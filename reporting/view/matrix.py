@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.record import INCOMPLETE, Status
+from harness.record import DOES_NOT_FIT, INCOMPLETE, Status
 
 from .. import numbers
 from ..text import one_of, shorten
-from .measured import DOES_NOT_FIT, Case, Place, Variant, device, size
+from .measured import Case, Place, Variant, device, size
 from .parts import Cell, Column, Group, Row, Table, Tone
 from .words import gain_tone
 

@@ -12,7 +12,17 @@ from functools import cached_property
 from itertools import zip_longest
 
 from harness import statistics
-from harness.record import INCOMPLETE, Buffer, CaseRecord, Outcome, PlannedCase, PlannedVariant, Run, Status
+from harness.record import (
+    DOES_NOT_FIT,
+    INCOMPLETE,
+    Buffer,
+    CaseRecord,
+    Outcome,
+    PlannedCase,
+    PlannedVariant,
+    Run,
+    Status,
+)
 from harness.statistics import Interval
 
 from ..load import run_ids
@@ -31,9 +41,6 @@ DECISIVE_PROBES = frozenset({"", "numerics", "timing"})
 
 WITH_NOTES_OF_THEIR_OWN = frozenset({"compilation", "caching", "memory"})
 """Probes with a section that shows their notes."""
-
-DOES_NOT_FIT = "does not fit"
-"""How the reason begins where a program needs more memory than its device has."""
 
 LOST_CASE = "no record: the run ended before the case did, or its case.json cannot be read"
 LOST_VARIANT = "no record of this variant in its case"
@@ -170,6 +177,12 @@ class Variant:
         """The median over a probe's processes of a time, size, count or error."""
         known = self._sizes(metric, probe)
         return summaries.median(known) if known else None
+
+    def change(self, metric: str, probe: str) -> float | None:
+        """The first of a probe's values that may be below 0, such as a saving."""
+        outcome = self.outcomes.get(probe)
+        values = () if outcome is None else outcome.values.get(metric, ())
+        return _between(values[0], -LARGEST_COUNT, LARGEST_COUNT) if values else None
 
     def most(self, metric: str, probe: str) -> float | None:
         """The largest over a probe's processes: of what should be the same in all, or should not be at all."""

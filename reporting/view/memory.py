@@ -134,12 +134,13 @@ def _share(variant: Variant) -> Cell:
 
 
 def _donation(variant: Variant) -> Cell:
-    saved, planned = variant.typical("donation_saves_bytes", "memory"), planned_bytes(variant)
+    saved, planned = variant.change("donation_saves_bytes", "memory"), planned_bytes(variant)
     if saved is None:
         return Cell(numbers.MISSING, tone=Tone.MUTED)
     if saved == 0:
         return Cell("nothing", tone=Tone.MUTED)
-    return Cell(numbers.memory(saved), numbers.percent(saved / planned) if planned else "")
+    detail = numbers.percent(saved / planned) if planned else ""
+    return Cell(numbers.memory(saved), detail) if saved > 0 else Cell(f"costs {numbers.memory(-saved)}", detail)
 
 
 def _answer(listed: Sequence[Variant]) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from harness.record import INCOMPLETE, Outcome, Status
+from harness.record import DOES_NOT_FIT, INCOMPLETE, Outcome, Status
 
 from ..text import one_of
-from .measured import DOES_NOT_FIT, LOST_CASE, Case, Variant, does_not_fit
+from .measured import LOST_CASE, Case, Variant, does_not_fit
 from .parts import Cell, Column, Group, Part, Row, Section, Table, Tone
 from .words import tone_of
 

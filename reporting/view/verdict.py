@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from harness.record import INCOMPLETE, Status
+from harness.record import DOES_NOT_FIT, INCOMPLETE, Status
 
 from ..text import one_of, shorten
-from .measured import DOES_NOT_FIT, LOST_CASE, Case, Place, Variant, device
+from .measured import LOST_CASE, Case, Place, Variant, device
 from .parts import Item, Tone
 from .words import LONGEST_NAME, LONGEST_REASON, incomplete, jit_sentence, name_of, status_counts, unreached_target
 

@@ -127,6 +127,12 @@ def test_what_is_unsupported_for_another_reason_is_no_matter_of_memory():
     assert tables(page, "problems")[1].rows[1].cells[0].text == "unsupported"
 
 
+def test_donation_that_costs_memory_says_so():
+    assert row_of(page_with(samples.memory(4, 4, 4, more={"donation_saves_bytes": -6})))["Donation saves"] == (
+        "costs 6 B −50 %"
+    )
+
+
 def test_donation_that_saves_nothing_says_so():
     assert row_of(page_with(samples.memory(4, 4, 4, more={"donation_saves_bytes": 0})))["Donation saves"] == "nothing"
 
@@ -194,12 +200,17 @@ def test_buffers_are_few_and_of_the_programs_that_hold_most():
 
 @pytest.mark.parametrize("damaged", [-1, 10**400, 1e300, None])
 def test_damaged_sizes_are_dashes(damaged):
-    more = dict.fromkeys(("peak_bytes", "donation_saves_bytes"), damaged) | {"runtime_peak_bytes": 5}
-    page = page_with(samples.memory(4, 4, 4, more=more), capacity=8)
+    page = page_with(samples.memory(4, 4, 4, more={"peak_bytes": damaged, "runtime_peak_bytes": 5}), capacity=8)
 
     assert row_of(page)["Planned"] == "—"
-    assert "Donation saves" not in headings(page, "memory")
     assert "Of the device" not in headings(page, "memory")
+
+
+@pytest.mark.parametrize("damaged", [10**400, -(10**400), 1e300, None])
+def test_a_damaged_saving_is_not_shown(damaged):
+    page = page_with(samples.memory(4, 4, 4, more={"donation_saves_bytes": damaged}))
+
+    assert "Donation saves" not in headings(page, "memory")
 
 
 @pytest.mark.parametrize("damaged", [-1, 10**400, 0])
