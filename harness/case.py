@@ -45,7 +45,7 @@ SEVERAL = (COMPILATION, CACHING, RESIDENCY)
 """Kinds of process whose outcome stands beside that of others."""
 
 COLD_SHARE = 1 / 3
-"""Of the case's time, beyond which cold processes are cut to three rounds: timing needs the rest."""
+"""Of the time for timing, beyond which cold processes are cut to three rounds."""
 
 OnBeat = Callable[[Heartbeat], None]
 
@@ -57,7 +57,7 @@ class CaseMeasurement:
     Args:
       folder: The case's own, in the run.
       cache: The run's private compilation cache, filled by the check.
-      limit_s: The case's time, its share of the run's budget.
+      limit_s: The case's time for timing, its share of the run's budget; other processes are few.
     """
 
     case: PlannedCase
@@ -143,6 +143,7 @@ class CaseMeasurement:
     def _time(self) -> None:
         """Launches until the intervals are narrow enough, or the case's time is up."""
         rounds: list[list[LaunchRecord]] = []
+        start = self._elapsed()
         while True:
             groups = [self._sound(jax_variants(self.case))]
             groups += [(peer,) for peer in self._sound(peer_variants(self.case))]
@@ -154,7 +155,7 @@ class CaseMeasurement:
             self.launches = len(rounds)
             self.on_launch(self.launches)
             self._summarise(rounds)
-            if self._enough(len(rounds)):
+            if self._enough(len(rounds), self._elapsed() - start):
                 return
 
     def _timing_launch(self, group: tuple[str, ...], index: int) -> LaunchRecord | None:
@@ -172,13 +173,13 @@ class CaseMeasurement:
         for name in self._sound((*jax_variants(self.case), *peer_variants(self.case))):
             self.outcomes[name]["timing"] = summarise(rounds, name, self.case.baseline)
 
-    def _enough(self, count: int) -> bool:
+    def _enough(self, count: int, elapsed_s: float) -> bool:
         settings = self.settings
         if settings.launches is not None:
             return count >= settings.launches
         if count >= settings.looks[-1] or (count in settings.looks and self._precise()):
             return True
-        return count >= FEWEST_LAUNCHES and self._elapsed() > self.limit_s
+        return count >= FEWEST_LAUNCHES and elapsed_s > self.limit_s
 
     def _precise(self) -> bool:
         """Whether every ratio's interval is as narrow as wanted; the times' own where there is no ratio."""

@@ -111,7 +111,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
       data: Folder of the user's data sets, for suites that read some.
       cold_launches: Fresh processes per variant that compile, and per caching regime.
       caching_everywhere: Whether caching regimes are measured in every case, not only where it stands for its workload.
-      case_limit_s: After this, and at least 3 launches, a case stops whatever its intervals.
+      case_limit_s: After this, and at least 3 launches, timing a case stops whatever its intervals.
     """
 
     level: str

@@ -224,7 +224,9 @@ def _as_tuple(arguments: Any) -> tuple[Any, ...]:
 
 
 def _inputs_do_not_fit(context: Context) -> str | None:
-    """Why the arguments alone are too large, found from their shapes; None where those are not known beforehand."""
+    """Why the arguments alone are too large, found from their shapes; None where those do not tell beforehand."""
+    if jax.device_count() > 1:  # shapes do not tell which device would hold how much
+        return None
     make = partial(call_with, context.workload.inputs, context.params)
     try:
         shapes = _as_tuple(jax.eval_shape(make, jax.random.key(INPUT_SEED)))

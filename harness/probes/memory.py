@@ -55,11 +55,12 @@ MEMORY = Probe("memory", CHECK, run, calls=False)
 def needed_bytes(prepared: Prepared, context: Context) -> int | None:
     """What one call needs, found without calling: the plan's peak; of eager code at least arguments and results.
 
-    None where it is not known: for streams, and for code that cannot be traced.
+    None where it is not known: for streams, for eager code that cannot be traced, and on several devices, since
+    shapes do not tell which of them would hold how much.
     """
     if prepared.stages is not None:
         return peak_bytes(prepared.stages.compiled, context)
-    if context.workload.stream or not prepared.dispatches:
+    if context.workload.stream or not prepared.dispatches or jax.device_count() > 1:
         return None
     try:
         results = jax.eval_shape(prepared.call, *prepared.args)
