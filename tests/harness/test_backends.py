@@ -1,6 +1,6 @@
 import pytest
 
-from harness.backends import BACKENDS, process_environment
+from harness.backends import BACKENDS, cache_variables, process_environment
 from harness.probes.numerics import TOLERANCE
 
 CPU, GPU = BACKENDS["cpu"], BACKENDS["gpu"]
@@ -23,11 +23,18 @@ def test_threads_are_as_many_as_cores_where_the_user_has_not_said():
 
 
 def test_an_inherited_compilation_cache_is_left_out_and_all_else_is_passed_on():
-    inherited = {"JAX_COMPILATION_CACHE_DIR": "/cache", "XLA_FLAGS": "--xla_cpu_x", "PATH": "/bin"}
+    cache = {
+        "JAX_COMPILATION_CACHE_DIR": "/cache",
+        "JAX_COMPILATION_CACHE_MAX_SIZE": "1",
+        "JAX_ENABLE_COMPILATION_CACHE": "false",
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "9",
+    }
+    inherited = {**cache, "XLA_FLAGS": "--xla_cpu_x", "PATH": "/bin"}
 
     variables = process_environment(CPU, inherited, allowed_cores=1)
 
-    assert "JAX_COMPILATION_CACHE_DIR" not in variables
+    assert cache_variables(inherited) == tuple(cache)
+    assert not cache.keys() & variables.keys()
     assert (variables["XLA_FLAGS"], variables["PATH"]) == ("--xla_cpu_x", "/bin")
     assert "JAX_COMPILATION_CACHE_DIR" in inherited, "what was passed in is not changed"
 

@@ -1,12 +1,22 @@
 import getpass
+import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import jax
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.environment import allowed_cores, cpu_quota, describe_environment, private, recorded_variables
+from harness.environment import (
+    allowed_cores,
+    cpu_quota,
+    describe_environment,
+    device_memory_bytes,
+    least_memory_bytes,
+    private,
+    recorded_variables,
+)
 from launcher.host import cpu_quota as quota_as_the_launcher_reads_it
 
 
@@ -154,3 +164,33 @@ def test_a_cpu_quota_is_the_least_of_all_control_groups_around_the_process(tmp_p
 
     assert cpu_quota(tmp_path) == quota
     assert quota_as_the_launcher_reads_it(tmp_path) == quota
+
+
+@pytest.mark.parametrize(
+    ("files", "limit"),
+    [
+        ({"proc/self/cgroup": "0::/", "sys/fs/cgroup/memory.max": "max"}, None),
+        ({"proc/self/cgroup": "0::/a/b", "sys/fs/cgroup/a/memory.max": "4096"}, 4096),
+        ({"proc/self/cgroup": "0::/gone", "sys/fs/cgroup/memory.max": "8192"}, 8192),
+        ({"proc/self/cgroup": "3:memory:/a", "sys/fs/cgroup/memory/a/memory.limit_in_bytes": "2048"}, 2048),
+        ({}, None),
+    ],
+    ids=["no limit", "limited by its parent", "container", "version 1", "nothing to read"],
+)
+def test_the_memory_of_a_cpu_is_the_machines_or_what_its_control_groups_allow(tmp_path, files, limit):
+    for name, content in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(content)
+
+    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    assert least_memory_bytes(tmp_path) == (limit or machine)
+
+
+@pytest.mark.parametrize(
+    ("platform", "statistics", "expected"),
+    [("gpu", {"bytes_limit": 7}, 7), ("gpu", None, None), ("tpu", {}, None), ("cpu", None, least_memory_bytes())],
+)
+def test_the_memory_of_a_device_is_its_allocators_limit(platform, statistics, expected):
+    device = SimpleNamespace(platform=platform, memory_stats=lambda: statistics)
+
+    assert device_memory_bytes(device) == expected

@@ -1,0 +1,148 @@
+"""Which processes a case asks for, told by a server that only takes notes."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+
+import msgspec
+import pytest
+
+from harness import case as module
+from harness.case import CaseMeasurement
+from harness.messages import CACHING, CHECK, COMPILATION, RESIDENCY, Heartbeat, Launch, Result
+from harness.processes import Ended
+from harness.record import Outcome, Settings, Status
+from tests import samples
+from tests.harness.conftest import FakeClock
+
+VARIANTS = ("a:eager", "a:jit", "b:jit", "a:aot", "numpy:native")
+OK = Outcome(status=Status.OK, values={"trace_s": (1.0,)})
+
+
+@dataclass
+class NoteTaker:
+    """Answers every message with what it is told to, and keeps them; each takes a second."""
+
+    clock: FakeClock
+    answers: Callable[[Launch, str], Outcome] = lambda message, variant: OK
+    messages: list[Launch] = field(default_factory=list)
+
+    def run(self, make, *, stage_limit_s, on_beat):
+        message = make("/nowhere")
+        self.messages.append(message)
+        self.clock.advance(1.0)
+        outcomes = {name: dict.fromkeys(message.probes, self.answers(message, name)) for name in message.variants}
+        return Ended(Result(outcomes=outcomes), Heartbeat(None, "end"), None, False, 0, "", 0)
+
+    def asked(self, kind: str) -> list[tuple[int, str, tuple[str, ...]]]:
+        return [(one.index, one.regime, one.variants) for one in self.messages if one.kind == kind]
+
+
+@pytest.fixture
+def measured(clock, monkeypatch, tmp_path):
+    """Measures a made-up case; returns its record and the server."""
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=clock))
+
+    def measure(settings: Settings, *, limit_s: float = 1000.0, answers=lambda message, variant: OK, **changes):
+        server = NoteTaker(clock, answers)
+        planned = msgspec.structs.replace(samples.planned_case(variants=VARIANTS), **changes)
+        record = CaseMeasurement(
+            case=planned,
+            settings=settings,
+            backend="cpu",
+            server=server,
+            folder=tmp_path,
+            cache=tmp_path / "cache",
+            limit_s=limit_s,
+            on_beat=lambda beat: None,
+            on_launch=lambda count: None,
+        ).measure()
+        return record, server
+
+    return measure
+
+
+def settings(*probes: str, **changes) -> Settings:
+    return samples.settings(probes=("numerics", *probes), **changes)
+
+
+def test_cold_processes_come_in_rounds_over_the_variants(measured):
+    _, server = measured(settings("compilation", cold_launches=2))
+
+    one_round = [("a:eager",), ("a:jit",), ("b:jit",), ("a:aot",)]
+    assert server.asked(COMPILATION) == [(index, "", names) for index in (0, 1) for names in one_round]
+
+
+def test_values_of_all_rounds_are_kept(measured):
+    record, _ = measured(settings("compilation", cold_launches=4))
+
+    assert record.variants[1].outcomes["compilation"].values == {"trace_s": (1.0,) * 4}
+
+
+@pytest.mark.parametrize(("limit_s", "rounds"), [(1000.0, 5), (3 * 12.5, 4), (3 * 11.5, 3), (0.0, 3)])
+def test_beyond_three_rounds_cold_processes_take_a_third_of_the_cases_time(measured, limit_s, rounds):
+    _, server = measured(settings("compilation", cold_launches=5), limit_s=limit_s)
+
+    assert len(server.asked(COMPILATION)) == rounds * 4  # four processes, a second each
+
+
+def test_what_has_failed_once_is_not_tried_in_the_next_round(measured):
+    def answers(message, variant):
+        failed = message.kind == COMPILATION and variant == "a:jit"
+        return Outcome(status=Status.FAILED, reason="no luck") if failed else OK
+
+    record, server = measured(settings("compilation", cold_launches=3), answers=answers)
+
+    assert server.asked(COMPILATION).count((0, "", ("a:jit",))) == 1
+    assert (1, "", ("a:jit",)) not in server.asked(COMPILATION)
+    assert record.variants[1].outcomes["compilation"].reason == "no luck"
+    assert record.variants[2].outcomes["compilation"].status is Status.OK
+
+
+def test_regimes_alternate_within_a_round_and_only_for_what_jit_compiles(measured):
+    changes = {"representative": True, "new_shape": {"n": 2}}
+    _, server = measured(settings("caching", cold_launches=2), **changes)
+
+    assert server.asked(CACHING) == [
+        (index, regime, (name,))
+        for index in (0, 1)
+        for regime in ("cold", "cached", "warm", "new_shape")
+        for name in ("a:jit", "b:jit")
+    ]
+
+
+def test_caching_is_not_measured_where_another_case_stands_for_the_workload(measured):
+    _, server = measured(settings("caching"), representative=False)
+
+    assert server.asked(CACHING) == []
+
+
+def test_the_memory_of_a_call_is_read_in_a_process_of_its_own_and_not_twice_for_one_program(measured):
+    _, server = measured(settings("memory"))
+
+    assert [names for _, _, names in server.asked(RESIDENCY)] == [
+        ("a:eager",),
+        ("a:jit",),
+        ("b:jit",),
+        ("numpy:native",),
+    ]
+
+
+def test_the_plan_and_the_call_share_an_outcome(measured):
+    plan, call = (Outcome(status=Status.OK, values={name: (5,)}) for name in ("peak_bytes", "runtime_peak_bytes"))
+
+    record, _ = measured(settings("memory"), answers=lambda message, _: call if message.kind == RESIDENCY else plan)
+
+    assert record.variants[1].outcomes["memory"].values == {"peak_bytes": (5,), "runtime_peak_bytes": (5,)}
+
+
+def test_what_gave_no_right_answer_is_looked_at_no_further(measured):
+    def answers(message, variant):
+        return Outcome(status=Status.WRONG, reason="off by one") if variant == "a:jit" else OK
+
+    changes = {"representative": True}
+    _, server = measured(settings("memory", "compilation", "caching"), answers=answers, **changes)
+
+    later = [one for one in server.messages if one.kind != CHECK]
+    assert later
+    assert not [one for one in later if "a:jit" in one.variants]
