@@ -3,6 +3,7 @@
 nox -s cpu -- --quick                  measure, and report on the run
 nox -s doctor                          what is fine here, what spoils measurements, what to do
 nox -s report -- results/RUN           report on a run once more
+nox -s report -- diff A B --case NAME  what changed between the programs of two runs
 nox                                    lint, types, tests
 """
 
@@ -64,9 +65,10 @@ def tpu(session: nox.Session) -> None:
 
 @nox.session
 def report(session: nox.Session) -> None:
-    """Report on a run that is there already: nox -s report -- results/RUN."""
+    """Report on runs that are there already: nox -s report -- results/RUN; or diff RUN_A RUN_B --case NAME."""
     install(session, "cpu")
-    end(run_program(session, "reporting", "report", *session.posargs))
+    verb = () if session.posargs[:1] == ["diff"] else ("report",)
+    end(run_program(session, "reporting", *verb, *session.posargs))
 
 
 @nox.session(venv_backend="none")
