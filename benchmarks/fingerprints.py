@@ -60,7 +60,10 @@ def main() -> None:
             assert before in PROGRAM
             changed[what] = fingerprint(Path(folder), PROGRAM.replace(before, after), 0)
             print(f"{what}: {'changed' if changed[what] not in found else 'NOT CHANGED'}")
-        print(f"{len(set(changed.values()) - set(found))} of {len(CHANGES)} changes have a fingerprint of their own")
+        own = len(set(changed.values()) - set(found))
+        print(f"{own} of {len(CHANGES)} changes have a fingerprint of their own")
+    if len(set(found)) > 1 or own < len(CHANGES):
+        sys.exit(1)
 
 
 def fingerprint(folder: Path, source: str, number: int) -> str:

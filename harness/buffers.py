@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from harness import hlo
+from harness import hlo, program
 from harness.environment import private
 from harness.hlo import Instruction
 from harness.record import Buffer
@@ -35,7 +35,7 @@ def largest(compiled: Any) -> tuple[Buffer, ...]:
     if not assignment:
         return ()
     names = _names(compiled.runtime_executable().hlo_modules()[0].as_serialized_hlo_module_proto())
-    module = hlo.parse(compiled.as_text())
+    module = hlo.parse(program.text_of(compiled))
     known = {one.name: one for computation in module.computations for one in computation.instructions}
     places = sorted(_places(assignment), key=lambda place: -place.size_bytes)
     kept = [place for place in places if place.size_bytes >= SMALLEST_BYTES][:MOST]
@@ -78,7 +78,7 @@ def _most_telling(writers: list[Instruction], *, of_argument: bool) -> Instructi
 
 def _brief(source: str) -> str:
     """Folder, file and line: a record is shared, and whole paths tell more of a machine than a reader needs."""
-    return private("/".join(source.split("/")[-2:]))
+    return "/".join(private(source).split("/")[-2:])
 
 
 def _short(shape: str) -> str:

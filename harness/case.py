@@ -14,6 +14,7 @@ from harness.messages import (
     CHECK,
     COMPILATION,
     RESIDENCY,
+    SHAPES,
     TIMING,
     TRACE,
     Heartbeat,
@@ -44,8 +45,9 @@ from harness.summary import summarise
 SEVERAL = (COMPILATION, CACHING, RESIDENCY)
 """Kinds of process whose outcome stands beside that of others."""
 
-COLD_SHARE = 1 / 3
-"""Of the time for timing, beyond which cold processes are cut to three rounds."""
+COLD_SHARE, MOST_COLD_SHARE = 1 / 3, 3.0
+"""Of the time for timing, beyond which cold processes are cut to three rounds, the fewest that give an interval; and
+beyond which there are not even three."""
 
 OnBeat = Callable[[Heartbeat], None]
 
@@ -109,27 +111,37 @@ class CaseMeasurement:
 
     def _check(self) -> None:
         probes = tuple(name for name in ("numerics", "memory") if name in self.settings.probes)
-        self._launch(CHECK, jax_variants(self.case), probes)
-        self._launch(CHECK, peer_variants(self.case), ("numerics",))
+        everything = (*jax_variants(self.case), *peer_variants(self.case))
+        answer = self._run(SHAPES, everything, probes, 0, "").answer
+        if isinstance(answer, Result):  # one that fails knows nothing; the check will tell
+            self._keep(SHAPES, answer)
+        self._launch(CHECK, self._unseen(jax_variants(self.case)), probes)
+        self._launch(CHECK, self._unseen(peer_variants(self.case)), ("numerics",))
 
-    def _cold_rounds(self, kind: str, variants: Sequence[str], regimes: Sequence[str]) -> None:
-        """A fresh process for every variant and regime, and again: a slow moment does not hit one variant alone.
+    def _unseen(self, variants: Iterable[str]) -> tuple[str, ...]:
+        return tuple(name for name in variants if not self.outcomes[name])
 
-        Three rounds give an interval; more are made while they take a moderate share of the case's time.
-        """
-        start = self._elapsed()
+    def _cold_rounds(self, kind: str, variants: Sequence[str], states: Sequence[str]) -> None:
+        """A fresh process for every variant and state of the caches, and again: a slow moment hits none alone."""
+        start, failed = self._elapsed(), set()
         for index in range(self.settings.cold_launches):
-            if index >= FEWEST_LAUNCHES and self._elapsed() - start > COLD_SHARE * self.limit_s:
+            if self._long_enough(index, self._elapsed() - start):
                 return
-            for regime in regimes:
+            for state in states:
                 for variant in self._sound(variants):
-                    if self._ended_well(variant, kind):
-                        self._launch(kind, (variant,), (kind,), index=index, regime=regime)
+                    if (variant, state) in failed:  # it would fail again
+                        continue
+                    answer = self._launch(kind, (variant,), (kind,), index=index, regime=state)
+                    outcome = answer.outcomes.get(variant, {}).get(kind)
+                    if outcome is None or outcome.status is not Status.OK:
+                        failed.add((variant, state))
 
-    def _ended_well(self, variant: str, probe: str) -> bool:
-        """Whether no process has failed at this; what has failed would fail again."""
-        outcome = self.outcomes[variant].get(probe)
-        return outcome is None or outcome.status is Status.OK
+    def _long_enough(self, rounds: int, elapsed_s: float) -> bool:
+        """Whether cold rounds end here: more than three take a moderate share of the time for timing, fewer a large."""
+        if rounds == 0 or self.settings.launches is not None:
+            return False
+        share = COLD_SHARE if rounds >= FEWEST_LAUNCHES else MOST_COLD_SHARE
+        return elapsed_s > share * self.limit_s
 
     def _sound(self, variants: Iterable[str]) -> tuple[str, ...]:
         """Those that gave the right answer and have not failed since: a wrong or broken one has no speed."""

@@ -26,7 +26,7 @@ from harness.backends import BACKENDS, cache_variables
 from harness.catalogue import DEFAULT_SUITES
 from harness.environment import private
 from harness.listing import catalogue_lines, plan_lines
-from harness.plan import PROBE_NAMES, SelectionError, estimate, select, settings_for
+from harness.plan import PROBE_NAMES, SelectionError, estimate, select, settings_for, with_representatives
 from harness.processes import ServerError
 from harness.progress import Lines, Live, Watcher, printable
 from harness.record import RecordError, Run, Settings, read_json, write_json
@@ -87,7 +87,7 @@ def dry_run(request: RunRequest, *, as_json: bool) -> int:
         measuring("cpu", Path(temporary) / SCRATCH, settings.data) as server,
     ):
         description = describe(server, settings.suites, request.backend, request.level, devices=False)
-    cases = select(description.cases, request.select)
+    cases = with_representatives(select(description.cases, request.select))
     if as_json:
         guess = estimate(cases, settings)
         names = [case.name for case in cases]
@@ -108,7 +108,7 @@ def new_run(request: RunRequest, watcher: Watcher, *, as_json: bool) -> int:
         with locked(folder), measuring(request.backend, folder / SCRATCH, settings.data) as server:
             description = describe(server, settings.suites, request.backend, request.level, devices=True)
             assert description.environment is not None
-            cases = select(description.cases, request.select)
+            cases = with_representatives(select(description.cases, request.select))
             manifest = new_manifest(run_id, request.backend, settings, description.environment, cases)
             write_json(folder / "manifest.json", manifest)
             with _kept(folder):

@@ -31,7 +31,7 @@ class Compilations:
 
     @property
     def traces(self) -> int:
-        """Functions that were traced, nested ones too."""
+        """Functions that were traced, as jax reports them; what is traced inside another may not count."""
         return len(self.durations_s.get(TRACE, ()))
 
     @property

@@ -8,23 +8,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import jax
 
-from harness import hlo
+from harness import hlo, program
 from harness.hlo import Computation, Instruction, Module
 
 _METRICS = {"counted_flops": "flops", "counted_bytes": "bytes accessed"}
 _METADATA = re.compile(r", metadata=\{[^{}]*\}")
 """It refers to tables of the header, which a loop's body by itself does not have."""
 
+UNKNOWN_CALLS = "XLA's count is left out: it does not know what the program's custom calls do"
+UNKNOWN_BRANCH = "XLA's count is left out: which branch of a conditional is taken is not known"
 UNKNOWN_TRIPS = (
     "XLA's count is left out: it counts a loop's body once, and how often a loop of this program runs is not known"
 )
 NO_COUNT = "XLA gives no count for this program"
-NO_BODY = "XLA's count is left out: it counts a loop's body once, and this jaxlib cannot count a body by itself"
+NO_BODY = "XLA's count is left out: it counts a loop's body once, and nothing here can count a body by itself"
 
 
 class NotCountableError(Exception):
@@ -43,14 +45,19 @@ class Work:
 
 
 def counted(compiled: Any) -> Work:
-    """XLA's count of one call of a compiled program.
+    """XLA's count of one call of a compiled program, on one device.
 
     Raises:
-      NotCountableError: The backend gives none, or a loop runs an unknown number of times.
+      NotCountableError: The backend gives none, a loop runs an unknown number of times, or there are custom calls or
+        conditionals, of which XLA counts nothing and the dearest branch.
     """
     whole = _work(compiled.cost_analysis())
-    text = compiled.as_text()
+    text = program.text_of(compiled)
     module = hlo.parse(text)
+    if hlo.counts(module).custom_calls:
+        raise NotCountableError(UNKNOWN_CALLS)
+    if any(one.opcode == "conditional" for one in module.instructions()):
+        raise NotCountableError(UNKNOWN_BRANCH)
     if not hlo.trip_counts(module):
         return whole
     return _Loops(module, text).completed(module.entry, whole)
@@ -62,6 +69,7 @@ class _Loops:
 
     module: Module
     text: str
+    counted: dict[str, Work] = field(default_factory=dict)
 
     def completed(self, computation: Computation, once: Work) -> Work:
         total = once
@@ -86,12 +94,17 @@ class _Loops:
 
     def _count(self, computation: Computation) -> Work:
         """One round of a loop's body, counted by XLA as a program of its own."""
+        if computation.name not in self.counted:
+            self.counted[computation.name] = self._count_anew(computation)
+        return self.counted[computation.name]
+
+    def _count_anew(self, computation: Computation) -> Work:
         try:
             from jax._src.lib import _jax  # type: ignore[attr-defined]  # jax offers no public way to them
             from jaxlib import _hlo  # type: ignore[attr-defined]
 
-            program = _hlo.hlo_module_from_text(_as_program(self.text, computation.name))
-            return _work(_jax.hlo_module_cost_analysis(jax.devices()[0].client, program))
+            body = _hlo.hlo_module_from_text(_as_program(self.text, computation.name))
+            return _work(_jax.hlo_module_cost_analysis(jax.devices()[0].client, body))
         except (ImportError, AttributeError, jax.errors.JaxRuntimeError) as error:
             raise NotCountableError(NO_BODY) from error
 

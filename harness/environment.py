@@ -58,6 +58,7 @@ _TOLD = frozenset({"JAXMETER_COMMAND", "JAXMETER_HOST", "JAXMETER_IMAGE", "JAXME
 """What a launcher tells of the outside, which a container cannot see; they steer nothing."""
 
 _SECRET = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL")
+LONGEST_WORDS = 200
 _NAME_ENDS = r"(?![\w.-])"
 _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -99,11 +100,15 @@ def describe_environment(jax: Any) -> Environment:
 
 
 def device_memory_bytes(device: Any) -> int | None:
-    """What programs may use of a device: its allocator's limit; of a CPU the machine's memory, or a control group's."""
+    """What programs may use of a device: its allocator's limit; of a CPU the machine's memory, or a control group's.
+
+    Where a CPU stands for several devices, each has its share.
+    """
     statistics = device.memory_stats() or {}
     if "bytes_limit" in statistics:
         return int(statistics["bytes_limit"])
-    return least_memory_bytes() if device.platform == "cpu" else None
+    memory = least_memory_bytes() if device.platform == "cpu" else None
+    return None if memory is None else memory // device.client.device_count()
 
 
 def allowed_cores() -> int:
@@ -124,16 +129,27 @@ def recorded_variables(variables: Mapping[str, str]) -> dict[str, str]:
     }
 
 
+def said(error: Exception) -> str:
+    """An error's own words on one line, shortened, as a record may hold them."""
+    return private(" ".join(str(error).split())[:LONGEST_WORDS])
+
+
 def private(text: str) -> str:
     """Text with the home folder as `~` and the user's name as `user` where it is a folder of a path."""
     home = str(Path.home())
     if len(home) > 1:
-        text = re.sub(re.escape(home) + _NAME_ENDS, "~", text)
+        for written in {home, _octal(home)}:
+            text = re.sub(re.escape(written) + _NAME_ENDS, "~", text)
     try:
         user = getpass.getuser()
     except (KeyError, OSError):  # a container may run a uid without a name
         return text
     return re.sub("/" + re.escape(user) + _NAME_ENDS, "/user", text)
+
+
+def _octal(text: str) -> str:
+    """As XLA writes what is not ASCII: byte by byte."""
+    return "".join(chr(byte) if byte < 128 else f"\\{byte:03o}" for byte in text.encode())
 
 
 def _packages() -> dict[str, str]:

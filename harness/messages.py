@@ -6,6 +6,7 @@ import msgspec
 
 from harness.record import Artifact, Environment, LaunchRecord, Outcome, Param, PlannedCase, Settings
 
+SHAPES = "shapes"
 CHECK = "check"
 COMPILATION = "compilation"
 CACHING = "caching"
@@ -28,7 +29,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """Measure some variants of one case in one process.
 
     Args:
-      kind: CHECK, COMPILATION, CACHING, RESIDENCY, TIMING or TRACE.
+      kind: SHAPES, CHECK, COMPILATION, CACHING, RESIDENCY, TIMING or TRACE.
       probes: The probes to run, all of this kind.
       cache: Folder of the run's own persistent compilation cache; a COMPILATION process uses it for inputs only.
       regime: Of a CACHING process, see harness/probes/caching.py.

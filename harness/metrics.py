@@ -160,15 +160,15 @@ _TABLE = (
         Unit.COUNT,
         Direction.NEITHER,
         "compilation",
-        "XLA's own count of floating-point operations (`cost_analysis`). XLA counts a loop's body once; it counts here "
-        "as often as it runs where that is known, and there is no value where it is not.",
+        "XLA's own count of one device's floating-point operations (`cost_analysis`). XLA counts a loop's body once; "
+        "it counts here as often as it runs. No value where that is not known, or with custom calls or conditionals.",
     ),
     Metric(
         "counted_bytes",
         Unit.BYTES,
         Direction.LOWER,
         "compilation",
-        "XLA's own count of bytes read and written (`cost_analysis`), loops as for counted_flops.",
+        "XLA's own count of bytes that one device reads and writes (`cost_analysis`), as for counted_flops.",
     ),
     Metric(
         "compiles",
@@ -190,7 +190,8 @@ _TABLE = (
         Unit.SECONDS,
         Direction.LOWER,
         "caching",
-        "First call of the jitted function until its result is ready, in a fresh process without any cache.",
+        "First call of the jitted function until its result is ready, in a fresh process that has not compiled it, "
+        "persistent cache off. Making the inputs and one trivial program have been compiled, jax imported.",
     ),
     Metric(
         "cached_s",
@@ -260,8 +261,8 @@ _TABLE = (
         Unit.BYTES,
         Direction.LOWER,
         "memory",
-        "The most that the program holds at once, by the compiler's plan: `peak_memory_in_bytes`, or arguments + "
-        "outputs + temporaries - aliased where the backend's peak leaves out temporaries (CPU) or it tells none.",
+        "The most that the program holds at once on one device, by the compiler's plan: `peak_memory_in_bytes`, or "
+        "arguments + outputs + temporaries - aliased where that leaves out temporaries (CPU) or is not told.",
     ),
     Metric(
         "donation_saves_bytes",
@@ -275,8 +276,9 @@ _TABLE = (
         Unit.BYTES,
         Direction.LOWER,
         "memory",
-        "The most that was held during one warmed-up call, in a process of its own, arguments included: the device's "
-        "allocator where it counts, else arguments plus growth of the process's resident memory.",
+        "The most that was held during a call, in a process of its own, arguments included: the peak of the device's "
+        "allocator with the first call, where it counts; else the arguments plus the growth of the process's resident "
+        "memory during a warmed-up call, on all devices together.",
     ),
     Metric(
         "trace_file_bytes",

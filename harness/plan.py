@@ -10,6 +10,8 @@ import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import msgspec
+
 from harness.record import Param, PlannedCase, PlannedVariant, Settings
 from harness.source import fingerprint
 from harness.statistics import CONFIDENCE, FEWEST_LAUNCHES
@@ -147,6 +149,14 @@ def select(cases: Sequence[PlannedCase], patterns: Sequence[str]) -> tuple[Plann
         chosen += matching
     wanted = {case.id for case in chosen}
     return tuple(case for case in cases if not patterns or case.id in wanted)
+
+
+def with_representatives(cases: Sequence[PlannedCase]) -> tuple[PlannedCase, ...]:
+    """The same cases; where the one that stands for its workload was not chosen, the first of the chosen does."""
+    found: dict[str, str] = {}
+    for case in sorted(cases, key=lambda case: not case.representative):
+        found.setdefault(case.workload, case.id)
+    return tuple(msgspec.structs.replace(case, representative=found[case.workload] == case.id) for case in cases)
 
 
 def _names(case: PlannedCase) -> tuple[str, str, str]:

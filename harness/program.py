@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -16,10 +18,19 @@ from harness.record import Number
 TEXTS = {"jaxpr": "jaxpr.txt", "stablehlo": "stablehlo.mlir", "hlo": "hlo.txt"}
 """Kinds of artifact and their file names."""
 
-UNREADABLE = (hlo.HloError, NotImplementedError, jax.errors.JaxRuntimeError)
-"""What reading a compiled program raises where a backend tells it in another way, or not at all."""
+
+class NoTextError(Exception):
+    """The backend does not tell its optimised program."""
+
 
 _ELIDED = "constant({...})"
+_LEFT_OUT = re.compile(r"\[([\d,]*)\]\S* constant\(\{\.\.\.\}\)")
+_LARGE_CONSTANT = 16
+"""Elements from which on a constant's values are left out of a text; XLA has some such number of its own."""
+
+MOST_ELEMENTS = 4_000_000
+"""Of constants that a fingerprint is made of: about a second."""
+
 _SURROUNDINGS = ("builtin.module", "func.func")
 """What holds operations in StableHLO and is none itself."""
 
@@ -30,11 +41,30 @@ def folder(case_folder: Path, variant: str) -> Path:
 
 
 def texts(stages: Stages) -> dict[str, str]:
-    """The program at three levels, by kind of artifact; without the last where the backend does not tell it."""
-    found = {"jaxpr": str(stages.traced.jaxpr), "stablehlo": stages.lowered.as_text()}
-    with suppress(*UNREADABLE):
-        found["hlo"] = stages.compiled.as_text()
+    """The program at three levels, by kind of artifact; without the last where the backend does not tell it.
+
+    Large constants, which may be anybody's data, are left out.
+    """
+    stablehlo = stages.lowered.compiler_ir("stablehlo").operation
+    found = {"jaxpr": str(stages.traced.jaxpr), "stablehlo": stablehlo.get_asm(large_elements_limit=_LARGE_CONSTANT)}
+    with suppress(NoTextError):
+        found["hlo"] = text_of(stages.compiled)
     return found
+
+
+def text_of(compiled: Any) -> str:
+    """The optimised program as HLO text, large constants left out.
+
+    Raises:
+      NoTextError: The backend does not tell it.
+    """
+    try:
+        text = compiled.as_text()
+    except (NotImplementedError, jax.errors.JaxRuntimeError) as error:
+        raise NoTextError(str(error)) from error
+    if not text:
+        raise NoTextError("the backend gives no text of it")
+    return str(text)
 
 
 def source_counts(stages: Stages) -> dict[str, Number]:
@@ -51,9 +81,9 @@ def optimised_counts(stages: Stages) -> dict[str, Number]:
     """What the optimised program holds, by metric.
 
     Raises:
-      UNREADABLE: The backend tells its program in another way.
+      NoTextError, HloError: The backend tells it not at all, or in another way.
     """
-    found = hlo.counts(hlo.parse(stages.compiled.as_text()))
+    found = hlo.counts(hlo.parse(text_of(stages.compiled)))
     return {
         "hlo_instructions": found.instructions,
         "hlo_fusions": found.fusions,
@@ -75,32 +105,38 @@ def fingerprint(compiled: Any) -> str:
     """Which program this is, whatever its source lines and names; the values of its constants count.
 
     Raises:
-      UNREADABLE: The backend tells its program in another way.
+      NoTextError, HloError: The backend tells it not at all, or in another way.
     """
-    return hlo.fingerprint(_with_constants(compiled))
+    text = text_of(compiled)
+    return hlo.fingerprint(_with_constants(compiled, text) if _ELIDED in text else text)
 
 
-def executable_bytes(compiled: Any) -> int | None:
-    """Size of the serialised executable; None where the backend cannot serialise it."""
+def executable_size(compiled: Any) -> dict[str, Number]:
+    """Size of the serialised executable, by metric; empty where the backend cannot serialise it."""
+    executable = compiled.runtime_executable()
     try:
-        return len(compiled.runtime_executable().serialize())
+        return {} if executable is None else {"executable_bytes": len(executable.serialize())}
     except (NotImplementedError, ValueError, jax.errors.JaxRuntimeError):
-        return None
+        return {}
 
 
-def _with_constants(compiled: Any) -> str:
-    """The program's text with the values of large constants, which `as_text` leaves out."""
-    text: str = compiled.as_text()
-    if _ELIDED not in text:
-        return text
+def _with_constants(compiled: Any, text: str) -> str:
+    """The program's text with the values of large constants.
+
+    Raises:
+      NoTextError: This jaxlib does not tell them, or they are too large to be read in every process.
+    """
+    elements = sum(math.prod(map(int, filter(None, sides.split(",")))) for sides in _LEFT_OUT.findall(text))
+    if elements > MOST_ELEMENTS:
+        raise NoTextError(f"its constants have {elements} elements, too many to read in every process")
     try:
         from jaxlib import _hlo  # type: ignore[attr-defined]  # jax offers no public way to them
 
         options = _hlo.HloPrintOptions()
         options.print_large_constants = True
         return "\n".join(module.to_string(options) for module in compiled.runtime_executable().hlo_modules())
-    except (ImportError, AttributeError):  # another jaxlib: large constants count by their shapes
-        return text
+    except (ImportError, AttributeError) as error:
+        raise NoTextError("this jaxlib does not tell the values of large constants") from error
 
 
 def _operations(operation: Any) -> int:

@@ -216,7 +216,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     Args:
       status: How it ended.
       reason: Why it is not ok, for a person.
-      stderr: The end of what the process wrote there, where it failed.
+      stderr: The end of what the process wrote there, where it failed; or JAX's own explanation of too many compiles.
       values: Metric name to one value per process (launch order; null where that launch has none). What is the same
         in all processes, such as counts, has one value.
       notes: What a reader must know beside the number.

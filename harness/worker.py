@@ -27,6 +27,7 @@ from harness.messages import (
     CACHING,
     CHECK,
     COMPILATION,
+    SHAPES,
     TIMING,
     TRACE,
     Answer,
@@ -43,10 +44,11 @@ from harness.modes import PREPARE, Prepared, Stage, fresh, prepare_stream
 from harness.plan import planned_case
 from harness.probes import PROBES, Context, caching
 from harness.probes.context import as_numpy
-from harness.probes.memory import does_not_fit, needed_bytes, size_bytes
+from harness.probes.memory import does_not_fit, peak_bytes, size_bytes
 from harness.probes.timing import measure
 from harness.probes.trace import trace_folder
 from harness.record import (
+    DOES_NOT_FIT,
     SCHEMA_VERSION,
     Artifact,
     LaunchRecord,
@@ -159,11 +161,10 @@ def _launch(message: Launch, beat: Beat) -> Answer:
         folder=Path(message.folder),
         capacity_bytes=device_memory_bytes(jax.devices()[0]),
         index=message.index,
+        stage=lambda name: beat(None, name),
     )
-    if message.kind == CHECK and (reason := _inputs_do_not_fit(context)):
-        return Result(
-            outcomes={name: _planned(name, message.probes, reason, context, beat) for name in message.variants}
-        )
+    if message.kind == SHAPES:
+        return _shapes(message, context, beat)
     context.arguments = inputs(workload, context.params)
     if message.kind == TIMING:
         return _time(message, context, beat)
@@ -223,28 +224,48 @@ def _as_tuple(arguments: Any) -> tuple[Any, ...]:
     return arguments if isinstance(arguments, tuple) else (arguments,)
 
 
-def _inputs_do_not_fit(context: Context) -> str | None:
-    """Why the arguments alone are too large, found from their shapes; None where those do not tell beforehand."""
-    if jax.device_count() > 1:  # shapes do not tell which device would hold how much
-        return None
-    make = partial(call_with, context.workload.inputs, context.params)
+def _shapes(message: Launch, context: Context, beat: Beat) -> Answer:
+    """What does not fit by the shapes of its arguments and results alone; nothing else is answered.
+
+    In a process of its own: what a suite's code keeps of being traced ends with it.
+    """
+    workload = context.workload
+    make = partial(call_with, workload.inputs, context.params)
     try:
-        shapes = _as_tuple(jax.eval_shape(make, jax.random.key(INPUT_SEED)))
+        made = jax.eval_shape(make, jax.random.key(INPUT_SEED))
     except Exception:  # noqa: BLE001  inputs may be made in any way, also without JAX; then making them tells
+        return Result()
+    shapes = context.arguments = tuple(map(_as_tuple, made)) if workload.stream else _as_tuple(made)
+    # Shapes do not tell which of several devices would hold how much.
+    capacity = None if context.capacity_bytes is None else context.capacity_bytes * jax.device_count()
+    if reason := does_not_fit(size_bytes(shapes), capacity):
+        return Result(outcomes={name: _planned(name, message.probes, reason, context) for name in message.variants})
+    found = {}
+    for name in message.variants:
+        implementation, mode = workload.variant(name)
+        if mode == "eager" and not workload.stream:
+            beat(name, "trace")
+            needed = _arguments_and_results(implementation.function, context)
+            if reason := does_not_fit(needed, capacity):
+                found[name] = dict.fromkeys(message.probes, Outcome(status=Status.UNSUPPORTED, reason=reason))
+    return Result(outcomes=found)
+
+
+def _arguments_and_results(function: Callable[..., Any], context: Context) -> int | None:
+    """Bytes that a call holds at least; None for code that cannot be traced."""
+    try:
+        results = jax.eval_shape(partial(function, **_static(function, context.params)), *context.arguments)
+    except Exception:  # noqa: BLE001  eager code may do what a trace cannot; then calling it tells
         return None
-    reason = does_not_fit(size_bytes(shapes), context)
-    if reason is not None:
-        context.arguments = shapes
-    return reason
+    return size_bytes((context.arguments, results))
 
 
-def _planned(variant: str, probes: tuple[str, ...], reason: str, context: Context, beat: Beat) -> dict[str, Outcome]:
+def _planned(variant: str, probes: tuple[str, ...], reason: str, context: Context) -> dict[str, Outcome]:
     """What can be said of a variant whose arguments cannot be made: its program's plan, from their shapes."""
-    unsupported = Outcome(status=Status.UNSUPPORTED, reason=f"{reason} for its arguments alone")
     mode = context.workload.variant(variant)[1]
     if context.workload.stream or mode not in COMPILED:
-        return dict.fromkeys(probes, unsupported)
-    return outcomes_of(variant, CHECK, probes, context, beat)
+        return dict.fromkeys(probes, Outcome(status=Status.UNSUPPORTED, reason=f"{reason} for its arguments alone"))
+    return outcomes_of(variant, CHECK, probes, context, too_large=reason)
 
 
 def prepare(variant: str, context: Context, stage: Stage = lambda name: None) -> Prepared:
@@ -269,9 +290,19 @@ def _no_beat(variant: str | None, stage: str) -> None:
 
 
 def outcomes_of(
-    variant: str, kind: str, probes: tuple[str, ...], context: Context, beat: Beat = _no_beat
+    variant: str,
+    kind: str,
+    probes: tuple[str, ...],
+    context: Context,
+    beat: Beat = _no_beat,
+    *,
+    too_large: str | None = None,
 ) -> dict[str, Outcome]:
-    """Runs per-variant probes of one kind on one variant; what they raise is an outcome."""
+    """Runs per-variant probes of one kind on one variant; what they raise is an outcome.
+
+    Args:
+      too_large: Why the variant cannot be called, if that is known.
+    """
     at = "prepare"
 
     def stage(name: str) -> None:
@@ -280,15 +311,15 @@ def outcomes_of(
         beat(variant, name)
 
     stage(at)
+    context.stage = stage
     try:
         prepared = prepare(variant, context, stage)
     except Exception as error:  # noqa: BLE001  a suite's code may raise anything, and that is a result
         return {probe: failure(error, at) for probe in probes}
-    too_large = None
-    if kind == CHECK:
-        if prepared.stages is None:
-            stage("trace")  # to know how much it would hold, before anything is held
-        too_large = does_not_fit(needed_bytes(prepared, context), context)
+    if kind == CHECK and prepared.stages is not None:
+        # The plan knows better than the arguments alone: also temporaries, and arguments that are not used.
+        planned = does_not_fit(peak_bytes(prepared.stages.compiled, context), context.capacity_bytes)
+        too_large = planned or (None if too_large is None else f"{too_large} for its arguments alone")
     outcomes = {}
     for probe in probes:
         if too_large is not None and PROBES[kind, probe].calls:
@@ -307,12 +338,17 @@ def outcomes_of(
 
 
 def failure(error: Exception, stage: str) -> Outcome:
-    """A failed outcome: the stage, the error's own words, and the traceback where stderr would be."""
-    said = " ".join(str(error).split())
+    """A failed outcome: the stage, the error's own words, and the traceback where stderr would be.
+
+    A compiler that finds a program too large for its device says what the plan of others tells: it does not fit.
+    """
+    words = " ".join(str(error).split())
+    if stage == "compile" and "RESOURCE_EXHAUSTED" in words:
+        return Outcome(status=Status.UNSUPPORTED, reason=private(f"{DOES_NOT_FIT}: {words}"[:1000]))
     text = "".join(traceback.format_exception(error))
     return Outcome(
         status=Status.FAILED,
-        reason=private(f"in stage '{stage}': {type(error).__name__}: {said}"[:1000]),
+        reason=private(f"in stage '{stage}': {type(error).__name__}: {words}"[:1000]),
         stderr=private(text[-4000:]),
     )
 
@@ -322,11 +358,13 @@ def _caching(message: Launch, context: Context, beat: Beat) -> Answer:
     regime, workload = caching.REGIMES[message.regime], context.workload
     changed = {caching.NEW_SHAPE: message.case.new_shape, caching.NEW_STATIC: message.case.new_static}
     params = {**context.params, **(changed.get(message.regime) or {})}
-    arguments = context.arguments if params == context.params else inputs(workload, params)
+    try:
+        arguments = context.arguments if params == context.params else inputs(workload, params)
+    except Exception as error:  # noqa: BLE001  a suite's code may raise anything, and that is a result
+        return Result(outcomes={name: {message.kind: failure(error, "inputs")} for name in message.variants})
     _forget(persistent=message.regime != caching.CACHED)
     found = {}
     for variant in message.variants:
-        beat(variant, regime.words)
         function = workload.variant(variant)[0].function
         try:
             found[variant] = caching.run(
@@ -336,8 +374,9 @@ def _caching(message: Launch, context: Context, beat: Beat) -> Answer:
                 measured=caching.Call(arguments, _static(function, params)),
                 stream=workload.stream,
                 clock=context.clock,
+                stage=partial(beat, variant),
             )
-        except Exception as error:  # noqa: BLE001  a suite's code may raise anything, and that is a result
+        except Exception as error:  # noqa: BLE001  as above
             found[variant] = failure(error, regime.words)
     return Result(outcomes={variant: {message.kind: outcome} for variant, outcome in found.items()})
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from types import FunctionType
@@ -264,18 +264,26 @@ class Workload:
                 f"workload '{self.name}': neither inputs() nor an implementation takes the param '{unused[0]}', so its "
                 f"cases would differ only in name; take it as a keyword-only argument, or leave it out"
             )
-        for what, names in (("new_shape", self.new_shape), ("new_static", self.new_static)):
-            if callable(names):
-                self._check_params(f"{what}()", names, keyword_only=False)
-        if unknown := [name for name in self.representative if name not in self.params]:
-            raise DeclarationError(
-                f"workload '{self.name}': representative names '{unknown[0]}', which params does not list; "
-                f"params has {', '.join(self.params) or 'nothing'}"
-            )
+        for what, declared in (("new_shape", self.new_shape), ("new_static", self.new_static)):
+            if callable(declared):
+                self._check_params(f"{what}()", declared, keyword_only=False)
+            else:
+                self._check_names(what, declared or {})
+        for budget in (self.compiles, *(item.compiles for item in self.implementations)):
+            if callable(budget):
+                self._check_params("compiles()", budget, keyword_only=False)
+        self._check_names("representative", self.representative)
         if self.baseline is not None and self.baseline not in self.variants():
             raise DeclarationError(
                 f"workload '{self.name}': no variant '{self.baseline}' to be the baseline; "
                 f"variants are {', '.join(self.variants())}"
+            )
+
+    def _check_names(self, what: str, names: Iterable[str]) -> None:
+        if unknown := [name for name in names if name not in self.params]:
+            raise DeclarationError(
+                f"workload '{self.name}': {what} names '{unknown[0]}', which params does not list; "
+                f"params has {', '.join(self.params) or 'nothing'}"
             )
 
     def variants(self) -> tuple[str, ...]:
@@ -311,28 +319,23 @@ class Workload:
         return call_with(declared, params) if callable(declared) else declared
 
     def alternative(self, declared: Alternative | None, params: Mapping[str, Param]) -> dict[str, Param] | None:
-        """The params that change, with their other values; None where nothing is declared.
+        """The params that change, with their other values; None where nothing is declared, or nothing changes here.
 
         Raises:
-          DeclarationError: A param that does not exist, or no change.
+          DeclarationError: A param that does not exist.
         """
         if declared is None:
             return None
         changed = dict(call_with(declared, params) if callable(declared) else declared)
-        if unknown := [name for name in changed if name not in self.params]:
-            raise DeclarationError(
-                f"workload '{self.name}': another '{unknown[0]}' is to be tried, which params does not list; "
-                f"params has {', '.join(self.params) or 'nothing'}"
-            )
-        if all(params[name] == value for name, value in changed.items()):
-            raise DeclarationError(
-                f"workload '{self.name}': {changed} is to be tried as something new, but it is what the case has"
-            )
-        return changed
+        self._check_names("what is to be tried as new", changed)
+        return changed if any(params[name] != value for name, value in changed.items()) else None
 
     def is_representative(self, params: Mapping[str, Param]) -> bool:
         """Whether a case stands for the workload: as declared, else the one with the first value of each param."""
-        first = {name: (values.quick or values.default or values.full)[0] for name, values in self.params.items()}
+        first = {
+            name: (values.quick or values.default or values.full or values.gpu or values.tpu)[0]
+            for name, values in self.params.items()
+        }
         return all(params[name] == value for name, value in {**first, **self.representative}.items())
 
     def cases(self, level: str, backend: str) -> Iterator[dict[str, Param]]:

@@ -10,8 +10,16 @@ import jax
 
 from harness import metrics
 from harness.compilations import Compilations, watched
-from harness.modes import Clock
+from harness.modes import Clock, Stage
 from harness.record import Outcome, Status
+
+
+@dataclass(frozen=True)
+class Call:
+    """Arguments of one call: arrays, and static ones by name."""
+
+    arguments: tuple[Any, ...]
+    static: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -22,11 +30,13 @@ class Regime:
       metric: What its time is called.
       before: Which calls of the same function the process has made: none, or one with the usual arguments.
       proof: Whether what JAX reported shows that the caches were in that state.
+      change: Whether the measured call is to the usual one what the regime says.
     """
 
     metric: str
     before: bool
     proof: Callable[[Compilations], bool]
+    change: Callable[[Call, Call], bool] = lambda usual, measured: True
 
     @property
     def words(self) -> str:
@@ -46,27 +56,38 @@ def _reused(seen: Compilations) -> bool:
     return seen.traces == 0 and seen.compiled == 0 and seen.hits == 0
 
 
+def _types(call: Call) -> list[tuple[tuple[int, ...], Any]]:
+    return [(leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(call.arguments)]
+
+
+def _has_another_shape(usual: Call, measured: Call) -> bool:
+    return [shape for shape, _ in _types(usual)] != [shape for shape, _ in _types(measured)]
+
+
+def _has_another_static_argument(usual: Call, measured: Call) -> bool:
+    return usual.static != measured.static and _types(usual) == _types(measured)
+
+
 COLD, CACHED, WARM, NEW_SHAPE, NEW_STATIC = "cold", "cached", "warm", "new_shape", "new_static"
 
 REGIMES = {
     COLD: Regime("cold_s", before=False, proof=_compiled),
     CACHED: Regime("cached_s", before=False, proof=_read),
     WARM: Regime("warm_s", before=True, proof=_reused),
-    NEW_SHAPE: Regime("new_shape_s", before=True, proof=_compiled),
-    NEW_STATIC: Regime("new_static_s", before=True, proof=_compiled),
+    NEW_SHAPE: Regime("new_shape_s", before=True, proof=_compiled, change=_has_another_shape),
+    NEW_STATIC: Regime("new_static_s", before=True, proof=_compiled, change=_has_another_static_argument),
 }
 
 
-@dataclass(frozen=True)
-class Call:
-    """Arguments of one call: arrays, and static ones by name."""
-
-    arguments: tuple[Any, ...]
-    static: dict[str, Any]
-
-
 def run(
-    regime: Regime, function: Callable[..., Any], *, usual: Call, measured: Call, stream: bool, clock: Clock
+    regime: Regime,
+    function: Callable[..., Any],
+    *,
+    usual: Call,
+    measured: Call,
+    stream: bool,
+    clock: Clock,
+    stage: Stage,
 ) -> Outcome:
     """Times one call of the jitted function; of a stream, one pass.
 
@@ -74,7 +95,11 @@ def run(
       function: Its keyword arguments are static.
       usual: The call before, in regimes that have one.
       measured: The call that is timed.
+      stage: Told what begins.
     """
+    if not regime.change(usual, measured):
+        alike = f"{regime.words}: {metrics.NOT_PROVEN}, so it was not timed: the two calls do not differ in that"
+        return Outcome(status=Status.OK, notes=(alike,))
     jitted = jax.jit(function, static_argnames=tuple(usual.static))
 
     def once(call: Call) -> None:
@@ -82,7 +107,9 @@ def run(
         jax.block_until_ready([jitted(*item, **call.static) for item in items])
 
     if regime.before:
+        stage("call before")
         once(usual)
+    stage(regime.words)
     with watched() as seen:
         start = clock()
         once(measured)

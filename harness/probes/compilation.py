@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import msgspec
 
 from harness import cost, program
 from harness.compilations import explanation, watched
-from harness.environment import private
+from harness.environment import private, said
 from harness.messages import COMPILATION as KIND
-from harness.modes import Prepared, Stages
+from harness.modes import Prepared, Stage, Stages
 from harness.outcomes import joined
 from harness.probes.context import Context, Probe
 from harness.record import Number, Outcome, Status, write_bytes
 
-LONGEST_NOTE = 200
 LONGEST_EXPLANATION = 4000
 """As much as is kept of a failed process's stderr."""
 
@@ -26,14 +26,13 @@ def run(variant: str, prepared: Prepared, context: Context) -> Outcome:
         start = context.clock()
         prepared.wait(prepared.call(*prepared.args))
         first_call_s = context.clock() - start
-    with watched() as second:
-        prepared.wait(prepared.call(*prepared.args))
     compiles = first.compiled + (0 if prepared.stages is None else prepared.stages.events.compiled)
-    values: dict[str, tuple[Number | None, ...]] = {
-        "first_call_s": (first_call_s,),
-        "compiles": (compiles,),
-        "recompiles": (second.compiled,),
-    }
+    values: dict[str, tuple[Number | None, ...]] = {"first_call_s": (first_call_s,), "compiles": (compiles,)}
+    if context.index == 0:  # the same in every process, and a call may be slow
+        with watched() as second:
+            prepared.wait(prepared.call(*prepared.args))
+        values["recompiles"] = (second.compiled,)
+        compiles += second.compiled
     described = Outcome(status=Status.OK)
     if (stages := prepared.stages) is not None:
         values |= {"trace_s": (stages.trace_s,), "lower_s": (stages.lower_s,), "compile_s": (stages.compile_s,)}
@@ -41,33 +40,44 @@ def run(variant: str, prepared: Prepared, context: Context) -> Outcome:
         if context.index == 0 and context.folder is not None:
             _keep_texts(program.folder(context.folder, variant), stages)
     outcome = joined(Outcome(status=Status.OK, values=values), described)
-    return _within_budget(outcome, compiles + second.compiled, context.compiles(variant), prepared)
+    return _within_budget(outcome, compiles, context.compiles(variant), prepared, context.stage)
 
 
 COMPILATION = Probe("compilation", KIND, run)
 
 
 def _described(stages: Stages, *, thoroughly: bool) -> Outcome:
-    """Which program it is; thoroughly, what is in it too, which is the same in every process."""
-    values: dict[str, Number] = program.source_counts(stages) if thoroughly else {}
-    fingerprints: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    try:
-        fingerprints = (program.fingerprint(stages.compiled),)
-        if thoroughly:
-            values |= program.optimised_counts(stages)
-            values |= cost.counted(stages.compiled).values
-    except program.UNREADABLE as error:
-        notes = (f"the optimised program cannot be read: {' '.join(str(error).split())[:LONGEST_NOTE]}",)
-    except cost.NotCountableError as error:
-        notes = (str(error),)
-    if thoroughly and (size := program.executable_bytes(stages.compiled)) is not None:
-        values["executable_bytes"] = size
+    """Which program it is; thoroughly, what is in it too, which is the same in every process.
+
+    The stages have been timed by now: what cannot be read of the program is a note, whatever the reason.
+    """
+    values: dict[str, Number] = {}
+    fingerprints: list[str] = []
+    notes: list[str] = []
+
+    def read(what: str, reading: Callable[[], Mapping[str, Number]]) -> None:
+        try:
+            values.update(reading())
+        except cost.NotCountableError as error:
+            notes.append(str(error))
+        except Exception as error:  # noqa: BLE001  backends tell their programs in many ways, or not
+            notes.append(f"{what} cannot be read: {said(error)}")
+
+    def fingerprint() -> Mapping[str, Number]:
+        fingerprints.append(program.fingerprint(stages.compiled))
+        return {}
+
+    read("which program this is", fingerprint)
+    if thoroughly:
+        read("the program before it is optimised", lambda: program.source_counts(stages))
+        read("the optimised program", lambda: program.optimised_counts(stages))
+        read("the executable", lambda: program.executable_size(stages.compiled))
+        read("XLA's count", lambda: cost.counted(stages.compiled).values)
     return Outcome(
         status=Status.OK,
         values={name: (value,) for name, value in values.items()},
-        notes=notes,
-        fingerprints=fingerprints,
+        notes=tuple(notes),
+        fingerprints=tuple(fingerprints),
     )
 
 
@@ -76,7 +86,7 @@ def _keep_texts(folder: Path, stages: Stages) -> None:
         write_bytes(folder / program.TEXTS[kind], private(text).encode("utf8", "replace"), lasting=False)
 
 
-def _within_budget(outcome: Outcome, compiles: int, budget: int | None, prepared: Prepared) -> Outcome:
+def _within_budget(outcome: Outcome, compiles: int, budget: int | None, prepared: Prepared, stage: Stage) -> Outcome:
     """The outcome, or a failed one with JAX's own words where more was compiled than the workload declares."""
     if budget is None or compiles <= budget:
         return outcome
@@ -85,7 +95,11 @@ def _within_budget(outcome: Outcome, compiles: int, budget: int | None, prepared
         for _ in range(2):
             prepared.wait(prepared.call(*prepared.args))
 
-    told = private(explanation(both_calls))[-LONGEST_EXPLANATION:]
+    stage("explanation")
+    try:
+        told = private(explanation(both_calls))[-LONGEST_EXPLANATION:]
+    except Exception as error:  # noqa: BLE001  the finding stands without it
+        told = f"no explanation: {said(error)}"
     differences = [line.strip(" *") for line in told.splitlines() if line.startswith("  * ")]
     why = f"; the last because {differences[-1]}" if differences else ""
     reason = f"compiled {compiles} programs, {budget} declared{why}; JAX's own explanation is kept beside this"

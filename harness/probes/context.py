@@ -12,7 +12,7 @@ import jax
 import numpy
 
 from harness.backends import Backend
-from harness.modes import Clock, Prepared
+from harness.modes import Clock, Prepared, Stage
 from harness.record import Outcome, Param
 from harness.workload import NoReference, Workload, call_with
 
@@ -26,6 +26,7 @@ class Context:
       folder: Where a probe may keep files, the case's own; None where it may not.
       capacity_bytes: Memory of one device; None where nobody tells.
       index: Which of the processes of its kind this is, from 0.
+      stage: Told when a probe begins with something that may take long by itself.
     """
 
     workload: Workload
@@ -36,6 +37,7 @@ class Context:
     folder: Path | None
     capacity_bytes: int | None = None
     index: int = 0
+    stage: Stage = lambda name: None
 
     @cached_property
     def reference(self) -> Any:

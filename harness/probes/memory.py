@@ -8,13 +8,12 @@ from typing import Any
 import jax
 
 from harness import buffers
+from harness.environment import said
 from harness.messages import CHECK
 from harness.modes import Prepared, Stages
 from harness.probes.context import Context, Probe
-from harness.program import UNREADABLE
 from harness.record import DOES_NOT_FIT, Number, Outcome, Status
 
-LONGEST_NOTE = 200
 LONGEST_COMPILE_S = 2.0
 """A program that took longer is not compiled again to see what donating its arguments would save."""
 
@@ -43,43 +42,30 @@ def run(variant: str, prepared: Prepared, context: Context) -> Outcome:
         values["donation_saves_bytes"] = (saved,)
     try:
         largest = buffers.largest(compiled)
-    except (*UNREADABLE, ValueError, AttributeError) as error:
-        said = " ".join(str(error).split())[:LONGEST_NOTE]
-        largest, notes = (), (*notes, f"its largest buffers cannot be read: {said}")
+    except Exception as error:  # noqa: BLE001  backends tell their programs in many ways, or not
+        largest, notes = (), (*notes, f"its largest buffers cannot be read: {said(error)}")
     return Outcome(status=Status.OK, values=values, notes=notes, buffers=largest)
 
 
 MEMORY = Probe("memory", CHECK, run, calls=False)
 
 
-def needed_bytes(prepared: Prepared, context: Context) -> int | None:
-    """What one call needs, found without calling: the plan's peak; of eager code at least arguments and results.
-
-    None where it is not known: for streams, for eager code that cannot be traced, and on several devices, since
-    shapes do not tell which of them would hold how much.
-    """
-    if prepared.stages is not None:
-        return peak_bytes(prepared.stages.compiled, context)
-    if context.workload.stream or not prepared.dispatches or jax.device_count() > 1:
-        return None
-    try:
-        results = jax.eval_shape(prepared.call, *prepared.args)
-    except Exception:  # noqa: BLE001  eager code may do what a trace cannot; then calling it tells
-        return None
-    return size_bytes((prepared.args, results))
-
-
 def size_bytes(arrays: Any) -> int:
-    """Of all arrays, or their shapes, in a tree."""
-    return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(arrays))
+    """What all arrays, or their shapes, in a tree hold; of an array, on all devices together that this process sees."""
+    return sum(map(_leaf_bytes, jax.tree.leaves(arrays)))
 
 
-def does_not_fit(needed_bytes: int | None, context: Context) -> str | None:
+def _leaf_bytes(leaf: Any) -> int:
+    if isinstance(leaf, jax.Array) and len(leaf.sharding.device_set) > 1:
+        return sum(shard.data.nbytes for shard in leaf.addressable_shards)
+    return int(leaf.size * leaf.dtype.itemsize)
+
+
+def does_not_fit(needed_bytes: int | None, capacity_bytes: int | None) -> str | None:
     """Why a program cannot be run here, or None; also where it is not known."""
-    capacity = context.capacity_bytes
-    if needed_bytes is None or capacity is None or needed_bytes <= capacity:
+    if needed_bytes is None or capacity_bytes is None or needed_bytes <= capacity_bytes:
         return None
-    return f"{DOES_NOT_FIT}: needs {needed_bytes / 2**30:.3g} GiB of {capacity / 2**30:.3g} GiB"
+    return f"{DOES_NOT_FIT}: needs {needed_bytes / 2**30:.3g} GiB of {capacity_bytes / 2**30:.3g} GiB"
 
 
 def peak_bytes(compiled: Any, context: Context) -> int | None:
@@ -96,6 +82,8 @@ def peak_bytes(compiled: Any, context: Context) -> int | None:
 
 def _donation(stages: Stages, context: Context) -> tuple[int | None, tuple[str, ...]]:
     """What donating all arguments saves of the peak."""
+    if stages.events.hits:
+        return None, ("what donating saves is not known: its program came from the cache, so compiling may take long",)
     if stages.compile_s > LONGEST_COMPILE_S:
         return None, (f"not compiled again to see what donating saves: compiling took {stages.compile_s:.1f} s",)
     plain = peak_bytes(stages.compiled, context)
@@ -104,5 +92,5 @@ def _donation(stages: Stages, context: Context) -> tuple[int | None, tuple[str, 
             warnings.filterwarnings("ignore", "Some donated buffers were not usable")
             donated = peak_bytes(stages.donated(), context)
     except (TypeError, ValueError, jax.errors.JaxRuntimeError) as error:
-        return None, (f"what donating saves is not known: {' '.join(str(error).split())[:LONGEST_NOTE]}",)
+        return None, (f"what donating saves is not known: {said(error)}",)
     return (None, ()) if plain is None or donated is None else (plain - donated, ())

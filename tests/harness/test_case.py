@@ -9,7 +9,7 @@ import pytest
 
 from harness import case as module
 from harness.case import CaseMeasurement
-from harness.messages import CACHING, CHECK, COMPILATION, RESIDENCY, Heartbeat, Launch, Result
+from harness.messages import CACHING, CHECK, COMPILATION, RESIDENCY, SHAPES, Heartbeat, Launch, Result
 from harness.processes import Ended
 from harness.record import Outcome, Settings, Status
 from tests import samples
@@ -25,13 +25,17 @@ class NoteTaker:
 
     clock: FakeClock
     answers: Callable[[Launch, str], Outcome] = lambda message, variant: OK
+    too_large: dict[str, Outcome] = field(default_factory=dict)
     messages: list[Launch] = field(default_factory=list)
 
     def run(self, make, *, stage_limit_s, on_beat):
         message = make("/nowhere")
         self.messages.append(message)
         self.clock.advance(1.0)
-        outcomes = {name: dict.fromkeys(message.probes, self.answers(message, name)) for name in message.variants}
+        if message.kind == SHAPES:
+            outcomes = {name: dict.fromkeys(message.probes, outcome) for name, outcome in self.too_large.items()}
+        else:
+            outcomes = {name: dict.fromkeys(message.probes, self.answers(message, name)) for name in message.variants}
         return Ended(Result(outcomes=outcomes), Heartbeat(None, "end"), None, False, 0, "", 0)
 
     def asked(self, kind: str) -> list[tuple[int, str, tuple[str, ...]]]:
@@ -43,8 +47,10 @@ def measured(clock, monkeypatch, tmp_path):
     """Measures a made-up case; returns its record and the server."""
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=clock))
 
-    def measure(settings: Settings, *, limit_s: float = 1000.0, answers=lambda message, variant: OK, **changes):
-        server = NoteTaker(clock, answers)
+    def measure(
+        settings: Settings, *, limit_s: float = 1000.0, answers=lambda message, variant: OK, too_large=None, **changes
+    ):
+        server = NoteTaker(clock, answers, too_large or {})
         planned = msgspec.structs.replace(samples.planned_case(variants=VARIANTS), **changes)
         record = CaseMeasurement(
             case=planned,
@@ -79,11 +85,39 @@ def test_values_of_all_rounds_are_kept(measured):
     assert record.variants[1].outcomes["compilation"].values == {"trace_s": (1.0,) * 4}
 
 
-@pytest.mark.parametrize(("limit_s", "rounds"), [(1000.0, 5), (3 * 12.5, 4), (3 * 11.5, 3), (0.0, 3)])
-def test_beyond_three_rounds_cold_processes_take_a_third_of_the_cases_time(measured, limit_s, rounds):
+@pytest.mark.parametrize(("limit_s", "rounds"), [(1000.0, 5), (3 * 12.5, 4), (3 * 11.5, 3), (2.5, 2), (0.0, 1)])
+def test_cold_rounds_end_where_they_take_too_much_of_the_time(measured, limit_s, rounds):
     _, server = measured(settings("compilation", cold_launches=5), limit_s=limit_s)
 
     assert len(server.asked(COMPILATION)) == rounds * 4  # four processes, a second each
+
+
+def test_a_fixed_number_of_launches_is_cut_by_no_limit(measured):
+    _, server = measured(settings("compilation", cold_launches=5, launches=5), limit_s=0.0)
+
+    assert len(server.asked(COMPILATION)) == 5 * 4
+
+
+def test_a_regime_that_fails_costs_the_others_no_round(measured):
+    def answers(message, variant):
+        failed = message.regime == "cached"
+        return Outcome(status=Status.FAILED, reason="no luck") if failed else OK
+
+    record, server = measured(settings("caching", cold_launches=2), answers=answers, representative=True)
+
+    asked = [(index, regime) for index, regime, names in server.asked(CACHING) if names == ("a:jit",)]
+    assert asked == [(0, "cold"), (0, "cached"), (0, "warm"), (1, "cold"), (1, "warm")]
+    assert record.variants[1].outcomes["caching"].reason == "no luck"
+
+
+def test_what_does_not_fit_by_its_shapes_is_not_called(measured):
+    too_large = Outcome(status=Status.UNSUPPORTED, reason="does not fit: needs 2 GiB of 1 GiB")
+
+    record, server = measured(settings("memory"), too_large={"a:eager": too_large})
+
+    assert server.messages[0].kind == SHAPES
+    assert [one.kind for one in server.messages if "a:eager" in one.variants] == [SHAPES]
+    assert record.variants[0].outcomes["numerics"] == too_large
 
 
 def test_what_has_failed_once_is_not_tried_in_the_next_round(measured):
@@ -143,6 +177,6 @@ def test_what_gave_no_right_answer_is_looked_at_no_further(measured):
     changes = {"representative": True}
     _, server = measured(settings("memory", "compilation", "caching"), answers=answers, **changes)
 
-    later = [one for one in server.messages if one.kind != CHECK]
+    later = [one for one in server.messages if one.kind not in (SHAPES, CHECK)]
     assert later
     assert not [one for one in later if "a:jit" in one.variants]

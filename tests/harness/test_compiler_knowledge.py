@@ -84,15 +84,15 @@ def compiles_too_long(x):
     return jnp.stack(sums)
 
 
-@workload(inputs=lambda key: jnp.ones(200_000), reference=no_reference("too large"), modes=("eager", "jit"))
+@workload(inputs=lambda key: jnp.ones(3_000_000), reference=no_reference("too large"), modes=("eager", "jit"))
 def too_large(x):
-    """160 GB."""
+    """36 TB."""
     return jnp.sort(x[:, None] * x[None, :], axis=0)
 
 
-@workload(inputs=lambda key: jnp.ones(10**11), reference=twice, modes=("eager", "jit"))
+@workload(inputs=lambda key: jnp.ones(10**13), reference=twice, modes=("eager", "jit"))
 def inputs_too_large(x):
-    """400 GB."""
+    """40 TB."""
     return x * 2
 
 
@@ -164,7 +164,7 @@ def test_a_stream_compiles_once_for_every_type_and_not_again_in_its_second_pass(
 
     assert found.status is Status.OK
     assert found.values["compiles"] == (3, 3)
-    assert found.values["recompiles"] == (0, 0)
+    assert found.values["recompiles"] == (0,)
 
 
 @pytest.mark.parametrize("mode", ["eager", "jit"])
@@ -194,7 +194,7 @@ def test_a_function_that_makes_a_new_jit_in_every_call_recompiles(outcome):
     found = outcome("plain", "forgets_its_program:eager", "compilation")
 
     assert found.status is Status.OK
-    assert found.values["recompiles"] == (1, 1)
+    assert found.values["recompiles"] == (1,)
 
 
 @pytest.mark.parametrize(
@@ -243,19 +243,19 @@ def test_a_program_that_does_not_fit_says_what_it_needs_and_is_not_run(outcome, 
     found = outcome("too_large", f"too_large:{mode}", "numerics")
 
     assert found.status is Status.UNSUPPORTED
-    assert found.reason.startswith("does not fit: needs 149 GiB of ")
+    assert found.reason.startswith("does not fit: needs 3.35e+04 GiB of ")
     assert code("too_large") == 0
 
 
 def test_a_program_that_does_not_fit_is_planned_all_the_same(outcome):
-    assert outcome("too_large", "too_large:jit", "memory").values["output_bytes"] == (160_000_000_000,)
+    assert outcome("too_large", "too_large:jit", "memory").values["output_bytes"] == (36_000_000_000_000,)
 
 
 def test_inputs_that_do_not_fit_are_never_made_and_the_program_is_planned_all_the_same(outcome):
     planned = outcome("inputs_too_large", "inputs_too_large:jit", "memory")
 
-    assert planned.values["argument_bytes"] == (400_000_000_000,)
-    assert planned.values["peak_bytes"] == (800_000_000_000,)
+    assert planned.values["argument_bytes"] == (40_000_000_000_000,)
+    assert planned.values["peak_bytes"] == (80_000_000_000_000,)
     eager = outcome("inputs_too_large", "inputs_too_large:eager", "numerics")
     assert eager.status is Status.UNSUPPORTED
     assert eager.reason.endswith("for its arguments alone")

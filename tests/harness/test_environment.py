@@ -191,6 +191,14 @@ def test_the_memory_of_a_cpu_is_the_machines_or_what_its_control_groups_allow(tm
     [("gpu", {"bytes_limit": 7}, 7), ("gpu", None, None), ("tpu", {}, None), ("cpu", None, least_memory_bytes())],
 )
 def test_the_memory_of_a_device_is_its_allocators_limit(platform, statistics, expected):
-    device = SimpleNamespace(platform=platform, memory_stats=lambda: statistics)
+    client = SimpleNamespace(device_count=lambda: 1)
+    device = SimpleNamespace(platform=platform, memory_stats=lambda: statistics, client=client)
 
     assert device_memory_bytes(device) == expected
+
+
+def test_devices_that_share_a_processor_share_its_memory():
+    client = SimpleNamespace(device_count=lambda: 8)
+    device = SimpleNamespace(platform="cpu", memory_stats=lambda: None, client=client)
+
+    assert device_memory_bytes(device) == least_memory_bytes() // 8

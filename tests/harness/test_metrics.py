@@ -54,10 +54,15 @@ def regimes(arguments: tuple[jnp.ndarray, ...]) -> Outcome:
     }
     outcome = None
     for name, regime in caching.REGIMES.items():
-        proven = replace(regime, proof=lambda seen: True) if name == caching.CACHED else regime
-        function = fresh(increment.function)
-        measured = new.get(name, usual)
-        one = caching.run(proven, function, usual=usual, measured=measured, stream=False, clock=time.perf_counter)
+        one = caching.run(
+            replace(regime, proof=lambda seen: True) if name == caching.CACHED else regime,
+            fresh(increment.function),
+            usual=usual,
+            measured=new.get(name, usual),
+            stream=False,
+            clock=time.perf_counter,
+            stage=lambda stage: None,
+        )
         outcome = joined(outcome, one)
     return outcome
 

@@ -162,14 +162,14 @@ def test_what_works_is_measured_beside_what_does_not(outcomes, name):
 @pytest.mark.parametrize(
     ("name", "status", "reason"),
     [
-        ("exits", Status.FAILED, "exited with code 7 in stage 'trace'"),
-        ("is_killed", Status.KILLED, "ended by SIGKILL in stage 'trace', which the harness did not send; "),
-        ("crashes", Status.KILLED, "ended by SIGSEGV in stage 'trace'"),
-        ("ends_the_server", Status.KILLED, "ended by SIGKILL in stage 'trace'"),
+        ("exits", Status.FAILED, "exited with code 7 in stage 'numerics'"),
+        ("is_killed", Status.KILLED, "ended by SIGKILL in stage 'numerics', which the harness did not send; "),
+        ("crashes", Status.KILLED, "ended by SIGSEGV in stage 'numerics'"),
+        ("ends_the_server", Status.KILLED, "ended by SIGKILL in stage 'numerics'"),
         ("raises", Status.FAILED, "in stage 'numerics': ValueError: no luck"),
         ("is_wrong", Status.WRONG, "at index (0,): got 3, reference 2; "),
-        ("hangs", Status.TIMED_OUT, "no progress for 3 s in stage 'trace', so it was ended; "),
-        ("leaves_processes_behind", Status.FAILED, "exited with code 8 in stage 'trace'"),
+        ("hangs", Status.TIMED_OUT, "no progress for 3 s in stage 'numerics', so it was ended; "),
+        ("leaves_processes_behind", Status.FAILED, "exited with code 8 in stage 'numerics'"),
     ],
 )
 def test_a_process_that_ends_badly_costs_its_variant_and_says_why(outcomes, name, status, reason):

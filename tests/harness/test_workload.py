@@ -315,18 +315,33 @@ def test_something_new_is_given_by_params_or_a_function_of_them(declared):
     assert workload.alternative(workload.new_shape, {"seq": 128, "dtype": "float32"}) == {"seq": 300}
 
 
-@pytest.mark.parametrize(
-    ("declared", "said"),
-    [
-        ({"heads": 8}, "another 'heads' is to be tried, which params does not list"),
-        ({"seq": 128}, "is what the case has"),
-    ],
-)
-def test_something_new_must_be_a_param_and_new(declared, said):
-    workload = declare(new_shape=declared)
+def test_something_new_must_be_a_param():
+    with pytest.raises(DeclarationError, match="new_shape names 'heads', which params does not list"):
+        declare(new_shape={"heads": 8}).check()
 
-    with pytest.raises(DeclarationError, match=said):
+
+def test_what_a_function_names_as_new_must_be_a_param_too():
+    workload = declare(new_shape=lambda *, seq: {"heads": seq})
+
+    with pytest.raises(DeclarationError, match="to be tried as new names 'heads'"):
         workload.alternative(workload.new_shape, {"seq": 128, "dtype": "float32"})
+
+
+def test_a_case_that_has_it_already_tries_nothing_new():
+    workload = declare(new_shape={"seq": 128})
+
+    assert workload.alternative(workload.new_shape, {"seq": 128, "dtype": "float32"}) is None
+
+
+def test_a_compile_budget_asks_for_params_that_exist():
+    with pytest.raises(DeclarationError, match="compiles\\(\\) asks for 'heads'"):
+        declare(compiles=lambda *, heads: heads).check()
+
+
+def test_a_param_with_sizes_for_one_backend_alone_has_a_first_value_too():
+    declared = declare(params={"seq": sizes(gpu=(64, 128)), "dtype": "float32"})
+
+    assert declared.is_representative({"seq": 64, "dtype": "float32"})
 
 
 def test_a_function_that_tells_what_is_new_gets_params_that_exist():

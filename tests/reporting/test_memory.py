@@ -241,11 +241,9 @@ def test_the_environment_shows_the_device_s_memory_as_a_size():
 
 def test_a_program_that_does_not_fit_is_recognised_by_the_words_of_the_probe():
     pytest.importorskip("jax")
-    from types import SimpleNamespace
-
     from harness.probes.memory import does_not_fit
 
-    reason = does_not_fit(2**34, SimpleNamespace(capacity_bytes=2**33))
+    reason = does_not_fit(2**34, 2**33)
 
     assert reason.startswith(DOES_NOT_FIT)
     planned = samples.planned_case(variants=("f:jit",))
