@@ -59,7 +59,7 @@ _TOLD = frozenset({"JAXMETER_COMMAND", "JAXMETER_HOST", "JAXMETER_IMAGE", "JAXME
 
 _SECRET = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL")
 LONGEST_WORDS = 200
-_NAME_ENDS = r"(?![\w.-])"
+_NAME_ENDS = r"(?![\w-]|\.[\w.-])"
 _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -131,7 +131,7 @@ def recorded_variables(variables: Mapping[str, str]) -> dict[str, str]:
 
 def said(error: Exception) -> str:
     """An error's own words on one line, shortened, as a record may hold them."""
-    return private(" ".join(str(error).split())[:LONGEST_WORDS])
+    return private(" ".join(str(error).split()))[:LONGEST_WORDS]
 
 
 def private(text: str) -> str:
@@ -144,7 +144,9 @@ def private(text: str) -> str:
         user = getpass.getuser()
     except (KeyError, OSError):  # a container may run a uid without a name
         return text
-    return re.sub("/" + re.escape(user) + _NAME_ENDS, "/user", text)
+    for written in {user, _octal(user)}:
+        text = re.sub("/" + re.escape(written) + _NAME_ENDS, "/user", text)
+    return text
 
 
 def _octal(text: str) -> str:

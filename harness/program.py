@@ -26,7 +26,7 @@ class NoTextError(Exception):
 _ELIDED = "constant({...})"
 _LEFT_OUT = re.compile(r"\[([\d,]*)\]\S* constant\(\{\.\.\.\}\)")
 _LARGE_CONSTANT = 16
-"""Elements from which on a constant's values are left out of a text; XLA has some such number of its own."""
+"""Elements beyond which a constant's values are left out of a text; XLA has some such number of its own."""
 
 MOST_ELEMENTS = 4_000_000
 """Of constants that a fingerprint is made of: about a second."""

@@ -344,12 +344,12 @@ def failure(error: Exception, stage: str) -> Outcome:
     """
     words = " ".join(str(error).split())
     if stage == "compile" and "RESOURCE_EXHAUSTED" in words:
-        return Outcome(status=Status.UNSUPPORTED, reason=private(f"{DOES_NOT_FIT}: {words}"[:1000]))
+        return Outcome(status=Status.UNSUPPORTED, reason=private(f"{DOES_NOT_FIT}: {words}")[:1000])
     text = "".join(traceback.format_exception(error))
     return Outcome(
         status=Status.FAILED,
-        reason=private(f"in stage '{stage}': {type(error).__name__}: {words}"[:1000]),
-        stderr=private(text[-4000:]),
+        reason=private(f"in stage '{stage}': {type(error).__name__}: {words}")[:1000],
+        stderr=private(text)[-4000:],
     )
 
 

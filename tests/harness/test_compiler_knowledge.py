@@ -10,13 +10,19 @@ import pytest
 from harness.record import Outcome, Run, Status, read_json
 
 CHECKOUT = Path(__file__).parents[2]
+INPUTS = "makes_inputs"
+"""The run of all workloads that are called so."""
+
 SUITE = '''
+import functools
+import itertools
 import shutil
 import time
 from pathlib import Path
 
 import jax
 import jax.numpy as jnp
+import numpy
 from jax.extend.core import Primitive
 
 from harness import no_reference, workload
@@ -118,6 +124,48 @@ def ones_and_no_cache(key):
 @workload(inputs=ones_and_no_cache, reference=twice, modes=("jit",))
 def unwritable(x):
     return x * 2
+
+
+@functools.cache
+def table():
+    return jnp.arange(5.0)
+
+
+@workload(inputs=lambda key: table() + 1, reference=lambda x: x * numpy.arange(5), modes=("eager", "jit"))
+def makes_inputs_from_a_cache(x):
+    return x * table()
+
+
+calls = itertools.count(1)
+
+
+def numbered(key):
+    number = next(calls)
+    with Path(__file__).with_name("numbers.txt").open("a") as file:
+        file.write(f"{number}\\n")
+    return jnp.full(5, float(number))
+
+
+@workload(inputs=numbered, reference=lambda x: numpy.full(5, 2), modes=("jit",))
+def makes_inputs_by_counting(x):
+    return x * 2
+
+
+def no_shapes(key):
+    return numpy.asarray(jax.random.normal(key, (5,)))
+
+
+@workload(inputs=no_shapes, reference=twice, modes=("jit",))
+def makes_inputs_with_numpy(x):
+    return x * 2
+
+
+@workload(
+    inputs=lambda key: (jnp.ones(10**13), jnp.ones(5)), reference=lambda unused, x: x * 2, modes=("eager", "jit")
+)
+def makes_inputs_that_it_does_not_use(unused, x):
+    """40 TB."""
+    return x * 2
 '''
 
 
@@ -128,8 +176,10 @@ def folder(tmp_path_factory) -> Path:
     (folder / "knowledge.py").write_text(SUITE)
     probes = ("--probe", "compilation", "--probe", "caching", "--probe", "memory")
     # One case at a time: some of them make the cache unusable for whatever comes after.
-    for name in ("stream", "plain", "compiles_too_long", "too_large", "inputs_too_large", "damaged", "unwritable"):
-        options = ("--quick", "--launches", "2", *probes, "--out", ".", "--run-id", name, "--select", name)
+    each = ("stream", "plain", "compiles_too_long", "too_large", "inputs_too_large", "damaged", "unwritable")
+    runs = {name: (name, "2", probes) for name in each} | {INPUTS: ("makes_inputs_*", "1", ("--probe", "memory"))}
+    for name, (selected, launches, chosen) in runs.items():
+        options = ("--quick", "--launches", launches, *chosen, "--out", ".", "--run-id", name, "--select", selected)
         ended = subprocess.run(
             [sys.executable, "-m", "harness", "run", "--suites", "knowledge.py", *options],
             cwd=folder,
@@ -148,8 +198,10 @@ def outcome(folder):
     """(workload, variant, probe) -> outcome."""
 
     def find(workload: str, variant: str, probe: str) -> Outcome:
-        (case,) = read_json(folder / workload / "run.json", Run).cases
-        return next(item for item in case.variants if item.name == variant).outcomes[probe]
+        run = INPUTS if workload.startswith(INPUTS) else workload
+        cases = read_json(folder / run / "run.json", Run).cases
+        (found,) = (item for case in cases for item in case.variants if item.name == variant)
+        return found.outcomes[probe]
 
     return find
 
@@ -259,6 +311,38 @@ def test_inputs_that_do_not_fit_are_never_made_and_the_program_is_planned_all_th
     eager = outcome("inputs_too_large", "inputs_too_large:eager", "numerics")
     assert eager.status is Status.UNSUPPORTED
     assert eager.reason.endswith("for its arguments alone")
+
+
+@pytest.mark.parametrize("mode", ["eager", "jit"])
+def test_looking_at_shapes_leaves_nothing_in_what_a_suite_keeps(outcome, code, mode):
+    assert outcome("makes_inputs_from_a_cache", f"makes_inputs_from_a_cache:{mode}", "numerics").status is Status.OK
+    assert code(INPUTS) == 0
+
+
+def test_inputs_that_depend_on_how_often_they_are_made_are_the_same_in_every_process(outcome, folder):
+    numbers = (folder / "numbers.txt").read_text().split()
+
+    assert outcome("makes_inputs_by_counting", "makes_inputs_by_counting:jit", "numerics").status is Status.OK
+    assert len(numbers) > 1
+    assert set(numbers) == {"1"}
+
+
+def test_inputs_whose_shapes_cannot_be_looked_at_are_made_all_the_same(outcome):
+    found = outcome("makes_inputs_with_numpy", "makes_inputs_with_numpy:jit", "numerics")
+
+    assert found.status is Status.OK
+    assert found.values["max_error"]
+
+
+@pytest.mark.parametrize("mode", ["eager", "jit"])
+def test_an_argument_that_does_not_fit_is_no_failure_even_where_it_is_not_used(outcome, mode):
+    variant = f"makes_inputs_that_it_does_not_use:{mode}"
+
+    found = outcome("makes_inputs_that_it_does_not_use", variant, "numerics")
+
+    assert found.status is Status.UNSUPPORTED
+    assert found.reason.startswith("does not fit: needs 3.73e+04 GiB of ")
+    assert found.reason.endswith("for its arguments alone")
 
 
 @pytest.mark.parametrize("name", ["damaged", "unwritable"])

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.environment import (
+    LONGEST_WORDS,
     allowed_cores,
     cpu_quota,
     describe_environment,
@@ -16,7 +17,9 @@ from harness.environment import (
     least_memory_bytes,
     private,
     recorded_variables,
+    said,
 )
+from harness.worker import failure
 from launcher.host import cpu_quota as quota_as_the_launcher_reads_it
 
 
@@ -78,6 +81,23 @@ def test_the_users_name_at_the_end_of_a_path_is_hidden_too(text):
 @pytest.mark.usefixtures("anna")
 def test_the_home_of_someone_whose_name_begins_alike_is_not_ones_own():
     assert private("/home/annabel/x") == "/home/annabel/x"
+
+
+@pytest.mark.parametrize("written", ["/home/änna/suites/a.py", r"/home/\303\244nna/suites/a.py"])
+def test_a_home_that_is_not_ascii_is_a_tilde_also_as_xla_writes_it(monkeypatch, written):
+    monkeypatch.setattr(Path, "home", lambda: Path("/home/änna"))
+
+    assert private(written) == "~/suites/a.py"
+
+
+@pytest.mark.usefixtures("anna")
+def test_what_an_error_says_is_one_short_private_line():
+    error = ValueError("no file /home/anna/x\n  and more" + " of it" * LONGEST_WORDS)
+
+    found = said(error)
+
+    assert found.startswith("no file ~/x and more of it of it")
+    assert len(found) <= LONGEST_WORDS
 
 
 def test_a_user_without_a_name_is_no_error(monkeypatch):
@@ -202,3 +222,31 @@ def test_devices_that_share_a_processor_share_its_memory():
     device = SimpleNamespace(platform="cpu", memory_stats=lambda: None, client=client)
 
     assert device_memory_bytes(device) == least_memory_bytes() // 8
+
+
+@pytest.mark.usefixtures("anna")
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("no file /home/anna.", "no file ~."), ("see /scratch/anna. Then", "see /scratch/user. Then")],
+)
+def test_the_end_of_a_sentence_does_not_hide_that_a_path_ends_in_the_users_name(text, expected):
+    assert private(text) == expected
+
+
+@pytest.mark.usefixtures("anna")
+@pytest.mark.parametrize("before", range(LONGEST_WORDS - 12, LONGEST_WORDS))
+def test_words_that_are_cut_inside_the_home_tell_no_part_of_it(before):
+    assert "/h" not in said(ValueError("x" * before + "/home/anna/suite.py"))
+
+
+@pytest.mark.usefixtures("anna")
+def test_a_reason_that_is_cut_inside_the_home_tells_no_part_of_it():
+    before = "x" * (1000 - len("in stage 'trace': ValueError: ") - 8)
+
+    assert "/home" not in failure(ValueError(before + "/home/anna/suite.py"), "trace").reason
+
+
+def test_a_users_name_that_is_not_ascii_is_hidden_also_as_xla_writes_it(monkeypatch):
+    monkeypatch.setattr(getpass, "getuser", lambda: "änna")
+
+    assert private(r"/scratch/\303\244nna/x") == "/scratch/user/x"

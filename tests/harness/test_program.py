@@ -1,4 +1,5 @@
 import dataclasses
+import getpass
 from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
@@ -24,6 +25,20 @@ def stages(function, *args):
 
 def compiled(function, *args):
     return stages(function, *args).compiled
+
+
+def compiled_from(path, *args):
+    """A program whose source is said to be in that file, on its second line."""
+    names = {}
+    exec(compile("def double(x):\n    return x * 2", path, "exec"), names)
+    return compiled(names["double"], *args)
+
+
+def refuse(error):
+    def as_text():
+        raise error
+
+    return as_text
 
 
 def square(seed=0):
@@ -66,14 +81,61 @@ def test_the_texts_are_those_of_three_levels():
 
 
 def test_what_a_backend_does_not_tell_is_left_out_of_the_texts():
-    def refuse():
-        raise jax.errors.JaxRuntimeError("INTERNAL: no text")
-
     real = stages(jnp.sin, jnp.ones(3))
+    silent = SimpleNamespace(as_text=refuse(jax.errors.JaxRuntimeError("INTERNAL: no text")))
 
-    found = program.texts(dataclasses.replace(real, compiled=SimpleNamespace(as_text=refuse)))
+    found = program.texts(dataclasses.replace(real, compiled=silent))
 
     assert set(found) == {"jaxpr", "stablehlo"}
+
+
+def test_large_constants_are_left_out_of_every_text():
+    def texts_with(seed):
+        large = square(seed)
+        return program.texts(stages(lambda x: x + large, square()))
+
+    one, other = map(texts_with, (1, 2))
+
+    assert one == other
+
+
+def test_small_constants_are_shown():
+    few = np.asarray([0.25, 0.75, 0.125], np.float32)
+
+    found = program.texts(stages(lambda x: x + few, jnp.ones(3)))
+
+    assert "[2.500000e-01, 7.500000e-01, 1.250000e-01]" in found["stablehlo"]
+    assert "{0.25, 0.75, 0.125}" in found["hlo"]
+
+
+@pytest.mark.parametrize(
+    "as_text",
+    [
+        lambda: None,
+        lambda: "",
+        refuse(NotImplementedError("as_text")),
+        refuse(jax.errors.JaxRuntimeError("UNIMPLEMENTED: as_text")),
+    ],
+    ids=["None", "empty", "not implemented", "refused"],
+)
+def test_a_backend_that_does_not_tell_its_program_has_no_text(as_text):
+    with pytest.raises(program.NoTextError):
+        program.text_of(SimpleNamespace(as_text=as_text))
+
+
+def test_an_executable_has_the_size_of_its_serialised_form():
+    one = compiled(jnp.sin, jnp.ones(3))
+
+    assert program.executable_size(one) == {"executable_bytes": len(one.runtime_executable().serialize())}
+
+
+@pytest.mark.parametrize(
+    "executable",
+    [None, SimpleNamespace(serialize=refuse(jax.errors.JaxRuntimeError("UNIMPLEMENTED: serialize")))],
+    ids=["None", "refused"],
+)
+def test_an_executable_that_cannot_be_serialised_has_no_size(executable):
+    assert program.executable_size(SimpleNamespace(runtime_executable=lambda: executable)) == {}
 
 
 # Fingerprint
@@ -90,7 +152,56 @@ def test_the_values_of_a_large_constant_are_part_of_the_program():
     assert one != other
 
 
+def test_constants_too_large_to_be_read_in_every_process_leave_a_program_without_a_fingerprint(monkeypatch):
+    large = square()
+    one = compiled(lambda x: x + large, square())
+
+    monkeypatch.setattr(program, "MOST_ELEMENTS", SIDE * SIDE)
+    assert program.fingerprint(one)
+    monkeypatch.setattr(program, "MOST_ELEMENTS", SIDE * SIDE - 1)
+    with pytest.raises(program.NoTextError, match=f"its constants have {SIDE * SIDE} elements, too many"):
+        program.fingerprint(one)
+
+
 # XLA's cost, loops counted as often as they run
+
+LOOP_CALLED_TWICE = """HloModule called_twice
+
+%body (p: (s32[], f32[64])) -> (s32[], f32[64]) {
+  %p = (s32[], f32[64]{0}) parameter(0)
+  %i = s32[] get-tuple-element(%p), index=0
+  %one = s32[] constant(1)
+  %next = s32[] add(%i, %one)
+  %x = f32[64]{0} get-tuple-element(%p), index=1
+  %y = f32[64]{0} multiply(%x, %x)
+  ROOT %t = (s32[], f32[64]{0}) tuple(%next, %y)
+}
+
+%condition (q: (s32[], f32[64])) -> pred[] {
+  %q = (s32[], f32[64]{0}) parameter(0)
+  %j = s32[] get-tuple-element(%q), index=0
+  %n = s32[] constant(7)
+  ROOT %less = pred[] compare(%j, %n), direction=LT
+}
+
+%called (a: (s32[], f32[64])) -> (s32[], f32[64]) {
+  %a = (s32[], f32[64]{0}) parameter(0)
+  ROOT w = (s32[], f32[64]) while(a), condition=condition, body=body, backend_config={"known_trip_count":{"n":"7"}}
+}
+
+ENTRY %main (b: (s32[], f32[64])) -> (s32[], f32[64]) {
+  %b = (s32[], f32[64]{0}) parameter(0)
+  %c = (s32[], f32[64]{0}) call(%b), to_apply=%called
+  ROOT %d = (s32[], f32[64]{0}) call(%c), to_apply=%called
+}
+"""
+"""As XLA writes a function that is not inlined; jax's own are."""
+
+
+def called_twice():
+    """That program as if compiled; XLA's own count of it holds each loop once."""
+    once = {"flops": 1000.0, "bytes accessed": 0.0}
+    return SimpleNamespace(cost_analysis=lambda: once, as_text=lambda: LOOP_CALLED_TWICE)
 
 
 @pytest.mark.parametrize("trips", [2, 10, 1000])
@@ -152,6 +263,49 @@ def test_a_loop_that_runs_an_unknown_number_of_times_has_no_count():
         cost.counted(compiled(loop, jnp.ones(3)))
 
 
+def test_loops_in_a_called_computation_count_for_every_call():
+    found = cost.counted(called_twice()).values
+
+    missing_rounds, flops_of_a_round = 7 - 1, 64 + len(["add", "compare"])
+    assert found["counted_flops"] == 1000 + 2 * missing_rounds * flops_of_a_round
+
+
+def test_a_body_that_several_loops_run_is_counted_by_itself_once(monkeypatch):
+    counted_anew = []
+    really = cost._Loops._count_anew
+
+    def noted(loops, computation):
+        counted_anew.append(computation.name)
+        return really(loops, computation)
+
+    monkeypatch.setattr(cost._Loops, "_count_anew", noted)
+
+    cost.counted(called_twice())
+
+    assert sorted(counted_anew) == ["body", "condition"]
+
+
+def test_a_loop_that_holds_a_large_constant_counts_as_often_as_it_runs():
+    large = square(1)
+
+    found = cost.counted(compiled(lambda x: jax.lax.fori_loop(0, 10, lambda i, y: y @ large, x), square())).values
+
+    assert found["counted_flops"] == pytest.approx(10 * PRODUCT_FLOPS, rel=0.01)
+
+
+def test_a_program_with_a_custom_call_has_no_count_and_says_why():
+    with pytest.raises(cost.NotCountableError, match="it does not know what the program's custom calls do"):
+        cost.counted(compiled(jnp.linalg.cholesky, jnp.eye(SIDE)))
+
+
+def test_a_program_with_a_conditional_has_no_count_and_says_why():
+    def either(take, x):
+        return jax.lax.cond(take, lambda y: y @ y, jnp.sin, x)
+
+    with pytest.raises(cost.NotCountableError, match="which branch of a conditional is taken is not known"):
+        cost.counted(compiled(either, jnp.asarray(True), square()))
+
+
 @pytest.mark.parametrize("analysis", [None, {}, {"flops": -1.0, "bytes accessed": 8.0}, {"flops": 1.0}])
 def test_a_count_that_the_backend_does_not_give_is_no_count(analysis):
     silent = SimpleNamespace(cost_analysis=lambda: analysis, as_text=lambda: "")
@@ -176,6 +330,32 @@ def test_the_largest_buffers_are_told_with_size_kind_and_source_line():
     assert temporary.shape == f"f32[{SIDE},{SIDE}]"
     assert temporary.source.endswith(f"{Path(__file__).name}:{line}")
     assert temporary.operation.startswith("jit(chain)/")
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("/home/anna/suite.py", "~/suite.py:2"),
+        ("/home/anna/work/suites/suite.py", "suites/suite.py:2"),
+        ("/scratch/anna/suite.py", "user/suite.py:2"),
+        ("/opt/suites/suite.py", "suites/suite.py:2"),
+    ],
+)
+def test_the_source_of_a_buffer_is_folder_file_and_line_and_never_a_users_name(monkeypatch, path, source):
+    monkeypatch.setattr(Path, "home", lambda: Path("/home/anna"))
+    monkeypatch.setattr(getpass, "getuser", lambda: "anna")
+
+    found = buffers.largest(compiled_from(path, square()))
+
+    assert [one.source for one in found if one.kind == "output"] == [source]
+
+
+def test_the_shape_of_a_tuple_of_many_parts_is_shortened():
+    (found,) = buffers.largest(compiled(lambda x: tuple(x * i for i in range(200)), jnp.ones(2)))
+
+    assert found.shape.startswith("(f32[2], f32[2], ")
+    assert found.shape.endswith("…")
+    assert len(found.shape) == buffers.LONGEST_SHAPE
 
 
 def test_an_argument_is_told_by_its_name():
