@@ -63,17 +63,19 @@ BACKENDS = {
 _THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 
-_CACHE_VARIABLES = (
+_NOT_USED = (
     "JAX_COMPILATION_CACHE_",
+    "JAX_DISABLE_JIT",
     "JAX_ENABLE_COMPILATION_CACHE",
     "JAX_PERSISTENT_CACHE_",
     "JAX_RAISE_PERSISTENT_CACHE_ERRORS",
 )
+"""What is cold, what is cached and what is compiled is for the run to decide, else its words would not be true."""
 
 
-def cache_variables(inherited: Mapping[str, str]) -> tuple[str, ...]:
-    """Names of the variables that steer JAX's persistent compilation cache."""
-    return tuple(name for name in inherited if name.startswith(_CACHE_VARIABLES))
+def unused_variables(inherited: Mapping[str, str]) -> tuple[str, ...]:
+    """Names of the variables that steer JAX's compilation and its persistent cache."""
+    return tuple(sorted(name for name in inherited if name.startswith(_NOT_USED)))
 
 
 def process_environment(
@@ -81,10 +83,10 @@ def process_environment(
 ) -> dict[str, str]:
     """The environment variables of every measuring process.
 
-    Thread counts are set where the user has not. Inherited settings of the compilation cache are left out: what is cold
-    and what is cached is the harness's to decide. So is an inherited data folder, since the record must name it.
+    Thread counts are set where the user has not. Inherited settings of compilation and its cache are left out; so is an
+    inherited data folder, since the record must name it.
     """
-    own = (*cache_variables(inherited), DATA_VARIABLE)
+    own = (*unused_variables(inherited), DATA_VARIABLE)
     variables = {name: value for name, value in inherited.items() if name not in own}
     variables["JAX_PLATFORMS"] = backend.platform
     if data is not None:

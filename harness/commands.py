@@ -22,7 +22,7 @@ from types import FrameType
 import msgspec
 from rich.console import Console
 
-from harness.backends import BACKENDS, cache_variables
+from harness.backends import BACKENDS, unused_variables
 from harness.catalogue import DEFAULT_SUITES
 from harness.environment import private
 from harness.listing import catalogue_lines, plan_lines
@@ -193,9 +193,10 @@ def _complain(text: str) -> None:
 
 
 def _say_what_is_not_used() -> None:
-    if names := cache_variables(os.environ):
+    if names := unused_variables(os.environ):
+        are = "is" if len(names) == 1 else "are"
         print(
-            f"note: {', '.join(names)} is not used: what is cold and what is cached is for the run to decide",
+            f"note: {', '.join(names)} {are} not used: what is compiled and what is cached is for the run to decide",
             file=sys.stderr,
         )
 
@@ -219,6 +220,7 @@ def _settings(request: RunRequest, run_id: str) -> Settings:
         select=request.select,
         suites=tuple(map(private, request.suites)) or (DEFAULT_SUITES,),
         data=None if request.data is None else private(str(request.data.absolute())),
+        not_used=unused_variables(os.environ),
         run_id=run_id,
     )
 

@@ -125,8 +125,8 @@ def _as_program(text: str, computation: str) -> str:
 
 
 def _work(analysis: Any) -> Work:
-    values = {metric: None if not analysis else analysis.get(key) for metric, key in _METRICS.items()}
-    # Below 0 is XLA's way to say that it does not know of some operation.
-    if any(value is None or value < 0 for value in values.values()):
+    # XLA leaves out what is 0. Below 0 is its way to say that it does not know of some operation.
+    values = {metric: float(analysis.get(key, 0.0)) for metric, key in _METRICS.items()} if analysis else {}
+    if not any(values.values()) or any(value < 0 for value in values.values()):
         raise NotCountableError(NO_COUNT)
-    return Work({metric: float(value) for metric, value in values.items() if value is not None})
+    return Work(values)

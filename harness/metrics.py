@@ -161,7 +161,8 @@ _TABLE = (
         Direction.NEITHER,
         "compilation",
         "XLA's own count of one device's floating-point operations (`cost_analysis`). XLA counts a loop's body once; "
-        "it counts here as often as it runs. No value where that is not known, or with custom calls or conditionals.",
+        "it counts here as often as it runs. No value where that is not known, or with custom calls or conditionals. "
+        "Transcendental functions are not among them.",
     ),
     Metric(
         "counted_bytes",

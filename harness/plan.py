@@ -59,6 +59,7 @@ def settings_for(
     select: Sequence[str] = (),
     suites: Sequence[str],
     data: str | None = None,
+    not_used: Sequence[str] = (),
     run_id: str,
 ) -> Settings:
     """Settings of a run; `launches` fixes their count, else they follow from precision and time."""
@@ -83,6 +84,7 @@ def settings_for(
         data=data,
         cold_launches=launches or COLD_LAUNCHES[level],
         caching_everywhere="caching" in probes,
+        not_used=tuple(not_used),
     )
 
 

@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from harness.messages import Heartbeat
-from harness.record import INCOMPLETE, CaseRecord, Manifest, PlannedCase
+from harness.record import DOES_NOT_FIT, INCOMPLETE, CaseRecord, Manifest, PlannedCase
 
 
 class Watcher:
@@ -132,12 +132,12 @@ class Live(Watcher):
 
 
 def troubles(record: CaseRecord) -> list[str]:
-    """A line per variant and probe that makes the run incomplete, without repeats."""
+    """A line per variant and probe that makes the run incomplete, or that was too large to be run, without repeats."""
     lines = [
         f"{variant.name}: {outcome.status.value}: {outcome.reason}"
         for variant in record.variants
         for outcome in variant.outcomes.values()
-        if outcome.status in INCOMPLETE
+        if outcome.status in INCOMPLETE or (outcome.reason or "").startswith(DOES_NOT_FIT)
     ]
     return list(dict.fromkeys(lines))
 

@@ -110,6 +110,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
       launches: Their number where it was fixed by hand; then time limits do not cut it.
       data: Folder of the user's data sets, for suites that read some.
       cold_launches: Fresh processes per variant that compile, and per caching regime.
+      not_used: Names of variables that were set and left out, as they would change what the numbers mean.
       caching_everywhere: Whether caching regimes are measured in every case, not only where it stands for its workload.
       case_limit_s: After this, and at least 3 launches, timing a case stops whatever its intervals.
     """
@@ -132,6 +133,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     data: str | None = None
     cold_launches: int = 1
     caching_everywhere: bool = False
+    not_used: tuple[str, ...] = ()
 
 
 class PlannedVariant(msgspec.Struct, frozen=True, kw_only=True):

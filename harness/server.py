@@ -24,8 +24,9 @@ import msgspec
 from harness.messages import Describe, Launch
 from harness.worker import answer
 
-_AT_FIRST_LOWERING = ("jaxlib.mlir.dialects.builtin", "jaxlib.mlir.dialects.mhlo")
-"""What jax imports only then: 20 ms that each process would spend again. Another jaxlib may lack them."""
+_AT_FIRST_LOWERING = ("jaxlib.mlir.dialects.builtin", "jaxlib.mlir.dialects.mhlo", "jaxlib.lapack", "scipy.linalg")
+"""What jax imports only then: 20 ms that each process would spend again, and 200 ms where LAPACK is first needed, of
+which the harness' own imports would take away some. Another jaxlib may lack them."""
 
 _PR_SET_PDEATHSIG = 1
 _LONGEST_PATH = 4096

@@ -273,6 +273,12 @@ class Workload:
             if callable(budget):
                 self._check_params("compiles()", budget, keyword_only=False)
         self._check_names("representative", self.representative)
+        counted = [item for item in self.implementations if "jit" in item.modes and item.compiles is None]
+        if self.compiles is not None and not counted:
+            raise DeclarationError(
+                f"workload '{self.name}': compiles= counts what its jit variants compile, and it has none; declare it "
+                f"on the implementation that is meant, @{self.name}.implementation(compiles=…), or add mode 'jit'"
+            )
         if self.baseline is not None and self.baseline not in self.variants():
             raise DeclarationError(
                 f"workload '{self.name}': no variant '{self.baseline}' to be the baseline; "
@@ -319,7 +325,7 @@ class Workload:
         return call_with(declared, params) if callable(declared) else declared
 
     def alternative(self, declared: Alternative | None, params: Mapping[str, Param]) -> dict[str, Param] | None:
-        """The params that change, with their other values; None where nothing is declared, or nothing changes here.
+        """The params that change, with their other values; None where nothing is declared.
 
         Raises:
           DeclarationError: A param that does not exist.
@@ -328,7 +334,7 @@ class Workload:
             return None
         changed = dict(call_with(declared, params) if callable(declared) else declared)
         self._check_names("what is to be tried as new", changed)
-        return changed if any(params[name] != value for name, value in changed.items()) else None
+        return changed
 
     def is_representative(self, params: Mapping[str, Param]) -> bool:
         """Whether a case stands for the workload: as declared, else the one with the first value of each param."""

@@ -288,7 +288,7 @@ def _other_layouts(what: str, a: list[str], b: list[str]) -> Iterator[Difference
 
 def _memory(pair: Pair) -> tuple[tuple[str, Number | None, Number | None], ...]:
     values = [(name, pair.a.memory.get(name), pair.b.memory.get(name)) for name in PLANNED]
-    return tuple(value for value in values if value[1] != value[2])
+    return tuple(value for value in values if value[1] != value[2] and None not in value)
 
 
 def _facts(manifest: Manifest) -> dict[str, str]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.record import Artifact, CaseRecord, Number, Outcome, PlannedCase, PlannedVariant, Run, Status
+from harness.record import INCOMPLETE, Artifact, CaseRecord, Number, Outcome, PlannedCase, PlannedVariant, Run, Status
 
 KINDS = ("jaxpr", "stablehlo", "hlo")
 """Artifacts that are a program's text, from what JAX traced to what XLA compiled."""
@@ -160,13 +160,24 @@ class _Side:
         return data.decode("utf-8", "replace")
 
 
+def _why_no_programs(side: _Side) -> str:
+    """The first variant that went wrong before its program was kept; else that nobody asked for programs."""
+    for variant in side.record.variants:
+        for probe, outcome in variant.outcomes.items():
+            if outcome.status in INCOMPLETE:
+                return f"no program is kept, since {variant.name} is {outcome.status.value} ({probe}: {outcome.reason})"
+        if "compilation" in variant.outcomes:
+            return "no program is kept: no variant that was compiled has one program (eager code, a stream)"
+    return NO_PROGRAMS
+
+
 def _variants(a: _Side, b: _Side, wanted: str | None, warnings: list[str]) -> tuple[str, ...]:
     """Names of the variants to compare."""
     for side in (a, b):
         if wanted is not None:
             side.planned_variant(wanted)
         if not side.kept:
-            raise NothingToCompareError(f"{side.run_folder}: case {side.planned.name}: {NO_PROGRAMS}")
+            raise NothingToCompareError(f"{side.run_folder}: case {side.planned.name}: {_why_no_programs(side)}")
         if wanted is not None and wanted not in side.kept:
             nearest = _nearest(wanted, side.kept)
             raise NothingToCompareError(

@@ -102,5 +102,6 @@ def _within_budget(outcome: Outcome, compiles: int, budget: int | None, prepared
         told = f"no explanation: {said(error)}"
     differences = [line.strip(" *") for line in told.splitlines() if line.startswith("  * ")]
     why = f"; the last because {differences[-1]}" if differences else ""
-    reason = f"compiled {compiles} programs, {budget} declared{why}; JAX's own explanation is kept beside this"
+    where = "JAX's own explanation is on the page, and in case.json as stderr"
+    reason = f"compiled {compiles} programs, {budget} declared{why}; {where}"
     return msgspec.structs.replace(outcome, status=Status.FAILED, reason=reason, stderr=told or None)

@@ -83,7 +83,7 @@ def peak_bytes(compiled: Any, context: Context) -> int | None:
 def _donation(stages: Stages, context: Context) -> tuple[int | None, tuple[str, ...]]:
     """What donating all arguments saves of the peak."""
     if stages.events.hits:
-        return None, ("what donating saves is not known: its program came from the cache, so compiling may take long",)
+        return None, ("what donating saves is told where its program was compiled first: here it came from the cache",)
     if stages.compile_s > LONGEST_COMPILE_S:
         return None, (f"not compiled again to see what donating saves: compiling took {stages.compile_s:.1f} s",)
     plain = peak_bytes(stages.compiled, context)

@@ -12,6 +12,7 @@ from typing import Any
 import jax
 import numpy
 
+from harness.compilations import watched
 from harness.messages import RESIDENCY as KIND
 from harness.modes import Prepared
 from harness.probes.context import Context, Probe
@@ -24,6 +25,8 @@ TOO_SMALL = (
     "the process grows by less than 1 MiB during a call: it holds little beside its arguments, or holds it in memory "
     "kept from the calls before"
 )
+
+COMPILED = "every call compiles, and what the compiler holds is in the memory of a call"
 
 SMALLEST_BYTES = 2**20
 """The kernel's count of resident memory is off by some tens of KiB (it is kept per core)."""
@@ -60,12 +63,14 @@ def run(variant: str, prepared: Prepared, context: Context) -> Outcome:
     calls = 1 if context.clock() - start > SLOW_S else CALLS
     try:
         _check_counter(libc)
-        growth = max(_growth(lambda: prepared.wait(prepared.call(*prepared.args)), libc) for _ in range(calls))
+        with watched() as seen:
+            growth = max(_growth(lambda: prepared.wait(prepared.call(*prepared.args)), libc) for _ in range(calls))
     except NoCounterError:
         return Outcome(status=Status.UNSUPPORTED, reason=NO_COUNTER)
     if growth < SMALLEST_BYTES:
         return Outcome(status=Status.OK, notes=(TOO_SMALL,))
-    return Outcome(status=Status.OK, values={"runtime_peak_bytes": (size_bytes(prepared.args) + growth,)})
+    notes = (COMPILED,) if seen.compiled else ()
+    return Outcome(status=Status.OK, values={"runtime_peak_bytes": (size_bytes(prepared.args) + growth,)}, notes=notes)
 
 
 RESIDENCY = Probe("memory", KIND, run)

@@ -180,9 +180,11 @@ def _answer(variants: Sequence[Variant]) -> str:
         (cold.estimate - cached.estimate, variant)
         for variant in variants
         if (cold := variant.cold_time(COLD.metric, PROBE)) and (cached := variant.cold_time(CACHED.metric, PROBE))
+        if variant.status is Status.OK and (ratio := variant.cold_ratio(COLD.metric, CACHED.metric, PROBE))
+        if ratio.low is None or ratio.low > 1
     ]
     if not savings:
-        return f"No saving to tell: of {one_of(len(variants), 'variant')}, none has both a cold and a cached call."
+        return f"Of {one_of(len(variants), 'variant')}, none shows a saving by a filled persistent cache."
     most, variant = max(savings, key=lambda pair: pair[0])
     gain = gain_cell(variant.cold_ratio(COLD.metric, CACHED.metric, PROBE))
     bounds = f" {gain.detail}" if gain.detail else ""

@@ -127,7 +127,7 @@ def _share(variant: Variant) -> Cell:
         return Cell(numbers.MISSING, tone=Tone.MUTED)
     if share > 1:
         needed = f"needs {numbers.memory(planned_bytes(variant))} of {numbers.memory(capacity)}"
-        return Cell(numbers.percent(share), f"does not fit: {needed}", Tone.BAD)
+        return Cell(numbers.percent(share), needed, Tone.BAD)
     if 0 < share < SMALLEST_SHARE:
         return Cell(f"below {numbers.percent(SMALLEST_SHARE)}", tone=Tone.MUTED)
     return Cell(numbers.percent(share))

@@ -60,7 +60,7 @@ def _row(variant: Variant, probes: str, outcome: Outcome, seen: set[str]) -> Row
         Cell(variant.case.label),
         Cell(variant.planned.name),
         Cell(probes),
-        Cell(outcome.reason or "no reason recorded", fold=outcome.stderr or "", fold_title="stderr"),
+        Cell(outcome.reason or "no reason recorded", fold=outcome.stderr or "", fold_title=_fold_title(outcome.stderr)),
     )
     return Row(cells, row_id)
 
@@ -97,3 +97,7 @@ def _expected_row(status: Status, suite: str, name: str, probes: str, reason: st
     if does_not_fit(Outcome(status=status, reason=reason)):
         known = Cell(DOES_NOT_FIT, tone=Tone.WARN)
     return Row((known, where, Cell(name), Cell(probes or "all"), Cell(reason)))
+
+
+def _fold_title(text: str | None) -> str:
+    return "JAX's explanation" if text and "CACHE MISS" in text else "stderr"

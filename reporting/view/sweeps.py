@@ -18,6 +18,9 @@ from .words import LONGEST_NAME, LONGEST_REASON, level_of, measured_cell, told
 QUESTION = "What grows with n?"
 PARAM = "n"
 FEWEST_SIZES = 3
+WIDEST_TOLD = 1.0
+"""An exponent between bounds further apart is in the table, and in no sentence."""
+
 MODES = ("jit", "native")
 """One mode for each implementation: compiled where it can be, else as the other library runs it."""
 
@@ -217,12 +220,22 @@ def _sentence(sweep: Sweep) -> str:
     for measure in MEASURES:
         fits = [(name, fitted) for name in sweep.implementations if (fitted := sweep.growth(name, measure))]
         if fits:
+            told = [(name, f) for name, f in fits if _is_told(f)]
+            vague = ", ".join(shorten(name, 40) for name, f in fits if not _is_told(f))
             parts = (
                 f"{PARAM}^{' '.join(numbers.exponent_with_bounds(f.exponent))} for {shorten(name, 40)}"
-                for name, f in fits
+                for name, f in told
             )
-            return f"{measure.title} grows as {', '.join(parts)}."
+            grows = f"{measure.title} grows as {', '.join(parts)}." if told else ""
+            rest = f"{measure.title}: no exponent can be told for {vague}." if vague else ""
+            return " ".join(filter(None, (grows, rest)))
     return "No exponent: fewer than three values of each."
+
+
+def _is_told(fitted: Growth) -> bool:
+    """Whether the exponent's interval is narrow enough to say anything, such as linear rather than quadratic."""
+    low, high = fitted.exponent.low, fitted.exponent.high
+    return low is not None and high is not None and high - low <= WIDEST_TOLD
 
 
 def _answer(found: Sequence[Sweep]) -> str:

@@ -149,7 +149,10 @@ def test_a_compile_too_many_is_found_even_where_jax_cannot_explain_it(monkeypatc
     found = over_budget()
 
     assert found.status is Status.FAILED
-    assert found.reason == "compiled 1 programs, 0 declared; JAX's own explanation is kept beside this"
+    assert (
+        found.reason
+        == "compiled 1 programs, 0 declared; JAX's own explanation is on the page, and in case.json as stderr"
+    )
     assert found.stderr == "no explanation: the log is closed"
     assert found.values["compiles"] == (1,)
 

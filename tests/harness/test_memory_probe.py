@@ -148,7 +148,7 @@ def test_a_program_that_came_from_the_cache_is_not_compiled_again():
 
     assert "donation_saves_bytes" not in found.values
     assert found.notes == (
-        "what donating saves is not known: its program came from the cache, so compiling may take long",
+        "what donating saves is told where its program was compiled first: here it came from the cache",
     )
 
 

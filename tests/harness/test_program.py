@@ -306,12 +306,18 @@ def test_a_program_with_a_conditional_has_no_count_and_says_why():
         cost.counted(compiled(either, jnp.asarray(True), square()))
 
 
-@pytest.mark.parametrize("analysis", [None, {}, {"flops": -1.0, "bytes accessed": 8.0}, {"flops": 1.0}])
+@pytest.mark.parametrize("analysis", [None, {}, {"flops": -1.0, "bytes accessed": 8.0}, {"flops": 0.0}])
 def test_a_count_that_the_backend_does_not_give_is_no_count(analysis):
     silent = SimpleNamespace(cost_analysis=lambda: analysis, as_text=lambda: "")
 
     with pytest.raises(cost.NotCountableError, match="XLA gives no count"):
         cost.counted(silent)
+
+
+def test_what_xla_leaves_out_is_none_at_all():
+    sines = cost.counted(compiled(jnp.sin, square())).values  # it counts them as transcendental, and no operation
+
+    assert sines == {"counted_flops": 0.0, "counted_bytes": 2.0 * SQUARE_BYTES}
 
 
 # Buffers

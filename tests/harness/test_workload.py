@@ -327,10 +327,15 @@ def test_what_a_function_names_as_new_must_be_a_param_too():
         workload.alternative(workload.new_shape, {"seq": 128, "dtype": "float32"})
 
 
-def test_a_case_that_has_it_already_tries_nothing_new():
+def test_a_value_that_the_case_has_is_tried_all_the_same_so_that_the_probe_can_say_so():
     workload = declare(new_shape={"seq": 128})
 
-    assert workload.alternative(workload.new_shape, {"seq": 128, "dtype": "float32"}) is None
+    assert workload.alternative(workload.new_shape, {"seq": 128, "dtype": "float32"}) == {"seq": 128}
+
+
+def test_a_compile_budget_needs_something_that_it_counts():
+    with pytest.raises(DeclarationError, match="compiles= counts what its jit variants compile, and it has none"):
+        declare(compiles=1, modes=("eager",)).check()
 
 
 def test_a_compile_budget_asks_for_params_that_exist():
