@@ -24,7 +24,7 @@ def test_the_commands_run_as_written_one_after_the_other(tmp_path: Path) -> None
     environment = {**os.environ, "PYTHONPATH": str(CHECKOUT), "PATH": path}
     block = README.split("<!-- These lines are run by a test, in this order. -->")[1].split("```")[1]
     commands = block.strip().splitlines()[1:]
-    assert len(commands) == 5
+    assert len(commands) == 6
 
     for command in commands:
         ended = subprocess.run(
