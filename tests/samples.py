@@ -194,7 +194,7 @@ def caching(*, processes: int = 3, notes: tuple[str, ...] | None = None, **regim
 
 PROVEN_COLD = "cold: 1 traced, 1 compiled, 0 from the persistent cache, 0 missing in it"
 UNPROVEN_CACHED = (
-    "filled persistent cache: not proven, so its time has no name: JAX reported 1 traced, 1 compiled, "
+    "filled persistent cache: not proven, so its 0.031 s have no name: JAX reported 1 traced, 1 compiled, "
     "0 from the persistent cache, 1 missing in it"
 )
 PROVEN_WARM = "warm: 0 traced, 0 compiled, 0 from the persistent cache, 0 missing in it"

@@ -118,10 +118,8 @@ def run(
         return Outcome(
             status=Status.OK, values={regime.metric: (elapsed_s,)}, notes=(f"{regime.words}: {_told(seen)}",)
         )
-    return Outcome(
-        status=Status.OK,
-        notes=(f"{regime.words}: {metrics.NOT_PROVEN}, so its time has no name: JAX reported {_told(seen)}",),
-    )
+    nameless = f"{regime.words}: {metrics.NOT_PROVEN}, so its {elapsed_s:.2g} s have no name"
+    return Outcome(status=Status.OK, notes=(f"{nameless}: JAX reported {_told(seen)}",))
 
 
 def _told(seen: Compilations) -> str:

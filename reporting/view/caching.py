@@ -143,7 +143,8 @@ def _ratio(interval: Interval | None) -> Cell:
 def _missing(variant: Variant) -> Cell:
     """Why a regime that was tried has no number, or fewer than others."""
     outcome, tried = variant.outcomes[PROBE], _tried(variant)
-    reasons = [note for regime in tried for note in _unproven(variant, regime)]
+    # One of each: processes differ in the nameless time that their notes tell.
+    reasons = [note for regime in tried for note in _unproven(variant, regime)[:1]]
     if outcome.status is not Status.OK:
         reasons.append(told(outcome))
     elif silent := [regime.title.lower() for regime in tried if _is_silent(variant, regime)]:

@@ -166,9 +166,7 @@ def test_a_time_whose_state_of_the_caches_is_not_proven_has_no_name(timed, clock
 
     assert found.values == {}
     (note,) = found.notes
-    assert note.startswith(
-        "filled persistent cache: not proven, so its time has no name: JAX reported 1 traced, 1 comp"
-    )
+    assert note.startswith("filled persistent cache: not proven, so its 1 s have no name: JAX reported 1 traced")
 
 
 def test_a_function_that_was_called_before_is_neither_traced_nor_compiled_again(timed):

@@ -1,6 +1,7 @@
 """A suite whose programs give the compiler trouble, run for real."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -352,7 +353,8 @@ def test_a_cache_that_cannot_be_used_costs_a_regime_its_name_and_nothing_else(ou
     assert found.status is Status.OK
     assert "cached_s" not in found.values
     assert set(found.values) == {"cold_s", "warm_s"}
-    assert any(note.startswith("filled persistent cache: not proven, so its time has no name") for note in found.notes)
+    nameless = r"filled persistent cache: not proven, so its [\d.]+ s have no name: JAX reported 1 traced"
+    assert any(re.match(nameless, note) for note in found.notes)
     assert code(name) == 0
 
 

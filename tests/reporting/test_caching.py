@@ -60,7 +60,7 @@ def test_a_regime_that_was_not_proven_says_so_with_its_reason():
     row = by_variant(page, "caching")["restless:jit"]
 
     assert (row["Filled cache"], row["The cache saves"], row["Cold / filled"]) == ("not proven", "—", "—")
-    assert row["No number, why"].startswith("filled persistent cache: not proven, so its time has no name: JAX rep")
+    assert row["No number, why"].startswith("filled persistent cache: not proven, so its 0.031 s have no name: JAX rep")
     assert tables(page, "caching")[0].rows[0].cells[-1].tone is Tone.WARN
 
 
@@ -83,7 +83,7 @@ def test_a_regime_that_failed_has_the_reason_of_the_failure():
 
 
 def test_a_regime_that_was_proven_in_some_processes_only_has_a_time_and_the_reason():
-    unproven = "warm: not proven, so its time has no name: JAX reported 1 traced"
+    unproven = "warm: not proven, so its 0.031 s have no name: JAX reported 1 traced"
     outcome = samples.caching(notes=(samples.PROVEN_COLD, unproven), cold_s=1.0, cached_s=0.5, warm_s=0.1)
 
     row = row_of(page_with(outcome))
