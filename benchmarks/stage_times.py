@@ -6,6 +6,7 @@ takes around trace, lower and compile, against the durations of `jax.monitoring`
 
 from __future__ import annotations
 
+import gc
 import json
 import subprocess
 import sys
@@ -55,6 +56,8 @@ def names() -> list[str]:
 def measure(name: str) -> list[tuple[str, float, float]]:
     """(stage, seconds taken, seconds that JAX reported) of one variant."""
     _, workload_name, number, variant = name.split("/")
+    gc.collect()
+    gc.freeze()  # as the processes of a run begin, whose server has done it
     (workload,) = (one for suite in find_suites(["suites"]) for one in suite.workloads if one.name == workload_name)
     params = list(workload.cases("quick", "cpu"))[int(number)]
     context = Context(workload, params, BACKENDS["cpu"], inputs(workload, params), time.perf_counter, folder=None)
