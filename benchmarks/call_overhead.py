@@ -17,7 +17,7 @@ import jax.numpy as jnp
 
 from harness.conditions import ProcessConditions
 from harness.environment import allowed_cores
-from harness.modes import prepare_jit
+from harness.modes import How, prepared_as
 from harness.plan import settings_for
 from harness.probes.timing import measure
 from harness.summary import execution_s
@@ -28,7 +28,7 @@ ROUNDS = 15
 def main() -> None:
     """Prints the ratio and the two readings."""
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS
-    prepared = prepare_jit(lambda x: x + 1, (jnp.ones(8),), time.perf_counter)
+    prepared = prepared_as("jit", lambda x: x + 1, (jnp.ones(8),), How(), time.perf_counter, lambda stage: None)
     settings = settings_for("default", suites=(), run_id="call_overhead")
     names = {"call": prepared.call, "args": prepared.args, "wait": prepared.wait}
     timer = timeit.Timer("wait(call(*args))", globals=names)

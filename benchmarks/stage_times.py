@@ -83,6 +83,6 @@ if __name__ == "__main__":
     from harness.catalogue import find_suites
     from harness.compilations import COMPILE, LOWER, TRACE
     from harness.probes import Context
-    from harness.worker import inputs, prepare
+    from harness.variants import inputs, prepare
 
     print(json.dumps(names() if sys.argv[1] == "names" else measure(sys.argv[1])))

@@ -4,24 +4,19 @@ These names are all that a suite needs. Importing them imports no jax.
 """
 
 from harness.data import data_folder
+from harness.implementation import Peer, Skip
 from harness.notebook import measure
-from harness.record import Cost
+from harness.params import DeclarationError, itemsize, sizes
+from harness.record import Cost, Figure, Published
 from harness.version import __version__
-from harness.workload import (
-    DeclarationError,
-    Peer,
-    Skip,
-    Workload,
-    itemsize,
-    no_reference,
-    sizes,
-    workload,
-)
+from harness.workload import Workload, no_reference, workload
 
 __all__ = [
     "Cost",
     "DeclarationError",
+    "Figure",
     "Peer",
+    "Published",
     "Skip",
     "Workload",
     "__version__",

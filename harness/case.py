@@ -106,6 +106,11 @@ class CaseMeasurement:
             statistics_version=VERSION,
         )
 
+    @property
+    def _erring(self) -> set[str]:
+        """Variants that raise an error, as declared: there is nothing to measure."""
+        return {item.name for item in self.case.variants if item.raises is not None}
+
     def _elapsed(self) -> float:
         return time.monotonic() - self._start
 
@@ -148,7 +153,8 @@ class CaseMeasurement:
         return tuple(
             name
             for name in variants
-            if self.outcomes[name].get("numerics", Outcome(status=Status.LOST)).status is Status.OK
+            if name not in self._erring
+            and self.outcomes[name].get("numerics", Outcome(status=Status.LOST)).status is Status.OK
             and self.outcomes[name].get("timing", Outcome(status=Status.OK)).status is Status.OK
         )
 

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
-from harness.workload import DeclarationError, Workload, first_line
+from harness.implementation import first_line
+from harness.params import DeclarationError
+from harness.workload import Workload
 
 DEFAULT_SUITES = "suites"
 

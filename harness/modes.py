@@ -1,16 +1,18 @@
-"""How an implementation is executed: one function per mode, each returns a `Prepared` call."""
+"""How an implementation is executed: a function in a mode becomes a `Prepared` call."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import copy
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import wraps
 from typing import Any
 
 import jax
+import numpy
 
 from harness.compilations import Compilations, watched
-from harness.workload import NATIVE
+from harness.implementation import NATIVE
 
 Clock = Callable[[], float]
 Stage = Callable[[str], None]
@@ -36,12 +38,19 @@ class Stages:
     events: Compilations
 
 
+def _nothing() -> None:
+    """Nothing to begin again: a call that carries no state."""
+
+
 @dataclass(frozen=True)
 class Prepared:
     """All that a probe sees of a variant: `wait(call(*args))` is one call until its result is ready.
 
-    `stages` is None where there is no one program (eager code, peers, streams); `dispatches` tells whether a call
-    returns before its result is ready.
+    Args:
+      stages: None where there is no one program (eager code, peers, streams).
+      dispatches: Whether a call returns before its result is ready.
+      reset: Has the next call begin with the inputs again, where calls carry state.
+      traceable: What a call computes, as a function of `args` that JAX can trace; None where it cannot.
     """
 
     call: Callable[..., Any]
@@ -49,54 +58,137 @@ class Prepared:
     wait: Callable[[Any], Any]
     stages: Stages | None = None
     dispatches: bool = True
+    reset: Callable[[], None] = _nothing
+    traceable: Callable[..., Any] | None = None
 
 
-Prepare = Callable[[Callable[..., Any], tuple[Any, ...], Clock, Stage], Prepared]
-
-
-def prepare_eager(function: Callable[..., Any], args: tuple[Any, ...], clock: Clock, stage: Stage) -> Prepared:
-    """Operation by operation, as JAX runs code without jit."""
-    return Prepared(function, args, jax.block_until_ready)
-
-
-def prepare_jit(function: Callable[..., Any], args: tuple[Any, ...], clock: Clock, stage: Stage) -> Prepared:
-    """`jax.jit(function)`: called through its own dispatch. The stages are taken first; the call reuses them."""
-    jitted = jax.jit(fresh(function))
-    return Prepared(jitted, args, jax.block_until_ready, _stages(jitted, function, args, clock, stage))
-
-
-def prepare_aot(function: Callable[..., Any], args: tuple[Any, ...], clock: Clock, stage: Stage) -> Prepared:
-    """`jax.jit(function).lower(*args).compile()`: the compiled object is called itself."""
-    stages = _stages(jax.jit(fresh(function)), function, args, clock, stage)
-    return Prepared(stages.compiled, args, jax.block_until_ready, stages)
-
-
-def prepare_native(function: Callable[..., Any], args: tuple[Any, ...], clock: Clock, stage: Stage) -> Prepared:
-    """A peer: called as it is; its result is ready when it returns."""
-    return Prepared(function, args, _already_ready, dispatches=False)
-
-
-PREPARE: dict[str, Prepare] = {
-    "eager": prepare_eager,
-    "jit": prepare_jit,
-    "aot": prepare_aot,
-    NATIVE: prepare_native,
-}
-
-
-def prepare_stream(mode: str, function: Callable[..., Any], items: tuple[tuple[Any, ...], ...]) -> Prepared:
-    """A stream: one call is a pass over all its argument tuples, each with as many programs as it has types.
+@dataclass(frozen=True)
+class How:
+    """How calls of a variant follow each other.
 
     Args:
-      mode: eager, jit or native; an ahead-of-time program takes one type only.
+      carry: Place of an argument -> index of the output that takes its place in the next call.
+      donate: Places of the arguments whose memory a jitted call may take.
+      convert: NumPy's arrays as a peer's arguments.
+      stream: Whether the arguments are argument tuples, one for each call of a pass.
     """
-    call = jax.jit(fresh(function)) if mode == "jit" else function
 
-    def one_pass(*items: tuple[Any, ...]) -> list[Any]:
-        return [call(*item) for item in items]
+    carry: Mapping[int, int] = field(default_factory=dict)
+    donate: tuple[int, ...] = ()
+    convert: Callable[..., tuple[Any, ...]] | None = None
+    stream: bool = False
 
+
+def prepared_as(
+    mode: str, function: Callable[..., Any], args: tuple[Any, ...], how: How, clock: Clock, stage: Stage
+) -> Prepared:
+    """A function made ready to be called in a mode.
+
+    Args:
+      args: Of a stream, one tuple for each call of a pass.
+    """
+    if how.stream:
+        return _stream(mode, function, args, how)
+    if mode == NATIVE:
+        return _native(function, args, how)
+    if mode in ("eager", "mixed"):
+        traceable = function if mode == "eager" else None
+        prepared = Prepared(function, args, jax.block_until_ready, traceable=traceable)
+    else:
+        jitted = jax.jit(fresh(function), donate_argnums=how.donate)
+        stages = _stages(jitted, function, args, clock, stage)
+        # A jitted function is called through its own dispatch, and reuses what the stages have compiled.
+        call = jitted if mode == "jit" else stages.compiled
+        prepared = Prepared(call, args, jax.block_until_ready, stages)
+    return _carried(prepared, how) if how.carry else prepared
+
+
+def _native(function: Callable[..., Any], args: tuple[Any, ...], how: How) -> Prepared:
+    """A peer: called as it is; its result is ready when it returns."""
+    convert = how.convert or _copies
+    converted = convert(*args) if how.convert or how.carry else args
+    prepared = Prepared(function, converted, _already_ready, dispatches=False)
+    if not how.carry:
+        return prepared
+    carried = Carried(function, how.carry, begin=lambda _: convert(*args))
+    return replace(prepared, call=carried, reset=carried.reset)
+
+
+def _copies(*args: Any) -> tuple[Any, ...]:
+    return tuple(jax.tree.map(numpy.copy, arg) for arg in args)
+
+
+def _stream(mode: str, function: Callable[..., Any], items: tuple[tuple[Any, ...], ...], how: How) -> Prepared:
+    """One call is a pass over all argument tuples, each with as many programs as it has types.
+
+    What is carried goes from one tuple's call to the next; the result then holds it once, as it is at the end.
+    """
     native = mode == NATIVE
-    return Prepared(one_pass, items, _already_ready if native else jax.block_until_ready, dispatches=not native)
+    if native and how.convert is not None:
+        convert = how.convert
+        items = tuple(convert(*item) for item in items)
+    call = jax.jit(fresh(function), donate_argnums=how.donate) if mode == "jit" else function
+    wait = _already_ready if native else jax.block_until_ready
+    if not how.carry:
+        return Prepared(lambda *items: [call(*item) for item in items], items, wait, dispatches=not native)
+    carried = Carried(call, how.carry, begin=_anew)
+
+    def one_pass(*items: tuple[Any, ...]) -> tuple[list[Any], list[Any]]:
+        rest = [without(carried(*item), how.carry) for item in items]
+        return rest, list(carried.state.values())
+
+    return Prepared(one_pass, items, wait, dispatches=not native, reset=carried.reset)
+
+
+def without(result: tuple[Any, ...], carry: Mapping[int, int]) -> list[Any]:
+    """What a call returns beside what it carries."""
+    return [output for index, output in enumerate(result) if index not in carry.values()]
+
+
+def _carried(prepared: Prepared, how: How) -> Prepared:
+    carried = Carried(prepared.call, how.carry, begin=_anew)
+    return replace(prepared, call=carried, reset=carried.reset)
+
+
+def _anew(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Copies, which a call may take."""
+    return tuple(jax.tree.map(_copy, arg) for arg in args)
+
+
+def _copy(leaf: Any) -> Any:
+    return leaf.copy() if isinstance(leaf, jax.Array | numpy.ndarray) else copy.deepcopy(leaf)
+
+
+class Carried:
+    """Calls whose state goes from one to the next: what a training step returns is what the next one begins with."""
+
+    def __init__(
+        self,
+        call: Callable[..., Any],
+        carry: Mapping[int, int],
+        begin: Callable[[tuple[Any, ...]], tuple[Any, ...]],
+    ) -> None:
+        """Begins with the arguments of the first call.
+
+        Args:
+          begin: The arguments -> the same, in memory of their own.
+        """
+        self._call, self._carry, self._begin = call, carry, begin
+        self.state: dict[int, Any] = {}
+
+    def reset(self) -> None:
+        """Begins again, with the arguments of the next call."""
+        self.state = {}
+
+    def __call__(self, *args: Any) -> Any:
+        """One call: with the arguments, but for those that the call before has given."""
+        if not self.state:
+            begun = self._begin(args)
+            self.state = {place: begun[place] for place in self._carry}
+        result = self._call(*(self.state.get(place, arg) for place, arg in enumerate(args)))
+        outputs = result if isinstance(result, tuple) else (result,)
+        self.state = {place: outputs[index] for place, index in self._carry.items()}
+        return result
 
 
 def _stages(jitted: Any, function: Callable[..., Any], args: tuple[Any, ...], clock: Clock, stage: Stage) -> Stages:

@@ -18,7 +18,7 @@ from harness.plan import planned_case, settings_for
 from harness.record import CaseRecord, Environment, PlannedCase, Status, VariantRecord
 from harness.statistics import VERSION
 from harness.summary import summarise
-from harness.workload import MODES, Workload
+from harness.workload import Workload
 
 if TYPE_CHECKING:
     from harness.probes import Context
@@ -106,14 +106,16 @@ def measure(function: Callable[..., Any], /, *args: Any, **params: Any) -> Measu
     import jax  # here, so that declaring suites and reading records need no jax
 
     from harness.environment import describe_environment
-    from harness.worker import outcomes_of, prepare, timed
+    from harness.variants import outcomes_of, prepare
+    from harness.worker import timed
 
     jitted = hasattr(function, "lower") and hasattr(function, "__wrapped__")
     plain = getattr(function, "__wrapped__") if jitted else function  # noqa: B009  its type does not know
     expected = jax.block_until_ready(plain(*args, **params))
     workload = _workload(plain, args, params, expected)
     started = datetime.now(UTC)
-    case, context = planned_case("notebook", workload, {}), _context(workload, args)
+    backend = jax.default_backend()
+    case, context = planned_case("notebook", workload, {}, backend), _context(workload, args)
     outcomes = {
         name: {
             probe: one
@@ -154,7 +156,7 @@ def _workload(function: Callable[..., Any], args: tuple[Any, ...], params: dict[
         params={},
         reference=lambda *inputs: expected,
         cost=None,
-        modes=MODES,
+        modes=("eager", "jit", "aot"),
         baseline=None,
         tolerance=None,
         time_limit_s=None,

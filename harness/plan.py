@@ -12,10 +12,12 @@ from dataclasses import dataclass
 
 import msgspec
 
+from harness.implementation import NATIVE
+from harness.params import call_with
 from harness.record import Param, PlannedCase, PlannedVariant, Settings
 from harness.source import fingerprint
 from harness.statistics import CONFIDENCE, FEWEST_LAUNCHES
-from harness.workload import NATIVE, NoReference, Workload, call_with
+from harness.workload import NoReference, Workload
 
 PROBE_NAMES = ("numerics", "memory", "compilation", "caching", "timing", "trace")
 """In the order in which they are run. `numerics` always is: a wrong answer has no speed."""
@@ -88,7 +90,7 @@ def settings_for(
     )
 
 
-def planned_case(suite: str, workload: Workload, params: dict[str, Param]) -> PlannedCase:
+def planned_case(suite: str, workload: Workload, params: dict[str, Param], backend: str) -> PlannedCase:
     """A workload with one value of each param, as data."""
     name = case_name(workload.name, params)
     return PlannedCase(
@@ -107,8 +109,10 @@ def planned_case(suite: str, workload: Workload, params: dict[str, Param]) -> Pl
                 mode=mode,
                 description=item.description,
                 source=fingerprint(item.function),
-                skip=skip.reason if (skip := item.skip(params)) else None,
+                skip=skip.reason if (skip := item.skip(params, backend)) else None,
                 compiles=workload.compile_budget(f"{item.name}:{mode}", params),
+                donates=item.donate if mode in ("jit", "aot") else (),
+                raises=None if item.raises is None else item.raises.__name__,
             )
             for item in workload.implementations
             for mode in item.modes
@@ -119,6 +123,10 @@ def planned_case(suite: str, workload: Workload, params: dict[str, Param]) -> Pl
         new_shape=workload.alternative(workload.new_shape, params),
         new_static=workload.alternative(workload.new_static, params),
         representative=workload.is_representative(params),
+        devices=workload.needed_devices(params),
+        config=workload.settings(params),
+        data=None if workload.data is None else workload.data(),
+        published=workload.claims(params),
     )
 
 
@@ -179,21 +187,29 @@ def shuffled(cases: Sequence[PlannedCase], seed: int) -> tuple[PlannedCase, ...]
     return tuple(order)
 
 
+def _measured(case: PlannedCase) -> tuple[PlannedVariant, ...]:
+    """Variants that are not declared to be skipped, or to raise an error."""
+    return tuple(item for item in case.variants if item.skip is None and item.raises is None)
+
+
 def jax_variants(case: PlannedCase) -> tuple[str, ...]:
     """Variants that JAX runs and that are not declared to be skipped."""
     return tuple(item.name for item in case.variants if item.mode != NATIVE and item.skip is None)
 
 
 def cached_variants(case: PlannedCase, settings: Settings) -> tuple[str, ...]:
-    """Variants whose caching regimes are measured: those that jit compiles on call, in the cases that are asked for."""
+    """Variants whose caching regimes are measured: those that jit compiles on call, in the cases that are asked for.
+
+    Not those that donate: a call of theirs leaves nothing to call them with again.
+    """
     if "caching" not in settings.probes or not (case.representative or settings.caching_everywhere):
         return ()
-    return tuple(item.name for item in case.variants if item.mode == "jit" and item.skip is None)
+    return tuple(item.name for item in _measured(case) if item.mode == "jit" and not item.donates)
 
 
 def called_variants(case: PlannedCase) -> tuple[str, ...]:
     """Variants whose memory is measured during a call: all but `aot`, which runs the program of `jit`."""
-    return tuple(item.name for item in case.variants if item.mode != "aot" and item.skip is None)
+    return tuple(item.name for item in _measured(case) if item.mode != "aot")
 
 
 def regimes(case: PlannedCase) -> tuple[str, ...]:

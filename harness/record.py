@@ -136,11 +136,56 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     not_used: tuple[str, ...] = ()
 
 
+class Figure(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A number that somebody published.
+
+    Args:
+      variant: Which of ours it stands beside, `implementation:mode`.
+      value: In the metric's unit: seconds, bytes or a plain count.
+      spread: As the source gives it, in the same unit; mostly a standard deviation of single calls.
+      metric: What it is one of.
+    """
+
+    variant: str
+    value: float
+    spread: float | None = None
+    metric: str = "execution_s"
+
+
+class Published(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A claim that a source makes with its figures: one of them over another, or one by itself.
+
+    Args:
+      source: Author, title, year, place.
+      device: Where it was measured, as the source says.
+      timed: What was timed, in words.
+      figure: The one, the larger where there are two.
+      against: The other; None where the figure itself is the claim.
+      differs: What is not the same here, in words.
+      at: Params of the cases that it stands beside.
+    """
+
+    source: str
+    device: str
+    timed: str
+    figure: Figure
+    against: Figure | None = None
+    differs: str = ""
+    at: dict[str, Param] = {}
+
+    @property
+    def figures(self) -> tuple[Figure, ...]:
+        """The one or two."""
+        return (self.figure,) if self.against is None else (self.figure, self.against)
+
+
 class PlannedVariant(msgspec.Struct, frozen=True, kw_only=True):
     """An implementation in a mode. `skip` is the declared reason not to run it for this case.
 
     Args:
       compiles: Programs that it may compile at most; None where nothing is declared.
+      donates: Names of the arguments whose memory a call takes.
+      raises: Name of the error that calling it must raise; then nothing of it is timed.
     """
 
     name: str
@@ -150,6 +195,8 @@ class PlannedVariant(msgspec.Struct, frozen=True, kw_only=True):
     source: str
     skip: str | None = None
     compiles: int | None = None
+    donates: tuple[str, ...] = ()
+    raises: str | None = None
 
 
 class PlannedCase(msgspec.Struct, frozen=True, kw_only=True):
@@ -159,6 +206,10 @@ class PlannedCase(msgspec.Struct, frozen=True, kw_only=True):
       new_shape: Params whose change gives inputs of another shape, as the `caching` probe tries it.
       new_static: Params whose change is another static argument.
       representative: Whether this case stands for its workload, where measuring every case would be too much.
+      devices: How many devices it uses.
+      config: What its processes set in `jax.config`.
+      data: Which data its inputs are, where that depends on what there is.
+      published: Figures of others that stand beside it.
     """
 
     id: str
@@ -176,6 +227,10 @@ class PlannedCase(msgspec.Struct, frozen=True, kw_only=True):
     new_shape: dict[str, Param] | None = None
     new_static: dict[str, Param] | None = None
     representative: bool = False
+    devices: int = 1
+    config: dict[str, Param] = {}
+    data: str | None = None
+    published: tuple[Published, ...] = ()
 
 
 class Buffer(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,14 +15,18 @@ DIGITS = 16
 _LITERALS = (str, bytes, int, float, complex, bool, type(None))
 
 
-def fingerprint(*functions: Callable[..., Any] | None) -> str:
-    """Hash of the functions' syntax and of what they use from their own module: functions and constants.
+def fingerprint(*functions: Callable[..., Any] | None, constants: tuple[str, ...] = ()) -> str:
+    """Hash of the functions' syntax and of what they use from their own package: functions and constants.
 
-    Comments, layout and docstrings do not count. What other modules hold is identified by their versions, in the
+    Comments, layout and docstrings do not count. What other packages hold is identified by their versions, in the
     environment, and counts by its name; so does a function without readable source.
+
+    Args:
+      constants: Texts that count too.
     """
     seen: set[int] = set()
-    text = "\0".join(_text(function, getattr(function, "__module__", None), seen) for function in functions)
+    texts = [_text(function, getattr(function, "__module__", None), seen) for function in functions]
+    text = "\0".join((*texts, *constants))
     return hashlib.sha256(text.encode()).hexdigest()[:DIGITS]
 
 
@@ -41,10 +45,15 @@ def _text(value: Any, module: str | None, seen: set[int]) -> str:
     if isinstance(value, ModuleType):
         return value.__name__
     plain = inspect.unwrap(value) if callable(value) else value  # what jax.jit or a decorator made of it
-    if isinstance(plain, FunctionType) and module in (None, plain.__module__):
+    if isinstance(plain, FunctionType) and (module is None or _package(module) == _package(plain.__module__)):
         return _function_text(plain, seen)
     named = plain if hasattr(plain, "__qualname__") else type(plain)
     return f"{named.__module__}.{named.__qualname__}"
+
+
+def _package(module: str) -> str:
+    """The package of a module of a suite; a module in none is its own."""
+    return module.rpartition(".")[0] or module
 
 
 def _function_text(function: FunctionType, seen: set[int]) -> str:

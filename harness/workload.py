@@ -4,32 +4,25 @@ from __future__ import annotations
 
 import inspect
 import itertools
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from types import FunctionType
 from typing import Any
 
-import ml_dtypes
-import numpy
-
-from harness.record import Cost, Param
+from harness import declared
+from harness.implementation import (
+    MODES,
+    NATIVE,
+    STREAM_MODES,
+    Compiles,
+    Implementation,
+    Peer,
+    Skip,
+    first_line,
+)
+from harness.params import Sizes, Values, call_with, sizes
+from harness.record import Cost, Param, Published
 from harness.source import fingerprint
-
-MODES = ("eager", "jit", "aot")
-STREAM_MODES = ("eager", "jit")
-NATIVE = "native"
-
-
-class DeclarationError(Exception):
-    """A suite declares something that cannot be; the message names the workload and what exists."""
-
-
-@dataclass(frozen=True)
-class Skip:
-    """A declared reason not to run something, e.g. `Skip("needs 2 devices, found 1")`."""
-
-    reason: str
 
 
 @dataclass(frozen=True)
@@ -44,126 +37,7 @@ def no_reference(reason: str) -> NoReference:
     return NoReference(reason)
 
 
-@dataclass(frozen=True)
-class Sizes:
-    """Values of a param by level; each level includes the ones before it. `gpu` and `tpu` add to default there.
-
-    Without a quick value, the first of the next level stands for it.
-    """
-
-    quick: tuple[Param, ...]
-    default: tuple[Param, ...]
-    full: tuple[Param, ...]
-    gpu: tuple[Param, ...]
-    tpu: tuple[Param, ...]
-
-    def at(self, level: str, backend: str) -> tuple[Param, ...]:
-        """The values for a level on a backend, without repeats, numbers in order."""
-        values = self.quick or self.default[:1] or self.full[:1]
-        if level != "quick":
-            values += self.default + {"gpu": self.gpu, "tpu": self.tpu}.get(backend, ())
-        if level == "full":
-            values += self.full
-        different = dict.fromkeys(values)
-        numeric = all(isinstance(value, int | float) for value in different)
-        return tuple(sorted(different) if numeric else different)
-
-
-Compiles = int | Callable[..., int]
 Alternative = Mapping[str, Param] | Callable[..., Mapping[str, Param]]
-Values = Param | tuple[Param, ...] | list[Param]
-
-
-def sizes(*, quick: Values = (), default: Values = (), full: Values = (), gpu: Values = (), tpu: Values = ()) -> Sizes:
-    """Values of a param by level: `sizes(quick=100, default=(1_000, 10_000), gpu=1_000_000)`."""
-    return Sizes(_several(quick), _several(default), _several(full), _several(gpu), _several(tpu))
-
-
-def _several(values: Values) -> tuple[Param, ...]:
-    several = values if isinstance(values, list | tuple | range | numpy.ndarray) else (values,)
-    return tuple(_param(value) for value in several)
-
-
-def _param(value: Any) -> Param:
-    """A value that a record can hold and a name can show.
-
-    Raises:
-      DeclarationError: Anything else, such as a shape or a dtype object.
-    """
-    if isinstance(value, numpy.generic):
-        value = value.item()
-    if not isinstance(value, Param):
-        raise DeclarationError(
-            f"a param's value cannot be {value!r}; it is a text, a number or a truth value: "
-            f"write a dtype as 'float32', and each side of a shape as a param"
-        )
-    return value
-
-
-def itemsize(dtype: str) -> int:
-    """Bytes of one element, for NumPy's dtypes and bfloat16 and its kin."""
-    return numpy.dtype(getattr(ml_dtypes, dtype, dtype)).itemsize
-
-
-@dataclass(frozen=True)
-class Peer:
-    """The same computation in another library; it gets the inputs as NumPy arrays.
-
-    Args:
-      function: Called with the workload's inputs and the params that it asks for.
-      limit: Params by name -> `Skip` where the peer cannot or should not run, else None.
-    """
-
-    function: Callable[..., Any]
-    limit: Callable[..., Skip | None] | None = None
-
-
-@dataclass(frozen=True)
-class Implementation:
-    """One way to compute a workload; `modes` is how it may be executed (`native` for a peer)."""
-
-    name: str
-    function: Callable[..., Any]
-    modes: tuple[str, ...]
-    limit: Callable[..., Skip | None] | None = None
-    compiles: Compiles | None = None
-
-    @property
-    def description(self) -> str:
-        """The docstring's first line."""
-        return first_line(self.function)
-
-    def skip(self, params: Mapping[str, Param]) -> Skip | None:
-        """The declared reason not to run with these params."""
-        return None if self.limit is None else call_with(self.limit, params)
-
-
-def first_line(documented: Any) -> str:
-    """First line of an object's docstring, or the empty text; a built-in's is its signature, so its name instead."""
-    line = (inspect.getdoc(documented) or "").partition("\n")[0]
-    name = getattr(documented, "__name__", "")
-    return f"{type(documented).__module__}.{name}" if name and line.startswith(f"{name}(") else line
-
-
-def call_with(function: Callable[..., Any], params: Mapping[str, Param], *args: Any) -> Any:
-    """Calls a function with positional arguments and the params that it requires by name."""
-    names = wanted_names(function, params, keyword_only=bool(args))
-    return function(*args, **{name: params[name] for name in names})
-
-
-def wanted_names(function: Callable[..., Any], params: Collection[str], *, keyword_only: bool = True) -> list[str]:
-    """Names that a function takes as params: those without a default, and those with one that params lists.
-
-    A default counts in Python functions only: NumPy's own have a `dtype` that means something else.
-    """
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except ValueError:  # a built-in without a signature asks for none
-        return []
-    kinds = [inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD]
-    named = [item for item in parameters if item.kind in (kinds[:1] if keyword_only else kinds)]
-    plain = isinstance(function, FunctionType)
-    return [item.name for item in named if item.default is item.empty or (plain and item.name in params)]
 
 
 @dataclass(eq=False)
@@ -189,6 +63,13 @@ class Workload:
     new_shape: Alternative | None = None
     new_static: Alternative | None = None
     representative: Mapping[str, Param] = field(default_factory=dict)
+    carry: Mapping[str, int] = field(default_factory=dict)
+    host: tuple[str, ...] = ()
+    devices: int | Callable[..., int] = 1
+    config: Mapping[str, Param] | Callable[..., Mapping[str, Param]] = field(default_factory=dict)
+    compare: Callable[..., Any] | None = None
+    data: Callable[[], str] | None = None
+    published: tuple[Published, ...] = ()
     implementations: list[Implementation] = field(default_factory=list)
 
     def __call__(self, *args: Any, **params: Any) -> Any:
@@ -200,6 +81,16 @@ class Workload:
         """The docstring's first line."""
         return first_line(self.function)
 
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """Names of the positional arguments, as the decorated function has them."""
+        kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        return tuple(item.name for item in inspect.signature(self.function).parameters.values() if item.kind in kinds)
+
+    def positions(self, names: tuple[str, ...] | Mapping[str, int]) -> tuple[int, ...]:
+        """Places of the arguments with these names."""
+        return tuple(self.arguments.index(name) for name in names)
+
     def implementation(
         self,
         function: Callable[..., Any] | None = None,
@@ -208,89 +99,49 @@ class Workload:
         modes: tuple[str, ...] | None = None,
         limit: Callable[..., Skip | None] | None = None,
         compiles: Compiles | None = None,
+        donate: tuple[str, ...] = (),
+        raises: type[Exception] | None = None,
     ) -> Any:
         """Decorator: another implementation of this workload.
 
         Args:
           name: Shown name, by default the function's.
           modes: How it is executed, by default as the workload says.
-          limit: Params by name -> `Skip("why")` where it should not run, else None.
+          limit: Params by name, and `backend` -> `Skip("why")` where it should not run, else None.
           compiles: How many programs it may compile at most, in every mode but aot; by default as the workload says.
+          donate: Arguments, among those carried, whose memory a jitted call may take: `donate=("state",)`.
+          raises: The error that calling it must raise, as the documentation of what it does wrong has it. It is
+            recorded and shown; anything else is a failure.
         Raises:
-          DeclarationError: A name that is taken, a mode or a param that does not exist.
+          DeclarationError: A name that is taken, a mode, an argument or a param that does not exist.
         """
         if function is None:
-            return partial(self.implementation, name=name, modes=modes, limit=limit, compiles=compiles)
-        self._attach(Implementation(name or function.__name__, function, modes or self.modes, limit, compiles))
+            return partial(
+                self.implementation,
+                name=name,
+                modes=modes,
+                limit=limit,
+                compiles=compiles,
+                donate=donate,
+                raises=raises,
+            )
+        self._attach(
+            Implementation(name or function.__name__, function, modes or self.modes, limit, compiles, donate, raises)
+        )
         return function
 
     def attach_peer(self, name: str, peer: Peer | Callable[..., Any]) -> None:
         """Adds a peer, an implementation in another library."""
         peer = peer if isinstance(peer, Peer) else Peer(peer)
-        self._attach(Implementation(name, peer.function, (NATIVE,), peer.limit))
+        self._attach(Implementation(name, peer.function, (NATIVE,), peer.limit, convert=peer.convert))
 
     def _attach(self, new: Implementation) -> None:
-        if any(new.name == other.name for other in self.implementations):
-            raise DeclarationError(f"workload '{self.name}': the implementation name '{new.name}' is taken")
-        if wrong := [mode for mode in new.modes if mode not in (*MODES, NATIVE)]:
-            raise DeclarationError(f"workload '{self.name}': no mode '{wrong[0]}'; modes are {', '.join(MODES)}")
-        if self.stream and "aot" in new.modes:
-            raise DeclarationError(
-                f"workload '{self.name}': a stream cannot run in mode 'aot', whose program takes one type of "
-                f"arguments; modes are {', '.join(STREAM_MODES)}"
-            )
-        self._check_params(f"{new.name}()", new.function, keyword_only=True)
-        self._check_params(f"{new.name}()'s limit", new.limit, keyword_only=False)
+        declared.check_implementation(self, new)
         self.implementations.append(new)
-
-    def _check_params(self, what: str, function: Callable[..., Any] | None, *, keyword_only: bool) -> None:
-        for name in () if function is None else wanted_names(function, self.params, keyword_only=keyword_only):
-            if name not in self.params:
-                raise DeclarationError(
-                    f"workload '{self.name}': {what} asks for '{name}', which params does not list; "
-                    f"params has {', '.join(self.params) or 'nothing'}"
-                )
 
     def check(self) -> None:
         """Raises DeclarationError where names do not fit together. Called when the declaration is complete."""
-        self._check_params("inputs()", self.inputs, keyword_only=True)
-        self._check_params("cost()", self.cost, keyword_only=False)
-        if not isinstance(self.reference, NoReference):
-            self._check_params("reference()", self.reference, keyword_only=True)
-        users = [self.inputs, *(item.function for item in self.implementations)]
-        taken = {name for function in users for name in wanted_names(function, self.params)}
-        if unused := [name for name in self.params if name not in taken]:
-            raise DeclarationError(
-                f"workload '{self.name}': neither inputs() nor an implementation takes the param '{unused[0]}', so its "
-                f"cases would differ only in name; take it as a keyword-only argument, or leave it out"
-            )
-        for what, declared in (("new_shape", self.new_shape), ("new_static", self.new_static)):
-            if callable(declared):
-                self._check_params(f"{what}()", declared, keyword_only=False)
-            else:
-                self._check_names(what, declared or {})
-        for budget in (self.compiles, *(item.compiles for item in self.implementations)):
-            if callable(budget):
-                self._check_params("compiles()", budget, keyword_only=False)
-        self._check_names("representative", self.representative)
-        counted = [item for item in self.implementations if "jit" in item.modes and item.compiles is None]
-        if self.compiles is not None and not counted:
-            raise DeclarationError(
-                f"workload '{self.name}': compiles= counts what its jit variants compile, and it has none; declare it "
-                f"on the implementation that is meant, @{self.name}.implementation(compiles=…), or add mode 'jit'"
-            )
-        if self.baseline is not None and self.baseline not in self.variants():
-            raise DeclarationError(
-                f"workload '{self.name}': no variant '{self.baseline}' to be the baseline; "
-                f"variants are {', '.join(self.variants())}"
-            )
-
-    def _check_names(self, what: str, names: Iterable[str]) -> None:
-        if unknown := [name for name in names if name not in self.params]:
-            raise DeclarationError(
-                f"workload '{self.name}': {what} names '{unknown[0]}', which params does not list; "
-                f"params has {', '.join(self.params) or 'nothing'}"
-            )
+        declared.check(self)
 
     def variants(self) -> tuple[str, ...]:
         """Names of all variants, `implementation:mode`."""
@@ -309,7 +160,21 @@ class Workload:
     def definition(self) -> str:
         """Hash of what makes this workload itself: inputs, reference and cost; not its implementations."""
         reference = None if isinstance(self.reference, NoReference) else self.reference
-        return fingerprint(self.inputs, reference, self.cost)
+        made = () if self.data is None else (self.data(),)
+        compared = () if self.compare is None else (self.compare,)
+        return fingerprint(self.inputs, reference, self.cost, *compared, constants=made)
+
+    def needed_devices(self, params: Mapping[str, Param]) -> int:
+        """How many devices a case uses."""
+        return call_with(self.devices, params) if callable(self.devices) else self.devices
+
+    def settings(self, params: Mapping[str, Param]) -> dict[str, Param]:
+        """What a case sets in `jax.config`."""
+        return dict(call_with(self.config, params) if callable(self.config) else self.config)
+
+    def claims(self, params: Mapping[str, Param]) -> tuple[Published, ...]:
+        """The published figures that stand beside a case."""
+        return tuple(one for one in self.published if all(params[name] == value for name, value in one.at.items()))
 
     def compile_budget(self, variant: str, params: Mapping[str, Param]) -> int | None:
         """How many programs a variant may compile at most; None where nothing is declared.
@@ -324,16 +189,16 @@ class Workload:
             return None
         return call_with(declared, params) if callable(declared) else declared
 
-    def alternative(self, declared: Alternative | None, params: Mapping[str, Param]) -> dict[str, Param] | None:
+    def alternative(self, alternatives: Alternative | None, params: Mapping[str, Param]) -> dict[str, Param] | None:
         """The params that change, with their other values; None where nothing is declared.
 
         Raises:
           DeclarationError: A param that does not exist.
         """
-        if declared is None:
+        if alternatives is None:
             return None
-        changed = dict(call_with(declared, params) if callable(declared) else declared)
-        self._check_names("what is to be tried as new", changed)
+        changed = dict(call_with(alternatives, params) if callable(alternatives) else alternatives)
+        declared.check_names(self, "what is to be tried as new", changed)
         return changed
 
     def is_representative(self, params: Mapping[str, Param]) -> bool:
@@ -369,6 +234,14 @@ def workload(
     new_shape: Alternative | None = None,
     new_static: Alternative | None = None,
     representative: Mapping[str, Param] | None = None,
+    carry: Mapping[str, int] | None = None,
+    donate: tuple[str, ...] = (),
+    host: tuple[str, ...] = (),
+    devices: int | Callable[..., int] = 1,
+    config: Mapping[str, Param] | Callable[..., Mapping[str, Param]] | None = None,
+    compare: Callable[..., Any] | None = None,
+    data: Callable[[], str] | None = None,
+    published: tuple[Published, ...] = (),
 ) -> Callable[[Callable[..., Any]], Workload]:
     """Decorator: declares a workload, named after the function, which is its first implementation.
 
@@ -382,9 +255,9 @@ def workload(
       cost: Params by name -> `Cost(flops=, bytes=)` of one call.
       peers: Name -> the same computation in another library, a function or a `Peer`.
       modes: How implementations are executed, unless they say otherwise; by default eager, jit and aot (a stream:
-        eager and jit).
+        eager and jit). `mixed` is Python code that calls what it has jitted itself.
       implementation: Name of the function as an implementation, by default the workload's.
-      limit: Params by name -> `Skip("why")` where this first implementation should not run, else None.
+      limit: Params by name, and `backend` -> `Skip("why")` where this first implementation should not run, else None.
       baseline: The variant that speed-ups refer to, `implementation:mode`; by default the first.
       tolerance: Largest error allowed, relative to the reference's largest entry; by default it follows from
         dtype and precision.
@@ -399,12 +272,25 @@ def workload(
         the implementations take.
       representative: Params of the one case that stands for the workload where every case would be too much; by
         default the first value of each.
+      carry: Argument -> index of the output that takes its place in the next call: `carry={"state": 0}`. Every block
+        of calls begins with the inputs. In a stream the state goes from one tuple's call to the next, and the
+        reference does the same.
+      donate: Carried arguments whose memory a jitted call of this first implementation may take.
+      host: Arguments that stay NumPy arrays in the host's memory, as a data loader gives them; others are on the
+        device before anything is timed.
+      devices: How many devices a case uses, a number or a function of params. On the CPU so many are made.
+      config: What the case's processes set in `jax.config`, a mapping or a function of params:
+        `config={"jax_enable_x64": True}`.
+      compare: result as NumPy arrays -> what of it the reference gives, where it is not the result itself, such as the
+        moments of random numbers. Never timed.
+      data: () -> which data inputs() uses, in words, where that depends on what there is.
+      published: Figures of others that stand beside ours.
     Raises:
       DeclarationError: Names that do not fit together.
     """
 
     def declare(function: Callable[..., Any]) -> Workload:
-        declared = Workload(
+        made = Workload(
             name=function.__name__,
             module=function.__module__,
             function=function,
@@ -424,10 +310,17 @@ def workload(
             new_shape=new_shape,
             new_static=new_static,
             representative=representative or {},
+            carry=carry or {},
+            host=host,
+            devices=devices,
+            config=config or {},
+            compare=compare,
+            data=data,
+            published=published,
         )
-        declared.implementation(function, name=implementation, limit=limit)
+        made.implementation(function, name=implementation, limit=limit, donate=donate)
         for name, peer in (peers or {}).items():
-            declared.attach_peer(name, peer)
-        return declared
+            made.attach_peer(name, peer)
+        return made
 
     return declare

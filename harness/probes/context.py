@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,10 @@ import jax
 import numpy
 
 from harness.backends import Backend
-from harness.modes import Clock, Prepared, Stage
+from harness.modes import Carried, Clock, Prepared, Stage, without
+from harness.params import call_with
 from harness.record import Outcome, Param
-from harness.workload import NoReference, Workload, call_with
+from harness.workload import NoReference, Workload
 
 
 @dataclass
@@ -46,9 +47,15 @@ class Context:
         if isinstance(reference, NoReference):
             return None
         inputs = jax.tree.map(widest, self.arguments)
-        if self.workload.stream:
-            return [call_with(reference, self.params, *item) for item in inputs]
-        return call_with(reference, self.params, *inputs)
+        once = partial(call_with, reference, self.params)
+        workload = self.workload
+        if not workload.stream:
+            return once(*inputs)
+        if not workload.carry:
+            return [once(*item) for item in inputs]
+        carry = dict(zip(workload.positions(workload.carry), workload.carry.values(), strict=True))
+        carried = Carried(once, carry, begin=lambda args: args)
+        return [without(carried(*item), carry) for item in inputs], list(carried.state.values())
 
     def compiles(self, variant: str) -> int | None:
         """How many programs the variant may compile, as declared."""

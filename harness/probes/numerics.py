@@ -34,6 +34,8 @@ def run(variant: str, prepared: Prepared, context: Context) -> Outcome:
     result = prepared.wait(prepared.call(*prepared.args))
     if context.reference is None:
         return Outcome(status=Status.OK, notes=(f"not checked: {context.workload.reference.reason}",))  # type: ignore[union-attr]
+    if context.workload.compare is not None:
+        result = context.workload.compare(jax.tree.map(_array, result))
     pairs = _pairs(result, context.reference)
     if isinstance(pairs, str):
         return Outcome(status=Status.WRONG, reason=pairs)
@@ -118,10 +120,15 @@ def _product_dtype(prepared: Prepared, context: Context) -> str | None:
     """The coarsest format that float32 matrix products and convolutions are computed in; None without such."""
     if not prepared.dispatches:
         return None  # a peer, whose products are its own affair
-    try:
-        traced = jax.jit(prepared.call).trace(*prepared.args) if prepared.stages is None else prepared.stages.traced
-    except jax.errors.JAXTypeError:  # eager code may look at its values, which a trace has not
+    if prepared.stages is not None:
+        traced = prepared.stages.traced
+    elif prepared.traceable is None:
         return context.backend.product_dtype
+    else:
+        try:
+            traced = jax.jit(prepared.traceable).trace(*prepared.args)
+        except jax.errors.JAXTypeError:  # eager code may look at its values, which a trace has not
+            return context.backend.product_dtype
     formats = [_format(equation, context.backend.product_dtype) for equation in _products(traced.jaxpr.jaxpr)]
     return max(formats, key=lambda name: TOLERANCE[name], default=None)
 

@@ -175,6 +175,7 @@ def _block(
     subject: _Subject, sweep: int, settings: Settings, clock: Clock, before: Reading, conditions: ReadConditions
 ) -> tuple[Block, Reading]:
     """One block, and the reading at its end, which begins the next."""
+    subject.prepared.reset()
     start = clock()
     samples = _samples(subject, settings.block_s, clock)
     wall_s, after = clock() - start, conditions()

@@ -10,7 +10,7 @@ import pytest
 
 from harness import no_reference, program, workload
 from harness.backends import BACKENDS
-from harness.modes import PREPARE, Prepared
+from harness.modes import How, Prepared, prepared_as
 from harness.probes import Context, compilation
 from harness.record import Outcome, Status
 
@@ -41,7 +41,7 @@ def context(folder=None, *, index=0, compiles=None) -> Context:
 
 
 def prepared(function=double) -> Prepared:
-    return PREPARE["jit"](function, (ARGUMENT,), lambda: 0.0, lambda stage: None)
+    return prepared_as("jit", function, (ARGUMENT,), How(), lambda: 0.0, lambda stage: None)
 
 
 def counting(calls: list) -> Prepared:

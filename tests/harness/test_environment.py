@@ -19,7 +19,7 @@ from harness.environment import (
     recorded_variables,
     said,
 )
-from harness.worker import failure
+from harness.variants import failure
 from launcher.host import cpu_quota as quota_as_the_launcher_reads_it
 
 

@@ -13,7 +13,7 @@ import pytest
 from harness import no_reference, worker, workload
 from harness.backends import BACKENDS
 from harness.messages import CHECK
-from harness.modes import PREPARE, Prepared
+from harness.modes import How, Prepared, prepared_as
 from harness.probes import Context
 from harness.probes.memory import LONGEST_COMPILE_S, does_not_fit, peak_bytes, run, size_bytes
 from harness.record import Outcome, Status
@@ -31,7 +31,7 @@ def context_on(backend="cpu", *, of=None, arguments=(), capacity_bytes=None) -> 
 
 def prepared(function, *arguments, **changed) -> Prepared:
     """A jitted function; `changed` are fields of its stages."""
-    real = PREPARE["jit"](function, arguments, lambda: 0.0, lambda stage: None)
+    real = prepared_as("jit", function, arguments, How(), lambda: 0.0, lambda stage: None)
     return dataclasses.replace(real, stages=dataclasses.replace(real.stages, **changed))
 
 
@@ -197,11 +197,11 @@ def exhausted(*arguments):
 
 
 def test_a_compiler_that_finds_a_program_too_large_says_that_it_does_not_fit(monkeypatch):
-    def prepare(function, arguments, clock, stage):
+    def prepare(mode, function, arguments, how, clock, stage):
         stage("compile")
         exhausted()
 
-    monkeypatch.setitem(PREPARE, "jit", prepare)
+    monkeypatch.setattr("harness.variants.prepared_as", prepare)
 
     found = outcomes(jnp.sin, mode="jit", probes=("numerics", "memory"))
 
@@ -217,11 +217,11 @@ def test_a_call_that_runs_out_of_memory_has_failed():
 
 
 def test_a_compiler_that_fails_otherwise_has_failed(monkeypatch):
-    def prepare(function, arguments, clock, stage):
+    def prepare(mode, function, arguments, how, clock, stage):
         stage("compile")
         raise jax.errors.JaxRuntimeError("INTERNAL: a bug")
 
-    monkeypatch.setitem(PREPARE, "jit", prepare)
+    monkeypatch.setattr("harness.variants.prepared_as", prepare)
 
     assert outcomes(jnp.sin, mode="jit", probes=("memory",))["memory"].status is Status.FAILED
 

@@ -13,7 +13,8 @@ from harness.plan import PROBE_NAMES, settings_for
 from harness.probes import PROBES, Context, caching
 from harness.record import Outcome, Status
 from harness.summary import summarise
-from harness.worker import outcomes_of, prepare, timed
+from harness.variants import outcomes_of, prepare
+from harness.worker import timed
 
 ENDINGS = {"_s": Unit.SECONDS, "_bytes": Unit.BYTES}
 

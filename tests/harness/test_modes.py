@@ -3,8 +3,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from harness.modes import PREPARE
-from harness.workload import MODES, NATIVE
+from harness.implementation import MODES, NATIVE
+from harness.modes import How, prepared_as
+
+ALL = (*MODES, NATIVE)
 
 
 def double(x):
@@ -14,14 +16,12 @@ def double(x):
 @pytest.fixture
 def prepare(clock):
     """Prepares `double`, or another function, in a mode."""
-    return lambda mode, function=double: PREPARE[mode](function, (jnp.arange(3.0),), clock, lambda stage: None)
+    return lambda mode, function=double: prepared_as(
+        mode, function, (jnp.arange(3.0),), How(), clock, lambda stage: None
+    )
 
 
-def test_every_mode_that_can_be_declared_can_be_prepared():
-    assert set(PREPARE) == {*MODES, NATIVE}
-
-
-@pytest.mark.parametrize("mode", PREPARE)
+@pytest.mark.parametrize("mode", ALL)
 def test_every_mode_gives_what_the_function_gives(prepare, mode):
     ready = prepare(mode)
 
@@ -34,12 +34,12 @@ def test_compiled_modes_have_stages_whose_times_are_taken_one_after_the_other(cl
         clock.advance(8.0)
         return 2 * x
 
-    stages = PREPARE[mode](slow_to_trace, (jnp.ones(3),), clock, lambda stage: None).stages
+    stages = prepared_as(mode, slow_to_trace, (jnp.ones(3),), How(), clock, lambda stage: None).stages
 
     assert (stages.trace_s, stages.lower_s, stages.compile_s) == (8.0, 0.0, 0.0)
 
 
-@pytest.mark.parametrize("mode", ["eager", "native"])
+@pytest.mark.parametrize("mode", ["eager", "mixed", "native"])
 def test_modes_without_a_program_have_no_stages(prepare, mode):
     assert prepare(mode).stages is None
 
@@ -67,4 +67,4 @@ def test_a_function_that_was_compiled_before_is_traced_anew(prepare, mode):
 
 
 def test_only_a_peer_has_its_result_when_it_returns(prepare):
-    assert [mode for mode in PREPARE if not prepare(mode).dispatches] == ["native"]
+    assert [mode for mode in ALL if not prepare(mode).dispatches] == ["native"]

@@ -15,7 +15,7 @@ from harness.messages import CHECK
 from harness.probes import Context
 from harness.probes.numerics import TOLERANCE, relative_error
 from harness.record import Outcome, Status
-from harness.worker import outcomes_of
+from harness.variants import outcomes_of
 
 entries = st.floats(-1e6, 1e6).filter(lambda value: value == 0 or abs(value) > 1e-6)
 arrays = st.lists(entries, min_size=1, max_size=6).map(np.array)

@@ -220,7 +220,7 @@ def other(x):
 
 
 def test_a_planned_case_says_all_that_the_workload_declares():
-    planned = planned_case("random", sampled, {"n": 4})
+    planned = planned_case("random", sampled, {"n": 4}, "cpu")
 
     assert (planned.name, planned.suite, planned.workload) == ("sampled[n=4]", "random", "sampled")
     assert planned.id == case_id("sampled[n=4]")
@@ -241,14 +241,14 @@ def test_a_planned_case_says_all_that_the_workload_declares():
 
 
 def test_what_is_skipped_is_not_run():
-    planned = planned_case("random", sampled, {"n": 4})
+    planned = planned_case("random", sampled, {"n": 4}, "cpu")
 
     assert jax_variants(planned) == ("other:eager", "other:aot")
     assert peer_variants(planned) == ("numpy:native",)
 
 
 def test_modes_of_one_implementation_share_its_source_and_others_do_not():
-    first, peer, eager, aot = planned_case("random", sampled, {"n": 4}).variants
+    first, peer, eager, aot = planned_case("random", sampled, {"n": 4}, "cpu").variants
 
     assert eager.source == aot.source
     assert len({first.source, peer.source, eager.source}) == 3

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness import buffers, cost, program
-from harness.modes import PREPARE
+from harness.modes import How, prepared_as
 
 SIDE = 64
 PRODUCT_FLOPS = 2 * SIDE**3
@@ -20,7 +20,7 @@ SQUARE_BYTES = SIDE * SIDE * 4
 
 
 def stages(function, *args):
-    return PREPARE["jit"](function, args, lambda: 0.0, lambda stage: None).stages
+    return prepared_as("jit", function, args, How(), lambda: 0.0, lambda stage: None).stages
 
 
 def compiled(function, *args):

@@ -32,7 +32,7 @@ REAL = """
 import json, time
 import jax, jax.numpy as jnp
 from harness.backends import BACKENDS
-from harness.modes import PREPARE
+from harness.modes import How, prepared_as
 from harness.probes import Context
 from harness.probes.residency import run
 
@@ -41,7 +41,7 @@ context = Context(None, {}, BACKENDS["cpu"], (), time.perf_counter, None)
 
 
 def held(function, *arguments):
-    prepared = PREPARE["jit"](function, arguments, time.perf_counter, lambda stage: None)
+    prepared = prepared_as("jit", function, arguments, How(), time.perf_counter, lambda stage: None)
     found = run("a", prepared, context)
     return [found.values, found.notes, found.reason]
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness import Cost, DeclarationError, Peer, Skip, Workload, itemsize, no_reference, sizes, workload
-from harness.workload import call_with
+from harness.params import call_with
 
 LEVELS = ("quick", "default", "full")
 
