@@ -35,11 +35,15 @@ ENVIRONMENTS = {
     environment.lock: environment
     for environment in (
         Environment("cpu", (), 290 * MB, 1270 * MB, 3 * GB),
+        Environment("cpu-torch", ("--extra", "torch"), 2900 * MB, 6000 * MB, 18 * GB),
         Environment("gpu", ("--extra", "gpu"), 2780 * MB, 5320 * MB, 15 * GB, oldest_driver=580),
         Environment("gpu-cuda12", ("--extra", "gpu-cuda12"), 3510 * MB, 6470 * MB, 18 * GB, oldest_driver=525),
         Environment("tpu", ("--extra", "tpu"), 500 * MB, 1940 * MB, 5 * GB),
     )
 }
+
+TORCH_LOCK = "cpu-torch"
+"""The CPU's environment with PyTorch for the peers. What PyPI has of it for Linux holds CUDA's libraries too."""
 
 CUDA_LOCKS = {"13": "gpu", "12": "gpu-cuda12"}
 DEFAULT_CUDA = "13"

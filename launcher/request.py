@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from launcher.backends import CUDA_LOCKS, DEFAULT_CUDA
+from launcher.backends import CUDA_LOCKS, DEFAULT_CUDA, TORCH_LOCK
 from launcher.options import UsageError, take_flag, take_option
 
 RUNTIMES = ("auto", "local", "container")
@@ -51,14 +51,16 @@ def read_request(backend: str, arguments: Sequence[str], variables: Mapping[str,
     cuda, rest = take_option(rest, "--cuda")
     privileged, rest = take_flag(rest, "--privileged")
     profile_privileged, rest = take_flag(rest, "--profile-privileged")
+    torch, rest = take_flag(rest, "--torch")
     if runtime is not None and runtime not in RUNTIMES:
         raise UsageError(f"--runtime {runtime!r} is unknown; allowed: {', '.join(RUNTIMES)}")
     if cuda is not None and cuda not in CUDA_LOCKS:
         raise UsageError(f"--cuda {cuda!r} is unknown; allowed: {', '.join(CUDA_LOCKS)}")
     _check_backend_has(backend, "gpu", {"--cuda": cuda, "--profile-privileged": profile_privileged})
     _check_backend_has(backend, "tpu", {"--privileged": privileged})
+    _check_backend_has(backend, "cpu", {"--torch": torch})
     options = {"--runtime": runtime, "--image": image, "--base-image": base_image, "--cuda": cuda}
-    flags = {"--privileged": privileged, "--profile-privileged": profile_privileged}
+    flags = {"--privileged": privileged, "--profile-privileged": profile_privileged, "--torch": torch}
     only_in_container = {"--image": image, "--base-image": base_image, "--privileged": privileged}
     given = [name for name, value in {**only_in_container, "--profile-privileged": profile_privileged}.items() if value]
     if given and runtime == "local":
@@ -67,9 +69,11 @@ def read_request(backend: str, arguments: Sequence[str], variables: Mapping[str,
         raise UsageError("--image is used as it is and --base-image is built upon; give one of them")
     if image and cuda:
         raise UsageError("--image brings its own CUDA; leave out --cuda")
+    if image and torch:
+        raise UsageError("--image is used as it is, with PyTorch or without; leave out --torch")
     return Request(
         runtime="container" if given else runtime or "auto",
-        lock=CUDA_LOCKS[cuda or DEFAULT_CUDA] if backend == "gpu" else backend,
+        lock=CUDA_LOCKS[cuda or DEFAULT_CUDA] if backend == "gpu" else TORCH_LOCK if torch else backend,
         image=image,
         base_image=base_image or variables.get(BASE_IMAGE_VARIABLE) or DEFAULT_BASE_IMAGE,
         privileged=privileged,

@@ -16,7 +16,7 @@ from launcher.locks import exports
 
 CHECKOUT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())
-LOCKS = ("cpu", "gpu", "gpu-cuda12", "tpu", "dev")
+LOCKS = ("cpu", "cpu-torch", "gpu", "gpu-cuda12", "tpu", "dev")
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 
 
@@ -64,7 +64,8 @@ def group(name):
 def direct(lock):
     """What pyproject.toml asks of a lock by name."""
     project = PROJECT["project"]
-    extras = {"cpu": [], "dev": group("dev"), **project["optional-dependencies"]}
+    optional = project["optional-dependencies"]
+    extras = {"cpu": [], "cpu-torch": optional["torch"], "dev": group("dev"), **optional}
     return [Requirement(wanted) for wanted in (*project["dependencies"], *extras[lock])]
 
 

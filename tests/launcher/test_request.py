@@ -39,6 +39,7 @@ def test_an_unknown_runtime_is_an_error_that_lists_the_known(runtime):
         ("cpu", [], "cpu"),
         ("tpu", [], "tpu"),
         ("gpu", [], "gpu"),
+        ("cpu", ["--torch"], "cpu-torch"),
         ("gpu", ["--cuda", "13"], "gpu"),
         ("gpu", ["--cuda", "12"], "gpu-cuda12"),
     ],
@@ -52,6 +53,11 @@ def test_an_image_of_ones_own_brings_its_own_cuda():
         read_request("gpu", ["--image", "mine:1", "--cuda", "12"], {})
 
 
+def test_an_image_of_ones_own_brings_its_own_pytorch():
+    with pytest.raises(UsageError, match="--image is used as it is, with PyTorch or without; leave out --torch"):
+        read_request("cpu", ["--image", "mine:1", "--torch"], {})
+
+
 @pytest.mark.parametrize("cuda", ["11", "12.9", ""])
 def test_an_unknown_cuda_version_is_an_error_that_lists_the_known(cuda):
     with pytest.raises(UsageError, match=f"--cuda '{cuda}' is unknown; allowed: 13, 12"):
@@ -63,6 +69,7 @@ def test_an_unknown_cuda_version_is_an_error_that_lists_the_known(cuda):
     [
         ("cpu", ["--cuda", "12"], "gpu"),
         ("tpu", ["--cuda", "12"], "gpu"),
+        ("gpu", ["--torch"], "cpu"),
         ("cpu", ["--profile-privileged"], "gpu"),
         ("tpu", ["--profile-privileged"], "gpu"),
         ("cpu", ["--privileged"], "tpu"),
