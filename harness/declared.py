@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
-from harness.implementation import MODES, NATIVE, STREAM_MODES, Implementation
+from harness.implementation import MIXED, MODES, NATIVE, STREAM_MODES, Implementation
 from harness.params import DeclarationError, wanted_names
 from harness.record import Param
 
@@ -21,12 +21,12 @@ def check_implementation(workload: Workload, new: Implementation) -> None:
     where = f"workload '{workload.name}'"
     if any(new.name == other.name for other in workload.implementations):
         raise DeclarationError(f"{where}: the implementation name '{new.name}' is taken")
-    if wrong := [mode for mode in new.modes if mode not in (*MODES, NATIVE)]:
-        raise DeclarationError(f"{where}: no mode '{wrong[0]}'; modes are {', '.join(MODES)}")
+    if wrong := [mode for mode in new.modes if mode not in (*MODES, MIXED, NATIVE)]:
+        raise DeclarationError(f"{where}: no mode '{wrong[0]}'; modes are {', '.join((*MODES, MIXED))}")
     if workload.stream and "aot" in new.modes:
         raise DeclarationError(
             f"{where}: a stream cannot run in mode 'aot', whose program takes one type of "
-            f"arguments; modes are {', '.join(STREAM_MODES)}"
+            f"arguments; modes are {', '.join((*STREAM_MODES, MIXED))}"
         )
     if idle := [name for name in new.donate if name not in workload.carry]:
         raise DeclarationError(
@@ -58,13 +58,13 @@ def check(workload: Workload) -> None:
             f"{where}: compiles= counts what its jit variants compile, and it has none; declare it "
             f"on the implementation that is meant, @{workload.name}.implementation(compiles=…), or add mode 'jit'"
         )
-    named = [workload.baseline] if workload.baseline is not None else []
-    named += [figure.variant for claim in workload.published for figure in claim.figures]
-    if unknown := [name for name in named if name not in workload.variants()]:
-        raise DeclarationError(
-            f"{where}: no variant '{unknown[0]}' to be {'the baseline' if named[0] == unknown[0] else 'published'}; "
-            f"variants are {', '.join(workload.variants())}"
-        )
+    wanted = [] if workload.baseline is None else [(workload.baseline, "the baseline")]
+    wanted += [(figure.variant, "published") for claim in workload.published for figure in claim.figures]
+    for variant, role in wanted:
+        if variant not in workload.variants():
+            raise DeclarationError(
+                f"{where}: no variant '{variant}' to be {role}; variants are {', '.join(workload.variants())}"
+            )
 
 
 def _check_functions(workload: Workload) -> None:

@@ -10,11 +10,14 @@ from typing import Any
 from harness.params import call_with
 from harness.record import Param
 
-MODES = ("eager", "jit", "aot", "mixed")
-"""How a JAX implementation is executed; `mixed` is Python code that calls parts which it has jitted itself."""
+MODES = ("eager", "jit", "aot")
+"""How a JAX implementation is executed, unless it says otherwise."""
 
-STREAM_MODES = ("eager", "jit", "mixed")
+STREAM_MODES = ("eager", "jit")
 """An ahead-of-time program takes one type of arguments, and a stream has several."""
+
+MIXED = "mixed"
+"""Python code that calls parts which it has jitted itself."""
 
 NATIVE = "native"
 """How a peer is executed: as its library does."""

@@ -12,7 +12,7 @@ import jax
 import numpy
 
 from harness.compilations import Compilations, watched
-from harness.implementation import NATIVE
+from harness.implementation import MIXED, NATIVE
 
 Clock = Callable[[], float]
 Stage = Callable[[str], None]
@@ -91,7 +91,7 @@ def prepared_as(
         return _stream(mode, function, args, how)
     if mode == NATIVE:
         return _native(function, args, how)
-    if mode in ("eager", "mixed"):
+    if mode in ("eager", MIXED):
         traceable = function if mode == "eager" else None
         prepared = Prepared(function, args, jax.block_until_ready, traceable=traceable)
     else:

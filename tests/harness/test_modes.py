@@ -3,10 +3,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from harness.implementation import MODES, NATIVE
+from harness.implementation import MIXED, MODES, NATIVE
 from harness.modes import How, prepared_as
 
-ALL = (*MODES, NATIVE)
+ALL = (*MODES, MIXED, NATIVE)
 
 
 def double(x):

@@ -5,12 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness import Cost, Skip, no_reference, sizes, workload
+from harness import Cost, Figure, Published, Skip, no_reference, sizes, workload
 from harness.plan import (
     LOOKS,
     PROBE_NAMES,
     SelectionError,
     cached_variants,
+    called_variants,
     case_id,
     case_name,
     estimate,
@@ -319,3 +320,53 @@ def test_more_launches_cases_or_variants_take_longer():
     assert least(1, 5, ("a:jit",)) < least(1, 8, ("a:jit",))
     assert least(1, 5, ("a:jit",)) < least(1, 5, ("a:jit", "b:jit"))
     assert least(0, 5, ()) == 0
+
+
+def test_a_plan_says_what_processes_are_set_to_and_what_stands_beside():
+    claim = Published(source="a book", device="a GPU", timed="a call", figure=Figure("step:jit", 1.0), at={"n": 4})
+    declared = workload(
+        inputs=lambda key, *, n: (n, n),
+        reference=no_reference("none"),
+        params={"n": (4, 5)},
+        carry={"state": 0},
+        donate=("state",),
+        devices=lambda *, n: n,
+        config={"jax_enable_x64": True},
+        data=lambda: "digits",
+        published=(claim,),
+    )(step)
+    declared.implementation(refused, raises=TypeError, modes=("jit",))
+
+    four, five = (planned_case("sharded", declared, {"n": n}, "cpu") for n in (4, 5))
+
+    assert (four.devices, four.config, four.data) == (4, {"jax_enable_x64": True}, "digits")
+    assert (four.published, five.published) == ((claim,), ())
+    assert [item.donates for item in four.variants] == [(), ("state",), ("state",), ()]
+    assert [item.raises for item in four.variants] == [None, None, None, "TypeError"]
+
+
+def step(state, batch):
+    return state, batch
+
+
+def refused(state, batch):
+    return state, batch
+
+
+def test_what_raises_as_declared_is_checked_and_not_measured():
+    erring = msgspec.structs.replace(samples.planned_variant("f:jit"), raises="TypeError")
+    case = samples.planned_case(variants=(erring, samples.planned_variant("g:jit")))
+    settings = settings_for("default", suites=(), run_id="it")
+
+    assert jax_variants(case) == ("f:jit", "g:jit")
+    assert called_variants(case) == ("g:jit",)
+    assert cached_variants(msgspec.structs.replace(case, representative=True), settings) == ("g:jit",)
+
+
+def test_what_donates_has_no_caching_regimes():
+    donating = msgspec.structs.replace(samples.planned_variant("f:jit"), donates=("state",))
+    case = samples.planned_case(variants=(donating, samples.planned_variant("g:jit")))
+
+    everywhere = settings_for("default", probes=("caching",), suites=(), run_id="it")
+
+    assert cached_variants(case, everywhere) == ("g:jit",)

@@ -3,7 +3,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness import Cost, DeclarationError, Peer, Skip, Workload, itemsize, no_reference, sizes, workload
+from harness import (
+    Cost,
+    DeclarationError,
+    Figure,
+    Peer,
+    Published,
+    Skip,
+    Workload,
+    itemsize,
+    no_reference,
+    sizes,
+    workload,
+)
 from harness.params import call_with
 
 LEVELS = ("quick", "default", "full")
@@ -157,8 +169,8 @@ def test_a_limit_gives_the_reason_to_skip():
     declared = declare(limit=lambda seq: Skip("too long") if seq > 128 else None)
     (item,) = declared.implementations
 
-    assert item.skip({"seq": 256, "dtype": "float32"}) == Skip("too long")
-    assert item.skip({"seq": 128, "dtype": "float32"}) is None
+    assert item.skip({"seq": 256, "dtype": "float32"}, "cpu") == Skip("too long")
+    assert item.skip({"seq": 128, "dtype": "float32"}, "cpu") is None
 
 
 def test_cases_are_every_combination_of_params():
@@ -366,3 +378,88 @@ def test_one_case_stands_for_its_workload_the_first_values_unless_declared():
 def test_a_representative_must_be_of_params_that_exist():
     with pytest.raises(DeclarationError, match="representative names 'heads', which params does not list"):
         declare(representative={"heads": 8}).check()
+
+
+# State, places, processes
+
+
+def published(**changes) -> Published:
+    return Published(
+        **{"source": "a book", "device": "a GPU", "timed": "a call", "figure": Figure("attention:jit", 1.0), **changes}
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"carry": {"y": 0}}, "carry names the argument 'y', which attention() does not have; it has x"),
+        ({"host": ("y",)}, "host names the argument 'y', which attention() does not have; it has x"),
+        ({"devices": lambda *, heads: heads}, "devices() asks for 'heads', which params does not list"),
+        (
+            {"config": lambda *, heads: {"jax_enable_x64": heads}},
+            "config() asks for 'heads', which params does not list",
+        ),
+        (
+            {"published": (published(figure=Figure("scan:jit", 1.0)),)},
+            "no variant 'scan:jit' to be published; variants are attention:eager, attention:jit, attention:aot",
+        ),
+        (
+            {"published": (published(against=Figure("scan:jit", 1.0)),)},
+            "no variant 'scan:jit' to be published; variants are attention:eager, attention:jit, attention:aot",
+        ),
+        ({"published": (published(at={"heads": 1}),)}, "published at a book names 'heads', which params does not list"),
+    ],
+)
+def test_names_that_are_not_there_are_errors(changes, said):
+    with pytest.raises(DeclarationError) as caught:
+        declare(**changes).check()
+
+    assert f"workload 'attention': {said}" in str(caught.value)
+
+
+def test_only_what_is_carried_can_be_donated():
+    with pytest.raises(
+        DeclarationError, match=r"attention\(\) donates 'x', which carry does not list.*carry has nothing"
+    ):
+        declare(donate=("x",))
+
+
+def test_a_param_may_be_there_for_devices_or_config_alone():
+    params = {**PARAMS, "devices": (1, 2), "wide": (False, True)}
+    declared = declare(
+        params=params, devices=lambda *, devices: devices, config=lambda *, wide: {"jax_enable_x64": wide}
+    )
+    case = {"seq": 128, "dtype": "float32", "devices": 2, "wide": True}
+
+    declared.check()
+
+    assert declared.needed_devices(case) == 2
+    assert declared.settings(case) == {"jax_enable_x64": True}
+
+
+def test_without_a_word_a_case_uses_one_device_and_sets_nothing():
+    declared = declare()
+
+    assert (declared.needed_devices({}), declared.settings({})) == (1, {})
+
+
+def test_a_limit_may_ask_for_the_backend():
+    declared = declare(limit=lambda *, backend: Skip("not there") if backend == "cpu" else None)
+    declared.check()
+    (item,) = declared.implementations
+
+    assert [item.skip({}, backend) for backend in ("cpu", "gpu")] == [Skip("not there"), None]
+
+
+def test_a_published_figure_stands_beside_the_cases_that_it_names():
+    claims = (published(at={"seq": 128}), published(at={"seq": 256, "dtype": "float32"}), published())
+    declared = declare(published=claims)
+
+    assert declared.claims({"seq": 256, "dtype": "float32"}) == claims[1:]
+    assert declared.claims({"seq": 256, "dtype": "bfloat16"}) == claims[2:]
+
+
+def test_other_data_make_another_definition():
+    made = [declare(data=data).definition() for data in (None, lambda: "digits", lambda: "noise")]
+
+    assert len(set(made)) == 3
