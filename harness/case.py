@@ -59,7 +59,8 @@ class CaseMeasurement:
     Args:
       folder: The case's own, in the run.
       cache: The run's private compilation cache, filled by the check.
-      limit_s: The case's time for timing, its share of the run's budget; other processes are few.
+      share_s: The case's share of the run's budget. Its fewest processes are run whatever they take; more of them,
+        and more launches, as far as it goes.
     """
 
     case: PlannedCase
@@ -68,7 +69,7 @@ class CaseMeasurement:
     server: ForkServer
     folder: Path
     cache: Path
-    limit_s: float
+    share_s: float
     on_beat: OnBeat
     on_launch: Callable[[int], None]
     outcomes: dict[str, dict[str, Outcome]] = field(default_factory=dict)
@@ -111,6 +112,11 @@ class CaseMeasurement:
         """Variants that raise an error, as declared: there is nothing to measure."""
         return {item.name for item in self.case.variants if item.raises is not None}
 
+    @property
+    def _limit_s(self) -> float:
+        """The longest that timing may take."""
+        return min(self.settings.case_limit_s, self.share_s)
+
     def _elapsed(self) -> float:
         return time.monotonic() - self._start
 
@@ -146,7 +152,7 @@ class CaseMeasurement:
         if rounds == 0 or self.settings.launches is not None:
             return False
         share = COLD_SHARE if rounds >= FEWEST_LAUNCHES else MOST_COLD_SHARE
-        return elapsed_s > share * self.limit_s
+        return elapsed_s > share * self._limit_s
 
     def _sound(self, variants: Iterable[str]) -> tuple[str, ...]:
         """Those that gave the right answer and have not failed since: a wrong or broken one has no speed."""
@@ -162,6 +168,7 @@ class CaseMeasurement:
         """Launches until the intervals are narrow enough, or the case's time is up."""
         rounds: list[list[LaunchRecord]] = []
         start = self._elapsed()
+        limit_s = min(self._limit_s, self.share_s - start)
         while True:
             groups = [self._sound(jax_variants(self.case))]
             groups += [(peer,) for peer in self._sound(peer_variants(self.case))]
@@ -173,7 +180,7 @@ class CaseMeasurement:
             self.launches = len(rounds)
             self.on_launch(self.launches)
             self._summarise(rounds)
-            if self._enough(len(rounds), self._elapsed() - start):
+            if self._enough(len(rounds), self._elapsed() - start, limit_s):
                 return
 
     def _timing_launch(self, group: tuple[str, ...], index: int) -> LaunchRecord | None:
@@ -191,13 +198,13 @@ class CaseMeasurement:
         for name in self._sound((*jax_variants(self.case), *peer_variants(self.case))):
             self.outcomes[name]["timing"] = summarise(rounds, name, self.case.baseline)
 
-    def _enough(self, count: int, elapsed_s: float) -> bool:
+    def _enough(self, count: int, elapsed_s: float, limit_s: float) -> bool:
         settings = self.settings
         if settings.launches is not None:
             return count >= settings.launches
         if count >= settings.looks[-1] or (count in settings.looks and self._precise()):
             return True
-        return count >= FEWEST_LAUNCHES and elapsed_s > self.limit_s
+        return count >= FEWEST_LAUNCHES and elapsed_s > limit_s
 
     def _precise(self) -> bool:
         """Whether every ratio's interval is as narrow as wanted; the times' own where there is no ratio."""

@@ -199,7 +199,7 @@ def execute(manifest: Manifest, place: Workplace, watcher: Watcher) -> Run:
                 continue
             watcher.case_started(case)
             share = remaining / (len(todo) - position)
-            record = _measurement(case, manifest, place, min(settings.case_limit_s, share), watcher).measure()
+            record = _measurement(case, manifest, place, share, watcher).measure()
             write_json(place.folder / "cases" / case.id / "case.json", record)
             done[case.id] = record
             watcher.case_ended(record, time.monotonic() - start)
@@ -212,7 +212,7 @@ def execute(manifest: Manifest, place: Workplace, watcher: Watcher) -> Run:
 
 
 def _measurement(
-    case: PlannedCase, manifest: Manifest, place: Workplace, limit_s: float, watcher: Watcher
+    case: PlannedCase, manifest: Manifest, place: Workplace, share_s: float, watcher: Watcher
 ) -> CaseMeasurement:
     return CaseMeasurement(
         case=case,
@@ -221,7 +221,7 @@ def _measurement(
         server=place.server,
         folder=place.folder / "cases" / case.id,
         cache=place.folder / SCRATCH / "cache",
-        limit_s=limit_s,
+        share_s=share_s,
         on_beat=watcher.beat,
         on_launch=watcher.launched,
     )

@@ -35,7 +35,7 @@ ENVIRONMENTS = {
     environment.lock: environment
     for environment in (
         Environment("cpu", (), 290 * MB, 1270 * MB, 3 * GB),
-        Environment("cpu-torch", ("--extra", "torch"), 2900 * MB, 6000 * MB, 18 * GB),
+        Environment("cpu-torch", ("--extra", "torch"), 2900 * MB, 6840 * MB, 18 * GB),
         Environment("gpu", ("--extra", "gpu"), 2780 * MB, 5320 * MB, 15 * GB, oldest_driver=580),
         Environment("gpu-cuda12", ("--extra", "gpu-cuda12"), 3510 * MB, 6470 * MB, 18 * GB, oldest_driver=525),
         Environment("tpu", ("--extra", "tpu"), 500 * MB, 1940 * MB, 5 * GB),

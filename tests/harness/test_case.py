@@ -9,11 +9,12 @@ import pytest
 
 from harness import case as module
 from harness.case import CaseMeasurement
-from harness.messages import CACHING, CHECK, COMPILATION, RESIDENCY, SHAPES, Heartbeat, Launch, Result
+from harness.messages import CACHING, CHECK, COMPILATION, RESIDENCY, SHAPES, TIMING, Heartbeat, Launch, Result
 from harness.processes import Ended
 from harness.record import Outcome, Settings, Status
 from tests import samples
 from tests.harness.conftest import FakeClock
+from tests.harness.raw import clean, launch, variant
 
 VARIANTS = ("a:eager", "a:jit", "b:jit", "a:aot", "numpy:native")
 OK = Outcome(status=Status.OK, values={"trace_s": (1.0,)})
@@ -32,6 +33,10 @@ class NoteTaker:
         message = make("/nowhere")
         self.messages.append(message)
         self.clock.advance(1.0)
+        if message.kind == TIMING:  # as different from launch to launch as makes no interval narrow
+            times = {name: [2.0 ** (message.index * len(name))] * 6 for name in message.variants}
+            timed = launch(*(variant(name, *clean(*times[name])) for name in times), index=message.index)
+            return Ended(Result(launch=timed), Heartbeat(None, "end"), None, False, 0, "", 0)
         if message.kind == SHAPES:
             outcomes = {name: dict.fromkeys(message.probes, outcome) for name, outcome in self.too_large.items()}
         else:
@@ -48,7 +53,7 @@ def measured(clock, monkeypatch, tmp_path):
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=clock))
 
     def measure(
-        settings: Settings, *, limit_s: float = 1000.0, answers=lambda message, variant: OK, too_large=None, **changes
+        settings: Settings, *, share_s: float = 1000.0, answers=lambda message, variant: OK, too_large=None, **changes
     ):
         server = NoteTaker(clock, answers, too_large or {})
         planned = msgspec.structs.replace(samples.planned_case(variants=VARIANTS), **changes)
@@ -59,7 +64,7 @@ def measured(clock, monkeypatch, tmp_path):
             server=server,
             folder=tmp_path,
             cache=tmp_path / "cache",
-            limit_s=limit_s,
+            share_s=share_s,
             on_beat=lambda beat: None,
             on_launch=lambda count: None,
         ).measure()
@@ -69,7 +74,7 @@ def measured(clock, monkeypatch, tmp_path):
 
 
 def settings(*probes: str, **changes) -> Settings:
-    return samples.settings(probes=("numerics", *probes), **changes)
+    return samples.settings(probes=("numerics", *probes), **{"case_limit_s": 1000.0, **changes})
 
 
 def test_cold_processes_come_in_rounds_over_the_variants(measured):
@@ -85,15 +90,15 @@ def test_values_of_all_rounds_are_kept(measured):
     assert record.variants[1].outcomes["compilation"].values == {"trace_s": (1.0,) * 4}
 
 
-@pytest.mark.parametrize(("limit_s", "rounds"), [(1000.0, 5), (3 * 12.5, 4), (3 * 11.5, 3), (2.5, 2), (0.0, 1)])
-def test_cold_rounds_end_where_they_take_too_much_of_the_time(measured, limit_s, rounds):
-    _, server = measured(settings("compilation", cold_launches=5), limit_s=limit_s)
+@pytest.mark.parametrize(("share_s", "rounds"), [(1000.0, 5), (3 * 12.5, 4), (3 * 11.5, 3), (2.5, 2), (0.0, 1)])
+def test_cold_rounds_end_where_they_take_too_much_of_the_time(measured, share_s, rounds):
+    _, server = measured(settings("compilation", cold_launches=5), share_s=share_s)
 
     assert len(server.asked(COMPILATION)) == rounds * 4  # four processes, a second each
 
 
 def test_a_fixed_number_of_launches_is_cut_by_no_limit(measured):
-    _, server = measured(settings("compilation", cold_launches=5, launches=5), limit_s=0.0)
+    _, server = measured(settings("compilation", cold_launches=5, launches=5), share_s=0.0)
 
     assert len(server.asked(COMPILATION)) == 5 * 4
 
@@ -180,3 +185,21 @@ def test_what_gave_no_right_answer_is_looked_at_no_further(measured):
     later = [one for one in server.messages if one.kind not in (SHAPES, CHECK)]
     assert later
     assert not [one for one in later if "a:jit" in one.variants]
+
+
+UNFIXED = {"launches": None, "looks": (5, 8, 12)}
+
+
+@pytest.mark.parametrize(("share_s", "launches"), [(1000.0, 12), (36.0, 11), (26.0, 6), (19.0, 3), (12.0, 3)])
+def test_timing_gets_what_the_other_processes_leave_of_the_cases_share(measured, share_s, launches):
+    # 3 processes before, 12 cold ones; a launch of timing is two, one of them the peer's.
+    record, server = measured(settings("compilation", "timing", cold_launches=3, **UNFIXED), share_s=share_s)
+
+    assert len(server.asked(COMPILATION)) == 12
+    assert record.launches == launches
+
+
+def test_timing_takes_no_longer_than_a_cases_limit_whatever_its_share(measured):
+    record, _ = measured(settings("timing", case_limit_s=7.0, **UNFIXED))
+
+    assert record.launches == 4
