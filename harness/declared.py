@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
 from harness.implementation import MIXED, MODES, NATIVE, STREAM_MODES, Implementation
+from harness.metrics import METRICS
 from harness.params import DeclarationError, wanted_names
 from harness.record import Param
 
@@ -52,6 +53,10 @@ def check(workload: Workload) -> None:
     check_names(workload, "representative", workload.representative)
     for claim in workload.published:
         check_names(workload, f"published at {claim.source}", claim.at)
+        if unknown := [figure.metric for figure in claim.figures if figure.metric not in METRICS]:
+            raise DeclarationError(
+                f"{where}: no metric '{unknown[0]}' to be published; metrics are {', '.join(METRICS)}"
+            )
     counted = [item for item in workload.implementations if "jit" in item.modes and item.compiles is None]
     if workload.compiles is not None and not counted:
         raise DeclarationError(

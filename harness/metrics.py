@@ -324,6 +324,20 @@ _TABLE = (
         "Slope of log(metric) against log(n) over a sweep of n: 1 is linear, 2 is quadratic.",
     ),
     Metric(
+        "compile_exponent",
+        Unit.RATIO,
+        Direction.NEITHER,
+        None,
+        "growth_exponent of trace_s + lower_s + compile_s; it is of a workload, not of one case.",
+    ),
+    Metric(
+        "first_result_s",
+        Unit.SECONDS,
+        Direction.LOWER,
+        None,
+        "Until the first result of a cold process: trace_s, lower_s, compile_s and first_call_s, where a mode has them.",
+    ),
+    Metric(
         "achieved_flops",
         Unit.FLOP_PER_SECOND,
         Direction.HIGHER,

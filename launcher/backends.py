@@ -19,8 +19,8 @@ class Environment:
       image_bytes: The finished image, base included.
       disk_bytes: What a cold build needs: wheels, the environment twice (build stage and image), room to spare.
       oldest_driver: Major version of NVIDIA's driver that its CUDA needs; None where there is no CUDA.
-    Source: image sizes measured with docker, which the session `container` holds to within a tenth (gpu-cuda12, cpu-torch:
-      built once); downloads counted from the wheels; drivers from JAX's installation page.
+    Source: image sizes measured with docker, which the session `container` holds to within a tenth (gpu-cuda12 and
+      cpu-torch: built once); downloads counted from the wheels; drivers from JAX's installation page.
     """
 
     lock: str

@@ -17,7 +17,7 @@ MOST_CHARACTERS = 60_000
 
 ITEMS_AT_MOST = 10
 LONGEST_CELL = 200
-FOLDED_SECTIONS = ("speed", "problems")
+FOLDED_SECTIONS = ("speed", "published", "problems")
 
 _BACKSLASHED = re.compile(r"[\\`*_{}\[\]#!~$]")
 _REFERENCED = re.compile(r"[@|]|:(?=//)|:(?=[\w+-]+:)|(?<=www)\.", re.IGNORECASE)

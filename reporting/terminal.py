@@ -17,6 +17,8 @@ WIDEST = 100
 ITEMS_AT_MOST = 5
 ROWS_AT_MOST = 9
 NARROWEST_COLUMN = 22
+TOLD_SECTIONS = ("published",)
+"""Sections whose answer is told here, too."""
 
 _STYLES = {Tone.PLAIN: "", Tone.MUTED: "dim", Tone.GOOD: "green", Tone.WARN: "yellow", Tone.BAD: "red"}
 
@@ -31,6 +33,7 @@ def show(page: Page, console: Console) -> None:
     lines: list[Text | Grid] = [Text(page.finding, "bold"), Text(" ".join(page.verdict))]
     lines += _items("Needs attention", page.attention, width)
     lines += _items("Data warnings", page.warnings, width)
+    lines += [Text(section.answer) for section in page.sections if section.id in TOLD_SECTIONS]
     if page.matrix is not None:
         lines += _matrix(page.matrix, width)
     for line in lines:

@@ -15,12 +15,14 @@ from harness.record import (
     CaseRecord,
     Cost,
     Environment,
+    Figure,
     Manifest,
     Number,
     Outcome,
     Param,
     PlannedCase,
     PlannedVariant,
+    Published,
     Run,
     Settings,
     Status,
@@ -115,6 +117,19 @@ def planned_case(
         baseline=planned[0].name if planned else "",
         variants=planned,
         cost=None,
+    )
+    return msgspec.structs.replace(made_up, **changes)
+
+
+def claim(figure: Figure, against: Figure | None = None, **changes: Any) -> Published:
+    """What somebody who does not exist has published."""
+    made_up = Published(
+        source="Sample, On Nothing, 2020, table 1",
+        device="Sample Device 2",
+        timed="a sample call",
+        figure=figure,
+        against=against,
+        differs="device",
     )
     return msgspec.structs.replace(made_up, **changes)
 
@@ -326,6 +341,26 @@ def sweep_run(**changes: Any) -> Run:
                 "compilation": compilation(n * 3e-4, n * 2e-4, n * 2e-3, 0.001, equations=3 * n),
             }
         pairs.append((planned, record(planned, outcomes)))
+    return run(*pairs, **changes)
+
+
+def published_run(**changes: Any) -> Run:
+    """A run with claims that hold, fail and are inconclusive."""
+    eager, jit = Figure("selu:eager", 786e-6, 31.8e-6), Figure("selu:jit", 132e-6, 260e-6)
+    selu = planned_case(
+        published=(
+            claim(eager, jit),
+            claim(Figure("selu:jit", 4e-3), Figure("selu:eager", 2e-3)),
+            claim(Figure("selu:eager", 1.0), Figure("numpy:native", 0.5)),
+            claim(Figure("selu:jit", 6, metric="jaxpr_equations")),
+        )
+    )
+    lost = planned_case(params={"dtype": "float32", "n": 1_000_000}, published=(claim(eager, jit),))
+    pairs: list[tuple[PlannedCase, CaseRecord | None]] = [(selu, fast_case(selu)), (lost, None)]
+    grown = claim(Figure("loop:jit", 2, metric="compile_exponent"))
+    sweep = sweep_run()
+    for planned, ended in zip(sweep.manifest.cases, sweep.cases, strict=True):
+        pairs.append((msgspec.structs.replace(planned, published=(grown,)), ended))
     return run(*pairs, **changes)
 
 
@@ -562,6 +597,12 @@ def hostile_run(**changes: Any) -> Run:
             no_reference=text,
             new_shape={text: text},
             new_static={text: text},
+            published=(
+                _hostile_claim(text, Figure(f"{text}:eager", 2e300, -1), Figure(f"{text}:jit", 1e-300)),
+                _hostile_claim(text, Figure(f"failed {text}:jit", 2), Figure(f"{text}:aot", 1)),
+                _hostile_claim(text, Figure(text, 2, metric=text), Figure(text, 0, metric=text)),
+                *(_hostile_claim(text, Figure(text, 2, 1, one)) for one in (text, "compiles", "compile_exponent")),
+            ),
         )
         ended = fast_case(planned)
         failed = Outcome(status=Status.FAILED, reason=text, stderr=text, notes=(text,))
@@ -592,6 +633,10 @@ def hostile_run(**changes: Any) -> Run:
         )
     machine = environment(processor=HOSTILE[0], host=HOSTILE[1], variables={text: text for text in HOSTILE})
     return run(*pairs, **{"environment": machine, "run_id": HOSTILE[2], **changes})
+
+
+def _hostile_claim(text: str, figure: Figure, against: Figure | None = None) -> Published:
+    return claim(figure, against, source=text, device=text, timed=text, differs=text, at={text: text})
 
 
 def write_run(folder: Path, run: Run, *, cut_short: bool = False) -> Path:

@@ -13,6 +13,7 @@ from .memory import memory
 from .method import method
 from .parts import Page
 from .problems import problems
+from .published import published
 from .speed import speed
 from .sweeps import sweeps
 from .verdict import attention, data_warnings, finding, subtitle, verdict
@@ -40,6 +41,7 @@ def build(loaded: Loaded) -> Page:
             caching(cases),
             sweeps(cases),
             memory(cases),
+            *((claims,) if (claims := published(cases)) is not None else ()),
             problems(cases),
             environment(where),
             method(where),

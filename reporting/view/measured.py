@@ -173,9 +173,15 @@ class Variant:
         pairs = zip(self.log_ratios, other.log_ratios, strict=False)
         return self._ratio([mine - theirs for mine, theirs in pairs if mine is not None and theirs is not None])
 
+    def sizes(self, metric: str, probe: str) -> list[float]:
+        """A time, size, count or error in each of a probe's processes that has one."""
+        outcome = self.outcomes.get(probe)
+        values = () if outcome is None else outcome.values.get(metric, ())
+        return _present(map(size_of, values))
+
     def typical(self, metric: str, probe: str) -> float | None:
         """The median over a probe's processes of a time, size, count or error."""
-        known = self._sizes(metric, probe)
+        known = self.sizes(metric, probe)
         return summaries.median(known) if known else None
 
     def change(self, metric: str, probe: str) -> float | None:
@@ -186,7 +192,7 @@ class Variant:
 
     def most(self, metric: str, probe: str) -> float | None:
         """The largest over a probe's processes: of what should be the same in all, or should not be at all."""
-        return max(self._sizes(metric, probe), default=None)
+        return max(self.sizes(metric, probe), default=None)
 
     def cold_times(self, metric: str, probe: str) -> list[float]:
         """Seconds in each cold process that has some."""
@@ -198,13 +204,8 @@ class Variant:
 
     def cold_ratio(self, metric: str, other: str, probe: str) -> Interval | None:
         """How many times as long the one takes as the other, which was measured in other processes."""
-        above, below = self.cold_times(metric, probe), self.cold_times(other, probe)
-        if not above or not below:
-            return None
-        try:
-            return statistics.independent_ratio(above, below, confidence=self.case.place.level)
-        except OverflowError:
-            return statistics.independent_ratio([summaries.median(above)], [summaries.median(below)])
+        level = self.case.place.level
+        return unpaired_ratio(self.cold_times(metric, probe), self.cold_times(other, probe), level)
 
     @cached_property
     def stages(self) -> tuple[Interval | None, ...]:
@@ -219,9 +220,14 @@ class Variant:
     @cached_property
     def cold(self) -> Interval | None:
         """Seconds until the first result in a cold process: the stages that this mode has."""
+        return self._over_processes(self.first_results)
+
+    @cached_property
+    def first_results(self) -> list[float]:
+        """The same for each process; empty without a first call."""
         if self.stages[-1] is None:
-            return None
-        return self._together([name for name, stage in zip(STAGES, self.stages, strict=True) if stage is not None])
+            return []
+        return self._sums([name for name, stage in zip(STAGES, self.stages, strict=True) if stage is not None])
 
     @property
     def processes(self) -> int:
@@ -249,21 +255,19 @@ class Variant:
         timing = self.outcomes.get("timing")
         return () if timing is None or timing.status is not Status.OK else timing.values.get(metric, ())
 
-    def _sizes(self, metric: str, probe: str) -> list[float]:
-        outcome = self.outcomes.get(probe)
-        values = () if outcome is None else outcome.values.get(metric, ())
-        return _present(map(size_of, values))
-
     def _by_process(self, metric: str, probe: str) -> list[float | None]:
         outcome = self.outcomes.get(probe)
         values = () if outcome is None else outcome.values.get(metric, ())
         return [_between(value, SHORTEST_S, LONGEST_S) for value in values]
 
     def _together(self, stages: Iterable[str]) -> Interval | None:
-        """The sum of some stages over cold processes; one that lacks a stage has no sum."""
+        """The sum of some stages over cold processes."""
+        return self._over_processes(self._sums(stages))
+
+    def _sums(self, stages: Iterable[str]) -> list[float]:
+        """The sum of some stages in each cold process; one that lacks a stage has no sum."""
         processes = zip_longest(*(self._by_process(stage, "compilation") for stage in stages))
-        known = [_total(process) for process in processes]
-        return self._over_processes(_present(known))
+        return _present(map(_total, processes))
 
     def _over_processes(self, times: Sequence[float]) -> Interval | None:
         return _interval(statistics.geometric_interval, times, self.case.place.level, looks=1)
@@ -362,6 +366,16 @@ def measured(all_places: Sequence[Place]) -> tuple[Case, ...]:
         records = {record.id: record for record in place.run.cases}
         cases += [Case(place, planned, records.get(planned.id)) for planned in place.run.manifest.cases]
     return tuple(sorted(cases, key=lambda case: (case.planned.suite, case.planned.workload)))
+
+
+def unpaired_ratio(above: Sequence[float], below: Sequence[float], level: float) -> Interval | None:
+    """How many times the one's processes have what the other's have; None where one side has no values, all > 0."""
+    if not above or not below:
+        return None
+    try:
+        return statistics.independent_ratio(above, below, confidence=level)
+    except OverflowError:
+        return statistics.independent_ratio([summaries.median(above)], [summaries.median(below)])
 
 
 def size(case: PlannedCase) -> tuple[float, float]:

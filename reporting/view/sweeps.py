@@ -40,8 +40,9 @@ def _equations(variant: Variant) -> Interval | None:
     return None if count is None else Interval(None, count, None, 1)
 
 
+COMPILE = Measure("Trace + lower + compile", "s", lambda variant: variant.compile_total)
 MEASURES = (
-    Measure("Trace + lower + compile", "s", lambda variant: variant.compile_total),
+    COMPILE,
     Measure("Execution time", "s", lambda variant: variant.time, lambda variant: variant.is_contended),
     Measure("Jaxpr equations", "", _equations),
 )
@@ -55,6 +56,12 @@ class Sweep:
     workload: str
     fixed: str
     cases: tuple[tuple[float, Case], ...]
+
+    @property
+    def label(self) -> str:
+        """The workload, what its cases share, and where they ran."""
+        fixed = f" [{self.fixed}]" if self.fixed else ""
+        return f"{shorten(self.workload + fixed, LONGEST_NAME)} · {self.place.label}"
 
     @property
     def implementations(self) -> tuple[str, ...]:
@@ -103,7 +110,12 @@ def sweeps(cases: Sequence[Case]) -> Section:
 
 
 def find(cases: Iterable[Case]) -> Iterable[Sweep]:
-    """Every sweep: same run, workload and other params, and at least three different n."""
+    """Every sweep of at least three different n."""
+    return (sweep for sweep in families(cases) if len({n for n, _ in sweep.cases}) >= FEWEST_SIZES)
+
+
+def families(cases: Iterable[Case]) -> Iterable[Sweep]:
+    """All cases with an n by what they have in common: run, workload and the other params."""
     groups: dict[tuple[str, str, str, str], list[tuple[float, Case]]] = {}
     for case in cases:
         n = _size(case.planned.params.get(PARAM))
@@ -112,9 +124,8 @@ def find(cases: Iterable[Case]) -> Iterable[Sweep]:
             key = (case.planned.suite, case.planned.workload, fixed, case.place.run_id)
             groups.setdefault(key, []).append((n, case))
     for (_, workload, fixed, _), members in groups.items():
-        if len({n for n, _ in members}) >= FEWEST_SIZES:
-            by_size = tuple(sorted(members, key=lambda member: member[0]))
-            yield Sweep(by_size[0][1].place, workload, fixed, by_size)
+        by_size = tuple(sorted(members, key=lambda member: member[0]))
+        yield Sweep(by_size[0][1].place, workload, fixed, by_size)
 
 
 def _size(value: Param | None) -> float | None:
@@ -124,14 +135,9 @@ def _size(value: Param | None) -> float | None:
     return number if number is not None and number > 0 else None
 
 
-def _title(sweep: Sweep) -> str:
-    fixed = f" [{sweep.fixed}]" if sweep.fixed else ""
-    return f"{shorten(sweep.workload + fixed, LONGEST_NAME)} · {sweep.place.label}"
-
-
 def _part(sweep: Sweep) -> Part:
     tables = (_exponents(sweep), _values(sweep))
-    return Part(_title(sweep), _figure(sweep), tables, _doubts(sweep))
+    return Part(sweep.label, _figure(sweep), tables, _doubts(sweep))
 
 
 def _doubts(sweep: Sweep) -> tuple[str, ...]:
@@ -163,7 +169,7 @@ def _figure(sweep: Sweep) -> Figure | None:
             panels.append(Panel(measure.title, PARAM, measure.unit, series))
     if not panels:
         return None
-    title = f"{_title(sweep)}: {', '.join(panel.title.lower() for panel in panels)} against {PARAM}"
+    title = f"{sweep.label}: {', '.join(panel.title.lower() for panel in panels)} against {PARAM}"
     return Figure(title, f"{title}, logarithmic. {_sentence(sweep)} The table below holds every value.", tuple(panels))
 
 
@@ -220,8 +226,8 @@ def _sentence(sweep: Sweep) -> str:
     for measure in MEASURES:
         fits = [(name, fitted) for name in sweep.implementations if (fitted := sweep.growth(name, measure))]
         if fits:
-            told = [(name, f) for name, f in fits if _is_told(f)]
-            vague = ", ".join(shorten(name, 40) for name, f in fits if not _is_told(f))
+            told = [(name, f) for name, f in fits if is_told(f)]
+            vague = ", ".join(shorten(name, 40) for name, f in fits if not is_told(f))
             parts = (
                 f"{PARAM}^{' '.join(numbers.exponent_with_bounds(f.exponent))} for {shorten(name, 40)}"
                 for name, f in told
@@ -232,7 +238,7 @@ def _sentence(sweep: Sweep) -> str:
     return "No exponent: fewer than three values of each."
 
 
-def _is_told(fitted: Growth) -> bool:
+def is_told(fitted: Growth) -> bool:
     """Whether the exponent's interval is narrow enough to say anything, such as linear rather than quadratic."""
     low, high = fitted.exponent.low, fitted.exponent.high
     return low is not None and high is not None and high - low <= WIDEST_TOLD
@@ -240,4 +246,4 @@ def _is_told(fitted: Growth) -> bool:
 
 def _answer(found: Sequence[Sweep]) -> str:
     more = f"; {one_of(len(found), 'sweep')} below" if len(found) > 1 else ""
-    return f"{_sentence(found[0])} ({_title(found[0])}{more})"
+    return f"{_sentence(found[0])} ({found[0].label}{more})"

@@ -407,6 +407,7 @@ def published(**changes) -> Published:
             {"published": (published(against=Figure("scan:jit", 1.0)),)},
             "no variant 'scan:jit' to be published; variants are attention:eager, attention:jit, attention:aot",
         ),
+        ({"published": (published(figure=Figure("attention:jit", 1.0, metric="speed")),)}, "no metric 'speed' to be"),
         ({"published": (published(at={"heads": 1}),)}, "published at a book names 'heads', which params does not list"),
     ],
 )

@@ -25,6 +25,7 @@ ARGUMENTS = (
 PAGES = {
     "ok": (samples.run(), samples.sweep_run(run_id="sweep"), samples.gpu_run()),
     "watched": (samples.watched_run(),),
+    "published": (samples.published_run(),),
     "troubled": (samples.troubled_run(),),
     "hostile": (samples.hostile_run(),),
     "many": tuple(samples.run(run_id=f"run-{index}") for index in range(30)),

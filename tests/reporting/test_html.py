@@ -15,6 +15,7 @@ RUNS = {
     "ok": (samples.run(), samples.gpu_run()),
     "sweep": (samples.sweep_run(),),
     "watched": (samples.watched_run(),),
+    "published": (samples.published_run(),),
     "troubled": (samples.troubled_run(),),
     "hostile": (samples.hostile_run(),),
     "nothing planned": (samples.Run(manifest=samples.manifest(()), cases=()),),

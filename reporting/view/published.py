@@ -1,0 +1,179 @@
+"""Published figures: what others claim beside the same of ours, with what differs and whether the claim holds here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from harness.metrics import Unit
+from harness.record import Figure, Published
+from harness.statistics import MINIMUM_EFFECT
+
+from .. import numbers
+from ..text import one_of
+from .claims import ABOUT_SAME, EXECUTION, Judged, Kind, Verdict, judged, says_about_the_same, tally, unit_of
+from .measured import Case, device
+from .parts import Cell, Column, Group, Part, Row, Section, Table, Tone
+from .sweeps import PARAM, WIDEST_TOLD
+from .words import level_of
+
+ID = "published"
+QUESTION = "Against published figures: which claims hold here?"
+MUCH = 2.0
+"""A ratio this many times theirs, or this small a share of it, gets a word."""
+
+_LEAST, _NEAR = numbers.percent(MINIMUM_EFFECT), numbers.percent(ABOUT_SAME - 1)
+
+HOW_TO_READ = (
+    "A claim is what a source's figures say of each other; ours is the same ratio, count or exponent in the same case.",
+    "Ratios of execution times are paired by launch, of other times over processes; ratios of counts are exact.",
+    f"Holds here: our whole interval lies on their side of 1, and the difference is beyond {_LEAST}.",
+    "Fails here: our whole interval lies on the other side.",
+    "Inconclusive: it includes 1, or ours is missing, contended or without an interval; the reason stands there.",
+    f"A ratio within {_NEAR} of 1 claims no difference: it holds where our whole interval is that near, too.",
+    "It fails where our whole interval is further off.",
+    "A count by itself holds where ours is equal.",
+    f"An exponent holds where it lies in our interval, and nothing is said where that is wider than {WIDEST_TOLD:g}.",
+    "The verdict is on the direction; below it stands our ratio over theirs. No time of ours is ranked with theirs.",
+    "± is the spread that the source gives, mostly of single calls; no interval follows from it.",
+)
+
+_TONES = {Verdict.HOLDS: Tone.GOOD, Verdict.FAILS: Tone.WARN, Verdict.INCONCLUSIVE: Tone.MUTED}
+_VERBS = {Verdict.HOLDS: "holds", Verdict.FAILS: "fails"}
+_TITLES = {"compiles": "compiled programs"}
+"""Metrics whose name is not what one would say."""
+
+
+def published(cases: Sequence[Case]) -> Section | None:
+    """The section: a row for every claim and case; None where no case has a claim."""
+    found = tuple(judged(cases))
+    if not found:
+        return None
+    groups: dict[tuple[str, str], list[Judged]] = {}
+    for one in found:
+        groups.setdefault((one.where, device(one.place.run)), []).append(one)
+    columns = (
+        Column("Claim"),
+        Column("Theirs", numeric=True),
+        Column("Ours", level_of([one.place for one in found]), numeric=True),
+        Column("Verdict"),
+        Column("What differs"),
+        Column("Source", "figures, device, what was timed"),
+    )
+    table = Table(
+        "Each published claim below our case and device. Theirs and ours are ratios, counts or exponents.",
+        columns,
+        tuple(Group(tuple(map(_row, members)), where, f"here: {on}") for (where, on), members in groups.items()),
+    )
+    parts = (Part(tables=(table,)), Part("How to read this", notes=HOW_TO_READ))
+    return Section(ID, "Published", QUESTION, _answer(found), parts)
+
+
+def _answer(found: Sequence[Judged]) -> str:
+    """How many claims have which verdict: `Of 4 published claims: 2 hold here, 1 fails here, 1 inconclusive`."""
+    counts = tally(found)
+    holds, fails = (one_of(counts[one], verb, verb.removesuffix("s")) for one, verb in _VERBS.items())
+    claims = f"{one_of(len(found), 'published claim')}{_repeated(found)}"
+    return f"Of {claims}: {holds} here, {fails} here, {counts[Verdict.INCONCLUSIVE]} inconclusive."
+
+
+def _repeated(found: Sequence[Judged]) -> str:
+    once = len({repr(one.claim) for one in found})
+    return "" if once == len(found) else f" ({once} different, each counted in every case and run that has it)"
+
+
+def _row(one: Judged) -> Row:
+    ours, bounds = _ours(one)
+    claim = one.claim
+    measured = (_figures(claim), claim.device, claim.timed)
+    cells = (
+        Cell(claim_in_words(one)),
+        Cell(_theirs(one)),
+        Cell(ours, "" if bounds == numbers.MISSING else bounds),
+        Cell(one.verdict.value, "; ".join(filter(None, (_size(one), one.reason))), _TONES[one.verdict]),
+        Cell(claim.differs),
+        Cell(claim.source, " · ".join(filter(None, measured))),
+    )
+    return Row(cells)
+
+
+def claim_in_words(one: Judged) -> str:
+    """`selu:eager takes 6.0 times as long as selu:jit`."""
+    figure, against = one.claim.figure, one.claim.against
+    if one.kind is Kind.EXPONENT:
+        power = "" if one.theirs is None else f" as {PARAM}^{one.theirs:g}"
+        return f"the compile time of {figure.variant} grows{power}"
+    if against is None:
+        return (
+            f"{figure.variant} has {_value(figure)}" if one.kind is Kind.COUNT else f"{_name(figure)}: {_value(figure)}"
+        )
+    timed = unit_of(figure) is Unit.SECONDS
+    names = [figure.variant, against.variant]
+    if timed and {figure.metric, against.metric} != {EXECUTION}:
+        names = [_name(figure), _name(against)]
+    if one.theirs is None:
+        return f"{names[0]} against {names[1]}"
+    verb, adverb = ("takes", "long") if timed else ("has", f"many {_title(figure.metric)}")
+    factor = f"{numbers.gain(one.theirs).removesuffix('×')} times"
+    if says_about_the_same(one.theirs):
+        return f"{names[0]} {verb} about as {adverb} as {names[1]} ({factor})"
+    return f"{names[0]} {verb} {factor} as {adverb} as {names[1]}"
+
+
+def _name(figure: Figure) -> str:
+    return f"{figure.variant} ({_title(figure.metric)})"
+
+
+def _title(metric: str) -> str:
+    return _TITLES.get(metric) or metric.removesuffix("_s").replace("_", " ")
+
+
+def _figures(claim: Published) -> str:
+    """`786 µs ± 31.8 µs / 132 µs ± 260 µs`; empty where it would only repeat the ratio's column."""
+    if claim.against is None and claim.figure.spread is None:
+        return ""
+    return " / ".join(map(_value, claim.figures))
+
+
+def _value(figure: Figure) -> str:
+    spread = "" if figure.spread is None else f"{numbers.SPACE}±{numbers.SPACE}{_amount(figure, figure.spread)}"
+    what = _title(figure.metric) if unit_of(figure) is Unit.COUNT else ""
+    what = what.removesuffix("s") if figure.value == 1 else what
+    return " ".join(filter(None, (f"{_amount(figure, figure.value)}{spread}", what)))
+
+
+def _amount(figure: Figure, value: float) -> str:
+    unit = unit_of(figure)
+    if unit is Unit.SECONDS:
+        return numbers.time(value)
+    return numbers.memory(value) if unit is Unit.BYTES else _number(value)
+
+
+def _number(value: float | None) -> str:
+    """A count that a source gives, which may be a mean; an exponent."""
+    number = numbers.usable(value)
+    return numbers.MISSING if number is None else numbers.count(number) if number == int(number) else f"{number:g}"
+
+
+def _theirs(one: Judged) -> str:
+    if one.kind is Kind.RATIO:
+        return numbers.gain(one.theirs)
+    return _amount(one.claim.figure, one.claim.figure.value)
+
+
+def _ours(one: Judged) -> tuple[str, str]:
+    if one.kind is Kind.EXPONENT:
+        return numbers.exponent_with_bounds(one.ours)
+    if one.kind is Kind.COUNT:
+        return numbers.count(None if one.ours is None else one.ours.estimate), ""
+    text, bounds = numbers.gain_with_bounds(one.ours)
+    return text, "" if one.is_exact else bounds
+
+
+def _size(one: Judged) -> str:
+    """`0.52× theirs: same direction, half the size or less`: ours over theirs, and a word where they differ much."""
+    if one.size is None:
+        return ""
+    size = f"{numbers.gain(one.size)} theirs"
+    if one.verdict is not Verdict.HOLDS or 1 / MUCH < one.size < MUCH:
+        return size
+    return f"{size}: same direction, {'twice the size or more' if one.size > 1 else 'half the size or less'}"
