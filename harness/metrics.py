@@ -335,7 +335,7 @@ _TABLE = (
         Unit.SECONDS,
         Direction.LOWER,
         None,
-        "Until the first result of a cold process: trace_s, lower_s, compile_s and first_call_s, where a mode has them.",
+        "Until the first result of a cold process: trace_s, lower_s, compile_s and first_call_s, as a mode has them.",
     ),
     Metric(
         "achieved_flops",
