@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 import jax
@@ -49,7 +49,8 @@ class Prepared:
     Args:
       stages: None where there is no one program (eager code, peers, streams).
       dispatches: Whether a call returns before its result is ready.
-      reset: Has the next call begin with the inputs again, where calls carry state.
+      reset: Has the next call begin with the inputs again, where calls carry state; their copies are made here, so it
+        comes before what is timed, and before a first call.
       traceable: What a call computes, as a function of `args` that JAX can trace; None where it cannot.
     """
 
@@ -111,7 +112,7 @@ def _native(function: Callable[..., Any], args: tuple[Any, ...], how: How) -> Pr
     if not how.carry:
         return prepared
     carried = Carried(function, how.carry, begin=lambda _: convert(*args))
-    return replace(prepared, call=carried, reset=carried.reset)
+    return replace(prepared, call=carried, reset=partial(carried.reset, *converted))
 
 
 def _copies(*args: Any) -> tuple[Any, ...]:
@@ -137,7 +138,7 @@ def _stream(mode: str, function: Callable[..., Any], items: tuple[tuple[Any, ...
         rest = [without(carried(*item), how.carry) for item in items]
         return rest, list(carried.state.values())
 
-    return Prepared(one_pass, items, wait, dispatches=not native, reset=carried.reset)
+    return Prepared(one_pass, items, wait, dispatches=not native, reset=partial(carried.reset, *items[0]))
 
 
 def without(result: tuple[Any, ...], carry: Mapping[int, int]) -> list[Any]:
@@ -147,7 +148,7 @@ def without(result: tuple[Any, ...], carry: Mapping[int, int]) -> list[Any]:
 
 def _carried(prepared: Prepared, how: How) -> Prepared:
     carried = Carried(prepared.call, how.carry, begin=_anew)
-    return replace(prepared, call=carried, reset=carried.reset)
+    return replace(prepared, call=carried, reset=partial(carried.reset, *prepared.args))
 
 
 def _anew(args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -156,7 +157,9 @@ def _anew(args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _copy(leaf: Any) -> Any:
-    return leaf.copy() if isinstance(leaf, jax.Array | numpy.ndarray) else copy.deepcopy(leaf)
+    if isinstance(leaf, jax.Array):  # its own copy() compiles a program, which would count as the variant's
+        return jax.device_put(leaf, leaf.sharding, may_alias=False)
+    return copy.deepcopy(leaf)
 
 
 class Carried:
@@ -176,15 +179,15 @@ class Carried:
         self._call, self._carry, self._begin = call, carry, begin
         self.state: dict[int, Any] = {}
 
-    def reset(self) -> None:
-        """Begins again, with the arguments of the next call."""
-        self.state = {}
+    def reset(self, *args: Any) -> None:
+        """Begins again with these arguments, copied now: a copy is no part of a call."""
+        begun = self._begin(args)
+        self.state = jax.block_until_ready({place: begun[place] for place in self._carry})
 
     def __call__(self, *args: Any) -> Any:
         """One call: with the arguments, but for those that the call before has given."""
         if not self.state:
-            begun = self._begin(args)
-            self.state = {place: begun[place] for place in self._carry}
+            self.reset(*args)
         result = self._call(*(self.state.get(place, arg) for place, arg in enumerate(args)))
         outputs = result if isinstance(result, tuple) else (result,)
         self.state = {place: outputs[index] for place, index in self._carry.items()}

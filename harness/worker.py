@@ -223,6 +223,7 @@ def _time(message: Launch, context: Context, beat: Beat) -> Answer:
         beat(variant, "prepare")
         try:
             prepared[variant] = prepare(variant, context)
+            prepared[variant].reset()
             prepared[variant].wait(prepared[variant].call(*prepared[variant].args))
         except Exception as error:  # noqa: BLE001  a suite's code may raise anything, and that is a result
             return Result(outcomes={variant: {TIMING: failure(error, "prepare")}})

@@ -10,6 +10,7 @@ import pytest
 
 from harness import Peer, workload
 from harness.backends import BACKENDS
+from harness.compilations import watched
 from harness.messages import CHECK
 from harness.modes import Carried, How, prepared_as
 from harness.probes import Context
@@ -68,6 +69,19 @@ def test_a_program_that_donates_says_so():
     aliased = [prepared("jit", how, args=large).stages.compiled.memory_analysis() for how in (CARRIED, DONATED)]
 
     assert [plan.alias_size_in_bytes for plan in aliased] == [0, 4000]
+
+
+def test_what_a_call_begins_with_is_copied_before_it_and_compiles_nothing():
+    ready = prepared("jit", DONATED, args=(jnp.ones(1000, jnp.float32), jnp.float32(2)))
+    ready.call(*ready.args)
+
+    with watched() as seen:
+        ready.reset()
+        kept = ready.call.state[0]
+        ready.call(*ready.args)
+
+    assert seen.compiled == 0
+    assert kept.is_deleted()
 
 
 def test_a_result_that_is_no_tuple_is_output_0():
