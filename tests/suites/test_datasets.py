@@ -1,0 +1,310 @@
+import gzip
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from harness.data import DATA_VARIABLE
+from suites.datasets import CIFAR10_FILES, MNIST_FILES, DataError, cifar10, cifar10_source, mnist, mnist_source
+
+ROWS = 3
+
+PIXELS = np.random.SFC64(0).random_raw(ROWS * 3072 // 8).view(np.uint8)
+IMAGES = PIXELS[: ROWS * 784].reshape(ROWS, 28, 28)
+COLOURED = PIXELS.reshape(ROWS, 32, 32, 3)
+LABELS = np.array([9, 0, 4], np.uint8)
+
+
+def idx(array: np.ndarray, magic: int) -> bytes:
+    """The array as the idx format has it."""
+    return np.array([magic, *array.shape], ">u4").tobytes() + array.tobytes()
+
+
+def batch(images: np.ndarray, labels: np.ndarray) -> bytes:
+    """Images as CIFAR-10's binary version has them: label, red plane, green plane, blue plane."""
+    planes = images.transpose(0, 3, 1, 2).reshape(len(labels), -1)
+    return np.concatenate([labels[:, None], planes], axis=1).tobytes()
+
+
+MNIST = {
+    "train-images-idx3-ubyte": idx(IMAGES, 2051),
+    "train-labels-idx1-ubyte": idx(LABELS, 2049),
+    "t10k-images-idx3-ubyte": idx(IMAGES[::-1], 2051),
+    "t10k-labels-idx1-ubyte": idx(LABELS[::-1], 2049),
+}
+CIFAR10 = {
+    **{f"data_batch_{number}.bin": batch(COLOURED, (LABELS + number) % 10) for number in range(1, 6)},
+    "test_batch.bin": batch(COLOURED[::-1], LABELS[::-1]),
+}
+
+
+def write(folder: Path, files: dict[str, bytes]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+
+
+@pytest.fixture
+def data(tmp_path, monkeypatch) -> Path:
+    """An empty folder, given with --data."""
+    monkeypatch.setenv(DATA_VARIABLE, str(tmp_path))
+    return tmp_path
+
+
+@contextmanager
+def folder_with(files: dict[str, bytes]) -> Iterator[None]:
+    """For hypothesis, whose examples share a test's fixtures."""
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setenv(DATA_VARIABLE, folder)
+        write(Path(folder), files)
+        yield
+
+
+def unchanged(content: bytes) -> bytes:
+    return content
+
+
+@pytest.mark.parametrize(("ending", "stored"), [("", unchanged), (".gz", gzip.compress)])
+def test_mnist_is_read_as_its_files_have_it(data, ending, stored):
+    write(data, {name + ending: stored(content) for name, content in MNIST.items()})
+
+    images, labels = mnist("train")
+    test_images, test_labels = mnist("test", count=2)
+
+    np.testing.assert_array_equal(images, IMAGES)
+    np.testing.assert_array_equal(labels, LABELS)
+    np.testing.assert_array_equal(test_images, IMAGES[::-1][:2])
+    np.testing.assert_array_equal(test_labels, LABELS[::-1][:2])
+    assert mnist_source() == "MNIST from --data"
+
+
+@pytest.mark.parametrize("inner", ["cifar-10-batches-bin", "."])
+def test_cifar10_is_read_batch_by_batch_with_channels_last(data, inner):
+    write(data / inner, CIFAR10)
+
+    images, labels = cifar10("train")
+    some_images, some_labels = cifar10("train", count=4)
+    test_images, test_labels = cifar10("test")
+
+    np.testing.assert_array_equal(images, np.concatenate([COLOURED] * 5))
+    np.testing.assert_array_equal(labels, np.concatenate([(LABELS + number) % 10 for number in range(1, 6)]))
+    np.testing.assert_array_equal(some_images, images[:4])
+    np.testing.assert_array_equal(some_labels, labels[:4])
+    np.testing.assert_array_equal(test_images, COLOURED[::-1])
+    np.testing.assert_array_equal(test_labels, LABELS[::-1])
+    assert cifar10_source() == "CIFAR-10 from --data"
+
+
+def test_a_folder_with_one_data_set_leaves_the_other_made_up(data):
+    write(data, MNIST)
+
+    assert (mnist_source(), cifar10_source()) == ("MNIST from --data", "synthetic, seeded, of CIFAR-10's shape")
+    assert cifar10("test", count=5)[0].shape == (5, 32, 32, 3)
+
+
+BROKEN = {
+    "not idx": (
+        {"train-images-idx3-ubyte": MNIST["train-labels-idx1-ubyte"] + bytes(16)},
+        "train-images-idx3-ubyte begins with the number 0x801, an idx file of this kind with 0x803",
+    ),
+    "no header": ({"train-labels-idx1-ubyte": b"\0\0\10"}, "train-labels-idx1-ubyte has 3 bytes, its header alone 8"),
+    "truncated": (
+        {"train-images-idx3-ubyte": MNIST["train-images-idx3-ubyte"][:-1]},
+        "train-images-idx3-ubyte has 2367 bytes, 3 rows would be 2368",
+    ),
+    "rows that no memory holds": (
+        {"train-labels-idx1-ubyte": b"\0\0\10\1\xff\xff\xff\xff\1\2\3"},
+        "train-labels-idx1-ubyte has 11 bytes, 4294967295 rows would be 4294967303",
+    ),
+    "other pixels": (
+        {"train-images-idx3-ubyte": idx(np.zeros((3, 32, 32), np.uint8), 2051)},
+        "train-images-idx3-ubyte holds images of 32 x 32 pixels, MNIST's are of 28 x 28",
+    ),
+    "no rows": (
+        {"train-images-idx3-ubyte": idx(IMAGES[:0], 2051)},
+        "train-images-idx3-ubyte says that it holds 0 rows, at least 1 is needed",
+    ),
+    "a label too large": (
+        {"train-labels-idx1-ubyte": idx(np.array([9, 10, 11], np.uint8), 2049)},
+        "train-labels-idx1-ubyte has label 10 in row 1, labels are 0 to 9",
+    ),
+    "of two downloads": (
+        {"train-labels-idx1-ubyte": idx(LABELS[:2], 2049)},
+        "train-images-idx3-ubyte has 3 images and train-labels-idx1-ubyte 2 labels; they must be of one download",
+    ),
+}
+
+
+@pytest.mark.parametrize(("files", "message"), BROKEN.values(), ids=BROKEN)
+def test_a_broken_file_of_mnist_is_an_error_that_says_what_is_there(data, files, message):
+    write(data, {**MNIST, **files})
+
+    with pytest.raises(DataError) as error:
+        mnist("train")
+
+    assert str(error.value).startswith(message)
+    assert "download it again" in str(error.value) or "get both again" in str(error.value)
+    assert mnist("test")[0].shape == (3, 28, 28)
+
+
+def test_a_missing_file_is_an_error_not_made_up_data(data):
+    write(data, {"train-images-idx3-ubyte": MNIST["train-images-idx3-ubyte"]})
+
+    with pytest.raises(DataError, match=r"^train-labels-idx1-ubyte\.gz is missing in the --data folder.*; add it$"):
+        mnist("train")
+    with pytest.raises(DataError, match=r"^t10k-images-idx3-ubyte\.gz is missing"):
+        mnist("test")
+
+
+def test_a_file_that_is_not_compressed_as_its_name_says_is_an_error(data):
+    write(data, MNIST)
+    (data / "t10k-labels-idx1-ubyte").rename(data / "t10k-labels-idx1-ubyte.gz")
+
+    with pytest.raises(DataError, match=r"^t10k-labels-idx1-ubyte\.gz cannot be read: Not a gzipped file"):
+        mnist("test")
+
+
+def test_a_folder_in_a_files_place_is_an_error(data):
+    (data / "test_batch.bin").mkdir()
+
+    with pytest.raises(DataError, match=r"^test_batch\.bin cannot be read: Is a directory"):
+        cifar10("test")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "has 0 bytes, CIFAR-10's binary version a multiple of 3073"),
+        (CIFAR10["test_batch.bin"][:-1], "has 9218 bytes, CIFAR-10's binary version a multiple of 3073"),
+        (CIFAR10["test_batch.bin"][:3073] + b"\x0a" + bytes(3072), "has label 10 in row 1, labels are 0 to 9"),
+    ],
+    ids=["empty", "truncated", "a label too large"],
+)
+def test_a_broken_file_of_cifar10_is_an_error_that_says_what_is_there(data, content, message):
+    write(data, {**CIFAR10, "test_batch.bin": content})
+
+    with pytest.raises(DataError) as error:
+        cifar10("test")
+
+    assert str(error.value) == f"test_batch.bin {message}; download it again"
+
+
+def test_a_data_set_with_fewer_rows_than_asked_for_is_an_error(data):
+    write(data, {**MNIST, **CIFAR10})
+
+    with pytest.raises(DataError, match=r"^train-images-idx3-ubyte has 3 rows, 4 are needed; get the whole data set$"):
+        mnist("train", count=4)
+    with pytest.raises(DataError, match=r"^CIFAR-10's 'train' part has 15 rows, 16 are needed; get the whole"):
+        cifar10("train", count=16)
+
+
+@st.composite
+def damaged(draw, files: dict[str, bytes]) -> bytes:
+    """Any bytes, or one of the files cut, lengthened or with some bytes changed; often compressed, whole or cut."""
+    content = bytearray(draw(st.one_of(st.binary(max_size=100), st.sampled_from(sorted(files.values())))))
+    for place, value in draw(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 255)), max_size=3)):
+        content[place : place + 1] = bytes([value])
+    if draw(st.booleans()):
+        content = bytearray(gzip.compress(bytes(content), mtime=0))
+    if draw(st.booleans()):
+        content[draw(st.integers(0, max(0, len(content) - 1))) :] = b""
+    return bytes(content + draw(st.binary(max_size=2)))
+
+
+def assert_data_or_error(read: Callable[[], tuple[np.ndarray, np.ndarray]], shape: tuple[int, ...], name: str) -> None:
+    """The arrays are as promised, or the error names the file."""
+    message = ""
+    try:
+        images, labels = read()
+    except DataError as error:
+        message = str(error)
+    if message:
+        assert name in message
+        return
+    assert (images.shape, images.dtype) == ((len(labels), *shape), np.uint8)
+    assert (labels.ndim, labels.dtype) == (1, np.uint8)
+    assert len(labels) > 0
+    assert labels.max() <= 9
+
+
+@given(name=st.sampled_from(sorted(MNIST)), ending=st.sampled_from(["", ".gz"]), content=damaged(MNIST))
+@example(name="train-labels-idx1-ubyte", ending=".gz", content=gzip.compress(MNIST["train-labels-idx1-ubyte"]))
+def test_whatever_a_file_of_mnist_holds_is_data_of_the_promised_shape_or_an_error(name, ending, content):
+    part = next(part for part, names in MNIST_FILES.items() if name in names)
+    others = {other: whole for other, whole in MNIST.items() if other != name}
+    with folder_with({**others, name + ending: content}):
+        assert_data_or_error(lambda: mnist(part), (28, 28), name)
+
+
+@given(name=st.sampled_from(sorted(CIFAR10)), content=damaged(CIFAR10))
+@example(name="test_batch.bin", content=CIFAR10["data_batch_1.bin"])
+def test_whatever_a_file_of_cifar10_holds_is_data_of_the_promised_shape_or_an_error(name, content):
+    part = next(part for part, names in CIFAR10_FILES.items() if name in names)
+    with folder_with({**CIFAR10, name: content}):
+        assert_data_or_error(lambda: cifar10(part), (32, 32, 3), name)
+
+
+READERS = {"mnist": (mnist, (28, 28), 60_000), "cifar10": (cifar10, (32, 32, 3), 50_000)}
+
+
+@pytest.mark.parametrize(("read", "shape", "rows"), READERS.values(), ids=READERS)
+def test_without_a_folder_the_data_are_made_up_in_the_data_sets_shape(monkeypatch, read, shape, rows):
+    monkeypatch.delenv(DATA_VARIABLE, raising=False)
+
+    train, train_labels = read("train")
+    test, test_labels = read("test")
+
+    assert (train.shape, train_labels.shape) == ((rows, *shape), (rows,))
+    assert (test.shape, test_labels.shape) == ((10_000, *shape), (10_000,))
+    assert {array.dtype for array in (train, train_labels, test, test_labels)} == {np.dtype(np.uint8)}
+    assert np.bincount(train_labels).min() > 0.08 * rows
+    assert len(np.bincount(train_labels)) == len(np.bincount(test_labels)) == 10
+
+
+@pytest.mark.parametrize(("read", "shape", "rows"), READERS.values(), ids=READERS)
+@pytest.mark.parametrize("count", [0, 1, 1024, 1025, 2500])
+def test_fewer_made_up_rows_are_the_first_of_more(monkeypatch, read, shape, rows, count):
+    monkeypatch.delenv(DATA_VARIABLE, raising=False)
+
+    images, labels = read("train", count=count)
+    more_images, more_labels = read("train", count=3000)
+
+    assert images.shape == (count, *shape)
+    np.testing.assert_array_equal(images, more_images[:count])
+    np.testing.assert_array_equal(labels, more_labels[:count])
+
+
+@pytest.mark.parametrize(("read", "shape", "rows"), READERS.values(), ids=READERS)
+def test_made_up_rows_differ_and_so_do_the_parts(monkeypatch, read, shape, rows):
+    monkeypatch.delenv(DATA_VARIABLE, raising=False)
+
+    train = read("train", count=3000)[0].reshape(3000, -1)
+    test = read("test", count=3000)[0].reshape(3000, -1)
+
+    assert len(np.unique(np.concatenate([train, test]), axis=0)) == 6000
+
+
+@pytest.mark.parametrize(("read", "shape", "rows"), READERS.values(), ids=READERS)
+def test_a_model_that_learns_the_made_up_classes_knows_them_in_the_test_part(monkeypatch, read, shape, rows):
+    monkeypatch.delenv(DATA_VARIABLE, raising=False)
+    images, labels = read("train", count=500)
+    test_images, test_labels = read("test", count=200)
+
+    means = np.stack([images[labels == label].mean(0, dtype=float).ravel() for label in range(10)])
+    distances = ((test_images.reshape(200, 1, -1) - means) ** 2).sum(2)
+
+    assert (distances.argmin(1) == test_labels).mean() > 0.9
+
+
+def test_made_up_data_are_the_same_on_every_machine(monkeypatch):
+    monkeypatch.delenv(DATA_VARIABLE, raising=False)
+
+    images, labels = mnist("train", count=8)
+
+    assert labels.tolist() == [2, 7, 5, 1, 5, 6, 8, 4]
+    assert images[7, 27, ::4].tolist() == [123, 160, 150, 222, 206, 190, 52]
