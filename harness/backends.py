@@ -14,7 +14,8 @@ class Backend:
 
     Args:
       name: As the command line has it.
-      platform: JAX's name for it (`JAX_PLATFORMS`).
+      platforms: JAX's names (`JAX_PLATFORMS`): first its own, the default; then the host's processor, since data and
+        functions may be placed there too.
       jax_backend: What `jax.default_backend()` then says.
       looked_for: The devices in words, for the error when there are none.
       extra: The requirement that brings it.
@@ -24,7 +25,7 @@ class Backend:
     """
 
     name: str
-    platform: str
+    platforms: str
     jax_backend: str
     looked_for: str
     extra: str
@@ -39,7 +40,7 @@ BACKENDS = {
         Backend("cpu", "cpu", "cpu", "this machine's processor", "jaxmeter", None, False, "float32"),
         Backend(
             "gpu",
-            "cuda",
+            "cuda,cpu",
             "gpu",
             "an NVIDIA GPU with its driver (JAX platform 'cuda')",
             "jaxmeter[gpu]",
@@ -49,7 +50,7 @@ BACKENDS = {
         ),
         Backend(
             "tpu",
-            "tpu",
+            "tpu,cpu",
             "tpu",
             "a TPU with libtpu (JAX platform 'tpu')",
             "jaxmeter[tpu]",
@@ -88,7 +89,7 @@ def process_environment(
     """
     own = (*unused_variables(inherited), DATA_VARIABLE)
     variables = {name: value for name, value in inherited.items() if name not in own}
-    variables["JAX_PLATFORMS"] = backend.platform
+    variables["JAX_PLATFORMS"] = backend.platforms
     if data is not None:
         variables[DATA_VARIABLE] = data
     for name in _THREAD_VARIABLES:

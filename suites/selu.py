@@ -4,11 +4,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from harness import Cost, Peer, Skip, itemsize, sizes, workload
+from harness import Cost, Figure, Peer, Published, Skip, itemsize, sizes, workload
 
 ALPHA = 1.6732632423543772
 SCALE = 1.0507009873554805
 """Klambauer et al., Self-Normalizing Neural Networks, 2017, equation 14 and section "Derivation"."""
+
+PUBLISHED_AT = {"n": 1_000_000, "dtype": "float32"}
+"""The size of the published figures."""
 
 OPERATIONS = 5
 """Per element: compare, exp, subtract, and two products (select is not arithmetic)."""
@@ -40,6 +43,41 @@ def has_no_bfloat16(dtype):
     peers={"numpy": Peer(selu_in_numpy, limit=has_no_bfloat16)},
     compiles=1,
     new_shape=lambda *, n: {"n": n + 1},
+    published=(
+        Published(
+            source="Sapunov, JAX in Action (MEAP v3, 2022), listing 5.2",
+            device="A100-SXM4-40GB",
+            timed="one call; the slowest jitted one took 29.85 times the fastest",
+            figure=Figure("selu:eager", 786e-6, 31.8e-6),
+            against=Figure("selu:jit", 132e-6, 260e-6),
+            at=PUBLISHED_AT,
+        ),
+        Published(
+            source="Sapunov, JAX in Action (MEAP v3, 2022), listing 5.3 (jit as decorator), eager from listing 5.2",
+            device="A100-SXM4-40GB",
+            timed="one call",
+            figure=Figure("selu:eager", 786e-6, 31.8e-6),
+            against=Figure("selu:jit", 146e-6, 250e-6),
+            at=PUBLISHED_AT,
+        ),
+        Published(
+            source="a notebook on jax.jit, JAX 0.4 era, its first cells",
+            device="a CUDA GPU, unnamed",
+            timed="one call, before any to warm up",
+            figure=Figure("selu:eager", 302e-6, 523e-6),
+            against=Figure("selu:jit", 61.3e-6, 119e-6),
+            differs="There the first calls are among those timed; here nothing that compiles is.",
+            at=PUBLISHED_AT,
+        ),
+        Published(
+            source="a notebook on jax.jit, JAX 0.4 era, its later cells",
+            device="a CUDA GPU, unnamed",
+            timed="one call, after one to warm up",
+            figure=Figure("selu:eager", 121e-6, 19e-6),
+            against=Figure("selu:jit", 13.4e-6, 1.52e-6),
+            at=PUBLISHED_AT,
+        ),
+    ),
 )
 def selu(x):
     """Scaled exponential linear unit, (n,) -> (n,). Source: Klambauer et al. 2017, equation 2."""

@@ -33,7 +33,7 @@ def quick_cases(workload):
 
 @every_workload
 def test_a_workload_says_what_it_computes_with_shapes_and_where_it_is_from(workload):
-    assert re.search(r"\(.*\) -> ", workload.description), workload.description
+    assert re.search(r"\(.*\).* -> ", workload.description), workload.description
     assert "Source: " in inspect.getdoc(workload.function)
 
 

@@ -1,0 +1,93 @@
+"""In place: arrays that never change, changed in a few places; is it a copy? Eager, jitted, donated; NumPy changes."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from harness import Cost, itemsize, sizes, workload
+
+LENGTHS = sizes(quick=10_000, default=(1_000_000, 10_000_000), full=100_000_000, gpu=100_000_000, tpu=100_000_000)
+
+
+def distinct(key, *, n, updates):
+    """An array (n,), indices (updates,), one in each of as many equal parts of it, and values (updates,); float32."""
+    array, places, new = jax.random.split(key, 3)
+    part = n // updates
+    indices = part * jnp.arange(updates) + jax.random.randint(places, (updates,), 0, part)
+    return jax.random.normal(array, (n,)), indices, jax.random.normal(new, (updates,))
+
+
+def repeated(key, *, n, updates):
+    """An array (n,), indices (updates,) of which each comes twice, and values (updates,); float32."""
+    array, places, new = jax.random.split(key, 3)
+    half = jax.random.randint(places, ((updates + 1) // 2,), 0, n)
+    return jax.random.normal(array, (n,)), jnp.tile(half, 2)[:updates], jax.random.normal(new, (updates,))
+
+
+def set_in_numpy(x, indices, values):
+    """NumPy's assignment, (n,), (updates,), (updates,) -> (n,): x itself, changed."""
+    x[indices] = values
+    return x
+
+
+def add_in_numpy(x, indices, values):
+    """NumPy's `add.at`, (n,), (updates,), (updates,) -> (n,): x itself, changed; `x[i] += v` adds once."""
+    np.add.at(x, indices, values)
+    return x
+
+
+def touched(*, updates, reads):
+    """Bytes that an update must move, whatever n: indices, values, the elements written, and those read."""
+    return updates * (itemsize("int32") + (2 + reads) * itemsize("float32"))
+
+
+@workload(
+    inputs=distinct,
+    params={"n": LENGTHS, "updates": sizes(quick=1, full=1_000)},
+    reference=lambda x, indices, values: set_in_numpy(x.copy(), indices, values),
+    cost=lambda *, updates: Cost(bytes=touched(updates=updates, reads=0)),
+    peers={"numpy": set_in_numpy},
+    modes=("eager", "jit"),
+    carry={"x": 0},
+    baseline="at_set:jit",
+    compiles=1,
+    new_shape=lambda *, n: {"n": n + 1},
+)
+def at_set(x, indices, values):
+    """`x.at[indices].set(values)`, (n,), (updates,), (updates,) -> (n,): a new array, so n elements are copied.
+
+    Source: JAX's documentation, `jax.numpy.ndarray.at`, and "Buffer donation" for the next.
+    """
+    return x.at[indices].set(values)
+
+
+@at_set.implementation(name="donated", modes=("jit",), donate=("x",))
+def donated_set(x, indices, values):
+    """The same with x donated, (n,), (updates,), (updates,) -> (n,): its memory becomes the result's."""
+    return x.at[indices].set(values)
+
+
+@workload(
+    inputs=repeated,
+    params={"n": LENGTHS, "updates": sizes(quick=1_000, full=1)},
+    reference=lambda x, indices, values: add_in_numpy(x.copy(), indices, values),
+    cost=lambda *, updates: Cost(flops=updates, bytes=touched(updates=updates, reads=1)),
+    peers={"numpy": add_in_numpy},
+    modes=("eager", "jit"),
+    carry={"x": 0},
+    baseline="at_add:jit",
+    compiles=1,
+    new_shape=lambda *, n: {"n": n + 1},
+)
+def at_add(x, indices, values):
+    """`x.at[indices].add(values)`, (n,), (updates,), (updates,) -> (n,): repeated indices add up; n are copied.
+
+    Source: JAX's documentation, `jax.numpy.ndarray.at`, and "Buffer donation" for the next.
+    """
+    return x.at[indices].add(values)
+
+
+@at_add.implementation(name="donated", modes=("jit",), donate=("x",))
+def donated_add(x, indices, values):
+    """The same with x donated, (n,), (updates,), (updates,) -> (n,): its memory becomes the result's."""
+    return x.at[indices].add(values)

@@ -1,0 +1,49 @@
+import jax
+import numpy as np
+import pytest
+
+from harness.compilations import watched
+from suites.dispatch import SMALL, hidden_dispatch, queued_calls, values
+
+QUEUED = 3
+
+
+@pytest.mark.parametrize("name", ["independent", "chained", "waited_for", "not_jitted"])
+def test_every_queued_call_gives_an_array_of_its_own(name):
+    x = values(jax.random.key(0), n=SMALL)
+    one, _ = queued_calls.variant(f"{name}:mixed")
+
+    results = one.function(x, queued=QUEUED)
+
+    assert len({result.unsafe_buffer_pointer() for result in results}) == QUEUED
+
+
+def test_the_numbers_compared_are_those_of_every_call():
+    x = np.asarray(values(jax.random.key(0), n=SMALL), float)
+    right = queued_calls.reference(x, queued=QUEUED)
+
+    results = [*right[:-1], right[-1] + 1]
+
+    assert queued_calls.compare(list(right)).shape == right.shape == (QUEUED, SMALL)
+    assert not np.array_equal(queued_calls.compare(results), right)
+
+
+def test_one_program_is_one_program_however_often_it_loops():
+    x = values(jax.random.key(0), n=SMALL)
+    one, _ = queued_calls.variant("one_program:jit")
+
+    with watched() as seen:
+        result = jax.jit(lambda x: one.function(x, queued=QUEUED))(x)
+
+    assert seen.compiled == 1
+    assert np.array_equal(queued_calls.compare(result), queued_calls.compare(queued_calls(x, queued=QUEUED)))
+
+
+@pytest.mark.skipif(jax.default_backend() != "cpu", reason="how XLA's CPU client decides")
+@pytest.mark.parametrize(("operation", "counted"), [("square", 1_000_000), ("tanh", None)])
+def test_on_a_cpu_xla_counts_a_square_for_each_element_and_no_tangent_at_all(operation, counted):
+    x = values(jax.random.key(0), n=1_000_000)
+
+    compiled = jax.jit(lambda x: hidden_dispatch(x, operation=operation)).lower(x).compile()
+
+    assert compiled.cost_analysis().get("flops") == counted
