@@ -39,7 +39,7 @@ def run(variant: str, prepared: Prepared, context: Context) -> Outcome:
     pairs = _pairs(result, context.reference)
     if isinstance(pairs, str):
         return Outcome(status=Status.WRONG, reason=pairs)
-    precision = _product_dtype(prepared, context)
+    precision, is_seen = _product_dtype(prepared, context)
     worst = 0.0
     for number, (got, want) in enumerate(pairs):
         allowed = _tolerance(got.dtype, precision, context)
@@ -53,7 +53,7 @@ def run(variant: str, prepared: Prepared, context: Context) -> Outcome:
                 f"error {error:.2g} of the largest entry, allowed {allowed:.2g} for {precision or got.dtype}",
                 values={"max_error": (worst if numpy.isfinite(worst) else None,)},
             )
-    notes = (f"products in {precision}",) if precision else ()
+    notes = (f"products in {precision}",) if precision and is_seen else ()
     return Outcome(status=Status.OK, values={"max_error": (worst,)}, notes=notes)
 
 
@@ -116,21 +116,26 @@ def _tolerance(dtype: Any, precision: str | None, context: Context) -> float:
     return max(TOLERANCE.get(str(dtype), TOLERANCE["bfloat16"]), TOLERANCE.get(precision or "", 0.0))
 
 
-def _product_dtype(prepared: Prepared, context: Context) -> str | None:
-    """The coarsest format that float32 matrix products and convolutions are computed in; None without such."""
+def _product_dtype(prepared: Prepared, context: Context) -> tuple[str | None, bool]:
+    """The coarsest format that float32 matrix products and convolutions are computed in; None without such.
+
+    Returns:
+      The format, and whether such products were seen; where code cannot be traced, there may be some.
+    """
+    unseen = context.backend.product_dtype, False
     if not prepared.dispatches:
-        return None  # a peer, whose products are its own affair
+        return None, False  # a peer, whose products are its own affair
     if prepared.stages is not None:
         traced = prepared.stages.traced
     elif prepared.traceable is None:
-        return context.backend.product_dtype
+        return unseen
     else:
         try:
             traced = jax.jit(prepared.traceable).trace(*prepared.args)
         except jax.errors.JAXTypeError:  # eager code may look at its values, which a trace has not
-            return context.backend.product_dtype
+            return unseen
     formats = [_format(equation, context.backend.product_dtype) for equation in _products(traced.jaxpr.jaxpr)]
-    return max(formats, key=lambda name: TOLERANCE[name], default=None)
+    return max(formats, key=lambda name: TOLERANCE[name], default=None), bool(formats)
 
 
 def _products(jaxpr: Any) -> Iterator[Any]:
