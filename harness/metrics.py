@@ -321,7 +321,7 @@ _TABLE = (
         Unit.RATIO,
         Direction.NEITHER,
         None,
-        "Slope of log(metric) against log(n) over a sweep of n: 1 is linear, 2 is quadratic.",
+        "Slope of log(metric) against log(n) over a sweep of n, or of devices: 1 is linear, 2 is quadratic.",
     ),
     Metric(
         "compile_exponent",
@@ -350,6 +350,21 @@ _TABLE = (
         Direction.HIGHER,
         None,
         "Declared bytes that must move over execution_s.",
+    ),
+    Metric(
+        "algorithm_bandwidth",
+        Unit.BYTES_PER_SECOND,
+        Direction.HIGHER,
+        None,
+        "Of a collective: its declared message over execution_s, as NCCL's tests define it.",
+    ),
+    Metric(
+        "bus_bandwidth",
+        Unit.BYTES_PER_SECOND,
+        Direction.HIGHER,
+        None,
+        "Of a collective: what one device's link must carry over execution_s, as NCCL's tests define it; to be "
+        "compared with the link's peak, whatever the number of devices.",
     ),
 )
 

@@ -60,10 +60,16 @@ class Cost(msgspec.Struct, frozen=True, omit_defaults=True):
     Args:
       flops: Floating-point operations of one call, a count.
       bytes: Bytes that one call must read and write.
+      message_bytes: Of a collective, the size S that its algorithm bandwidth S / t refers to: the larger of what one
+        device gives and gets.
+      bus_bytes: Of a collective, what one device's link must carry: S times the factor of its bus bandwidth.
+    Source: NVIDIA nccl-tests, doc/PERFORMANCE.md, for the last two.
     """
 
     flops: Number | None = None
     bytes: Number | None = None
+    message_bytes: Number | None = None
+    bus_bytes: Number | None = None
 
 
 class Environment(msgspec.Struct, frozen=True, kw_only=True):

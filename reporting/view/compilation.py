@@ -150,7 +150,8 @@ def _programs(cases: Sequence[Case]) -> Table:
     )
     caption = (
         "The program of each compiled variant, from Python's to the optimised one. Equations: at the top level, and at "
-        "all levels. What XLA counts stands above its ratio to the declared cost. Equal fingerprints: equal programs."
+        "all levels. What XLA counts for one device stands above its ratio to the declared cost, of several devices to "
+        "one's share. Equal fingerprints: equal programs."
     )
     groups = grouped(cases, lambda variant: _program_row(variant) if _is_described(variant) else None, _declared)
     return without_empty(Table(caption, columns, groups, fold="Programs"))
@@ -183,11 +184,11 @@ def _flop(number: float | None) -> str:
 
 
 def _of_declared(variant: Variant, metric: str, declared: int | float | None) -> str:
-    """`1.02× declared`, or empty."""
+    """`1.02× declared`, or empty. XLA counts what one device does, a cost what all do."""
     counted, least = variant.typical(metric, "compilation"), numbers.usable(declared)
     if counted is None or least is None or least <= 0:
         return ""
-    return f"{numbers.gain(counted / least)} declared" if counted else ""
+    return f"{numbers.gain(counted * variant.case.planned.devices / least)} declared" if counted else ""
 
 
 def _declared(case: Case) -> str:

@@ -39,7 +39,8 @@ def speed(places: Sequence[Place], cases: Sequence[Case]) -> Section:
     groups = tuple(_group(case, axis) for case in cases)
     caption = (
         "Gain: the baseline variant's time over this variant's, paired within each launch; above 1× is faster. "
-        "n: launches, each a fresh process. !: contended. A wrong result has no speed."
+        "n: launches, each a fresh process. !: contended. A wrong result has no speed. "
+        "Algorithm and bus: bandwidths of a collective, as NCCL's tests define them."
     )
     return Section("speed", "Speed", QUESTION, _answer(cases), (Part(tables=(Table(caption, columns, groups),)),))
 
@@ -68,12 +69,14 @@ def _group(case: Case, axis: LogAxis) -> Group:
 def _detail(case: Case) -> str:
     planned, cost = case.planned, case.planned.cost
     parts = [planned.description]
+    parts += [f"{numbers.count(planned.devices)} devices"] if planned.devices != 1 else []
     if cost is not None:
         declared = [
             f"{numbers.count(cost.flops)} FLOP" if cost.flops is not None else "",
             numbers.memory(cost.bytes) if cost.bytes is not None else "",
         ]
         parts.append(" and ".join(part for part in declared if part))
+        parts += [f"message of {numbers.memory(cost.message_bytes)}"] if cost.message_bytes is not None else []
     parts += [f"no reference: {planned.no_reference}"] if planned.no_reference else []
     parts += list(case.record.notes) if case.record else [f"lost: {LOST_CASE}"]
     return " · ".join(shorten(part, LONGEST_REASON) for part in parts if part)
@@ -140,9 +143,12 @@ def _rate(variant: Variant) -> Cell:
     cost, time = variant.case.planned.cost, variant.time
     if cost is None or time is None:
         return Cell(numbers.MISSING)
-    declared = ((cost.flops, "FLOP/s"), (cost.bytes, "B/s"))
-    known = [(amount, unit) for count, unit in declared if (amount := numbers.usable(count))]
-    rates = [numbers.amount(amount / time.estimate, unit) for amount, unit in known]
+    declared = [(cost.flops, "FLOP/s", ""), (cost.bytes, "B/s", "")]
+    if cost.message_bytes is not None:
+        # What a collective does is to move data between devices; its rates in memory say nothing more.
+        declared = [(cost.message_bytes, "B/s", " algorithm"), (cost.bus_bytes, "B/s", " bus")]
+    known = [(numbers.usable(count) or 0.0, unit, kind) for count, unit, kind in declared]
+    rates = [f"{numbers.amount(amount / time.estimate, unit)}{kind}" for amount, unit, kind in known if amount > 0]
     return Cell(rates[0], " ".join(rates[1:])) if rates else Cell(numbers.MISSING)
 
 

@@ -1,4 +1,4 @@
-"""Sweeps: how compile time, run time and program size grow with the param n, for each implementation."""
+"""Sweeps: how compile time, run time and program size grow with n, or with devices, for each implementation."""
 
 from __future__ import annotations
 
@@ -15,8 +15,16 @@ from .measured import Case, Place, Variant
 from .parts import Cell, Column, Figure, Group, Panel, Part, Point, Row, Section, Series, Table, Tone
 from .words import LONGEST_NAME, LONGEST_REASON, level_of, measured_cell, told
 
-QUESTION = "What grows with n?"
+QUESTION = "What grows with n, or with devices?"
 PARAM = "n"
+"""The size of a problem: what growth is told of, unless another param is named."""
+
+PARAMS = {
+    PARAM: "0 is constant, 1 linear, 2 quadratic",
+    "devices": "a time's is at best −1 where they share one problem, 0 where each has its own",
+}
+"""What is swept, and how to read an exponent of it."""
+
 FEWEST_SIZES = 3
 WIDEST_TOLD = 1.0
 """An exponent between bounds further apart is in the table, and in no sentence."""
@@ -50,12 +58,13 @@ MEASURES = (
 
 @dataclass(frozen=True)
 class Sweep:
-    """Cases of one workload that differ in n only, by n."""
+    """Cases of one workload that differ in one param only, by its value n."""
 
     place: Place
     workload: str
     fixed: str
     cases: tuple[tuple[float, Case], ...]
+    param: str = PARAM
 
     @property
     def label(self) -> str:
@@ -104,28 +113,29 @@ def sweeps(cases: Sequence[Case]) -> Section:
     """The section, with a figure for each workload that has at least three sizes."""
     found = tuple(find(cases))
     if not found:
-        reason = f"Empty: no workload has {FEWEST_SIZES} or more values of a numeric param {PARAM}."
+        reason = f"Empty: no workload has {FEWEST_SIZES} or more values of a numeric param {' or '.join(PARAMS)}."
         return Section("sweeps", "Growth", QUESTION, reason)
     return Section("sweeps", "Growth", QUESTION, _answer(found), tuple(_part(sweep) for sweep in found))
 
 
-def find(cases: Iterable[Case]) -> Iterable[Sweep]:
-    """Every sweep of at least three different n."""
-    return (sweep for sweep in families(cases) if len({n for n, _ in sweep.cases}) >= FEWEST_SIZES)
+def find(cases: Sequence[Case]) -> Iterable[Sweep]:
+    """Every sweep of at least three different values."""
+    found = (sweep for param in PARAMS for sweep in families(cases, param))
+    return (sweep for sweep in found if len({n for n, _ in sweep.cases}) >= FEWEST_SIZES)
 
 
-def families(cases: Iterable[Case]) -> Iterable[Sweep]:
-    """All cases with an n by what they have in common: run, workload and the other params."""
+def families(cases: Iterable[Case], param: str = PARAM) -> Iterable[Sweep]:
+    """All cases with such a param by what they have in common: run, workload and the other params."""
     groups: dict[tuple[str, str, str, str], list[tuple[float, Case]]] = {}
     for case in cases:
-        n = _size(case.planned.params.get(PARAM))
+        n = _size(case.planned.params.get(param))
         if n is not None:
-            fixed = ", ".join(f"{key}={value}" for key, value in sorted(case.planned.params.items()) if key != PARAM)
+            fixed = ", ".join(f"{key}={value}" for key, value in sorted(case.planned.params.items()) if key != param)
             key = (case.planned.suite, case.planned.workload, fixed, case.place.run_id)
             groups.setdefault(key, []).append((n, case))
     for (_, workload, fixed, _), members in groups.items():
         by_size = tuple(sorted(members, key=lambda member: member[0]))
-        yield Sweep(by_size[0][1].place, workload, fixed, by_size)
+        yield Sweep(by_size[0][1].place, workload, fixed, by_size, param)
 
 
 def _size(value: Param | None) -> float | None:
@@ -166,10 +176,10 @@ def _figure(sweep: Sweep) -> Figure | None:
         lines = ((name, sweep.points(name, measure)) for name in sweep.implementations)
         series = tuple(Series(name, points) for name, points in lines if points)
         if series:
-            panels.append(Panel(measure.title, PARAM, measure.unit, series))
+            panels.append(Panel(measure.title, sweep.param, measure.unit, series))
     if not panels:
         return None
-    title = f"{sweep.label}: {', '.join(panel.title.lower() for panel in panels)} against {PARAM}"
+    title = f"{sweep.label}: {', '.join(panel.title.lower() for panel in panels)} against {sweep.param}"
     return Figure(title, f"{title}, logarithmic. {_sentence(sweep)} The table below holds every value.", tuple(panels))
 
 
@@ -186,12 +196,12 @@ def _exponents(sweep: Sweep) -> Table:
             exponent, bounds = numbers.exponent_with_bounds(fitted.exponent if fitted else None)
             cells += [Cell(exponent), Cell(bounds, tone=Tone.MUTED)]
         rows.append(Row(tuple(cells)))
-    caption = f"Exponent b of the fitted power law {PARAM}^b: 0 is constant, 1 linear, 2 quadratic."
+    caption = f"Exponent b of the fitted power law {sweep.param}^b: {PARAMS[sweep.param]}."
     return Table(caption, tuple(columns), (Group(tuple(rows)),))
 
 
 def _values(sweep: Sweep) -> Table:
-    columns = (Column(PARAM, numeric=True), *(Column(m.title, numeric=True) for m in MEASURES), Column("Notes"))
+    columns = (Column(sweep.param, numeric=True), *(Column(m.title, numeric=True) for m in MEASURES), Column("Notes"))
     groups = []
     for name in sweep.implementations:
         rows = [_value_row(n, variant) for n, variant in sweep.variants(name)]
@@ -229,7 +239,7 @@ def _sentence(sweep: Sweep) -> str:
             told = [(name, f) for name, f in fits if is_told(f)]
             vague = ", ".join(shorten(name, 40) for name, f in fits if not is_told(f))
             parts = (
-                f"{PARAM}^{' '.join(numbers.exponent_with_bounds(f.exponent))} for {shorten(name, 40)}"
+                f"{sweep.param}^{' '.join(numbers.exponent_with_bounds(f.exponent))} for {shorten(name, 40)}"
                 for name, f in told
             )
             grows = f"{measure.title} grows as {', '.join(parts)}." if told else ""

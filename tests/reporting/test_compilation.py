@@ -202,6 +202,15 @@ def test_a_damaged_stage_is_a_dash_and_no_part_of_a_bar(damaged):
     assert cell_of(run, "Seconds").mark.shares == pytest.approx((1 / 3, 1 / 3, 0, 1 / 3))
 
 
+def test_what_xla_counts_for_one_of_several_devices_is_held_against_its_share():
+    planned = samples.planned_case(variants=("f:jit",), cost=samples.Cost(flops=8_000_000), devices=4)
+    outcome = samples.compilation(1, 1, 1, 1, counts={**samples.PROGRAM, "counted_flops": 2_040_000})
+
+    cell = cell_of(run_of(outcome, planned=planned), "FLOP", table=1)
+
+    assert cell.detail == "1.02× declared"
+
+
 @pytest.mark.parametrize("damaged", [-1, 1e300, 10**400, None])
 def test_damaged_counts_are_dashes(damaged):
     counts = {**dict.fromkeys(samples.PROGRAM, damaged), "hlo_fusions": 1}

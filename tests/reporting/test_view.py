@@ -167,6 +167,27 @@ def test_a_rate_comes_from_the_declared_cost():
     assert row["Rate"] == "1.00 GFLOP/s 1.60 GB/s"
 
 
+def test_a_collective_has_the_bandwidths_of_nccl_s_tests_and_no_other_rate():
+    cost = samples.Cost(flops=7_000, bytes=80_000, message_bytes=4_000_000, bus_bytes=7_000_000)
+    planned = samples.planned_case(cost=cost, devices=8)
+
+    page = page_of(samples.run((planned, samples.fast_case(planned))))
+
+    (group,) = tables(page, "speed")[0].groups
+    assert by_variant(page)["selu:jit"]["Rate"] == "80.0 GB/s algorithm 140 GB/s bus"
+    assert "8 devices · 7 000 FLOP and 78.1 KiB · message of 3.81 MiB" in group.detail.replace("\u202f", " ")
+
+
+def test_one_device_sends_nothing_and_has_no_bus_bandwidth():
+    planned = samples.planned_case(cost=samples.Cost(message_bytes=4_000_000, bus_bytes=0))
+
+    page = page_of(samples.run((planned, samples.fast_case(planned))))
+
+    (group,) = tables(page, "speed")[0].groups
+    assert by_variant(page)["selu:jit"]["Rate"] == "80.0 GB/s algorithm"
+    assert "devices" not in group.detail
+
+
 def test_a_wrong_variant_has_no_speed_although_it_was_timed():
     row = by_variant(page_of(samples.troubled_run()))["wrong:jit"]
 
@@ -313,6 +334,24 @@ def test_a_sweep_has_a_figure_and_the_exponents_with_their_intervals():
     assert exponents["numpy"][:2] == ["—", "—"]
 
 
+def test_cases_that_differ_in_their_devices_are_a_sweep_of_devices():
+    cases = []
+    for devices in (1, 2, 4):
+        params = {"devices": devices, "scaling": "strong"}
+        planned = samples.planned_case("step", params=params, variants=("step:jit",), devices=devices)
+        outcomes = {"step:jit": {"numerics": samples.numerics(), "timing": samples.timing(1e-3 / devices)}}
+        cases.append((planned, samples.record(planned, outcomes)))
+
+    (part,) = section(page_of(samples.run(*cases)), "sweeps").parts
+
+    (panel,) = part.figure.panels
+    assert part.title.startswith("step [scaling=strong]")
+    assert panel.x_label == "devices"
+    assert [point.x for point in panel.series[0].points] == [1, 2, 4]
+    assert "step" in texts(part.tables[0].rows[0])
+    assert "−1.00" in texts(part.tables[0].rows[0])
+
+
 def test_a_variant_that_a_sweep_skips_is_listed_with_the_declared_reason():
     (part,) = section(page_of(samples.sweep_run()), "sweeps").parts
 
@@ -381,7 +420,7 @@ def test_a_sweep_without_contended_points_has_no_note():
 
 def test_two_sizes_are_no_sweep():
     assert section(page_of(samples.gpu_run()), "sweeps").answer == (
-        "Empty: no workload has 3 or more values of a numeric param n."
+        "Empty: no workload has 3 or more values of a numeric param n or devices."
     )
 
 
