@@ -9,7 +9,6 @@ from functools import partial, wraps
 from typing import Any
 
 import jax
-import numpy
 
 from harness.compilations import Compilations, watched
 from harness.implementation import MIXED, NATIVE
@@ -106,17 +105,13 @@ def prepared_as(
 
 def _native(function: Callable[..., Any], args: tuple[Any, ...], how: How) -> Prepared:
     """A peer: called as it is; its result is ready when it returns."""
-    convert = how.convert or _copies
+    convert = how.convert or (lambda *args: _anew(args))
     converted = convert(*args) if how.convert or how.carry else args
     prepared = Prepared(function, converted, _already_ready, dispatches=False)
     if not how.carry:
         return prepared
     carried = Carried(function, how.carry, begin=lambda _: convert(*args))
     return replace(prepared, call=carried, reset=partial(carried.reset, *converted))
-
-
-def _copies(*args: Any) -> tuple[Any, ...]:
-    return tuple(jax.tree.map(numpy.copy, arg) for arg in args)
 
 
 def _stream(mode: str, function: Callable[..., Any], items: tuple[tuple[Any, ...], ...], how: How) -> Prepared:
@@ -157,8 +152,9 @@ def _anew(args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _copy(leaf: Any) -> Any:
-    if isinstance(leaf, jax.Array):  # its own copy() compiles a program, which would count as the variant's
-        return jax.device_put(leaf, leaf.sharding, may_alias=False)
+    if isinstance(leaf, jax.Array):
+        # Its own copy() compiles a program, which would count as the variant's; a sharding that is named commits it.
+        return jax.device_put(leaf, may_alias=False)
     return copy.deepcopy(leaf)
 
 

@@ -58,7 +58,10 @@ def size_bytes(arrays: Any) -> int:
 def _leaf_bytes(leaf: Any) -> int:
     if isinstance(leaf, jax.Array) and len(leaf.sharding.device_set) > 1:
         return sum(shard.data.nbytes for shard in leaf.addressable_shards)
-    return int(leaf.size * leaf.dtype.itemsize)
+    if isinstance(leaf, jax.ShapeDtypeStruct):
+        return int(leaf.size * leaf.dtype.itemsize)
+    # Other libraries count the bytes of their arrays too; numbers, and models of theirs, are not counted.
+    return int(getattr(leaf, "nbytes", 0))
 
 
 def does_not_fit(needed_bytes: int | None, capacity_bytes: int | None) -> str | None:

@@ -269,3 +269,9 @@ def test_a_prepared_variant_knows_its_places_by_the_decorated_functions_names():
     ready = prepare("renamed:jit", Context(made, {}, BACKENDS["cpu"], inputs(made, {}), time.perf_counter, Path()))
 
     assert called(ready, 2) == [[3, 4], [5, 4]]
+
+
+def test_a_peer_that_carries_may_have_a_random_key():
+    ready = prepared("native", CARRIED, lambda total, key: (total + 1, key), (np.zeros(2), jax.random.key(0)))
+
+    assert [ready.call(*ready.args)[0][0] for _ in range(2)] == [1, 2]
