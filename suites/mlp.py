@@ -1,0 +1,552 @@
+"""MLP: training dense layers; what one compiled step, a loop over steps on the device and donated state are worth."""
+
+import math
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from harness import Cost, Figure, Peer, Published, Skip, itemsize, sizes, workload
+from suites import datasets, models
+from suites.peers import as_tensors, needs_torch, needs_torch_and_compiler
+
+PIXELS = 28 * 28
+CLASSES = 10
+
+TOY_POINTS = 8_000
+"""62 batches of 128 and one of 64, as in the notebook "JAX Speed Test"."""
+
+LONGEST_EAGER_EPOCH = 1_000
+"""Points: an eager step takes tens of ms on a CPU, most of it spent in Python."""
+
+TOY_RADIUS = math.sqrt(2 * math.log(2))
+"""Half of all standard normal points in the plane are nearer to the origin."""
+
+AGREEING_STEPS = 7
+"""Steps after which Chavdarova compares the losses of JAX and PyTorch; here also the length of a short epoch."""
+
+EPOCH = 60_000
+"""Images of the training set."""
+
+LEARNING_RATE = 1e-4
+"""Chavdarova, An Introduction to JAX, 2020: of a loss that is summed over the batch."""
+
+SPEED_TEST = 'Notebook "JAX Speed Test"'
+JAX_IN_ACTION = "Sapunov, JAX in Action (MEAP v3, 2022), chapter 2"
+CHAVDAROVA = "Chavdarova, An Introduction to JAX, 2020"
+
+
+@dataclass(frozen=True)
+class Network:
+    """A network of the sources, with the batch that they train it with.
+
+    Args:
+      widths: Of its layers, the inputs first.
+    """
+
+    widths: tuple[int, ...]
+    activation: str
+    batch: int
+
+    @property
+    def model(self):
+        """The network in Flax."""
+        return models.MLP(self.widths[1:], getattr(nn, self.activation))
+
+
+NETWORKS = {
+    "784-512-10": Network((PIXELS, 512, CLASSES), "swish", 32),  # JAX in Action
+    "784-512-512-10": Network((PIXELS, 512, 512, CLASSES), "relu", 128),  # Chavdarova
+}
+TOY = Network((2, 10, 2), "relu", 128)  # JAX Speed Test
+
+ADAM_RATE, ADAM_MEAN, ADAM_SQUARE, ADAM_EPSILON = 1e-2, 0.9, 0.999, 1e-8
+"""Kingma & Ba, Adam, 2015, algorithm 1, with ten times its step: the network is tiny."""
+
+ADAM = optax.adam(ADAM_RATE, ADAM_MEAN, ADAM_SQUARE, ADAM_EPSILON)
+SGD = optax.sgd(LEARNING_RATE)
+
+toy_step = models.train_step(TOY.model, ADAM, models.mean_cross_entropy)
+jitted_toy_gradient = jax.jit(models.gradient_step(TOY.model, models.mean_cross_entropy))
+jitted_toy_update = jax.jit(models.update_step(ADAM))
+
+
+@cache
+def step_of(network):
+    """The training step of a network: SGD on the summed loss."""
+    return models.train_step(NETWORKS[network].model, SGD, models.summed_cross_entropy)
+
+
+# Inputs
+
+
+def toy_batches(key, *, n):
+    """State, and n points in the plane with their classes, inside or outside a circle, in batches on the host."""
+    of_params, of_points = jax.random.split(key)
+    points = np.asarray(jax.random.normal(of_points, (n, 2)))
+    classes = (np.hypot(*points.T) > TOY_RADIUS).astype(np.int32)
+    state = models.initial_state(TOY.model, ADAM, of_params, points[:1])
+    starts = range(0, n, TOY.batch)
+    return [(state, points[at : at + TOY.batch], classes[at : at + TOY.batch]) for at in starts]
+
+
+def mnist_batches(part, network, batches):
+    """The first batches of a part, images (batches, batch, 784) float32 from 0 to 1 and labels (batches, batch)."""
+    batch = NETWORKS[network].batch
+    images, labels = datasets.mnist(part, batches * batch)
+    images = images.reshape(batches, batch, PIXELS).astype(np.float32) / 255
+    return images, labels.reshape(batches, batch).astype(np.int32)
+
+
+def mnist_state(key, network):
+    """Initial state of a network."""
+    return models.initial_state(NETWORKS[network].model, SGD, key, np.zeros((1, PIXELS), np.float32))
+
+
+def one_batch(key, *, network):
+    """State and the first batch, on the device."""
+    images, labels = mnist_batches("train", network, 1)
+    return mnist_state(key, network), images[0], labels[0]
+
+
+def host_fed_epoch(key, *, network, batches):
+    """State and batches, on the host."""
+    state = mnist_state(key, network)
+    return [(state, *batch) for batch in zip(*mnist_batches("train", network, batches), strict=True)]
+
+
+def epoch_on_device(key, *, network, batches):
+    """State and all batches of an epoch, on the device."""
+    return mnist_state(key, network), *mnist_batches("train", network, batches)
+
+
+def evaluation_batches(key, *, network, batches):
+    """Params and batches of the test set, on the host."""
+    params, _ = mnist_state(key, network)
+    return [(params, *batch) for batch in zip(*mnist_batches("test", network, batches), strict=True)]
+
+
+# Reference
+
+
+def layers(params):
+    """Kernels and biases of Flax's dense layers, in order."""
+    return [params["params"][f"Dense_{index}"] for index in range(len(params["params"]))]
+
+
+def logistic(x):
+    """1 / (1 + exp(-x)), which does not overflow."""
+    return 0.5 * (1 + np.tanh(x / 2))
+
+
+ACTIVATIONS = {
+    "relu": (lambda x: np.maximum(x, 0), lambda x: np.where(x > 0, 1.0, 0.0)),
+    "swish": (lambda x: x * logistic(x), lambda x: logistic(x) * (1 + x * (1 - logistic(x)))),
+}
+"""Activation and its derivative."""
+
+
+def logits_in_numpy(params, inputs, activation):
+    """Logits (batch, classes), and each layer's inputs and sums, by hand."""
+    function, _ = ACTIVATIONS[activation]
+    seen = []
+    for layer in layers(params):
+        sums = inputs @ layer["kernel"] + layer["bias"]
+        seen.append((inputs, sums))
+        inputs = function(sums)
+    return sums, seen
+
+
+def cross_entropy_in_numpy(logits, labels):
+    """Loss of each example (batch,), and its gradient by the logits (batch, classes)."""
+    shifted = logits - logits.max(1, keepdims=True)
+    logarithms = shifted - np.log(np.exp(shifted).sum(1, keepdims=True))
+    rows = np.arange(len(labels))
+    slopes = np.exp(logarithms)
+    slopes[rows, labels] -= 1
+    return -logarithms[rows, labels], slopes
+
+
+def gradient_in_numpy(params, inputs, labels, activation):
+    """Summed loss and its gradient, by backpropagation as in Rumelhart, Hinton & Williams, 1986."""
+    logits, seen = logits_in_numpy(params, inputs, activation)
+    losses, slopes = cross_entropy_in_numpy(logits, labels)
+    gradient = {}
+    for index in reversed(range(len(seen))):
+        inputs, sums = seen[index]
+        if index < len(seen) - 1:
+            slopes = slopes * ACTIVATIONS[activation][1](sums)
+        gradient[f"Dense_{index}"] = {"kernel": inputs.T @ slopes, "bias": slopes.sum(0)}
+        slopes = slopes @ layers(params)[index]["kernel"].T
+    return losses.sum(), {"params": gradient}
+
+
+def adam_in_numpy(params, memory, gradient):
+    """Params and memory after one update. Source: Kingma & Ba 2015, algorithm 1."""
+    moments, nothing = memory
+    count = moments.count + 1
+    mean = jax.tree.map(lambda m, g: ADAM_MEAN * m + (1 - ADAM_MEAN) * g, moments.mu, gradient)
+    square = jax.tree.map(lambda v, g: ADAM_SQUARE * v + (1 - ADAM_SQUARE) * g**2, moments.nu, gradient)
+
+    def moved(param, m, v):
+        m, v = m / (1 - ADAM_MEAN**count), v / (1 - ADAM_SQUARE**count)
+        return param - ADAM_RATE * m / (np.sqrt(v) + ADAM_EPSILON)
+
+    params = jax.tree.map(moved, params, mean, square)
+    return params, (moments._replace(count=count, mu=mean, nu=square), nothing)
+
+
+def toy_step_in_numpy(state, points, classes):
+    """A step with Adam on the mean loss: (state, loss)."""
+    loss, gradient = gradient_in_numpy(state[0], points, classes, TOY.activation)
+    gradient = jax.tree.map(lambda total: total / len(points), gradient)
+    return adam_in_numpy(*state, gradient), loss / len(points)
+
+
+def step_in_numpy(state, images, labels, *, network):
+    """A step with SGD on the summed loss: (state, loss)."""
+    params, memory = state
+    loss, gradient = gradient_in_numpy(params, images, labels, NETWORKS[network].activation)
+    return (jax.tree.map(lambda param, slope: param - LEARNING_RATE * slope, params, gradient), memory), loss
+
+
+def epoch_in_numpy(state, images, labels, *, network):
+    """Steps over all batches: (state, summed loss)."""
+    total = 0.0
+    for batch in zip(images, labels, strict=True):
+        state, loss = step_in_numpy(state, *batch, network=network)
+        total += loss
+    return state, total
+
+
+def evaluation_in_numpy(params, images, labels, *, network):
+    """(correct answers, summed loss) of a batch."""
+    logits, _ = logits_in_numpy(params, images, NETWORKS[network].activation)
+    return (logits.argmax(1) == labels).sum(), cross_entropy_in_numpy(logits, labels)[0].sum()
+
+
+# Peers
+
+
+def loss_in_torch(params, images, labels, activation):
+    """The summed loss of a batch in PyTorch."""
+    from torch.nn import functional
+
+    function = {"relu": functional.relu, "swish": functional.silu}[activation]
+    *hidden, last = layers(params)
+    for layer in hidden:
+        images = function(images @ layer["kernel"] + layer["bias"])
+    return functional.cross_entropy(images @ last["kernel"] + last["bias"], labels, reduction="sum")
+
+
+def torch_step(state, images, labels, *, network, loss=loss_in_torch):
+    """PyTorch, eager: backward pass by autograd, params changed in place."""
+    import torch
+
+    params, memory = state
+    followed = jax.tree.map(lambda param: param.detach().requires_grad_(), params)
+    value = loss(followed, images, labels, NETWORKS[network].activation)
+    slopes = torch.autograd.grad(value, jax.tree.leaves(followed))
+    for param, slope in zip(jax.tree.leaves(params), slopes, strict=True):
+        param.sub_(slope, alpha=LEARNING_RATE)
+    return (params, memory), value.detach()
+
+
+@cache
+def compiled_loss():
+    """The loss as `torch.compile` makes it: its forward and its backward pass."""
+    import torch
+
+    return torch.compile(loss_in_torch)
+
+
+def torch_compiled_step(state, images, labels, *, network):
+    """PyTorch, its forward and backward pass by `torch.compile`."""
+    return torch_step(state, images, labels, network=network, loss=compiled_loss())
+
+
+# Cost
+
+
+def params_in(widths):
+    """Numbers in kernels and biases."""
+    return sum((inputs + 1) * outputs for inputs, outputs in pairwise(widths))
+
+
+def products(widths):
+    """Multiplications of the forward pass for one example, those of the first layer apart."""
+    each = [inputs * outputs for inputs, outputs in pairwise(widths)]
+    return each[0], sum(each)
+
+
+def step_flops(widths, examples):
+    """Products of a step: forward, gradient by kernels, and gradient by inputs in all layers but the first."""
+    first, every = products(widths)
+    return 2 * examples * (3 * every - first)
+
+
+def steps_cost(widths, examples, steps, *, kept=1):
+    """Of steps that read and write the state once each, and read each example once.
+
+    Args:
+      kept: Numbers that the state holds for each param.
+    """
+    state = kept * params_in(widths)
+    numbers = 2 * steps * state + examples * (widths[0] + 1)
+    return Cost(flops=step_flops(widths, examples), bytes=numbers * itemsize("float32"))
+
+
+def batches_cost(*, network, batches):
+    """Of an epoch that is fed batch by batch."""
+    widths, batch = NETWORKS[network].widths, NETWORKS[network].batch
+    return steps_cost(widths, batches * batch, batches)
+
+
+def epoch_cost(*, network, batches):
+    """Of an epoch in one program: the state may stay in a cache between its steps."""
+    widths, batch = NETWORKS[network].widths, NETWORKS[network].batch
+    return steps_cost(widths, batches * batch, 1)
+
+
+def evaluation_cost(*, network, batches):
+    """Of forward passes, each of which reads the params."""
+    widths, examples = NETWORKS[network].widths, batches * NETWORKS[network].batch
+    numbers = batches * params_in(widths) + examples * (widths[0] + 1)
+    return Cost(flops=2 * examples * products(widths)[1], bytes=numbers * itemsize("float32"))
+
+
+# Workloads
+
+
+@workload(
+    inputs=toy_batches,
+    params={"n": sizes(quick=320, default=TOY_POINTS)},
+    reference=toy_step_in_numpy,
+    cost=lambda *, n: steps_cost(TOY.widths, n, math.ceil(n / TOY.batch), kept=3),
+    modes=("jit",),
+    implementation="step",
+    stream=True,
+    carry={"state": 0},
+    host=("points", "classes"),
+    compiles=2,
+    # Adam divides each gradient by its own size, so that rounding counts most where a gradient is nearly zero.
+    tolerance=1e-4,
+    config={"jax_default_matmul_precision": "highest"},
+    published=(
+        Published(
+            source=SPEED_TEST,
+            device="not stated",
+            timed="one epoch, data loading included",
+            figure=Figure("one_by_one:eager", 2.36, 24.5e-3),
+            against=Figure("step:jit", 65.7e-3, 1.73e-3),
+            differs="3 of its 63 batches, which are cut before the time begins",
+            at={"n": 320},
+        ),
+        Published(
+            source=SPEED_TEST,
+            device="not stated",
+            timed="size of the compile cache: 1 after the first batch, 2 after the last, smaller one",
+            figure=Figure("step:jit", 2, metric="compiles"),
+            differs="programs that XLA compiled are counted, not entries of a cache",
+            at={"n": TOY_POINTS},
+        ),
+    ),
+)
+def mlp_toy_epoch(state, points, classes):
+    """Epoch of a 2-10-2 MLP with Adam, fed from the host, batches of (128, 2) -> state, loss of each step.
+
+    The last batch is smaller: a second program. Source: notebook "JAX Speed Test".
+    """
+    return toy_step(state, points, classes)
+
+
+def few_enough_for_eager(n):
+    """Skips whole epochs, whose steps are all alike."""
+    if n > LONGEST_EAGER_EPOCH:
+        return Skip(f"63 eager steps take seconds; up to n = {LONGEST_EAGER_EPOCH} they tell the same")
+    return None
+
+
+@mlp_toy_epoch.implementation(modes=("eager",), limit=few_enough_for_eager)
+def one_by_one(state, points, classes):
+    """The same step, each of its operations called by itself."""
+    return toy_step(state, points, classes)
+
+
+@mlp_toy_epoch.implementation(modes=("mixed",), compiles=3)
+def two_programs(state, points, classes):
+    """Gradient and update as two jitted functions; the update has one type of arguments, the gradient two."""
+    loss, slope = jitted_toy_gradient(state[0], points, classes)
+    return jitted_toy_update(state, slope), loss
+
+
+@workload(
+    inputs=one_batch,
+    params={"network": sizes(quick="784-512-10", default="784-512-512-10")},
+    reference=step_in_numpy,
+    cost=lambda *, network: batches_cost(network=network, batches=1),
+    modes=("eager", "jit"),
+    implementation="step",
+    carry={"state": 0},
+    compiles=1,
+    data=datasets.mnist_source,
+    published=(
+        Published(
+            source=JAX_IN_ACTION,
+            device="GPU, not stated",
+            timed="one epoch",
+            figure=Figure("step:eager", 32.6),
+            against=Figure("step:jit", 1.69),
+            differs="one of its 1875 steps, its batch on the device; a mean loss with a rate that decays there",
+            at={"network": "784-512-10"},
+        ),
+    ),
+)
+def mlp_step(state, images, labels, *, network):
+    """A training step, SGD on the summed loss, (batch, 784) -> state, loss. Source: Chavdarova 2020."""
+    return step_of(network)(state, images, labels)
+
+
+@mlp_step.implementation(modes=("jit",), donate=("state",))
+def donated(state, images, labels, *, network):
+    """The same step, which may write the new state over the old one."""
+    return step_of(network)(state, images, labels)
+
+
+@workload(
+    inputs=host_fed_epoch,
+    params={
+        "network": sizes(quick="784-512-10", default="784-512-512-10"),
+        "batches": sizes(quick=AGREEING_STEPS, full=EPOCH // 128),
+    },
+    reference=step_in_numpy,
+    cost=batches_cost,
+    peers={
+        "torch": Peer(torch_step, limit=needs_torch, convert=as_tensors),
+        "torch.compile": Peer(torch_compiled_step, limit=needs_torch_and_compiler, convert=as_tensors),
+    },
+    modes=("jit",),
+    implementation="step",
+    stream=True,
+    carry={"state": 0},
+    host=("images", "labels"),
+    compiles=1,
+    data=datasets.mnist_source,
+    published=(
+        Published(
+            source=JAX_IN_ACTION,
+            device="GPU, not stated",
+            timed="the first epoch, which compiles, over later ones",
+            figure=Figure("step:jit", 2.15, metric="first_call_s"),
+            against=Figure("step:jit", 1.69),
+            differs="7 of its 1875 steps, so that compiling weighs more",
+            at={"network": "784-512-10", "batches": AGREEING_STEPS},
+        ),
+        Published(
+            source=CHAVDAROVA,
+            device="PyTorch on CUDA; JAX's device not stated",
+            timed="one epoch: median of epochs 1 to 7",
+            figure=Figure("torch:native", 3.29),
+            against=Figure("step:jit", 2.97),
+            differs="7 of its 468 steps; PyTorch's loop there held JAX's one-hot labels and copies to the host",
+            at={"network": "784-512-512-10", "batches": AGREEING_STEPS},
+        ),
+        Published(
+            source=CHAVDAROVA,
+            device="not stated",
+            timed="the first epoch, which compiles, over the median of later ones",
+            figure=Figure("step:jit", 5.99, metric="first_call_s"),
+            against=Figure("step:jit", 2.97),
+            differs="7 of its 468 steps, so that compiling weighs more",
+            at={"network": "784-512-512-10", "batches": AGREEING_STEPS},
+        ),
+    ),
+)
+def mlp_epoch(state, images, labels, *, network):
+    """Epoch fed from the host, batches of (batch, 784) -> state, loss of each step.
+
+    The losses of the first 7 steps, and the state after them, are those of PyTorch from the same initial params.
+    Source: Chavdarova 2020.
+    """
+    return step_of(network)(state, images, labels)
+
+
+@workload(
+    inputs=epoch_on_device,
+    params={"network": "784-512-10", "batches": sizes(quick=AGREEING_STEPS, default=50, full=EPOCH // 32)},
+    reference=epoch_in_numpy,
+    cost=epoch_cost,
+    modes=("jit",),
+    implementation="scan",
+    baseline="step_by_step:mixed",
+    carry={"state": 0},
+    compiles=1,
+    new_shape=lambda *, batches: {"batches": batches + 1},
+    data=datasets.mnist_source,
+)
+def mlp_epoch_on_device(state, images, labels, *, network):
+    """Epoch whose batches are on the device, all steps in one `lax.scan`, (batches, 32, 784) -> state, total loss.
+
+    Source: the network and batch of JAX in Action, chapter 2.
+    """
+    state, losses = jax.lax.scan(lambda carried, batch: step_of(network)(carried, *batch), state, (images, labels))
+    return state, jnp.sum(losses)
+
+
+@cache
+def jitted_step_at(network):
+    """A step of an epoch on the device: (state, total loss, images, labels, which batch) -> (state, total loss)."""
+
+    def step_at(state, total, images, labels, index):
+        state, loss = step_of(network)(state, images[index], labels[index])
+        return state, total + loss
+
+    return jax.jit(step_at)
+
+
+@mlp_epoch_on_device.implementation(modes=("mixed",), compiles=1)
+def step_by_step(state, images, labels, *, network):
+    """A Python loop over one jitted step, which takes its batch from those on the device."""
+    total = np.float32(0)
+    for index in range(len(images)):
+        state, total = jitted_step_at(network)(state, total, images, labels, index)
+    return state, total
+
+
+@workload(
+    inputs=evaluation_batches,
+    params={"network": "784-512-10", "batches": sizes(quick=AGREEING_STEPS, full=10_000 // 32)},
+    reference=evaluation_in_numpy,
+    cost=evaluation_cost,
+    modes=("eager", "jit"),
+    implementation="evaluate",
+    stream=True,
+    host=("images", "labels"),
+    compiles=1,
+    # Which class is the largest may hang on the last bits, and an answer is right or wrong.
+    config={"jax_default_matmul_precision": "highest"},
+    data=datasets.mnist_source,
+    published=(
+        Published(
+            source=JAX_IN_ACTION,
+            device="GPU, not stated",
+            timed="evaluation on training set and test set",
+            figure=Figure("evaluate:eager", 6.3),
+            against=Figure("evaluate:jit", 2.06),
+            differs="7 batches of the test set; the loss too; products in full float32",
+            at={"network": "784-512-10", "batches": AGREEING_STEPS},
+        ),
+    ),
+)
+def mlp_evaluation(params, images, labels, *, network):
+    """Evaluation fed from the host, batches of (batch, 784) -> correct answers and summed loss of each.
+
+    Source: JAX in Action, chapter 2.
+    """
+    logits = NETWORKS[network].model.apply(params, images)
+    return jnp.sum(jnp.argmax(logits, 1) == labels), models.summed_cross_entropy(logits, labels)

@@ -1,0 +1,40 @@
+"""What peers in PyTorch have in common: when they can run, and how they get their arguments."""
+
+import importlib.util
+import shutil
+
+import jax
+import numpy as np
+
+from harness import Skip
+
+COMPILERS = ("g++", "clang++", "c++")
+"""`torch.compile` writes C++ on the CPU and looks for one of these."""
+
+
+def needs_torch(backend):
+    """Skips where PyTorch is not installed, and beside JAX on a GPU or TPU."""
+    if importlib.util.find_spec("torch") is None:
+        return Skip("PyTorch is not installed: it comes with the extra 'torch'")
+    if backend != "cpu":
+        return Skip("PyTorch runs on the CPU here, and is compared with JAX on the CPU only")
+    return None
+
+
+def needs_torch_and_compiler(backend):
+    """Skips where `torch.compile` cannot run."""
+    if (skip := needs_torch(backend)) is not None:
+        return skip
+    if not any(map(shutil.which, COMPILERS)):
+        return Skip(f"torch.compile needs a C++ compiler; found none of {', '.join(COMPILERS)}")
+    return None
+
+
+def as_tensors(*arguments):
+    """Pytrees of NumPy arrays as tensors in memory of their own, indices as PyTorch wants them (int64)."""
+    import torch
+
+    def tensor(array):
+        return torch.tensor(array, dtype=torch.int64 if np.issubdtype(array.dtype, np.integer) else None)
+
+    return jax.tree.map(tensor, arguments)
