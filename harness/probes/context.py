@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -46,16 +46,18 @@ class Context:
         reference = self.workload.reference
         if isinstance(reference, NoReference):
             return None
-        inputs = jax.tree.map(widest, self.arguments)
-        once = partial(call_with, reference, self.params)
         workload = self.workload
+
+        def once(*args: Any) -> Any:
+            return call_with(reference, self.params, *jax.tree.map(widest, args))
+
         if not workload.stream:
-            return once(*inputs)
+            return once(*self.arguments)
         if not workload.carry:
-            return [once(*item) for item in inputs]
+            return [once(*item) for item in self.arguments]
         carry = dict(zip(workload.positions(workload.carry), workload.carry.values(), strict=True))
         carried = Carried(once, carry, begin=lambda args: args)
-        return [without(carried(*item), carry) for item in inputs], list(carried.state.values())
+        return [without(carried(*item), carry) for item in self.arguments], list(carried.state.values())
 
     def compiles(self, variant: str) -> int | None:
         """How many programs the variant may compile, as declared."""
