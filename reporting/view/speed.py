@@ -70,6 +70,8 @@ def _detail(case: Case) -> str:
     planned, cost = case.planned, case.planned.cost
     parts = [planned.description]
     parts += [f"{numbers.count(planned.devices)} devices"] if planned.devices != 1 else []
+    parts += [f"data: {planned.data}"] if planned.data else []
+    parts += [f"{name}={value}" for name, value in sorted(planned.config.items())]
     if cost is not None:
         declared = [
             f"{numbers.count(cost.flops)} FLOP" if cost.flops is not None else "",

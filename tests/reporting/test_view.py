@@ -334,6 +334,15 @@ def test_a_sweep_has_a_figure_and_the_exponents_with_their_intervals():
     assert exponents["numpy"][:2] == ["—", "—"]
 
 
+def test_a_case_says_which_data_it_uses_and_what_it_sets():
+    planned = samples.planned_case(data="synthetic, seeded", config={"jax_enable_x64": True})
+    run = samples.run((planned, samples.record(planned, {})))
+
+    (group,) = tables(page_of(run), "speed")[0].groups
+
+    assert "data: synthetic, seeded · jax_enable_x64=True" in group.detail
+
+
 def test_cases_that_differ_in_their_devices_are_a_sweep_of_devices():
     cases = []
     for devices in (1, 2, 4):
