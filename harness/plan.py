@@ -25,6 +25,9 @@ PROBE_NAMES = ("numerics", "memory", "compilation", "caching", "timing", "trace"
 LOOKS = (5, 8, 12)
 """Launch counts at which timing may stop, once the interval is narrow enough."""
 
+QUICK_LOOKS = (FEWEST_LAUNCHES,)
+"""A quick run is a rehearsal with numbers: intervals, though wide ones."""
+
 LEFT_OUT = {"quick": ("caching",), "default": (), "full": ()}
 """Probes of a level that are left out unless they are asked for: every regime takes processes of its own."""
 
@@ -34,13 +37,13 @@ BLOCK_S = 0.002
 """Finer than 20 ms: on a busy machine the ratios scattered less in 6 of 8 comparisons of 8 launches each."""
 
 STAGE_LIMIT_S = 120.0
-DEFAULT_BUDGET_S = {"quick": 150.0, "default": 1200.0, "full": 3600.0}
+DEFAULT_BUDGET_S = {"quick": 300.0, "default": 1800.0, "full": 7200.0}
 CASE_LIMIT_S = {"quick": 8.0, "default": 15.0, "full": 30.0}
 BLOCKS = {"quick": 40, "default": 100, "full": 100}
 
-COLD_LAUNCHES = {"quick": 3, "default": 5, "full": 8}
-"""Fresh processes per variant and stage, or regime. Three is the fewest that give an interval; a case whose compiling
-takes long stops there."""
+COLD_LAUNCHES = {"quick": 1, "default": 5, "full": 8}
+"""Fresh processes per variant and stage, or regime. Three is the fewest that give an interval, which a quick run does
+without; a case whose compiling takes long stops there."""
 
 PROCESS_S = 0.15
 """Beginning a process: fork, backend, suites, inputs. Used only for the estimate of a dry run, as are the next."""
@@ -70,7 +73,7 @@ def settings_for(
     return Settings(
         level=level,
         probes=wanted,
-        looks=(launches,) if launches else LOOKS[:1] if level == "quick" else LOOKS,
+        looks=(launches,) if launches else QUICK_LOOKS if level == "quick" else LOOKS,
         launches=launches,
         case_limit_s=CASE_LIMIT_S[level] if budget_s is None else budget_s,
         budget_s=DEFAULT_BUDGET_S[level] if budget_s is None else budget_s,

@@ -9,6 +9,7 @@ from harness import Cost, Figure, Published, Skip, no_reference, sizes, workload
 from harness.plan import (
     LOOKS,
     PROBE_NAMES,
+    QUICK_LOOKS,
     SelectionError,
     cached_variants,
     called_variants,
@@ -164,7 +165,7 @@ def test_a_level_decides_how_long_a_run_takes(level):
 
     assert found.level == level
     assert found.probes == tuple(name for name in PROBE_NAMES if level != "quick" or name != "caching")
-    assert found.looks == (LOOKS[:1] if level == "quick" else LOOKS)
+    assert found.looks == (QUICK_LOOKS if level == "quick" else LOOKS)
     assert found.launches is None
     assert found.case_limit_s < found.budget_s
 
