@@ -187,6 +187,58 @@ _TABLE = (
         "Programs that XLA compiled in a second, equal call (of a stream, pass); 0 unless something defeats the cache.",
     ),
     Metric(
+        "cache_entries",
+        Unit.COUNT,
+        Direction.LOWER,
+        "compilation",
+        "Entries of the jitted function's own cache after the first call (of a stream, pass). jax keeps one for each "
+        "kind of call that it has seen, and several may share a program: it is no count of compilations.",
+    ),
+    Metric(
+        "executable_load_s",
+        Unit.SECONDS,
+        Direction.LOWER,
+        "compilation",
+        "The executable from its bytes (`serialize_executable.deserialize_and_load`), in the process that compiled it; "
+        "nothing is traced, lowered or compiled. Mode `aot` only, after everything else; so the next ones.",
+    ),
+    Metric(
+        "executable_first_call_s",
+        Unit.SECONDS,
+        Direction.LOWER,
+        "compilation",
+        "The first call of the executable that was loaded, until its result is ready.",
+    ),
+    Metric(
+        "exported_bytes",
+        Unit.BYTES,
+        Direction.LOWER,
+        "compilation",
+        "Size of the program that `jax.export` serialises: StableHLO, not yet compiled.",
+    ),
+    Metric(
+        "export_s",
+        Unit.SECONDS,
+        Direction.LOWER,
+        "compilation",
+        "`jax.export.export` and `.serialize` of the function that was traced before: lowering anew, and writing.",
+    ),
+    Metric(
+        "exported_load_s",
+        Unit.SECONDS,
+        Direction.LOWER,
+        "compilation",
+        "`jax.export.deserialize` of these bytes; nothing is compiled yet.",
+    ),
+    Metric(
+        "exported_first_call_s",
+        Unit.SECONDS,
+        Direction.LOWER,
+        "compilation",
+        "The first call of the program that was loaded, under `jax.jit`, until its result is ready: it is compiled "
+        "with it, persistent cache off.",
+    ),
+    Metric(
         "cold_s",
         Unit.SECONDS,
         Direction.LOWER,

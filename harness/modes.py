@@ -51,6 +51,7 @@ class Prepared:
       reset: Has the next call begin with the inputs again, where calls carry state; their copies are made here, so it
         comes before what is timed, and before a first call.
       traceable: What a call computes, as a function of `args` that JAX can trace; None where it cannot.
+      jitted: The jitted function that calls, or the ahead-of-time program, are of; None in modes that have none.
     """
 
     call: Callable[..., Any]
@@ -60,6 +61,7 @@ class Prepared:
     dispatches: bool = True
     reset: Callable[[], None] = _nothing
     traceable: Callable[..., Any] | None = None
+    jitted: Any = None
 
 
 @dataclass(frozen=True)
@@ -99,13 +101,13 @@ def prepared_as(
         stages = _stages(jitted, function, args, clock, stage)
         # A jitted function is called through its own dispatch, and reuses what the stages have compiled.
         call = jitted if mode == "jit" else stages.compiled
-        prepared = Prepared(call, args, jax.block_until_ready, stages)
+        prepared = Prepared(call, args, jax.block_until_ready, stages, jitted=jitted)
     return _carried(prepared, how) if how.carry else prepared
 
 
 def _native(function: Callable[..., Any], args: tuple[Any, ...], how: How) -> Prepared:
     """A peer: called as it is; its result is ready when it returns."""
-    convert = how.convert or (lambda *args: _anew(args))
+    convert = how.convert or (lambda *args: anew(args))
     converted = convert(*args) if how.convert or how.carry else args
     prepared = Prepared(function, converted, _already_ready, dispatches=False)
     if not how.carry:
@@ -124,16 +126,20 @@ def _stream(mode: str, function: Callable[..., Any], items: tuple[tuple[Any, ...
         convert = how.convert
         items = tuple(convert(*item) for item in items)
     call = jax.jit(fresh(function), donate_argnums=how.donate) if mode == "jit" else function
+    jitted = call if mode == "jit" else None
     wait = _already_ready if native else jax.block_until_ready
     if not how.carry:
-        return Prepared(lambda *items: [call(*item) for item in items], items, wait, dispatches=not native)
-    carried = Carried(call, how.carry, begin=_anew)
+        return Prepared(
+            lambda *items: [call(*item) for item in items], items, wait, dispatches=not native, jitted=jitted
+        )
+    carried = Carried(call, how.carry, begin=anew)
 
     def one_pass(*items: tuple[Any, ...]) -> tuple[list[Any], list[Any]]:
         rest = [without(carried(*item), how.carry) for item in items]
         return rest, list(carried.state.values())
 
-    return Prepared(one_pass, items, wait, dispatches=not native, reset=partial(carried.reset, *items[0]))
+    reset = partial(carried.reset, *items[0])
+    return Prepared(one_pass, items, wait, dispatches=not native, reset=reset, jitted=jitted)
 
 
 def without(result: tuple[Any, ...], carry: Mapping[int, int]) -> list[Any]:
@@ -142,12 +148,12 @@ def without(result: tuple[Any, ...], carry: Mapping[int, int]) -> list[Any]:
 
 
 def _carried(prepared: Prepared, how: How) -> Prepared:
-    carried = Carried(prepared.call, how.carry, begin=_anew)
+    carried = Carried(prepared.call, how.carry, begin=anew)
     return replace(prepared, call=carried, reset=partial(carried.reset, *prepared.args))
 
 
-def _anew(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Copies, which a call may take."""
+def anew(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments in memory of their own, which a call may take."""
     return tuple(jax.tree.map(_copy, arg) for arg in args)
 
 

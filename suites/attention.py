@@ -1,6 +1,5 @@
 """Attention: a score for every pair of positions; what keeping them costs in time and memory, what a kernel saves."""
 
-import importlib.util
 from functools import partial
 
 import jax
@@ -8,6 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from harness import Cost, Peer, Skip, itemsize, sizes, workload
+from suites.networks_in_numpy import softmax
+from suites.peers import needs_torch
 
 HEADS = 8
 HEAD = 64
@@ -61,8 +62,7 @@ def weights_in_numpy(query, key, causal):
     scores = query @ key.T / np.sqrt(query.shape[-1])
     if causal:
         scores = np.where(np.tri(*scores.shape, dtype=bool), scores, -np.inf)
-    scores = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    return scores / scores.sum(axis=-1, keepdims=True)
+    return softmax(scores)
 
 
 def attention_in_numpy(query, key, value, *, causal):
@@ -102,10 +102,10 @@ def needs_cudnn(backend, dtype):
     return None
 
 
-def needs_torch(dtype):
-    """PyTorch takes part where it is installed, in the dtype that NumPy's arrays can hand over."""
-    if importlib.util.find_spec("torch") is None:
-        return Skip("PyTorch is not installed: pip install torch, or bring an image that has it")
+def torch_takes(backend, dtype):
+    """PyTorch takes part where it can, in the dtypes that NumPy's arrays can hand over."""
+    if (skip := needs_torch(backend)) is not None:
+        return skip
     return Skip("NumPy has no bfloat16 that PyTorch could take over") if dtype == "bfloat16" else None
 
 
@@ -142,7 +142,7 @@ def torch_gradient(query, key, value, cotangent, *, causal):
     },
     reference=attention_in_numpy,
     cost=forward_cost,
-    peers={"torch": Peer(torch_attention, limit=needs_torch, convert=torch_heads)},
+    peers={"torch": Peer(torch_attention, limit=torch_takes, convert=torch_heads)},
     modes=("jit",),
     implementation="naive",
     compiles=1,
@@ -206,7 +206,7 @@ def with_gradient(function, query, key, value, cotangent, causal):
     },
     reference=gradient_in_numpy,
     cost=gradient_cost,
-    peers={"torch": Peer(torch_gradient, limit=needs_torch, convert=torch_heads)},
+    peers={"torch": Peer(torch_gradient, limit=torch_takes, convert=torch_heads)},
     modes=("jit",),
     implementation="naive",
     compiles=1,

@@ -1,7 +1,7 @@
 """CNN on CIFAR-10: training a small convolutional network; what jit, donation, bfloat16 and its layers are worth."""
 
 import math
-from functools import partial
+from functools import cache, partial
 
 import jax
 import jax.numpy as jnp
@@ -9,18 +9,20 @@ import numpy as np
 from flax import linen as nn
 
 from harness import Cost, Figure, Peer, Published, itemsize, sizes, workload
-from suites import datasets, models, peers
+from suites import cnn_in_torch, datasets, models, peers
+from suites import networks_in_numpy as reference
 
 PLAIN = models.CNN()
 BFLOAT16 = models.CNN(dtype=jnp.bfloat16)
 DROPOUT = models.CNN(dropout=0.5)
 BATCH_NORM = models.CNN(batch_norm=True)
 
-LEARNING_RATE, DECAY, SQUARE_DECAY, EPSILON = 1e-4, 0.9, 0.999, 1e-8
-"""Kingma & Ba, Adam, 2015, algorithm 1, with the learning rate of the notebook that `cnn_epoch` names."""
 
-NORM_EPSILON, NORM_MOMENTUM = 1e-5, 0.99
-"""Of Flax's batch normalisation."""
+@cache
+def step_of(model):
+    """The training step of a network: Adam on the mean loss."""
+    return models.train_step(model, models.CNN_OPTIMISER, models.mean_cross_entropy)
+
 
 EPOCH_BATCH = 128
 """Of that notebook, whose epoch has 351 of them: 44,928 images."""
@@ -60,14 +62,15 @@ def training_with_dropout(key, *, batch):
 
 def forward_batch(key, *, batch):
     """Parameters and images."""
-    state, images, _ = training(key, batch=batch)
-    return state.params, images
+    (variables, _), images, _ = training(key, batch=batch)
+    return variables["params"], images
 
 
 def test_images(key, *, images):
     """Parameters, images and labels."""
     inputs, labels = datasets.cifar10("test")
-    return models.cnn_state(key, PLAIN).params, inputs[:images], labels[:images]
+    variables, _ = models.cnn_state(key, PLAIN)
+    return variables["params"], inputs[:images], labels[:images]
 
 
 def epoch(key, *, images):
@@ -78,169 +81,24 @@ def epoch(key, *, images):
     return [(state, inputs[start : start + size], labels[start : start + size]) for start in starts]
 
 
-# Reference: each layer gives its output, a function (its output's slope -> its parameters' slopes), and a function
-# (its output's slope -> its input's slope)
-
-
-def windows(x):
-    """What a 3x3 kernel sees with zeros beyond the border, (b, h, w, c) -> (b, h, w, 9 c)."""
-    padded = np.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)))
-    seen = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), axis=(1, 2))
-    return np.moveaxis(seen, 3, -1).reshape(*x.shape[:3], -1)
-
-
-def convolution(x, layer):
-    """(b, h, w, c) -> (b, h, w, d)."""
-    kernel, seen = layer["kernel"], windows(x)
-    channels = kernel.shape[-1]
-
-    def of_parameters(slope):
-        slopes = slope.reshape(-1, channels)
-        gradient = seen.reshape(len(slopes), -1).T @ slopes
-        every = {"kernel": gradient.reshape(kernel.shape), "bias": slopes.sum(0)}
-        return {name: every[name] for name in layer}
-
-    def of_input(slope):
-        return windows(slope) @ kernel[::-1, ::-1].swapaxes(2, 3).reshape(-1, kernel.shape[2])
-
-    return seen @ kernel.reshape(-1, channels) + layer.get("bias", 0), of_parameters, of_input
-
-
-def normalisation(x, layer):
-    """(b, h, w, c) -> the same, normal in each channel."""
-    mean, variance = moments(x)
-    deviation = np.sqrt(variance + NORM_EPSILON)
-    normal = (x - mean) / deviation
-
-    def of_parameters(slope):
-        return {"scale": (slope * normal).sum((0, 1, 2)), "bias": slope.sum((0, 1, 2))}
-
-    def of_input(slope):
-        slope = slope * layer["scale"]
-        return (slope - slope.mean((0, 1, 2)) - normal * (slope * normal).mean((0, 1, 2))) / deviation
-
-    return normal * layer["scale"] + layer["bias"], of_parameters, of_input
-
-
-def moments(x):
-    """Mean and variance of each channel."""
-    return x.mean((0, 1, 2)), x.var((0, 1, 2))
-
-
-def rectified_pool(x):
-    """ReLU, then the largest of each 2x2, (b, h, w, c) -> (b, h/2, w/2, c)."""
-    batch, height, width, channels = x.shape
-    squares = x.reshape(batch, height // 2, 2, width // 2, 2, channels).swapaxes(2, 3)
-    squares = squares.reshape(batch, height // 2, width // 2, 4, channels)
-    first = squares.argmax(3, keepdims=True)
-    largest = np.take_along_axis(squares, first, 3)
-
-    def of_input(slope):
-        slopes = np.zeros_like(squares)
-        np.put_along_axis(slopes, first, slope[:, :, :, None] * (largest > 0), 3)
-        slopes = slopes.reshape(batch, height // 2, width // 2, 2, 2, channels).swapaxes(2, 3)
-        return slopes.reshape(x.shape)
-
-    return np.maximum(largest[:, :, :, 0], 0), None, of_input
-
-
-def dense(x, layer):
-    """(b, n) -> (b, m)."""
-
-    def of_parameters(slope):
-        return {"kernel": x.T @ slope, "bias": slope.sum(0)}
-
-    return x @ layer["kernel"] + layer["bias"], of_parameters, lambda slope: slope @ layer["kernel"].T
-
-
-def rectified(x):
-    """ReLU."""
-    return np.maximum(x, 0), None, lambda slope: slope * (x > 0)
-
-
-def flat(x):
-    """(b, h, w, c) -> (b, h w c)."""
-    return x.reshape(len(x), -1), None, lambda slope: slope.reshape(x.shape)
-
-
-def network(params, images, factors=1.0):
-    """The layers with what each gave: a list of (name, output, slopes of its parameters, slope of its input).
-
-    Args:
-      factors: What hidden values are multiplied with, (b, 256): dropout.
-    """
-    layers = [("images", images / 255, None, None)]
-
-    def add(name, function, *arguments):
-        layers.append((name, *function(layers[-1][1], *arguments)))
-
-    for number in range(len(models.CNN_CHANNELS)):
-        for kind, function in (("Conv", convolution), ("BatchNorm", normalisation)):
-            if (name := f"{kind}_{number}") in params:
-                add(name, function, params[name])
-        add("pool", rectified_pool)
-    add("flat", flat)
-    add("Dense_0", dense, params["Dense_0"])
-    add("relu", rectified)
-    add("dropout", lambda x: (x * factors, None, lambda slope: slope * factors))
-    add("Dense_1", dense, params["Dense_1"])
-    return layers
+# Reference
 
 
 def logits_in_numpy(params, images):
     """The network, (b, 32, 32, 3) -> (b, 10)."""
-    return network(params, images)[-1][1]
-
-
-def log_softmax(logits):
-    """Log-probabilities, (b, 10) -> (b, 10)."""
-    shifted = logits - logits.max(1, keepdims=True)
-    return shifted - np.log(np.exp(shifted).sum(1, keepdims=True))
-
-
-def gradient_in_numpy(layers, labels):
-    """Mean loss and its gradient, by back-propagation through what network() gave."""
-    log_probabilities = log_softmax(layers[-1][1])
-    right = np.eye(models.CNN_CLASSES)[labels]
-    slope, gradient = (np.exp(log_probabilities) - right) / len(labels), {}
-    for name, _, of_parameters, of_input in reversed(layers[1:]):
-        if of_parameters is not None:
-            gradient[name] = of_parameters(slope)
-        if name != "Conv_0":  # nobody asks for the slope of an image
-            slope = of_input(slope)
-    return -log_probabilities[right == 1].mean(), gradient
-
-
-def adam_in_numpy(params, optimiser, gradient):
-    """Parameters and Adam's state after one step. Source: Kingma & Ba 2015, algorithm 1."""
-    adam, *rest = optimiser
-    count = adam.count + 1
-    mean = jax.tree.map(lambda old, g: DECAY * old + (1 - DECAY) * g, adam.mu, gradient)
-    square = jax.tree.map(lambda old, g: SQUARE_DECAY * old + (1 - SQUARE_DECAY) * g**2, adam.nu, gradient)
-
-    def moved(param, m, v):
-        m, v = m / (1 - DECAY**count), v / (1 - SQUARE_DECAY**count)
-        return param - LEARNING_RATE * m / (np.sqrt(v) + EPSILON)
-
-    return jax.tree.map(moved, params, mean, square), (adam._replace(count=count, mu=mean, nu=square), *rest)
+    return reference.output_of(reference.forward(reference.cnn(params), images / 255))
 
 
 def step_in_numpy(state, images, labels, factors=1.0):
     """A step of training, (state, images, labels) -> (state, loss)."""
-    layers = network(state.params, images, factors)
-    loss, gradient = gradient_in_numpy(layers, labels)
-    params, optimiser = adam_in_numpy(state.params, state.optimiser, gradient)
-    return models.CNNState(params, running_moments(state.batch_stats, layers), optimiser), loss
+    network, update = partial(reference.cnn, factors=factors), partial(reference.adam, rate=models.CNN_RATE)
+    return reference.train_step(network, update, state, images / 255, labels)
 
 
-def running_moments(before, layers):
-    """Batch normalisation's running means and variances after a step; empty without it."""
-    outputs, after = {name: output for name, output, *_ in layers}, {}
-    for name, old in before.items():
-        mean, variance = moments(outputs[name.replace("BatchNorm", "Conv")])
-        new = {"mean": mean, "var": variance}
-        after[name] = {kind: NORM_MOMENTUM * old[kind] + (1 - NORM_MOMENTUM) * new[kind] for kind in new}
-    return after
+def steps_before(state):
+    """How many steps Adam remembers."""
+    _, (adam, *_) = state
+    return adam.count
 
 
 class _DropoutAlone(nn.Module):
@@ -254,7 +112,7 @@ class _DropoutAlone(nn.Module):
 def dropout_step_in_numpy(state, images, labels, key):
     """The same with dropout; which values are left out is drawn as Flax draws it, once more."""
     ones = np.ones((len(images), models.CNN_HIDDEN), np.float32)
-    key = jax.random.fold_in(key, int(state.optimiser[0].count))
+    key = jax.random.fold_in(key, int(steps_before(state)))
     kept = np.asarray(_DropoutAlone().apply({}, ones, rngs={"dropout": key})) != 0
     return step_in_numpy(state, images, labels, factors=kept / (1 - DROPOUT.dropout))
 
@@ -266,7 +124,7 @@ def epoch_step_in_numpy(state, images, labels):
     from all updates before it, while rounding errors of parameters grow from step to step.
     """
     state = state() if callable(state) else state
-    if state.optimiser[0].count >= BATCHES_CHECKED:
+    if steps_before(state) >= BATCHES_CHECKED:
         return jax.tree_util.Partial(lambda: state), np.nan
     state, loss = step_in_numpy(state, images, labels)
     return jax.tree_util.Partial(lambda: state), loss
@@ -281,9 +139,8 @@ def first_losses(result):
 
 def evaluation_in_numpy(params, images, labels):
     """Summed loss and number of images told right."""
-    log_probabilities = log_softmax(logits_in_numpy(params, images))
-    loss = -np.take_along_axis(log_probabilities, labels[:, None], 1).sum()
-    return loss, (log_probabilities.argmax(1) == labels).sum()
+    logits = logits_in_numpy(params, images)
+    return reference.cross_entropy(logits, labels).sum(), (logits.argmax(1) == labels).sum()
 
 
 # Cost
@@ -340,79 +197,6 @@ def epoch_cost(images):
     return Cost(flops=batches * one.flops, bytes=batches * one.bytes)
 
 
-# PyTorch
-
-
-def as_torch(state, images, labels):
-    """A step's arguments as PyTorch has them; the state is its step, over parameters of its own.
-
-    Its leaves are views of PyTorch's memory in the shapes that JAX has, so that nothing is converted when they are
-    compared.
-    """
-    import torch
-    from torch.nn import functional as F  # noqa: N812  as PyTorch's documentation has it
-
-    made = {
-        "Conv_0": torch.nn.Conv2d(3, 32, 3, padding=1),
-        "Conv_1": torch.nn.Conv2d(32, 64, 3, padding=1),
-        "Dense_0": torch.nn.Linear(64 * 8 * 8, models.CNN_HIDDEN),
-        "Dense_1": torch.nn.Linear(models.CNN_HIDDEN, models.CNN_CLASSES),
-    }
-    layers = torch.nn.ModuleDict(made).to(memory_format=torch.channels_last)
-
-    def forward(x):
-        for name in ("Conv_0", "Conv_1"):
-            x = F.max_pool2d(F.relu(layers[name](x)), 2)
-        x = x.permute(0, 2, 3, 1).flatten(1)
-        return layers["Dense_1"](F.relu(layers["Dense_0"](x)))
-
-    def step(images, labels):
-        optimiser.zero_grad()
-        loss = F.cross_entropy(forward(images.float() / 255), labels)
-        loss.backward()
-        optimiser.step()
-        return loss.detach()
-
-    def in_jax_shapes(of):
-        return {
-            name: {"kernel": _last_first(of(layer.weight)), "bias": of(layer.bias)} for name, layer in layers.items()
-        }
-
-    @torch.no_grad()
-    def fill(views, arrays):
-        jax.tree.map(lambda view, array: view.copy_(torch.from_numpy(np.array(array))), views, arrays)
-
-    optimiser = torch.optim.Adam(layers.parameters(), LEARNING_RATE, (DECAY, SQUARE_DECAY), EPSILON)
-    adam, *rest = state.optimiser
-    for parameter in layers.parameters():
-        optimiser.state[parameter] = {
-            "step": torch.tensor(float(adam.count)),
-            "exp_avg": torch.zeros_like(parameter),
-            "exp_avg_sq": torch.zeros_like(parameter),
-        }
-    remembered = adam._replace(
-        count=optimiser.state[layers["Conv_0"].weight]["step"],
-        mu=in_jax_shapes(lambda parameter: optimiser.state[parameter]["exp_avg"].detach()),
-        nu=in_jax_shapes(lambda parameter: optimiser.state[parameter]["exp_avg_sq"].detach()),
-    )
-    params = in_jax_shapes(lambda parameter: parameter.detach())
-    for views, arrays in ((params, state.params), (remembered.mu, adam.mu), (remembered.nu, adam.nu)):
-        fill(views, arrays)
-    channels_first = torch.from_numpy(np.array(images)).permute(0, 3, 1, 2)
-    views = models.CNNState(params, state.batch_stats, (remembered, *rest))
-    return jax.tree_util.Partial(step, views), channels_first, torch.from_numpy(labels.astype(np.int64))
-
-
-def _last_first(weight):
-    """PyTorch's weight as JAX's kernel: (out, in, h, w) -> (h, w, in, out), (out, in) -> (in, out)."""
-    return weight.permute(2, 3, 1, 0) if weight.ndim == 4 else weight.T
-
-
-def torch_step(state, images, labels):
-    """The same network, loss and optimiser in PyTorch, channels last in memory."""
-    return state, state.func(images, labels)
-
-
 # Workloads
 
 
@@ -422,7 +206,7 @@ def torch_step(state, images, labels):
     reference=step_in_numpy,
     cost=lambda *, batch: step_cost(batch),
     tolerance=ROUTED,
-    peers={"torch": Peer(torch_step, limit=peers.needs_torch, convert=as_torch)},
+    peers={"torch": Peer(cnn_in_torch.step, limit=peers.needs_torch, convert=cnn_in_torch.arguments)},
     modes=("jit",),
     compiles=1,
     new_shape=lambda *, batch: {"batch": batch + 1},
@@ -434,13 +218,13 @@ def cnn_step(state, images, labels):
 
     Source: the network of the notebook "JAX Speed Test"; Kingma & Ba, Adam, 2015.
     """
-    return models.cnn_step(PLAIN, state, images, labels)
+    return step_of(PLAIN)(state, images, labels)
 
 
 @cnn_step.implementation(modes=("jit",), donate=("state",))
 def donated(state, images, labels):
     """The same with its state donated: parameters and moments are updated where they are."""
-    return models.cnn_step(PLAIN, state, images, labels)
+    return step_of(PLAIN)(state, images, labels)
 
 
 @workload(
@@ -460,13 +244,13 @@ def cnn_step_bfloat16(state, images, labels):
 
     Source: as `cnn_step`; mixed precision is Micikevicius et al., Mixed Precision Training, 2018, section 3.1.
     """
-    return models.cnn_step(PLAIN, state, images, labels)
+    return step_of(PLAIN)(state, images, labels)
 
 
 @cnn_step_bfloat16.implementation
 def bfloat16(state, images, labels):
     """The same in bfloat16; parameters, moments and the loss of the logits stay float32."""
-    return models.cnn_step(BFLOAT16, state, images, labels)
+    return step_of(BFLOAT16)(state, images, labels)
 
 
 @workload(
@@ -485,8 +269,7 @@ def cnn_step_dropout(state, images, labels, key):
 
     Source: as `cnn_step`; Srivastava et al., Dropout, 2014, with rate 0.5 in the hidden layer.
     """
-    key = jax.random.fold_in(key, state.optimiser[0].count)
-    return models.cnn_step(DROPOUT, state, images, labels, rngs={"dropout": key})
+    return step_of(DROPOUT)(state, images, labels, rngs={"dropout": jax.random.fold_in(key, steps_before(state))})
 
 
 @workload(
@@ -505,7 +288,7 @@ def cnn_step_batch_norm(state, images, labels):
 
     Source: as `cnn_step`; Ioffe & Szegedy, Batch Normalization, 2015, algorithm 1.
     """
-    return models.cnn_step(BATCH_NORM, state, images, labels)
+    return step_of(BATCH_NORM)(state, images, labels)
 
 
 @workload(
@@ -586,4 +369,4 @@ def cnn_epoch(state, images, labels):
 
     Source: notebook "JAX Speed Test", whose epochs of the CNN these are.
     """
-    return models.cnn_step(PLAIN, state, images, labels)
+    return step_of(PLAIN)(state, images, labels)

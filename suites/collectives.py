@@ -7,25 +7,9 @@ overhead, not a network.
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from harness import Cost, itemsize, sizes, workload
-
-AXIS = "devices"
-"""Name of the only mesh axis."""
-
-SPLIT, WHOLE = PartitionSpec(AXIS), PartitionSpec()
-"""The first axis divided among the devices; a copy on each."""
-
-
-def mesh_of(devices):
-    """The first devices in a row."""
-    return Mesh(np.array(jax.devices()[:devices]), (AXIS,))
-
-
-def placed(x, devices, spec):
-    """The same array, divided among devices; inside `jit` a demand on the compiler."""
-    return jax.lax.with_sharding_constraint(x, NamedSharding(mesh_of(devices), spec))
+from suites.meshes import AXIS, SPLIT, WHOLE, mesh_of, placed
 
 
 def messages(key, *, operation, devices, n):

@@ -5,13 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from harness import Cost, Figure, Published, itemsize, sizes, workload
+from suites.networks_in_numpy import logistic
 
-FLOAT32 = itemsize("float32")
-
-
-def sigmoid_in_numpy(x):
-    """1 / (1 + exp(-x))."""
-    return 1 / (1 + np.exp(-x))
+FLOAT_BYTES = itemsize("float32")
 
 
 def layer_and_point(key, *, inputs, outputs):
@@ -35,7 +31,7 @@ def jacobian_in_numpy(weights, x):
     params={"inputs": sizes(quick=3, default=1_000, full=100), "outputs": sizes(quick=2, default=1_000, full=100)},
     reference=jacobian_in_numpy,
     # The product W x, and one scaling of each weight: neither mode comes near it.
-    cost=lambda *, inputs, outputs: Cost(flops=3 * inputs * outputs, bytes=2 * inputs * outputs * FLOAT32),
+    cost=lambda *, inputs, outputs: Cost(flops=3 * inputs * outputs, bytes=2 * inputs * outputs * FLOAT_BYTES),
     modes=("eager", "jit"),
     implementation="jacfwd",
     baseline="jacfwd:jit",
@@ -82,7 +78,7 @@ def logistic_loss(weights, rows):
 
 def hessian_in_numpy(rows, weights, direction):
     """rowsᵀ diag(s (1 - s)) rows / examples, where s = sigmoid(rows · weights)."""
-    probability = sigmoid_in_numpy(rows @ weights)
+    probability = logistic(rows @ weights)
     return rows.T @ ((probability * (1 - probability))[:, None] * rows) / len(rows)
 
 
@@ -91,7 +87,7 @@ def hessian_in_numpy(rows, weights, direction):
     params={"examples": 1_000, "features": sizes(quick=100, full=1_000, gpu=1_000)},
     reference=hessian_in_numpy,
     cost=lambda *, examples, features: Cost(
-        flops=2 * examples * features**2, bytes=(examples * features + features**2) * FLOAT32
+        flops=2 * examples * features**2, bytes=(examples * features + features**2) * FLOAT_BYTES
     ),
     modes=("jit",),
     implementation="forward_over_reverse",
@@ -117,7 +113,7 @@ def reverse_over_forward(rows, weights, direction):
 
 def hessian_vector_product_in_numpy(rows, weights, direction):
     """The Hessian's definition, multiplied from the right: no (n, n) matrix is needed."""
-    probability = sigmoid_in_numpy(rows @ weights)
+    probability = logistic(rows @ weights)
     return rows.T @ (probability * (1 - probability) * (rows @ direction)) / len(rows)
 
 
@@ -126,7 +122,7 @@ def hessian_vector_product_in_numpy(rows, weights, direction):
     params={"examples": 1_000, "features": sizes(quick=300, full=3_000, gpu=3_000)},
     reference=hessian_vector_product_in_numpy,
     # Three products with the rows: by the weights, by the direction, and back.
-    cost=lambda *, examples, features: Cost(flops=6 * examples * features, bytes=examples * features * FLOAT32),
+    cost=lambda *, examples, features: Cost(flops=6 * examples * features, bytes=examples * features * FLOAT_BYTES),
     modes=("jit",),
     implementation="forward_over_reverse",
     compiles=1,
@@ -181,7 +177,7 @@ def per_example_gradient_in_numpy(network, xs, targets):
     reference=per_example_gradient_in_numpy,
     # Of each weight: a product and a sum on the way to the error, and a product for its gradient, for each example.
     cost=lambda *, examples, features, hidden: Cost(
-        flops=3 * examples * hidden * (features + 1), bytes=(1 + examples) * hidden * (features + 1) * FLOAT32
+        flops=3 * examples * hidden * (features + 1), bytes=(1 + examples) * hidden * (features + 1) * FLOAT_BYTES
     ),
     modes=("eager", "jit"),
     implementation="vmap",
@@ -237,14 +233,14 @@ def swish_derivatives_from(s, x):
 
 def swish_derivatives_in_numpy(x):
     """The closed form with NumPy."""
-    return swish_derivatives_from(sigmoid_in_numpy(x), x)
+    return swish_derivatives_from(logistic(x), x)
 
 
 @workload(
     inputs=points,
     params={"n": sizes(quick=100_000, full=10_000_000, gpu=10_000_000)},
     reference=swish_derivatives_in_numpy,
-    cost=lambda *, n: Cost(flops=SWISH_OPERATIONS * n, bytes=(2 + SWISH_DERIVATIVES) * n * FLOAT32),
+    cost=lambda *, n: Cost(flops=SWISH_OPERATIONS * n, bytes=(2 + SWISH_DERIVATIVES) * n * FLOAT_BYTES),
     modes=("eager", "jit"),
     implementation="vmap_grad",
     baseline="closed_form:jit",
@@ -318,7 +314,7 @@ def chain_gradient_in_numpy(weights, x):
     saved = []
     for into, out in zip(weights["into"], weights["out"], strict=True):
         hidden = x @ into
-        s = sigmoid_in_numpy(hidden)
+        s = logistic(hidden)
         saved.append((x, hidden, s))
         x = x + (hidden * s) @ out
     back = 2 * x / x.size
@@ -336,7 +332,7 @@ def cost_of_chain(*, layers, width, batch):
     """Two products forward and four back, less one where the first block's input needs no gradient."""
     product = 2 * batch * width * EXPANSION * width
     weights = 2 * layers * width * EXPANSION * width
-    return Cost(flops=(6 * layers - 1) * product, bytes=(2 * weights + batch * width) * FLOAT32)
+    return Cost(flops=(6 * layers - 1) * product, bytes=(2 * weights + batch * width) * FLOAT_BYTES)
 
 
 @workload(

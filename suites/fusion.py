@@ -6,7 +6,7 @@ import numpy as np
 
 from harness import Cost, Figure, Published, itemsize, sizes, workload
 
-FLOAT32 = itemsize("float32")
+FLOAT_BYTES = itemsize("float32")
 
 OPERATIONS = 6
 """Of f(x), per element: products x·x and x·xᵀ, three sums, and the product of both halves; x·x is needed once."""
@@ -37,7 +37,7 @@ def f_in_numpy(x):
     inputs=matrix,
     params={"n": sizes(quick=300, default=3_000, full=10_000, gpu=10_000)},
     reference=f_in_numpy,
-    cost=lambda *, n: Cost(flops=OPERATIONS * n**2, bytes=2 * n**2 * FLOAT32),
+    cost=lambda *, n: Cost(flops=OPERATIONS * n**2, bytes=2 * n**2 * FLOAT_BYTES),
     peers={"numpy": f_in_numpy},
     modes=("eager", "jit"),
     compiles=1,
@@ -88,7 +88,7 @@ def mean_square_in_numpy(x):
     inputs=vector,
     params={"n": 1_000},
     reference=mean_square_in_numpy,
-    cost=lambda *, n: Cost(flops=MEAN_SQUARE_OPERATIONS * n, bytes=n * FLOAT32),
+    cost=lambda *, n: Cost(flops=MEAN_SQUARE_OPERATIONS * n, bytes=n * FLOAT_BYTES),
     modes=("eager", "jit"),
     compiles=1,
     new_shape=lambda *, n: {"n": n + 1},
@@ -123,7 +123,7 @@ def value_and_gradient_in_numpy(x):
     params={"n": 1_000},
     reference=value_and_gradient_in_numpy,
     # Beyond the value, one scaling of x + 2.
-    cost=lambda *, n: Cost(flops=(MEAN_SQUARE_OPERATIONS + 1) * n, bytes=2 * n * FLOAT32),
+    cost=lambda *, n: Cost(flops=(MEAN_SQUARE_OPERATIONS + 1) * n, bytes=2 * n * FLOAT_BYTES),
     modes=("eager", "jit"),
     implementation="value_and_grad",
     baseline="value_and_grad:jit",

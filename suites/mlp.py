@@ -1,22 +1,18 @@
 """MLP: training dense layers; what one compiled step, a loop over steps on the device and donated state are worth."""
 
 import math
-from dataclasses import dataclass
-from functools import cache
-from itertools import pairwise
+from functools import cache, partial
 
-import flax.linen as nn
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
 
 from harness import Cost, Figure, Peer, Published, Skip, itemsize, sizes, workload
-from suites import datasets, models
+from suites import datasets, mlp_in_torch, models
+from suites import networks_in_numpy as reference
+from suites.mlp_networks import NETWORKS, PIXELS, RATE, TOY, params_in, products, steps_cost
 from suites.peers import as_tensors, needs_torch, needs_torch_and_compiler
-
-PIXELS = 28 * 28
-CLASSES = 10
 
 TOY_POINTS = 8_000
 """62 batches of 128 and one of 64, as in the notebook "JAX Speed Test"."""
@@ -33,43 +29,16 @@ AGREEING_STEPS = 7
 EPOCH = 60_000
 """Images of the training set."""
 
-LEARNING_RATE = 1e-4
-"""Chavdarova, An Introduction to JAX, 2020: of a loss that is summed over the batch."""
-
 SPEED_TEST = 'Notebook "JAX Speed Test"'
 JAX_IN_ACTION = "Sapunov, JAX in Action (MEAP v3, 2022), chapter 2"
 CHAVDAROVA = "Chavdarova, An Introduction to JAX, 2020"
 
 
-@dataclass(frozen=True)
-class Network:
-    """A network of the sources, with the batch that they train it with.
+ADAM_RATE = 1e-2
+"""Ten times the step of Kingma & Ba, Adam, 2015, algorithm 1: the network is tiny."""
 
-    Args:
-      widths: Of its layers, the inputs first.
-    """
-
-    widths: tuple[int, ...]
-    activation: str
-    batch: int
-
-    @property
-    def model(self):
-        """The network in Flax."""
-        return models.MLP(self.widths[1:], getattr(nn, self.activation))
-
-
-NETWORKS = {
-    "784-512-10": Network((PIXELS, 512, CLASSES), "swish", 32),  # JAX in Action
-    "784-512-512-10": Network((PIXELS, 512, 512, CLASSES), "relu", 128),  # Chavdarova
-}
-TOY = Network((2, 10, 2), "relu", 128)  # JAX Speed Test
-
-ADAM_RATE, ADAM_MEAN, ADAM_SQUARE, ADAM_EPSILON = 1e-2, 0.9, 0.999, 1e-8
-"""Kingma & Ba, Adam, 2015, algorithm 1, with ten times its step: the network is tiny."""
-
-ADAM = optax.adam(ADAM_RATE, ADAM_MEAN, ADAM_SQUARE, ADAM_EPSILON)
-SGD = optax.sgd(LEARNING_RATE)
+ADAM = optax.adam(ADAM_RATE)
+SGD = optax.sgd(RATE)
 
 toy_step = models.train_step(TOY.model, ADAM, models.mean_cross_entropy)
 jitted_toy_gradient = jax.jit(models.gradient_step(TOY.model, models.mean_cross_entropy))
@@ -127,92 +96,30 @@ def epoch_on_device(key, *, network, batches):
 
 def evaluation_batches(key, *, network, batches):
     """Params and batches of the test set, on the host."""
-    params, _ = mnist_state(key, network)
-    return [(params, *batch) for batch in zip(*mnist_batches("test", network, batches), strict=True)]
+    variables, _ = mnist_state(key, network)
+    return [(variables["params"], *batch) for batch in zip(*mnist_batches("test", network, batches), strict=True)]
 
 
 # Reference
 
 
-def layers(params):
-    """Kernels and biases of Flax's dense layers, in order."""
-    return [params["params"][f"Dense_{index}"] for index in range(len(params["params"]))]
-
-
-def logistic(x):
-    """1 / (1 + exp(-x)), which does not overflow."""
-    return 0.5 * (1 + np.tanh(x / 2))
-
-
-ACTIVATIONS = {
-    "relu": (lambda x: np.maximum(x, 0), lambda x: np.where(x > 0, 1.0, 0.0)),
-    "swish": (lambda x: x * logistic(x), lambda x: logistic(x) * (1 + x * (1 - logistic(x)))),
-}
-"""Activation and its derivative."""
-
-
-def logits_in_numpy(params, inputs, activation):
-    """Logits (batch, classes), and each layer's inputs and sums, by hand."""
-    function, _ = ACTIVATIONS[activation]
-    seen = []
-    for layer in layers(params):
-        sums = inputs @ layer["kernel"] + layer["bias"]
-        seen.append((inputs, sums))
-        inputs = function(sums)
-    return sums, seen
-
-
-def cross_entropy_in_numpy(logits, labels):
-    """Loss of each example (batch,), and its gradient by the logits (batch, classes)."""
-    shifted = logits - logits.max(1, keepdims=True)
-    logarithms = shifted - np.log(np.exp(shifted).sum(1, keepdims=True))
-    rows = np.arange(len(labels))
-    slopes = np.exp(logarithms)
-    slopes[rows, labels] -= 1
-    return -logarithms[rows, labels], slopes
-
-
-def gradient_in_numpy(params, inputs, labels, activation):
-    """Summed loss and its gradient, by backpropagation as in Rumelhart, Hinton & Williams, 1986."""
-    logits, seen = logits_in_numpy(params, inputs, activation)
-    losses, slopes = cross_entropy_in_numpy(logits, labels)
-    gradient = {}
-    for index in reversed(range(len(seen))):
-        inputs, sums = seen[index]
-        if index < len(seen) - 1:
-            slopes = slopes * ACTIVATIONS[activation][1](sums)
-        gradient[f"Dense_{index}"] = {"kernel": inputs.T @ slopes, "bias": slopes.sum(0)}
-        slopes = slopes @ layers(params)[index]["kernel"].T
-    return losses.sum(), {"params": gradient}
-
-
-def adam_in_numpy(params, memory, gradient):
-    """Params and memory after one update. Source: Kingma & Ba 2015, algorithm 1."""
-    moments, nothing = memory
-    count = moments.count + 1
-    mean = jax.tree.map(lambda m, g: ADAM_MEAN * m + (1 - ADAM_MEAN) * g, moments.mu, gradient)
-    square = jax.tree.map(lambda v, g: ADAM_SQUARE * v + (1 - ADAM_SQUARE) * g**2, moments.nu, gradient)
-
-    def moved(param, m, v):
-        m, v = m / (1 - ADAM_MEAN**count), v / (1 - ADAM_SQUARE**count)
-        return param - ADAM_RATE * m / (np.sqrt(v) + ADAM_EPSILON)
-
-    params = jax.tree.map(moved, params, mean, square)
-    return params, (moments._replace(count=count, mu=mean, nu=square), nothing)
-
-
 def toy_step_in_numpy(state, points, classes):
     """A step with Adam on the mean loss: (state, loss)."""
-    loss, gradient = gradient_in_numpy(state[0], points, classes, TOY.activation)
-    gradient = jax.tree.map(lambda total: total / len(points), gradient)
-    return adam_in_numpy(*state, gradient), loss / len(points)
+    update = partial(reference.adam, rate=ADAM_RATE)
+    return reference.train_step(reference.mlp, update, state, points, classes)
+
+
+def network_in_numpy(params, *, network):
+    """Its layers."""
+    return reference.mlp(params, reference.ACTIVATIONS[NETWORKS[network].activation])
 
 
 def step_in_numpy(state, images, labels, *, network):
-    """A step with SGD on the summed loss: (state, loss)."""
-    params, memory = state
-    loss, gradient = gradient_in_numpy(params, images, labels, NETWORKS[network].activation)
-    return (jax.tree.map(lambda param, slope: param - LEARNING_RATE * slope, params, gradient), memory), loss
+    """A step with SGD on the summed loss, which is the mean times the batch: (state, loss)."""
+    batch = len(labels)
+    update = partial(reference.sgd, rate=RATE * batch)
+    state, loss = reference.train_step(partial(network_in_numpy, network=network), update, state, images, labels)
+    return state, batch * loss
 
 
 def epoch_in_numpy(state, images, labels, *, network):
@@ -226,79 +133,11 @@ def epoch_in_numpy(state, images, labels, *, network):
 
 def evaluation_in_numpy(params, images, labels, *, network):
     """(correct answers, summed loss) of a batch."""
-    logits, _ = logits_in_numpy(params, images, NETWORKS[network].activation)
-    return (logits.argmax(1) == labels).sum(), cross_entropy_in_numpy(logits, labels)[0].sum()
-
-
-# Peers
-
-
-def loss_in_torch(params, images, labels, activation):
-    """The summed loss of a batch in PyTorch."""
-    from torch.nn import functional
-
-    function = {"relu": functional.relu, "swish": functional.silu}[activation]
-    *hidden, last = layers(params)
-    for layer in hidden:
-        images = function(images @ layer["kernel"] + layer["bias"])
-    return functional.cross_entropy(images @ last["kernel"] + last["bias"], labels, reduction="sum")
-
-
-def torch_step(state, images, labels, *, network, loss=loss_in_torch):
-    """PyTorch, eager: backward pass by autograd, params changed in place."""
-    import torch
-
-    params, memory = state
-    followed = jax.tree.map(lambda param: param.detach().requires_grad_(), params)
-    value = loss(followed, images, labels, NETWORKS[network].activation)
-    slopes = torch.autograd.grad(value, jax.tree.leaves(followed))
-    for param, slope in zip(jax.tree.leaves(params), slopes, strict=True):
-        param.sub_(slope, alpha=LEARNING_RATE)
-    return (params, memory), value.detach()
-
-
-@cache
-def compiled_loss():
-    """The loss as `torch.compile` makes it: its forward and its backward pass."""
-    import torch
-
-    return torch.compile(loss_in_torch)
-
-
-def torch_compiled_step(state, images, labels, *, network):
-    """PyTorch, its forward and backward pass by `torch.compile`."""
-    return torch_step(state, images, labels, network=network, loss=compiled_loss())
+    logits = reference.output_of(reference.forward(network_in_numpy(params, network=network), images))
+    return (logits.argmax(1) == labels).sum(), reference.cross_entropy(logits, labels).sum()
 
 
 # Cost
-
-
-def params_in(widths):
-    """Numbers in kernels and biases."""
-    return sum((inputs + 1) * outputs for inputs, outputs in pairwise(widths))
-
-
-def products(widths):
-    """Multiplications of the forward pass for one example, those of the first layer apart."""
-    each = [inputs * outputs for inputs, outputs in pairwise(widths)]
-    return each[0], sum(each)
-
-
-def step_flops(widths, examples):
-    """Products of a step: forward, gradient by kernels, and gradient by inputs in all layers but the first."""
-    first, every = products(widths)
-    return 2 * examples * (3 * every - first)
-
-
-def steps_cost(widths, examples, steps, *, kept=1):
-    """Of steps that read and write the state once each, and read each example once.
-
-    Args:
-      kept: Numbers that the state holds for each param.
-    """
-    state = kept * params_in(widths)
-    numbers = 2 * steps * state + examples * (widths[0] + 1)
-    return Cost(flops=step_flops(widths, examples), bytes=numbers * itemsize("float32"))
 
 
 def batches_cost(*, network, batches):
@@ -381,8 +220,8 @@ def one_by_one(state, points, classes):
 @mlp_toy_epoch.implementation(modes=("mixed",), compiles=3)
 def two_programs(state, points, classes):
     """Gradient and update as two jitted functions; the update has one type of arguments, the gradient two."""
-    loss, slope = jitted_toy_gradient(state[0], points, classes)
-    return jitted_toy_update(state, slope), loss
+    (loss, changed), slopes = jitted_toy_gradient(state[0], points, classes)
+    return jitted_toy_update(state, slopes, changed), loss
 
 
 @workload(
@@ -427,8 +266,8 @@ def donated(state, images, labels, *, network):
     reference=step_in_numpy,
     cost=batches_cost,
     peers={
-        "torch": Peer(torch_step, limit=needs_torch, convert=as_tensors),
-        "torch.compile": Peer(torch_compiled_step, limit=needs_torch_and_compiler, convert=as_tensors),
+        "torch": Peer(mlp_in_torch.step, limit=needs_torch, convert=as_tensors),
+        "torch.compile": Peer(mlp_in_torch.compiled_step, limit=needs_torch_and_compiler, convert=as_tensors),
     },
     modes=("jit",),
     implementation="step",
@@ -548,5 +387,5 @@ def mlp_evaluation(params, images, labels, *, network):
 
     Source: JAX in Action, chapter 2.
     """
-    logits = NETWORKS[network].model.apply(params, images)
+    logits = NETWORKS[network].model.apply({"params": params}, images)
     return jnp.sum(jnp.argmax(logits, 1) == labels), models.summed_cross_entropy(logits, labels)

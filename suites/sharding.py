@@ -6,12 +6,11 @@ On the CPU the devices are made of the same cores: there this checks programs an
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from jax.sharding import PartitionSpec
 
 from harness import Cost, itemsize, sizes, workload
-
-AXIS = "devices"
-"""Name of the only mesh axis."""
+from suites import networks_in_numpy as reference
+from suites.meshes import AXIS, SPLIT, WHOLE, mesh_of, placed
 
 LAYERS = 3
 BATCH = 256
@@ -28,19 +27,6 @@ EXPANSION = 4
 
 ROWS = 128
 """Of the tensor-parallel layer's input."""
-
-SPLIT, WHOLE = PartitionSpec(AXIS), PartitionSpec()
-"""Rows divided among the devices; a copy on each."""
-
-
-def mesh_of(devices):
-    """The first devices in a row."""
-    return Mesh(np.array(jax.devices()[:devices]), (AXIS,))
-
-
-def placed(tree, devices, spec):
-    """The same arrays, divided among devices; inside `jit` a demand on the compiler."""
-    return jax.tree.map(lambda x: jax.lax.with_sharding_constraint(x, NamedSharding(mesh_of(devices), spec)), tree)
 
 
 def rows(devices, scaling):
@@ -63,18 +49,13 @@ def divided_training(key, *, width, devices):
 
 
 def step_in_numpy(state, x, y):
-    """The step with NumPy, its gradient written out."""
+    """The step with NumPy."""
     weights, momentum = state
-    inputs = [x]
-    for w in weights[:-1]:
-        inputs.append(np.maximum(inputs[-1] @ w, 0))
-    error = inputs[-1] @ weights[-1] - y
-    loss = 0.5 * np.sum(error**2) / len(x)
-    error, gradient = error / len(x), []
-    for w, h in zip(weights[::-1], inputs[::-1], strict=True):
-        gradient.insert(0, h.T @ error)
-        error = (error @ w.T) * (h > 0)
-    velocity = tuple(MOMENTUM * m + g for m, g in zip(momentum, gradient, strict=True))
+    layers = {f"Dense_{number}": {"kernel": w} for number, w in enumerate(weights)}
+    passed = reference.forward(reference.mlp(layers), x)
+    error = reference.output_of(passed) - y
+    loss, slopes = 0.5 * np.sum(error**2) / len(x), reference.backward(passed, error / len(x))
+    velocity = tuple(MOMENTUM * m + slopes[name]["kernel"] for name, m in zip(layers, momentum, strict=True))
     rate = RATE / x.shape[1]
     return (tuple(w - rate * v for w, v in zip(weights, velocity, strict=True)), velocity), loss
 

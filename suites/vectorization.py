@@ -6,7 +6,7 @@ import numpy as np
 
 from harness import Cost, itemsize, sizes, workload
 
-FLOAT32 = itemsize("float32")
+FLOAT_BYTES = itemsize("float32")
 
 EPSILON = 1e-6
 """Zhang & Sennrich, Root Mean Square Layer Normalization, 2019: keeps the root away from 0."""
@@ -44,7 +44,7 @@ LAX_MAP_BATCH = 64
     reference=normalized_layer_in_numpy,
     # The product; before it the squares, their sum and the quotients.
     cost=lambda *, examples, features: Cost(
-        flops=examples * features * (2 * features + 3), bytes=(2 * examples + features) * features * FLOAT32
+        flops=examples * features * (2 * features + 3), bytes=(2 * examples + features) * features * FLOAT_BYTES
     ),
     modes=("eager", "jit"),
     implementation="vmap",
@@ -104,7 +104,7 @@ def sum_first_n_in_numpy(x, n):
     inputs=digits_and_count,
     params={"length": 1_000_000, "first": sizes(quick=100, default=10_000)},
     reference=sum_first_n_in_numpy,
-    cost=lambda *, first: Cost(flops=first - 1, bytes=first * FLOAT32),
+    cost=lambda *, first: Cost(flops=first - 1, bytes=first * FLOAT_BYTES),
     modes=("jit",),
     implementation="mask",
     compiles=1,
@@ -181,7 +181,7 @@ def branch_in_numpy(x, is_expensive):
     params={"n": sizes(quick=256, gpu=2_048), "taken": sizes(quick="cheap", default="expensive")},
     reference=branch_in_numpy,
     cost=lambda *, n, taken: Cost(
-        flops=flops_of_branch(n=n, is_expensive=taken == "expensive"), bytes=2 * n**2 * FLOAT32
+        flops=flops_of_branch(n=n, is_expensive=taken == "expensive"), bytes=2 * n**2 * FLOAT_BYTES
     ),
     modes=("jit",),
     implementation="cond",
@@ -234,7 +234,7 @@ def branch_per_example_in_numpy(xs, are_expensive):
 def cost_of_branch_per_example(*, examples, n):
     """Each example's own branch."""
     flops = sum(flops_of_branch(n=n, is_expensive=place % EXPENSIVE_EVERY == 0) for place in range(examples))
-    return Cost(flops=flops, bytes=2 * examples * n**2 * FLOAT32)
+    return Cost(flops=flops, bytes=2 * examples * n**2 * FLOAT_BYTES)
 
 
 @workload(

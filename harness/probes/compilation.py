@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from harness import cost, program
+from harness import cost, program, serialised
 from harness.compilations import explanation, watched
 from harness.environment import private, said
 from harness.messages import COMPILATION as KIND
@@ -26,9 +26,12 @@ def run(variant: str, prepared: Prepared, context: Context) -> Outcome:
         start = context.clock()
         prepared.wait(prepared.call(*prepared.args))
         first_call_s = context.clock() - start
+    _, mode = context.workload.variant(variant)
     compiles = first.compiled + (0 if prepared.stages is None else prepared.stages.events.compiled)
     values: dict[str, tuple[Number | None, ...]] = {"first_call_s": (first_call_s,), "compiles": (compiles,)}
     if context.index == 0:  # the same in every process, and a call may be slow
+        if mode == "jit" and (entries := _cache_entries(prepared)) is not None:
+            values["cache_entries"] = (entries,)
         with watched() as second:
             prepared.wait(prepared.call(*prepared.args))
         values["recompiles"] = (second.compiled,)
@@ -40,6 +43,8 @@ def run(variant: str, prepared: Prepared, context: Context) -> Outcome:
         if context.index == 0 and context.folder is not None:
             _keep_texts(program.folder(context.folder, variant), stages)
     outcome = joined(Outcome(status=Status.OK, values=values), described)
+    if mode == "aot" and context.folder is not None:  # where nothing may be kept, such as in a notebook, nothing is
+        outcome = joined(outcome, _serialised(prepared, context))
     return _within_budget(outcome, compiles, context.compiles(variant), prepared, context.stage)
 
 
@@ -79,6 +84,30 @@ def _described(stages: Stages, *, thoroughly: bool) -> Outcome:
         notes=tuple(notes),
         fingerprints=tuple(fingerprints),
     )
+
+
+def _cache_entries(prepared: Prepared) -> int | None:
+    """Entries of the jitted function's own cache; None where this jax does not tell."""
+    size = getattr(prepared.jitted, "_cache_size", None)
+    return None if size is None else int(size())
+
+
+def _serialised(prepared: Prepared, context: Context) -> Outcome:
+    """The program written and loaded again, in every process: last of all, so that it disturbs nothing.
+
+    What cannot be written or loaded is a note with the reason.
+    """
+    values: dict[str, tuple[Number | None, ...]] = {}
+    notes: list[str] = []
+    context.stage("serialise")
+    for what, measure in (("the executable", serialised.executable), ("the exported program", serialised.exported)):
+        try:
+            measured = measure(prepared, context.clock)
+        except Exception as error:  # noqa: BLE001  jax and backends refuse in many ways
+            notes.append(f"{what} cannot be serialised and loaded: {said(error)}")
+            continue
+        values |= {name: (value,) for name, value in measured.items()}
+    return Outcome(status=Status.OK, values=values, notes=tuple(notes))
 
 
 def _keep_texts(folder: Path, stages: Stages) -> None:

@@ -31,6 +31,9 @@ PROGRAM_COUNTS = (
 )
 """With one of these, a variant has a row in the table of programs."""
 
+LOADED = ("executable_load_s", "executable_first_call_s", "export_s", "exported_load_s", "exported_first_call_s")
+"""With one of these, a variant has a row in the table of programs that were kept and loaded again."""
+
 FINGERPRINT_DIGITS = 8
 
 
@@ -41,7 +44,11 @@ def compilation(cases: Sequence[Case]) -> Section:
     if not staged:
         return Section("compilation", "Compilation", QUESTION, "Empty: no compilation stage was measured.")
     described = [variant for variant in variants if _is_described(variant)]
-    tables = (_stages(cases, staged, with_equations=not described), *([_programs(cases)] if described else []))
+    tables = (
+        _stages(cases, staged, with_equations=not described),
+        *([_loaded(cases)] if any(map(_is_loaded, variants)) else []),
+        *([_programs(cases)] if described else []),
+    )
     notes = (*_without_interval(staged), *_different(staged), *noted(variants, "compilation"), *_rest(variants, staged))
     return Section("compilation", "Compilation", QUESTION, _answer(staged), (Part(tables=tables, notes=notes),))
 
@@ -64,6 +71,7 @@ def _stages(cases: Sequence[Case], staged: Sequence[Variant], *, with_equations:
         Column("Seconds", "linear, by case", plot=True),
     )
     compiles = any(variant.most("compiles", "compilation") is not None for variant in staged)
+    entries = any("cache entries" in _compiles(variant).detail for variant in staged)
     caption = " ".join(
         [
             "Each variant in fresh processes, persistent compilation cache off; first call includes one execution.",
@@ -74,6 +82,7 @@ def _stages(cases: Sequence[Case], staged: Sequence[Variant], *, with_equations:
                 else []
             ),
             *(["Compiles: programs until the first result; again: in a second, equal call."] if compiles else []),
+            *(["Cache entries: kinds of call that the jitted function keeps, where not the same."] if entries else []),
             "A bar's length is its seconds relative to the slowest variant of its case.",
         ]
     )
@@ -120,13 +129,50 @@ def _compiles(variant: Variant) -> Cell:
     if compiles is None:
         return Cell(numbers.MISSING, tone=Tone.MUTED)
     budget = variant.planned.compiles
+    entries = variant.most("cache_entries", "compilation")
     details = [
         f"! {numbers.count(again)} again" if again else "",
+        f"{numbers.count(entries)} cache entries" if entries is not None and entries != compiles else "",
         f"{numbers.count(budget)} declared" if budget is not None else "",
     ]
     is_beyond = budget is not None and compiles + (again or 0) > budget
     tone = Tone.BAD if is_beyond else Tone.WARN if again else Tone.PLAIN
     return Cell(numbers.count(compiles), ", ".join(filter(None, details)), tone)
+
+
+def _is_loaded(variant: Variant) -> bool:
+    return any(variant.cold_times(name, "compilation") for name in LOADED)
+
+
+def _loaded(cases: Sequence[Case]) -> Table:
+    """What it takes to load a program instead of making it."""
+    columns = (
+        Column("Variant"),
+        Column("From Python", "trace to first call", numeric=True),
+        Column("Executable", "size", numeric=True),
+        Column("Load", "executable", numeric=True),
+        Column("First call", "executable", numeric=True),
+        Column("Exported", "size", numeric=True),
+        Column("Export", numeric=True),
+        Column("Load", "exported", numeric=True),
+        Column("First call", "exported", numeric=True),
+    )
+    caption = (
+        "Programs kept as bytes and loaded again, in the same processes, after all else. An executable "
+        "(serialize_executable) is compiled already and runs on this kind of device only; an exported program "
+        "(jax.export) is compiled with its first call, wherever it is loaded."
+    )
+    groups = grouped(cases, lambda variant: _loaded_row(variant) if _is_loaded(variant) else None, lambda case: "")
+    return without_empty(Table(caption, columns, groups))
+
+
+def _loaded_row(variant: Variant) -> Row:
+    def size(name: str) -> Cell:
+        return Cell(numbers.memory(variant.typical(name, "compilation")))
+
+    load, first_call, *exported = (measured_cell(variant.cold_time(name, "compilation")) for name in LOADED)
+    sizes = size("executable_bytes"), size("exported_bytes")
+    return Row((name_cell(variant), measured_cell(variant.cold), sizes[0], load, first_call, sizes[1], *exported))
 
 
 def _is_described(variant: Variant) -> bool:

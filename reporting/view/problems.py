@@ -13,6 +13,9 @@ from .parts import Cell, Column, Group, Part, Row, Section, Table, Tone
 from .words import tone_of
 
 QUESTION = "What has no number, and why?"
+RAISES = "raises"
+"""In place of a status: the error is what was to be seen, so all is well, but there is no number."""
+
 COLUMNS = (Column("Status"), Column("Where"), Column("Variant"), Column("Probe"), Column("Reason"))
 
 
@@ -78,23 +81,25 @@ def _lost_row(case: Case) -> Row:
 
 
 def _expected_rows(cases: Sequence[Case]) -> tuple[Row, ...]:
-    alike: dict[tuple[Status, str, str, str, str], list[str]] = defaultdict(list)
+    alike: dict[tuple[str, str, str, str, str], list[str]] = defaultdict(list)
     for case in cases:
         for variant in case.variants:
             for probes, outcome in variant.alike:
-                if outcome.status in (Status.SKIPPED, Status.UNSUPPORTED):
-                    reason = outcome.reason or "no reason recorded"
-                    key = (outcome.status, case.planned.suite, variant.planned.name, ", ".join(probes), reason)
+                raises = variant.planned.raises is not None and outcome.status is Status.OK
+                if raises or outcome.status in (Status.SKIPPED, Status.UNSUPPORTED):
+                    reason = outcome.reason or "; ".join(outcome.notes) or "no reason recorded"
+                    status = RAISES if raises else outcome.status
+                    key = (status, case.planned.suite, variant.planned.name, ", ".join(probes), reason)
                     alike[key].append(case.label)
     return tuple(_expected_row(*key, labels) for key, labels in alike.items())
 
 
-def _expected_row(status: Status, suite: str, name: str, probes: str, reason: str, labels: Sequence[str]) -> Row:
+def _expected_row(status: str, suite: str, name: str, probes: str, reason: str, labels: Sequence[str]) -> Row:
     where = Cell(labels[0])
     if len(labels) > 1:
         where = Cell(f"{suite}: {len(labels)} cases", fold="\n".join(labels), fold_title="cases")
-    known = Cell(status.value, tone=Tone.MUTED)
-    if does_not_fit(Outcome(status=status, reason=reason)):
+    known = Cell(status, tone=Tone.MUTED)
+    if status == Status.UNSUPPORTED and does_not_fit(Outcome(status=Status.UNSUPPORTED, reason=reason)):
         known = Cell(DOES_NOT_FIT, tone=Tone.WARN)
     return Row((known, where, Cell(name), Cell(probes or "all"), Cell(reason)))
 

@@ -165,7 +165,7 @@ def _notes(variant: Variant) -> Cell:
         if outcome.status in INCOMPLETE or (outcome.status is not Status.OK and DECISIVE_PROBES.intersection(probes))
     ]
     parts = [*told_of, *variant.notes]
-    if variant.time is None and not told_of:
+    if variant.time is None and not told_of and variant.planned.raises is None:  # whose error is its note
         parts.append(_why_untimed(variant))
     parts += [unreached_target(variant)]
     baseline = variant.case.baseline

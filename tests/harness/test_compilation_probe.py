@@ -3,12 +3,14 @@ import getpass
 import time
 from pathlib import Path
 from types import SimpleNamespace
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
-from harness import no_reference, program, workload
+from harness import no_reference, program, serialised, workload
 from harness.backends import BACKENDS
 from harness.modes import How, Prepared, prepared_as
 from harness.probes import Context, compilation
@@ -26,9 +28,12 @@ COUNTS = {
     "executable_bytes",
     "counted_flops",
     "counted_bytes",
+    "cache_entries",
 }
+LOADED = {"executable_load_s", "executable_first_call_s", "export_s", "exported_load_s", "exported_first_call_s"}
 ARGUMENT = jnp.ones(3)
 VARIANT = "double:jit"
+AHEAD = "double:aot"
 
 
 def double(x):
@@ -36,17 +41,19 @@ def double(x):
 
 
 def context(folder=None, *, index=0, compiles=None) -> Context:
-    declared = workload(inputs=lambda key: ARGUMENT, reference=no_reference("none"), modes=("jit",), compiles=compiles)
+    declared = workload(
+        inputs=lambda key: ARGUMENT, reference=no_reference("none"), modes=("jit", "aot"), compiles=compiles
+    )
     return Context(declared(double), {}, BACKENDS["cpu"], (ARGUMENT,), time.perf_counter, folder, index=index)
 
 
-def prepared(function=double) -> Prepared:
-    return prepared_as("jit", function, (ARGUMENT,), How(), lambda: 0.0, lambda stage: None)
+def prepared(function=double, mode="jit", argument=ARGUMENT) -> Prepared:
+    return prepared_as(mode, function, (argument,), How(), lambda: 0.0, lambda stage: None)
 
 
-def counting(calls: list) -> Prepared:
+def counting(calls: list, mode="jit") -> Prepared:
     """The real thing; every call is noted."""
-    real = prepared()
+    real = prepared(mode=mode)
 
     def call(x):
         calls.append(x)
@@ -188,3 +195,87 @@ def test_the_texts_of_a_program_tell_nothing_of_the_home_that_it_was_written_in(
     for text in files(folder):
         assert str(home) not in (folder / text).read_text()
         assert octal not in (folder / text).read_text()
+
+
+def test_an_ahead_of_time_program_is_written_and_loaded_again_in_every_process(tmp_path):
+    found = compilation.run(AHEAD, prepared(mode="aot"), context(tmp_path, index=1))
+
+    assert set(found.values) == {"first_call_s", "compiles", "exported_bytes"} | STAGES | LOADED
+    assert all(value > 0 for name in LOADED for value in found.values[name])
+    assert (found.status, found.notes) == (Status.OK, ())
+
+
+def test_the_size_of_the_exported_program_is_that_of_its_bytes(tmp_path):
+    ready = prepared(mode="aot")
+
+    found = compilation.run(AHEAD, ready, context(tmp_path, index=1))
+
+    assert found.values["exported_bytes"] == (len(jax.export.export(ready.jitted)(ARGUMENT).serialize()),)
+
+
+@pytest.mark.parametrize(("mode", "folder"), [("jit", True), ("aot", False)])
+def test_a_program_is_loaded_again_only_ahead_of_time_and_where_files_may_be_kept(tmp_path, mode, folder):
+    found = compilation.run(f"double:{mode}", prepared(mode=mode), context(tmp_path if folder else None, index=1))
+
+    assert set(found.values) == {"first_call_s", "compiles"} | STAGES
+
+
+def test_a_program_is_loaded_again_after_everything_else(tmp_path, monkeypatch):
+    calls = []
+    ready = counting(calls, mode="aot")
+
+    def executable(prepared, clock):
+        calls.append("loaded")
+        return {}
+
+    monkeypatch.setattr(serialised, "executable", executable)
+
+    compilation.run(AHEAD, ready, context(tmp_path))
+
+    assert [isinstance(call, str) for call in calls] == [False, False, True]
+
+
+def test_what_cannot_be_written_is_a_note_with_the_reason_and_the_rest_stands(tmp_path):
+    class State(NamedTuple):
+        x: jax.Array
+
+    def of_state(state):
+        return state.x * 2
+
+    found = compilation.run(AHEAD, prepared(of_state, "aot", State(ARGUMENT)), context(tmp_path, index=1))
+
+    (note,) = found.notes
+    assert found.status is Status.OK
+    assert note.startswith("the exported program cannot be serialised and loaded: Cannot serialize PyTreeDef")
+    assert {"executable_load_s", "executable_first_call_s"} <= set(found.values)
+    assert "exported_bytes" not in found.values
+
+
+def test_a_step_that_takes_its_arguments_memory_leaves_them_for_the_next(tmp_path):
+    ready = prepared_as(
+        "aot", lambda x: (x + 1,), (jnp.ones(3),), How(carry={0: 0}, donate=(0,)), time.perf_counter, lambda stage: None
+    )
+
+    found = compilation.run(AHEAD, ready, context(tmp_path))
+
+    assert found.notes == ()
+    assert set(found.values) >= LOADED
+    assert ready.args[0].tolist() == [1, 1, 1]
+
+
+def test_entries_of_the_cache_may_be_more_than_programs():
+    def stream(*items):
+        how = How(stream=True)
+        return prepared_as("jit", double, tuple((item,) for item in items), how, lambda: 0.0, lambda stage: None)
+
+    of_the_device_and_of_the_host = stream(jnp.ones(3), jnp.ones(4), np.ones(3, np.float32))
+
+    found = compilation.run(VARIANT, of_the_device_and_of_the_host, context())
+
+    assert (found.values["compiles"], found.values["cache_entries"]) == ((2,), (3,))
+
+
+def test_another_jax_may_not_tell_the_entries_of_its_cache():
+    silent = dataclasses.replace(prepared(), jitted=object())
+
+    assert "cache_entries" not in compilation.run(VARIANT, silent, context()).values

@@ -3,9 +3,11 @@ from dataclasses import replace
 
 import jax.numpy as jnp
 import pytest
+from msgspec import structs
 
 from harness import workload
 from harness.backends import BACKENDS
+from harness.messages import COMPILATION
 from harness.metrics import METRICS, Direction, Unit, metrics_of
 from harness.modes import fresh
 from harness.outcomes import joined
@@ -23,7 +25,7 @@ ENDINGS = {"_s": Unit.SECONDS, "_bytes": Unit.BYTES}
     inputs=lambda key: jnp.ones(2**20),
     reference=lambda x: x + 1,
     params={"by": (1, 2)},
-    modes=("eager", "jit"),
+    modes=("eager", "jit", "aot"),
 )
 def increment(x, *, by):
     """Adds something."""
@@ -32,7 +34,7 @@ def increment(x, *, by):
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory) -> dict[str, Outcome]:
-    """Every probe's outcome of one jitted function."""
+    """Every probe's outcome of one jitted function; of compilation also what only an ahead-of-time program has."""
     folder = tmp_path_factory.mktemp("case")
     arguments = (jnp.ones(2**20),)
     context = Context(increment, {"by": 1}, BACKENDS["cpu"], arguments, time.perf_counter, folder)
@@ -40,7 +42,10 @@ def measured(tmp_path_factory) -> dict[str, Outcome]:
     for kind, probe in PROBES:
         outcome = outcomes_of("increment:jit", kind, (probe,), context)[probe]
         outcomes[probe] = joined(outcomes.get(probe), outcome)
-    both = {name: prepare(name, context) for name in increment.variants()}
+    (aot,) = outcomes_of("increment:aot", COMPILATION, ("compilation",), context).values()
+    own = outcomes["compilation"]
+    outcomes["compilation"] = structs.replace(own, values={**aot.values, **own.values})
+    both = {name: prepare(name, context) for name in ("increment:eager", "increment:jit")}
     launch = timed(both, context, settings_for("quick", suites=(), run_id="a"), case="a", index=0, seed=0)
     timing = summarise([[launch]], "increment:jit", "increment:eager")
     return {**outcomes, "caching": regimes(arguments), "timing": timing}

@@ -229,3 +229,57 @@ def test_processes_that_differ_beyond_measure_have_a_middle_but_no_bounds():
     assert (
         cell_of(run_of(samples.Outcome(status=Status.OK, values=values), settings=settings), "first call").detail == ""
     )
+
+
+def test_a_program_that_was_loaded_again_stands_beside_what_making_it_took():
+    loaded = {
+        "executable_bytes": 2048,
+        "executable_load_s": 0.002,
+        "executable_first_call_s": 0.001,
+        "exported_bytes": 1024,
+        "export_s": 0.01,
+        "exported_load_s": 0.0005,
+        "exported_first_call_s": 0.04,
+    }
+    run = run_of(samples.compilation(0.01, 0.01, 0.05, 0.01, counts=loaded))
+
+    _, table, _ = tables(page_of(run), "compilation")
+
+    assert [texts(row) for row in table.rows] == [
+        ["f:jit", "80.0 ms", "2.00 KiB", "2.00 ms", "1.00 ms", "1.00 KiB", "10.0 ms", "500 µs", "40.0 ms"]
+    ]
+
+
+def test_what_could_not_be_exported_has_no_columns_and_a_note():
+    note = "the exported program cannot be serialised and loaded: unregistered type State"
+    counts = {"executable_load_s": 0.002, "executable_first_call_s": 0.001}
+    run = run_of(samples.compilation(1, 1, 1, 1, counts=counts, notes=(note,)))
+
+    _, table = tables(page_of(run), "compilation")
+    (part,) = section(page_of(run), "compilation").parts
+
+    assert [column.title for column in table.columns] == ["Variant", "From Python", "Load", "First call"]
+    assert any(note in one for one in part.notes)
+
+
+@pytest.mark.parametrize(("entries", "detail"), [(4, "4 cache entries"), (2, ""), (None, "")])
+def test_entries_of_the_cache_are_told_where_they_are_not_the_programs(entries, detail):
+    outcome = samples.compilation(1.0, counts={"compiles": 2} | ({} if entries is None else {"cache_entries": entries}))
+
+    assert cell_of(run_of(outcome), "Compiles").detail == detail
+    assert ("Cache entries" in tables(page_of(run_of(outcome)), "compilation")[0].caption) is bool(detail)
+
+
+def test_a_variant_that_raises_as_declared_tells_the_error_and_misses_nothing():
+    words = "raises TypeError, as declared: Argument types differ"
+    declared = msgspec.structs.replace(samples.planned_variant("f:mixed"), raises="TypeError")
+    planned = samples.planned_case(variants=(declared,))
+    outcome = samples.Outcome(status=Status.OK, notes=(words,))
+
+    page = page_of(samples.run((planned, samples.record(planned, {"f:mixed": {"numerics": outcome}}))))
+
+    assert by_variant(page)["f:mixed"]["Notes"] == words
+    assert page.attention == ()
+    assert [texts(row) for row in tables(page, "problems")[0].rows] == [
+        ["raises", "selu[dtype=float32,n=10000] · ● cpu", "f:mixed", "numerics", words]
+    ]

@@ -12,7 +12,8 @@ from harness.probes import Context
 from harness.probes.context import widest
 from harness.record import Status
 from harness.variants import inputs, outcomes_of
-from suites import cnn, models
+from suites import cnn, cnn_in_torch, models
+from suites.networks_in_numpy import EPSILON, windows
 
 
 def outcome_of(workload, function, **params):
@@ -27,36 +28,6 @@ def exact(*arrays):
     return jax.tree.map(widest, arrays)
 
 
-# The reference
-
-
-@pytest.mark.parametrize("model", [cnn.PLAIN, cnn.BATCH_NORM], ids=["plain", "batch norm"])
-def test_the_reference_gradient_is_the_slope_of_the_reference_loss(model):
-    state, images, labels = exact(*cnn.training(jax.random.key(0), batch=3, model=model))
-    generator = np.random.default_rng(1)
-    factors = 2.0 * (generator.random((3, models.CNN_HIDDEN)) < 0.5)
-    direction = jax.tree.map(lambda leaf: generator.normal(size=leaf.shape), state.params)
-
-    def loss(distance):
-        params = jax.tree.map(lambda leaf, way: leaf + distance * way, state.params, direction)
-        return cnn.gradient_in_numpy(cnn.network(params, images, factors), labels)
-
-    gradient = loss(0.0)[1]
-    along = sum(np.vdot(g, way) for g, way in zip(*map(jax.tree.leaves, (gradient, direction)), strict=True))
-    step = 1e-8  # so short that few values change their sign or their place among four
-    assert along == pytest.approx((loss(step)[0] - loss(-step)[0]) / (2 * step), rel=1e-4)
-
-
-def test_a_pool_sends_its_slope_to_the_first_of_equal_values_and_nowhere_without_a_positive_one():
-    square = np.array([[[[1.0, -1.0], [2.0, -2.0]], [[2.0, -3.0], [0.0, -4.0]]]])
-
-    pooled, _, of_input = cnn.rectified_pool(square)
-    slope = of_input(np.ones_like(pooled))
-
-    np.testing.assert_array_equal(pooled, [[[[2.0, 0.0]]]])
-    np.testing.assert_array_equal(slope, [[[[0.0, 0.0], [1.0, 0.0]], [[0.0, 0.0], [0.0, 0.0]]]])
-
-
 # What is caught
 
 
@@ -67,12 +38,13 @@ def test_the_reference_as_an_implementation_is_right():
 def test_adam_without_bias_correction_is_wrong():
     def uncorrected(state, images, labels):
         after, loss = cnn.step_in_numpy(state, images, labels)
-        adam = after.optimiser[0]
+        (before, _), (variables, memory) = state, after
 
         def moved(old, m, v):
-            return old - cnn.LEARNING_RATE * m / (np.sqrt(v) + cnn.EPSILON)
+            return old - models.CNN_RATE * m / (np.sqrt(v) + EPSILON)
 
-        return after._replace(params=jax.tree.map(moved, state.params, adam.mu, adam.nu)), loss
+        params = jax.tree.map(moved, before["params"], memory[0].mu, memory[0].nu)
+        return ({**variables, "params": params}, memory), loss
 
     assert outcome_of(cnn.cnn_step, uncorrected, batch=2).status is Status.WRONG
 
@@ -95,8 +67,8 @@ def test_a_step_that_drops_other_values_is_wrong():
 
 def test_a_step_that_forgets_the_running_moments_is_wrong():
     def forgetful(state, images, labels):
-        after, loss = cnn.step_in_numpy(state, images, labels)
-        return after._replace(batch_stats=state.batch_stats), loss
+        (variables, memory), loss = cnn.step_in_numpy(state, images, labels)
+        return ({**variables, "batch_stats": state[0]["batch_stats"]}, memory), loss
 
     assert outcome_of(cnn.cnn_step_batch_norm, cnn.step_in_numpy, batch=2).status is Status.OK
     assert outcome_of(cnn.cnn_step_batch_norm, forgetful, batch=2).status is Status.WRONG
@@ -115,7 +87,7 @@ def test_of_an_epoch_the_first_losses_are_checked_and_no_more(monkeypatch):
 
     def wrong_from(number):
         def step(state, images, labels):
-            right = state.optimiser[0].count < number
+            right = cnn.steps_before(state) < number
             after, loss = cnn.step_in_numpy(state, images, labels)
             return after, loss if right else 0.0
 
@@ -141,13 +113,13 @@ def test_an_epoch_costs_as_much_as_its_steps():
 
 
 def test_the_cost_counts_the_parameters_that_there_are():
-    state = models.cnn_state(jax.random.key(0), cnn.PLAIN)
+    variables, _ = models.cnn_state(jax.random.key(0), cnn.PLAIN)
 
-    assert sum(leaf.size for leaf in jax.tree.leaves(state.params)) == cnn.PARAMETERS
+    assert sum(leaf.size for leaf in jax.tree.leaves(variables)) == cnn.PARAMETERS
 
 
 def test_the_cost_of_a_convolution_is_what_its_kernel_sees_of_the_image():
-    seen = cnn.windows(np.ones((1, *models.CNN_IMAGE))).sum()
+    seen = windows(np.ones((1, *models.CNN_IMAGE))).sum()
 
     assert cnn.product_flops(5)[0] == 2 * 5 * seen * models.CNN_CHANNELS[0]
 
@@ -155,10 +127,10 @@ def test_the_cost_of_a_convolution_is_what_its_kernel_sees_of_the_image():
 def test_what_pytorch_trains_is_seen_through_the_views_that_are_compared():
     pytest.importorskip("torch")
     arguments = cnn.training(jax.random.key(0), batch=2)
-    state, images, labels = cnn.as_torch(*arguments)
+    state, images, labels = cnn_in_torch.arguments(*arguments)
     before = jax.tree.map(lambda leaf: np.asarray(leaf).copy(), state)
 
-    after, _ = cnn.torch_step(state, images, labels)
+    after, _ = cnn_in_torch.step(state, images, labels)
 
     for old, new in zip(jax.tree.leaves(before), jax.tree.leaves(after), strict=True):
         assert not np.array_equal(old, np.asarray(new))

@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 
 from suites import derivatives
+from suites.networks_in_numpy import logistic
 
 RANDOM = np.random.default_rng(0)
 
@@ -22,7 +23,7 @@ def loss_in_numpy(weights, rows):
 
 
 def gradient_in_numpy(weights, rows):
-    return -rows.T @ (1 - derivatives.sigmoid_in_numpy(rows @ weights)) / len(rows)
+    return -rows.T @ (1 - logistic(rows @ weights)) / len(rows)
 
 
 def flops(function, *args):
@@ -111,7 +112,7 @@ def test_backpropagation_by_hand_is_the_slope_of_the_chains_loss(name):
         out = x
         for w in zip(*({**weights, name: changed}[side] for side in ("into", "out")), strict=True):
             hidden = out @ w[0]
-            out = out + hidden * derivatives.sigmoid_in_numpy(hidden) @ w[1]
+            out = out + hidden * logistic(hidden) @ w[1]
         return np.mean(out**2)
 
     gradient = derivatives.rematerialization.reference(weights, x)[name]

@@ -11,7 +11,7 @@ from harness import Skip
 from harness.compilations import watched
 from harness.probes.context import widest
 from harness.probes.numerics import TOLERANCE, relative_error
-from suites import mlp, models, peers
+from suites import mlp, mlp_networks, models, peers
 
 KEY = jax.random.key(0)
 
@@ -29,7 +29,7 @@ def in_float64(tree):
 # Training
 
 
-@pytest.mark.parametrize("network", mlp.NETWORKS)
+@pytest.mark.parametrize("network", mlp_networks.NETWORKS)
 def test_the_losses_of_a_network_fall_over_100_steps(network):
     state, images, labels = mlp.epoch_on_device(KEY, network=network, batches=100)
 
@@ -44,7 +44,7 @@ def test_the_losses_of_a_network_fall_over_100_steps(network):
 
 
 def test_the_losses_of_the_toy_network_fall_over_100_steps():
-    batches = mlp.toy_batches(KEY, n=100 * mlp.TOY.batch)
+    batches = mlp.toy_batches(KEY, n=100 * mlp_networks.TOY.batch)
     state, losses, step = batches[0][0], [], jax.jit(mlp.toy_step)
 
     for _, points, classes in batches:
@@ -57,7 +57,9 @@ def test_the_losses_of_the_toy_network_fall_over_100_steps():
 def test_the_compile_cache_of_the_toy_epoch_has_one_program_after_the_first_batch_and_two_after_the_last():
     batches = mlp.toy_batches(KEY, n=mlp.TOY_POINTS)
     state, compiled = batches[0][0], []
-    step = jax.jit(models.train_step(mlp.TOY.model, mlp.ADAM, models.mean_cross_entropy))  # not compiled by others
+    step = jax.jit(
+        models.train_step(mlp_networks.TOY.model, mlp.ADAM, models.mean_cross_entropy)
+    )  # not compiled by others
 
     with watched() as seen:
         for _, points, classes in batches:
@@ -85,49 +87,26 @@ def test_a_donated_step_writes_the_new_params_over_the_old_ones():
     places = mlp.mlp_step.positions(implementation.donate)
     planned = jax.jit(step, donate_argnums=places).lower(*arguments).compile().memory_analysis()
 
-    assert planned.alias_size_in_bytes == 4 * mlp.params_in((784, 512, 10))
+    assert planned.alias_size_in_bytes == 4 * mlp_networks.params_in((784, 512, 10))
 
 
 # The reference
 
 
-@pytest.mark.parametrize("activation", mlp.ACTIVATIONS)
-def test_the_gradient_by_hand_is_that_of_central_differences(activation):
-    random = np.random.default_rng(0)
-    initial = models.MLP((5, 4, 3)).init(KEY, jnp.zeros((1, 2)))
-    # Biases too: from zeros, a sum would be exactly where relu has no derivative.
-    params = jax.tree.map(lambda leaf: random.normal(size=leaf.shape), initial)
-    inputs = random.normal(size=(6, 2))
-    labels = np.array([0, 1, 2, 0, 1, 2])
-    h = 1e-6
-
-    _, gradient = mlp.gradient_in_numpy(params, inputs, labels, activation)
-
-    for layer, slopes in zip(mlp.layers(params), mlp.layers(gradient), strict=True):
-        for name, values in layer.items():
-            for place in np.ndindex(values.shape):
-                losses = []
-                for change in (h, -2 * h):
-                    values[place] += change
-                    losses.append(mlp.gradient_in_numpy(params, inputs, labels, activation)[0])
-                values[place] += h
-                assert (losses[0] - losses[1]) / (2 * h) == pytest.approx(slopes[name][place], abs=1e-7)
-
-
 def test_adam_by_hand_moves_every_param_by_the_learning_rate_at_first():
-    state, points, classes = mlp.toy_batches(KEY, n=mlp.TOY.batch)[0]
+    state, points, classes = mlp.toy_batches(KEY, n=mlp_networks.TOY.batch)[0]
     before = in_float64(state)
 
-    (params, _), _ = mlp.toy_step_in_numpy(before, widest(points), widest(classes))
+    (variables, _), _ = mlp.toy_step_in_numpy(before, widest(points), widest(classes))
 
-    moved = np.abs(mlp.layers(params)[0]["kernel"] - mlp.layers(before[0])[0]["kernel"])
+    moved = np.abs(variables["params"]["Dense_0"]["kernel"] - before[0]["params"]["Dense_0"]["kernel"])
     # Bias-corrected, the first mean is the gradient and the root of the first square its size.
     assert moved == pytest.approx(np.full_like(moved, mlp.ADAM_RATE), rel=1e-4)
 
 
 def loss_of_jax_in_action(logits, labels):
     """As its chapter 2 has it, with a sum: `logsumexp` without an axis runs over the whole batch."""
-    return -jnp.sum(jax.nn.one_hot(labels, mlp.CLASSES) * (logits - jax.nn.logsumexp(logits)))
+    return -jnp.sum(jax.nn.one_hot(labels, mlp_networks.CLASSES) * (logits - jax.nn.logsumexp(logits)))
 
 
 @pytest.mark.parametrize("loss", [loss_of_jax_in_action, models.mean_cross_entropy])
@@ -137,7 +116,7 @@ def test_a_step_on_another_loss_is_caught(loss):
     wanted = mlp.step_in_numpy(*in_float64(arguments), network=network)
 
     right = mlp.step_of(network)(*arguments)
-    wrong = models.train_step(mlp.NETWORKS[network].model, mlp.SGD, loss)(*arguments)
+    wrong = models.train_step(mlp_networks.NETWORKS[network].model, mlp.SGD, loss)(*arguments)
 
     assert relative_difference(right, wanted) < TOLERANCE["float32"]
     assert relative_difference(wrong, wanted) > TOLERANCE["tensorfloat32"]
@@ -149,11 +128,11 @@ def test_a_step_on_another_loss_is_caught(loss):
 def test_cost_counts_the_params_that_flax_makes():
     state = mlp.mnist_state(KEY, "784-512-512-10")
 
-    assert mlp.params_in((784, 512, 512, 10)) == sum(leaf.size for leaf in jax.tree.leaves(state[0]))
+    assert mlp_networks.params_in((784, 512, 512, 10)) == sum(leaf.size for leaf in jax.tree.leaves(state[0]))
 
 
 def test_a_step_does_three_products_a_layer_but_two_in_the_first():
-    assert mlp.step_flops((784, 512, 10), examples=32) == 2 * 32 * (2 * 784 * 512 + 3 * 512 * 10)
+    assert mlp_networks.step_flops((784, 512, 10), examples=32) == 2 * 32 * (2 * 784 * 512 + 3 * 512 * 10)
 
 
 # PyTorch

@@ -1,0 +1,250 @@
+"""Networks in NumPy: layers with their slopes written out, back-propagation, and updates of their parameters.
+
+What suites that train have as their reference, in float64. A layer is a function of its inputs that gives a `Passed`;
+a network is its layers by name, first to last, those with parameters named as Flax names them.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+NORM_EPSILON, NORM_MOMENTUM = 1e-5, 0.99
+"""Of Flax's batch normalisation."""
+
+DECAY, SQUARE_DECAY, EPSILON = 0.9, 0.999, 1e-8
+"""Kingma & Ba, Adam, 2015, algorithm 1."""
+
+
+class Passed(NamedTuple):
+    """What a layer makes of its inputs.
+
+    Args:
+      to_inputs: From the loss's slope by the output to its slope by the inputs.
+      to_params: The same by the layer's parameters; None where it has none.
+    """
+
+    output: Any
+    to_inputs: Callable[[Any], Any]
+    to_params: Callable[[Any], dict[str, Any]] | None = None
+
+
+# Layers
+
+
+def dense(layer, x):
+    """Its bias may be left out, (b, n) -> (b, m)."""
+
+    def to_params(slope):
+        every = {"kernel": x.T @ slope, "bias": slope.sum(0)}
+        return {name: every[name] for name in layer}
+
+    return Passed(x @ layer["kernel"] + layer.get("bias", 0), lambda slope: slope @ layer["kernel"].T, to_params)
+
+
+def windows(x):
+    """What a 3x3 kernel sees with zeros beyond the border, (b, h, w, c) -> (b, h, w, 9 c)."""
+    padded = np.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)))
+    seen = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), axis=(1, 2))
+    return np.moveaxis(seen, 3, -1).reshape(*x.shape[:3], -1)
+
+
+def convolution(layer, x):
+    """By a 3x3 kernel, the dense layer of what it sees; its bias may be left out, (b, h, w, c) -> (b, h, w, d)."""
+    kernel, seen = layer["kernel"], windows(x)
+    channels = kernel.shape[-1]
+    rows = dense({**layer, "kernel": kernel.reshape(-1, channels)}, seen.reshape(-1, seen.shape[-1]))
+
+    def to_inputs(slope):
+        return windows(slope) @ kernel[::-1, ::-1].swapaxes(2, 3).reshape(-1, kernel.shape[2])
+
+    def to_params(slope):
+        gradient = rows.to_params(slope.reshape(-1, channels))
+        return {**gradient, "kernel": gradient["kernel"].reshape(kernel.shape)}
+
+    return Passed(rows.output.reshape(*x.shape[:3], channels), to_inputs, to_params)
+
+
+def moments(x):
+    """Mean and variance of each channel."""
+    return x.mean((0, 1, 2)), x.var((0, 1, 2))
+
+
+def normalisation(layer, x):
+    """(b, h, w, c) -> the same, normal in each channel. Source: Ioffe & Szegedy 2015, algorithm 1 and section 3."""
+    mean, variance = moments(x)
+    deviation = np.sqrt(variance + NORM_EPSILON)
+    normal = (x - mean) / deviation
+
+    def to_params(slope):
+        return {"scale": (slope * normal).sum((0, 1, 2)), "bias": slope.sum((0, 1, 2))}
+
+    def to_inputs(slope):
+        slope = slope * layer["scale"]
+        return (slope - slope.mean((0, 1, 2)) - normal * (slope * normal).mean((0, 1, 2))) / deviation
+
+    return Passed(normal * layer["scale"] + layer["bias"], to_inputs, to_params)
+
+
+def rectified_pool(x):
+    """ReLU, then the largest of each 2x2, (b, h, w, c) -> (b, h/2, w/2, c)."""
+    batch, height, width, channels = x.shape
+    squares = x.reshape(batch, height // 2, 2, width // 2, 2, channels).swapaxes(2, 3)
+    squares = squares.reshape(batch, height // 2, width // 2, 4, channels)
+    first = squares.argmax(3, keepdims=True)
+    largest = np.take_along_axis(squares, first, 3)
+
+    def to_inputs(slope):
+        slopes = np.zeros_like(squares)
+        np.put_along_axis(slopes, first, slope[:, :, :, None] * (largest > 0), 3)
+        slopes = slopes.reshape(batch, height // 2, width // 2, 2, 2, channels).swapaxes(2, 3)
+        return slopes.reshape(x.shape)
+
+    return Passed(np.maximum(largest[:, :, :, 0], 0), to_inputs)
+
+
+def flat(x):
+    """(b, h, w, c) -> (b, h w c)."""
+    return Passed(x.reshape(len(x), -1), lambda slope: slope.reshape(x.shape))
+
+
+def relu(x, factors=1.0):
+    """Rectified; with dropout, `factors` are 0 where a value is left out and what the others grow by."""
+    return Passed(np.maximum(x, 0) * factors, lambda slope: slope * factors * (x > 0))
+
+
+def logistic(x):
+    """1 / (1 + exp(-x)), which does not overflow."""
+    return 0.5 * (1 + np.tanh(x / 2))
+
+
+def swish(x):
+    """Its argument times its logistic. Source: Ramachandran et al., Searching for Activation Functions, 2017."""
+    gate = logistic(x)
+    return Passed(x * gate, lambda slope: slope * gate * (1 + x * (1 - gate)))
+
+
+ACTIVATIONS = {"relu": relu, "swish": swish}
+
+
+# Networks
+
+
+def mlp(params, activation=relu):
+    """As `models.MLP`: dense layers with an activation between them."""
+    network = {}
+    for number in range(sum(name.startswith("Dense") for name in params)):
+        if number:
+            network[f"activation_{number}"] = activation
+        network[f"Dense_{number}"] = partial(dense, params[f"Dense_{number}"])
+    return network
+
+
+def cnn(params, factors=1.0):
+    """As `models.CNN`, whose dropout multiplies hidden values by `factors`."""
+    network = {}
+    for number in range(sum(name.startswith("Conv") for name in params)):
+        for kind, layer in (("Conv", convolution), ("BatchNorm", normalisation)):
+            if (name := f"{kind}_{number}") in params:
+                network[name] = partial(layer, params[name])
+        network[f"pool_{number}"] = rectified_pool
+    return {**network, "flat": flat, **mlp(params, partial(relu, factors=factors))}
+
+
+def forward(network, inputs):
+    """What each layer passes on, by name."""
+    passed = {}
+    for name, layer in network.items():
+        passed[name] = layer(inputs)
+        inputs = passed[name].output
+    return passed
+
+
+def output_of(passed):
+    """What the last layer gave."""
+    return list(passed.values())[-1].output
+
+
+def backward(passed, slope):
+    """The gradient by all parameters, from the slope by the output. Source: Rumelhart, Hinton & Williams, 1986."""
+    gradient = {}
+    for name, layer in reversed(passed.items()):
+        if layer.to_params is not None:
+            gradient[name] = layer.to_params(slope)
+        if name != next(iter(passed)):  # nobody asks for the slope by the inputs
+            slope = layer.to_inputs(slope)
+    return gradient
+
+
+# Losses
+
+
+def softmax(logits):
+    """Probabilities along the last axis."""
+    shares = np.exp(logits - logits.max(-1, keepdims=True))
+    return shares / shares.sum(-1, keepdims=True)
+
+
+def cross_entropy(logits, labels):
+    """Loss of each example, (b, classes), (b,) -> (b,)."""
+    logits = logits - logits.max(-1, keepdims=True)
+    return np.log(np.exp(logits).sum(-1)) - logits[np.arange(len(labels)), labels]
+
+
+def gradient(passed, labels):
+    """Mean cross-entropy of a batch, and its gradient by all parameters."""
+    logits = output_of(passed)
+    slope = softmax(logits)
+    slope[np.arange(len(labels)), labels] -= 1
+    return cross_entropy(logits, labels).mean(), backward(passed, slope / len(labels))
+
+
+# Training
+
+
+def sgd(params, memory, slopes, *, rate):
+    """Parameters and memory after a step of stochastic gradient descent, which remembers nothing."""
+    return jax.tree.map(lambda param, slope: param - rate * slope, params, slopes), memory
+
+
+def adam(params, memory, slopes, *, rate):
+    """Parameters, and what Optax's Adam remembers, after a step. Source: Kingma & Ba 2015, algorithm 1."""
+    before, *rest = memory
+    count = before.count + 1
+    mean = jax.tree.map(lambda old, slope: DECAY * old + (1 - DECAY) * slope, before.mu, slopes)
+    square = jax.tree.map(lambda old, slope: SQUARE_DECAY * old + (1 - SQUARE_DECAY) * slope**2, before.nu, slopes)
+
+    def moved(param, m, v):
+        m, v = m / (1 - DECAY**count), v / (1 - SQUARE_DECAY**count)
+        return param - rate * m / (np.sqrt(v) + EPSILON)
+
+    return jax.tree.map(moved, params, mean, square), (before._replace(count=count, mu=mean, nu=square), *rest)
+
+
+def running_moments(before, passed):
+    """Batch normalisation's running means and variances after a step."""
+    after = {}
+    for name, old in before.items():
+        mean, variance = moments(passed[name.replace("BatchNorm", "Conv")].output)
+        new = {"mean": mean, "var": variance}
+        after[name] = {kind: NORM_MOMENTUM * old[kind] + (1 - NORM_MOMENTUM) * new[kind] for kind in new}
+    return after
+
+
+def train_step(network, update, state, inputs, labels):
+    """As `models.train_step` on the mean loss: (state, the loss before it).
+
+    Args:
+      network: From parameters to layers.
+      update: `sgd` or `adam` with a rate.
+    """
+    variables, memory = state
+    passed = forward(network(variables["params"]), inputs)
+    loss, slopes = gradient(passed, labels)
+    params, memory = update(variables["params"], memory, slopes)
+    after = {**variables, "params": params}
+    if "batch_stats" in variables:
+        after["batch_stats"] = running_moments(variables["batch_stats"], passed)
+    return (after, memory), loss
