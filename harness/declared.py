@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.implementation import MIXED, MODES, NATIVE, STREAM_MODES, Implementation
 from harness.metrics import METRICS
-from harness.params import LEVELS, DeclarationError, wanted_names
+from harness.params import DeclarationError, wanted_names
 from harness.record import Param
 
 if TYPE_CHECKING:
@@ -50,8 +50,6 @@ def check(workload: Workload) -> None:
             f"{where}: neither inputs() nor an implementation takes the param '{unused[0]}', so its "
             f"cases would differ only in name; take it as a keyword-only argument, or leave it out"
         )
-    if unknown := [level for level in workload.levels if level not in LEVELS]:
-        raise DeclarationError(f"{where}: no level '{unknown[0]}'; levels are {', '.join(LEVELS)}")
     check_names(workload, "representative", workload.representative)
     for claim in workload.published:
         check_names(workload, f"published at {claim.source}", claim.at)

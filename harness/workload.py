@@ -20,7 +20,7 @@ from harness.implementation import (
     Skip,
     first_line,
 )
-from harness.params import LEVELS, Sizes, Values, call_with, sizes
+from harness.params import Sizes, Values, call_with, sizes
 from harness.record import Cost, Param, Published
 from harness.source import fingerprint
 
@@ -70,7 +70,7 @@ class Workload:
     compare: Callable[..., Any] | None = None
     data: Callable[[], str] | None = None
     published: tuple[Published, ...] = ()
-    levels: tuple[str, ...] = LEVELS
+    quick: bool = True
     implementations: list[Implementation] = field(default_factory=list)
 
     def __call__(self, *args: Any, **params: Any) -> Any:
@@ -211,8 +211,8 @@ class Workload:
         return all(params[name] == value for name, value in {**first, **self.representative}.items())
 
     def cases(self, level: str, backend: str) -> Iterator[dict[str, Param]]:
-        """One value of each param, in every combination, for a level on a backend; none at a level it leaves out."""
-        if level not in self.levels:
+        """One value of each param, in every combination, for a level on a backend; none where it is left out."""
+        if level == "quick" and not self.quick:
             return
         values = [self.params[name].at(level, backend) for name in self.params]
         for combination in itertools.product(*values):
@@ -245,7 +245,7 @@ def workload(
     compare: Callable[..., Any] | None = None,
     data: Callable[[], str] | None = None,
     published: tuple[Published, ...] = (),
-    levels: tuple[str, ...] = LEVELS,
+    quick: bool = True,
 ) -> Callable[[Callable[..., Any]], Workload]:
     """Decorator: declares a workload, named after the function, which is its first implementation.
 
@@ -289,7 +289,7 @@ def workload(
         moments of random numbers. Never timed.
       data: () -> which data inputs() uses, in words, where that depends on what there is.
       published: Figures of others that stand beside ours.
-      levels: Where it is measured: `("default", "full")` leaves it out of the quick level.
+      quick: Whether a quick run measures it too.
     Raises:
       DeclarationError: Names that do not fit together.
     """
@@ -322,7 +322,7 @@ def workload(
             compare=compare,
             data=data,
             published=published,
-            levels=levels,
+            quick=quick,
         )
         made.implementation(function, name=implementation, limit=limit, donate=donate)
         for name, peer in (peers or {}).items():

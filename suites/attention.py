@@ -136,7 +136,7 @@ def torch_gradient(query, key, value, cotangent, *, causal):
 @workload(
     inputs=heads,
     params={
-        "length": sizes(quick=128, default=(512, 1024), full=(2048, 4096), gpu=(4096, 8192)),
+        "length": sizes(quick=128, default=1024, full=(512, 2048, 4096), gpu=(4096, 8192)),
         "causal": sizes(quick=True, default=False),
         "dtype": sizes(quick="float32", gpu="bfloat16", tpu="bfloat16"),
     },
@@ -200,7 +200,7 @@ def with_gradient(function, query, key, value, cotangent, causal):
 @workload(
     inputs=heads_and_cotangent,
     params={
-        "length": sizes(quick=128, default=512, full=(1024, 2048, 4096), gpu=(4096, 8192)),
+        "length": sizes(default=512, full=(128, 1024, 2048, 4096), gpu=(4096, 8192)),
         "causal": sizes(quick=True, full=False),
         "dtype": sizes(quick="float32", gpu="bfloat16", tpu="bfloat16"),
     },
@@ -212,9 +212,13 @@ def with_gradient(function, query, key, value, cotangent, causal):
     compiles=1,
     new_shape=lambda *, length: {"length": length + 1},
     new_static=lambda *, causal: {"causal": not causal},
+    quick=False,
 )
 def attention_gradient(query, key, value, cotangent, *, causal):
-    """Attention and its gradients of q, k, v, (1, length, 8, 64) and a cotangent -> four of (1, length, 8, 64)."""
+    """Attention and its gradients of q, k, v, (1, length, 8, 64) and a cotangent -> four of (1, length, 8, 64).
+
+    Source: Vaswani et al., Attention Is All You Need, 2017, equation 1.
+    """
     return with_gradient(attention, query, key, value, cotangent, causal)
 
 

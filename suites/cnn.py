@@ -238,6 +238,7 @@ def donated(state, images, labels):
     compiles=1,
     carry={"state": 0},
     data=datasets.cifar10_source,
+    quick=False,
 )
 def cnn_step_bfloat16(state, images, labels):
     """A step that computes in float32, (state, images (b, 32, 32, 3), labels (b,)) -> (state, loss).
@@ -263,6 +264,7 @@ def bfloat16(state, images, labels):
     compiles=1,
     carry={"state": 0},
     data=datasets.cifar10_source,
+    quick=False,
 )
 def cnn_step_dropout(state, images, labels, key):
     """A step with dropout, (state, images (b, 32, 32, 3), labels (b,), key) -> (state, loss).
@@ -282,6 +284,7 @@ def cnn_step_dropout(state, images, labels, key):
     compiles=1,
     carry={"state": 0},
     data=datasets.cifar10_source,
+    quick=False,
 )
 def cnn_step_batch_norm(state, images, labels):
     """A step with batch normalisation, (state, images (b, 32, 32, 3), labels (b,)) -> (state, loss).
@@ -300,6 +303,7 @@ def cnn_step_batch_norm(state, images, labels):
     compiles=1,
     new_shape=lambda *, batch: {"batch": batch + 1},
     data=datasets.cifar10_source,
+    quick=False,
 )
 def cnn_forward(params, images):
     """The network's logits, (parameters, images (b, 32, 32, 3)) -> (b, 10).
@@ -320,6 +324,7 @@ def cnn_forward(params, images):
     tolerance=2e-2,
     compiles=1,
     data=datasets.cifar10_source,
+    quick=False,
 )
 def cnn_evaluation(params, images, labels):
     """A test set as one batch, (parameters, images (n, 32, 32, 3), labels (n,)) -> summed loss, number told right.
@@ -342,7 +347,7 @@ def in_batches(params, images, labels):
 
 @workload(
     inputs=epoch,
-    params={"images": sizes(quick=16, default=4 * EPOCH_BATCH, full=351 * EPOCH_BATCH)},
+    params={"images": sizes(quick=16, default=2 * EPOCH_BATCH, full=351 * EPOCH_BATCH)},
     reference=epoch_step_in_numpy,
     cost=lambda *, images: epoch_cost(images),
     stream=True,
@@ -359,10 +364,11 @@ def in_batches(params, images, labels):
             timed="an epoch of 351 batches of 128 with loading them",
             figure=Figure("cnn_epoch:eager", 29.0, 0.401),
             against=Figure("cnn_epoch:jit", 7.45, 0.0901),
-            differs="4 batches, that are in the host's memory already; its time includes a data loader's",
-            at={"images": 4 * EPOCH_BATCH},
+            differs="2 batches, that are in the host's memory already; its time includes a data loader's",
+            at={"images": 2 * EPOCH_BATCH},
         ),
     ),
+    quick=False,
 )
 def cnn_epoch(state, images, labels):
     """Steps over batches from the host's memory, (state, images (128, 32, 32, 3), labels (128,)) -> (state, loss).

@@ -126,6 +126,7 @@ def cnn_cost(*, batch):
     compiles=1,
     carry={"state": 0},
     donate=("state",),
+    quick=False,
 )
 def mlp_ahead_of_time(state, images, labels):
     """Training step of an MLP 784-512-10 with SGD: (state, (batch, 784), (batch,)) -> (state, loss).
@@ -145,6 +146,7 @@ def mlp_ahead_of_time(state, images, labels):
     compiles=1,
     carry={"state": 0},
     donate=("state",),
+    quick=False,
 )
 def cnn_ahead_of_time(state, images, labels):
     """Training step of a small CNN with Adam: (state, (batch, 32, 32, 3), (batch,)) -> (state, loss).
@@ -225,6 +227,7 @@ def reductions_within_budget(n):
     compiles=1,
     limit=reductions_within_budget,
     published=(square("reductions:jit"),),
+    quick=False,
 )
 def reductions(x, *, n):
     """Unrolled x - mean(x), n times, (1000,) -> (1000,): each needs all of the one before, so no one loop will do.

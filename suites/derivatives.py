@@ -51,7 +51,10 @@ def jacobian_in_numpy(weights, x):
     ),
 )
 def jacobian(weights, x):
-    """Jacobian of tanh(W x), (m, n), (n,) -> (m, n), by `jax.jacfwd`: one pass for each of the n inputs."""
+    """Jacobian of tanh(W x), (m, n), (n,) -> (m, n), by `jax.jacfwd`: one pass for each of the n inputs.
+
+    Source: Sapunov, JAX in Action, 2022, chapter 4; Griewank & Walther, Evaluating Derivatives, 2008, chapter 3.
+    """
     return jax.jacfwd(layer, argnums=1)(weights, x)
 
 
@@ -93,9 +96,13 @@ def hessian_in_numpy(rows, weights, direction):
     implementation="forward_over_reverse",
     compiles=1,
     new_shape=lambda *, features: {"features": features + 1},
+    quick=False,
 )
 def hessian(rows, weights, direction):
-    """Hessian of a logistic loss, (examples, n), (n,) -> (n, n), by `jax.hessian`: jacfwd of jacrev."""
+    """Hessian of a logistic loss, (examples, n), (n,) -> (n, n), by `jax.hessian`: jacfwd of jacrev.
+
+    Source: JAX's documentation, "The Autodiff Cookbook".
+    """
     return jax.hessian(logistic_loss)(weights, rows)
 
 
@@ -127,9 +134,13 @@ def hessian_vector_product_in_numpy(rows, weights, direction):
     implementation="forward_over_reverse",
     compiles=1,
     new_shape=lambda *, features: {"features": features + 1},
+    quick=False,
 )
 def hessian_vector_product(rows, weights, direction):
-    """Hessian of a logistic loss times a vector, (examples, n), (n,), (n,) -> (n,), by `jvp` of `grad`."""
+    """Hessian of a logistic loss times a vector, (examples, n), (n,), (n,) -> (n,), by `jvp` of `grad`.
+
+    Source: Pearlmutter, Fast Exact Multiplication by the Hessian, 1994.
+    """
     return jax.jvp(lambda at: jax.grad(logistic_loss)(at, rows), (weights,), (direction,))[1]
 
 
@@ -184,9 +195,13 @@ def per_example_gradient_in_numpy(network, xs, targets):
     baseline="vmap:jit",
     compiles=1,
     new_shape=lambda *, examples: {"examples": examples + 1},
+    quick=False,
 )
 def per_example_gradient(network, xs, targets):
-    """Gradient by a network's weights for each example, (examples, n), (examples,) -> examples of them, by `vmap`."""
+    """Gradient by a network's weights for each example, (examples, n), (examples,) -> examples of them, by `vmap`.
+
+    Source: JAX's documentation, "Advanced automatic differentiation", per-example gradients.
+    """
     return jax.vmap(jax.grad(squared_error), in_axes=(None, 0, 0))(network, xs, targets)
 
 
@@ -246,9 +261,13 @@ def swish_derivatives_in_numpy(x):
     baseline="closed_form:jit",
     compiles=1,
     new_shape=lambda *, n: {"n": n + 1},
+    quick=False,
 )
 def swish_derivatives(x):
-    """Swish and its first three derivatives, (n,) -> four of (n,), by `vmap` of `grad` of `grad` of `grad`."""
+    """Swish and its first three derivatives, (n,) -> four of (n,), by `vmap` of `grad` of `grad` of `grad`.
+
+    Source: Ramachandran et al., Searching for Activation Functions, 2017.
+    """
     results, function = [], swish
     for _ in range(1 + SWISH_DERIVATIVES):
         results.append(jax.vmap(function)(x))
@@ -346,7 +365,10 @@ def cost_of_chain(*, layers, width, batch):
     new_shape=lambda *, batch: {"batch": batch + 1},
 )
 def rematerialization(weights, x):
-    """Gradient of a chain of residual blocks by its weights, (layers, n, 4 n) and (layers, 4 n, n), as `grad` does."""
+    """Gradient of a chain of residual blocks by its weights, (layers, n, 4 n), (layers, 4 n, n) -> the same, by `grad`.
+
+    Source: Chen et al., Training Deep Nets with Sublinear Memory Cost, 2016.
+    """
     return chain_gradient(block, weights, x)
 
 

@@ -103,6 +103,7 @@ def mean_square_in_numpy(x):
             at={"n": 1_000},
         ),
     ),
+    quick=False,
 )
 def mean_square(x):
     """Mean of (x + 2)² + 3, (n,) -> (). Source: "Hello JAX" tutorial notes, 2025."""
@@ -129,9 +130,13 @@ def value_and_gradient_in_numpy(x):
     baseline="value_and_grad:jit",
     compiles=1,
     new_shape=lambda *, n: {"n": n + 1},
+    quick=False,
 )
 def mean_square_gradient(x):
-    """Value and gradient of the mean of (x + 2)² + 3, (n,) -> (), (n,), by `jax.value_and_grad`."""
+    """Value and gradient of the mean of (x + 2)² + 3, (n,) -> (), (n,), by `jax.value_and_grad`.
+
+    Source: "Hello JAX" tutorial notes, 2025.
+    """
     return jax.value_and_grad(mean_square_of)(x)
 
 

@@ -34,8 +34,8 @@ def numpy_where_it_is_the_same(dtype, precision, backend):
 @workload(
     inputs=matrices,
     params={
-        "n": sizes(quick=512, default=(128, 256, 1024, 2048), full=4096, gpu=(4096, 8192), tpu=(4096, 8192)),
-        "dtype": ("float32", "bfloat16"),
+        "n": sizes(quick=512, default=(128, 2048), full=(1024, 4096), gpu=(4096, 8192), tpu=(4096, 8192)),
+        "dtype": sizes(quick="float32", default="bfloat16"),
         # On a CPU both are the same float32 product.
         "precision": sizes(quick="default", full="highest", gpu="highest", tpu="highest"),
     },
@@ -71,6 +71,7 @@ def matmul(a, b, *, precision):
             at={"n": 1000},
         ),
     ),
+    quick=False,
 )
 def matmul_int32(a, b):
     """Matrix product of 32-bit integers, (n, n) @ (n, n) -> (n, n): no library kernel, and none on a GPU.

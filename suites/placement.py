@@ -289,6 +289,7 @@ def jnp_array(x):
     modes=("mixed",),
     implementation="np.array",
     tolerance=0.0,
+    quick=False,
 )
 def device_to_host(x):
     """`np.array` of an array not read before, (n,) -> (n,): a NumPy array in memory of its own, everywhere.
@@ -315,6 +316,7 @@ def np_asarray(x):
     implementation="aligned",
     limit=only_in_shared_memory,
     tolerance=0.0,
+    quick=False,
 )
 def zero_copy(aligned, unaligned, x):
     """On a CPU, `jax.device_put` of a NumPy array aligned to 64 bytes, (n,) -> (n,): no copy; the time knows no n.

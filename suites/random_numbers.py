@@ -162,9 +162,13 @@ def uniform_rbg(words, *, n):
     implementation="threefry2x32",
     compiles=1,
     new_static=lambda *, n: {"n": n + 1},
+    quick=False,
 )
 def random_normal(words, *, n):
-    """Standard normal numbers by JAX's default generator and the inverse error function, (4,) -> (n,)."""
+    """Standard normal numbers by JAX's default generator and the inverse error function, (4,) -> (n,).
+
+    Source: Salmon et al., Parallel Random Numbers: As Easy as 1, 2, 3, 2011.
+    """
     return jax.random.normal(key_of(words, "threefry2x32"), (n,))
 
 
@@ -185,9 +189,13 @@ def normal_rbg(words, *, n):
     implementation="threefry2x32",
     compiles=1,
     new_static=lambda *, n: {"n": n + 1},
+    quick=False,
 )
 def random_split(words, *, n):
-    """A key split into n, by JAX's default generator, (4,) -> (n, 2)."""
+    """A key split into n, by JAX's default generator, (4,) -> (n, 2).
+
+    Source: Salmon et al. 2011; JAX's documentation, "JAX PRNG Design".
+    """
     return jax.random.key_data(jax.random.split(key_of(words, "threefry2x32"), n))
 
 

@@ -38,6 +38,7 @@ def shifts(key, *, values):
     stream=True,
     host=("shift",),
     compiles=1,
+    quick=False,
 )
 def static_arguments(x, shift):
     """Rolls an array by another shift in each call, (1000,), () -> (1000,); the shift is an array.
@@ -171,6 +172,7 @@ def product_in_numpy(x, factor, kind):
     stream=True,
     host=("factor", "kind"),
     compiles=1,
+    quick=False,
 )
 def kinds_of_numbers(x, factor, kind):
     """Array times a number, (1000,), () -> (1000,): the number is always a NumPy float32.

@@ -149,6 +149,7 @@ def by_pmap(state, x, y, *, devices):
     modes=("jit",),
     implementation="automatic",
     compiles=1,
+    quick=False,
 )
 def fsdp_step(state, x, y, *, devices):
     """The same step with weights and momentum divided too: state, two (rows, width) -> state, loss.
@@ -211,6 +212,7 @@ def layer_cost(*, width):
     modes=("jit",),
     implementation="automatic",
     compiles=1,
+    quick=False,
 )
 def tensor_parallel_matmul(x, a, b, *, devices):
     """Two products with a ReLU between, their matrices divided among devices: (128, width) -> (128, width).

@@ -139,15 +139,21 @@ def test_what_has_failed_once_is_not_tried_in_the_next_round(measured):
 
 
 def test_regimes_alternate_within_a_round_and_only_for_what_jit_compiles(measured):
-    changes = {"representative": True, "new_shape": {"n": 2}}
+    changes = {"representative": True, "new_static": {"n": 2}}
     _, server = measured(settings("caching", cold_launches=2), **changes)
 
     assert server.asked(CACHING) == [
         (index, regime, (name,))
         for index in (0, 1)
-        for regime in ("cold", "cached", "warm", "new_shape")
+        for regime in ("cold", "cached", "warm", "new_static")
         for name in ("a:jit", "b:jit")
     ]
+
+
+def test_without_a_new_static_argument_one_variant_stands_for_its_case(measured):
+    _, server = measured(settings("caching", cold_launches=1), representative=True, new_shape={"n": 2})
+
+    assert [names for _, _, names in server.asked(CACHING)] == [("a:jit",)] * 4
 
 
 def test_caching_is_not_measured_where_another_case_stands_for_the_workload(measured):

@@ -408,7 +408,6 @@ def published(**changes) -> Published:
             "no variant 'scan:jit' to be published; variants are attention:eager, attention:jit, attention:aot",
         ),
         ({"published": (published(figure=Figure("attention:jit", 1.0, metric="speed")),)}, "no metric 'speed' to be"),
-        ({"levels": ("fast",)}, "no level 'fast'; levels are quick, default, full"),
         ({"published": (published(at={"heads": 1}),)}, "published at a book names 'heads', which params does not list"),
     ],
 )
@@ -467,7 +466,7 @@ def test_other_data_make_another_definition():
     assert len(set(made)) == 3
 
 
-def test_a_workload_may_leave_out_a_level():
-    declared = declare(levels=("default", "full"))
+def test_a_quick_run_may_leave_out_a_workload():
+    declared = declare(quick=False)
 
     assert [len(list(declared.cases(level, "cpu"))) for level in LEVELS] == [0, 2, 2]
