@@ -201,11 +201,11 @@ def jax_variants(case: PlannedCase) -> tuple[str, ...]:
 
 
 def cached_variants(case: PlannedCase, settings: Settings) -> tuple[str, ...]:
-    """Variants whose caching regimes are measured: of those that jit compiles on call the first, where the case stands
-    for its workload; all where another static argument is one of the regimes, since few take it; and all in all cases
-    where the probe was asked for.
+    """Variants whose caching regimes are measured: of those that jit compiles on call the first, or all.
 
-    Not those that donate: a call of theirs leaves nothing to call them with again.
+    The first in the case that stands for its workload; all there where another static argument is one of the regimes,
+    since few take it, and all everywhere where the probe was asked for. Not those that donate: a call of theirs leaves
+    nothing to call them with again.
     """
     found = tuple(item.name for item in _measured(case) if item.mode == "jit" and not item.donates)
     if "caching" not in settings.probes or not (case.representative or settings.caching_everywhere):
