@@ -45,7 +45,7 @@ from harness.summary import summarise
 SEVERAL = (COMPILATION, CACHING, RESIDENCY)
 """Kinds of process whose outcome stands beside that of others."""
 
-COLD_SHARE, MOST_COLD_SHARE = 1 / 3, 3.0
+COLD_SHARE, MOST_COLD_SHARE = 1 / 3, 1.5
 """Of the time for timing, beyond which cold processes are cut to three rounds, the fewest that give an interval; and
 beyond which there are not even three."""
 

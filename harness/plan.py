@@ -165,11 +165,22 @@ def select(cases: Sequence[PlannedCase], patterns: Sequence[str]) -> tuple[Plann
 
 
 def with_representatives(cases: Sequence[PlannedCase]) -> tuple[PlannedCase, ...]:
-    """The same cases; where the one that stands for its workload was not chosen, the first of the chosen does."""
-    found: dict[str, str] = {}
+    """The same cases; where the one that stands for its workload was not chosen, the first of the chosen does.
+
+    Of those, the first of its suite stands for it.
+    """
+    of_workload: dict[str, str] = {}
     for case in sorted(cases, key=lambda case: not case.representative):
-        found.setdefault(case.workload, case.id)
-    return tuple(msgspec.structs.replace(case, representative=found[case.workload] == case.id) for case in cases)
+        of_workload.setdefault(case.workload, case.id)
+    of_suite: dict[str, str] = {}
+    for case in cases:
+        of_suite.setdefault(case.suite, of_workload[case.workload])
+    return tuple(
+        msgspec.structs.replace(
+            case, representative=of_workload[case.workload] == case.id, exemplary=of_suite[case.suite] == case.id
+        )
+        for case in cases
+    )
 
 
 def _names(case: PlannedCase) -> tuple[str, str, str]:
@@ -203,12 +214,12 @@ def jax_variants(case: PlannedCase) -> tuple[str, ...]:
 def cached_variants(case: PlannedCase, settings: Settings) -> tuple[str, ...]:
     """Variants whose caching regimes are measured: of those that jit compiles on call the first, or all.
 
-    The first in the case that stands for its workload; all there where another static argument is one of the regimes,
+    The first in the case that stands for its suite; all there where another static argument is one of the regimes,
     since few take it, and all everywhere where the probe was asked for. Not those that donate: a call of theirs leaves
     nothing to call them with again.
     """
     found = tuple(item.name for item in _measured(case) if item.mode == "jit" and not item.donates)
-    if "caching" not in settings.probes or not (case.representative or settings.caching_everywhere):
+    if "caching" not in settings.probes or not (case.exemplary or settings.caching_everywhere):
         return ()
     return found if settings.caching_everywhere or case.new_static else found[:1]
 

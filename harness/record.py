@@ -117,7 +117,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
       data: Folder of the user's data sets, for suites that read some.
       cold_launches: Fresh processes per variant that compile, and per caching regime.
       not_used: Names of variables that were set and left out, as they would change what the numbers mean.
-      caching_everywhere: Whether caching regimes are measured in every case, not only where it stands for its workload.
+      caching_everywhere: Whether caching regimes are measured in every case, not only in those that stand for their suites.
       case_limit_s: After this, and at least 3 launches, timing a case stops whatever its intervals.
     """
 
@@ -212,6 +212,7 @@ class PlannedCase(msgspec.Struct, frozen=True, kw_only=True):
       new_shape: Params whose change gives inputs of another shape, as the `caching` probe tries it.
       new_static: Params whose change is another static argument.
       representative: Whether this case stands for its workload, where measuring every case would be too much.
+      exemplary: Whether it stands for its suite, where even that would be.
       devices: How many devices it uses.
       config: What its processes set in `jax.config`.
       data: Which data its inputs are, where that depends on what there is.
@@ -233,6 +234,7 @@ class PlannedCase(msgspec.Struct, frozen=True, kw_only=True):
     new_shape: dict[str, Param] | None = None
     new_static: dict[str, Param] | None = None
     representative: bool = False
+    exemplary: bool = False
     devices: int = 1
     config: dict[str, Param] = {}
     data: str | None = None

@@ -347,7 +347,7 @@ def in_batches(params, images, labels):
 
 @workload(
     inputs=epoch,
-    params={"images": sizes(quick=16, default=2 * EPOCH_BATCH, full=351 * EPOCH_BATCH)},
+    params={"images": sizes(default=2 * EPOCH_BATCH, full=351 * EPOCH_BATCH)},
     reference=epoch_step_in_numpy,
     cost=lambda *, images: epoch_cost(images),
     stream=True,

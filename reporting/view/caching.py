@@ -205,7 +205,7 @@ def _notes(variants: Sequence[Variant]) -> tuple[str, ...]:
     places: list[Place] = [variant.case.place for variant in variants]
     if not all(place.run.manifest.settings.caching_everywhere for place in places):
         notes.append(
-            "Measured in one representative case of each workload, for the first variant that jit compiles on "
+            "Measured in one case of each suite, for the first variant that jit compiles on "
             "call, or for all where a static argument changes; everywhere where the run was asked for it."
         )
     return tuple(notes)

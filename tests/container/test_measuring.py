@@ -22,7 +22,7 @@ pytestmark = pytest.mark.container
 
 QUICK = ("--quick", "--launches", "3")
 PACKAGES = ("jax", "jaxlib", "numpy")
-SMALLEST = (*QUICK, "--select", "cumulative_sum[n=10]")
+SMALLEST = (*QUICK, "--select", "operations[n=10]")
 
 
 def test_a_run_and_its_page_belong_to_the_caller_and_name_image_and_lock(

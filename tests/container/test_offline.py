@@ -31,7 +31,7 @@ def test_an_image_is_built_from_downloaded_wheels_without_a_network_and_measures
     build_images(engine, (image,), nowhere, offline=True)
 
     removed(engine, image.name)
-    job = cpu_job(engine, caller, "--quick", "--select", "cumulative_sum[n=10]", "--probe", "compilation")
+    job = cpu_job(engine, caller, "--quick", "--select", "operations[n=10]", "--probe", "compilation")
     assert measure_in_container(replace(job, checkout=checkout)) == 0
 
 

@@ -90,7 +90,7 @@ def test_values_of_all_rounds_are_kept(measured):
     assert record.variants[1].outcomes["compilation"].values == {"trace_s": (1.0,) * 4}
 
 
-@pytest.mark.parametrize(("share_s", "rounds"), [(1000.0, 5), (3 * 12.5, 4), (3 * 11.5, 3), (2.5, 2), (0.0, 1)])
+@pytest.mark.parametrize(("share_s", "rounds"), [(1000.0, 5), (3 * 12.5, 4), (3 * 11.5, 3), (3.0, 2), (0.0, 1)])
 def test_cold_rounds_end_where_they_take_too_much_of_the_time(measured, share_s, rounds):
     _, server = measured(settings("compilation", cold_launches=5), share_s=share_s)
 
@@ -108,7 +108,7 @@ def test_a_regime_that_fails_costs_the_others_no_round(measured):
         failed = message.regime == "cached"
         return Outcome(status=Status.FAILED, reason="no luck") if failed else OK
 
-    record, server = measured(settings("caching", cold_launches=2), answers=answers, representative=True)
+    record, server = measured(settings("caching", cold_launches=2), answers=answers, exemplary=True)
 
     asked = [(index, regime) for index, regime, names in server.asked(CACHING) if names == ("a:jit",)]
     assert asked == [(0, "cold"), (0, "cached"), (0, "warm"), (1, "cold"), (1, "warm")]
@@ -139,7 +139,7 @@ def test_what_has_failed_once_is_not_tried_in_the_next_round(measured):
 
 
 def test_regimes_alternate_within_a_round_and_only_for_what_jit_compiles(measured):
-    changes = {"representative": True, "new_static": {"n": 2}}
+    changes = {"exemplary": True, "new_static": {"n": 2}}
     _, server = measured(settings("caching", cold_launches=2), **changes)
 
     assert server.asked(CACHING) == [
@@ -151,7 +151,7 @@ def test_regimes_alternate_within_a_round_and_only_for_what_jit_compiles(measure
 
 
 def test_without_a_new_static_argument_one_variant_stands_for_its_case(measured):
-    _, server = measured(settings("caching", cold_launches=1), representative=True, new_shape={"n": 2})
+    _, server = measured(settings("caching", cold_launches=1), exemplary=True, new_shape={"n": 2})
 
     assert [names for _, _, names in server.asked(CACHING)] == [("a:jit",)] * 4
 
@@ -185,7 +185,7 @@ def test_what_gave_no_right_answer_is_looked_at_no_further(measured):
     def answers(message, variant):
         return Outcome(status=Status.WRONG, reason="off by one") if variant == "a:jit" else OK
 
-    changes = {"representative": True}
+    changes = {"exemplary": True}
     _, server = measured(settings("memory", "compilation", "caching"), answers=answers, **changes)
 
     later = [one for one in server.messages if one.kind not in (SHAPES, CHECK)]

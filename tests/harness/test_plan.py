@@ -23,6 +23,7 @@ from harness.plan import (
     select,
     settings_for,
     shuffled,
+    with_representatives,
 )
 from harness.probes.caching import REGIMES
 from harness.record import PlannedCase
@@ -265,7 +266,7 @@ def jitted(*, representative: bool) -> PlannedCase:
 
 
 @pytest.mark.parametrize(
-    ("probes", "representative", "expected"),
+    ("probes", "exemplary", "expected"),
     [
         ((), True, ("a:jit",)),
         ((), False, ()),
@@ -273,10 +274,24 @@ def jitted(*, representative: bool) -> PlannedCase:
         (("timing",), True, ()),
     ],
 )
-def test_caches_are_looked_at_in_one_case_of_each_workload_or_in_all_if_asked(probes, representative, expected):
+def test_caches_are_looked_at_in_one_case_of_each_suite_or_in_all_if_asked(probes, exemplary, expected):
     settings = settings_for("default", probes=probes, suites=(), run_id="a")
 
-    assert cached_variants(jitted(representative=representative), settings) == expected
+    assert cached_variants(jitted(exemplary=exemplary), settings) == expected
+
+
+def test_one_case_stands_for_each_suite_the_first_of_those_that_stand_for_a_workload():
+    cases = [
+        samples.planned_case(workload, id=f"{workload}{n}", suite=suite, representative=n == 2)
+        for workload, suite in (("a", "s"), ("b", "s"), ("c", "t"))
+        for n in (1, 2)
+    ]
+
+    found = with_representatives(cases)
+
+    assert [one.id for one in found if one.representative] == ["a2", "b2", "c2"]
+    assert [one.id for one in found if one.exemplary] == ["a2", "c2"]
+    assert [one.id for one in with_representatives(cases[2:]) if one.exemplary] == ["b2", "c2"]
 
 
 def test_only_what_a_workload_names_is_tried_as_new():
@@ -361,7 +376,7 @@ def test_what_raises_as_declared_is_checked_and_not_measured():
 
     assert jax_variants(case) == ("f:jit", "g:jit")
     assert called_variants(case) == ("g:jit",)
-    assert cached_variants(msgspec.structs.replace(case, representative=True), settings) == ("g:jit",)
+    assert cached_variants(msgspec.structs.replace(case, exemplary=True), settings) == ("g:jit",)
 
 
 def test_what_donates_has_no_caching_regimes():
