@@ -117,7 +117,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
       data: Folder of the user's data sets, for suites that read some.
       cold_launches: Fresh processes per variant that compile, and per caching regime.
       not_used: Names of variables that were set and left out, as they would change what the numbers mean.
-      caching_everywhere: Whether caching regimes are measured in every case, not only in those that stand for their suites.
+      caching_everywhere: Whether caching regimes are measured in every case, not only in one of each suite.
       case_limit_s: After this, and at least 3 launches, timing a case stops whatever its intervals.
     """
 

@@ -260,9 +260,9 @@ def test_modes_of_one_implementation_share_its_source_and_others_do_not():
 # Which cases and variants show the caches
 
 
-def jitted(*, representative: bool) -> PlannedCase:
+def jitted(*, exemplary: bool) -> PlannedCase:
     planned = case("s", "w[n=1]", ("a:jit", "b:eager", "numpy:native", "a:aot"))
-    return msgspec.structs.replace(planned, representative=representative)
+    return msgspec.structs.replace(planned, exemplary=exemplary)
 
 
 @pytest.mark.parametrize(
