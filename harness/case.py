@@ -86,8 +86,8 @@ class CaseMeasurement:
                 self.outcomes[item.name]["numerics"] = Outcome(status=Status.SKIPPED, reason=item.skip)
         self._check()
         if "memory" in self.settings.probes:
-            for variant in self._sound(called_variants(self.case)):
-                self._launch(RESIDENCY, (variant,), ("memory",))
+            for group in self._by_allocator(self._sound(called_variants(self.case))):
+                self._launch(RESIDENCY, group, ("memory",))
         if "compilation" in self.settings.probes:
             self._cold_rounds(COMPILATION, jax_variants(self.case), [""])
         if cached := cached_variants(self.case, self.settings):
@@ -131,6 +131,10 @@ class CaseMeasurement:
 
     def _unseen(self, variants: Iterable[str]) -> tuple[str, ...]:
         return tuple(name for name in variants if not self.outcomes[name])
+
+    def _by_allocator(self, variants: tuple[str, ...]) -> list[tuple[str, ...]]:
+        """Variants whose memory one process can tell: all where the count can be reset, else one each."""
+        return [variants] if self.backend == "cpu" else [(name,) for name in variants]
 
     def _cold_rounds(self, kind: str, variants: Sequence[str], states: Sequence[str]) -> None:
         """A fresh process for every variant and state of the caches, and again: a slow moment hits none alone."""

@@ -137,7 +137,7 @@ def torch_gradient(query, key, value, cotangent, *, causal):
     inputs=heads,
     params={
         "length": sizes(quick=128, default=1024, full=(512, 2048, 4096), gpu=(4096, 8192)),
-        "causal": sizes(quick=True, default=False),
+        "causal": sizes(quick=True, full=False),
         "dtype": sizes(quick="float32", gpu="bfloat16", tpu="bfloat16"),
     },
     reference=attention_in_numpy,

@@ -184,7 +184,7 @@ def per_example_gradient_in_numpy(network, xs, targets):
 
 @workload(
     inputs=network_and_examples,
-    params={"examples": sizes(quick=8, default=32), "features": 32, "hidden": 64},
+    params={"examples": sizes(default=16, full=64), "features": 32, "hidden": 64},
     reference=per_example_gradient_in_numpy,
     # Of each weight: a product and a sum on the way to the error, and a product for its gradient, for each example.
     cost=lambda *, examples, features, hidden: Cost(

@@ -69,7 +69,10 @@ def donated_set(x, indices, values):
 
 @workload(
     inputs=repeated,
-    params={"n": LENGTHS, "updates": sizes(quick=1_000, full=1)},
+    params={
+        "n": sizes(default=(10_000, 10_000_000), full=(1_000_000, 100_000_000)),
+        "updates": sizes(quick=1_000, full=1),
+    },
     reference=lambda x, indices, values: add_in_numpy(x.copy(), indices, values),
     cost=lambda *, updates: Cost(flops=updates, bytes=touched(updates=updates, reads=1)),
     peers={"numpy": add_in_numpy},

@@ -53,7 +53,7 @@ def matmul(a, b, *, precision):
 
 @workload(
     inputs=integer_matrices,
-    params={"n": sizes(quick=256, default=1000)},
+    params={"n": sizes(default=1000, full=256)},
     reference=np.matmul,
     cost=lambda *, n: Cost(flops=2 * n**3, bytes=3 * n**2 * itemsize("int32")),
     peers={"numpy": np.matmul},

@@ -319,7 +319,7 @@ def mlp_epoch(state, images, labels, *, network):
 
 @workload(
     inputs=epoch_on_device,
-    params={"network": "784-512-10", "batches": sizes(quick=AGREEING_STEPS, default=50, full=EPOCH // 32)},
+    params={"network": "784-512-10", "batches": sizes(default=50, full=EPOCH // 32)},
     reference=epoch_in_numpy,
     cost=epoch_cost,
     modes=("jit",),

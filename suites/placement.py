@@ -252,7 +252,7 @@ def only_in_shared_memory(backend):
     return None if backend == "cpu" else Skip("the device has a memory of its own: see host_to_device, device_to_host")
 
 
-TRANSFERRED = sizes(quick=10_000, default=(1_000_000, 10_000_000), gpu=100_000_000, tpu=100_000_000)
+TRANSFERRED = sizes(quick=10_000, default=10_000_000, full=1_000_000, gpu=100_000_000, tpu=100_000_000)
 
 
 @workload(
@@ -308,7 +308,7 @@ def np_asarray(x):
 @workload(
     inputs=on_both,
     host=("aligned", "unaligned"),
-    params={"n": sizes(quick=10_000, default=10_000_000)},
+    params={"n": sizes(default=10_000_000, full=10_000)},
     reference=lambda aligned, unaligned, x: x,
     # Nothing need move.
     cost=lambda *, n: Cost(bytes=0),

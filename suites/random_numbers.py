@@ -152,7 +152,7 @@ def uniform_rbg(words, *, n):
 
 @workload(
     inputs=words,
-    params={"n": LENGTHS},
+    params={"n": sizes(default=1_000_000, full=10_000_000, gpu=100_000_000, tpu=100_000_000)},
     reference=normal_expected,
     compare=normal_statistics,
     tolerance=SAMPLING_ERROR,
@@ -180,7 +180,7 @@ def normal_rbg(words, *, n):
 
 @workload(
     inputs=words,
-    params={"n": sizes(quick=10_000, default=100_000, full=1_000_000, gpu=10_000_000, tpu=10_000_000)},
+    params={"n": sizes(default=100_000, full=1_000_000, gpu=10_000_000, tpu=10_000_000)},
     reference=keys_expected,
     compare=key_statistics,
     tolerance=SAMPLING_ERROR_OF_KEYS,

@@ -30,7 +30,7 @@ def shifts(key, *, values):
 
 @workload(
     inputs=shifts,
-    params={"values": sizes(quick=4, default=12, full=64)},
+    params={"values": sizes(default=12, full=64)},
     reference=np.roll,
     cost=lambda *, values: Cost(flops=0, bytes=values * 2 * LENGTH * FLOAT_BYTES),
     modes=("jit",),

@@ -36,7 +36,7 @@ def has_no_bfloat16(dtype):
     inputs=activations,
     params={
         "n": sizes(quick=10_000, default=(1_000_000, 10_000_000), full=100_000_000, gpu=100_000_000),
-        "dtype": sizes(quick="float32", default="bfloat16"),
+        "dtype": sizes(quick="float32", full="bfloat16", gpu="bfloat16", tpu="bfloat16"),
     },
     reference=selu_in_numpy,
     cost=lambda *, n, dtype: Cost(flops=OPERATIONS * n, bytes=2 * n * itemsize(dtype)),
