@@ -24,7 +24,7 @@ from launcher.execution import say
 from launcher.host import look_at_host
 from launcher.images import lock_sha256
 from launcher.jobs import Job, measure_in_container
-from launcher.locks import exports, lock_path
+from launcher.locks import exports, foreign, lock_path
 from launcher.options import UsageError
 from launcher.preflight import check, find_warnings
 from launcher.request import own_command, read_request
@@ -156,8 +156,13 @@ def measure(session: nox.Session, backend: str) -> None:
 
 
 def install(session: nox.Session, lock_name: str) -> None:
-    """Install exactly what is locked. The project itself runs from its checkout."""
+    """Install exactly what is locked, and nothing else. The project itself runs from its checkout."""
     session.install("--require-hashes", "--only-binary=:all:", "-r", lock_path(lock_name))
+    if session.virtualenv.is_sandboxed:  # with --no-venv it is somebody's own
+        installed = session.run("python", "-m", "pip", "list", "--format=freeze", silent=True, log=False)
+        lock = (CHECKOUT / lock_path(lock_name)).read_text(encoding="utf8")
+        if unlocked := foreign(lock, str(installed)):
+            session.run("python", "-m", "pip", "uninstall", "--quiet", "--yes", *unlocked, silent=True)
 
 
 def run_program(session: nox.Session, program: str, *arguments: str) -> int:
