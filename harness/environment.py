@@ -59,6 +59,9 @@ _TOLD = frozenset({"JAXMETER_COMMAND", "JAXMETER_HOST", "JAXMETER_IMAGE", "JAXME
 
 _SECRET = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL")
 LONGEST_WORDS = 200
+_CODE = Path(__file__).parents[1]
+"""The checkout, or where packages are installed: a neighbour of the harness is named from here."""
+
 _NAME_ENDS = r"(?![\w-]|\.[\w.-])"
 _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -135,7 +138,9 @@ def said(error: Exception) -> str:
 
 
 def private(text: str) -> str:
-    """Text with the home folder as `~` and the user's name as `user` where it is a folder of a path."""
+    """Text with the code's paths from its packages on, home as `~`, and the user's name as `user` where it is a folder."""
+    for written in {str(_CODE), _octal(str(_CODE))}:
+        text = text.replace(f"{written}{os.sep}", "")
     home = str(Path.home())
     if len(home) > 1:
         for written in {home, _octal(home)}:

@@ -36,8 +36,8 @@ from harness.record import (
 )
 from harness.version import __version__
 
-FREE_BYTES = 200 * 2**20
-"""A default run of the own suites writes some 20 MB, most of it traces and, while it goes on, its cache."""
+FREE_BYTES = 300 * 2**20
+"""A default run of the own suites writes some 120 MB, most of it traces and, while it goes on, its cache."""
 
 DESCRIBE_LIMIT_S = 300.0
 SCRATCH = "scratch"

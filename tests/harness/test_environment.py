@@ -1,4 +1,5 @@
 import getpass
+import inspect
 import os
 from pathlib import Path
 from types import SimpleNamespace
@@ -250,3 +251,9 @@ def test_a_users_name_that_is_not_ascii_is_hidden_also_as_xla_writes_it(monkeypa
     monkeypatch.setattr(getpass, "getuser", lambda: "änna")
 
     assert private(r"/scratch/\303\244nna/x") == "/scratch/user/x"
+
+
+def test_a_path_of_the_code_begins_with_its_package():
+    here = Path(inspect.getfile(private))
+
+    assert private(f'File "{here.parents[1] / "suites" / "selu.py"}", line 3') == 'File "suites/selu.py", line 3'
