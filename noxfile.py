@@ -107,6 +107,13 @@ def container(session: nox.Session) -> None:
 
 
 @nox.session
+def suites(session: nox.Session) -> None:
+    """Every suite, really run: each implementation in its smallest case, and a wrong one that must be caught."""
+    install(session, "dev")
+    session.run("python", "-m", "pytest", "-m", "suites", *session.posargs)
+
+
+@nox.session
 def lint(session: nox.Session) -> None:
     """Style and format."""
     install(session, "dev")

@@ -138,7 +138,7 @@ def said(error: Exception) -> str:
 
 
 def private(text: str) -> str:
-    """Text with the code's paths from its packages on, home as `~`, and the user's name as `user` where it is a folder."""
+    """Text with the code's paths from its package on, home as `~`, the user's name as `user` where it is a folder."""
     for written in {str(_CODE), _octal(str(_CODE))}:
         text = text.replace(f"{written}{os.sep}", "")
     home = str(Path.home())

@@ -41,6 +41,7 @@ def first_quick_case(suite: Suite) -> str:
     return next(case_name(w.name, params) for w in suite.workloads for params in w.cases("quick", "cpu"))
 
 
+@pytest.mark.suites
 def test_the_smallest_case_of_every_suite_is_measured_whole_and_right(harness: Harness, tmp_path: Path) -> None:
     smallest = [first_quick_case(suite) for suite in find_suites(("suites",))]
     selection = [word for name in smallest for word in ("--select", name)]

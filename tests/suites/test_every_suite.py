@@ -90,6 +90,7 @@ def test_a_published_figure_has_a_case_of_the_default_level(workload):
     assert lost == []
 
 
+@pytest.mark.suites
 @pytest.mark.parametrize(
     "workload", [w for w in WORKLOADS if cases_on_one_device(w)], ids=lambda workload: workload.name
 )
