@@ -77,17 +77,19 @@ def _check_functions(workload: Workload) -> None:
     _check_params(workload, "cost()", workload.cost, keyword_only=False)
     if callable(workload.reference):
         _check_params(workload, "reference()", workload.reference, keyword_only=True)
-    for what, declared in (
-        ("new_shape", workload.new_shape),
-        ("new_static", workload.new_static),
+    for what, changed in (("new_shape", workload.new_shape), ("new_static", workload.new_static)):
+        if callable(changed):
+            _check_params(workload, f"{what}()", changed, keyword_only=False)
+        else:
+            check_names(workload, what, changed or {})
+    budgets = (workload.compiles, *(item.compiles for item in workload.implementations))
+    for what, value in (
         ("devices", workload.devices),
         ("config", workload.config),
-        *(("compiles", budget) for budget in (workload.compiles, *(i.compiles for i in workload.implementations))),
+        *(("compiles", budget) for budget in budgets),
     ):
-        if callable(declared):
-            _check_params(workload, f"{what}()", declared, keyword_only=False)
-        elif what.startswith("new_"):
-            check_names(workload, what, declared or {})  # type: ignore[arg-type]
+        if callable(value):
+            _check_params(workload, f"{what}()", value, keyword_only=False)
 
 
 def _check_arguments(workload: Workload) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial, wraps
 from typing import Any
@@ -135,16 +135,10 @@ def _stream(mode: str, function: Callable[..., Any], items: tuple[tuple[Any, ...
     carried = Carried(call, how.carry, begin=anew)
 
     def one_pass(*items: tuple[Any, ...]) -> tuple[list[Any], list[Any]]:
-        rest = [without(carried(*item), how.carry) for item in items]
-        return rest, list(carried.state.values())
+        return carried.over(items)
 
     reset = partial(carried.reset, *items[0])
     return Prepared(one_pass, items, wait, dispatches=not native, reset=reset, jitted=jitted)
-
-
-def without(result: tuple[Any, ...], carry: Mapping[int, int]) -> list[Any]:
-    """What a call returns beside what it carries."""
-    return [output for index, output in enumerate(result) if index not in carry.values()]
 
 
 def _carried(prepared: Prepared, how: How) -> Prepared:
@@ -191,9 +185,21 @@ class Carried:
         if not self.state:
             self.reset(*args)
         result = self._call(*(self.state.get(place, arg) for place, arg in enumerate(args)))
-        outputs = result if isinstance(result, tuple) else (result,)
-        self.state = {place: outputs[index] for place, index in self._carry.items()}
+        self.state = {place: _outputs(result)[index] for place, index in self._carry.items()}
         return result
+
+    def over(self, items: Iterable[tuple[Any, ...]]) -> tuple[list[Any], list[Any]]:
+        """A pass over argument tuples: what each call returns beside its state, and the state at the end."""
+        # Not the states in between: an epoch of them does not fit where one does.
+        return [self._without_state(self(*item)) for item in items], list(self.state.values())
+
+    def _without_state(self, result: Any) -> list[Any]:
+        return [output for index, output in enumerate(_outputs(result)) if index not in self._carry.values()]
+
+
+def _outputs(result: Any) -> tuple[Any, ...]:
+    """What a function returns, one value or a tuple of them, as a tuple."""
+    return result if isinstance(result, tuple) else (result,)
 
 
 def _stages(jitted: Any, function: Callable[..., Any], args: tuple[Any, ...], clock: Clock, stage: Stage) -> Stages:

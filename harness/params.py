@@ -16,10 +16,6 @@ from harness.record import Param
 Values = Param | tuple[Param, ...] | list[Param]
 
 
-LEVELS = ("quick", "default", "full")
-"""How thoroughly a run measures; each includes the ones before it."""
-
-
 class DeclarationError(Exception):
     """A suite declares something that cannot be; the message names the workload and what exists."""
 

@@ -67,7 +67,7 @@ def prepare(variant: str, context: Context, stage: Stage = lambda name: None) ->
         function = update_wrapper(partial(function, **fixed), function)
     arguments = jax.tree.map(as_numpy, context.arguments) if mode == NATIVE else context.arguments
     how = How(
-        carry=dict(zip(workload.positions(workload.carry), workload.carry.values(), strict=True)),
+        carry=workload.carried,
         donate=workload.positions(implementation.donate),
         convert=implementation.convert,
         stream=workload.stream,

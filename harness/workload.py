@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -88,9 +88,14 @@ class Workload:
         kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
         return tuple(item.name for item in inspect.signature(self.function).parameters.values() if item.kind in kinds)
 
-    def positions(self, names: tuple[str, ...] | Mapping[str, int]) -> tuple[int, ...]:
+    def positions(self, names: Iterable[str]) -> tuple[int, ...]:
         """Places of the arguments with these names."""
         return tuple(self.arguments.index(name) for name in names)
+
+    @property
+    def carried(self) -> dict[int, int]:
+        """`carry` by the places of its arguments."""
+        return dict(zip(self.positions(self.carry), self.carry.values(), strict=True))
 
     def implementation(
         self,

@@ -1,5 +1,7 @@
 """Fusion and gradients of small functions: what is saved by one program in place of one operation at a time?"""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -14,8 +16,12 @@ OPERATIONS = 6
 MEAN_SQUARE_OPERATIONS = 4
 """Per element: add 2, square, add 3, and add to the sum."""
 
-JAX_IN_ACTION = "Sapunov, JAX in Action (MEAP v3, 2022), figure 1.3"
-BEST_OF_FIVE = "wall time, best of 5"
+figure_1_3 = partial(
+    Published,
+    source="Sapunov, JAX in Action (MEAP v3, 2022), figure 1.3",
+    timed="wall time, best of 5",
+    at={"n": 3_000},
+)
 
 
 def matrix(key, *, n):
@@ -43,29 +49,20 @@ def f_in_numpy(x):
     compiles=1,
     new_shape=lambda *, n: {"n": n + 1},
     published=(
-        Published(
-            source=JAX_IN_ACTION,
+        figure_1_3(
             device="processor of a machine with a Tesla P100",
-            timed=BEST_OF_FIVE,
             figure=Figure("fusion:eager", 59.5e-3),
             against=Figure("fusion:jit", 10.5e-3),
-            at={"n": 3_000},
         ),
-        Published(
-            source=JAX_IN_ACTION,
+        figure_1_3(
             device="processor of a machine with a Tesla P100",
-            timed=BEST_OF_FIVE,
             figure=Figure("numpy:native", 49.8e-3),
             against=Figure("fusion:jit", 10.5e-3),
-            at={"n": 3_000},
         ),
-        Published(
-            source=JAX_IN_ACTION,
+        figure_1_3(
             device="Tesla P100",
-            timed=BEST_OF_FIVE,
             figure=Figure("fusion:eager", 1.87e-3),
             against=Figure("fusion:jit", 0.649e-3),
-            at={"n": 3_000},
         ),
     ),
 )

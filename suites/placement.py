@@ -1,6 +1,6 @@
 """Placement: data here, function there; what moves, when, and what a transfer costs by its size."""
 
-from functools import cache
+from functools import cache, partial
 
 import jax
 import jax.numpy as jnp
@@ -20,12 +20,18 @@ ALIGNMENT = 64
 AS_ALLOCATED = 16
 """Bytes beyond a multiple of ALIGNMENT, where the C library begins a large array: behind its own header."""
 
-LISTING_5_4 = "Sapunov, JAX in Action (MEAP v3, 2022), listing 5.4"
-LISTING_5_5 = "Sapunov, JAX in Action (MEAP v3, 2022), listing 5.5"
-NOTEBOOK = "a notebook on jax.jit, JAX 0.4 era"
-A100, UNNAMED = "A100-SXM4-40GB and its host", "a CUDA GPU, unnamed, and its host"
 PLACES = "There the default device is a GPU and the other its host's processor, as in a run here on a GPU only."
 BY_BACKEND = f"There by jit(backend='cpu'), which is deprecated; here by in_shardings. {PLACES}"
+
+in_book = partial(Published, device="A100-SXM4-40GB and its host", differs=PLACES)
+listing_5_4 = partial(in_book, source="Sapunov, JAX in Action (MEAP v3, 2022), listing 5.4")
+listing_5_5 = partial(in_book, source="Sapunov, JAX in Action (MEAP v3, 2022), listing 5.5")
+in_notebook = partial(
+    Published,
+    source="a notebook on jax.jit, JAX 0.4 era",
+    device="a CUDA GPU, unnamed, and its host",
+    differs=PLACES,
+)
 
 
 @cache
@@ -71,81 +77,56 @@ def selu_on(where):
     compiles=1,
     config=TWO_PROCESSORS,
     published=(
-        Published(
-            source=LISTING_5_4,
-            device=A100,
+        listing_5_4(
             timed="uncommitted data on the GPU, function compiled for the CPU and the GPU",
             figure=Figure("in_shardings:mixed", 1.81e-3, 178e-6),
             against=Figure("beside:jit", 165e-6, 247e-6),
             differs=BY_BACKEND,
             at={"data_on": "uncommitted"},
         ),
-        Published(
-            source=LISTING_5_4,
-            device=A100,
+        listing_5_4(
             timed="uncommitted data on the GPU",
             figure=Figure("beside:eager", 791e-6, 66.8e-6),
             against=Figure("beside:jit", 165e-6, 247e-6),
-            differs=PLACES,
             at={"data_on": "uncommitted"},
         ),
-        Published(
-            source=LISTING_5_5,
-            device=A100,
+        listing_5_5(
             timed="data placed on the GPU",
             figure=Figure("beside:eager", 872e-6, 80.8e-6),
             against=Figure("beside:jit", 27.1e-6, 4.94e-6),
-            differs=PLACES,
             at={"data_on": "default"},
         ),
-        Published(
-            source=LISTING_5_5,
-            device=A100,
+        listing_5_5(
             timed="data placed on the CPU",
             figure=Figure("beside:eager", 2.74e-3, 95.8e-6),
             against=Figure("beside:jit", 437e-6, 4.29e-6),
-            differs=PLACES,
             at={"data_on": "other"},
         ),
-        Published(
-            source=NOTEBOOK,
-            device=UNNAMED,
+        in_notebook(
             timed="data on the GPU; function on the CPU, and on the GPU",
             figure=Figure("moved_then_jit:mixed", 1.47e-3, 85.8e-6),
             against=Figure("beside:jit", 22.3e-6, 10.6e-6),
-            differs=PLACES,
             at={"data_on": "default"},
         ),
-        Published(
-            source=NOTEBOOK,
-            device=UNNAMED,
+        in_notebook(
             timed="data on the CPU; function on the GPU, and on the CPU",
             figure=Figure("moved_then_jit:mixed", 858e-6, 199e-6),
             against=Figure("beside:jit", 138e-6, 80.6e-6),
-            differs=PLACES,
             at={"data_on": "other"},
         ),
-        Published(
-            source=NOTEBOOK,
-            device=UNNAMED,
+        in_notebook(
             timed="data and function on the GPU",
             figure=Figure("beside:eager", 99.6e-6, 21.6e-6),
             against=Figure("beside:jit", 22.3e-6, 10.6e-6),
-            differs=PLACES,
             at={"data_on": "default"},
         ),
-        Published(
-            source=NOTEBOOK,
-            device=UNNAMED,
+        in_notebook(
             timed="data and function on the CPU",
             figure=Figure("beside:eager", 793e-6, 187e-6),
             against=Figure("beside:jit", 138e-6, 80.6e-6),
-            differs=PLACES,
             at={"data_on": "other"},
         ),
-        Published(
-            source=NOTEBOOK,
-            device=UNNAMED,
+        in_notebook(
             timed="uncommitted data; function compiled for the CPU, and for the GPU",
             figure=Figure("in_shardings:mixed", 1.44e-3, 151e-6),
             against=Figure("beside:jit", 47.1e-6, 58.9e-6),

@@ -12,7 +12,7 @@ import jax
 import numpy
 
 from harness.backends import Backend
-from harness.modes import Carried, Clock, Prepared, Stage, without
+from harness.modes import Carried, Clock, Prepared, Stage
 from harness.params import call_with
 from harness.record import Outcome, Param
 from harness.workload import NoReference, Workload
@@ -55,9 +55,8 @@ class Context:
             return once(*self.arguments)
         if not workload.carry:
             return [once(*item) for item in self.arguments]
-        carry = dict(zip(workload.positions(workload.carry), workload.carry.values(), strict=True))
-        carried = Carried(once, carry, begin=lambda args: args)
-        return [without(carried(*item), carry) for item in self.arguments], list(carried.state.values())
+        carried = Carried(once, workload.carried, begin=lambda args: args)
+        return carried.over(self.arguments)
 
     def compiles(self, variant: str) -> int | None:
         """How many programs the variant may compile, as declared."""

@@ -25,9 +25,6 @@ ABOUT_SAME = 1.1
 FIRST_RESULT = "first_result_s"
 EXECUTION = "execution_s"
 
-NATIVE = "native"
-"""The mode of peers, which are not timed beside the others, so that a busy moment does not hit both sides."""
-
 _COMPARED = (Unit.SECONDS, Unit.COUNT, Unit.BYTES)
 _MEASURED_SIZES = frozenset({"runtime_peak_bytes"})
 """Bytes that a process measures; all others follow from the program, as counts do."""
@@ -156,8 +153,9 @@ def _our_ratio(case: Case, claim: Published) -> tuple[Interval | None, str]:
     if len(units) > 1 or not units.issubset(_COMPARED):
         return None, "these metrics have no ratio here"
     paired = all(figure.metric == EXECUTION for figure in figures)
-    reason = _lacking(case, figures, trusted=paired and not any(map(_is_peer, figures)))
     above, below = (_variant(case, figure) for figure in figures)
+    peers = any(variant is not None and variant.is_peer for variant in (above, below))
+    reason = _lacking(case, figures, trusted=paired and not peers)
     if above is None or below is None or any(not _values(case, figure) for figure in figures):
         return None, reason
     if paired:
@@ -261,10 +259,6 @@ def _values(case: Case, figure: Figure) -> Sequence[float]:
     if figure.metric == FIRST_RESULT:
         return variant.first_results
     return (variant.cold_times if metric.unit is Unit.SECONDS else variant.sizes)(metric.name, probe)
-
-
-def _is_peer(figure: Figure) -> bool:
-    return figure.variant.endswith(f":{NATIVE}")
 
 
 def _is_exact(figure: Figure) -> bool:

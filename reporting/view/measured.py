@@ -138,8 +138,13 @@ class Variant:
     def has_contended_gain(self) -> bool:
         """Whether the gain rests on a contended time: a peer's does, since it is not timed beside its baseline."""
         baseline = self.case.baseline
-        is_peer = self.planned.mode == "native" and not self.is_baseline
-        return is_peer and (self.is_contended or (baseline is not None and baseline.is_contended))
+        rests = self.is_peer and not self.is_baseline
+        return rests and (self.is_contended or (baseline is not None and baseline.is_contended))
+
+    @property
+    def is_peer(self) -> bool:
+        """Whether it is of another library, and not timed beside the others: a busy moment does not hit both."""
+        return self.planned.mode == "native"
 
     @cached_property
     def time(self) -> Interval | None:

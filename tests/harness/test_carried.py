@@ -138,6 +138,16 @@ def test_in_a_stream_the_state_goes_from_item_to_item_and_from_pass_to_pass(mode
     assert [(rest, state) for rest, state in passes] == [([[4], [6]], [6]), ([[4], [6]], [11])]
 
 
+def test_a_stream_may_return_nothing_but_its_state():
+    items = tuple((jnp.arange(2.0), jnp.float32(value)) for value in (2, 3))
+    ready = prepared("jit", How(carry={0: 0}, stream=True), lambda total, value: total + value, items)
+
+    rest, (total,) = ready.wait(ready.call(*ready.args))
+
+    assert rest == [[], []]
+    assert total.tolist() == [5, 6]
+
+
 def test_a_stream_that_donates_leaves_its_items():
     items = tuple((jnp.float32(1), jnp.float32(value)) for value in (2, 3))
     ready = prepared("jit", How(carry={0: 0}, donate=(0,), stream=True), args=items)

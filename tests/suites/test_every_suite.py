@@ -15,7 +15,6 @@ from harness.backends import BACKENDS
 from harness.catalogue import find_suites
 from harness.implementation import NATIVE
 from harness.messages import CHECK
-from harness.params import LEVELS
 from harness.plan import case_name
 from harness.probes import Context
 from harness.record import Status
@@ -25,6 +24,8 @@ from harness.workload import NoReference
 SUITES = find_suites(("suites",))
 WORKLOADS = [workload for suite in SUITES for workload in suite.workloads]
 every_workload = pytest.mark.parametrize("workload", WORKLOADS, ids=lambda workload: workload.name)
+
+LEVELS = ("quick", "default", "full")
 
 MOST_QUICK = 32
 """Cases that a quick run measures within its five minutes."""
