@@ -28,7 +28,10 @@ def main() -> None:
     """Prints the median overhead per case."""
     launches = int(sys.argv[1]) if len(sys.argv) > 1 else LAUNCHES
     settings = settings_for("default", suites=(DEFAULT_SUITES,), run_id="launch_overhead")
-    with tempfile.TemporaryDirectory() as folder, measuring("cpu", Path(folder) / "scratch") as server:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        measuring("cpu", Path(folder) / "scratch", suites=settings.suites) as server,
+    ):
         cases = describe(server, settings.suites, "cpu", "default", devices=False).cases
         for case in select(cases, CASES):
             _launch(server, case, settings, Path(folder), CHECK)  # fills the cache, as in a run

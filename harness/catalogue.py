@@ -92,15 +92,18 @@ def _import(name: str) -> ModuleType:
 def _import_file(path: Path) -> ModuleType:
     if not path.is_file():
         raise SuiteError(f"no suite module or file '{path}'; --suites takes a module name, a .py file or a folder")
-    sys.path.append(str(path.parent.resolve()))  # a suite may import its neighbours
-    spec = importlib.util.spec_from_file_location(f"user_suites.{path.stem}", path)
+    spec = importlib.util.spec_from_file_location(f"user_suites.{path.stem}", path.resolve())
     if spec is None or spec.loader is None:
         raise SuiteError(f"'{path}' is not a Python file")
+    if (known := sys.modules.get(spec.name)) is not None and known.__file__ == spec.origin:  # as `import` does
+        return known
+    sys.path.append(str(path.parent.resolve()))  # a suite may import its neighbours
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # as `import` does, so that dataclasses and pickles in a suite find it
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
+        del sys.modules[spec.name]
         raise SuiteError(_where(str(path), error)) from error
     return module
 

@@ -105,7 +105,7 @@ def new_run(request: RunRequest, watcher: Watcher, *, as_json: bool) -> int:
     folder = new_folder(request.out, run_id)
     _say_what_is_not_used()
     try:
-        with locked(folder), measuring(request.backend, folder / SCRATCH, settings.data) as server:
+        with locked(folder), measuring(request.backend, folder / SCRATCH, settings.data, settings.suites) as server:
             description = describe(server, settings.suites, request.backend, request.level, devices=True)
             assert description.environment is not None
             cases = with_representatives(select(description.cases, request.select))
@@ -125,7 +125,7 @@ def resume_run(folder: Path, watcher: Watcher, *, as_json: bool) -> int:
     if (folder / "run.json").exists():  # a run that has ended is not written again
         return _conclude(_ended(folder), folder, as_json=as_json)
     settings = manifest.settings
-    with locked(folder), measuring(manifest.backend, folder / SCRATCH, settings.data) as server:
+    with locked(folder), measuring(manifest.backend, folder / SCRATCH, settings.data, settings.suites) as server:
         description = describe(server, settings.suites, manifest.backend, settings.level, devices=True)
         check_resumable(manifest, description)
         with _kept(folder):

@@ -60,11 +60,13 @@ class ForkServer:
     Args:
       variables: The environment of every process.
       scratch: A folder for messages and answers.
+      suites: What it imports too, where it can; else every process does so again.
     """
 
-    def __init__(self, variables: Mapping[str, str], scratch: Path) -> None:
+    def __init__(self, variables: Mapping[str, str], scratch: Path, suites: tuple[str, ...] = ()) -> None:
         self._variables = dict(variables)
         self._scratch = scratch
+        self._suites = suites
         self._count = 0
         self._server: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
@@ -208,7 +210,7 @@ class ForkServer:
         errors = self._scratch / "server.stderr"
         with errors.open("wb") as stderr:
             self._server = subprocess.Popen(
-                [sys.executable, "-m", "harness.server", str(theirs.fileno())],
+                [sys.executable, "-m", "harness.server", str(theirs.fileno()), *self._suites],
                 pass_fds=[theirs.fileno()],
                 env=self._variables,
                 stdin=subprocess.DEVNULL,

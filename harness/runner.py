@@ -64,11 +64,19 @@ class Workplace:
 
 
 @contextmanager
-def measuring(backend: str, scratch: Path, data: str | None = None) -> Iterator[ForkServer]:
-    """A fork server for a backend; `scratch` is removed at the end, `data` is the folder that suites may read."""
+def measuring(
+    backend: str, scratch: Path, data: str | None = None, suites: tuple[str, ...] = ()
+) -> Iterator[ForkServer]:
+    """A fork server for a backend.
+
+    Args:
+      scratch: Is removed at the end.
+      data: The folder that suites may read.
+      suites: Are imported only once, for many processes.
+    """
     variables = process_environment(BACKENDS[backend], os.environ, allowed_cores=allowed_cores(), data=data)
     try:
-        with ForkServer(variables, scratch) as server:
+        with ForkServer(variables, scratch, suites) as server:
             yield server
     finally:
         shutil.rmtree(scratch, ignore_errors=True)

@@ -1,13 +1,14 @@
-"""The fork server: imports jax once, initialises no backend, and forks a fresh process for every message.
+"""The fork server: imports jax and suites once, initialises no backend, and forks a fresh process for every message.
 
-Started by harness/processes.py as `python -m harness.server FD`. Over that socket it takes one line per process, the
-path of a message file, with two file descriptors: where the child writes heartbeats, and its stderr.
+Started by harness/processes.py as `python -m harness.server FD SUITES...`. Over that socket it takes one line per
+process, the path of a message file, with two file descriptors: where the child writes heartbeats, and its stderr.
 """
 
 from __future__ import annotations
 
 import ctypes
 import gc
+import itertools
 import json
 import os
 import signal
@@ -21,7 +22,9 @@ from pathlib import Path
 import jax  # noqa: F401  imported before forking: that is the point of this process
 import msgspec
 
+from harness.catalogue import find_suites
 from harness.messages import Describe, Launch
+from harness.plan import planned_case
 from harness.worker import answer
 
 _AT_FIRST_USE = ("flax.linen", "optax")
@@ -30,6 +33,9 @@ _AT_FIRST_USE = ("flax.linen", "optax")
 _AT_FIRST_LOWERING = ("jaxlib.mlir.dialects.builtin", "jaxlib.mlir.dialects.mhlo", "jaxlib.lapack", "scipy.linalg")
 """What jax imports only then: 20 ms that each process would spend again, and 200 ms where LAPACK is first needed, of
 which the harness' own imports would take away some. Another jaxlib may lack them."""
+
+_TRIAL_LIMIT_S = 10
+_THREADS = Path("/proc/self/task")
 
 _PR_SET_PDEATHSIG = 1
 _LONGEST_PATH = 4096
@@ -41,6 +47,7 @@ def main() -> None:
     for name in (*_AT_FIRST_LOWERING, *_AT_FIRST_USE):
         with suppress(ImportError):
             import_module(name)
+    _import_suites(sys.argv[2:])
     gc.collect()
     gc.freeze()  # what is imported is never garbage: no child shall look through it again
     control = socket.socket(fileno=int(sys.argv[1]))
@@ -59,6 +66,34 @@ def main() -> None:
         _say(control, pid=pid)
         _, status, usage = os.wait4(pid, 0)
         _say(control, status=status, peak_kib=usage.ru_maxrss)
+
+
+def _import_suites(names: list[str]) -> None:
+    """Imports suites here, once for all processes, unless that fails or begins threads, which a fork would lose.
+
+    A process of its own tries it first; what is wrong with a suite, those that need it tell. All processes of a run
+    have the same suites then, whatever happens to their files meanwhile.
+    """
+    if not names or not _THREADS.is_dir():  # not Linux
+        return
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        with suppress(BaseException):
+            signal.alarm(_TRIAL_LIMIT_S)
+            _read(names)
+            code = 0 if len(list(_THREADS.iterdir())) == 1 else 1  # a backend begins many
+        os._exit(code)
+    if os.waitpid(pid, 0)[1] == 0:
+        _read(names)
+
+
+def _read(names: list[str]) -> None:
+    """Imports suites, and reads the text of what they define: both of one moment."""
+    for suite in find_suites(names):
+        for workload in suite.workloads:
+            for params in itertools.islice(workload.cases("quick", "cpu"), 1):
+                planned_case(suite.name, workload, params, "cpu")
 
 
 def _say(control: socket.socket, **facts: int) -> None:

@@ -82,10 +82,9 @@ def _names(code: CodeType) -> set[str]:
 def _node_of(function: FunctionType) -> ast.AST | None:
     """The function's own syntax node; `inspect.getsource` of a lambda gives the whole statement around it."""
     lines = linecache.getlines(function.__code__.co_filename, function.__globals__)
-    tree = _without_docstrings("".join(lines))
     first = function.__code__.co_firstlineno
     column = min((start for _, _, start, _ in function.__code__.co_positions() if start), default=None)
-    candidates = [node for node in ast.walk(tree) if _starts_at(node, first, function)]
+    candidates = [node for node in _functions("".join(lines)) if _starts_at(node, first, function)]
     if len(candidates) > 1 and column is not None:  # several lambdas on one line
         candidates = [node for node in candidates if _contains(node, column)] or candidates
     return candidates[-1] if candidates else None
@@ -110,16 +109,17 @@ def _contains(node: ast.AST, column: int) -> bool:
 
 
 @lru_cache
-def _without_docstrings(source: str) -> ast.Module:
-    """A module's syntax; empty where it has none. Parsed once, as every function of a suite asks for it."""
+def _functions(source: str) -> tuple[ast.AST, ...]:
+    """A module's functions and lambdas without their docstrings. Parsed once: every function of a suite asks for it."""
     try:
         tree = ast.parse(source)
     except SyntaxError:
-        return ast.Module([], [])
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and ast.get_docstring(node) is not None:
+        return ()
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)]
+    for node in found:
+        if not isinstance(node, ast.Lambda) and ast.get_docstring(node) is not None:
             node.body = node.body[1:] or [ast.Pass()]
-    return tree
+    return tuple(found)
 
 
 def _syntax(node: ast.AST) -> str:

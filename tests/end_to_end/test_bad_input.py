@@ -163,11 +163,7 @@ def test_a_budget_that_is_used_up_loses_the_rest_and_says_how_to_go_on(
     assert not (tmp_path / "results" / "it" / "run.json").exists()
 
 
-def test_a_suite_edited_while_the_run_goes_on_is_not_measured_as_if_it_were_the_same(
-    harness: Harness, tmp_path: Path
-) -> None:
-    (tmp_path / "editing.py").write_text(
-        '''"""Edits itself when it is measured, not when it is listed."""
+EDITING = '''"""Edits itself when it is measured, not when it is listed."""
 
 import pathlib
 
@@ -187,7 +183,22 @@ def increment(x):
     """Adds one, (n,) -> (n,)."""
     return x + 1  # the line that changes
 '''
-    )
+
+
+def test_a_run_measures_the_suites_as_they_were_when_it_began(harness: Harness, tmp_path: Path) -> None:
+    (tmp_path / "editing.py").write_text(EDITING)
+
+    ended = harness("run", "--suites", "editing.py", "--quick", "--launches", "3", "--run-id", "it")
+
+    assert ended.returncode == 0, ended.stdout
+    assert "x + 1 + 0  #" in (tmp_path / "editing.py").read_text()
+
+
+def test_a_suite_edited_while_the_run_goes_on_is_not_measured_as_if_it_were_the_same(
+    harness: Harness, tmp_path: Path
+) -> None:
+    begins_threads = "ONE = jnp.float32(1) + 0  # so that every process imports it again"
+    (tmp_path / "editing.py").write_text(EDITING.replace("def edit", begins_threads + "\n\n\ndef edit"))
 
     ended = harness("run", "--suites", "editing.py", "--quick", "--launches", "3", "--run-id", "it")
 

@@ -281,3 +281,31 @@ def test_a_server_that_cannot_start_says_what_python_said(tmp_path, monkeypatch)
 
     with pytest.raises(ServerError, match="broken install"), ForkServer(os.environ, tmp_path / "scratch"):
         pass
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only there can threads be counted")
+def test_suites_are_imported_once_where_that_begins_no_threads(tmp_path):
+    path, count = tmp_path / "a.py", tmp_path / "count"
+    counting = f"\nwith open({str(count)!r}, 'a') as file:\n    file.write('x')\n"
+    variables = {**os.environ, "PYTHONPATH": str(CHECKOUT), "JAX_PLATFORMS": "cpu"}
+
+    def imports(text: str) -> int:
+        path.write_text(text)
+        count.write_text("")
+        with ForkServer(variables, tmp_path / "scratch", (str(path),)) as started:
+            for _ in range(3):
+                assert isinstance(describe(started, str(path)).answer, Description)
+        return len(count.read_text())
+
+    assert imports(SUITE + counting) == 2, "one to try it, one for all"
+    assert imports(SUITE + counting + "import jax.numpy\njax.numpy.ones(3)\n") == 4, "one to try it, one for each"
+
+
+def test_a_suite_that_cannot_be_imported_once_for_all_is_an_answer_of_the_process_that_needs_it(tmp_path):
+    path = tmp_path / "a.py"
+    path.write_text("import os\nos._exit(5)\n")
+    variables = {**os.environ, "PYTHONPATH": str(CHECKOUT), "JAX_PLATFORMS": "cpu"}
+
+    with ForkServer(variables, tmp_path / "scratch", (str(path), "absent.py")) as started:
+        assert describe(started, str(path)).code == 5
+        assert isinstance(describe(started, "absent.py").answer, Problem)
