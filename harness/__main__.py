@@ -25,8 +25,8 @@ Suites = Annotated[
     typer.Option("--suites", help="Module, .py file or folder of suites; again for more. Default: jaxmeter's own."),
 ]
 Backend = Annotated[str, typer.Option(help=f"One of {', '.join(BACKENDS)}.")]
-Quick = Annotated[bool, typer.Option("--quick", help="The smallest sizes, up to five launches, within two minutes.")]
-Full = Annotated[bool, typer.Option("--full", help="The largest sizes too, within an hour.")]
+Quick = Annotated[bool, typer.Option("--quick", help="The smallest sizes, three launches, within five minutes.")]
+Full = Annotated[bool, typer.Option("--full", help="The largest sizes too, within two hours.")]
 Json = Annotated[bool, typer.Option("--json", help="Machine-readable output on stdout.")]
 Select = Annotated[
     list[str] | None, typer.Option("--select", metavar="GLOB", help="Suite, workload or case name; again for more.")

@@ -39,6 +39,10 @@ from harness.version import __version__
 FREE_BYTES = 300 * 2**20
 """A default run of the own suites writes some 120 MB, most of it traces and, while it goes on, its cache."""
 
+EVEN_SHARE = 0.7
+"""Of the time left for each case that is left, what a case may take: some need more for the least that tells
+anything, and none shall be lost for them. What they leave comes to the cases after them."""
+
 DESCRIBE_LIMIT_S = 300.0
 SCRATCH = "scratch"
 
@@ -206,7 +210,7 @@ def execute(manifest: Manifest, place: Workplace, watcher: Watcher) -> Run:
                 watcher.case_lost(case, f"the run's budget of {settings.budget_s:g} s is used up; go on with --resume")
                 continue
             watcher.case_started(case)
-            share = remaining / (len(todo) - position)
+            share = EVEN_SHARE * remaining / (len(todo) - position)
             record = _measurement(case, manifest, place, share, watcher).measure()
             write_json(place.folder / "cases" / case.id / "case.json", record)
             done[case.id] = record

@@ -356,7 +356,7 @@ def cost_of_chain(*, layers, width, batch):
 
 @workload(
     inputs=chain_of_blocks,
-    params={"layers": 8, "width": sizes(quick=16, default=128, full=512, gpu=1_024), "batch": 256},
+    params={"layers": 8, "width": sizes(default=128, full=(16, 512), gpu=1_024), "batch": 256},
     reference=chain_gradient_in_numpy,
     cost=cost_of_chain,
     modes=("jit",),

@@ -6,7 +6,7 @@ import numpy as np
 
 from harness import Cost, itemsize, sizes, workload
 
-LENGTHS = sizes(quick=10_000, default=(1_000_000, 10_000_000), full=100_000_000, gpu=100_000_000, tpu=100_000_000)
+LENGTHS = sizes(quick=10_000, default=10_000_000, full=(1_000_000, 100_000_000), gpu=100_000_000, tpu=100_000_000)
 
 
 def distinct(key, *, n, updates):

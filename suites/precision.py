@@ -154,7 +154,7 @@ def precision_convolution(images, kernels, *, arithmetic):
 @workload(
     inputs=values,
     params={
-        "n": sizes(quick=10_000, default=1_000_000, gpu=10_000_000, tpu=10_000_000),
+        "n": sizes(default=1_000_000, full=10_000, gpu=10_000_000, tpu=10_000_000),
         "dtype": sizes(quick="float32", full="bfloat16", gpu="bfloat16", tpu="bfloat16"),
     },
     reference=series_in_numpy,

@@ -93,7 +93,7 @@ def softmax_cost(*, count):
 
 @workload(
     inputs=sequences,
-    params={"count": sizes(quick=4, default=12, full=64)},
+    params={"count": sizes(default=12, full=64)},
     reference=softmax_in_numpy,
     cost=softmax_cost,
     modes=("jit",),
