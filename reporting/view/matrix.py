@@ -12,9 +12,9 @@ from .measured import Case, Place, Variant, device, size
 from .parts import Cell, Column, Group, Row, Table, Tone
 from .words import gain_tone
 
-MOST_SUITES = 12
+MOST_SUITES = 24
 MOST_PLACES = 6
-"""More would not fit the first screen; every case stands in the tables below."""
+"""More is no overview; every case stands in the tables below."""
 
 LONGEST_LABEL = 60
 
@@ -29,7 +29,7 @@ def matrix(places: Sequence[Place], cases: Sequence[Case]) -> tuple[Table | None
     rows = tuple(
         Row(
             (
-                Cell(shorten(suite, LONGEST_LABEL)),
+                Cell(shorten(suite, LONGEST_LABEL), target=next(c.key for c in cases if c.planned.suite == suite)),
                 *(
                     _cell([case for case in cases if case.planned.suite == suite and case.place is place])
                     for place in shown

@@ -38,7 +38,10 @@ Mark = IntervalMark | StackMark
 
 @dataclass(frozen=True)
 class Cell:
-    """A table cell: a text, what stands smaller below it, a mark, and a text to unfold."""
+    """A table cell: a text, what stands smaller below it, a mark, and a text to unfold.
+
+    `target` is the id of the row or group that tells more.
+    """
 
     text: str = ""
     detail: str = ""
@@ -46,6 +49,7 @@ class Cell:
     mark: Mark | None = None
     fold: str = ""
     fold_title: str = ""
+    target: str = ""
 
 
 @dataclass(frozen=True)

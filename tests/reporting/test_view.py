@@ -294,6 +294,15 @@ def test_thirty_runs_are_all_in_the_tables_and_the_newest_in_the_matrix():
     assert len(tables(page, "speed")[0].groups) == 30
 
 
+def test_the_matrix_leads_to_the_first_case_of_each_suite():
+    page = page_of(samples.run())
+
+    groups = {group.id: group.title for group in tables(page, "speed")[0].groups}
+
+    for row in page.matrix.rows:
+        assert groups[row.cells[0].target].startswith(row.cells[0].text)
+
+
 def test_compilation_shows_every_stage_and_what_eager_code_has_instead():
     rows = by_variant(page_of(samples.run()), "compilation")
 
