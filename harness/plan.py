@@ -129,7 +129,7 @@ def planned_case(suite: str, workload: Workload, params: dict[str, Param], backe
         devices=workload.needed_devices(params),
         config=workload.settings(params),
         data=None if workload.data is None else workload.data(),
-        published=workload.claims(params),
+        published=workload.claims(params, backend),
     )
 
 

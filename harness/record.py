@@ -168,7 +168,8 @@ class Published(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
       figure: The one, the larger where there are two.
       against: The other; None where the figure itself is the claim.
       differs: What is not the same here, in words.
-      at: Params of the cases that it stands beside.
+      at: Params of the cases that it stands beside, and `backend`.
+      undecided: Why ours, though shown beside it, decide nothing of it.
     """
 
     source: str
@@ -178,6 +179,7 @@ class Published(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     against: Figure | None = None
     differs: str = ""
     at: dict[str, Param] = {}
+    undecided: str = ""
 
     @property
     def figures(self) -> tuple[Figure, ...]:

@@ -178,9 +178,10 @@ class Workload:
         """What a case sets in `jax.config`."""
         return dict(call_with(self.config, params) if callable(self.config) else self.config)
 
-    def claims(self, params: Mapping[str, Param]) -> tuple[Published, ...]:
+    def claims(self, params: Mapping[str, Param], backend: str) -> tuple[Published, ...]:
         """The published figures that stand beside a case."""
-        return tuple(one for one in self.published if all(params[name] == value for name, value in one.at.items()))
+        here = {**params, "backend": backend}
+        return tuple(one for one in self.published if all(here[name] == value for name, value in one.at.items()))
 
     def compile_budget(self, variant: str, params: Mapping[str, Param]) -> int | None:
         """How many programs a variant may compile at most; None where nothing is declared.

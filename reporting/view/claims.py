@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from harness.metrics import METRICS, Unit
@@ -83,6 +83,12 @@ class Judged:
 
 def judged(cases: Sequence[Case]) -> Iterator[Judged]:
     """Every claim of every case, in the order of the cases; one on an exponent once for its workload."""
+    for one in _compared(cases):
+        why = one.claim.undecided
+        yield replace(one, verdict=Verdict.INCONCLUSIVE, reason=why if one.ours else one.reason) if why else one
+
+
+def _compared(cases: Sequence[Case]) -> Iterator[Judged]:
     sweeps = {id(case): sweep for sweep in families(cases) for _, case in sweep.cases}
     seen: set[tuple[str, str, str]] = set()
     for case in cases:

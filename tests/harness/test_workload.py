@@ -456,8 +456,18 @@ def test_a_published_figure_stands_beside_the_cases_that_it_names():
     claims = (published(at={"seq": 128}), published(at={"seq": 256, "dtype": "float32"}), published())
     declared = declare(published=claims)
 
-    assert declared.claims({"seq": 256, "dtype": "float32"}) == claims[1:]
-    assert declared.claims({"seq": 256, "dtype": "bfloat16"}) == claims[2:]
+    assert declared.claims({"seq": 256, "dtype": "float32"}, "cpu") == claims[1:]
+    assert declared.claims({"seq": 256, "dtype": "bfloat16"}, "cpu") == claims[2:]
+
+
+def test_a_published_figure_may_stand_beside_the_cases_of_one_backend():
+    claims = (published(at={"backend": "gpu"}), published(at={"seq": 128, "backend": "cpu"}))
+    declared = declare(published=claims)
+
+    declared.check()
+
+    assert declared.claims({"seq": 128}, "cpu") == claims[1:]
+    assert declared.claims({"seq": 128}, "gpu") == claims[:1]
 
 
 def test_other_data_make_another_definition():

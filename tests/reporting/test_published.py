@@ -105,6 +105,16 @@ def test_the_verdict_is_on_the_side_of_1_where_our_whole_interval_lies(theirs, o
     assert only_row(run_of(claim, outcomes=slower_by(ours, spread=spread)))["Verdict"] == verdict
 
 
+def test_a_claim_that_ours_cannot_decide_has_ours_and_no_verdict():
+    claim = samples.claim(EAGER, JIT, undecided="both devices are one processor")
+
+    row = only_row(run_of(claim))
+
+    assert row["Ours"].startswith("10.0×")
+    assert row["Verdict"] == "inconclusive 1.67× theirs; both devices are one processor"
+    assert only_row(run_of(claim, outcomes={"a:jit": {"timing": FAILED}}))["Verdict"].endswith("out of memory")
+
+
 def test_a_claim_of_no_difference_says_so():
     claim = samples.claim(Figure("a:eager", 1.04), Figure("a:jit", 1))
 
