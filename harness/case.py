@@ -23,7 +23,7 @@ from harness.messages import (
     Result,
 )
 from harness.outcomes import joined
-from harness.plan import cached_variants, called_variants, jax_variants, peer_variants, regimes
+from harness.plan import cached_variants, called_variants, jax_variants, peer_variants, regimes, traced_variants
 from harness.processes import Ended, ForkServer
 from harness.record import (
     Artifact,
@@ -94,8 +94,8 @@ class CaseMeasurement:
             self._cold_rounds(CACHING, cached, regimes(self.case))
         if "timing" in self.settings.probes:
             self._time()
-        if "trace" in self.settings.probes:
-            self._launch(TRACE, self._sound(jax_variants(self.case)), ("trace",))
+        if traced := traced_variants(self.case, self.settings):
+            self._launch(TRACE, self._sound(traced), ("trace",))
         return CaseRecord(
             id=self.case.id,
             name=self.case.name,

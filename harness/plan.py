@@ -89,6 +89,7 @@ def settings_for(
         data=data,
         cold_launches=launches or COLD_LAUNCHES[level],
         caching_everywhere="caching" in probes,
+        traces_everywhere="trace" in probes or level == "full",
         not_used=tuple(not_used),
     )
 
@@ -224,6 +225,12 @@ def cached_variants(case: PlannedCase, settings: Settings) -> tuple[str, ...]:
     return found if settings.caching_everywhere or case.new_static else found[:1]
 
 
+def traced_variants(case: PlannedCase, settings: Settings) -> tuple[str, ...]:
+    """Variants of which a trace is captured: JAX's, in the case that stands for its workload, or everywhere."""
+    wanted = "trace" in settings.probes and (case.representative or settings.traces_everywhere)
+    return jax_variants(case) if wanted else ()
+
+
 def called_variants(case: PlannedCase) -> tuple[str, ...]:
     """Variants whose memory is measured during a call: all but `aot`, which runs the program of `jit`."""
     return tuple(item.name for item in _measured(case) if item.mode != "aot")
@@ -269,8 +276,8 @@ def _around_s(case: PlannedCase, settings: Settings) -> float:
     """All other processes."""
     own, peers = len(jax_variants(case)), len(peer_variants(case))
     seconds = PROCESS_S + (own + peers) * COLD_VARIANT_S
-    if "trace" in settings.probes:
-        seconds += PROCESS_S + own * COLD_VARIANT_S
+    if traced := traced_variants(case, settings):
+        seconds += PROCESS_S + len(traced) * COLD_VARIANT_S
     return seconds + cold_processes(case, settings) * (PROCESS_S + COLD_VARIANT_S)
 
 

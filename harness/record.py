@@ -118,6 +118,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
       cold_launches: Fresh processes per variant that compile, and per caching regime.
       not_used: Names of variables that were set and left out, as they would change what the numbers mean.
       caching_everywhere: Whether caching regimes are measured in every case, not only in one of each suite.
+      traces_everywhere: Whether every case is traced, not only one of each workload.
       case_limit_s: After this, and at least 3 launches, timing a case stops whatever its intervals.
     """
 
@@ -139,6 +140,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     data: str | None = None
     cold_launches: int = 1
     caching_everywhere: bool = False
+    traces_everywhere: bool = True
     not_used: tuple[str, ...] = ()
 
 

@@ -39,7 +39,7 @@ from harness.version import __version__
 FREE_BYTES = 300 * 2**20
 """A default run of the own suites writes some 120 MB, most of it traces and, while it goes on, its cache."""
 
-EVEN_SHARE = 0.7
+EVEN_SHARE = 0.5
 """Of the time left for each case that is left, what a case may take: some need more for the least that tells
 anything, and none shall be lost for them. What they leave comes to the cases after them."""
 

@@ -35,7 +35,7 @@ def numpy_where_it_is_the_same(dtype, precision, backend):
     inputs=matrices,
     params={
         "n": sizes(quick=512, default=(128, 2048), full=(1024, 4096), gpu=(4096, 8192), tpu=(4096, 8192)),
-        "dtype": sizes(quick="float32", default="bfloat16"),
+        "dtype": sizes(quick="float32", full="bfloat16", gpu="bfloat16", tpu="bfloat16"),
         # On a CPU both are the same float32 product.
         "precision": sizes(quick="default", full="highest", gpu="highest", tpu="highest"),
     },

@@ -28,7 +28,7 @@ HOW_TO_READ = (
     "Ratios of execution times are paired by launch, of other times over processes; ratios of counts are exact.",
     f"Holds here: our whole interval lies on their side of 1, and the difference is beyond {_LEAST}.",
     "Fails here: our whole interval lies on the other side.",
-    "Inconclusive: it includes 1, or ours is missing, contended, without an interval or no test of it; why stands there.",
+    "Inconclusive: it includes 1, or ours is missing, contended, without an interval or no test of it, which is said.",
     f"A ratio within {_NEAR} of 1 claims no difference: it holds where our whole interval is that near, too.",
     "It fails where our whole interval is further off.",
     "A count by itself holds where ours is equal.",

@@ -23,6 +23,7 @@ from harness.plan import (
     select,
     settings_for,
     shuffled,
+    traced_variants,
     with_representatives,
 )
 from harness.probes.caching import REGIMES
@@ -278,6 +279,22 @@ def test_caches_are_looked_at_in_one_case_of_each_suite_or_in_all_if_asked(probe
     settings = settings_for("default", probes=probes, suites=(), run_id="a")
 
     assert cached_variants(jitted(exemplary=exemplary), settings) == expected
+
+
+@pytest.mark.parametrize(
+    ("level", "probes", "representative", "expected"),
+    [
+        ("default", (), True, ("f:jit",)),
+        ("default", (), False, ()),
+        ("default", ("trace",), False, ("f:jit",)),
+        ("full", (), False, ("f:jit",)),
+        ("full", ("timing",), True, ()),
+    ],
+)
+def test_one_case_of_each_workload_is_traced_or_all_if_asked(level, probes, representative, expected):
+    case = samples.planned_case(variants=("f:jit",), representative=representative)
+
+    assert traced_variants(case, settings_for(level, probes=probes, suites=(), run_id="a")) == expected
 
 
 def test_one_case_stands_for_each_suite_the_first_of_those_that_stand_for_a_workload():
