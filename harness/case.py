@@ -46,8 +46,8 @@ SEVERAL = (COMPILATION, CACHING, RESIDENCY)
 """Kinds of process whose outcome stands beside that of others."""
 
 COLD_SHARE, MOST_COLD_SHARE = 1 / 3, 1.5
-"""Of the time for timing, beyond which cold processes are cut to three rounds, the fewest that give an interval; and
-beyond which there are not even three."""
+"""Cold processes are cut to three rounds, the fewest that give an interval, beyond this share of the case's time for
+timing; and to fewer beyond the other, of the longest that any case's timing may take."""
 
 OnBeat = Callable[[Heartbeat], None]
 
@@ -155,8 +155,9 @@ class CaseMeasurement:
         """Whether cold rounds end here: more than three take a moderate share of the time for timing, fewer a large."""
         if rounds == 0 or self.settings.launches is not None:
             return False
-        share = COLD_SHARE if rounds >= FEWEST_LAUNCHES else MOST_COLD_SHARE
-        return elapsed_s > share * self._limit_s
+        if rounds >= FEWEST_LAUNCHES:
+            return elapsed_s > COLD_SHARE * self._limit_s
+        return elapsed_s > MOST_COLD_SHARE * self.settings.case_limit_s
 
     def _sound(self, variants: Iterable[str]) -> tuple[str, ...]:
         """Those that gave the right answer and have not failed since: a wrong or broken one has no speed."""

@@ -52,7 +52,7 @@ def traffic(*, operation, devices, n):
     params={
         "operation": sizes(quick="all_reduce", default=("all_gather", "reduce_scatter", "all_to_all", "permute")),
         "devices": sizes(quick=8, full=(2, 4), gpu=(2, 4), tpu=(2, 4)),
-        "n": sizes(quick=2**18, default=2**12, full=(2**10, 2**22), gpu=(2**22, 2**26), tpu=(2**22, 2**26)),
+        "n": sizes(quick=2**18, full=(2**12, 2**22), gpu=(2**22, 2**26), tpu=(2**22, 2**26)),
     },
     reference=in_numpy,
     cost=traffic,

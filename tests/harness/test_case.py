@@ -96,9 +96,19 @@ def test_values_of_all_rounds_are_kept(measured):
     assert record.variants[1].outcomes["compilation"].values == {"trace_s": (1.0,) * 4}
 
 
-@pytest.mark.parametrize(("share_s", "rounds"), [(1000.0, 5), (3 * 12.5, 4), (3 * 11.5, 3), (3.0, 2), (0.0, 1)])
-def test_cold_rounds_end_where_they_take_too_much_of_the_time(measured, share_s, rounds):
-    _, server = measured(settings("compilation", cold_launches=5), share_s=share_s)
+@pytest.mark.parametrize(
+    ("share_s", "case_limit_s", "rounds"),
+    [
+        (1000.0, 1000.0, 5),
+        (3 * 12.5, 1000.0, 4),
+        (3 * 11.5, 1000.0, 3),
+        (0.0, 1000.0, 3),
+        (1000.0, 3.0, 2),
+        (1000.0, 0.0, 1),
+    ],
+)
+def test_cold_rounds_end_where_they_take_too_much_of_the_time(measured, share_s, case_limit_s, rounds):
+    _, server = measured(settings("compilation", cold_launches=5, case_limit_s=case_limit_s), share_s=share_s)
 
     assert len(server.asked(COMPILATION)) == rounds * 4  # four processes, a second each
 
