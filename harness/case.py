@@ -23,7 +23,15 @@ from harness.messages import (
     Result,
 )
 from harness.outcomes import joined
-from harness.plan import cached_variants, called_variants, jax_variants, peer_variants, regimes, traced_variants
+from harness.plan import (
+    CASE_LIMIT_S,
+    cached_variants,
+    called_variants,
+    jax_variants,
+    peer_variants,
+    regimes,
+    traced_variants,
+)
 from harness.processes import Ended, ForkServer
 from harness.record import (
     Artifact,
@@ -47,7 +55,7 @@ SEVERAL = (COMPILATION, CACHING, RESIDENCY)
 
 COLD_SHARE, MOST_COLD_SHARE = 1 / 3, 1.5
 """Cold processes are cut to three rounds, the fewest that give an interval, beyond this share of the case's time for
-timing; and to fewer beyond the other, of the longest that any case's timing may take."""
+timing; and to fewer beyond the other, of what any case of the level may take, however little is left of the budget."""
 
 OnBeat = Callable[[Heartbeat], None]
 
@@ -157,7 +165,7 @@ class CaseMeasurement:
             return False
         if rounds >= FEWEST_LAUNCHES:
             return elapsed_s > COLD_SHARE * self._limit_s
-        return elapsed_s > MOST_COLD_SHARE * self.settings.case_limit_s
+        return elapsed_s > MOST_COLD_SHARE * max(self._limit_s, CASE_LIMIT_S[self.settings.level])
 
     def _sound(self, variants: Iterable[str]) -> tuple[str, ...]:
         """Those that gave the right answer and have not failed since: a wrong or broken one has no speed."""

@@ -10,6 +10,7 @@ import pytest
 from harness import case as module
 from harness.case import CaseMeasurement
 from harness.messages import CACHING, CHECK, COMPILATION, RESIDENCY, SHAPES, TIMING, Heartbeat, Launch, Result
+from harness.plan import CASE_LIMIT_S
 from harness.processes import Ended
 from harness.record import Outcome, Settings, Status
 from tests import samples
@@ -97,18 +98,13 @@ def test_values_of_all_rounds_are_kept(measured):
 
 
 @pytest.mark.parametrize(
-    ("share_s", "case_limit_s", "rounds"),
-    [
-        (1000.0, 1000.0, 5),
-        (3 * 12.5, 1000.0, 4),
-        (3 * 11.5, 1000.0, 3),
-        (0.0, 1000.0, 3),
-        (1000.0, 3.0, 2),
-        (1000.0, 0.0, 1),
-    ],
+    ("share_s", "of_any_s", "rounds"),
+    [(1000.0, 8.0, 5), (3 * 12.5, 8.0, 4), (3 * 11.5, 8.0, 3), (0.0, 8.0, 3), (0.0, 3.0, 2), (0.0, 0.0, 1)],
 )
-def test_cold_rounds_end_where_they_take_too_much_of_the_time(measured, share_s, case_limit_s, rounds):
-    _, server = measured(settings("compilation", cold_launches=5, case_limit_s=case_limit_s), share_s=share_s)
+def test_cold_rounds_end_where_they_take_too_much_of_the_time(measured, monkeypatch, share_s, of_any_s, rounds):
+    monkeypatch.setitem(CASE_LIMIT_S, "quick", of_any_s)
+
+    _, server = measured(settings("compilation", cold_launches=5), share_s=share_s)
 
     assert len(server.asked(COMPILATION)) == rounds * 4  # four processes, a second each
 
