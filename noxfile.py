@@ -114,6 +114,13 @@ def suites(session: nox.Session) -> None:
 
 
 @nox.session
+def torch(session: nox.Session) -> None:
+    """What needs PyTorch: the peers of the training steps against JAX. Downloads 3.3 GB."""
+    install(session, "dev", "cpu-torch")
+    session.run("python", "-m", "pytest", "-m", "torch", *session.posargs)
+
+
+@nox.session
 def lint(session: nox.Session) -> None:
     """Style and format."""
     install(session, "dev")
@@ -162,13 +169,14 @@ def measure(session: nox.Session, backend: str) -> None:
     end(code or report_code)
 
 
-def install(session: nox.Session, lock_name: str) -> None:
+def install(session: nox.Session, *lock_names: str) -> None:
     """Install exactly what is locked, and nothing else. The project itself runs from its checkout."""
-    session.install("--require-hashes", "--only-binary=:all:", "-r", lock_path(lock_name))
+    paths = [lock_path(name) for name in lock_names]
+    session.install("--require-hashes", "--only-binary=:all:", *(word for path in paths for word in ("-r", path)))
     if session.virtualenv.is_sandboxed:  # with --no-venv it is somebody's own
         installed = session.run("python", "-m", "pip", "list", "--format=freeze", silent=True, log=False)
-        lock = (CHECKOUT / lock_path(lock_name)).read_text(encoding="utf8")
-        if unlocked := foreign(lock, str(installed)):
+        locks = "".join((CHECKOUT / path).read_text(encoding="utf8") for path in paths)
+        if unlocked := foreign(locks, str(installed)):
             session.run("python", "-m", "pip", "uninstall", "--quiet", "--yes", *unlocked, silent=True)
 
 
