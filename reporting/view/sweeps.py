@@ -193,8 +193,9 @@ def _figure(sweep: Sweep) -> Figure | None:
             panels.append(Panel(measure.title, sweep.param, measure.unit, series))
     if not panels:
         return None
-    title = f"{sweep.label}: {', '.join(panel.title.lower() for panel in panels)}"
-    return Figure(title, f"{title}, logarithmic. {_sentence(sweep)} The table below holds every value.", tuple(panels))
+    shown = f"{sweep.label}: {', '.join(panel.title.lower() for panel in panels)}"
+    title = f"Logarithmic; vertical lines are the bounds of the {level_of([sweep.place])}."
+    return Figure(title, f"{shown}, logarithmic. {_sentence(sweep)} The table below holds every value.", tuple(panels))
 
 
 def _exponents(sweep: Sweep) -> Table:
