@@ -23,6 +23,13 @@ from .view.parts import Figure, Panel, Series
 PANEL_INCHES = (3.9, 2.9)
 LONGEST_LABEL = 40
 MOST_TICKS = 6
+SCALES: dict[str, tuple[int, Callable[[float], str]]] = {
+    "s": (10, numbers.short_time),
+    "B": (4, numbers.short_memory),
+    "": (10, numbers.short_count),
+}
+"""By a panel's unit: what its ticks are powers of, and how they are written."""
+
 MARKERS = ("o", "s", "D", "^", "v", "P", "X", "<")
 DASHES = ("-", "--", "-.", ":")
 BOUNDS_ALPHA = 0.6
@@ -124,28 +131,31 @@ def _panel(axes: Axes, panel: Panel, theme: Theme) -> None:
     axes.set_yscale("log")
     xs = [point.x for series in panel.series for point in series.points]
     ys = [point.y for series in panel.series for point in series.points]
-    for axis, values, write in ((axes.xaxis, xs, numbers.short_count), (axes.yaxis, ys, _writer(panel.unit))):
-        axis.set_major_locator(FixedLocator(decades(min(values), max(values))))
+    sides = ((axes.xaxis, axes.set_xlim, xs, ""), (axes.yaxis, axes.set_ylim, ys, panel.unit))
+    for axis, limit, values, unit in sides:
+        base, write = SCALES[unit]
+        axis.set_major_locator(FixedLocator(powers(min(values), max(values), base)))
         axis.set_minor_locator(NullLocator())
         axis.set_major_formatter(FuncFormatter(lambda value, _, write=write: write(value)))
-    axes.set_xlim(*_limits(xs))
-    axes.set_ylim(*_limits(ys))
+        limit(*_limits(values, base))
     axes.grid(color=theme.grid, linewidth=0.8)
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def _writer(unit: str) -> Callable[[float], str]:
-    return numbers.short_time if unit == "s" else numbers.short_count
-
-
-def decades(low: float, high: float) -> list[float]:
-    """Powers of ten around the values, at most MOST_TICKS of them."""
-    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+def powers(low: float, high: float, base: int = 10) -> list[float]:
+    """Powers of the base around the values, at least 2 and at most MOST_TICKS of them."""
+    first, last = _around(low, high, base)
     step = max(1, math.ceil((last - first) / (MOST_TICKS - 1)))
-    return [float(f"1e{power}") for power in range(first, last + 1, step) if power < 308]
+    return [float(base) ** power for power in range(first, last + 1, step)]
 
 
-def _limits(values: Sequence[float]) -> tuple[float, float]:
-    """Whole decades, so that at least two ticks show, with room for the markers."""
-    low, high = 10.0 ** math.floor(math.log10(min(values))), 10.0 ** min(math.ceil(math.log10(max(values))), 307)
-    return low / 1.3, max(high, low * 10) * 1.3
+def _limits(values: Sequence[float], base: int) -> tuple[float, float]:
+    """Whole powers of the base, so that at least two ticks show, with room for the markers."""
+    first, last = _around(min(values), max(values), base)
+    return float(base) ** first / 1.3, float(base) ** last * 1.3
+
+
+def _around(low: float, high: float, base: int) -> tuple[int, int]:
+    # Rounded, as the logarithm of 1000 to base 10 is a little less than 3.
+    first = math.floor(round(math.log(low, base), 9))
+    return first, max(first + 1, math.ceil(round(math.log(high, base), 9)))

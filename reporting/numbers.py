@@ -112,6 +112,12 @@ def count(number: float | int | None) -> str:
     return MISSING if value is None else _fixed(value, 0)
 
 
+def number(value: float | int | None) -> str:
+    """`12 345`, `0.25`: a number that may be whole, such as a param's value, a mean of counts or an exponent."""
+    known = usable(value)
+    return MISSING if known is None else count(known) if known == int(known) else f"{known:g}".replace("-", "−")
+
+
 def percent(share: float | None, *, digits: int = 2) -> str:
     """`2 %`, `0.4 %`: that many significant digits below 10 %, whole above."""
     value = usable(share)
@@ -197,3 +203,9 @@ def short_time(seconds: float) -> str:
 def short_count(number: float) -> str:
     """`10 000`, from a million on `1e6`: for axis ticks."""
     return f"{number:.0e}".replace("e+0", "e").replace("e+", "e") if number >= 1e6 or number < 1 else count(number)
+
+
+def short_memory(size_bytes: float) -> str:
+    """`16 KiB`: for axis ticks, which are powers of four."""
+    size, unit = next((one for one in _MEMORY_UNITS if size_bytes >= one[0]), _MEMORY_UNITS[-1])
+    return f"{size_bytes / size:.3g}{SPACE}{unit}"

@@ -116,7 +116,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Panel:
-    """One logarithmic plot; `unit` is `s` for times and empty for counts."""
+    """One logarithmic plot; `unit` is `s` for times, `B` for bytes and empty for counts."""
 
     title: str
     x_label: str

@@ -145,13 +145,7 @@ def _amount(figure: Figure, value: float) -> str:
     unit = unit_of(figure)
     if unit is Unit.SECONDS:
         return numbers.time(value)
-    return numbers.memory(value) if unit is Unit.BYTES else _number(value)
-
-
-def _number(value: float | None) -> str:
-    """A count that a source gives, which may be a mean; an exponent."""
-    number = numbers.usable(value)
-    return numbers.MISSING if number is None else numbers.count(number) if number == int(number) else f"{number:g}"
+    return numbers.memory(value) if unit is Unit.BYTES else numbers.number(value)
 
 
 def _theirs(one: Judged) -> str:

@@ -1,9 +1,10 @@
-"""Sweeps: how compile time, run time and program size grow with n, or with devices, for each implementation."""
+"""Sweeps: how times, program size and memory grow with n, devices or any other number, for each implementation."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from harness import statistics
 from harness.record import Param, Status
@@ -11,31 +12,32 @@ from harness.statistics import Growth, Interval
 
 from .. import numbers
 from ..text import one_of, shorten
+from .crossovers import crossovers
 from .measured import Case, Place, Variant
+from .memory import planned_bytes
 from .parts import Cell, Column, Figure, Group, Panel, Part, Point, Row, Section, Series, Table, Tone
-from .words import LONGEST_NAME, LONGEST_REASON, level_of, measured_cell, told
+from .words import LONGEST_NAME, LONGEST_REASON, LONGEST_TERM, level_of, measured_cell, told, without_empty
 
-QUESTION = "What grows with n, or with devices?"
+QUESTION = "What grows with the size of a problem, or with devices?"
 PARAM = "n"
 """The size of a problem: what growth is told of, unless another param is named."""
 
-PARAMS = {
-    PARAM: "0 is constant, 1 linear, 2 quadratic",
-    "devices": "a time's is at best −1 where they share one problem, 0 where each has its own",
-}
-"""What is swept, and how to read an exponent of it."""
+DEVICES = "devices"
+HINT = "0 is constant, 1 linear, 2 quadratic"
+HINT_FOR_DEVICES = "a time's is at best −1 where they share one problem, 0 where each has its own"
+"""How to read an exponent."""
 
 FEWEST_SIZES = 3
 WIDEST_TOLD = 1.0
 """An exponent between bounds further apart is in the table, and in no sentence."""
 
-MODES = ("jit", "native")
-"""One mode for each implementation: compiled where it can be, else as the other library runs it."""
+MODES = ("jit", "aot", "mixed", "native", "eager")
+"""One mode for each implementation, the first that it has: compiled as a whole where it can be."""
 
 
 @dataclass(frozen=True)
 class Measure:
-    """One panel of a sweep; what `is_doubtful` is shown and fitted, but marked."""
+    """One panel of a sweep, `unit` as a panel has it; what `is_doubtful` is shown and fitted, but marked."""
 
     title: str
     unit: str
@@ -43,22 +45,22 @@ class Measure:
     is_doubtful: Callable[[Variant], bool] = lambda variant: False
 
 
-def _equations(variant: Variant) -> Interval | None:
-    count = variant.typical("jaxpr_equations", "compilation")
-    return None if count is None else Interval(None, count, None, 1)
+def _exact(value: float | None) -> Interval | None:
+    return None if value is None else Interval(None, value, None, 1)
 
 
 COMPILE = Measure("Trace + lower + compile", "s", lambda variant: variant.compile_total)
 MEASURES = (
     COMPILE,
     Measure("Execution time", "s", lambda variant: variant.time, lambda variant: variant.is_contended),
-    Measure("Jaxpr equations", "", _equations),
+    Measure("Jaxpr equations", "", lambda variant: _exact(variant.typical("jaxpr_equations", "compilation"))),
+    Measure("Planned memory", "B", lambda variant: _exact(planned_bytes(variant))),
 )
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """Cases of one workload that differ in one param only, by its value n."""
+    """Cases of one workload that differ in one param only, by its value."""
 
     place: Place
     workload: str
@@ -68,23 +70,33 @@ class Sweep:
 
     @property
     def label(self) -> str:
-        """The workload, what its cases share, and where they ran."""
+        """The workload, its param, what its cases share, and where they ran."""
         fixed = f" [{self.fixed}]" if self.fixed else ""
-        return f"{shorten(self.workload + fixed, LONGEST_NAME)} · {self.place.label}"
+        return f"{shorten(self.workload + fixed, LONGEST_NAME)} over {self.param} · {self.place.label}"
+
+    @cached_property
+    def modes(self) -> dict[str, str]:
+        """The mode that stands for each implementation, in the order of the plan."""
+        modes: dict[str, str] = {}
+        for planned in (variant.planned for _, case in self.cases for variant in case.variants):
+            if planned.mode in MODES:
+                before = modes.get(planned.implementation, planned.mode)
+                modes[planned.implementation] = min(before, planned.mode, key=MODES.index)
+        return modes
 
     @property
     def implementations(self) -> tuple[str, ...]:
         """In the order of the plan."""
-        names = (v.planned.implementation for _, case in self.cases for v in case.variants if v.planned.mode in MODES)
-        return tuple(dict.fromkeys(names))
+        return tuple(self.modes)
 
     def variants(self, implementation: str) -> tuple[tuple[float, Variant], ...]:
-        """The implementation's variants by n."""
+        """The implementation's variants by size."""
         return tuple(
             (n, variant)
             for n, case in self.cases
             for variant in case.variants
-            if variant.planned.implementation == implementation and variant.planned.mode in MODES
+            if variant.planned.implementation == implementation
+            and variant.planned.mode == self.modes.get(implementation)
         )
 
     def points(self, implementation: str, measure: Measure) -> tuple[Point, ...]:
@@ -113,14 +125,15 @@ def sweeps(cases: Sequence[Case]) -> Section:
     """The section, with a figure for each workload that has at least three sizes."""
     found = tuple(find(cases))
     if not found:
-        reason = f"Empty: no workload has {FEWEST_SIZES} or more values of a numeric param {' or '.join(PARAMS)}."
+        reason = f"Empty: no workload has {FEWEST_SIZES} or more values of a numeric param, the others being the same."
         return Section("sweeps", "Growth", QUESTION, reason)
     return Section("sweeps", "Growth", QUESTION, _answer(found), tuple(_part(sweep) for sweep in found))
 
 
 def find(cases: Sequence[Case]) -> Iterable[Sweep]:
-    """Every sweep of at least three different values."""
-    found = (sweep for param in PARAMS for sweep in families(cases, param))
+    """Every sweep of at least three different values: over n, over devices, then over any other param."""
+    params = dict.fromkeys((PARAM, DEVICES, *(name for case in cases for name in case.planned.params)))
+    found = (sweep for param in params for sweep in families(cases, param))
     return (sweep for sweep in found if len({n for n, _ in sweep.cases}) >= FEWEST_SIZES)
 
 
@@ -135,7 +148,7 @@ def families(cases: Iterable[Case], param: str = PARAM) -> Iterable[Sweep]:
             groups.setdefault(key, []).append((n, case))
     for (_, workload, fixed, _), members in groups.items():
         by_size = tuple(sorted(members, key=lambda member: member[0]))
-        yield Sweep(by_size[0][1].place, workload, fixed, by_size, param)
+        yield Sweep(by_size[0][1].place, workload, fixed, by_size, shorten(param, LONGEST_TERM))
 
 
 def _size(value: Param | None) -> float | None:
@@ -146,8 +159,9 @@ def _size(value: Param | None) -> float | None:
 
 
 def _part(sweep: Sweep) -> Part:
-    tables = (_exponents(sweep), _values(sweep))
-    return Part(sweep.label, _figure(sweep), tables, _doubts(sweep))
+    lines = {name: sweep.variants(name) for name in sweep.implementations}
+    tables = tuple(table for table in (_exponents(sweep), _values(sweep)) if len(table.columns) > 1)
+    return Part(sweep.label, _figure(sweep), tables, (*crossovers(sweep.param, lines), *_doubts(sweep)))
 
 
 def _doubts(sweep: Sweep) -> tuple[str, ...]:
@@ -179,8 +193,9 @@ def _figure(sweep: Sweep) -> Figure | None:
             panels.append(Panel(measure.title, sweep.param, measure.unit, series))
     if not panels:
         return None
-    title = f"{sweep.label}: {', '.join(panel.title.lower() for panel in panels)} against {sweep.param}"
-    return Figure(title, f"{title}, logarithmic. {_sentence(sweep)} The table below holds every value.", tuple(panels))
+    shown = f"{sweep.label}: {', '.join(panel.title.lower() for panel in panels)}"
+    title = f"Logarithmic; vertical lines are the bounds of the {level_of([sweep.place])}."
+    return Figure(title, f"{shown}, logarithmic. {_sentence(sweep)} The table below holds every value.", tuple(panels))
 
 
 def _exponents(sweep: Sweep) -> Table:
@@ -196,8 +211,9 @@ def _exponents(sweep: Sweep) -> Table:
             exponent, bounds = numbers.exponent_with_bounds(fitted.exponent if fitted else None)
             cells += [Cell(exponent), Cell(bounds, tone=Tone.MUTED)]
         rows.append(Row(tuple(cells)))
-    caption = f"Exponent b of the fitted power law {sweep.param}^b: {PARAMS[sweep.param]}."
-    return Table(caption, tuple(columns), (Group(tuple(rows)),))
+    hint = HINT_FOR_DEVICES if sweep.param == DEVICES else HINT
+    caption = f"Exponent b of the fitted power law {sweep.param}^b: {hint}."
+    return without_empty(Table(caption, tuple(columns), (Group(tuple(rows)),)))
 
 
 def _values(sweep: Sweep) -> Table:
@@ -206,7 +222,7 @@ def _values(sweep: Sweep) -> Table:
     for name in sweep.implementations:
         rows = [_value_row(n, variant) for n, variant in sweep.variants(name)]
         groups.append(Group(tuple(rows), name))
-    return Table("The values behind the figure.", columns, tuple(groups), fold="All values")
+    return without_empty(Table("The values behind the figure.", columns, tuple(groups), fold="All values"))
 
 
 def _value_row(n: float, variant: Variant) -> Row:
@@ -214,7 +230,7 @@ def _value_row(n: float, variant: Variant) -> Row:
     note = "" if outcome.status is Status.OK else shorten(told(outcome, probe), LONGEST_REASON)
     return Row(
         (
-            Cell(f"{n:g}" if n % 1 else numbers.count(n)),
+            Cell(numbers.number(n)),
             *(_value(measure, variant) for measure in MEASURES),
             Cell(note, tone=Tone.MUTED),
         )
@@ -223,8 +239,9 @@ def _value_row(n: float, variant: Variant) -> Row:
 
 def _value(measure: Measure, variant: Variant) -> Cell:
     value = measure.value(variant)
-    if not measure.unit:
-        return Cell(numbers.count(value.estimate if value else None))
+    if measure.unit != "s":
+        write = numbers.memory if measure.unit == "B" else numbers.count
+        return Cell(write(value.estimate if value else None))
     cell = measured_cell(value)
     if value is not None and measure.is_doubtful(variant):
         return Cell(f"! {cell.text}", f"{cell.detail} contended".strip(), Tone.WARN)
@@ -237,9 +254,9 @@ def _sentence(sweep: Sweep) -> str:
         fits = [(name, fitted) for name in sweep.implementations if (fitted := sweep.growth(name, measure))]
         if fits:
             told = [(name, f) for name, f in fits if is_told(f)]
-            vague = ", ".join(shorten(name, 40) for name, f in fits if not is_told(f))
+            vague = ", ".join(shorten(name, LONGEST_TERM) for name, f in fits if not is_told(f))
             parts = (
-                f"{sweep.param}^{' '.join(numbers.exponent_with_bounds(f.exponent))} for {shorten(name, 40)}"
+                f"{sweep.param}^{' '.join(numbers.exponent_with_bounds(f.exponent))} for {shorten(name, LONGEST_TERM)}"
                 for name, f in told
             )
             grows = f"{measure.title} grows as {', '.join(parts)}." if told else ""

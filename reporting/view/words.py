@@ -18,6 +18,9 @@ LONGEST_NAME = 80
 LONGEST_REASON = 160
 """In a sentence or a table of numbers; the section on what has no number gives every reason in full."""
 
+LONGEST_TERM = 40
+"""Of one name among several in a sentence."""
+
 MOST_NOTES = 10
 """More would bury what the section says."""
 

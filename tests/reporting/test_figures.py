@@ -36,6 +36,13 @@ def test_ticks_carry_units():
     assert "1\u202f000" in svg
 
 
+def test_bytes_have_ticks_by_1024():
+    svg = figures.draw(figure(Series("scan", (Point(10.0, 5e3), Point(1000.0, 9e6))), unit="B"), figures.LIGHT).decode()
+
+    assert "4\u202fKiB" in svg
+    assert "16\u202fMiB" in svg
+
+
 @pytest.mark.parametrize("text", samples.HOSTILE)
 def test_hostile_names_are_text(text):
     svg = figures.draw(figure(Series(visible(text), LINE.points)), figures.LIGHT)
@@ -51,9 +58,11 @@ def test_any_positive_points_make_a_figure(points):
     assert figures.draw(figure(Series("a", tuple(Point(*point) for point in points)), unit=""), figures.LIGHT)
 
 
-def test_ticks_are_whole_decades_and_few():
-    assert figures.decades(3.0, 900.0) == [1.0, 10.0, 100.0, 1000.0]
-    assert len(figures.decades(1e-12, 1e12)) <= figures.MOST_TICKS
+def test_ticks_are_whole_powers_and_few():
+    assert figures.powers(3.0, 900.0) == [1.0, 10.0, 100.0, 1000.0]
+    assert figures.powers(1000.0, 1000.0) == [1000.0, 10000.0]
+    assert figures.powers(5000.0, 70_000.0, 4) == [4096.0, 16_384.0, 65_536.0, 262_144.0]
+    assert len(figures.powers(1e-12, 1e12)) <= figures.MOST_TICKS
 
 
 def drawn(*points, theme=figures.LIGHT):

@@ -112,4 +112,6 @@ def test_a_figure_is_two_embedded_images():
     svg = base64.b64decode(image["src"].partition(",")[2]).decode()
     assert "<svg" in svg
     assert "Execution time" in svg
-    assert image["alt"].startswith("cumulative_sum · ● cpu: trace + lower + compile, execution time, jaxpr equations")
+    assert image["alt"].startswith(
+        "cumulative_sum over n · ● cpu: trace + lower + compile, execution time, jaxpr equations"
+    )

@@ -141,6 +141,7 @@ def test_no_value_is_ever_written_as_nan_inf_none_or_blank(value):
         numbers.memory(value),
         numbers.amount(value, "B/s"),
         numbers.count(value),
+        numbers.number(value),
         numbers.percent(value),
         numbers.error(value),
         *numbers.time_with_bounds(None if value is None else Interval(value, value, value, 3)),
@@ -159,3 +160,13 @@ def test_no_value_is_ever_written_as_nan_inf_none_or_blank(value):
 )
 def test_a_difference_has_a_sign(seconds, text):
     assert plain(numbers.difference(seconds)) == text
+
+
+@pytest.mark.parametrize(("value", "text"), [(12_345, "12 345"), (0.25, "0.25"), (10.0, "10"), (None, "—")])
+def test_a_number_that_may_be_whole_is_written_whole_where_it_is(value, text):
+    assert plain(numbers.number(value)) == text
+
+
+@pytest.mark.parametrize(("size", "text"), [(1, "1 B"), (4096, "4 KiB"), (2**34, "16 GiB"), (2**62, "4.19e+06 TiB")])
+def test_a_tick_of_memory_is_short(size, text):
+    assert plain(numbers.short_memory(size)) == text

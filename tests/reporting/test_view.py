@@ -363,11 +363,72 @@ def test_cases_that_differ_in_their_devices_are_a_sweep_of_devices():
     (part,) = section(page_of(samples.run(*cases)), "sweeps").parts
 
     (panel,) = part.figure.panels
-    assert part.title.startswith("step [scaling=strong]")
+    assert part.title.startswith("step [scaling=strong] over devices")
     assert panel.x_label == "devices"
     assert [point.x for point in panel.series[0].points] == [1, 2, 4]
     assert "step" in texts(part.tables[0].rows[0])
     assert "−1.00" in texts(part.tables[0].rows[0])
+
+
+def test_any_number_of_three_values_is_swept_and_memory_is_shown_where_it_is_planned():
+    cases = []
+    for length in (128, 1024, 4096):
+        params = {"causal": True, "length": length}
+        planned = samples.planned_case("attention", params=params, variants=("formula:jit",))
+        outcomes = {"timing": samples.timing(length * 1e-6), "memory": samples.memory(0, 0, length**2)}
+        cases.append((planned, samples.record(planned, {"formula:jit": outcomes})))
+
+    (part,) = section(page_of(samples.run(*cases)), "sweeps").parts
+
+    exponents, values = part.tables
+    assert part.title == "attention [causal=True] over length · ● cpu"
+    panels = [(panel.title, panel.unit) for panel in part.figure.panels]
+    assert panels == [
+        ("Execution time", "s"),
+        ("Planned memory", "B"),
+    ]
+    assert texts(exponents.rows[0]) == ["formula", "1.00", "[1.00, 1.00]", "2.00", "[2.00, 2.00]"]
+    assert [column.title for column in values.columns] == ["length", "Execution time", "Planned memory"]
+    assert [texts(row)[0] for row in values.rows] == ["128", "1 024", "4 096"]
+    assert [texts(row)[2] for row in values.rows] == ["16.0 KiB", "1.00 MiB", "16.0 MiB"]
+
+
+def test_n_is_swept_first_then_devices_then_the_others_each_with_the_rest_the_same():
+    sizes = ((10, 1), (100, 1), (1000, 1), (10, 2), (10, 4))
+    cases = []
+    for width in (16, 32, 64):
+        for n, devices in sizes:
+            planned = samples.planned_case(params={"width": width, "n": n, "devices": devices}, variants=("f:jit",))
+            cases.append((planned, samples.record(planned, {"f:jit": {"timing": samples.timing(1e-6 * n)}})))
+
+    titles = [part.title.removesuffix(" · ● cpu") for part in section(page_of(samples.run(*cases)), "sweeps").parts]
+
+    assert titles == [
+        *(f"selu [devices=1, width={width}] over n" for width in (16, 32, 64)),
+        *(f"selu [n=10, width={width}] over devices" for width in (16, 32, 64)),
+        *(
+            f"selu [devices={devices}, n={n}] over width"
+            for n, devices in ((10, 1), (100, 1), (1000, 1), (10, 2), (10, 4))
+        ),
+    ]
+
+
+def test_each_implementation_is_shown_in_the_mode_that_compiles_most_of_it():
+    cases = []
+    for n in (10, 100, 1000):
+        names = ("a:eager", "a:jit", "b:eager", "b:mixed", "c:eager")
+        planned = samples.planned_case(params={"n": n}, variants=names)
+        outcomes = {name: {"timing": samples.timing(index * 1e-3)} for index, name in enumerate(names, start=1)}
+        cases.append((planned, samples.record(planned, outcomes)))
+
+    (part,) = section(page_of(samples.run(*cases)), "sweeps").parts
+
+    first = [(series.name, series.points[0].y) for series in part.figure.panels[0].series]
+    assert first == [
+        ("a", pytest.approx(2e-3, rel=1e-3)),
+        ("b", pytest.approx(4e-3, rel=1e-3)),
+        ("c", pytest.approx(5e-3, rel=1e-3)),
+    ]
 
 
 def test_a_variant_that_a_sweep_skips_is_listed_with_the_declared_reason():
@@ -424,21 +485,21 @@ def test_contended_points_of_a_sweep_are_hollow_and_counted():
 
     assert [point.doubtful for point in scan(run, 1)] == [False, True, False, False]
     assert not any(point.doubtful for point in scan(run, 0))
-    assert part.notes == (
-        "Execution time: 1 of 11 points is contended, hollow in the figure; the fits use it like the others.",
+    assert part.notes[-1] == (
+        "Execution time: 1 of 11 points is contended, hollow in the figure; the fits use it like the others."
     )
     assert texts(part.tables[1].groups[0].rows[1])[2] == "! 6.40 µs [6.30, 6.50] contended"
 
 
-def test_a_sweep_without_contended_points_has_no_note():
+def test_a_sweep_without_contended_points_has_no_note_on_them():
     (part,) = section(page_of(samples.sweep_run()), "sweeps").parts
 
-    assert part.notes == ()
+    assert part.notes == ("Execution time: loop is ahead of numpy up to n = 16, behind from 64 on.",)
 
 
 def test_two_sizes_are_no_sweep():
     assert section(page_of(samples.gpu_run()), "sweeps").answer == (
-        "Empty: no workload has 3 or more values of a numeric param n or devices."
+        "Empty: no workload has 3 or more values of a numeric param, the others being the same."
     )
 
 

@@ -1,0 +1,118 @@
+"""Crossovers: from which measured size on another implementation is ahead, or the work outweighs its dispatch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import permutations, takewhile
+
+from harness.statistics import differs
+
+from .. import numbers
+from ..text import shorten
+from .measured import Variant
+from .words import LONGEST_TERM
+
+MOST_SENTENCES = 8
+"""More would bury the figure that they are read with."""
+
+Sizes = tuple[float, float]
+"""Up to which size, and from which on."""
+
+Line = Sequence[tuple[float, Variant]]
+"""An implementation's variants by size, the smallest first."""
+
+
+def crossovers(param: str, lines: Mapping[str, Line]) -> tuple[str, ...]:
+    """A sentence for each place where an order turns, the first MOST_SENTENCES of them.
+
+    Args:
+      param: What the sizes are values of.
+      lines: By implementation.
+    """
+    sentences = (*_overtaken(param, lines), *_outweighed(param, lines))
+    left = len(sentences) - MOST_SENTENCES
+    return (*sentences[:MOST_SENTENCES], *([f"+ {left} more"] if left > 0 else []))
+
+
+def faster(one: Variant, other: Variant) -> int:
+    """-1 where the one takes less time by the launches' paired ratios, 1 where more, 0 where that is not sure."""
+    ratio = one.speedup_over(other)
+    # As for a gain: what disturbs a launch hits both of a pair, but not a peer in a launch of its own.
+    doubtful = (one.is_peer or other.is_peer) and (one.is_contended or other.is_contended)
+    if ratio is None or doubtful or not differs(ratio):
+        return 0
+    return -1 if ratio.estimate > 1 else 1
+
+
+def turn(sides: Sequence[tuple[float, int]]) -> Sizes | None:
+    """Up to which size it is -1, and from which on 1; None unless it is -1 at the first size and 1 at the last.
+
+    Args:
+      sides: By size, the smallest first; what lies between the two sizes may be anything.
+    """
+    below = list(takewhile(lambda one: one[1] < 0, sides))
+    above = list(takewhile(lambda one: one[1] > 0, reversed(sides)))
+    return (below[-1][0], above[-1][0]) if below and above else None
+
+
+def _overtaken(param: str, lines: Mapping[str, Line]) -> Iterable[str]:
+    """Such as `Execution time: loop is ahead of scan up to n = 100, behind from 1 000 on`."""
+    turns = []
+    for ahead, behind in permutations(lines, 2):
+        turned = turn(_sides(lines[ahead], lines[behind]))
+        if turned is not None:
+            turns.append((ahead, behind, turned))
+    for leaders, others, sizes in _merged(turns):
+        are = "is" if len(leaders) == 1 else "are"
+        yield f"Execution time: {_all(leaders)} {are} ahead of {_all(others)} {_sizes(param, *sizes, ', behind')}."
+
+
+def _merged(turns: Sequence[tuple[str, str, Sizes]]) -> list[tuple[list[str], list[str], Sizes]]:
+    """Who is ahead of whom: those that turn at the same sizes against the same one together, the shorter way."""
+    by_ahead: dict[tuple[str, Sizes], list[str]] = {}
+    by_behind: dict[tuple[str, Sizes], list[str]] = {}
+    for ahead, behind, turned in turns:
+        by_ahead.setdefault((ahead, turned), []).append(behind)
+        by_behind.setdefault((behind, turned), []).append(ahead)
+    if len(by_behind) < len(by_ahead):
+        return [(names, [behind], turned) for (behind, turned), names in by_behind.items()]
+    return [([ahead], names, turned) for (ahead, turned), names in by_ahead.items()]
+
+
+def _sides(one: Line, other: Line) -> list[tuple[float, int]]:
+    """At every size that both were timed at: -1 where the one is ahead of the other, 1 where behind."""
+    others = dict(other)
+    return [
+        (size, faster(variant, others[size]))
+        for size, variant in one
+        if variant.time is not None and size in others and others[size].time is not None
+    ]
+
+
+def _outweighed(param: str, lines: Mapping[str, Line]) -> Iterable[str]:
+    """Such as `Dispatch is more than half of the execution time up to n = 100, less from 10 000 on: tanh`."""
+    alike: dict[Sizes, list[str]] = {}
+    for name, line in lines.items():
+        turned = turn([(size, _against_dispatch(variant)) for size, variant in line if variant.dispatch is not None])
+        if turned is not None:
+            alike.setdefault(turned, []).append(name)
+    for turned, names in alike.items():
+        yield f"Dispatch is more than half of the execution time {_sizes(param, *turned, ', less')}: {_all(names)}."
+
+
+def _against_dispatch(variant: Variant) -> int:
+    """-1 where the execution time is less than twice the dispatch, 1 where more, 0 where that is not sure."""
+    time, dispatch = variant.time, variant.dispatch
+    if time is None or dispatch is None or variant.is_contended:
+        return 0
+    if time.low is None or time.high is None or dispatch.low is None or dispatch.high is None:
+        return 0
+    return (time.low > 2 * dispatch.high) - (time.high < 2 * dispatch.low)
+
+
+def _sizes(param: str, until: float, since: float, then: str) -> str:
+    return f"up to {param} = {numbers.number(until)}{then} from {numbers.number(since)} on"
+
+
+def _all(names: Sequence[str]) -> str:
+    return ", ".join(shorten(name, LONGEST_TERM) for name in names)

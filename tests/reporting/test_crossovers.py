@@ -1,0 +1,115 @@
+import msgspec
+import pytest
+
+from reporting.view.crossovers import MOST_SENTENCES, turn
+from tests import samples
+from tests.reporting.views import page_of, section
+
+SIZES = (10, 100, 1_000, 10_000)
+
+
+def variant(name):
+    return f"{name}:{'native' if name == 'numpy' else 'jit'}"
+
+
+def notes(times, *, dispatch=None, spread=1, contended=()):
+    """What the section Growth notes of one workload.
+
+    Args:
+      times, dispatch: Seconds at each of SIZES by implementation, the baseline first; None is not timed.
+      contended: Sizes at which all are.
+    """
+    pairs = []
+    for index, size in enumerate(SIZES):
+        planned = samples.planned_case("grow", params={"n": size}, variants=list(map(variant, times)))
+        outcomes = {}
+        for name, seconds in times.items():
+            if seconds[index] is not None:
+                baseline_s = next(iter(times.values()))[index]
+                timing = samples.timing(
+                    seconds[index], baseline_s=baseline_s, spread=spread, contended=size in contended
+                )
+                if dispatch is not None:
+                    values = {**timing.values, "dispatch_s": samples.wobbling(dispatch[name][index], 5)}
+                    timing = msgspec.structs.replace(timing, values=values)
+                outcomes[variant(name)] = {"timing": timing}
+        pairs.append((planned, samples.record(planned, outcomes)))
+    (part,) = section(page_of(samples.run(*pairs)), "sweeps").parts
+    return tuple(note.replace("\u202f", " ") for note in part.notes)
+
+
+FLAT, STEEP = (5e-6, 5e-6, 5e-6, 5e-6), (1e-6, 2e-6, 2e-5, 2e-4)
+
+
+@pytest.mark.parametrize(
+    ("sides", "expected"),
+    [
+        ((-1, -1, 1, 1), (100, 1_000)),
+        ((-1, 0, 0, 1), (10, 10_000)),
+        ((-1, 1, -1, 1), (10, 10_000)),
+        ((-1, -1, -1, 0), None),
+        ((0, -1, 1, 1), None),
+        ((1, 1, -1, -1), None),
+        ((-1, 1, 1, -1), None),
+        ((), None),
+    ],
+)
+def test_an_order_turns_between_two_measured_sizes_if_both_ends_are_sure(sides, expected):
+    assert turn(list(zip(SIZES, sides, strict=False))) == expected
+
+
+def test_lines_that_cross_are_told_in_one_sentence_with_the_measured_sizes():
+    assert notes({"scan": FLAT, "loop": STEEP}) == (
+        "Execution time: loop is ahead of scan up to n = 100, behind from 1 000 on.",
+    )
+
+
+def test_lines_that_do_not_cross_or_are_not_told_apart_at_an_end_are_not_told():
+    assert notes({"scan": FLAT, "loop": (1e-6, 2e-6, 3e-6, 4e-6)}) == ()
+    assert notes({"scan": FLAT, "loop": (1e-6, 2e-6, 4e-6, 5.05e-6)}) == ()
+    assert notes({"scan": FLAT, "loop": STEEP}, spread=500) == ()
+
+
+def test_a_contended_time_decides_where_it_is_paired_and_not_against_a_peer():
+    assert len(notes({"scan": FLAT, "loop": STEEP}, contended=(10_000,))) == 2
+    assert len(notes({"scan": FLAT, "numpy": STEEP}, contended=())) == 1
+    assert len(notes({"scan": FLAT, "numpy": STEEP}, contended=(10_000,))) == 1
+    assert "contended" in notes({"scan": FLAT, "numpy": STEEP}, contended=(10_000,))[0]
+
+
+def test_a_size_that_one_lacks_is_left_out():
+    assert notes({"scan": FLAT, "loop": (*STEEP[:3], None)}) == (
+        "Execution time: loop is ahead of scan up to n = 100, behind from 1 000 on.",
+    )
+
+
+def test_those_that_cross_one_line_at_the_same_sizes_share_a_sentence():
+    steeper = tuple(seconds * 1.1 for seconds in STEEP)
+    flatter = tuple(seconds * 1.1 for seconds in FLAT)
+
+    assert notes({"scan": FLAT, "loop": STEEP, "unrolled": steeper}) == (
+        "Execution time: loop, unrolled are ahead of scan up to n = 100, behind from 1 000 on.",
+    )
+    assert notes({"scan": FLAT, "numpy": flatter, "loop": STEEP}) == (
+        "Execution time: loop is ahead of scan, numpy up to n = 100, behind from 1 000 on.",
+    )
+
+
+def test_dispatch_is_told_where_the_work_comes_to_outweigh_it():
+    dispatch = {"tanh": (4e-6, 4e-6, 4e-6, 4e-6), "square": (5e-6, 4e-6, 4e-6, 4e-6), "inline": FLAT}
+    times = {"tanh": (5e-6, 6e-6, 5e-5, 5e-4), "square": (5e-6, 6e-6, 5e-5, 5e-4), "inline": FLAT}
+
+    assert notes(times, dispatch=dispatch)[-1] == (
+        "Dispatch is more than half of the execution time up to n = 100, less from 1 000 on: tanh, square."
+    )
+    assert notes({"inline": FLAT}, dispatch=dispatch) == ()
+    assert notes({"tanh": times["tanh"]}, dispatch=dispatch, contended=SIZES)[0].startswith("Execution time: 4 of 4")
+
+
+def test_a_sweep_has_a_few_sentences_and_says_how_many_more_there_are():
+    fans = {f"f{index}": tuple(1e-5 * (size / 300) ** (index / 5) for size in SIZES) for index in range(11)}
+
+    told = notes(fans)
+
+    assert len(told) == MOST_SENTENCES + 1
+    assert told[-1] == "+ 2 more"
