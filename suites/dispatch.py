@@ -82,7 +82,7 @@ def one_program(x, *, queued):
 @workload(
     inputs=values,
     params={
-        "n": sizes(quick=100, default=(10_000, 1_000_000), full=100_000_000, gpu=100_000_000, tpu=100_000_000),
+        "n": sizes(quick=100, default=(10_000, 100_000, 1_000_000), full=100_000_000, gpu=100_000_000, tpu=100_000_000),
         "operation": sizes(quick="square", default="tanh"),
     },
     reference=lambda x, *, operation: {"square": np.square, "tanh": np.tanh}[operation](x),
@@ -93,10 +93,11 @@ def one_program(x, *, queued):
     quick=False,
 )
 def hidden_dispatch(x, *, operation):
-    """Square or hyperbolic tangent, (n,) -> (n,): how large hides its dispatch, the call returning before its end.
+    """Square or tanh, (n,) -> (n,): how large hides its dispatch, the call returning before its end.
 
-    On a CPU the program decides, too: what XLA counts as fewer than 1000 floating-point operations runs inside the
-    call, and a tangent counts as none, whatever n.
+    Dispatch is hidden from the n on where `dispatch_s` is a small part of `execution_s`. On a CPU the program decides,
+    too: what XLA counts as fewer than 1000 floating-point operations runs inside the call, and tanh (the hyperbolic
+    tangent) counts as none, whatever n: its `dispatch_s` is all of its `execution_s`.
     Source: JAX's documentation, "Asynchronous dispatch"; XLA, `pjrt/cpu/cpu_client.cc`, `cheap_computation_`.
     """
     return {"square": jnp.square, "tanh": jnp.tanh}[operation](x)

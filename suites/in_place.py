@@ -18,7 +18,7 @@ def distinct(key, *, n, updates):
 
 
 def repeated(key, *, n, updates):
-    """An array (n,), indices (updates,) of which each comes twice, and values (updates,); float32."""
+    """An array (n,), indices (updates,) of which the second half repeats the first, and values (updates,); float32."""
     array, places, new = jax.random.split(key, 3)
     half = jax.random.randint(places, ((updates + 1) // 2,), 0, n)
     return jax.random.normal(array, (n,)), jnp.tile(half, 2)[:updates], jax.random.normal(new, (updates,))

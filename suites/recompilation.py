@@ -121,7 +121,11 @@ def padded(sequence):
 
 @lengths.implementation(modes=("mixed",), compiles=lambda *, count: buckets_of(count))
 def buckets(sequence):
-    """Padded to a bucket on the host, and cut there: a program for each bucket; waits for each result."""
+    """Padded to a bucket on the host, and cut there: a program for each bucket.
+
+    Each result is waited for and ends in the host's memory, which is part of the time; `exact` leaves its results on
+    the device and issues the next call at once.
+    """
     return np.asarray(softmax(padded(sequence)))[: len(sequence)]
 
 

@@ -60,11 +60,27 @@ def step_in_numpy(state, x, y):
     return (tuple(w - rate * v for w, v in zip(weights, velocity, strict=True)), velocity), loss
 
 
-def step_cost(*, width, devices, scaling):
-    """Products forward and backward; weights, momentum and batch read, the former written."""
+def step_cost(*, width, devices, scaling, copies):
+    """Products forward and backward; weights, momentum and batch read, the former written. Losses are not counted.
+
+    Bytes are those of all devices together: each reads and writes its own copy of what is not divided.
+
+    Args:
+      copies: Of weights and momentum: one on each device, or 1 where they are divided.
+    """
     batch, products = rows(devices, scaling), 3 * LAYERS - 1  # the first layer's input needs no gradient
-    moved = 4 * LAYERS * width**2 + 2 * batch * width
+    moved = copies * 4 * LAYERS * width**2 + 2 * batch * width
     return Cost(flops=2 * products * batch * width**2, bytes=moved * itemsize("float32"))
+
+
+def replicated_step_cost(*, width, devices, scaling):
+    """Of a step with a copy of weights and momentum on each device."""
+    return step_cost(width=width, devices=devices, scaling=scaling, copies=devices)
+
+
+def divided_step_cost(*, width, devices):
+    """Of a step whose weights and momentum are divided. Weights that are gathered on the way are not counted."""
+    return step_cost(width=width, devices=devices, scaling="strong", copies=1)
 
 
 def loss_of(weights, x, y):
@@ -100,7 +116,7 @@ mapped_step = jax.pmap(step_on_one_of_many, axis_name=AXIS, in_axes=(None, 0, 0)
         "width": sizes(quick=256, gpu=4096, tpu=4096),
     },
     reference=step_in_numpy,
-    cost=step_cost,
+    cost=replicated_step_cost,
     devices=lambda *, devices: devices,
     carry={"state": 0},
     modes=("jit",),
@@ -143,7 +159,7 @@ def by_pmap(state, x, y, *, devices):
         "width": sizes(quick=256, gpu=4096, tpu=4096),
     },
     reference=step_in_numpy,
-    cost=lambda *, width, devices: step_cost(width=width, devices=devices, scaling="strong"),
+    cost=divided_step_cost,
     devices=lambda *, devices: devices,
     carry={"state": 0},
     modes=("jit",),
@@ -194,10 +210,11 @@ def divided_layer(key, *, width, devices):
     )
 
 
-def layer_cost(*, width):
-    """Two products; three matrices read, one written."""
+def layer_cost(*, width, devices):
+    """Two products; input and output are read and written by each device, the two divided matrices read once."""
     hidden = EXPANSION * width
-    return Cost(flops=4 * ROWS * width * hidden, bytes=2 * (ROWS * width + width * hidden) * itemsize("float32"))
+    moved = 2 * (devices * ROWS * width + width * hidden)
+    return Cost(flops=4 * ROWS * width * hidden, bytes=moved * itemsize("float32"))
 
 
 @workload(

@@ -18,6 +18,9 @@ from harness import hlo
 from harness.probes.numerics import relative_error
 from suites.{suite} import {workload} as workload
 
+for name in {without}:
+    setattr(jax.lax, name, lambda x, *_, **__: x)
+
 def widest(tree):
     return jax.tree.map(lambda leaf: numpy.asarray(leaf, float), tree)
 
@@ -39,6 +42,9 @@ for params in {cases}:
             "collectives": collections.Counter(code for code in opcodes if code in hlo.COLLECTIVES),
             "error": max(relative_error(got, want)[0] for got, want in pairs),
             "divided": [not leaf.is_fully_replicated for leaf in jax.tree.leaves(result)],
+            "bytes": sum(
+                shard.data.nbytes for leaf in jax.tree.leaves((arguments, result)) for shard in leaf.addressable_shards
+            ),
         }})
 print(json.dumps(found))
 """
@@ -51,14 +57,19 @@ def on_eight_devices(
     *,
     taken: tuple[str, ...] = ("devices",),
     of_reference: tuple[str, ...] = (),
+    without: tuple[str, ...] = (),
 ) -> list[dict[str, Any]]:
-    """Collectives in the optimised program, error and placement of the result, by case and implementation, all jitted.
+    """What each implementation of each case gives, jitted: collectives in the optimised program, error and placement of
+    the result, bytes of arguments and results on all devices.
 
     Args:
       taken: Params that implementations take.
       of_reference: Params that the reference takes.
+      without: Functions of `jax.lax` that give back what they get, as if an implementation had forgotten them.
     """
-    code = PROGRAM.format(suite=suite, workload=workload, cases=cases, taken=taken, of_reference=of_reference)
+    code = PROGRAM.format(
+        suite=suite, workload=workload, cases=cases, taken=taken, of_reference=of_reference, without=without
+    )
     ended = subprocess.run([sys.executable, "-c", code], cwd=CHECKOUT, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
     found: list[dict[str, Any]] = json.loads(ended.stdout)

@@ -41,7 +41,7 @@ def test_one_program_is_one_program_however_often_it_loops():
 
 @pytest.mark.skipif(jax.default_backend() != "cpu", reason="how XLA's CPU client decides")
 @pytest.mark.parametrize(("operation", "counted"), [("square", 1_000_000), ("tanh", None)])
-def test_on_a_cpu_xla_counts_a_square_for_each_element_and_no_tangent_at_all(operation, counted):
+def test_on_a_cpu_xla_counts_a_square_for_each_element_and_none_at_all_for_tanh(operation, counted):
     x = values(jax.random.key(0), n=1_000_000)
 
     compiled = jax.jit(lambda x: hidden_dispatch(x, operation=operation)).lower(x).compile()

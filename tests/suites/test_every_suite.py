@@ -2,50 +2,39 @@
 
 import inspect
 import re
-import time
-from contextlib import nullcontext
 from dataclasses import replace
 
 import jax
-import numpy as np
 import pytest
 
 from harness import Skip
-from harness.backends import BACKENDS
-from harness.catalogue import find_suites
-from harness.implementation import NATIVE
-from harness.messages import CHECK
 from harness.plan import case_name
-from harness.probes import Context
 from harness.record import Status
-from harness.variants import inputs, outcomes_of
 from harness.workload import NoReference
+from tests.suites.checked import (
+    SUITES,
+    WORKLOADS,
+    checked,
+    checked_on_several_devices,
+    context_of,
+    needs_several_devices,
+    numerics,
+)
 
-SUITES = find_suites(("suites",))
-WORKLOADS = [workload for suite in SUITES for workload in suite.workloads]
 every_workload = pytest.mark.parametrize("workload", WORKLOADS, ids=lambda workload: workload.name)
 
 LEVELS = ("quick", "default", "full")
 
+WITHOUT_COST = {"random_split"}
+"""Whose implementations write different numbers of bytes."""
+
 MOST_QUICK = 32
 """Cases that a quick run measures within its five minutes."""
 
-SPOILED_BY = 0.5
-"""Of an output's largest entry: beyond every tolerance."""
 
-
-def smallest_cases(workload):
-    """Those of the lowest level that it is measured at."""
-    return next(cases for level in LEVELS if (cases := list(workload.cases(level, "cpu"))))
-
-
-def cases_on_one_device(workload):
-    """What this process can run; what needs more than one device has tests in processes of its own."""
-    return [
-        params
-        for params in smallest_cases(workload)
-        if workload.needed_devices(params) == 1 and "jax_num_cpu_devices" not in workload.settings(params)
-    ]
+def smallest_case(workload):
+    """The first of the lowest level that it is measured at."""
+    return next(cases[0] for level in LEVELS if (cases := list(workload.cases(level, "cpu"))))
 
 
 @every_workload
@@ -66,6 +55,9 @@ def test_a_workload_has_a_reference_or_a_reason(workload):
 
 @every_workload
 def test_every_case_declares_its_cost(workload):
+    if workload.name in WITHOUT_COST:
+        assert workload.cost is None
+        return
     for level in LEVELS:
         for params in workload.cases(level, "gpu"):
             cost = workload.cost(**{name: params[name] for name in inspect.signature(workload.cost).parameters})
@@ -97,62 +89,21 @@ def test_a_published_figure_has_a_case_of_the_default_level(workload):
 
 
 @pytest.mark.suites
-@pytest.mark.parametrize(
-    "workload", [w for w in WORKLOADS if cases_on_one_device(w)], ids=lambda workload: workload.name
-)
+@every_workload
 def test_every_implementation_is_right_and_a_wrong_one_is_caught(workload):
-    params = cases_on_one_device(workload)[0]
-    x64 = workload.settings(params).get("jax_enable_x64", False)
-    with jax.enable_x64(True) if x64 else nullcontext():
-        context = Context(workload, params, BACKENDS["cpu"], inputs(workload, params), time.perf_counter, folder=None)
-        here = [item for item in workload.implementations if item.skip(params, "cpu") is None]
+    if needs_several_devices(workload):
+        found = checked_on_several_devices(workload)
+    else:
+        found = {workload.name: checked(workload, smallest_case(workload))}
 
-        right = {item.name: numerics(context, item) for item in here}
-        wrong = numerics(context, replace(first_of(here), function=spoiled(first_of(here).function)))
-
-    assert {name: outcome.status for name, outcome in right.items()} == dict.fromkeys(right, Status.OK), right
-    assert isinstance(workload.reference, NoReference) or wrong.status is Status.WRONG, wrong
-
-
-def first_of(implementations):
-    """The first that computes something in JAX."""
-    return next(item for item in implementations if item.raises is None and item.modes != (NATIVE,))
-
-
-def spoiled(function):
-    """The same function with every output off by a part of its largest entry."""
-
-    def wrong(*arguments, **params):
-        return jax.tree.map(off, function(*arguments, **params))
-
-    wrong.__signature__ = inspect.signature(function)
-    return wrong
-
-
-def off(leaf):
-    xp = np if isinstance(leaf, np.ndarray | np.generic | int | float) else jax.numpy
-    if jax.numpy.issubdtype(xp.asarray(leaf).dtype, jax.numpy.inexact):
-        return (leaf + SPOILED_BY * (xp.abs(xp.asarray(leaf)).max() + 1)).astype(leaf.dtype)
-    # Half of it: random bits with one more are random bits.
-    return ~leaf if leaf.dtype == bool else leaf // 2 + 12_345
-
-
-def numerics(context, implementation):
-    """What the check says of an implementation in the place of the one of its name, jitted if it may be."""
-    all_of_them = context.workload.implementations
-    place = next(number for number, item in enumerate(all_of_them) if item.name == implementation.name)
-    declared, all_of_them[place] = all_of_them[place], implementation
-    mode = "jit" if "jit" in implementation.modes else implementation.modes[0]
-    try:
-        return outcomes_of(f"{implementation.name}:{mode}", CHECK, ("numerics",), context)["numerics"]
-    finally:
-        all_of_them[place] = declared
+    for case, (right, wrong) in found.items():
+        assert {name: one.status for name, one in right.items()} == dict.fromkeys(right, Status.OK), (case, right)
+        assert isinstance(workload.reference, NoReference) or wrong.status is Status.WRONG, (case, wrong)
 
 
 def test_listing_5_22_which_begins_its_sum_at_1_is_caught():
     """Sapunov, JAX in Action, listing 5.22: every output is one too high."""
     workload = next(workload for workload in WORKLOADS if workload.name == "cumulative_sum")
-    params = smallest_cases(workload)[0]
 
     def scan(x):
         def step(total, value):
@@ -161,7 +112,7 @@ def test_listing_5_22_which_begins_its_sum_at_1_is_caught():
 
         return jax.lax.scan(step, jax.numpy.ones((), x.dtype), x)[1]
 
-    context = Context(workload, params, BACKENDS["cpu"], inputs(workload, params), time.perf_counter, folder=None)
+    context = context_of(workload, smallest_case(workload))
 
     found = numerics(context, replace(workload.variant("scan:jit")[0], function=scan))
 

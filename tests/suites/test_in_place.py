@@ -20,11 +20,12 @@ def test_places_that_are_set_are_distinct_so_that_no_order_decides():
 
 
 @pytest.mark.parametrize("updates", [1, 7, UPDATES])
-def test_places_that_are_added_to_come_twice(updates):
+def test_the_second_half_of_the_places_that_are_added_to_repeats_the_first(updates):
     _, indices, values = repeated(jax.random.key(0), n=N, updates=updates)
 
+    repeats = updates // 2
     assert indices.shape == values.shape == (updates,)
-    assert len(set(indices.tolist())) <= (updates + 1) // 2
+    assert indices[updates - repeats :].tolist() == indices[:repeats].tolist()
 
 
 def test_an_indexed_addition_in_numpy_which_adds_repeated_indices_once_is_not_the_same():

@@ -2,6 +2,7 @@ import jax
 import numpy as np
 import pytest
 
+from harness.params import call_with
 from harness.probes.numerics import TOLERANCE, relative_error
 from suites import sharding
 from tests.suites.many_devices import on_eight_devices
@@ -49,22 +50,23 @@ def test_a_layer_divided_by_columns_and_then_by_rows_is_summed_once():
     assert all(one["error"] < TOLERANCE["float32"] for one in found)
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        lambda state, x, y: sharding.step_in_numpy(state, x[: len(x) // 2], y[: len(y) // 2]),
-        lambda state, x, y: sharding.step_in_numpy(state, 0.5 * x, y),
-        lambda state, x, y: (tuple(state), sharding.step_in_numpy(state, x, y)[1]),
-    ],
-    ids=["a device's own gradient", "a part of the input", "no update"],
-)
-def test_a_wrong_step_is_far_beyond_the_tolerance(wrong):
-    right = jax.tree.leaves(sharding.step_in_numpy(*arguments()))
+@pytest.mark.end_to_end
+def test_a_step_that_forgets_the_mean_over_devices_is_wrong():
+    found = on_eight_devices("sharding", "data_parallel_step", [{"devices": 8, "width": WIDTH}], without=("pmean",))
 
-    found = jax.tree.leaves(wrong(*arguments()))
+    errors = {one["implementation"]: one["error"] for one in found}
+    assert errors.pop("automatic") < TOLERANCE["float32"]
+    assert errors.keys() == {"shard_map", "pmap"}
+    assert min(errors.values()) > 1000 * TOLERANCE["float32"]
 
-    errors = [relative_error(np.asarray(got), np.asarray(want))[0] for got, want in zip(found, right, strict=True)]
-    assert max(errors) > 1000 * TOLERANCE["float32"]
+
+def test_a_step_moves_weights_and_momentum_far_beyond_the_tolerance():
+    before = arguments()
+    after, _ = sharding.step_in_numpy(*before)
+
+    moved = [relative_error(*pair)[0] for pair in zip(*map(jax.tree.leaves, (before[0], after)), strict=True)]
+
+    assert min(moved) > 100 * TOLERANCE["float32"]
 
 
 def test_repeated_steps_make_the_loss_fall():
@@ -91,4 +93,32 @@ def test_the_work_of_a_step_is_what_xla_counts_in_its_products():
 
     counted = jitted.lower(*made).compile().cost_analysis()["flops"]
 
-    assert counted == pytest.approx(sharding.step_cost(width=256, devices=1, scaling="strong").flops, rel=0.02)
+    assert counted == pytest.approx(
+        sharding.replicated_step_cost(width=256, devices=1, scaling="strong").flops, rel=0.02
+    )
+
+
+def test_bytes_are_those_of_all_devices_each_with_its_own_copy_of_what_is_not_divided():
+    steps = [sharding.replicated_step_cost(width=2, devices=devices, scaling="strong").bytes for devices in (1, 8)]
+    weak = sharding.replicated_step_cost(width=2, devices=8, scaling="weak").bytes
+    divided = sharding.divided_step_cost(width=2, devices=8).bytes
+    layers = [sharding.layer_cost(width=2, devices=devices).bytes for devices in (1, 8)]
+
+    state = 3 * 4 + 3 * 4  # numbers in three weights and in their momentum, (2, 2) each
+    batch = 256 * 2 + 256 * 2  # in x and y
+    assert steps == [4 * (2 * state + batch), 4 * (8 * 2 * state + batch)]
+    assert weak == 4 * (8 * 2 * state + 8 * batch)
+    assert divided == 4 * (2 * state + batch)
+    rows, matrices = 128 * 2, 2 * 8 + 8 * 2
+    assert layers == [4 * (2 * rows + matrices), 4 * (8 * 2 * rows + matrices)]
+
+
+@pytest.mark.end_to_end
+@pytest.mark.parametrize("name", ["data_parallel_step", "fsdp_step", "tensor_parallel_matmul"])
+def test_declared_bytes_are_those_of_the_arrays_on_all_devices(name):
+    params = {"devices": 8, "width": WIDTH}
+
+    automatic, *_ = on_eight_devices("sharding", name, [params])
+
+    losses = 0 if name == "tensor_parallel_matmul" else 8 * 4
+    assert automatic["bytes"] == call_with(getattr(sharding, name).cost, {**params, "scaling": "strong"}).bytes + losses

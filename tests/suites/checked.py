@@ -1,0 +1,116 @@
+"""What the numerics check says of every implementation of a case, and of a wrong one, here or on several devices."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+import time
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import jax
+import msgspec
+import numpy as np
+
+from harness.backends import BACKENDS
+from harness.catalogue import find_suites
+from harness.implementation import NATIVE
+from harness.messages import CHECK
+from harness.plan import case_name
+from harness.probes import Context
+from harness.record import Outcome
+from harness.variants import inputs, outcomes_of
+
+CHECKOUT = Path(__file__).parents[2]
+SUITES = find_suites(("suites",))
+WORKLOADS = [workload for suite in SUITES for workload in suite.workloads]
+
+DEVICES = 8
+"""The most that a case of the default level uses."""
+
+SPOILED_BY = 0.5
+"""Of an output's largest entry: beyond every tolerance."""
+
+
+class Found(NamedTuple):
+    """Outcomes of a case's implementations by name, and that of the first of them, spoiled."""
+
+    right: dict[str, Outcome]
+    wrong: Outcome
+
+
+def needs_several_devices(workload):
+    """Whether some case of the default level does, so that no process with one device has them all."""
+    cases = workload.cases("default", "cpu")
+    return any(workload.needed_devices(case) > 1 or "jax_num_cpu_devices" in workload.settings(case) for case in cases)
+
+
+def checked(workload, params):
+    """What is found of a case in this process, which must have its devices."""
+    x64 = workload.settings(params).get("jax_enable_x64", False)
+    with jax.enable_x64(True) if x64 else nullcontext():
+        context = context_of(workload, params)
+        here = [item for item in workload.implementations if item.skip(params, "cpu") is None]
+        first = next(item for item in here if item.raises is None and item.modes != (NATIVE,))
+        right = {item.name: numerics(context, item) for item in here}
+        return Found(right, numerics(context, replace(first, function=spoiled(first.function))))
+
+
+def checked_on_several_devices(workload):
+    """What is found of every case of the default level by a process with several devices, by the case's name."""
+    ended = subprocess.run(
+        [sys.executable, "-m", "tests.suites.checked", workload.name], cwd=CHECKOUT, capture_output=True, check=False
+    )
+    assert ended.returncode == 0, ended.stderr.decode()
+    return msgspec.json.decode(ended.stdout, type=dict[str, Found])
+
+
+def context_of(workload, params):
+    """The case with its inputs, on a CPU."""
+    return Context(workload, params, BACKENDS["cpu"], inputs(workload, params), time.perf_counter, folder=None)
+
+
+def numerics(context, implementation):
+    """What the check says of an implementation in the place of the one of its name, jitted if it may be."""
+    all_of_them = context.workload.implementations
+    place = next(number for number, item in enumerate(all_of_them) if item.name == implementation.name)
+    declared, all_of_them[place] = all_of_them[place], implementation
+    mode = "jit" if "jit" in implementation.modes else implementation.modes[0]
+    try:
+        return outcomes_of(f"{implementation.name}:{mode}", CHECK, ("numerics",), context)["numerics"]
+    finally:
+        all_of_them[place] = declared
+
+
+def spoiled(function):
+    """The same function with every output off by a part of its largest entry."""
+
+    def wrong(*arguments, **params):
+        return jax.tree.map(off, function(*arguments, **params))
+
+    wrong.__signature__ = inspect.signature(function)
+    return wrong
+
+
+def off(leaf):
+    """An output of any dtype, spoiled."""
+    xp = np if isinstance(leaf, np.ndarray | np.generic | int | float) else jax.numpy
+    if jax.numpy.issubdtype(xp.asarray(leaf).dtype, jax.numpy.inexact):
+        return (leaf + SPOILED_BY * (xp.abs(xp.asarray(leaf)).max() + 1)).astype(leaf.dtype)
+    # Half of it: random bits with one more are random bits.
+    return ~leaf if leaf.dtype == bool else leaf // 2 + 12_345
+
+
+def main(name):
+    """Prints what is found of every case of a workload on several devices, as JSON."""
+    jax.config.update("jax_num_cpu_devices", DEVICES)
+    workload = next(workload for workload in WORKLOADS if workload.name == name)
+    found = {case_name(name, params): checked(workload, params) for params in workload.cases("default", "cpu")}
+    print(msgspec.json.encode(found).decode())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
