@@ -40,7 +40,7 @@ LAX_MAP_BATCH = 64
 
 @workload(
     inputs=layer_and_examples,
-    params={"examples": sizes(default=256, full=1_024), "features": 64},
+    params={"examples": sizes(default=64, full=(256, 1_024)), "features": 64},
     reference=normalized_layer_in_numpy,
     # The product; before it the squares, their sum and the quotients.
     cost=lambda *, examples, features: Cost(
