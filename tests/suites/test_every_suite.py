@@ -8,6 +8,7 @@ import jax
 import pytest
 
 from harness import Skip
+from harness.backends import BACKENDS
 from harness.plan import case_name
 from harness.record import Status
 from harness.workload import NoReference
