@@ -292,7 +292,7 @@ def workload(
       config: What the case's processes set in `jax.config`, a mapping or a function of params:
         `config={"jax_enable_x64": True}`.
       compare: result as NumPy arrays -> what of it the reference gives, where it is not the result itself, such as the
-        moments of random numbers. Never timed.
+        moments of random numbers; keyword-only `inputs` are the arguments, as NumPy arrays too. Never timed.
       data: () -> which data inputs() uses, in words, where that depends on what there is.
       published: Figures of others that stand beside ours.
       quick: Whether a quick run measures it too.

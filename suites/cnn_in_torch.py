@@ -10,6 +10,8 @@ from suites.networks_in_numpy import DECAY, EPSILON, SQUARE_DECAY
 def arguments(state, images, labels):
     """A step's arguments as PyTorch has them; the state is its step, over parameters of its own.
 
+    As in JAX, a batch of bytes is in the library's own arrays before, and becomes numbers inside the step.
+
     Its leaves are views of PyTorch's memory in the shapes that JAX has, so that nothing is converted when they are
     compared.
     """
@@ -32,7 +34,7 @@ def arguments(state, images, labels):
 
     def step(images, labels):
         optimiser.zero_grad()
-        loss = F.cross_entropy(forward(images.float() / 255), labels)
+        loss = F.cross_entropy(forward(images.float() / 255), labels.long())
         loss.backward()
         optimiser.step()
         return loss.detach()
@@ -64,7 +66,7 @@ def arguments(state, images, labels):
         fill(views, arrays)
     channels_first = torch.from_numpy(np.array(images)).permute(0, 3, 1, 2)
     views = {**variables, "params": params}, (remembered, *rest)
-    return jax.tree_util.Partial(step, views), channels_first, torch.from_numpy(labels.astype(np.int64))
+    return jax.tree_util.Partial(step, views), channels_first, torch.from_numpy(np.array(labels))
 
 
 def _last_first(weight):

@@ -9,11 +9,9 @@ import numpy as np
 import optax
 
 from harness import Cost, Figure, Published, Skip, itemsize, sizes, workload
-from suites import models
+from suites import cnn_networks, models, selu
 from suites import networks_in_numpy as reference
-from suites.cnn import ROUTED
 from suites.mlp_networks import CLASSES, NETWORKS, PIXELS, steps_cost
-from suites.selu import ALPHA, OPERATIONS, SCALE, activations, selu_in_numpy
 
 LENGTH = 1_000
 """Entries of the arrays that chains of operations work on: small, since compiling is what is asked about."""
@@ -24,9 +22,7 @@ MLP = NETWORKS["784-512-10"]
 SGD_RATE = 0.1
 SGD = optax.sgd(SGD_RATE)
 
-FILTERS = (16, 32)
-KERNEL = 3
-CNN = models.CNN(FILTERS, (CLASSES,))
+CNN = models.CNN((16, 32), (CLASSES,))
 """The smallest network that has every kind of layer that CNNs are made of."""
 
 mlp_step = models.train_step(MLP.model, SGD, models.mean_cross_entropy)
@@ -36,35 +32,30 @@ LONGEST_REDUCTIONS = 100
 """The compile budget: 3 s for 100 of these steps on two cores, and 47 s for 300."""
 
 
-def formula(x):
-    """Scaled exponential linear unit, (n,) -> (n,)."""
-    return SCALE * jnp.where(x > 0, x, ALPHA * (jnp.exp(x) - 1))
-
-
 @workload(
-    inputs=activations,
+    inputs=selu.activations,
     params={"n": 10_000, "dtype": "float32"},
-    reference=selu_in_numpy,
-    cost=lambda *, n, dtype: Cost(flops=OPERATIONS * n, bytes=2 * n * itemsize(dtype)),
+    reference=selu.selu_in_numpy,
+    cost=lambda *, n, dtype: Cost(flops=selu.OPERATIONS * n, bytes=2 * n * itemsize(dtype)),
     modes=("jit", "aot"),
     implementation="selu",
     compiles=1,
 )
 def selu_ahead_of_time(x):
     """SELU, (n,) -> (n,), by jit's own dispatch and by the compiled object. Source: Klambauer et al. 2017."""
-    return formula(x)
+    return selu.selu(x)
 
 
 @selu_ahead_of_time.implementation(modes=("mixed",), raises=TypeError)
 def other_dtype(x):
     """The program for float32, called with bfloat16: it neither converts nor compiles again, as jit would."""
-    return jax.jit(formula).lower(x).compile()(x.astype("bfloat16"))
+    return jax.jit(selu.selu.function).lower(x).compile()(x.astype("bfloat16"))
 
 
 @selu_ahead_of_time.implementation(modes=("mixed",), raises=TypeError)
 def other_shape(x):
     """The program for (n,), called with (n - 1,)."""
-    return jax.jit(formula).lower(x).compile()(x[1:])
+    return jax.jit(selu.selu.function).lower(x).compile()(x[1:])
 
 
 def exportable(kind):
@@ -73,7 +64,8 @@ def exportable(kind):
         jax.export.register_namedtuple_serialization(kind, serialized_name=f"{kind.__module__}.{kind.__name__}")
 
 
-exportable(optax.EmptyState)  # all that SGD remembers. Adam's is left unknown: what that means is on the page.
+exportable(optax.EmptyState)  # all that SGD remembers
+exportable(optax.ScaleByAdamState)
 
 
 def mlp_batch(key, *, batch):
@@ -105,22 +97,11 @@ def cnn_step_in_numpy(state, images, labels):
     return reference.train_step(reference.cnn, update, state, images, labels)
 
 
-def cnn_cost(*, batch):
-    """Convolutions and product forward and backward, which needs no gradient of the images; states read and written."""
-    side, _, channels = models.CNN_IMAGE
-    first = side**2 * KERNEL**2 * channels * FILTERS[0]
-    second = (side // 2) ** 2 * KERNEL**2 * FILTERS[0] * FILTERS[1]
-    dense = (side // 4) ** 2 * FILTERS[1] * CLASSES
-    params = KERNEL**2 * (channels * FILTERS[0] + FILTERS[0] * FILTERS[1]) + sum(FILTERS) + dense + CLASSES
-    adam = 3  # the parameters and two moments of each
-    moved = 2 * adam * params + batch * (side**2 * channels + 1)
-    return Cost(flops=2 * batch * (2 * first + 3 * (second + dense)), bytes=FLOAT_BYTES * moved)
-
-
 @workload(
     inputs=mlp_batch,
     params={"batch": 32},
-    reference=mlp_step_in_numpy,
+    reference=reference.with_changes(mlp_step_in_numpy),
+    compare=reference.result_and_changes,
     cost=lambda *, batch: steps_cost(MLP.widths, batch, 1),
     modes=("jit", "aot"),
     compiles=1,
@@ -139,9 +120,10 @@ def mlp_ahead_of_time(state, images, labels):
 @workload(
     inputs=cnn_batch,
     params={"batch": 8},
-    reference=cnn_step_in_numpy,
-    tolerance=ROUTED,
-    cost=cnn_cost,
+    reference=reference.with_changes(cnn_step_in_numpy),
+    compare=reference.result_and_changes,
+    tolerance=cnn_networks.ROUTED,
+    cost=lambda *, batch: cnn_networks.step_cost(CNN, batch, "float32"),
     modes=("jit", "aot"),
     compiles=1,
     carry={"state": 0},

@@ -1,10 +1,27 @@
-"""MLPs in PyTorch, beside which `mlp_epoch` is timed."""
+"""MLPs in PyTorch, beside which `mlp_epoch` is timed.
+
+As in JAX, the state is PyTorch's before the time begins, and each step gets its batch in NumPy's arrays.
+"""
 
 from functools import cache
 
 import jax
 
 from suites.mlp_networks import NETWORKS, RATE
+
+
+def arguments(state, images, labels):
+    """A step's arguments: the state as tensors in memory of their own, a batch as it is."""
+    import torch
+
+    return jax.tree.map(torch.tensor, state), images, labels
+
+
+def batch_in_torch(images, labels):
+    """Images without a copy, and labels as PyTorch's losses want them (int64)."""
+    import torch
+
+    return torch.from_numpy(images), torch.from_numpy(labels).long()
 
 
 def summed_loss(params, images, labels, activation):
@@ -18,27 +35,44 @@ def summed_loss(params, images, labels, activation):
     return functional.cross_entropy(images @ last["kernel"] + last["bias"], labels, reduction="sum")
 
 
-def step(state, images, labels, *, network, loss=summed_loss):
+def moved(params, slopes):
+    """Changes params in place, as SGD does."""
+    for name, layer in params.items():
+        for kind, param in layer.items():
+            param.sub_(slopes[name][kind], alpha=RATE)
+
+
+def step(state, images, labels, *, network):
     """PyTorch, eager: backward pass by autograd, params changed in place."""
     import torch
 
     variables, _ = state
     followed = jax.tree.map(lambda param: param.detach().requires_grad_(), variables["params"])
-    value = loss(followed, images, labels, NETWORKS[network].activation)
-    slopes = torch.autograd.grad(value, jax.tree.leaves(followed))
-    for param, slope in zip(jax.tree.leaves(variables["params"]), slopes, strict=True):
-        param.sub_(slope, alpha=RATE)
+    value = summed_loss(followed, *batch_in_torch(images, labels), NETWORKS[network].activation)
+    leaves, structure = jax.tree.flatten(followed)
+    slopes = torch.autograd.grad(value, leaves)
+    moved(variables["params"], jax.tree.unflatten(structure, slopes))
     return state, value.detach()
 
 
-@cache
-def compiled_loss():
-    """The loss as `torch.compile` makes it: its forward and its backward pass."""
+def whole_step(params, images, labels, activation):
+    """The loss before a step, which changes params in place."""
     import torch
 
-    return torch.compile(summed_loss)
+    slopes, value = torch.func.grad_and_value(summed_loss)(params, images, labels, activation)
+    moved(params, slopes)
+    return value
+
+
+@cache
+def compiled():
+    """The whole step as `torch.compile` makes it, without a break: forward and backward pass, and update."""
+    import torch
+
+    return torch.compile(whole_step, fullgraph=True, dynamic=False)
 
 
 def compiled_step(state, images, labels, *, network):
-    """PyTorch, its forward and backward pass by `torch.compile`."""
-    return step(state, images, labels, network=network, loss=compiled_loss())
+    """PyTorch, the whole step by `torch.compile`: forward and backward pass, params changed in place."""
+    variables, _ = state
+    return state, compiled()(variables["params"], *batch_in_torch(images, labels), NETWORKS[network].activation)

@@ -7,6 +7,7 @@ import flax.linen as nn
 
 from harness import Cost, itemsize
 from suites import models
+from suites.networks_in_numpy import SGD
 
 PIXELS = 28 * 28
 CLASSES = 10
@@ -58,12 +59,14 @@ def step_flops(widths, examples):
     return 2 * examples * (3 * every - first)
 
 
-def steps_cost(widths, examples, steps, *, kept=1):
-    """Of steps that read and write the state once each, and read each example once.
+def steps_cost(widths, examples, steps, *, update=SGD, moves=None):
+    """Of steps that read each example once.
 
     Args:
-      kept: Numbers that the state holds for each param.
+      update: What the optimiser holds and does for each param.
+      moves: How often the state is read and written, by default in each step.
     """
-    state = kept * params_in(widths)
-    numbers = 2 * steps * state + examples * (widths[0] + 1)
-    return Cost(flops=step_flops(widths, examples), bytes=numbers * itemsize("float32"))
+    params = params_in(widths)
+    numbers = 2 * (moves or steps) * update.numbers * params + examples * (widths[0] + 1)
+    flops = step_flops(widths, examples) + steps * update.operations * params
+    return Cost(flops=flops, bytes=numbers * itemsize("float32"))

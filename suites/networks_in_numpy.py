@@ -5,7 +5,7 @@ a network is its layers by name, first to last, those with parameters named as F
 """
 
 from collections.abc import Callable
-from functools import partial
+from functools import partial, wraps
 from typing import Any, NamedTuple
 
 import jax
@@ -16,6 +16,20 @@ NORM_EPSILON, NORM_MOMENTUM = 1e-5, 0.99
 
 DECAY, SQUARE_DECAY, EPSILON = 0.9, 0.999, 1e-8
 """Kingma & Ba, Adam, 2015, algorithm 1."""
+
+
+class Update(NamedTuple):
+    """What an optimiser has for each parameter: numbers, the parameter among them, and operations of a step."""
+
+    numbers: int
+    operations: int
+
+
+SGD = Update(numbers=1, operations=2)
+"""A product and a difference."""
+
+ADAM = Update(numbers=3, operations=14)
+"""3 for the mean, 4 for the mean square, 2 for their bias, root, sum, quotient, and 2 for the update."""
 
 
 class Passed(NamedTuple):
@@ -248,3 +262,43 @@ def train_step(network, update, state, inputs, labels):
     if "batch_stats" in variables:
         after["batch_stats"] = running_moments(variables["batch_stats"], passed)
     return (after, memory), loss
+
+
+# What a step changed
+
+
+def changes(after, before):
+    """What training changed of each parameter, from the states before and after it.
+
+    A step moves most parameters by so little that its errors, and no step at all, lie within the tolerance of what
+    they are after it.
+    """
+    # A peer's state may be an object of its own.
+    after, _ = jax.tree.unflatten(jax.tree.structure(before), jax.tree.leaves(after))
+    return jax.tree.map(np.subtract, after["params"], before[0]["params"])
+
+
+def lengths(after, before):
+    """Root mean square of each change, in which what float32 rounds of the parameter weighs less than in an entry."""
+    return jax.tree.map(lambda change: np.sqrt(np.square(change, dtype=np.float64).mean()), changes(after, before))
+
+
+def with_changes(step, changed=changes):
+    """A reference step that gives (its result, what it changed)."""
+
+    @wraps(step)
+    def both(state, *batch, **params):
+        result = step(state, *batch, **params)
+        return result, changed(result[0], state)
+
+    return both
+
+
+def result_and_changes(result, *, inputs):
+    """What is compared with that, of a result (state, loss)."""
+    return result, changes(result[0], inputs[0])
+
+
+def result_and_lengths(result, *, inputs):
+    """The same where `lengths` are compared."""
+    return result, lengths(result[0], inputs[0])

@@ -1,10 +1,7 @@
-"""What peers in PyTorch have in common: when they can run, and how they get their arguments."""
+"""What peers in PyTorch have in common: when they can run."""
 
 import importlib.util
 import shutil
-
-import jax
-import numpy as np
 
 from harness import Skip
 
@@ -28,13 +25,3 @@ def needs_torch_and_compiler(backend):
     if not any(map(shutil.which, COMPILERS)):
         return Skip(f"torch.compile needs a C++ compiler; found none of {', '.join(COMPILERS)}")
     return None
-
-
-def as_tensors(*arguments):
-    """Pytrees of NumPy arrays as tensors in memory of their own, indices as PyTorch wants them (int64)."""
-    import torch
-
-    def tensor(array):
-        return torch.tensor(array, dtype=torch.int64 if np.issubdtype(array.dtype, np.integer) else None)
-
-    return jax.tree.map(tensor, arguments)

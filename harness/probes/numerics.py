@@ -10,6 +10,7 @@ import numpy
 
 from harness.messages import CHECK
 from harness.modes import Prepared
+from harness.params import call_with
 from harness.probes.context import Context, Probe, widest
 from harness.program import equations
 from harness.record import Outcome, Status
@@ -35,7 +36,8 @@ def run(variant: str, prepared: Prepared, context: Context) -> Outcome:
     if context.reference is None:
         return Outcome(status=Status.OK, notes=(f"not checked: {context.workload.reference.reason}",))  # type: ignore[union-attr]
     if context.workload.compare is not None:
-        result = context.workload.compare(jax.tree.map(_array, result))
+        known = context.params | {"inputs": jax.tree.map(_array, context.arguments)}
+        result = call_with(context.workload.compare, known, jax.tree.map(_array, result))
     pairs = _pairs(result, context.reference)
     if isinstance(pairs, str):
         return Outcome(status=Status.WRONG, reason=pairs)

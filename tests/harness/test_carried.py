@@ -240,6 +240,15 @@ def test_what_is_compared_may_be_a_part_of_the_result():
     assert outcome(made, "step:jit").status is Status.OK
 
 
+def test_what_is_compared_may_be_what_became_of_the_inputs():
+    def grown(result, *, inputs):
+        return result[0] - inputs[0]
+
+    made = running_sum(compare=grown, reference=lambda total, value: 0 * total + value)
+
+    assert outcome(made, "step:jit").status is Status.OK
+
+
 def test_an_error_that_is_declared_is_a_result_with_its_words():
     made = running_sum()
 

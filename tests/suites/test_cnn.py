@@ -1,38 +1,32 @@
-import time
-from dataclasses import replace
-from pathlib import Path
-
 import jax
 import numpy as np
 import pytest
 
-from harness.backends import BACKENDS
-from harness.messages import CHECK
-from harness.probes import Context
-from harness.probes.context import widest
 from harness.record import Status
-from harness.variants import inputs, outcomes_of
-from suites import cnn, cnn_in_torch, models
+from suites import cnn, cnn_in_torch, cnn_networks, models
 from suites.networks_in_numpy import EPSILON, windows
-
-
-def outcome_of(workload, function, **params):
-    """What the check says of a NumPy function in place of a workload's implementations."""
-    tried = replace(workload, implementations=[])
-    tried.implementation(lambda *arguments: function(*exact(*arguments)), name="tried", modes=("mixed",))
-    context = Context(tried, params, BACKENDS["cpu"], inputs(tried, params), time.perf_counter, Path())
-    return outcomes_of("tried:mixed", CHECK, ("numerics",), context)["numerics"]
-
-
-def exact(*arrays):
-    return jax.tree.map(widest, arrays)
-
+from tests.suites.outcomes import outcome_of, without_kernels
 
 # What is caught
 
 
 def test_the_reference_as_an_implementation_is_right():
     assert outcome_of(cnn.cnn_step, cnn.step_in_numpy, batch=2).status is Status.OK
+
+
+@pytest.mark.parametrize(
+    ("workload", "step"),
+    [
+        (cnn.cnn_step, cnn.step_in_numpy),
+        (cnn.cnn_step_bfloat16, cnn.step_in_numpy),
+        (cnn.cnn_step_dropout, cnn.dropout_step_in_numpy),
+        (cnn.cnn_step_batch_norm, cnn.step_in_numpy),
+    ],
+    ids=lambda value: getattr(value, "name", None) or value.__name__,
+)
+def test_a_step_that_leaves_kernels_unchanged_is_wrong(workload, step):
+    assert outcome_of(workload, step, batch=2).status is Status.OK
+    assert outcome_of(workload, without_kernels(step), batch=2).status is Status.WRONG
 
 
 def test_adam_without_bias_correction_is_wrong():
@@ -108,20 +102,29 @@ def test_an_epoch_has_batches_of_128_and_a_small_one_two():
 
 
 def test_an_epoch_costs_as_much_as_its_steps():
-    assert cnn.epoch_cost(384).flops == 3 * cnn.step_cost(128).flops
-    assert cnn.epoch_cost(16).flops == 2 * cnn.step_cost(8).flops
+    assert cnn.epoch_cost(384).flops == 3 * cnn_networks.step_cost(cnn.PLAIN, 128).flops
+    assert cnn.epoch_cost(16).flops == 2 * cnn_networks.step_cost(cnn.PLAIN, 8).flops
 
 
-def test_the_cost_counts_the_parameters_that_there_are():
-    variables, _ = models.cnn_state(jax.random.key(0), cnn.PLAIN)
+@pytest.mark.parametrize("model", [cnn.PLAIN, cnn.BATCH_NORM], ids=["plain", "batch norm"])
+def test_the_cost_counts_the_parameters_that_there_are(model):
+    variables, _ = models.cnn_state(jax.random.key(0), model)
 
-    assert sum(leaf.size for leaf in jax.tree.leaves(variables)) == cnn.PARAMETERS
+    assert sum(leaf.size for leaf in jax.tree.leaves(variables["params"])) == cnn_networks.params_in(model)
 
 
 def test_the_cost_of_a_convolution_is_what_its_kernel_sees_of_the_image():
     seen = windows(np.ones((1, *models.CNN_IMAGE))).sum()
+    (products, _), *_ = cnn_networks.layers(cnn.PLAIN)
 
-    assert cnn.product_flops(5)[0] == 2 * 5 * seen * models.CNN_CHANNELS[0]
+    assert products == seen * models.CNN_CHANNELS[0]
+
+
+def test_a_step_does_three_products_a_layer_but_two_in_the_first_and_14_operations_a_parameter():
+    (first, _), *others = cnn_networks.layers(cnn.PLAIN)
+    products = 2 * first + 3 * sum(products for products, _ in others)
+
+    assert cnn_networks.step_cost(cnn.PLAIN, 5).flops == 2 * 5 * products + 14 * cnn_networks.params_in(cnn.PLAIN)
 
 
 def test_what_pytorch_trains_is_seen_through_the_views_that_are_compared():

@@ -1,4 +1,5 @@
 import shutil
+from functools import partial
 from importlib import util
 from itertools import pairwise
 
@@ -11,7 +12,8 @@ from harness import Skip
 from harness.compilations import watched
 from harness.probes.context import widest
 from harness.probes.numerics import TOLERANCE, relative_error
-from suites import mlp, mlp_networks, models, peers
+from suites import mlp, mlp_in_torch, mlp_networks, models, peers
+from tests.suites.outcomes import without_kernels
 
 KEY = jax.random.key(0)
 
@@ -122,6 +124,70 @@ def test_a_step_on_another_loss_is_caught(loss):
     assert relative_difference(wrong, wanted) > TOLERANCE["tensorfloat32"]
 
 
+@pytest.mark.parametrize("network", mlp_networks.NETWORKS)
+@pytest.mark.parametrize(
+    ("workload", "step", "make"),
+    [
+        (mlp.mlp_step, mlp.step_in_numpy, mlp.one_batch),
+        (mlp.mlp_epoch_on_device, mlp.epoch_in_numpy, partial(mlp.epoch_on_device, batches=2)),
+    ],
+    ids=["step", "epoch"],
+)
+def test_training_that_leaves_kernels_unchanged_is_caught_in_every_format_of_products(workload, step, make, network):
+    arguments = in_float64(make(KEY, network=network))
+    wanted = workload.reference(*arguments, network=network)
+
+    right, wrong = (
+        workload.compare(tried(*arguments, network=network), inputs=arguments)
+        for tried in (step, without_kernels(step))
+    )
+
+    assert relative_difference(right, wanted) == 0
+    assert relative_difference(wrong, wanted) > TOLERANCE["bfloat16"]
+
+
+# Epochs
+
+
+def test_an_epoch_has_as_many_batches_as_the_images_of_a_part_fill():
+    batches = {
+        (network, part): mlp.number_of(mlp.EPOCH, part, network)
+        for network in mlp_networks.NETWORKS
+        for part in ("train", "test")
+    }
+
+    assert batches == {
+        ("784-512-10", "train"): 1875,
+        ("784-512-10", "test"): 312,
+        ("784-512-512-10", "train"): 468,
+        ("784-512-512-10", "test"): 78,
+    }
+    assert mlp.number_of(7, "train", "784-512-10") == 7
+
+
+@pytest.mark.parametrize("workload", [mlp.mlp_epoch, mlp.mlp_epoch_on_device, mlp.mlp_evaluation])
+def test_with_full_sizes_every_network_has_its_epoch_but_where_nothing_can_check_it(workload):
+    first = workload.implementations[0]
+    epochs = [case for case in workload.cases("full", "cpu") if case["batches"] == mlp.EPOCH]
+
+    skipped = {case["network"] for case in epochs if first.skip(case, "cpu")}
+
+    assert {case["network"] for case in epochs} == set(mlp_networks.NETWORKS)
+    assert skipped == ({"784-512-512-10"} if workload is mlp.mlp_epoch_on_device else set())
+
+
+def test_of_a_fed_epoch_the_first_steps_are_checked_and_of_a_short_one_the_state_too():
+    def outcome(steps, right):
+        losses, state = [[np.float32(1)]] * steps, [{"kernel": np.ones(2, np.float32)}]
+        wrong = [*losses[:right], *[[np.float32(2)]] * (steps - right)]
+        return jax.tree.leaves(mlp.first_steps((wrong, state)))
+
+    assert outcome(7, right=7)[-1].tolist() == [1, 1]
+    assert outcome(7, right=6)[6] == 2
+    assert [float(leaf) for leaf in outcome(9, right=7)[:7]] == [1] * 7
+    assert np.isnan(np.concatenate([np.ravel(leaf) for leaf in outcome(9, right=7)[7:]])).all()
+
+
 # Cost
 
 
@@ -131,6 +197,15 @@ def test_cost_counts_the_params_that_flax_makes():
     assert mlp_networks.params_in((784, 512, 512, 10)) == sum(leaf.size for leaf in jax.tree.leaves(state[0]))
 
 
+def test_an_update_is_counted_in_each_step_and_a_state_that_stays_in_a_cache_once():
+    epochs = {"network": "784-512-10", "batches": 50}
+    fed, on_device = mlp.batches_cost(**epochs), mlp.epoch_cost(**epochs)
+    params = mlp_networks.params_in((784, 512, 10))
+
+    assert fed.flops == on_device.flops == mlp_networks.step_flops((784, 512, 10), 50 * 32) + 50 * 2 * params
+    assert fed.bytes - on_device.bytes == 49 * 2 * 4 * params
+
+
 def test_a_step_does_three_products_a_layer_but_two_in_the_first():
     assert mlp_networks.step_flops((784, 512, 10), examples=32) == 2 * 32 * (2 * 784 * 512 + 3 * 512 * 10)
 
@@ -138,25 +213,34 @@ def test_a_step_does_three_products_a_layer_but_two_in_the_first():
 # PyTorch
 
 
+@pytest.mark.parametrize("network", mlp_networks.NETWORKS)
 @pytest.mark.parametrize("name", ["torch:native", "torch.compile:native"])
-def test_losses_of_7_steps_agree_with_those_of_pytorch(name):
-    network = "784-512-512-10"
+def test_losses_of_7_steps_agree_with_those_of_pytorch(name, network):
     peer, _ = mlp.mlp_epoch.variant(name)
     if skip := peer.skip({}, "cpu"):
         pytest.skip(skip.reason)
     batches = mlp.host_fed_epoch(KEY, network=network, batches=mlp.AGREEING_STEPS)
     state, step = batches[0][0], jax.jit(mlp.step_of(network))
-    (theirs,) = peer.convert(jax.tree.map(np.asarray, state))
+    theirs, *_ = peer.convert(*jax.tree.map(np.asarray, batches[0]))
     losses, their_losses = [], []
 
     for _, images, labels in batches:
         state, loss = step(state, images, labels)
-        theirs, their_loss = peer.function(theirs, *peer.convert(images, labels), network=network)
+        theirs, their_loss = peer.function(theirs, images, labels, network=network)
         losses.append(float(loss))
         their_losses.append(float(their_loss))
 
     assert their_losses == pytest.approx(losses, rel=1e-4)
     assert all(one != other for one, other in pairwise(losses))
+
+
+def test_pytorch_gets_its_batches_in_numpys_arrays_as_jax_does():
+    pytest.importorskip("torch")
+    arguments = jax.tree.map(np.asarray, mlp.host_fed_epoch(KEY, network="784-512-10", batches=1)[0])
+
+    _, *batch = mlp_in_torch.arguments(*arguments)
+
+    assert [type(array) for array in batch] == [np.ndarray, np.ndarray]
 
 
 def test_a_peer_needs_pytorch(monkeypatch):

@@ -1,0 +1,40 @@
+"""What the check says of a NumPy function in place of a workload's implementations."""
+
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import jax
+
+from harness.backends import BACKENDS
+from harness.messages import CHECK
+from harness.probes import Context
+from harness.probes.context import widest
+from harness.variants import inputs, outcomes_of
+
+
+def outcome_of(workload, function, **params):
+    """Of a function of the workload's arguments in float64."""
+    tried = replace(workload, implementations=[])
+    tried.implementation(lambda *arguments: function(*exact(*arguments)), name="tried", modes=("mixed",))
+    context = Context(tried, params, BACKENDS["cpu"], inputs(tried, params), time.perf_counter, Path())
+    return outcomes_of("tried:mixed", CHECK, ("numerics",), context)["numerics"]
+
+
+def exact(*arrays):
+    """The same in NumPy's widest types."""
+    return jax.tree.map(widest, arrays)
+
+
+def without_kernels(step):
+    """A step that leaves every kernel as it was, and is right in all else."""
+
+    def wrong(state, *batch, **params):
+        ((variables, memory), loss), before = step(state, *batch, **params), state[0]["params"]
+        after = {
+            name: {kind: before[name][kind] if kind == "kernel" else value for kind, value in layer.items()}
+            for name, layer in variables["params"].items()
+        }
+        return ({**variables, "params": after}, memory), loss
+
+    return wrong
