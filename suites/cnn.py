@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from flax import linen as nn
 
-from harness import Cost, Figure, Peer, Published, Skip, itemsize, sizes, workload
+from harness import Cost, Figure, Peer, Published, itemsize, sizes, workload
 from suites import cnn_in_torch, datasets, models, peers
 from suites import networks_in_numpy as reference
 from suites.cnn_networks import ROUTED, forward_flops, params_in, step_cost
@@ -180,17 +180,6 @@ def cnn_step(state, images, labels):
 
     Source: the network of the notebook "JAX Speed Test"; Kingma & Ba, Adam, 2015.
     """
-    return step_of(PLAIN)(state, images, labels)
-
-
-def small_batches(batch):
-    """Eager, the operations of a step are compiled one by one, whatever the batch."""
-    return Skip("takes seconds a process; its steps of 128 are in cnn_epoch") if batch > 8 else None
-
-
-@cnn_step.implementation(modes=("eager",), limit=small_batches)
-def one_by_one(state, images, labels):
-    """The same step, each of its operations called by itself."""
     return step_of(PLAIN)(state, images, labels)
 
 
