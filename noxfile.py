@@ -115,9 +115,10 @@ def suites(session: nox.Session) -> None:
 
 @nox.session
 def torch(session: nox.Session) -> None:
-    """What needs PyTorch: the peers of the training steps against JAX. Downloads 3.3 GB."""
+    """What needs PyTorch, which is set beside JAX in some suites. Downloads 3.3 GB; needs a C++ compiler."""
     install(session, "dev", "cpu-torch")
-    session.run("python", "-m", "pytest", "-m", "torch", *session.posargs)
+    chosen = "torch or mlp_epoch or cnn_step or attention"
+    session.run("python", "-m", "pytest", "-m", "torch or suites", "-k", chosen, *session.posargs)
 
 
 @nox.session

@@ -127,8 +127,8 @@ def test_a_step_does_three_products_a_layer_but_two_in_the_first_and_14_operatio
     assert cnn_networks.step_cost(cnn.PLAIN, 5).flops == 2 * 5 * products + 14 * cnn_networks.params_in(cnn.PLAIN)
 
 
+@pytest.mark.torch
 def test_what_pytorch_trains_is_seen_through_the_views_that_are_compared():
-    pytest.importorskip("torch")
     arguments = cnn.training(jax.random.key(0), batch=2)
     state, images, labels = cnn_in_torch.arguments(*arguments)
     before = jax.tree.map(lambda leaf: np.asarray(leaf).copy(), state)
