@@ -55,7 +55,10 @@ SEVERAL = (COMPILATION, CACHING, RESIDENCY)
 
 COLD_SHARE, MOST_COLD_SHARE = 1 / 3, 1.5
 """Cold processes are cut to three rounds, the fewest that give an interval, beyond this share of the case's time for
-timing; and to fewer beyond the other, of what any case of the level may take, however little is left of the budget."""
+timing; and to fewer beyond the other, of what any case of the level may take."""
+
+BEHIND = 1 / 3
+"""Of what any case may take: where a case's share is less, the run is late, and the next case comes before an interval."""
 
 OnBeat = Callable[[Heartbeat], None]
 
@@ -165,7 +168,9 @@ class CaseMeasurement:
             return False
         if rounds >= FEWEST_LAUNCHES:
             return elapsed_s > COLD_SHARE * self._limit_s
-        return elapsed_s > MOST_COLD_SHARE * max(self._limit_s, CASE_LIMIT_S[self.settings.level])
+        of_any_s = CASE_LIMIT_S[self.settings.level]
+        late = self.share_s < BEHIND * of_any_s
+        return elapsed_s > MOST_COLD_SHARE * (self._limit_s if late else max(self._limit_s, of_any_s))
 
     def _sound(self, variants: Iterable[str]) -> tuple[str, ...]:
         """Those that gave the right answer and have not failed since: a wrong or broken one has no speed."""

@@ -262,7 +262,7 @@ def two_programs(state, points, classes):
 
 @workload(
     inputs=one_batch,
-    params={"network": sizes(quick="784-512-10", default="784-512-512-10")},
+    params={"network": sizes(quick="784-512-10", full="784-512-512-10", gpu="784-512-512-10")},
     reference=reference.with_changes(step_in_numpy, reference.lengths),
     compare=reference.result_and_lengths,
     cost=lambda *, network: batches_cost(network=network, batches=1),

@@ -112,7 +112,7 @@ mapped_step = jax.pmap(step_on_one_of_many, axis_name=AXIS, in_axes=(None, 0, 0)
     inputs=training,
     params={
         "devices": sizes(quick=2, default=(1, 2, 8), full=4, gpu=4, tpu=4),
-        "scaling": sizes(quick="strong", default="weak"),
+        "scaling": sizes(quick="strong", full="weak", gpu="weak", tpu="weak"),
         "width": sizes(quick=256, gpu=4096, tpu=4096),
     },
     reference=step_in_numpy,

@@ -99,7 +99,15 @@ def test_values_of_all_rounds_are_kept(measured):
 
 @pytest.mark.parametrize(
     ("share_s", "of_any_s", "rounds"),
-    [(1000.0, 8.0, 5), (3 * 12.5, 8.0, 4), (3 * 11.5, 8.0, 3), (0.0, 8.0, 3), (0.0, 3.0, 2), (0.0, 0.0, 1)],
+    [
+        (1000.0, 8.0, 5),
+        (3 * 12.5, 8.0, 4),
+        (3 * 11.5, 8.0, 3),
+        (2.7, 8.0, 3),
+        (2.6, 8.0, 1),  # the run is late
+        (2.7, 3.0, 2),
+        (0.1, 0.0, 1),
+    ],
 )
 def test_cold_rounds_end_where_they_take_too_much_of_the_time(measured, monkeypatch, share_s, of_any_s, rounds):
     monkeypatch.setitem(CASE_LIMIT_S, "quick", of_any_s)
