@@ -58,7 +58,7 @@ COLD_SHARE, MOST_COLD_SHARE = 1 / 3, 1.5
 timing; and to fewer beyond the other, of what any case of the level may take."""
 
 BEHIND = 1 / 3
-"""Of what any case may take: where a case's share is less, the run is late, and the next case comes before an interval."""
+"""Of what any case may take. Where a case's share is less, the run is late: the next case comes before an interval."""
 
 OnBeat = Callable[[Heartbeat], None]
 
