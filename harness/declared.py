@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
+from harness.backends import BACKENDS
 from harness.implementation import MIXED, MODES, NATIVE, STREAM_MODES, Implementation
 from harness.metrics import METRICS
 from harness.params import DeclarationError, wanted_names
@@ -53,6 +54,10 @@ def check(workload: Workload) -> None:
     check_names(workload, "representative", workload.representative)
     for claim in workload.published:
         check_names(workload, f"published at {claim.source}", (name for name in claim.at if name != "backend"))
+        if (backend := claim.at.get("backend", "cpu")) not in BACKENDS:
+            raise DeclarationError(
+                f"{where}: published at backend '{backend}', which there is not; backends are {', '.join(BACKENDS)}"
+            )
         if unknown := [figure.metric for figure in claim.figures if figure.metric not in METRICS]:
             raise DeclarationError(
                 f"{where}: no metric '{unknown[0]}' to be published; metrics are {', '.join(METRICS)}"
@@ -75,6 +80,7 @@ def check(workload: Workload) -> None:
 def _check_functions(workload: Workload) -> None:
     _check_params(workload, "inputs()", workload.inputs, keyword_only=True)
     _check_params(workload, "cost()", workload.cost, keyword_only=False)
+    _check_params(workload, "compare()", workload.compare, keyword_only=True, beside=("inputs",))
     if callable(workload.reference):
         _check_params(workload, "reference()", workload.reference, keyword_only=True)
     for what, changed in (("new_shape", workload.new_shape), ("new_static", workload.new_static)):

@@ -210,7 +210,8 @@ def execute(manifest: Manifest, place: Workplace, watcher: Watcher) -> Run:
                 watcher.case_lost(case, f"the run's budget of {settings.budget_s:g} s is used up; go on with --resume")
                 continue
             watcher.case_started(case)
-            share = EVEN_SHARE * remaining / (len(todo) - position)
+            left = len(todo) - position
+            share = (EVEN_SHARE if left > 1 else 1) * remaining / left
             record = _measurement(case, manifest, place, share, watcher).measure()
             write_json(place.folder / "cases" / case.id / "case.json", record)
             done[case.id] = record

@@ -6,7 +6,8 @@ import ast
 import hashlib
 import inspect
 import linecache
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterable
 from functools import lru_cache, partial
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
@@ -28,6 +29,18 @@ def fingerprint(*functions: Callable[..., Any] | None, constants: tuple[str, ...
     texts = [_text(function, getattr(function, "__module__", None), seen) for function in functions]
     text = "\0".join((*texts, *constants))
     return hashlib.sha256(text.encode()).hexdigest()[:DIGITS]
+
+
+def read(modules: Iterable[str]) -> None:
+    """Reads and parses the files of modules and of all that is imported of their packages, as they are now.
+
+    Fingerprints of this process, and of those forked from it, are then of these texts whatever happens to the files.
+    """
+    packages = set(map(_package, modules))
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if file is not None and _package(name) in packages:
+            _functions("".join(linecache.getlines(file)))
 
 
 def _text(value: Any, module: str | None, seen: set[int]) -> str:

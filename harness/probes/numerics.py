@@ -8,9 +8,10 @@ from typing import Any
 import jax
 import numpy
 
+from harness.environment import said
 from harness.messages import CHECK
 from harness.modes import Prepared
-from harness.params import call_with
+from harness.params import call_with, wanted_names
 from harness.probes.context import Context, Probe, widest
 from harness.program import equations
 from harness.record import Outcome, Status
@@ -35,9 +36,14 @@ def run(variant: str, prepared: Prepared, context: Context) -> Outcome:
     result = prepared.wait(prepared.call(*prepared.args))
     if context.reference is None:
         return Outcome(status=Status.OK, notes=(f"not checked: {context.workload.reference.reason}",))  # type: ignore[union-attr]
-    if context.workload.compare is not None:
-        known = context.params | {"inputs": jax.tree.map(_array, context.arguments)}
-        result = call_with(context.workload.compare, known, jax.tree.map(_array, result))
+    if (compare := context.workload.compare) is not None:
+        known = dict(context.params)
+        if "inputs" in wanted_names(compare, known):
+            known["inputs"] = jax.tree.map(_array, context.arguments)
+        try:
+            result = call_with(compare, known, jax.tree.map(_array, result))
+        except Exception as unreadable:  # noqa: BLE001  it is written for results of the right form
+            return Outcome(status=Status.WRONG, reason=f"compare() cannot read the result: {said(unreadable)}")
     pairs = _pairs(result, context.reference)
     if isinstance(pairs, str):
         return Outcome(status=Status.WRONG, reason=pairs)

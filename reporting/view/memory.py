@@ -118,7 +118,8 @@ def _called(variant: Variant) -> Cell:
     called, planned = _called_bytes(variant), planned_bytes(variant)
     if called is None:
         return Cell(numbers.MISSING, tone=Tone.MUTED)
-    return Cell(numbers.memory(called), f"{numbers.gain(called / planned)} the plan" if planned and called else "")
+    plan = "the plan" if variant.case.planned.devices == 1 else "the plan, which is of one device"
+    return Cell(numbers.memory(called), f"{numbers.gain(called / planned)} {plan}" if planned and called else "")
 
 
 def _share(variant: Variant) -> Cell:

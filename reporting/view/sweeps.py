@@ -249,20 +249,24 @@ def _value(measure: Measure, variant: Variant) -> Cell:
 
 
 def _sentence(sweep: Sweep) -> str:
-    """How the first measure with a fit grows: `Execution time grows as n^1.02 [0.98, 1.06] for loop, …`."""
-    for measure in MEASURES:
-        fits = [(name, fitted) for name in sweep.implementations if (fitted := sweep.growth(name, measure))]
-        if fits:
-            told = [(name, f) for name, f in fits if is_told(f)]
-            vague = ", ".join(shorten(name, LONGEST_TERM) for name, f in fits if not is_told(f))
-            parts = (
-                f"{sweep.param}^{' '.join(numbers.exponent_with_bounds(f.exponent))} for {shorten(name, LONGEST_TERM)}"
-                for name, f in told
-            )
-            grows = f"{measure.title} grows as {', '.join(parts)}." if told else ""
-            rest = f"{measure.title}: no exponent can be told for {vague}." if vague else ""
-            return " ".join(filter(None, (grows, rest)))
-    return "No exponent: fewer than three values of each."
+    """How the first measure grows of which that can be told: `Execution time grows as n^1.02 [0.98, 1.06] for loop`."""
+    found = [
+        (measure, fits)
+        for measure in MEASURES
+        if (fits := [(name, fitted) for name in sweep.implementations if (fitted := sweep.growth(name, measure))])
+    ]
+    if not found:
+        return "No exponent: fewer than three values of each."
+    measure, fits = next((one for one in found if any(is_told(fitted) for _, fitted in one[1])), found[0])
+    told = [(name, fitted) for name, fitted in fits if is_told(fitted)]
+    vague = ", ".join(shorten(name, LONGEST_TERM) for name, fitted in fits if not is_told(fitted))
+    parts = (
+        f"{sweep.param}^{' '.join(numbers.exponent_with_bounds(fitted.exponent))} for {shorten(name, LONGEST_TERM)}"
+        for name, fitted in told
+    )
+    grows = f"{measure.title} grows as {', '.join(parts)}." if told else ""
+    rest = f"{measure.title}: no exponent can be told for {vague}." if vague else ""
+    return " ".join(filter(None, (grows, rest)))
 
 
 def is_told(fitted: Growth) -> bool:

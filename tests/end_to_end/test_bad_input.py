@@ -185,10 +185,12 @@ def increment(x):
 '''
 
 
-def test_a_run_measures_the_suites_as_they_were_when_it_began(harness: Harness, tmp_path: Path) -> None:
-    (tmp_path / "editing.py").write_text(EDITING)
+@pytest.mark.parametrize("level", ["--quick", "--full"])
+def test_a_run_measures_the_suites_as_they_were_when_it_began(harness: Harness, tmp_path: Path, level: str) -> None:
+    quick = level == "--quick"
+    (tmp_path / "editing.py").write_text(EDITING.replace('modes=("jit",)', f'modes=("jit",), quick={quick}'))
 
-    ended = harness("run", "--suites", "editing.py", "--quick", "--launches", "3", "--run-id", "it")
+    ended = harness("run", "--suites", "editing.py", level, "--launches", "3", "--run-id", "it")
 
     assert ended.returncode == 0, ended.stdout
     assert "x + 1 + 0  #" in (tmp_path / "editing.py").read_text()

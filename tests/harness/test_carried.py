@@ -249,6 +249,15 @@ def test_what_is_compared_may_be_what_became_of_the_inputs():
     assert outcome(made, "step:jit").status is Status.OK
 
 
+def test_a_result_of_a_form_that_compare_does_not_expect_is_wrong():
+    made = running_sum(compare=lambda result: result[2], reference=lambda total, value: 2 * value)
+
+    found = outcome(made, "step:jit")
+
+    assert found.status is Status.WRONG
+    assert found.reason.startswith("compare() cannot read the result: tuple index")
+
+
 def test_an_error_that_is_declared_is_a_result_with_its_words():
     made = running_sum()
 

@@ -409,6 +409,8 @@ def published(**changes) -> Published:
         ),
         ({"published": (published(figure=Figure("attention:jit", 1.0, metric="speed")),)}, "no metric 'speed' to be"),
         ({"published": (published(at={"heads": 1}),)}, "published at a book names 'heads', which params does not list"),
+        ({"published": (published(at={"backend": "cuda"}),)}, "published at backend 'cuda', which there is not"),
+        ({"compare": lambda result, *, heads: result}, "compare() asks for 'heads', which params does not list"),
     ],
 )
 def test_names_that_are_not_there_are_errors(changes, said):
