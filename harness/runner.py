@@ -37,7 +37,7 @@ from harness.record import (
 from harness.version import __version__
 
 FREE_BYTES = 300 * 2**20
-"""A default run of the own suites writes some 120 MB, most of it traces and, while it goes on, its cache."""
+"""A default run of the own suites writes some 60 MB, half of it traces; while it goes on, its cache beside."""
 
 EVEN_SHARE = 0.5
 """Of the time left for each case that is left, what a case may take: some need more for the least that tells

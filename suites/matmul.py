@@ -53,7 +53,7 @@ def matmul(a, b, *, precision):
 
 def numpy_of_small_integers(n):
     """NumPy has no library kernel for integers."""
-    return Skip("NumPy takes a second a call; n = 256 tells the same") if n > 256 else None
+    return Skip("NumPy takes a second a call; it is measured up to n = 256") if n > 256 else None
 
 
 @workload(

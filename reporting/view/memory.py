@@ -118,7 +118,7 @@ def _called(variant: Variant) -> Cell:
     called, planned = _called_bytes(variant), planned_bytes(variant)
     if called is None:
         return Cell(numbers.MISSING, tone=Tone.MUTED)
-    plan = "the plan" if variant.case.planned.devices == 1 else "the plan, which is of one device"
+    plan = "the plan" if variant.case.planned.devices == 1 else "one device's plan"
     return Cell(numbers.memory(called), f"{numbers.gain(called / planned)} {plan}" if planned and called else "")
 
 

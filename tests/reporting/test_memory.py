@@ -12,8 +12,8 @@ from tests.reporting.views import by_variant, headings, page_of, section, tables
 MIB = 2**20
 
 
-def page_with(outcome, *, capacity=None, **changes):
-    planned = samples.planned_case(variants=("f:jit",))
+def page_with(outcome, *, capacity=None, devices=1, **changes):
+    planned = samples.planned_case(variants=("f:jit",), devices=devices)
     run = samples.run(
         (planned, samples.record(planned, {"f:jit": {"memory": outcome}})),
         **{"environment": samples.environment(device_memory_bytes=capacity), **changes},
@@ -84,6 +84,13 @@ def test_a_plan_beyond_the_device_does_not_fit_and_says_what_it_needs():
     assert section(page, "memory").answer.startswith(
         "1 variant does not fit. Largest plan: 10.5\u202fGiB, 131\u202f% of"
     )
+
+
+@pytest.mark.parametrize(("devices", "told"), [(1, "4.0× the plan"), (8, "4.0× one device's plan")])
+def test_a_call_on_several_devices_is_set_against_the_plan_of_one(devices, told):
+    outcome = samples.memory(4, 4, 4, more={"peak_bytes": 10, "runtime_peak_bytes": 40})
+
+    assert row_of(page_with(outcome, devices=devices))["A call"] == f"40 B {told}"
 
 
 @pytest.mark.parametrize(

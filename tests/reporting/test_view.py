@@ -478,6 +478,26 @@ def test_a_point_with_a_wide_interval_is_shown_and_fitted_like_any_other():
     assert texts(part.tables[1].groups[0].rows[1])[1].count("[") == 1
 
 
+def test_growth_leads_with_the_first_measure_of_which_it_can_be_told():
+    run = samples.sweep_run()
+    cases = []
+    for index, case in enumerate(run.cases):
+        erratic = samples.compilation(0.1, 0.1, (1.0, 1000.0)[index % 2], 0.1)
+        variants = tuple(
+            msgspec.structs.replace(one, outcomes={**one.outcomes, "compilation": erratic})
+            if "compilation" in one.outcomes
+            else one
+            for one in case.variants
+        )
+        cases.append(msgspec.structs.replace(case, variants=variants))
+
+    told = section(page_of(run), "sweeps").answer
+    erratic_told = section(page_of(msgspec.structs.replace(run, cases=tuple(cases))), "sweeps").answer
+
+    assert told.startswith("Trace + lower + compile grows as")
+    assert erratic_told.startswith("Execution time grows as")
+
+
 def test_contended_points_of_a_sweep_are_hollow_and_counted():
     run = grown(64, timing=samples.timing(6.4e-6, contended=True))
 
