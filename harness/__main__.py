@@ -33,7 +33,7 @@ Select = Annotated[
 ]
 Probe = Annotated[list[str] | None, typer.Option(help=f"Only these of {', '.join(PROBE_NAMES)}; numerics always runs.")]
 Launches = Annotated[int | None, typer.Option(min=1, help="Exactly so many timing launches; intervals need 3.")]
-Budget = Annotated[str | None, typer.Option(metavar="TIME", help="For the whole run: 90, 90s, 10m, 1h30m.")]
+Budget = Annotated[str | None, typer.Option(metavar="TIME", help="For the run, or what is left of it: 90, 10m, 1h30m.")]
 Data = Annotated[Path | None, typer.Option(metavar="DIR", help="Your data sets, for suites that read some.")]
 Out = Annotated[Path, typer.Option(metavar="DIR", help="Where runs are kept.")]
 RunId = Annotated[str | None, typer.Option(metavar="ID", help="The run's folder in DIR; made up by default.")]
@@ -81,16 +81,16 @@ def run_command(
         out=out,
         run_id=run_id,
     )
-    if resume is not None and (
-        dry_run or select or suites or probe or quick or full or launches or budget or data or run_id
-    ):
-        raise typer.BadParameter("--resume goes by the run's own settings; of the other options it takes only --out")
+    if resume is not None and (dry_run or select or suites or probe or quick or full or launches or data or run_id):
+        raise typer.BadParameter(
+            "--resume goes by the run's own settings; of the other options it takes --out and --budget"
+        )
     if dry_run:
         _exit(lambda: commands.dry_run(request, as_json=as_json))
     watcher = commands.watcher_for(quiet=quiet, as_json=as_json)
     if resume is not None:
         folder = Path(resume) if Path(resume).is_dir() else out / resume
-        _exit(lambda: commands.resume_run(folder, watcher, as_json=as_json))
+        _exit(lambda: commands.resume_run(folder, watcher, budget, as_json=as_json))
     _exit(lambda: commands.new_run(request, watcher, as_json=as_json))
 
 

@@ -119,8 +119,9 @@ def new_run(request: RunRequest, watcher: Watcher, *, as_json: bool) -> int:
     return _conclude(run, folder, as_json=as_json)
 
 
-def resume_run(folder: Path, watcher: Watcher, *, as_json: bool) -> int:
-    """Measures what an interrupted run still lacks, by that run's own settings."""
+def resume_run(folder: Path, watcher: Watcher, budget: str | None, *, as_json: bool) -> int:
+    """Measures what an interrupted run still lacks, by that run's own settings, within its budget or a new one."""
+    budget_s = _budget_s(budget)
     manifest = load_for_resume(folder)
     if (folder / "run.json").exists():  # a run that has ended is not written again
         return _conclude(_ended(folder), folder, as_json=as_json)
@@ -129,7 +130,7 @@ def resume_run(folder: Path, watcher: Watcher, *, as_json: bool) -> int:
         description = describe(server, settings.suites, manifest.backend, settings.level, devices=True)
         check_resumable(manifest, description)
         with _kept(folder):
-            run = execute(manifest, Workplace(server, manifest.backend, folder), watcher)
+            run = execute(manifest, Workplace(server, manifest.backend, folder), watcher, budget_s)
     return _conclude(run, folder, as_json=as_json)
 
 
@@ -216,13 +217,17 @@ def _settings(request: RunRequest, run_id: str) -> Settings:
         request.level,
         probes=request.probes,
         launches=request.launches,
-        budget_s=None if request.budget is None else duration_s(request.budget),
+        budget_s=_budget_s(request.budget),
         select=request.select,
         suites=tuple(map(private, request.suites)) or (DEFAULT_SUITES,),
         data=None if request.data is None else private(str(request.data.absolute())),
         not_used=unused_variables(os.environ),
         run_id=run_id,
     )
+
+
+def _budget_s(text: str | None) -> float | None:
+    return None if text is None else duration_s(text)
 
 
 def _ended(folder: Path) -> Run:

@@ -16,8 +16,8 @@ from harness.record import DOES_NOT_FIT, INCOMPLETE, CaseRecord, Manifest, Plann
 class Watcher:
     """Told what a run does, as it does it. This one shows nothing (`--quiet`)."""
 
-    def run_started(self, manifest: Manifest, folder: Path, todo: int) -> None:
-        """The run begins, with so many cases to measure."""
+    def run_started(self, manifest: Manifest, folder: Path, todo: int, budget_s: float) -> None:
+        """The run begins, with so many cases to measure in so many seconds."""
 
     def case_started(self, case: PlannedCase) -> None:
         """A case begins."""
@@ -47,9 +47,9 @@ class Lines(Watcher):
         self._todo = 0
         self._budget_s = 0.0
 
-    def run_started(self, manifest: Manifest, folder: Path, todo: int) -> None:
+    def run_started(self, manifest: Manifest, folder: Path, todo: int, budget_s: float) -> None:
         """Names the run."""
-        self._todo, self._budget_s = todo, manifest.settings.budget_s
+        self._todo, self._budget_s = todo, budget_s
         device = f"{manifest.environment.device_count} x {manifest.environment.device_kind}"
         self._say(f"run {manifest.run_id}: {todo} cases on {manifest.backend} ({device}), into {folder}")
 
@@ -91,9 +91,9 @@ class Live(Watcher):
         self._budget_s = 1.0
         self._launch = 0
 
-    def run_started(self, manifest: Manifest, folder: Path, todo: int) -> None:
+    def run_started(self, manifest: Manifest, folder: Path, todo: int, budget_s: float) -> None:
         """Names the run and shows the bar."""
-        self._budget_s = manifest.settings.budget_s
+        self._budget_s = budget_s
         device = f"{manifest.environment.device_count} x {manifest.environment.device_kind}"
         text = f"run {manifest.run_id}: {todo} cases on {manifest.backend} ({device}), into {folder}"
         self._console.print(escape(printable(text)), highlight=False)

@@ -6,6 +6,7 @@
       cases/<id>/case.json            statuses and per-launch summaries; written when the case ends
       cases/<id>/programs/<variant>/  jaxpr.txt, stablehlo.mlir, hlo.txt of a compiled variant
       cases/<id>/trace/…              profiler captures, as xprof wants them
+      stopped.json                    why a run has stopped before its last case; gone when it goes on
       run.json                        commit mark: manifest and all cases; written last
 
 Every file is written whole or not at all. A missing value is null, never 0 or NaN.
@@ -348,16 +349,29 @@ class CaseRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
-    """A run: its manifest and the cases that ended. `ended` is null for a run that was cut short."""
+    """A run: its manifest and the cases that ended.
+
+    Args:
+      ended: When; null for a run that lacks cases.
+      stopped: Why a run that lacks cases has stopped; null for one that ended, and for one that was killed.
+    """
 
     manifest: Manifest
     cases: tuple[CaseRecord, ...]
     ended: str | None = None
+    stopped: str | None = None
 
     def lost(self) -> tuple[PlannedCase, ...]:
         """Planned cases that have no record."""
         done = {case.id for case in self.cases}
         return tuple(case for case in self.manifest.cases if case.id not in done)
+
+
+class Stop(msgspec.Struct, frozen=True, kw_only=True):
+    """That a run stopped before its last case, when and why; it may go on with `--resume`."""
+
+    at: str
+    reason: str
 
 
 class Block(msgspec.Struct, frozen=True, kw_only=True):

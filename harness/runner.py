@@ -7,7 +7,7 @@ import os
 import shutil
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,6 +30,7 @@ from harness.record import (
     Run,
     Settings,
     Status,
+    Stop,
     read_json,
     read_manifest,
     write_json,
@@ -45,6 +46,7 @@ anything, and none shall be lost for them. What they leave comes to the cases af
 
 DESCRIBE_LIMIT_S = 300.0
 SCRATCH = "scratch"
+STOP = "stopped.json"
 
 
 _SAME_TO_RESUME = (
@@ -193,21 +195,28 @@ def finished_cases(folder: Path, manifest: Manifest) -> dict[str, CaseRecord]:
     return found
 
 
-def execute(manifest: Manifest, place: Workplace, watcher: Watcher) -> Run:
+def execute(manifest: Manifest, place: Workplace, watcher: Watcher, budget_s: float | None = None) -> Run:
     """Measures the manifest's cases that have no record yet, and writes the commit mark.
 
-    Every case's record is on disk before the next begins. Interrupted, it leaves what was measured.
+    Every case's record is on disk before the next begins. Interrupted or out of time, it leaves what was measured and
+    why it stopped.
+
+    Args:
+      budget_s: For what is left of a resumed run; the manifest's own where it is None.
     """
     settings = manifest.settings
+    budget_s = settings.budget_s if budget_s is None else budget_s
+    used_up = f"the budget of {budget_s:g} s is used up"
     done = finished_cases(place.folder, manifest)
     todo = [case for case in shuffled(manifest.cases, settings.seed) if case.id not in done]
     start = time.monotonic()
-    watcher.run_started(manifest, place.folder, len(todo))
+    (place.folder / STOP).unlink(missing_ok=True)
+    watcher.run_started(manifest, place.folder, len(todo), budget_s)
     try:
         for position, case in enumerate(todo):
-            remaining = settings.budget_s - (time.monotonic() - start)
+            remaining = budget_s - (time.monotonic() - start)
             if remaining <= 0:
-                watcher.case_lost(case, f"the run's budget of {settings.budget_s:g} s is used up; go on with --resume")
+                watcher.case_lost(case, f"{used_up}; go on with --resume")
                 continue
             watcher.case_started(case)
             left = len(todo) - position
@@ -216,10 +225,16 @@ def execute(manifest: Manifest, place: Workplace, watcher: Watcher) -> Run:
             write_json(place.folder / "cases" / case.id / "case.json", record)
             done[case.id] = record
             watcher.case_ended(record, time.monotonic() - start)
+    except KeyboardInterrupt:
+        with suppress(OSError):  # a full disk must not hide the interruption
+            write_json(place.folder / STOP, Stop(at=_now(), reason="it was interrupted"))
+        raise
     finally:
         watcher.run_ended()
     run = Run(manifest=manifest, cases=tuple(done[case.id] for case in manifest.cases if case.id in done), ended=_now())
-    if not run.lost():
+    if run.lost():
+        write_json(place.folder / STOP, Stop(at=_now(), reason=used_up))
+    else:
         write_json(place.folder / "run.json", run)
     return run
 

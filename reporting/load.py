@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.record import CaseRecord, RecordError, Run, read_json, read_manifest
+from harness.record import CaseRecord, RecordError, Run, Stop, read_json, read_manifest
 
 from .text import one_of, visible
 
@@ -64,11 +64,24 @@ def _load_run(folder: Path, warnings: list[str]) -> Run:
     if (run := _from_mark(folder, warnings)) is not None:
         return run
     cases = tuple(_cases(folder, warnings))
-    run = _checked(Run(manifest=manifest, cases=cases, ended=None), folder, warnings)
+    stopped = _stopped(folder, warnings)
+    run = _checked(Run(manifest=manifest, cases=cases, stopped=stopped), folder, warnings)
     lost = len(run.lost())
     state = f"{lost} of {one_of(len(manifest.cases), 'case')} lost" if lost else "no case lost"
-    warnings.append(f"{folder}: run {manifest.run_id} did not end (no usable run.json): {state}")
+    end = "did not end (no usable run.json)" if stopped is None else f"stopped: {stopped}"
+    warnings.append(f"{folder}: run {manifest.run_id} {end}: {state}" + ("; --resume goes on with it" if lost else ""))
     return run
+
+
+def _stopped(folder: Path, warnings: list[str]) -> str | None:
+    """Why a run stopped before its last case; None where nothing says so."""
+    if not (folder / "stopped.json").exists():
+        return None
+    try:
+        return read_json(folder / "stopped.json", Stop).reason
+    except RecordError as error:
+        warnings.append(str(error))
+        return None
 
 
 def _from_mark(folder: Path, warnings: list[str]) -> Run | None:
@@ -121,7 +134,7 @@ def _checked(run: Run, folder: Path, warnings: list[str]) -> Run:
             warnings.append(f"{folder}: case {case.name}: {why}")
         else:
             kept[case.id] = case
-    return Run(manifest=run.manifest, cases=tuple(kept.values()), ended=run.ended)
+    return Run(manifest=run.manifest, cases=tuple(kept.values()), ended=run.ended, stopped=run.stopped)
 
 
 def run_ids(runs: Iterable[Run]) -> tuple[str, ...]:

@@ -42,7 +42,6 @@ DECISIVE_PROBES = frozenset({"", "numerics", "timing"})
 WITH_NOTES_OF_THEIR_OWN = frozenset({"compilation", "caching", "memory"})
 """Probes with a section that shows their notes."""
 
-LOST_CASE = "no record: the run ended before the case did, or its case.json cannot be read"
 LOST_VARIANT = "no record of this variant in its case"
 
 _SYMBOLS = {"cpu": "●", "gpu": "■", "tpu": "▲"}
@@ -326,6 +325,13 @@ class Case:
         """The case and where it ran."""
         return f"{self.planned.name} · {self.place.label}"
 
+    @property
+    def why_lost(self) -> str:
+        """Why a case has no record."""
+        if (stopped := self.place.run.stopped) is not None:
+            return f"no record: the run stopped before it, since {stopped}; --resume goes on with the run"
+        return "no record: the run ended before the case did, or its case.json cannot be read"
+
     def _outcomes(self, variant: PlannedVariant) -> dict[str, Outcome]:
         recorded = (
             next((one for one in self.record.variants if one.name == variant.name), None) if self.record else None
@@ -336,7 +342,7 @@ class Case:
             return {"": Outcome(status=Status.SKIPPED, reason=variant.skip)}
         if outcomes:
             return outcomes
-        return {"": Outcome(status=Status.LOST, reason=LOST_CASE if self.record is None else LOST_VARIANT)}
+        return {"": Outcome(status=Status.LOST, reason=self.why_lost if self.record is None else LOST_VARIANT)}
 
 
 def places(runs: Sequence[Run]) -> tuple[Place, ...]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from harness.record import DOES_NOT_FIT, INCOMPLETE, Outcome, Status
 
 from ..text import one_of
-from .measured import LOST_CASE, Case, Variant, does_not_fit
+from .measured import Case, Variant, does_not_fit
 from .parts import Cell, Column, Group, Part, Row, Section, Table, Tone
 from .words import tone_of
 
@@ -75,7 +75,7 @@ def _lost_row(case: Case) -> Row:
         Cell(case.label),
         Cell(f"all {len(case.variants)}", fold=names, fold_title="names"),
         Cell("all"),
-        Cell(LOST_CASE),
+        Cell(case.why_lost),
     )
     return Row(cells, f"p-{case.key}")
 

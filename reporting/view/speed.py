@@ -10,7 +10,7 @@ from harness.record import INCOMPLETE, Status
 from .. import numbers
 from ..text import shorten
 from .axis import LogAxis
-from .measured import DECISIVE_PROBES, LOST_CASE, Case, Place, Variant
+from .measured import DECISIVE_PROBES, Case, Place, Variant
 from .parts import Cell, Column, Group, IntervalMark, Part, Row, Section, Table, Tone
 from .words import LONGEST_REASON, gain_cell, jit_sentence, level_of, name_cell, name_of, told, unreached_target
 
@@ -80,7 +80,7 @@ def _detail(case: Case) -> str:
         parts.append(" and ".join(part for part in declared if part))
         parts += [f"message of {numbers.memory(cost.message_bytes)}"] if cost.message_bytes is not None else []
     parts += [f"no reference: {planned.no_reference}"] if planned.no_reference else []
-    parts += list(case.record.notes) if case.record else [f"lost: {LOST_CASE}"]
+    parts += list(case.record.notes) if case.record else [f"lost: {case.why_lost}"]
     return " · ".join(shorten(part, LONGEST_REASON) for part in parts if part)
 
 

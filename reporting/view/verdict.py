@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from harness.record import DOES_NOT_FIT, INCOMPLETE, Status
 
 from ..text import one_of, shorten
-from .measured import LOST_CASE, Case, Place, Variant, device
+from .measured import Case, Place, Variant, device
 from .parts import Item, Tone
 from .words import LONGEST_NAME, LONGEST_REASON, incomplete, jit_sentence, name_of, status_counts, unreached_target
 
@@ -80,7 +80,7 @@ def _item(variants: Sequence[Variant]) -> Item:
 
 def _lost_item(case: Case) -> Item:
     name = shorten(case.planned.name, LONGEST_NAME)
-    return Item(f"{name} · {case.place.label}: {LOST_CASE}", Status.LOST.value, f"p-{case.key}", Tone.BAD)
+    return Item(f"{name} · {case.place.label}: {case.why_lost}", Status.LOST.value, f"p-{case.key}", Tone.BAD)
 
 
 def data_warnings(loaded: Iterable[str], places: Sequence[Place], cases: Sequence[Case]) -> tuple[Item, ...]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.record import Run, read_json
+from harness.record import Run, Stop, read_json
 from tests.end_to_end.conftest import Harness
 
 pytestmark = pytest.mark.end_to_end
@@ -160,7 +160,15 @@ def test_a_budget_that_is_used_up_loses_the_rest_and_says_how_to_go_on(
     assert ended.returncode == 3
     assert "lost" in ended.stdout
     assert "python -m harness run --resume results/it" in ended.stdout
-    assert not (tmp_path / "results" / "it" / "run.json").exists()
+    folder = tmp_path / "results" / "it"
+    assert not (folder / "run.json").exists()
+    assert read_json(folder / "stopped.json", Stop).reason == "the budget of 1 s is used up"
+
+    resumed = harness("run", "--resume", "it", "--budget", "5m")
+
+    assert "of 300 s used" in resumed.stdout
+    assert read_json(folder / "run.json", Run).lost() == ()
+    assert not (folder / "stopped.json").exists()
 
 
 EDITING = '''"""Edits itself when it is measured, not when it is listed."""

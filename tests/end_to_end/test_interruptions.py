@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.record import CaseRecord, Run, read_json, read_manifest
+from harness.record import CaseRecord, Run, Stop, read_json, read_manifest
 from tests.end_to_end.conftest import Harness
 
 pytestmark = pytest.mark.end_to_end
@@ -64,6 +64,7 @@ def assert_finished(folder: Path) -> None:
     assert run.lost() == ()
     assert {case.status.value for case in run.cases} == {"ok"}
     assert not (folder / "scratch").exists()
+    assert not (folder / "stopped.json").exists()
     for case in run.cases:
         assert read_json(folder / "cases" / case.id / "case.json", CaseRecord) == case
         assert len(list((folder / "cases" / case.id / "launches").glob("*.json.gz"))) == 3
@@ -84,6 +85,7 @@ def test_an_interrupted_run_says_what_it_kept_and_is_finished_by_resume(
     assert "of 3 cases are measured and kept" in said
     assert "python -m harness run --resume results/it" in said
     assert_nothing_runs(tmp_path)
+    assert read_json(folder / "stopped.json", Stop).reason == "it was interrupted"
     kept = kept_cases(folder)
     resumed = harness("run", "--resume", "it")
     assert resumed.returncode == 0, resumed.stderr

@@ -18,7 +18,7 @@ def failed(reason: str) -> Outcome:
 def lines_of(*cases, lost=()) -> list[str]:
     stream = io.StringIO()
     watcher = Lines(stream)
-    watcher.run_started(samples.manifest([PLANNED], run_id="it"), Path("results/it"), len(cases) + len(lost))
+    watcher.run_started(samples.manifest([PLANNED], run_id="it"), Path("results/it"), len(cases) + len(lost), 600.0)
     for case in cases:
         watcher.case_ended(case, 12.4)
     for case, reason in lost:

@@ -33,6 +33,7 @@ from harness.record import (
     Run,
     Settings,
     Status,
+    Stop,
     VariantLaunch,
     VariantRecord,
     json_schema,
@@ -60,6 +61,7 @@ STRUCTURES = (
     Published,
     Run,
     Settings,
+    Stop,
     VariantLaunch,
     VariantRecord,
 )

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness.record import Stop, write_json
 from reporting import html, markdown
 from reporting.load import load, run_ids
 from reporting.view import build
@@ -42,7 +43,30 @@ def test_a_run_without_run_json_is_read_case_by_case_and_the_lost_ones_are_count
 
     assert [case.name for case in loaded.runs[0].lost()] == ["lost[dtype=float32,n=10000]"]
     assert loaded.runs[0].ended is None
-    assert loaded.warnings[0].endswith("did not end (no usable run.json): 1 of 2 cases lost")
+    assert loaded.warnings[0].endswith("did not end (no usable run.json): 1 of 2 cases lost; --resume goes on with it")
+
+
+def test_a_run_that_stopped_says_why(tmp_path):
+    folder = samples.write_run(tmp_path / "a", samples.troubled_run(), cut_short=True)
+    write_json(folder / "stopped.json", Stop(at="2026-08-22T10:45:30Z", reason="the budget of 60 s is used up"))
+
+    loaded = load([folder])
+
+    assert loaded.runs[0].stopped == "the budget of 60 s is used up"
+    assert loaded.warnings[0].endswith(
+        "stopped: the budget of 60 s is used up: 1 of 2 cases lost; --resume goes on with it"
+    )
+
+
+def test_a_stop_that_cannot_be_read_is_named_and_the_cases_are_read_all_the_same(tmp_path):
+    run = samples.troubled_run()
+    folder = samples.write_run(tmp_path / "a", run, cut_short=True)
+    (folder / "stopped.json").write_bytes(b'{"at"')
+
+    loaded = load([folder])
+
+    assert loaded.runs[0].cases == run.cases
+    assert "stopped.json: not a record of jaxmeter, or damaged" in loaded.warnings[0]
 
 
 def test_a_damaged_run_json_is_named_and_the_cases_are_read_one_by_one(tmp_path):
