@@ -13,6 +13,9 @@ WIDE_HALF_WIDTH = 0.5
 """Bounds this far apart get two digits each; the estimate's decimals would make 0.0 of the lower one."""
 
 EXTRA_DECIMALS = 2
+NEAR_1_DECIMALS = 2
+"""For bounds of a ratio: 1.03 is a difference, and 1.0 reads as none."""
+
 LARGEST = 1e300
 MOST_DECIMALS = 9
 """Beyond it a value is nothing that was measured; without it, one damaged value would fill a page with zeros."""
@@ -66,11 +69,11 @@ def gain(ratio: float | None) -> str:
 
 
 def gain_with_bounds(interval: Interval | None) -> tuple[str, str]:
-    """(`8.7×`, `[8.5, 8.9]`)."""
+    """(`8.7×`, `[8.5, 8.9]`); a bound near 1 has the decimals that tell its side: (`2.3×`, `[1.03, 5.1]`)."""
     estimate = None if interval is None else usable(interval.estimate)
     if interval is None or estimate is None or estimate <= 0:
         return MISSING, MISSING
-    return gain(estimate), _bounds(interval, _gain_decimals(estimate), 1.0)
+    return gain(estimate), _bounds(interval, _gain_decimals(estimate), 1.0, least_near_1=NEAR_1_DECIMALS)
 
 
 def exponent_with_bounds(interval: Interval | None) -> tuple[str, str]:
@@ -170,21 +173,24 @@ def _gain_decimals(ratio: float) -> int:
     return 1 if round(ratio, 1) < 10 else 0
 
 
-def _bounds(interval: Interval, decimals: int, size: float) -> str:
+def _bounds(interval: Interval, decimals: int, size: float, least_near_1: int = 0) -> str:
     low, high = usable(interval.low), usable(interval.high)
     if low is None or high is None:
         return MISSING
     if (interval.half_width or 0.0) > WIDE_HALF_WIDTH:
-        return f"[{_two_digits(low / size)}, {_two_digits(high / size)}]"
+        return f"[{_two_digits(low / size, least_near_1)}, {_two_digits(high / size, least_near_1)}]"
     most = decimals + EXTRA_DECIMALS
     # Bounds that would read the same although they differ get a digit more, or two.
     while decimals < most and _fixed(low / size, decimals) == _fixed(high / size, decimals) and low < high:
         decimals += 1
+    if 1 in (round(low / size, decimals), round(high / size, decimals)):
+        decimals = max(decimals, least_near_1)
     return f"[{_fixed(low / size, decimals)}, {_fixed(high / size, decimals)}]"
 
 
-def _two_digits(value: float) -> str:
-    return _fixed(value, _decimals(abs(value), DIGITS_IF_VAGUE))
+def _two_digits(value: float, least_near_1: int) -> str:
+    decimals = _decimals(abs(value), DIGITS_IF_VAGUE)
+    return _fixed(value, max(decimals, least_near_1) if round(value, decimals) == 1 else decimals)
 
 
 def _fixed(value: float, decimals: int) -> str:

@@ -21,13 +21,16 @@ Sizes = tuple[float, float]
 Line = Sequence[tuple[float, Variant]]
 """An implementation's variants by size, the smallest first."""
 
+Pair = tuple[float, Variant, Variant]
+"""A size, and two implementations' variants at it."""
+
 
 def crossovers(param: str, lines: Mapping[str, Line]) -> tuple[str, ...]:
     """A sentence for each place where an order turns, the first MOST_SENTENCES of them.
 
     Args:
       param: What the sizes are values of.
-      lines: By implementation.
+      lines: By the name of an implementation's variants.
     """
     sentences = (*_overtaken(param, lines), *_outweighed(param, lines))
     left = len(sentences) - MOST_SENTENCES
@@ -56,15 +59,20 @@ def turn(sides: Sequence[tuple[float, int]]) -> Sizes | None:
 
 
 def _overtaken(param: str, lines: Mapping[str, Line]) -> Iterable[str]:
-    """Such as `Execution time: loop is ahead of scan up to n = 100, behind from 1 000 on`."""
+    """Such as `Execution time: loop:jit is ahead of scan:jit up to n = 100 (5× at 10), behind from 1 000 on (…)`."""
     turns = []
     for ahead, behind in permutations(lines, 2):
-        turned = turn(_sides(lines[ahead], lines[behind]))
+        turned = turn([(size, faster(one, other)) for size, one, other in _pairs(lines[ahead], lines[behind])])
         if turned is not None:
             turns.append((ahead, behind, turned))
-    for leaders, others, sizes in _merged(turns):
+    for leaders, others, (until, since) in _merged(turns):
         are = "is" if len(leaders) == 1 else "are"
-        yield f"Execution time: {_all(leaders)} {are} ahead of {_all(others)} {_sizes(param, *sizes, ', behind')}."
+        pairs = [_pairs(lines[ahead], lines[behind]) for ahead in leaders for behind in others]
+        first, last = _gains([one[0] for one in pairs]), _gains([one[-1] for one in pairs], of_the_other=True)
+        yield (
+            f"Execution time: {_all(leaders)} {are} ahead of {_all(others)} up to {param} = {numbers.number(until)} "
+            f"({first}), behind from {numbers.number(since)} on ({last})."
+        )
 
 
 def _merged(turns: Sequence[tuple[str, str, Sizes]]) -> list[tuple[list[str], list[str], Sizes]]:
@@ -79,25 +87,37 @@ def _merged(turns: Sequence[tuple[str, str, Sizes]]) -> list[tuple[list[str], li
     return [([ahead], names, turned) for (ahead, turned), names in by_ahead.items()]
 
 
-def _sides(one: Line, other: Line) -> list[tuple[float, int]]:
-    """At every size that both were timed at: -1 where the one is ahead of the other, 1 where behind."""
+def _pairs(one: Line, other: Line) -> list[Pair]:
+    """Both variants at every size that both were timed at."""
     others = dict(other)
     return [
-        (size, faster(variant, others[size]))
+        (size, variant, others[size])
         for size, variant in one
         if variant.time is not None and size in others and others[size].time is not None
     ]
 
 
+def _gains(pairs: Iterable[Pair], *, of_the_other: bool = False) -> str:
+    """How many times faster the ones are than the others at some sizes, or the others: `1.2× to 3.4× at 10`."""
+    sizes, ratios = set(), []
+    for size, one, other in pairs:
+        ratio = other.speedup_over(one) if of_the_other else one.speedup_over(other)
+        sizes.add(size)
+        ratios += [ratio.estimate] if ratio is not None else []
+    ends = dict.fromkeys((numbers.gain(min(ratios)), numbers.gain(max(ratios))))
+    return f"{' to '.join(ends)} at {', '.join(map(numbers.number, sorted(sizes)))}"
+
+
 def _outweighed(param: str, lines: Mapping[str, Line]) -> Iterable[str]:
-    """Such as `Dispatch is more than half of the execution time up to n = 100, less from 10 000 on: tanh`."""
+    """Such as `Dispatch is more than half of the execution time up to n = 100, less from 10 000 on: tanh:jit`."""
     alike: dict[Sizes, list[str]] = {}
     for name, line in lines.items():
         turned = turn([(size, _against_dispatch(variant)) for size, variant in line if variant.dispatch is not None])
         if turned is not None:
             alike.setdefault(turned, []).append(name)
-    for turned, names in alike.items():
-        yield f"Dispatch is more than half of the execution time {_sizes(param, *turned, ', less')}: {_all(names)}."
+    for (until, since), names in alike.items():
+        sizes = f"up to {param} = {numbers.number(until)}, less from {numbers.number(since)} on"
+        yield f"Dispatch is more than half of the execution time {sizes}: {_all(names)}."
 
 
 def _against_dispatch(variant: Variant) -> int:
@@ -108,10 +128,6 @@ def _against_dispatch(variant: Variant) -> int:
     if time.low is None or time.high is None or dispatch.low is None or dispatch.high is None:
         return 0
     return (time.low > 2 * dispatch.high) - (time.high < 2 * dispatch.low)
-
-
-def _sizes(param: str, until: float, since: float, then: str) -> str:
-    return f"up to {param} = {numbers.number(until)}{then} from {numbers.number(since)} on"
 
 
 def _all(names: Sequence[str]) -> str:

@@ -89,6 +89,10 @@ class Sweep:
         """In the order of the plan."""
         return tuple(self.modes)
 
+    def name(self, implementation: str) -> str:
+        """Of the implementation's variants, such as `loop:jit`."""
+        return f"{implementation}:{self.modes[implementation]}"
+
     def variants(self, implementation: str) -> tuple[tuple[float, Variant], ...]:
         """The implementation's variants by size."""
         return tuple(
@@ -159,7 +163,7 @@ def _size(value: Param | None) -> float | None:
 
 
 def _part(sweep: Sweep) -> Part:
-    lines = {name: sweep.variants(name) for name in sweep.implementations}
+    lines = {sweep.name(one): sweep.variants(one) for one in sweep.implementations}
     tables = tuple(table for table in (_exponents(sweep), _values(sweep)) if len(table.columns) > 1)
     return Part(sweep.label, _figure(sweep), tables, (*crossovers(sweep.param, lines), *_doubts(sweep)))
 
@@ -187,7 +191,7 @@ def _bounds(interval: Interval) -> tuple[float, float] | None:
 def _figure(sweep: Sweep) -> Figure | None:
     panels = []
     for measure in MEASURES:
-        lines = ((name, sweep.points(name, measure)) for name in sweep.implementations)
+        lines = ((sweep.name(one), sweep.points(one, measure)) for one in sweep.implementations)
         series = tuple(Series(name, points) for name, points in lines if points)
         if series:
             panels.append(Panel(measure.title, sweep.param, measure.unit, series))
@@ -200,12 +204,12 @@ def _figure(sweep: Sweep) -> Figure | None:
 
 def _exponents(sweep: Sweep) -> Table:
     level = level_of([sweep.place])
-    columns = [Column("Implementation")]
+    columns = [Column("Variant")]
     for measure in MEASURES:
         columns += [Column(measure.title, "exponent", numeric=True), Column(level, numeric=True)]
     rows = []
     for name in sweep.implementations:
-        cells = [Cell(name)]
+        cells = [Cell(sweep.name(name))]
         for measure in MEASURES:
             fitted = sweep.growth(name, measure)
             exponent, bounds = numbers.exponent_with_bounds(fitted.exponent if fitted else None)
@@ -221,7 +225,7 @@ def _values(sweep: Sweep) -> Table:
     groups = []
     for name in sweep.implementations:
         rows = [_value_row(n, variant) for n, variant in sweep.variants(name)]
-        groups.append(Group(tuple(rows), name))
+        groups.append(Group(tuple(rows), sweep.name(name)))
     return without_empty(Table("The values behind the figure.", columns, tuple(groups), fold="All values"))
 
 
@@ -250,11 +254,7 @@ def _value(measure: Measure, variant: Variant) -> Cell:
 
 def _sentence(sweep: Sweep) -> str:
     """How the first measure grows of which that can be told: `Execution time grows as n^1.02 [0.98, 1.06] for loop`."""
-    found = [
-        (measure, fits)
-        for measure in MEASURES
-        if (fits := [(name, fitted) for name in sweep.implementations if (fitted := sweep.growth(name, measure))])
-    ]
+    found = [(measure, fits) for measure in MEASURES if (fits := _fits(sweep, measure))]
     if not found:
         return "No exponent: fewer than three values of each."
     measure, fits = next((one for one in found if any(is_told(fitted) for _, fitted in one[1])), found[0])
@@ -267,6 +267,11 @@ def _sentence(sweep: Sweep) -> str:
     grows = f"{measure.title} grows as {', '.join(parts)}." if told else ""
     rest = f"{measure.title}: no exponent can be told for {vague}." if vague else ""
     return " ".join(filter(None, (grows, rest)))
+
+
+def _fits(sweep: Sweep, measure: Measure) -> list[tuple[str, Growth]]:
+    """The power law of each implementation that has one, by the name of its variants."""
+    return [(sweep.name(one), fitted) for one in sweep.implementations if (fitted := sweep.growth(one, measure))]
 
 
 def is_told(fitted: Growth) -> bool:

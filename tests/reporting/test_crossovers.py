@@ -38,6 +38,11 @@ def notes(times, *, dispatch=None, spread=1, contended=()):
     return tuple(note.replace("\u202f", " ") for note in part.notes)
 
 
+def told(times):
+    """The notes, which are all of execution time."""
+    return tuple(note.removeprefix("Execution time: ") for note in notes(times))
+
+
 FLAT, STEEP = (5e-6, 5e-6, 5e-6, 5e-6), (1e-6, 2e-6, 2e-5, 2e-4)
 
 
@@ -59,8 +64,8 @@ def test_an_order_turns_between_two_measured_sizes_if_both_ends_are_sure(sides, 
 
 
 def test_lines_that_cross_are_told_in_one_sentence_with_the_measured_sizes():
-    assert notes({"scan": FLAT, "loop": STEEP}) == (
-        "Execution time: loop is ahead of scan up to n = 100, behind from 1 000 on.",
+    assert told({"scan": FLAT, "loop": STEEP}) == (
+        "loop:jit is ahead of scan:jit up to n = 100 (5.0× at 10), behind from 1 000 on (40× at 10 000).",
     )
 
 
@@ -78,8 +83,8 @@ def test_a_contended_time_decides_where_it_is_paired_and_not_against_a_peer():
 
 
 def test_a_size_that_one_lacks_is_left_out():
-    assert notes({"scan": FLAT, "loop": (*STEEP[:3], None)}) == (
-        "Execution time: loop is ahead of scan up to n = 100, behind from 1 000 on.",
+    assert told({"scan": FLAT, "loop": (*STEEP[:3], None)}) == (
+        "loop:jit is ahead of scan:jit up to n = 100 (5.0× at 10), behind from 1 000 on (4.0× at 1 000).",
     )
 
 
@@ -87,11 +92,17 @@ def test_those_that_cross_one_line_at_the_same_sizes_share_a_sentence():
     steeper = tuple(seconds * 1.1 for seconds in STEEP)
     flatter = tuple(seconds * 1.1 for seconds in FLAT)
 
-    assert notes({"scan": FLAT, "loop": STEEP, "unrolled": steeper}) == (
-        "Execution time: loop, unrolled are ahead of scan up to n = 100, behind from 1 000 on.",
+    assert told({"scan": FLAT, "loop": STEEP, "unrolled": steeper}) == (
+        (
+            "loop:jit, unrolled:jit are ahead of scan:jit up to n = 100 (4.5× to 5.0× at 10), "
+            "behind from 1 000 on (40× to 44× at 10 000)."
+        ),
     )
-    assert notes({"scan": FLAT, "numpy": flatter, "loop": STEEP}) == (
-        "Execution time: loop is ahead of scan, numpy up to n = 100, behind from 1 000 on.",
+    assert told({"scan": FLAT, "numpy": flatter, "loop": STEEP}) == (
+        (
+            "loop:jit is ahead of scan:jit, numpy:native up to n = 100 (5.0× to 5.5× at 10), "
+            "behind from 1 000 on (36× to 40× at 10 000)."
+        ),
     )
 
 
@@ -100,7 +111,7 @@ def test_dispatch_is_told_where_the_work_comes_to_outweigh_it():
     times = {"tanh": (5e-6, 6e-6, 5e-5, 5e-4), "square": (5e-6, 6e-6, 5e-5, 5e-4), "inline": FLAT}
 
     assert notes(times, dispatch=dispatch)[-1] == (
-        "Dispatch is more than half of the execution time up to n = 100, less from 1 000 on: tanh, square."
+        "Dispatch is more than half of the execution time up to n = 100, less from 1 000 on: tanh:jit, square:jit."
     )
     assert notes({"inline": FLAT}, dispatch=dispatch) == ()
     assert notes({"tanh": times["tanh"]}, dispatch=dispatch, contended=SIZES)[0].startswith("Execution time: 4 of 4")
@@ -109,7 +120,7 @@ def test_dispatch_is_told_where_the_work_comes_to_outweigh_it():
 def test_a_sweep_has_a_few_sentences_and_says_how_many_more_there_are():
     fans = {f"f{index}": tuple(1e-5 * (size / 300) ** (index / 5) for size in SIZES) for index in range(11)}
 
-    told = notes(fans)
+    found = notes(fans)
 
-    assert len(told) == MOST_SENTENCES + 1
-    assert told[-1] == "+ 2 more"
+    assert len(found) == MOST_SENTENCES + 1
+    assert found[-1] == "+ 2 more"

@@ -89,6 +89,20 @@ def test_a_gain_has_fewer_decimals_the_larger_it_is(ratio, text):
     assert plain(numbers.gain(ratio)) == text
 
 
+@pytest.mark.parametrize(
+    ("interval", "texts"),
+    [
+        (Interval(8.51, 8.74, 8.92, 3), ("8.7×", "[8.5, 8.9]")),
+        (Interval(1.03, 2.31, 5.13, 3), ("2.3×", "[1.03, 5.1]")),
+        (Interval(1.03, 2.31, 2.6, 3), ("2.3×", "[1.03, 2.60]")),
+        (Interval(0.97, 12.2, 14.1, 3), ("12×", "[0.97, 14]")),
+        (Interval(11.6, 12.2, 14.1, 3), ("12×", "[12, 14]")),
+    ],
+)
+def test_bounds_of_a_gain_tell_on_which_side_of_1_they_are(interval, texts):
+    assert tuple(map(plain, numbers.gain_with_bounds(interval))) == texts
+
+
 @pytest.mark.parametrize("ratio", [None, math.nan, math.inf, 0.0, -2.0])
 def test_an_impossible_gain_is_a_dash(ratio):
     assert numbers.gain(ratio) == "—"
