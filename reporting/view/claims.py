@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -13,6 +14,7 @@ from harness.statistics import FEWEST_LAUNCHES, MINIMUM_EFFECT, Interval, differ
 from .. import numbers
 from ..text import one_of
 from .measured import Case, Place, Variant, unpaired_ratio
+from .parts import Point
 from .sweeps import COMPILE, FEWEST_SIZES, PARAM, WIDEST_TOLD, Sweep, families, is_told
 from .words import told
 
@@ -237,7 +239,18 @@ def _exponent(sweep: Sweep, case: Case, claim: Published) -> Judged:
         reason = f"our interval is wider than {WIDEST_TOLD:g}"
     elif theirs is not None:
         verdict = Verdict.HOLDS if ours.low <= theirs <= ours.high else Verdict.FAILS
+        reason = _fitted_over(sweep.points(variant.planned.implementation, COMPILE)) if variant is not None else ""
     return Judged(claim, Kind.EXPONENT, sweep.place, sweep.label, theirs, ours, verdict, reason)
+
+
+def _fitted_over(points: Sequence[Point]) -> str:
+    """The sizes, and the slope at the largest two, which a constant part bends least."""
+    sizes = f"over {PARAM} = {numbers.number(points[0].x)} to {numbers.number(points[-1].x)}"
+    before, last = points[-2:]
+    if last.x == before.x:
+        return sizes
+    slope = math.log(last.y / before.y) / math.log(last.x / before.x)
+    return f"{sizes}; {numbers.exponent_with_bounds(Interval(None, slope, None, 1))[0]} between the largest two"
 
 
 def _unfitted(sweep: Sweep, figure: Figure) -> str:

@@ -292,8 +292,8 @@ def growing(theirs, exponents, *, wobble=0.0):
 @pytest.mark.parametrize(
     ("theirs", "exponents", "wobble", "verdict"),
     [
-        (2, (2, 2, 2, 2), 0.01, "holds here"),
-        (2, (1, 1, 1, 1), 0.01, "fails here"),
+        (2, (2, 2, 2, 2), 0.01, "holds here over n = 16 to 1 024; 1.99 between the largest two"),
+        (2, (1, 1, 1, 1), 0.01, "fails here over n = 16 to 1 024; 0.99 between the largest two"),
         (2, (2, 2, 2, 2), 0.5, "inconclusive our interval is wider than 1"),
         (2, (2, 2), 0.0, "inconclusive 2 sizes of n with a compile time, it takes 3"),
     ],
