@@ -260,7 +260,8 @@ def workload(
 
     Args:
       inputs: (key, *, params) -> an array or a tuple of arguments; `key` is a `jax.random.key`. Never timed.
-      reference: The same inputs as float64 (int64) NumPy arrays -> the trusted result; or `no_reference("why")`.
+      reference: The same inputs as float64 (int64) NumPy arrays -> the trusted result; or `no_reference("why")`. What
+        it cannot tell is NaN, there and in what `compare` gives; the record then says how much was not checked.
       params: Name -> values: a value, a tuple, or `sizes(...)` by level.
       cost: Params by name -> `Cost(flops=, bytes=)` of one call.
       peers: Name -> the same computation in another library, a function or a `Peer`.

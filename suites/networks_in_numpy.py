@@ -302,3 +302,38 @@ def result_and_changes(result, *, inputs):
 def result_and_lengths(result, *, inputs):
     """The same where `lengths` are compared."""
     return result, lengths(result[0], inputs[0])
+
+
+# Epochs that are fed batch by batch
+
+
+def unknown(tree):
+    """NaN in place of every number."""
+    return jax.tree.map(lambda leaf: np.full(np.shape(leaf), np.nan), tree)
+
+
+def epoch_step(state, *batch, step, told, checked):
+    """A reference's step in an epoch, of which it knows the first ones alone: (state for the next call, loss).
+
+    The leaves of that state are what of it is compared; the state itself is inside a function, where the check does not
+    look. Of later steps all is NaN.
+
+    Args:
+      step: (state, *batch) -> (state, loss).
+      told: (state, the one before the epoch) -> what is compared.
+      checked: How many steps.
+    """
+    done, begun, state_now = state.func() if isinstance(state, jax.tree_util.Partial) else (0, state, state)
+    if done == checked:
+        return jax.tree_util.Partial(state.func, unknown(*state.args)), np.nan
+    state_now, loss = step(state_now, *batch)
+    return jax.tree_util.Partial(lambda: (done + 1, begun, state_now), told(state_now, begun)), loss
+
+
+def epoch_result(result, inputs, *, told, checked):
+    """What is compared with that, of a result ([[loss], …], [state])."""
+    losses, (state,) = result
+    compared = told(state, inputs[0][0])
+    if len(losses) <= checked:
+        return losses, compared
+    return losses[:checked] + unknown(losses[checked:]), unknown(compared)

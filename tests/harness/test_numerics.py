@@ -320,6 +320,26 @@ def test_without_a_reference_the_reason_is_told():
     assert outcome == Outcome(status=Status.OK, notes=("not checked: draws are random",))
 
 
+def test_what_the_reference_does_not_know_is_told_and_no_more_than_that_is_unchecked():
+    def first(result):
+        return result[0], np.full(2, np.nan)
+
+    def outcome_of(function):
+        return checked(function, jnp.ones(2), reference=lambda x: (x, np.full(2, np.nan)), compare=first)
+
+    right, wrong = (outcome_of(lambda x, factor=factor: (factor * x, -x)) for factor in (1, 2))
+
+    assert right.status is Status.OK
+    assert right.notes == ("not checked: 1 of 2 outputs, NaN in the reference too",)
+    assert wrong.status is Status.WRONG
+
+
+def test_a_nan_among_numbers_hides_none_of_them():
+    reference = np.array([1.0, np.nan])
+
+    assert checked(lambda x: x * reference, jnp.ones(2), reference=lambda x: x * reference).notes == ()
+
+
 def test_eager_code_may_look_at_its_values():
     def by_value(x):
         return x + 1 if float(x[0]) > 0 else x

@@ -10,6 +10,7 @@ import pytest
 
 from harness import Skip
 from harness.compilations import watched
+from harness.modes import Carried
 from harness.probes.context import widest
 from harness.probes.numerics import TOLERANCE, relative_error
 from suites import mlp, mlp_in_torch, mlp_networks, models, peers
@@ -178,14 +179,39 @@ def test_with_full_sizes_every_network_has_its_epoch_but_where_nothing_can_check
 
 def test_of_a_fed_epoch_the_first_steps_are_checked_and_of_a_short_one_the_state_too():
     def outcome(steps, right):
-        losses, state = [[np.float32(1)]] * steps, [{"kernel": np.ones(2, np.float32)}]
+        losses, after, before = [[np.float32(1)]] * steps, *(({"params": np.full(2, n)}, ()) for n in (4, 1))
         wrong = [*losses[:right], *[[np.float32(2)]] * (steps - right)]
-        return jax.tree.leaves(mlp.first_steps((wrong, state)))
+        return jax.tree.leaves(mlp.first_steps((wrong, [after]), inputs=[(before,)]))
 
-    assert outcome(7, right=7)[-1].tolist() == [1, 1]
+    *_, state, length = outcome(7, right=7)
+    assert (state.tolist(), length) == ([4, 4], 3)
     assert outcome(7, right=6)[6] == 2
     assert [float(leaf) for leaf in outcome(9, right=7)[:7]] == [1] * 7
     assert np.isnan(np.concatenate([np.ravel(leaf) for leaf in outcome(9, right=7)[7:]])).all()
+
+
+@pytest.mark.parametrize("network", mlp_networks.NETWORKS)
+def test_a_fed_epoch_whose_last_step_leaves_kernels_unchanged_is_caught_in_every_format_of_products(network):
+    batches = in_float64(mlp.host_fed_epoch(KEY, network=network, batches=mlp.AGREEING_STEPS))
+    step = partial(mlp.step_in_numpy, network=network)
+
+    def epoch_of(*steps):
+        """Result of an epoch with these steps."""
+        following = iter(steps)
+
+        def call(*item):
+            return next(following)(*item)
+
+        return Carried(call, mlp.mlp_epoch.carried, begin=lambda args: args).over(batches)
+
+    wanted = epoch_of(*[partial(mlp.first_step_in_numpy, network=network)] * len(batches))
+    right, wrong = (
+        mlp.first_steps(epoch_of(*[step] * (len(batches) - 1), last), inputs=batches)
+        for last in (step, without_kernels(step))
+    )
+
+    assert relative_difference(right, wanted) == 0
+    assert relative_difference(wrong, wanted) > TOLERANCE["bfloat16"]
 
 
 # Cost
