@@ -289,7 +289,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
       values: Metric name to one value per process (launch order; null where that launch has none). What is the same
         in all processes, such as counts, has one value.
       notes: What a reader must know beside the number.
-      contended: Timed with too few undisturbed blocks in some launch: no baseline, and no absolute verdict.
+      contended: Timed with too few undisturbed blocks in some launch: its time is not to be trusted. Paired ratios are.
       fingerprints: Of the optimised programs that the processes compiled, each different one once.
       buffers: The largest of the program, by size.
     """
