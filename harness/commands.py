@@ -28,7 +28,7 @@ from harness.environment import private
 from harness.listing import catalogue_lines, plan_lines
 from harness.plan import PROBE_NAMES, SelectionError, estimate, select, settings_for, with_representatives
 from harness.processes import ServerError
-from harness.progress import Lines, Live, Watcher, printable
+from harness.progress import Lines, Live, Watcher, one_of, printable
 from harness.record import RecordError, Run, Settings, read_json, write_json
 from harness.runner import (
     SCRATCH,
@@ -116,21 +116,21 @@ def new_run(request: RunRequest, watcher: Watcher, *, as_json: bool) -> int:
     finally:
         if not any(folder.iterdir()):  # nothing was measured: the id is free again
             folder.rmdir()
-    return _conclude(run, folder, as_json=as_json)
+    return conclude(run, folder, as_json=as_json)
 
 
 def resume_run(folder: Path, watcher: Watcher, *, as_json: bool) -> int:
     """Measures what an interrupted run still lacks, by that run's own settings."""
     manifest = load_for_resume(folder)
     if (folder / "run.json").exists():  # a run that has ended is not written again
-        return _conclude(_ended(folder), folder, as_json=as_json)
+        return conclude(_ended(folder), folder, as_json=as_json)
     settings = manifest.settings
     with locked(folder), measuring(manifest.backend, folder / SCRATCH, settings.data, settings.suites) as server:
         description = describe(server, settings.suites, manifest.backend, settings.level, devices=True)
         check_resumable(manifest, description)
         with _kept(folder):
             run = execute(manifest, Workplace(server, manifest.backend, folder), watcher)
-    return _conclude(run, folder, as_json=as_json)
+    return conclude(run, folder, as_json=as_json)
 
 
 def watcher_for(*, quiet: bool, as_json: bool) -> Watcher:
@@ -241,13 +241,14 @@ def _kept(folder: Path) -> Iterator[None]:
         manifest = load_for_resume(folder)
         done = len(finished_cases(folder, manifest))
         _complain(
-            f"interrupted: {done} of {len(manifest.cases)} cases are measured and kept; "
+            f"interrupted: {done} of {one_of(len(manifest.cases), 'case')} measured and kept; "
             f"finish with: {_own_command()} --resume {folder}"
         )
         raise
 
 
-def _conclude(run: Run, folder: Path, *, as_json: bool) -> int:
+def conclude(run: Run, folder: Path, *, as_json: bool) -> int:
+    """Prints how a run ended, and how to finish it if it is not; returns its exit code."""
     code = OK if complete(run) else INCOMPLETE
     counts = Counter(case.status.value for case in run.cases)
     if lost := len(run.lost()):
@@ -258,7 +259,7 @@ def _conclude(run: Run, folder: Path, *, as_json: bool) -> int:
         )
         return code
     words = ", ".join(f"{count} {status}" for status, count in sorted(counts.items())) or "no cases"
-    print(f"{len(run.manifest.cases)} cases: {words}; {folder}")
+    print(f"{one_of(len(run.manifest.cases), 'case')}: {words}; {folder}")
     if lost:
         print(f"finish it with: {_own_command()} --resume {folder}")
     return code

@@ -1,12 +1,13 @@
 import errno
 import re
 import signal
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from harness.commands import check_backend, duration_s, exit_code
+from harness.commands import check_backend, conclude, duration_s, exit_code
 from harness.plan import SelectionError
 from harness.processes import ServerError
 from harness.record import Outcome, Status
@@ -20,6 +21,15 @@ def signals():
     before = signal.getsignal(signal.SIGTERM)
     yield
     signal.signal(signal.SIGTERM, before)
+
+
+@pytest.mark.parametrize(("count", "said"), [(1, "1 case: 1 ok; here\n"), (2, "2 cases: 2 ok; here\n")])
+def test_a_run_ends_with_its_cases_by_status_one_of_them_in_the_singular(count, said, capsys):
+    cases = [samples.planned_case("selu", params={"n": n}) for n in range(count)]
+
+    code = conclude(samples.run(*((case, samples.fast_case(case)) for case in cases)), Path("here"), as_json=False)
+
+    assert (code, capsys.readouterr().out) == (0, said)
 
 
 # Times

@@ -36,7 +36,7 @@ def test_the_plan_shows_cases_variants_and_what_is_skipped_and_why():
 
     lines = list(plan_lines(cases, samples.settings(probes=("numerics", "timing"), looks=(5, 8, 12), budget_s=600.0)))
 
-    assert lines[0].startswith("selu: 1 cases, about ")
+    assert lines[0].startswith("selu: 1 case, about ")
     assert lines[0].endswith(" s and what compiling takes")
     assert lines[1:3] == ["  selu[n=1]: selu:jit, numpy:native", "    not loop:jit: too long"]
     assert lines[4] == "  sum[n=1]: nothing"
