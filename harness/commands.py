@@ -27,7 +27,7 @@ from harness.catalogue import DEFAULT_SUITES
 from harness.environment import private
 from harness.listing import catalogue_lines, plan_lines
 from harness.plan import PROBE_NAMES, SelectionError, estimate, select, settings_for, with_representatives
-from harness.processes import ServerError
+from harness.processes import ForkServer, ServerError
 from harness.progress import Lines, Live, Watcher, one_of, printable
 from harness.record import RecordError, Run, Settings, read_json, write_json
 from harness.runner import (
@@ -108,6 +108,7 @@ def new_run(request: RunRequest, watcher: Watcher, *, as_json: bool) -> int:
         with locked(folder), measuring(request.backend, folder / SCRATCH, settings.data, settings.suites) as server:
             description = describe(server, settings.suites, request.backend, request.level, devices=True)
             assert description.environment is not None
+            settings = msgspec.structs.replace(settings, notes=_warned(server))
             cases = with_representatives(select(description.cases, request.select))
             manifest = new_manifest(run_id, request.backend, settings, description.environment, cases)
             write_json(folder / "manifest.json", manifest)
@@ -128,6 +129,7 @@ def resume_run(folder: Path, watcher: Watcher, *, as_json: bool) -> int:
     with locked(folder), measuring(manifest.backend, folder / SCRATCH, settings.data, settings.suites) as server:
         description = describe(server, settings.suites, manifest.backend, settings.level, devices=True)
         check_resumable(manifest, description)
+        _warned(server)
         with _kept(folder):
             run = execute(manifest, Workplace(server, manifest.backend, folder), watcher)
     return conclude(run, folder, as_json=as_json)
@@ -199,6 +201,21 @@ def _say_what_is_not_used() -> None:
             f"note: {', '.join(names)} {are} not used: what is compiled and what is cached is for the run to decide",
             file=sys.stderr,
         )
+
+
+def _warned(server: ForkServer) -> tuple[str, ...]:
+    """What a person and the record's readers must know of the processes; the person is told here."""
+    if not server.alone:
+        return ()
+    _warn(
+        f"every process imports the suites itself: {server.alone}; until then a process takes longer to begin, "
+        f"and editing a suite while the run goes on fails its cases"
+    )
+    return (f"every process imported the suites itself: {server.alone}",)
+
+
+def _warn(text: str) -> None:
+    print(f"warning: {printable(text)}", file=sys.stderr)
 
 
 def _own_command() -> str:

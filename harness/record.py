@@ -119,6 +119,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
       not_used: Names of variables that were set and left out, as they would change what the numbers mean.
       caching_everywhere: Whether caching regimes are measured in every case, not only in one of each suite.
       traces_everywhere: Whether every case is traced, not only one of each workload.
+      notes: What a reader must know of how it measured, such as why every process imported the suites itself.
       case_limit_s: After this, and at least 3 launches, timing a case stops whatever its intervals.
     """
 
@@ -142,6 +143,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     caching_everywhere: bool = False
     traces_everywhere: bool = True
     not_used: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 class Figure(msgspec.Struct, frozen=True, omit_defaults=True):

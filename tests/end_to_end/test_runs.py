@@ -108,6 +108,7 @@ def test_every_sample_is_kept_and_the_run_remembers_where_it_was_made(
         for variant in read_json(path, LaunchRecord).variants:
             assert len(variant.blocks) >= run.manifest.settings.blocks
             assert all(block.samples_s for block in variant.blocks)
+    assert run.manifest.settings.notes == ()
     environment = run.manifest.environment
     assert environment.packages["jax"] == jax.__version__
     assert environment.variables["JAX_PLATFORMS"] == "cpu"
