@@ -12,7 +12,7 @@ import sys
 import tempfile
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -25,7 +25,7 @@ from rich.console import Console
 from harness.backends import BACKENDS, unused_variables
 from harness.catalogue import DEFAULT_SUITES
 from harness.environment import private
-from harness.listing import catalogue_lines, plan_lines
+from harness.listing import catalogue_lines, data_warnings, plan_lines
 from harness.plan import PROBE_NAMES, SelectionError, estimate, select, settings_for, with_representatives
 from harness.processes import ForkServer, ServerError
 from harness.progress import Lines, Live, Watcher, one_of, printable
@@ -88,6 +88,7 @@ def dry_run(request: RunRequest, *, as_json: bool) -> int:
     ):
         description = describe(server, settings.suites, request.backend, request.level, devices=False)
     cases = with_representatives(select(description.cases, request.select))
+    _warn(data_warnings(cases, settings))
     if as_json:
         guess = estimate(cases, settings)
         names = [case.name for case in cases]
@@ -108,10 +109,11 @@ def new_run(request: RunRequest, watcher: Watcher, *, as_json: bool) -> int:
         with locked(folder), measuring(request.backend, folder / SCRATCH, settings.data, settings.suites) as server:
             description = describe(server, settings.suites, request.backend, request.level, devices=True)
             assert description.environment is not None
-            settings = msgspec.structs.replace(settings, notes=_warned(server))
+            settings = msgspec.structs.replace(settings, notes=_notes_on(server))
             cases = with_representatives(select(description.cases, request.select))
             manifest = new_manifest(run_id, request.backend, settings, description.environment, cases)
             write_json(folder / "manifest.json", manifest)
+            _warn(data_warnings(cases, settings))
             with _kept(folder):
                 run = execute(manifest, Workplace(server, request.backend, folder), watcher)
     finally:
@@ -129,7 +131,8 @@ def resume_run(folder: Path, watcher: Watcher, *, as_json: bool) -> int:
     with locked(folder), measuring(manifest.backend, folder / SCRATCH, settings.data, settings.suites) as server:
         description = describe(server, settings.suites, manifest.backend, settings.level, devices=True)
         check_resumable(manifest, description)
-        _warned(server)
+        _notes_on(server)
+        _warn(data_warnings(manifest.cases, settings))
         with _kept(folder):
             run = execute(manifest, Workplace(server, manifest.backend, folder), watcher)
     return conclude(run, folder, as_json=as_json)
@@ -203,19 +206,18 @@ def _say_what_is_not_used() -> None:
         )
 
 
-def _warned(server: ForkServer) -> tuple[str, ...]:
+def _notes_on(server: ForkServer) -> tuple[str, ...]:
     """What a person and the record's readers must know of the processes; the person is told here."""
     if not server.alone:
         return ()
-    _warn(
-        f"every process imports the suites itself: {server.alone}; until then a process takes longer to begin, "
-        f"and editing a suite while the run goes on fails its cases"
-    )
+    cost = "until then a process takes longer to begin, and editing a suite while the run goes on fails its cases"
+    _warn([f"every process imports the suites itself: {server.alone}; {cost}"])
     return (f"every process imported the suites itself: {server.alone}",)
 
 
-def _warn(text: str) -> None:
-    print(f"warning: {printable(text)}", file=sys.stderr)
+def _warn(texts: Iterable[str]) -> None:
+    for text in texts:
+        print(f"warning: {printable(text)}", file=sys.stderr)
 
 
 def _own_command() -> str:

@@ -30,6 +30,20 @@ def _workload_lines(workload: WorkloadDescription) -> Iterator[str]:
         yield f"    {name:{width}}  {text}{baseline}"
 
 
+def data_warnings(cases: Sequence[PlannedCase], settings: Settings) -> Iterator[str]:
+    """What the folder of `--data` lacks, so that other data are in its place; or that no case reads any."""
+    if settings.data is None:
+        return
+    if not any(case.data for case in cases):
+        yield f"--data '{settings.data}' may have no effect: no selected case says that it reads a data set"
+    users: dict[tuple[str | None, str], dict[str, None]] = defaultdict(dict)
+    for case in cases:
+        if case.data_missing:
+            users[case.data, case.data_missing][case.workload] = None
+    for (used, missing), names in users.items():
+        yield f"--data '{settings.data}' has none of {missing}; the inputs of {', '.join(names)} are {used}"
+
+
 def plan_lines(cases: Sequence[PlannedCase], settings: Settings) -> Iterator[str]:
     """Every case with its variants, and the time per suite and in all."""
     suites: dict[str, list[PlannedCase]] = defaultdict(list)

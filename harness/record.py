@@ -222,6 +222,7 @@ class PlannedCase(msgspec.Struct, frozen=True, kw_only=True):
       devices: How many devices it uses.
       config: What its processes set in `jax.config`.
       data: Which data its inputs are, where that depends on what there is.
+      data_missing: Files that were looked for in the folder of `--data`, where it has none of them; in words.
       published: Figures of others that stand beside it.
     """
 
@@ -244,6 +245,7 @@ class PlannedCase(msgspec.Struct, frozen=True, kw_only=True):
     devices: int = 1
     config: dict[str, Param] = {}
     data: str | None = None
+    data_missing: str | None = None
     published: tuple[Published, ...] = ()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from harness.record import DOES_NOT_FIT, INCOMPLETE, Status
@@ -98,6 +99,7 @@ def data_warnings(loaded: Iterable[str], places: Sequence[Place], cases: Sequenc
     vague = [variant for variant in variants if unreached_target(variant)]
     found = [
         *(("file", text) for text in loaded),
+        *(("data", text) for text in _missing_data(cases)),
         (DOES_NOT_FIT, _some(large, "too large for the device's memory, so not run")),
         ("recompiles", _some(again, "compiled again in a second, equal call")),
         ("programs", _some(several, "got different programs from the compiler in different processes")),
@@ -107,6 +109,15 @@ def data_warnings(loaded: Iterable[str], places: Sequence[Place], cases: Sequenc
         ("git", _dirty([place for place in places if place.run.manifest.environment.git_dirty])),
     ]
     return tuple(Item(text, label, tone=Tone.WARN) for label, text in found if text)
+
+
+def _missing_data(cases: Sequence[Case]) -> list[str]:
+    """Which data were asked for and not there, and what is in their place."""
+    alike = Counter((case.planned.data, case.planned.data_missing) for case in cases if case.planned.data_missing)
+    return [
+        shorten(f"--data has none of {missing}; the inputs of {one_of(number, 'case')} are {used}", LONGEST_LINE)
+        for (used, missing), number in alike.items()
+    ]
 
 
 def _troubles(cases: Sequence[Case]) -> str:

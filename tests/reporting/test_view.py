@@ -381,6 +381,21 @@ def test_a_case_says_which_data_it_uses_and_what_it_sets():
     assert "data: synthetic, seeded · jax_enable_x64=True" in group.detail
 
 
+def test_data_that_were_asked_for_and_are_not_there_are_told_first_and_beside_the_case():
+    planned = [
+        samples.planned_case(name, data="synthetic", data_missing="digits' files (a.txt)") for name in ("one", "two")
+    ]
+    run = samples.run(*((case, samples.record(case, {})) for case in planned))
+
+    page = page_of(run)
+
+    assert next(item.text for item in page.warnings if item.label == "data") == (
+        "--data has none of digits' files (a.txt); the inputs of 2 cases are synthetic"
+    )
+    (first, _) = tables(page, "speed")[0].groups
+    assert "data: synthetic · --data has none of the files looked for" in first.detail
+
+
 def test_cases_that_differ_in_their_devices_are_a_sweep_of_devices():
     cases = []
     for devices in (1, 2, 4):
