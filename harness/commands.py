@@ -229,6 +229,8 @@ def _settings(request: RunRequest, run_id: str) -> Settings:
     check_backend(request.backend)
     if request.data is not None and not request.data.is_dir():
         raise UsageError(f"--data '{request.data}' is not a folder; name the one that your data sets are in")
+    if request.data is not None and not os.access(request.data, os.R_OK | os.X_OK):
+        raise UsageError(f"--data '{request.data}' cannot be read by this user; allow that, or name another")
     if unknown := [name for name in request.probes if name not in PROBE_NAMES]:
         raise UsageError(f"no probe '{unknown[0]}'; probes are {', '.join(PROBE_NAMES)}")
     return settings_for(

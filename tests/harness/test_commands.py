@@ -1,4 +1,5 @@
 import errno
+import os
 import re
 import signal
 from pathlib import Path
@@ -7,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from harness.commands import check_backend, conclude, duration_s, exit_code
+from harness.commands import RunRequest, check_backend, conclude, dry_run, duration_s, exit_code
 from harness.plan import SelectionError
 from harness.processes import ServerError
 from harness.record import Outcome, Status
@@ -66,6 +67,28 @@ def test_anything_else_is_no_time_and_the_error_shows_how_to_write_one(text):
         duration_s(text)
 
     assert str(caught.value) == f"--budget '{text}' is not a time; write 90, 90s, 10m or 1h30m"
+
+
+# Data
+
+
+def test_a_folder_of_data_that_cannot_be_read_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda path, mode: False)  # root may read all
+    request = RunRequest(
+        backend="cpu",
+        level="quick",
+        select=(),
+        suites=(),
+        probes=(),
+        launches=None,
+        budget=None,
+        data=tmp_path,
+        out=tmp_path,
+        run_id=None,
+    )
+
+    with pytest.raises(UsageError, match=r"--data '.*' cannot be read by this user; allow that"):
+        dry_run(request, as_json=False)
 
 
 # Exit codes
