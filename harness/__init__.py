@@ -3,7 +3,7 @@
 These names are all that a suite needs. Importing them imports no jax.
 """
 
-from harness.data import data_folder
+from harness.data import DataSource, data_folder
 from harness.implementation import Peer, Skip
 from harness.notebook import measure
 from harness.params import DeclarationError, itemsize, sizes
@@ -13,6 +13,7 @@ from harness.workload import Workload, no_reference, workload
 
 __all__ = [
     "Cost",
+    "DataSource",
     "DeclarationError",
     "Figure",
     "Peer",

@@ -41,11 +41,12 @@ def find_suites(names: Iterable[str]) -> tuple[Suite, ...]:
       SuiteError: A name that is not there, a module that fails to import or declares what cannot be, two
         workloads of one name.
     """
+    names = tuple(names)
+    _refuse_same([Path(name).stem for name in names if name.endswith(".py")])  # before the code of any is run
     suites = tuple(suite for name in names for suite in _suites_of(name))
+    _refuse_same([suite.name for suite in suites])
     owner: dict[str, str] = {}
     for suite in suites:
-        if [other.name for other in suites].count(suite.name) > 1:
-            raise SuiteError(f"two suites are named '{suite.name}'; rename one file, since a case must say which it is")
         for workload in suite.workloads:
             if workload.name in owner:
                 raise SuiteError(
@@ -54,6 +55,12 @@ def find_suites(names: Iterable[str]) -> tuple[Suite, ...]:
                 )
             owner[workload.name] = suite.name
     return suites
+
+
+def _refuse_same(names: list[str]) -> None:
+    """Raises SuiteError where two suites have one name."""
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise SuiteError(f"two suites are named '{twice[0]}'; rename one file, since a case must say which it is")
 
 
 def _suites_of(name: str) -> list[Suite]:

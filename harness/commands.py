@@ -12,7 +12,7 @@ import sys
 import tempfile
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -25,10 +25,10 @@ from rich.console import Console
 from harness.backends import BACKENDS, unused_variables
 from harness.catalogue import DEFAULT_SUITES
 from harness.environment import private
-from harness.listing import catalogue_lines, plan_lines
+from harness.listing import catalogue_lines, data_warnings, plan_lines
 from harness.plan import PROBE_NAMES, SelectionError, estimate, select, settings_for, with_representatives
-from harness.processes import ServerError
-from harness.progress import Lines, Live, Watcher, printable
+from harness.processes import ForkServer, ServerError
+from harness.progress import Lines, Live, Watcher, one_of, printable
 from harness.record import RecordError, Run, Settings, read_json, write_json
 from harness.runner import (
     SCRATCH,
@@ -88,6 +88,7 @@ def dry_run(request: RunRequest, *, as_json: bool) -> int:
     ):
         description = describe(server, settings.suites, request.backend, request.level, devices=False)
     cases = with_representatives(select(description.cases, request.select))
+    _warn(data_warnings(cases, settings))
     if as_json:
         guess = estimate(cases, settings)
         names = [case.name for case in cases]
@@ -108,15 +109,17 @@ def new_run(request: RunRequest, watcher: Watcher, *, as_json: bool) -> int:
         with locked(folder), measuring(request.backend, folder / SCRATCH, settings.data, settings.suites) as server:
             description = describe(server, settings.suites, request.backend, request.level, devices=True)
             assert description.environment is not None
+            settings = msgspec.structs.replace(settings, notes=_notes_on(server))
             cases = with_representatives(select(description.cases, request.select))
             manifest = new_manifest(run_id, request.backend, settings, description.environment, cases)
             write_json(folder / "manifest.json", manifest)
+            _warn(data_warnings(cases, settings))
             with _kept(folder):
                 run = execute(manifest, Workplace(server, request.backend, folder), watcher)
     finally:
         if not any(folder.iterdir()):  # nothing was measured: the id is free again
             folder.rmdir()
-    return _conclude(run, folder, as_json=as_json)
+    return conclude(run, folder, as_json=as_json)
 
 
 def resume_run(folder: Path, watcher: Watcher, budget: str | None, *, as_json: bool) -> int:
@@ -124,14 +127,16 @@ def resume_run(folder: Path, watcher: Watcher, budget: str | None, *, as_json: b
     budget_s = _budget_s(budget)
     manifest = load_for_resume(folder)
     if (folder / "run.json").exists():  # a run that has ended is not written again
-        return _conclude(_ended(folder), folder, as_json=as_json)
+        return conclude(_ended(folder), folder, as_json=as_json)
     settings = manifest.settings
     with locked(folder), measuring(manifest.backend, folder / SCRATCH, settings.data, settings.suites) as server:
         description = describe(server, settings.suites, manifest.backend, settings.level, devices=True)
         check_resumable(manifest, description)
+        _notes_on(server)
+        _warn(data_warnings(manifest.cases, settings))
         with _kept(folder):
             run = execute(manifest, Workplace(server, manifest.backend, folder), watcher, budget_s)
-    return _conclude(run, folder, as_json=as_json)
+    return conclude(run, folder, as_json=as_json)
 
 
 def watcher_for(*, quiet: bool, as_json: bool) -> Watcher:
@@ -202,6 +207,20 @@ def _say_what_is_not_used() -> None:
         )
 
 
+def _notes_on(server: ForkServer) -> tuple[str, ...]:
+    """What a person and the record's readers must know of the processes; the person is told here."""
+    if not server.alone:
+        return ()
+    cost = "until then a process takes longer to begin, and editing a suite while the run goes on fails its cases"
+    _warn([f"every process imports the suites itself: {server.alone}; {cost}"])
+    return (f"every process imported the suites itself: {server.alone}",)
+
+
+def _warn(texts: Iterable[str]) -> None:
+    for text in texts:
+        print(f"warning: {printable(text)}", file=sys.stderr)
+
+
 def _own_command() -> str:
     """How this program was called, which its own arguments do not tell where a launcher has called it."""
     return os.environ.get("JAXMETER_COMMAND") or "python -m harness run"
@@ -211,6 +230,8 @@ def _settings(request: RunRequest, run_id: str) -> Settings:
     check_backend(request.backend)
     if request.data is not None and not request.data.is_dir():
         raise UsageError(f"--data '{request.data}' is not a folder; name the one that your data sets are in")
+    if request.data is not None and not os.access(request.data, os.R_OK | os.X_OK):
+        raise UsageError(f"--data '{request.data}' cannot be read by this user; allow that, or name another")
     if unknown := [name for name in request.probes if name not in PROBE_NAMES]:
         raise UsageError(f"no probe '{unknown[0]}'; probes are {', '.join(PROBE_NAMES)}")
     return settings_for(
@@ -246,13 +267,14 @@ def _kept(folder: Path) -> Iterator[None]:
         manifest = load_for_resume(folder)
         done = len(finished_cases(folder, manifest))
         _complain(
-            f"interrupted: {done} of {len(manifest.cases)} cases are measured and kept; "
+            f"interrupted: {done} of {one_of(len(manifest.cases), 'case')} measured and kept; "
             f"finish with: {_own_command()} --resume {folder}"
         )
         raise
 
 
-def _conclude(run: Run, folder: Path, *, as_json: bool) -> int:
+def conclude(run: Run, folder: Path, *, as_json: bool) -> int:
+    """Prints how a run ended, and how to finish it if it is not; returns its exit code."""
     code = OK if complete(run) else INCOMPLETE
     counts = Counter(case.status.value for case in run.cases)
     if lost := len(run.lost()):
@@ -263,7 +285,7 @@ def _conclude(run: Run, folder: Path, *, as_json: bool) -> int:
         )
         return code
     words = ", ".join(f"{count} {status}" for status, count in sorted(counts.items())) or "no cases"
-    print(f"{len(run.manifest.cases)} cases: {words}; {folder}")
+    print(f"{one_of(len(run.manifest.cases), 'case')}: {words}; {folder}")
     if lost:
         print(f"finish it with: {_own_command()} --resume {folder}")
     return code

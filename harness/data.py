@@ -1,11 +1,25 @@
-"""The folder of the user's data sets, as `run --data DIR` names it to the processes that measure."""
+"""The folder of the user's data sets, as `run --data DIR` names it to measuring processes; what is read of it."""
 
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 DATA_VARIABLE = "JAXMETER_DATA"
+
+
+@dataclass(frozen=True)
+class DataSource:
+    """Which data a workload's inputs are.
+
+    Args:
+      words: What they are called: `synthetic, seeded`.
+      missing: Where `--data` is given and has none of the files that were looked for: those, in words.
+    """
+
+    words: str
+    missing: str | None = None
 
 
 def data_folder() -> Path | None:

@@ -132,7 +132,7 @@ def recorded_variables(variables: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def said(error: Exception) -> str:
+def said(error: BaseException) -> str:
     """An error's own words on one line, shortened, as a record may hold them."""
     return private(" ".join(str(error).split()))[:LONGEST_WORDS]
 

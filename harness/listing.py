@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from harness.messages import Description, WorkloadDescription
 from harness.plan import estimate, jax_variants, peer_variants
+from harness.progress import one_of
 from harness.record import PlannedCase, Settings
 
 
@@ -20,7 +21,7 @@ def catalogue_lines(description: Description) -> Iterator[str]:
 
 
 def _workload_lines(workload: WorkloadDescription) -> Iterator[str]:
-    yield f"  {workload.name}: {workload.description}  ({workload.cases} cases)"
+    yield f"  {workload.name}: {workload.description}  ({one_of(workload.cases, 'case')})"
     for name, values in workload.params.items():
         yield f"    {name} = {', '.join(map(str, values))}"
     width = max(len(name) for name, _ in workload.variants)
@@ -29,13 +30,27 @@ def _workload_lines(workload: WorkloadDescription) -> Iterator[str]:
         yield f"    {name:{width}}  {text}{baseline}"
 
 
+def data_warnings(cases: Sequence[PlannedCase], settings: Settings) -> Iterator[str]:
+    """What the folder of `--data` lacks, so that other data are in its place; or that no case reads any."""
+    if settings.data is None:
+        return
+    if not any(case.data for case in cases):
+        yield f"--data '{settings.data}' may have no effect: no selected case says that it reads a data set"
+    users: dict[tuple[str | None, str], dict[str, None]] = defaultdict(dict)
+    for case in cases:
+        if case.data_missing:
+            users[case.data, case.data_missing][case.workload] = None
+    for (used, missing), names in users.items():
+        yield f"--data '{settings.data}' has none of {missing}; the inputs of {', '.join(names)} are {used}"
+
+
 def plan_lines(cases: Sequence[PlannedCase], settings: Settings) -> Iterator[str]:
     """Every case with its variants, and the time per suite and in all."""
     suites: dict[str, list[PlannedCase]] = defaultdict(list)
     for case in cases:
         suites[case.suite].append(case)
     for suite, members in suites.items():
-        yield f"{suite}: {len(members)} cases, {_time(members, settings)}"
+        yield f"{suite}: {one_of(len(members), 'case')}, {_time(members, settings)}"
         for case in members:
             yield f"  {case.name}: {', '.join((*jax_variants(case), *peer_variants(case))) or 'nothing'}"
             for item in case.variants:
@@ -43,7 +58,7 @@ def plan_lines(cases: Sequence[PlannedCase], settings: Settings) -> Iterator[str
                     yield f"    not {item.name}: {item.skip}"
     yield ""
     yield (
-        f"{len(cases)} cases, {_time(cases, settings)}; budget {_duration(settings.budget_s)}. "
+        f"{one_of(len(cases), 'case')}, {_time(cases, settings)}; budget {_duration(settings.budget_s)}. "
         f"Probes: {', '.join(settings.probes)}. Timing launches: {_launches(settings)}."
     )
 

@@ -96,7 +96,7 @@ def settings_for(
 
 def planned_case(suite: str, workload: Workload, params: dict[str, Param], backend: str) -> PlannedCase:
     """A workload with one value of each param, as data."""
-    name = case_name(workload.name, params)
+    name, source = case_name(workload.name, params), workload.data_source()
     return PlannedCase(
         id=case_id(name),
         name=name,
@@ -129,7 +129,8 @@ def planned_case(suite: str, workload: Workload, params: dict[str, Param], backe
         representative=workload.is_representative(params),
         devices=workload.needed_devices(params),
         config=workload.settings(params),
-        data=None if workload.data is None else workload.data(),
+        data=None if source is None else source.words,
+        data_missing=None if source is None else source.missing,
         published=workload.claims(params, backend),
     )
 

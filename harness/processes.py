@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import msgspec
 
@@ -61,12 +61,15 @@ class ForkServer:
       variables: The environment of every process.
       scratch: A folder for messages and answers.
       suites: What it imports too, where it can; else every process does so again.
+    Attributes:
+      alone: Once started: why every process imports the suites again, and what to do about it; empty where none does.
     """
 
     def __init__(self, variables: Mapping[str, str], scratch: Path, suites: tuple[str, ...] = ()) -> None:
         self._variables = dict(variables)
         self._scratch = scratch
         self._suites = suites
+        self.alone = ""
         self._count = 0
         self._server: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
@@ -180,7 +183,7 @@ class ForkServer:
             elif not ready:
                 raise ServerError(f"process {self._child} does not end, even by SIGKILL")
 
-    def _wait_for_end(self) -> dict[str, int]:
+    def _wait_for_end(self) -> dict[str, Any]:
         try:
             return self._hear()
         except EOFError:  # the server was ended, and with it the child
@@ -189,7 +192,7 @@ class ForkServer:
             self._end_child()  # what the child itself started
             self._child = None
 
-    def _hear(self) -> dict[str, int]:
+    def _hear(self) -> dict[str, Any]:
         """One line from the server.
 
         Raises:
@@ -202,7 +205,7 @@ class ForkServer:
             if not data:
                 raise EOFError("it has ended")
             line += data
-        heard: dict[str, int] = json.loads(line)
+        heard: dict[str, Any] = json.loads(line)
         return heard
 
     def _start(self) -> None:
@@ -222,7 +225,7 @@ class ForkServer:
         ours.settimeout(START_LIMIT_S)
         self._control = ours
         try:
-            self._hear()
+            self.alone = self._hear()["alone"]
         except (EOFError, OSError) as error:
             self._stop()
             raise ServerError(f"the measuring process cannot start: {error}\n{_tail(errors)}") from error

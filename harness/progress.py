@@ -50,15 +50,14 @@ class Lines(Watcher):
     def run_started(self, manifest: Manifest, folder: Path, todo: int, budget_s: float) -> None:
         """Names the run."""
         self._todo, self._budget_s = todo, budget_s
-        device = f"{manifest.environment.device_count} x {manifest.environment.device_kind}"
-        self._say(f"run {manifest.run_id}: {todo} cases on {manifest.backend} ({device}), into {folder}")
+        self._say(_beginning(manifest, folder, todo))
 
     def case_ended(self, record: CaseRecord, used_s: float) -> None:
         """Says how the case ended, with every trouble on a line of its own."""
         self._done += 1
         self._say(
             f"[{self._done}/{self._todo}] {record.status.value:9} {record.name}  {record.elapsed_s:.1f} s, "
-            f"{record.launches} launches; {used_s:.0f} of {self._budget_s:.0f} s used"
+            f"{one_of(record.launches, 'launch', 'launches')}; {used_s:.0f} of {self._budget_s:.0f} s used"
         )
         for trouble in troubles(record):
             self._say(f"    {trouble}")
@@ -94,9 +93,7 @@ class Live(Watcher):
     def run_started(self, manifest: Manifest, folder: Path, todo: int, budget_s: float) -> None:
         """Names the run and shows the bar."""
         self._budget_s = budget_s
-        device = f"{manifest.environment.device_count} x {manifest.environment.device_kind}"
-        text = f"run {manifest.run_id}: {todo} cases on {manifest.backend} ({device}), into {folder}"
-        self._console.print(escape(printable(text)), highlight=False)
+        self._console.print(escape(printable(_beginning(manifest, folder, todo))), highlight=False)
         self._bar.update(self._task, total=todo)
         self._bar.start()
 
@@ -140,6 +137,16 @@ def troubles(record: CaseRecord) -> list[str]:
         if outcome.status in INCOMPLETE or (outcome.reason or "").startswith(DOES_NOT_FIT)
     ]
     return list(dict.fromkeys(lines))
+
+
+def _beginning(manifest: Manifest, folder: Path, todo: int) -> str:
+    device = f"{manifest.environment.device_count} x {manifest.environment.device_kind}"
+    return f"run {manifest.run_id}: {one_of(todo, 'case')} on {manifest.backend} ({device}), into {folder}"
+
+
+def one_of(count: int, singular: str, plural: str | None = None) -> str:
+    """`1 case`, `2 cases`: a count with its noun."""
+    return f"{count} {singular if count == 1 else plural or singular + 's'}"
 
 
 def printable(text: str) -> str:

@@ -120,6 +120,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
       not_used: Names of variables that were set and left out, as they would change what the numbers mean.
       caching_everywhere: Whether caching regimes are measured in every case, not only in one of each suite.
       traces_everywhere: Whether every case is traced, not only one of each workload.
+      notes: What a reader must know of how it measured, such as why every process imported the suites itself.
       case_limit_s: After this, and at least 3 launches, timing a case stops whatever its intervals.
     """
 
@@ -143,6 +144,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     caching_everywhere: bool = False
     traces_everywhere: bool = True
     not_used: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 class Figure(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -221,6 +223,7 @@ class PlannedCase(msgspec.Struct, frozen=True, kw_only=True):
       devices: How many devices it uses.
       config: What its processes set in `jax.config`.
       data: Which data its inputs are, where that depends on what there is.
+      data_missing: Files that were looked for in the folder of `--data`, where it has none of them; in words.
       published: Figures of others that stand beside it.
     """
 
@@ -243,6 +246,7 @@ class PlannedCase(msgspec.Struct, frozen=True, kw_only=True):
     devices: int = 1
     config: dict[str, Param] = {}
     data: str | None = None
+    data_missing: str | None = None
     published: tuple[Published, ...] = ()
 
 
@@ -290,7 +294,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
       values: Metric name to one value per process (launch order; null where that launch has none). What is the same
         in all processes, such as counts, has one value.
       notes: What a reader must know beside the number.
-      contended: Timed with too few undisturbed blocks in some launch: no baseline, and no absolute verdict.
+      contended: Timed with too few undisturbed blocks in some launch: its time is not to be trusted. Paired ratios are.
       fingerprints: Of the optimised programs that the processes compiled, each different one once.
       buffers: The largest of the program, by size.
     """

@@ -23,6 +23,7 @@ import msgspec
 
 from harness import source
 from harness.catalogue import find_suites
+from harness.environment import said
 from harness.messages import Describe, Launch
 from harness.worker import answer
 
@@ -36,6 +37,7 @@ which the harness' own imports would take away some. Another jaxlib may lack the
 _TRIAL_LIMIT_S = 50
 """The trial and the import itself are part of the server's start, which may take 120 s."""
 _THREADS = Path("/proc/self/task")
+_DO_NOTHING_ONCE = "the top of a suite runs more than once, so it must only declare"
 
 _PR_SET_PDEATHSIG = 1
 _LONGEST_PATH = 4096
@@ -47,11 +49,11 @@ def main() -> None:
     for name in (*_AT_FIRST_LOWERING, *_AT_FIRST_USE):
         with suppress(ImportError):
             import_module(name)
-    _import_suites(sys.argv[2:])
+    alone = _import_suites(sys.argv[2:])
     gc.collect()
     gc.freeze()  # what is imported is never garbage: no child shall look through it again
     control = socket.socket(fileno=int(sys.argv[1]))
-    _say(control, ready=os.getpid())
+    _say(control, ready=os.getpid(), alone=alone)
     while True:
         line, descriptors, _, _ = socket.recv_fds(control, _LONGEST_PATH, 2)
         if not line:
@@ -68,24 +70,48 @@ def main() -> None:
         _say(control, status=status, peak_kib=usage.ru_maxrss)
 
 
-def _import_suites(names: list[str]) -> None:
+def _import_suites(names: list[str]) -> str:
     """Imports suites here, once for all processes, unless that fails or begins threads, which a fork would lose.
 
     A process of its own tries it first; what is wrong with a suite, those that need it tell. All processes of a run
     have the same suites then, whatever happens to their files meanwhile.
+
+    Returns:
+      Why every process has to import them alone, and what to do about it; empty where none has to, or asked for it.
     """
     if not names or not _THREADS.is_dir():  # not Linux
-        return
+        return ""
+    told = os.memfd_create("trial")
     pid = os.fork()
     if pid == 0:
-        code = 1
-        with suppress(BaseException):
-            signal.alarm(_TRIAL_LIMIT_S)
-            _read(names)
-            code = 0 if len(list(_THREADS.iterdir())) == 1 else 1  # a backend begins many
-        os._exit(code)
-    if os.waitpid(pid, 0)[1] == 0:
+        os.write(told, json.dumps(_tried(names)).encode())
+        os._exit(0)
+    _, status = os.waitpid(pid, 0)
+    words = os.pread(told, _LONGEST_PATH, 0)
+    os.close(told)
+    reason = str(json.loads(words)) if words else _ended(status)
+    if not reason:
         _read(names)
+    return reason
+
+
+def _tried(names: list[str]) -> str:
+    """Imports suites in a process that may be lost by it; says why that cannot be done for all, or nothing."""
+    signal.alarm(_TRIAL_LIMIT_S)  # ends the process
+    try:
+        _read(names)
+    except BaseException as error:  # noqa: BLE001  whatever it was, it must not happen to the server
+        return f"a trial of importing them failed: {said(error)}; {_DO_NOTHING_ONCE}"
+    if len(list(_THREADS.iterdir())) > 1:  # a backend begins many
+        return "importing them begins threads, as making an array does; make arrays in functions, such as inputs()"
+    return ""
+
+
+def _ended(status: int) -> str:
+    """Why a process that tried to import suites said nothing, by its wait status."""
+    if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGALRM:
+        return f"importing them takes longer than {_TRIAL_LIMIT_S} s; do long work in functions, such as inputs()"
+    return f"a trial of importing them ended its process; {_DO_NOTHING_ONCE}"
 
 
 def _read(names: list[str]) -> None:
@@ -93,7 +119,7 @@ def _read(names: list[str]) -> None:
     source.read([workload.module for suite in find_suites(names) for workload in suite.workloads])
 
 
-def _say(control: socket.socket, **facts: int) -> None:
+def _say(control: socket.socket, **facts: int | str) -> None:
     control.sendall(json.dumps(facts).encode() + b"\n")
 
 

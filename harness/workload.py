@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from harness import declared
+from harness.data import DataSource
 from harness.implementation import (
     MODES,
     NATIVE,
@@ -68,7 +69,7 @@ class Workload:
     devices: int | Callable[..., int] = 1
     config: Mapping[str, Param] | Callable[..., Mapping[str, Param]] = field(default_factory=dict)
     compare: Callable[..., Any] | None = None
-    data: Callable[[], str] | None = None
+    data: Callable[[], str | DataSource] | None = None
     published: tuple[Published, ...] = ()
     quick: bool = True
     implementations: list[Implementation] = field(default_factory=list)
@@ -166,9 +167,14 @@ class Workload:
     def definition(self) -> str:
         """Hash of what makes this workload itself: inputs, reference and cost; not its implementations."""
         reference = None if isinstance(self.reference, NoReference) else self.reference
-        made = () if self.data is None else (self.data(),)
+        made = () if (source := self.data_source()) is None else (source.words,)
         compared = () if self.compare is None else (self.compare,)
         return fingerprint(self.inputs, reference, self.cost, *compared, constants=made)
+
+    def data_source(self) -> DataSource | None:
+        """Which data its inputs are; None where that depends on nothing."""
+        found = None if self.data is None else self.data()
+        return DataSource(found) if isinstance(found, str) else found
 
     def needed_devices(self, params: Mapping[str, Param]) -> int:
         """How many devices a case uses."""
@@ -249,7 +255,7 @@ def workload(
     devices: int | Callable[..., int] = 1,
     config: Mapping[str, Param] | Callable[..., Mapping[str, Param]] | None = None,
     compare: Callable[..., Any] | None = None,
-    data: Callable[[], str] | None = None,
+    data: Callable[[], str | DataSource] | None = None,
     published: tuple[Published, ...] = (),
     quick: bool = True,
 ) -> Callable[[Callable[..., Any]], Workload]:
@@ -294,7 +300,8 @@ def workload(
         `config={"jax_enable_x64": True}`.
       compare: result as NumPy arrays -> what of it the reference gives, where it is not the result itself, such as the
         moments of random numbers; keyword-only `inputs` are the arguments, as NumPy arrays too. Never timed.
-      data: () -> which data inputs() uses, in words, where that depends on what there is.
+      data: () -> which data inputs() uses, where that depends on what there is: in words, or as a `DataSource`, which
+        can tell that `--data` has none of the files that were looked for.
       published: Figures of others that stand beside ours.
       quick: Whether a quick run measures it too.
     Raises:

@@ -1,6 +1,6 @@
 """Data sets: MNIST and CIFAR-10 from the folder of `run --data DIR`, else seeded data of the same shapes.
 
-A folder without any file of a data set leaves the made-up data in use, and `mnist_source()` says which it is. A folder
+A folder without any file of a data set leaves the made-up data in use, and `mnist_source()` says so. A folder
 with some of the files, or with broken ones, is a `DataError`: real and made-up data are never mixed.
 """
 
@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import gzip
 import zlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from harness import data_folder
+from harness import DataSource, data_folder
 
 Part = Literal["train", "test"]
 Images = NDArray[np.uint8]
@@ -86,10 +87,12 @@ def mnist(part: Part, count: int | None = None) -> tuple[Images, Labels]:
     return _first(images, labels, count, images_file.name)
 
 
-def mnist_source() -> str:
-    """Which data `mnist` gives, in words."""
+def mnist_source() -> DataSource:
+    """Which data `mnist` gives."""
     folder = data_folder()
-    return "MNIST from --data" if folder and _has_mnist(folder) else "synthetic, seeded, of MNIST's shape"
+    if folder is not None and _has_mnist(folder):
+        return DataSource("MNIST from --data")
+    return _synthetic("MNIST", MNIST_FILES, "plain or .gz")
 
 
 def cifar10(part: Part, count: int | None = None) -> tuple[Images, Labels]:
@@ -117,9 +120,18 @@ def cifar10(part: Part, count: int | None = None) -> tuple[Images, Labels]:
     return _first(np.concatenate(images), np.concatenate(labels), count, f"CIFAR-10's '{part}' part")
 
 
-def cifar10_source() -> str:
-    """Which data `cifar10` gives, in words."""
-    return "synthetic, seeded, of CIFAR-10's shape" if _cifar10_folder() is None else "CIFAR-10 from --data"
+def cifar10_source() -> DataSource:
+    """Which data `cifar10` gives."""
+    if _cifar10_folder() is not None:
+        return DataSource("CIFAR-10 from --data")
+    return _synthetic("CIFAR-10", CIFAR10_FILES, f"there or in {CIFAR10_FOLDERS[0]}/")
+
+
+def _synthetic(name: str, files: Mapping[str, tuple[str, ...]], where: str) -> DataSource:
+    """Made-up data in place of a data set, and what a folder that was given would have to hold."""
+    names = ", ".join(file for several in files.values() for file in several)
+    missing = None if data_folder() is None else f"{name}'s files ({names}; {where})"
+    return DataSource(f"synthetic, seeded, of {name}'s shape", missing)
 
 
 def _has_mnist(folder: Path) -> bool:

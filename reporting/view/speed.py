@@ -71,6 +71,7 @@ def _detail(case: Case) -> str:
     parts = [planned.description]
     parts += [f"{numbers.count(planned.devices)} devices"] if planned.devices != 1 else []
     parts += [f"data: {planned.data}"] if planned.data else []
+    parts += ["--data has none of the files looked for"] if planned.data_missing else []
     parts += [f"{name}={value}" for name, value in sorted(planned.config.items())]
     if cost is not None:
         declared = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from harness.record import DOES_NOT_FIT, INCOMPLETE, Status
@@ -13,6 +14,11 @@ from .words import LONGEST_NAME, LONGEST_REASON, incomplete, jit_sentence, name_
 
 NAMED_AT_MOST = 3
 LONGEST_LINE = 300
+
+CONTENDED = (
+    ": a time marked ! is not to be trusted; a gain is, since both of its sides met the same disturbance, "
+    "unless it is marked ! too, as a peer's is"
+)
 
 
 def finding(cases: Sequence[Case]) -> str:
@@ -93,15 +99,25 @@ def data_warnings(loaded: Iterable[str], places: Sequence[Place], cases: Sequenc
     vague = [variant for variant in variants if unreached_target(variant)]
     found = [
         *(("file", text) for text in loaded),
+        *(("data", text) for text in _missing_data(cases)),
         (DOES_NOT_FIT, _some(large, "too large for the device's memory, so not run")),
         ("recompiles", _some(again, "compiled again in a second, equal call")),
         ("programs", _some(several, "got different programs from the compiler in different processes")),
-        ("contended", _some(contended, "with too few undisturbed blocks: no baseline for a comparison")),
+        ("contended", _some(contended, "had too few undisturbed blocks", CONTENDED)),
         ("precision", _some(vague, "did not reach the precision target; the interval beside each number says so")),
         ("versions", _versions(places)),
         ("git", _dirty([place for place in places if place.run.manifest.environment.git_dirty])),
     ]
     return tuple(Item(text, label, tone=Tone.WARN) for label, text in found if text)
+
+
+def _missing_data(cases: Sequence[Case]) -> list[str]:
+    """Which data were asked for and not there, and what is in their place."""
+    alike = Counter((case.planned.data, case.planned.data_missing) for case in cases if case.planned.data_missing)
+    return [
+        shorten(f"--data has none of {missing}; the inputs of {one_of(number, 'case')} are {used}", LONGEST_LINE)
+        for (used, missing), number in alike.items()
+    ]
 
 
 def _troubles(cases: Sequence[Case]) -> str:
@@ -112,12 +128,12 @@ def _troubles(cases: Sequence[Case]) -> str:
     return ", ".join([*first, *(f"{number} {word}" for word, number in bad[1:])])
 
 
-def _some(variants: Sequence[Variant], what: str) -> str:
+def _some(variants: Sequence[Variant], what: str, so: str = "") -> str:
     if not variants:
         return ""
     names = "; ".join(name_of(variant) for variant in variants[:NAMED_AT_MOST])
     more = f"; and {len(variants) - NAMED_AT_MOST} more" if len(variants) > NAMED_AT_MOST else ""
-    return f"{one_of(len(variants), 'variant')} {what} ({names}{more})"
+    return f"{one_of(len(variants), 'variant')} {what} ({names}{more}){so}"
 
 
 def _versions(places: Sequence[Place]) -> str:

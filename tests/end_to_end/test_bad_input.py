@@ -132,7 +132,11 @@ def needs_too_much(x):
 
     assert ended.returncode == 3
     assert json.loads(ended.stdout)["exit_code"] == 3
-    (case,) = read_json(tmp_path / "results" / "it" / "run.json", Run).cases
+    run = read_json(tmp_path / "results" / "it" / "run.json", Run)
+    alone = "importing them begins threads, as making an array does; make arrays in functions, such as inputs()"
+    assert ended.stderr.count(f"warning: every process imports the suites itself: {alone}; until then ") == 1
+    assert run.manifest.settings.notes == (f"every process imported the suites itself: {alone}",)
+    (case,) = run.cases
     numerics = {variant.name: variant.outcomes["numerics"] for variant in case.variants}
     assert {name: outcome.status.value for name, outcome in numerics.items()} == {
         "good:jit": "ok",

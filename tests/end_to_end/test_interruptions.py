@@ -82,7 +82,7 @@ def test_an_interrupted_run_says_what_it_kept_and_is_finished_by_resume(
     said = running.communicate(timeout=60)[0].decode()
 
     assert running.returncode == 130
-    assert "of 3 cases are measured and kept" in said
+    assert "of 3 cases measured and kept" in said
     assert "python -m harness run --resume results/it" in said
     assert_nothing_runs(tmp_path)
     assert read_json(folder / "stopped.json", Stop).reason == "it was interrupted"

@@ -13,7 +13,7 @@ import pytest
 from harness.catalogue import Suite, find_suites
 from harness.environment import private
 from harness.plan import case_name
-from harness.record import LaunchRecord, Run, Status, read_json
+from harness.record import LaunchRecord, Run, Status, read_json, read_manifest
 from tests.end_to_end.conftest import Harness
 
 READER = """
@@ -96,6 +96,24 @@ def test_a_suite_reads_the_folder_of_data_that_the_run_was_given_and_the_record_
     assert run.manifest.settings.data == private(str(tmp_path / "sets"))
 
 
+def test_a_folder_without_the_data_set_of_a_selected_case_is_told_before_it_is_measured_and_recorded(
+    harness: Harness, tmp_path: Path
+) -> None:
+    (tmp_path / "empty").mkdir()
+    words, missing = "synthetic, seeded, of MNIST's shape", "MNIST's files (train-images-idx3-ubyte, "
+    chosen = ("--select", "mlp_step", "--quick", "--budget", "0s", "--data", "empty")
+
+    planned = harness("run", *chosen, "--dry-run")
+    ended = harness("run", *chosen, "--run-id", "it")
+
+    for said in (planned.stderr, ended.stderr):
+        assert said.startswith(f"warning: --data '{private(str(tmp_path / 'empty'))}' has none of {missing}")
+        assert said.endswith(f"; the inputs of mlp_step are {words}\n")
+    (case,) = read_manifest(tmp_path / "results" / "it").cases
+    assert case.data == words
+    assert (case.data_missing or "").startswith(missing)
+
+
 def test_every_sample_is_kept_and_the_run_remembers_where_it_was_made(
     harness: Harness, tmp_path: Path, suite: Path
 ) -> None:
@@ -108,6 +126,7 @@ def test_every_sample_is_kept_and_the_run_remembers_where_it_was_made(
         for variant in read_json(path, LaunchRecord).variants:
             assert len(variant.blocks) >= run.manifest.settings.blocks
             assert all(block.samples_s for block in variant.blocks)
+    assert run.manifest.settings.notes == ()
     environment = run.manifest.environment
     assert environment.packages["jax"] == jax.__version__
     assert environment.variables["JAX_PLATFORMS"] == "cpu"

@@ -163,6 +163,26 @@ def test_two_workloads_of_one_name_are_named_with_their_suites(write):
         find_suites([one, two])
 
 
+def test_two_files_of_one_name_are_refused_before_the_code_of_either_is_run(write, tmp_path):
+    runs = f"open({str(tmp_path / 'it ran')!r}, 'w')\n"
+    files = [
+        write(path, runs + WORKLOAD.format(name=name, title="")) for path, name in [("a.py", "a"), ("b/a.py", "b")]
+    ]
+
+    with pytest.raises(SuiteError, match="two suites are named 'a'; rename one file"):
+        find_suites(files)
+
+    assert not (tmp_path / "it ran").exists()
+
+
+def test_a_suite_of_a_folder_and_a_file_of_one_name_are_refused(write, tmp_path):
+    write("own/a.py", WORKLOAD.format(name="first", title=""))
+    file = write("a.py", WORKLOAD.format(name="second", title=""))
+
+    with pytest.raises(SuiteError, match="two suites are named 'a'; rename one file"):
+        find_suites([str(tmp_path / "own"), file])
+
+
 def test_the_projects_own_suites_are_complete_declarations():
     names = [suite.name for suite in find_suites(["suites"])]
 

@@ -1,12 +1,14 @@
 import errno
+import os
 import re
 import signal
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from harness.commands import check_backend, duration_s, exit_code
+from harness.commands import RunRequest, check_backend, conclude, dry_run, duration_s, exit_code
 from harness.plan import SelectionError
 from harness.processes import ServerError
 from harness.record import Outcome, Status
@@ -20,6 +22,15 @@ def signals():
     before = signal.getsignal(signal.SIGTERM)
     yield
     signal.signal(signal.SIGTERM, before)
+
+
+@pytest.mark.parametrize(("count", "said"), [(1, "1 case: 1 ok; here\n"), (2, "2 cases: 2 ok; here\n")])
+def test_a_run_ends_with_its_cases_by_status_one_of_them_in_the_singular(count, said, capsys):
+    cases = [samples.planned_case("selu", params={"n": n}) for n in range(count)]
+
+    code = conclude(samples.run(*((case, samples.fast_case(case)) for case in cases)), Path("here"), as_json=False)
+
+    assert (code, capsys.readouterr().out) == (0, said)
 
 
 # Times
@@ -56,6 +67,28 @@ def test_anything_else_is_no_time_and_the_error_shows_how_to_write_one(text):
         duration_s(text)
 
     assert str(caught.value) == f"--budget '{text}' is not a time; write 90, 90s, 10m or 1h30m"
+
+
+# Data
+
+
+def test_a_folder_of_data_that_cannot_be_read_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda path, mode: False)  # root may read all
+    request = RunRequest(
+        backend="cpu",
+        level="quick",
+        select=(),
+        suites=(),
+        probes=(),
+        launches=None,
+        budget=None,
+        data=tmp_path,
+        out=tmp_path,
+        run_id=None,
+    )
+
+    with pytest.raises(UsageError, match=r"--data '.*' cannot be read by this user; allow that"):
+        dry_run(request, as_json=False)
 
 
 # Exit codes

@@ -1,4 +1,4 @@
-from harness.listing import catalogue_lines, plan_lines
+from harness.listing import catalogue_lines, data_warnings, plan_lines
 from harness.messages import Description, SuiteDescription, WorkloadDescription
 from tests import samples
 
@@ -36,12 +36,39 @@ def test_the_plan_shows_cases_variants_and_what_is_skipped_and_why():
 
     lines = list(plan_lines(cases, samples.settings(probes=("numerics", "timing"), looks=(5, 8, 12), budget_s=600.0)))
 
-    assert lines[0].startswith("selu: 1 cases, about ")
+    assert lines[0].startswith("selu: 1 case, about ")
     assert lines[0].endswith(" s and what compiling takes")
     assert lines[1:3] == ["  selu[n=1]: selu:jit, numpy:native", "    not loop:jit: too long"]
     assert lines[4] == "  sum[n=1]: nothing"
     assert lines[-1].startswith("2 cases, about ")
     assert lines[-1].endswith("; budget 10.0 min. Probes: numerics, timing. Timing launches: 5 or 8 or 12.")
+
+
+FOLDER = samples.settings(data="~/sets")
+
+
+def test_a_folder_without_a_data_set_is_told_once_with_the_workloads_that_read_other_data_in_its_place():
+    lacking = {"data": "made up", "data_missing": "digits' files (a.txt)"}
+    cases = [
+        *(samples.planned_case("learn", params={"n": n}, **lacking) for n in (1, 2)),
+        samples.planned_case("infer", **lacking),
+        samples.planned_case("look", data="photographs"),
+    ]
+
+    assert list(data_warnings(cases, FOLDER)) == [
+        "--data '~/sets' has none of digits' files (a.txt); the inputs of learn, infer are made up"
+    ]
+
+
+def test_a_folder_that_no_case_says_to_read_is_told_and_one_that_is_read_is_not():
+    assert list(data_warnings([samples.planned_case("selu")], FOLDER)) == [
+        "--data '~/sets' may have no effect: no selected case says that it reads a data set"
+    ]
+    assert list(data_warnings([samples.planned_case("selu"), samples.planned_case("look", data="real")], FOLDER)) == []
+
+
+def test_without_a_folder_nothing_is_said_of_data():
+    assert list(data_warnings([samples.planned_case("look", data="made up")], samples.settings())) == []
 
 
 def test_a_fixed_count_of_launches_is_shown_as_it_is():

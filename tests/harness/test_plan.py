@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness import Cost, Figure, Published, Skip, no_reference, sizes, workload
+from harness import Cost, DataSource, Figure, Published, Skip, no_reference, sizes, workload
 from harness.plan import (
     LOOKS,
     PROBE_NAMES,
@@ -353,6 +353,19 @@ def test_more_launches_cases_or_variants_take_longer():
     assert least(1, 5, ("a:jit",)) < least(1, 8, ("a:jit",))
     assert least(1, 5, ("a:jit",)) < least(1, 5, ("a:jit", "b:jit"))
     assert least(0, 5, ()) == 0
+
+
+def test_a_plan_says_which_files_the_folder_of_data_lacks_and_the_definition_is_that_of_the_data():
+    made = {
+        name: workload(inputs=lambda key: 1, reference=no_reference("none"), data=lambda found=found: found)(step)
+        for name, found in {"told": DataSource("noise", "a.txt"), "same": DataSource("noise"), "text": "noise"}.items()
+    }
+
+    cases = {name: planned_case("some", declared, {}, "cpu") for name, declared in made.items()}
+
+    assert {name: case.data for name, case in cases.items()} == {"told": "noise", "same": "noise", "text": "noise"}
+    assert {name: case.data_missing for name, case in cases.items()} == {"told": "a.txt", "same": None, "text": None}
+    assert len({case.definition for case in cases.values()}) == 1
 
 
 def test_a_plan_says_what_processes_are_set_to_and_what_stands_beside():

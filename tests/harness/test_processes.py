@@ -289,16 +289,39 @@ def test_suites_are_imported_once_where_that_begins_no_threads(tmp_path):
     counting = f"\nwith open({str(count)!r}, 'a') as file:\n    file.write('x')\n"
     variables = {**os.environ, "PYTHONPATH": str(CHECKOUT), "JAX_PLATFORMS": "cpu"}
 
-    def imports(text: str) -> int:
+    def imports(text: str) -> tuple[int, str]:
         path.write_text(text)
         count.write_text("")
         with ForkServer(variables, tmp_path / "scratch", (str(path),)) as started:
             for _ in range(3):
                 assert isinstance(describe(started, str(path)).answer, Description)
-        return len(count.read_text())
+            return len(count.read_text()), started.alone
 
-    assert imports(SUITE + counting) == 2, "one to try it, one for all"
-    assert imports(SUITE + counting + "import jax.numpy\njax.numpy.ones(3)\n") == 4, "one to try it, one for each"
+    assert imports(SUITE + counting) == (2, ""), "one to try it, one for all"
+    assert imports(SUITE + counting + "import jax.numpy\njax.numpy.ones(3)\n") == (
+        4,
+        "importing them begins threads, as making an array does; make arrays in functions, such as inputs()",
+    ), "one to try it, one for each"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere suites are not imported once for all")
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("raise OSError('no\\nfile')\n", "a trial of importing them failed: suite '{path}' fails to import: "),
+        ("import os\nos._exit(0)\n", "a trial of importing them ended its process; the top of a suite runs more than"),
+        ("import os\nos.abort()\n", "a trial of importing them ended its process; the top of a suite runs more than"),
+        ("import os, signal\nos.kill(os.getpid(), signal.SIGALRM)\n", "importing them takes longer than 50 s; "),
+    ],
+    ids=["raises", "exits", "crashes", "takes too long"],
+)
+def test_why_suites_cannot_be_imported_once_for_all_is_said(tmp_path, text, reason):
+    path = tmp_path / "a.py"
+    path.write_text(text)
+    variables = {**os.environ, "PYTHONPATH": str(CHECKOUT), "JAX_PLATFORMS": "cpu"}
+
+    with ForkServer(variables, tmp_path / "scratch", (str(path),)) as started:
+        assert started.alone.startswith(reason.format(path=path))
 
 
 def test_a_suite_that_cannot_be_imported_once_for_all_is_an_answer_of_the_process_that_needs_it(tmp_path):

@@ -28,7 +28,7 @@ def lines_of(*cases, lost=()) -> list[str]:
 
 def test_a_case_is_one_line():
     assert lines_of(samples.fast_case(PLANNED)) == [
-        "run it: 1 cases on cpu (1 x cpu), into results/it",
+        "run it: 1 case on cpu (1 x cpu), into results/it",
         "[1/1] ok        selu[n=4]  1.0 s, 5 launches; 12 of 600 s used",
     ]
 

@@ -87,6 +87,35 @@ def test_data_warnings_name_files_contention_precision_versions_and_uncommitted_
     assert page.warnings[3].text == "differ between the runs: jax 0.10.0 and 0.10.1"
 
 
+def test_contention_is_told_of_the_variants_that_have_it_as_the_table_marks_them():
+    planned = samples.planned_case(variants=("selu:eager", "selu:jit", "numpy:native"))
+    timings = {
+        "selu:eager": samples.timing(1e-3, contended=True),
+        "selu:jit": samples.timing(1e-4, baseline_s=1e-3),
+        "numpy:native": samples.timing(1e-4, baseline_s=1e-3),
+    }
+    outcomes = {name: {"numerics": samples.numerics(), "timing": timing} for name, timing in timings.items()}
+
+    page = page_of(samples.run((planned, samples.record(planned, outcomes))))
+
+    assert next(item.text for item in page.warnings if item.label == "contended") == (
+        "1 variant had too few undisturbed blocks (selu[dtype=float32,n=10000] · selu:eager · ● cpu): "
+        "a time marked ! is not to be trusted; a gain is, since both of its sides met the same disturbance, "
+        "unless it is marked ! too, as a peer's is"
+    )
+    rows = by_variant(page)
+    assert {name: row["Time"].startswith("! ") for name, row in rows.items()} == {
+        "selu:eager": True,
+        "selu:jit": False,
+        "numpy:native": False,
+    }
+    assert {name: row["Gain"].startswith("! ") for name, row in rows.items()} == {
+        "selu:eager": False,
+        "selu:jit": False,
+        "numpy:native": True,
+    }
+
+
 def test_a_fast_case_leads_with_the_paired_gain():
     row = by_variant(page_of(samples.run()))["selu:jit"]
 
@@ -350,6 +379,21 @@ def test_a_case_says_which_data_it_uses_and_what_it_sets():
     (group,) = tables(page_of(run), "speed")[0].groups
 
     assert "data: synthetic, seeded · jax_enable_x64=True" in group.detail
+
+
+def test_data_that_were_asked_for_and_are_not_there_are_told_first_and_beside_the_case():
+    planned = [
+        samples.planned_case(name, data="synthetic", data_missing="digits' files (a.txt)") for name in ("one", "two")
+    ]
+    run = samples.run(*((case, samples.record(case, {})) for case in planned))
+
+    page = page_of(run)
+
+    assert next(item.text for item in page.warnings if item.label == "data") == (
+        "--data has none of digits' files (a.txt); the inputs of 2 cases are synthetic"
+    )
+    (first, _) = tables(page, "speed")[0].groups
+    assert "data: synthetic · --data has none of the files looked for" in first.detail
 
 
 def test_cases_that_differ_in_their_devices_are_a_sweep_of_devices():

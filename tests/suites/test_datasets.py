@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from harness.data import DATA_VARIABLE
+from harness.data import DATA_VARIABLE, DataSource
 from suites.datasets import CIFAR10_FILES, MNIST_FILES, DataError, cifar10, cifar10_source, mnist, mnist_source
 
 ROWS = 3
@@ -80,7 +80,7 @@ def test_mnist_is_read_as_its_files_have_it(data, ending, stored):
     np.testing.assert_array_equal(labels, LABELS)
     np.testing.assert_array_equal(test_images, IMAGES[::-1][:2])
     np.testing.assert_array_equal(test_labels, LABELS[::-1][:2])
-    assert mnist_source() == "MNIST from --data"
+    assert mnist_source() == DataSource("MNIST from --data")
 
 
 @pytest.mark.parametrize("inner", ["cifar-10-batches-bin", "."])
@@ -97,14 +97,35 @@ def test_cifar10_is_read_batch_by_batch_with_channels_last(data, inner):
     np.testing.assert_array_equal(some_labels, labels[:4])
     np.testing.assert_array_equal(test_images, COLOURED[::-1])
     np.testing.assert_array_equal(test_labels, LABELS[::-1])
-    assert cifar10_source() == "CIFAR-10 from --data"
+    assert cifar10_source() == DataSource("CIFAR-10 from --data")
 
 
 def test_a_folder_with_one_data_set_leaves_the_other_made_up(data):
     write(data, MNIST)
 
-    assert (mnist_source(), cifar10_source()) == ("MNIST from --data", "synthetic, seeded, of CIFAR-10's shape")
+    assert mnist_source().missing is None
+    assert cifar10_source().words == "synthetic, seeded, of CIFAR-10's shape"
     assert cifar10("test", count=5)[0].shape == (5, 32, 32, 3)
+
+
+def test_a_folder_without_a_data_set_is_told_with_the_files_that_were_looked_for(data):
+    assert mnist_source() == DataSource(
+        "synthetic, seeded, of MNIST's shape",
+        "MNIST's files (train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-images-idx3-ubyte, "
+        "t10k-labels-idx1-ubyte; plain or .gz)",
+    )
+    assert cifar10_source() == DataSource(
+        "synthetic, seeded, of CIFAR-10's shape",
+        "CIFAR-10's files (data_batch_1.bin, data_batch_2.bin, data_batch_3.bin, data_batch_4.bin, data_batch_5.bin, "
+        "test_batch.bin; there or in cifar-10-batches-bin/)",
+    )
+
+
+def test_without_a_folder_nothing_is_missing(monkeypatch):
+    monkeypatch.delenv(DATA_VARIABLE, raising=False)
+
+    assert mnist_source() == DataSource("synthetic, seeded, of MNIST's shape")
+    assert cifar10_source() == DataSource("synthetic, seeded, of CIFAR-10's shape")
 
 
 BROKEN = {

@@ -3,6 +3,7 @@
 import inspect
 import re
 from dataclasses import replace
+from importlib import util
 
 import jax
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from harness import Skip
 from harness import workload as declared
 from harness.backends import BACKENDS
+from harness.implementation import NATIVE
 from harness.plan import case_name
 from harness.record import Status
 from tests.suites.checked import (
@@ -32,6 +34,16 @@ WITHOUT_COST = {"random_split"}
 
 MOST_QUICK = 32
 """Cases that a quick run measures within its five minutes."""
+
+
+def has_pytorch_peer(workload):
+    """Whether one of its peers is `torch`, or something of it as `torch.compile`."""
+    return any(item.modes == (NATIVE,) and item.name.split(".")[0] == "torch" for item in workload.implementations)
+
+
+def marked(workload):
+    """The workload as a test's parameter; `nox -s torch` runs those that have a peer in PyTorch."""
+    return pytest.param(workload, marks=[pytest.mark.torch] if has_pytorch_peer(workload) else [], id=workload.name)
 
 
 def smallest_case(workload):
@@ -90,8 +102,22 @@ def test_a_published_figure_has_a_case_of_the_default_level(workload):
     assert lost == []
 
 
+def test_the_workloads_that_nox_runs_with_pytorch_are_those_that_skip_a_peer_without_it(monkeypatch):
+    monkeypatch.setattr(util, "find_spec", lambda name: None)
+    skips = {
+        workload.name
+        for workload in WORKLOADS
+        for params in workload.cases("default", "cpu")
+        for item in workload.implementations
+        if (skip := item.skip(params, "cpu")) is not None and skip.reason.startswith("PyTorch is not installed")
+    }
+
+    assert skips == {workload.name for workload in WORKLOADS if has_pytorch_peer(workload)}
+    assert "mlp_epoch" in skips
+
+
 @pytest.mark.suites
-@every_workload
+@pytest.mark.parametrize("workload", [marked(workload) for workload in WORKLOADS])
 def test_every_implementation_is_right_and_each_output_that_is_wrong_is_caught(workload):
     if needs_several_devices(workload):
         found = checked_on_several_devices(workload)
