@@ -6,7 +6,7 @@ import numpy as np
 
 from harness import Cost, itemsize, sizes, workload
 
-LENGTHS = sizes(quick=10_000, default=10_000_000, full=(1_000_000, 100_000_000), gpu=100_000_000, tpu=100_000_000)
+LENGTHS = sizes(quick=10_000, default=1_000_000, full=(10_000_000, 100_000_000), gpu=100_000_000, tpu=100_000_000)
 
 
 def distinct(key, *, n, updates):
@@ -70,7 +70,7 @@ def donated_set(x, indices, values):
 @workload(
     inputs=repeated,
     params={
-        "n": sizes(default=(10_000, 10_000_000), full=(1_000_000, 100_000_000)),
+        "n": sizes(default=(10_000, 1_000_000), full=(10_000_000, 100_000_000)),
         "updates": sizes(quick=1_000, full=1),
     },
     reference=lambda x, indices, values: add_in_numpy(x.copy(), indices, values),

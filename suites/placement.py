@@ -307,7 +307,7 @@ def np_asarray(x):
 @workload(
     inputs=on_both,
     host=("aligned", "unaligned"),
-    params={"n": sizes(default=(10_000, 10_000_000))},
+    params={"n": sizes(default=(10_000, 1_000_000), full=10_000_000)},
     reference=lambda aligned, unaligned, x: x,
     # Nothing need move.
     cost=lambda *, n: Cost(bytes=0),
