@@ -279,8 +279,15 @@ def changes(after, before):
 
 
 def lengths(after, before):
-    """Root mean square of each change, in which what float32 rounds of the parameter weighs less than in an entry."""
-    return jax.tree.map(lambda change: np.sqrt(np.square(change, dtype=np.float64).mean()), changes(after, before))
+    """Root mean square of each change, in which what float32 rounds of the parameter weighs less than in an entry.
+
+    In the change's format, whose tolerance is that of the result; the sum is in float64.
+    """
+
+    def length(change):
+        return np.sqrt(np.square(change, dtype=np.float64).mean()).astype(change.dtype)
+
+    return jax.tree.map(length, changes(after, before))
 
 
 def with_changes(step, changed=changes):

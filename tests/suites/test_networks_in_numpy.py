@@ -107,3 +107,12 @@ def test_losses_of_logits_whose_exponential_overflows_are_finite():
     np.testing.assert_array_equal(networks.cross_entropy(logits, labels), [0.0, 1_000.0])
     np.testing.assert_array_equal(networks.softmax(logits), [[1.0, 0.0]] * 2)
     np.testing.assert_array_equal(networks.logistic(np.array([-1_000.0, 0.0, 1_000.0])), [0.0, 0.5, 1.0])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_length_has_the_format_of_its_change_so_that_its_tolerance_is_that_of_the_result(dtype):
+    before, after = (({"params": np.full(4, number, dtype)}, ()) for number in (1, 4))
+
+    length = networks.lengths(after, before)
+
+    assert (length.dtype, float(length)) == (dtype, 3)
