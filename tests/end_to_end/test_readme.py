@@ -62,7 +62,9 @@ def test_every_option_of_run_stands_in_the_table_and_no_other(harness: Harness) 
 
 def test_the_line_for_tests_is_what_continuous_integration_runs() -> None:
     assert "nox -s tests" in TWO_LINES
-    assert re.search(r'"\$\{nox\[@\]\}" -s tests', (CHECKOUT / ".ci" / "run").read_text(encoding="utf8"))
+    script = (CHECKOUT / ".ci" / "run").read_text(encoding="utf8")
+    assert re.search(r'^sessions\(\) \{\n    "\$\{nox\[@\]\}" -s "\$@"', script, re.MULTILINE)
+    assert re.search(r"^sessions tests$", script, re.MULTILINE)
 
 
 def test_every_relative_link_of_the_documentation_leads_somewhere() -> None:
