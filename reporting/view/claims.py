@@ -233,13 +233,13 @@ def _exponent(sweep: Sweep, case: Case, claim: Published) -> Judged:
     fitted = None if variant is None else sweep.growth(variant.planned.implementation, COMPILE)
     ours = None if fitted is None else fitted.exponent
     verdict, reason = Verdict.INCONCLUSIVE, ""
-    if fitted is None or ours is None or ours.low is None or ours.high is None:
+    if variant is None or fitted is None or ours is None or ours.low is None or ours.high is None:
         reason = _unfitted(sweep, claim.figure)
     elif not is_told(fitted):
         reason = f"our interval is wider than {WIDEST_TOLD:g}"
     elif theirs is not None:
         verdict = Verdict.HOLDS if ours.low <= theirs <= ours.high else Verdict.FAILS
-        reason = _fitted_over(sweep.points(variant.planned.implementation, COMPILE)) if variant is not None else ""
+        reason = _fitted_over(sweep.points(variant.planned.implementation, COMPILE))
     return Judged(claim, Kind.EXPONENT, sweep.place, sweep.label, theirs, ours, verdict, reason)
 
 
