@@ -15,12 +15,12 @@ import timeit
 import jax
 import jax.numpy as jnp
 
-from harness.conditions import ProcessConditions
-from harness.environment import allowed_cores
-from harness.modes import How, prepared_as
-from harness.plan import settings_for
+from harness.machine.disturbance import ProcessConditions
+from harness.machine.environment import allowed_cores
+from harness.plan.cases import settings_for
 from harness.probes.timing import measure
-from harness.summary import execution_s
+from harness.programs.modes import How, prepared_as
+from harness.record.timing_summary import execution_s
 
 ROUNDS = 15
 

@@ -25,7 +25,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from harness.record import Run, read_json
-from harness.statistics import geometric_interval
+from harness.record.statistics import geometric_interval
 from launcher.backends import GB
 from launcher.containers import Container, caller_here, run_arguments
 from launcher.engines import Engine

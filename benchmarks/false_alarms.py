@@ -17,7 +17,7 @@ from pathlib import Path
 from scipy.stats import beta
 
 from harness.record import Run, read_json
-from harness.statistics import MINIMUM_EFFECT, differs, speedup
+from harness.record.statistics import MINIMUM_EFFECT, differs, speedup
 
 CASES = 100
 SUITE = Path(__file__).parent / "same_twice.py"

@@ -13,12 +13,12 @@ import tempfile
 import time
 from pathlib import Path
 
-from harness.catalogue import DEFAULT_SUITES
-from harness.messages import CHECK, TIMING, Heartbeat, Launch
-from harness.plan import jax_variants, select, settings_for
-from harness.processes import ForkServer
+from harness.declare.catalogue import DEFAULT_SUITES
+from harness.parent.fork_client import ForkServer
+from harness.parent.run import describe, measuring
+from harness.plan.cases import jax_variants, select, settings_for
+from harness.plan.messages import CHECK, TIMING, Heartbeat, Launch
 from harness.record import PlannedCase, Settings
-from harness.runner import describe, measuring
 
 LAUNCHES = 20
 CASES = ("selu[dtype=float32,n=1000000]", "matmul[dtype=float32,n=512,precision=default]", "cumulative_sum[n=100]")

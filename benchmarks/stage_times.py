@@ -79,10 +79,10 @@ if __name__ == "__main__":
 
     import jax
 
-    from harness.backends import BACKENDS
-    from harness.catalogue import find_suites
-    from harness.compilations import COMPILE, LOWER, TRACE
+    from harness.child.prepare import inputs, prepare
+    from harness.declare.catalogue import find_suites
+    from harness.machine.places import BACKENDS
     from harness.probes import Context
-    from harness.variants import inputs, prepare
+    from harness.programs.jax_events import COMPILE, LOWER, TRACE
 
     print(json.dumps(names() if sys.argv[1] == "names" else measure(sys.argv[1])))

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 
-from harness.statistics import growth
+from harness.record.statistics import growth
 
 SIZES = {"loop_list": (100, 150, 220, 330, 500, 750), "loop_stacked": (10, 20, 40, 60, 80, 100)}
 BEYOND = {"loop_stacked": (100, 130, 170, 220, 280, 360)}
@@ -40,7 +40,7 @@ if __name__ == "__main__":
     import jax
     import jax.numpy as jnp
 
-    from harness.modes import How, prepared_as
+    from harness.programs.modes import How, prepared_as
     from suites import cumulative_sum
 
     jax.jit(lambda x: x + 1)(jnp.ones(3))  # the compiler's own start does not count

@@ -3,13 +3,13 @@
 These names are all that a suite needs. Importing them imports no jax.
 """
 
-from harness.data import DataSource, data_folder
-from harness.implementation import Peer, Skip
+from harness.declare.implementation import Peer, Skip
+from harness.declare.levels import DeclarationError, itemsize, sizes
+from harness.declare.workload import Workload, no_reference, workload
+from harness.machine.data import DataSource, data_folder
 from harness.notebook import measure
-from harness.params import DeclarationError, itemsize, sizes
 from harness.record import Cost, Figure, Published
 from harness.version import __version__
-from harness.workload import Workload, no_reference, workload
 
 __all__ = [
     "Cost",

@@ -14,8 +14,8 @@ from typing import Annotated, NoReturn
 import typer
 
 from harness import commands
-from harness.backends import BACKENDS
-from harness.plan import PROBE_NAMES
+from harness.machine.places import BACKENDS
+from harness.plan.cases import PROBE_NAMES
 from harness.record import json_schema
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, help=__doc__)

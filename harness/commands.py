@@ -22,15 +22,13 @@ from types import FrameType
 import msgspec
 from rich.console import Console
 
-from harness.backends import BACKENDS, unused_variables
-from harness.catalogue import DEFAULT_SUITES
-from harness.environment import private
+from harness.declare.catalogue import DEFAULT_SUITES
 from harness.listing import catalogue_lines, data_warnings, plan_lines
-from harness.plan import PROBE_NAMES, SelectionError, estimate, select, settings_for, with_representatives
-from harness.processes import ForkServer, ServerError
-from harness.progress import Lines, Live, Watcher, one_of, printable
-from harness.record import RecordError, Run, Settings, read_json, write_json
-from harness.runner import (
+from harness.machine.environment import private
+from harness.machine.places import BACKENDS, unused_variables
+from harness.parent.fork_client import ForkServer, ServerError
+from harness.parent.progress import Lines, Live, Watcher, one_of, printable
+from harness.parent.run import (
     SCRATCH,
     UsageError,
     Workplace,
@@ -45,6 +43,8 @@ from harness.runner import (
     new_folder,
     new_manifest,
 )
+from harness.plan.cases import PROBE_NAMES, SelectionError, estimate, select, settings_for, with_representatives
+from harness.record import RecordError, Run, Settings, read_json, write_json
 
 OK, USAGE, INCOMPLETE, INTERRUPTED = 0, 2, 3, 130
 

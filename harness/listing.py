@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from harness.messages import Description, WorkloadDescription
-from harness.plan import estimate, jax_variants, peer_variants
-from harness.progress import one_of
+from harness.parent.progress import one_of
+from harness.plan.cases import estimate, jax_variants, peer_variants
+from harness.plan.messages import Description, WorkloadDescription
 from harness.record import PlannedCase, Settings
 
 

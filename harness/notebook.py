@@ -13,12 +13,12 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from harness.messages import CHECK, COMPILATION
-from harness.plan import planned_case, settings_for
+from harness.declare.workload import Workload
+from harness.plan.cases import planned_case, settings_for
+from harness.plan.messages import CHECK, COMPILATION
 from harness.record import CaseRecord, Environment, PlannedCase, Status, VariantRecord
-from harness.statistics import VERSION
-from harness.summary import summarise
-from harness.workload import Workload
+from harness.record.statistics import VERSION
+from harness.record.timing_summary import summarise
 
 if TYPE_CHECKING:
     from harness.probes import Context
@@ -105,9 +105,9 @@ def measure(function: Callable[..., Any], /, *args: Any, **params: Any) -> Measu
     """
     import jax  # here, so that declaring suites and reading records need no jax
 
-    from harness.environment import describe_environment
-    from harness.variants import outcomes_of, prepare
-    from harness.worker import timed
+    from harness.child.prepare import outcomes_of, prepare
+    from harness.child.worker import timed
+    from harness.machine.environment import describe_environment
 
     jitted = hasattr(function, "lower") and hasattr(function, "__wrapped__")
     plain = getattr(function, "__wrapped__") if jitted else function  # noqa: B009  its type does not know
@@ -175,7 +175,7 @@ def _probes(variant: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
 def _context(workload: Workload, args: tuple[Any, ...]) -> Context:
     import jax
 
-    from harness.backends import BACKENDS
+    from harness.machine.places import BACKENDS
     from harness.probes import Context
 
     backend = next(item for item in BACKENDS.values() if item.jax_backend == jax.default_backend())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.statistics import Interval
+from harness.record.statistics import Interval
 
 SPACE = "\u202f"
 """Narrow no-break space: before a unit, and between thousands."""

@@ -7,9 +7,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from harness import hlo
-from harness.hlo import HloError, Module
-from harness.record import Manifest, Number
+from harness.record import Manifest, Number, hlo
+from harness.record.hlo import HloError, Module
 
 from . import numbers, program_counts
 from .programs import KINDS, PLANNED, Pair, Program

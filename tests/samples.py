@@ -29,7 +29,7 @@ from harness.record import (
     VariantRecord,
     write_json,
 )
-from harness.statistics import VERSION as STATISTICS_VERSION
+from harness.record.statistics import VERSION as STATISTICS_VERSION
 
 WOBBLE = (1.0, 1.01, 0.99, 1.005, 0.995)
 """Launch to launch; its geometric mean is nearly 1."""

@@ -50,12 +50,32 @@ def of_others(module: str) -> bool:
     return not within(module, *PACKAGES)
 
 
+HARNESS: dict[str, tuple[str, ...]] = {
+    "record": (),
+    "machine": ("record",),
+    "declare": ("record", "machine"),
+    "plan": ("record", "machine", "declare"),
+    "programs": ("record", "machine", "declare"),
+    "probes": ("record", "machine", "declare", "plan", "programs"),
+    "child": ("record", "machine", "declare", "plan", "programs", "probes"),
+    "parent": ("record", "machine", "declare", "plan"),
+}
+"""Which folders of the harness each one may import, beside itself."""
+
+WITHOUT_JAX = ("record", "machine", "declare", "plan", "parent")
+
 ARROWS: dict[str, Callable[[str], bool]] = {
     "suites": lambda module: of_others(module) or within(module, "suites") or module == "harness",
     "harness": lambda module: of_others(module) or within(module, "harness"),
+    **{
+        f"harness/{folder}": lambda module, folder=folder, others=others: (
+            (of_others(module) and not (folder in WITHOUT_JAX and within(module, "jax", "jaxlib")))
+            or within(module, *(f"harness.{name}" for name in (folder, *others)), "harness.version")
+        )
+        for folder, others in HARNESS.items()
+    },
     "reporting": lambda module: (
-        (of_others(module) and not within(module, "jax", "jaxlib"))
-        or within(module, "reporting", "harness.record", "harness.metrics", "harness.statistics", "harness.hlo")
+        (of_others(module) and not within(module, "jax", "jaxlib")) or within(module, "reporting", "harness.record")
     ),
     "launcher": lambda module: within(module, "launcher", *sys.stdlib_module_names),
 }
@@ -66,10 +86,16 @@ def violations(root: Path, package: str) -> list[str]:
     return [f"{module} imports {imported}" for module, imported in imports(root, package) if not allowed(imported)]
 
 
-@pytest.mark.parametrize("package", PACKAGES)
+@pytest.mark.parametrize("package", ARROWS)
 def test_imports_run_one_way(package):
     assert list(imports(CHECKOUT, package)), f"{package} has no imports: is the test looking in the right place?"
     assert violations(CHECKOUT, package) == []
+
+
+def test_every_folder_of_the_harness_has_its_arrows():
+    folders = {path.parent.name for path in (CHECKOUT / "harness").glob("*/__init__.py")}
+
+    assert folders == set(HARNESS)
 
 
 @pytest.mark.parametrize(
@@ -77,44 +103,59 @@ def test_imports_run_one_way(package):
     [
         ("suites/selu.py", "from harness import workload", None),
         ("suites/selu.py", "import numpy, jax.numpy", None),
-        ("suites/selu.py", "from harness.workload import workload", "suites.selu imports harness.workload"),
-        ("suites/selu.py", "from harness import record", "suites.selu imports harness.record"),
-        ("suites/selu.py", "import reporting", "suites.selu imports reporting"),
+        ("suites/selu.py", "from harness.declare import workload", "imports harness.declare.workload"),
+        ("suites/selu.py", "from harness import record", "imports harness.record"),
+        ("suites/selu.py", "import reporting", "imports reporting"),
         ("harness/probes/timing.py", "from ..record import Case", None),
         ("harness/probes/timing.py", "from . import memory", None),
-        ("harness/probes/timing.py", "import suites.selu", "harness.probes.timing imports suites.selu"),
-        ("harness/runner.py", "def late():\n    from reporting import load", "harness.runner imports reporting"),
-        ("harness/runner.py", "import launcher", "harness.runner imports launcher"),
+        ("harness/probes/timing.py", "import suites.selu", "imports suites.selu"),
+        ("harness/commands.py", "def late():\n    from reporting import load", "imports reporting"),
+        ("harness/commands.py", "import launcher", "imports launcher"),
+        ("harness/record/layout.py", "from harness.plan import cases", "imports harness.plan"),
+        ("harness/record/layout.py", "import jax", "imports jax"),
+        ("harness/plan/cases.py", "from jax import numpy", "imports jax"),
+        ("harness/plan/cases.py", "from harness.programs import modes", "imports harness.programs"),
+        ("harness/parent/run.py", "def late():\n    import jax", "imports jax"),
+        ("harness/parent/run.py", "from harness.child import worker", "imports harness.child"),
+        ("harness/programs/modes.py", "import jax", None),
+        ("harness/programs/modes.py", "from harness.probes import timing", "imports harness.probes"),
         ("reporting/load.py", "from harness.record import load_run", None),
-        ("reporting/load.py", "from harness import record, metrics, statistics", None),
+        ("reporting/load.py", "from harness.record import metrics, statistics", None),
         ("reporting/view/__init__.py", "from .words import name_of", None),
-        ("reporting/load.py", "from harness import measure", "reporting.load imports harness"),
-        ("reporting/load.py", "from harness.workload import Skip", "reporting.load imports harness.workload"),
-        ("reporting/load.py", "from jax import numpy", "reporting.load imports jax"),
-        ("reporting/load.py", "import launcher.runs", "reporting.load imports launcher.runs"),
+        ("reporting/load.py", "from harness import measure", "imports harness"),
+        ("reporting/load.py", "from harness.declare.workload import Skip", "imports harness.declare.workload"),
+        ("reporting/load.py", "from jax import numpy", "imports jax"),
+        ("reporting/load.py", "import launcher.runs", "imports launcher.runs"),
         ("launcher/runs.py", "from pathlib import Path\nfrom launcher.options import take_option", None),
-        ("launcher/runs.py", "import numpy", "launcher.runs imports numpy"),
-        ("launcher/runs.py", "import harness", "launcher.runs imports harness"),
+        ("launcher/runs.py", "import numpy", "imports numpy"),
+        ("launcher/runs.py", "import harness", "imports harness"),
     ],
 )
 def test_an_import_against_the_arrows_is_found(tmp_path, module, code, violation):
-    harness = tmp_path / "harness"
-    harness.mkdir()
-    for name in ("record", "metrics", "statistics", "workload"):
-        (harness / f"{name}.py").touch()
+    (tmp_path / "harness" / "declare").mkdir(parents=True)
+    for name in ("record", "declare/workload"):
+        (tmp_path / "harness" / f"{name}.py").touch()
     # As in the real package, `workload` is a module and the decorator that it offers.
-    (harness / "__init__.py").write_text("__all__ = ['measure', 'workload']")
+    (tmp_path / "harness" / "__init__.py").write_text("__all__ = ['measure', 'workload']")
     path = tmp_path / module
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(code)
+    folder = "/".join(Path(module).parts[:-1][:2])
+    package = folder if folder in ARROWS else Path(module).parts[0]
 
-    assert violations(tmp_path, Path(module).parts[0]) == ([violation] if violation else [])
+    found = violations(tmp_path, package)
+
+    assert found == ([f"{module.removesuffix('.py').replace('/', '.')} {violation}"] if violation else [])
 
 
 @pytest.mark.end_to_end
 @pytest.mark.parametrize(
     "modules",
-    ["harness.record, harness.metrics, harness.statistics", "reporting.html, reporting.__main__"],
+    [
+        "harness.record, harness.record.metrics",
+        "harness.plan.cases, harness.parent.run",
+        "reporting.html, reporting.__main__",
+    ],
 )
 def test_records_are_read_and_shown_without_jax(modules):
     code = f"import sys, {modules}; sys.exit('jax' in sys.modules)"

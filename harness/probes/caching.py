@@ -8,10 +8,9 @@ from typing import Any
 
 import jax
 
-from harness import metrics
-from harness.compilations import Compilations, watched
-from harness.modes import Clock, Stage
-from harness.record import Outcome, Status
+from harness.programs.jax_events import Compilations, watched
+from harness.programs.modes import Clock, Stage
+from harness.record import Outcome, Status, metrics
 
 
 @dataclass(frozen=True)

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import msgspec
 
-from harness import cost, program, serialised
-from harness.compilations import explanation, watched
-from harness.environment import private, said
-from harness.messages import COMPILATION as KIND
-from harness.modes import Prepared, Stage, Stages
-from harness.outcomes import joined
+from harness.machine.environment import private, said
+from harness.plan.messages import COMPILATION as KIND
 from harness.probes.context import Context, Probe
+from harness.programs import cost, program, serialised
+from harness.programs.jax_events import explanation, watched
+from harness.programs.modes import Prepared, Stage, Stages
 from harness.record import Number, Outcome, Status, write_bytes
+from harness.record.outcomes import joined
 
 LONGEST_EXPLANATION = 4000
 """As much as is kept of a failed process's stderr."""

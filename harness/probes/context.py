@@ -11,11 +11,11 @@ from typing import Any
 import jax
 import numpy
 
-from harness.backends import Backend
-from harness.modes import Carried, Clock, Prepared, Stage
-from harness.params import call_with
+from harness.declare.levels import call_with
+from harness.declare.workload import NoReference, Workload
+from harness.machine.places import Backend
+from harness.programs.modes import Carried, Clock, Prepared, Stage
 from harness.record import Outcome, Param
-from harness.workload import NoReference, Workload
 
 
 @dataclass

@@ -7,11 +7,11 @@ from typing import Any
 
 import jax
 
-from harness import buffers
-from harness.environment import said
-from harness.messages import CHECK
-from harness.modes import Prepared, Stages
+from harness.machine.environment import said
+from harness.plan.messages import CHECK
 from harness.probes.context import Context, Probe
+from harness.programs import buffers
+from harness.programs.modes import Prepared, Stages
 from harness.record import DOES_NOT_FIT, Number, Outcome, Status
 
 LONGEST_COMPILE_S = 2.0

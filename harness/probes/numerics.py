@@ -8,12 +8,12 @@ from typing import Any
 import jax
 import numpy
 
-from harness.environment import said
-from harness.messages import CHECK
-from harness.modes import Prepared
-from harness.params import call_with, wanted_names
+from harness.declare.levels import call_with, wanted_names
+from harness.machine.environment import said
+from harness.plan.messages import CHECK
 from harness.probes.context import Context, Probe, widest
-from harness.program import equations
+from harness.programs.modes import Prepared
+from harness.programs.program import equations
 from harness.record import Outcome, Status
 
 TOLERANCE = {

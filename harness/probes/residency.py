@@ -12,11 +12,11 @@ from typing import Any
 import jax
 import numpy
 
-from harness.compilations import watched
-from harness.messages import RESIDENCY as KIND
-from harness.modes import Prepared
+from harness.plan.messages import RESIDENCY as KIND
 from harness.probes.context import Context, Probe
 from harness.probes.memory import size_bytes
+from harness.programs.jax_events import watched
+from harness.programs.modes import Prepared
 from harness.record import Outcome, Status
 
 NO_COUNTER = "neither the device's allocator nor the system tells what a call holds here"

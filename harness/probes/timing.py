@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.conditions import ReadConditions, Reading
-from harness.modes import Clock, Prepared
+from harness.machine.disturbance import ReadConditions, Reading
+from harness.programs.modes import Clock, Prepared
 from harness.record import Block, Settings, VariantLaunch
-from harness.statistics import agree
-from harness.summary import enough_undisturbed
+from harness.record.statistics import agree
+from harness.record.timing_summary import enough_undisturbed
 
 FEWEST_SWEEPS = 6
 """Three shuffled orders, each with its reverse: one more than the blocks that a clean launch needs."""

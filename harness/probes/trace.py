@@ -7,9 +7,9 @@ from pathlib import Path
 
 import jax
 
-from harness.messages import TRACE as KIND
-from harness.modes import Prepared
+from harness.plan.messages import TRACE as KIND
 from harness.probes.context import Context, Probe
+from harness.programs.modes import Prepared
 from harness.record import Outcome, Status
 
 STEPS = 5

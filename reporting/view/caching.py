@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from harness import metrics
-from harness.record import Param, Status
-from harness.statistics import FEWEST_LAUNCHES, Interval
+from harness.record import Param, Status, metrics
+from harness.record.statistics import FEWEST_LAUNCHES, Interval
 
 from .. import numbers
 from ..text import one_of, shorten

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from harness.metrics import METRICS, Unit
 from harness.record import Figure, Published, Status
-from harness.statistics import FEWEST_LAUNCHES, MINIMUM_EFFECT, Interval, differs
+from harness.record.metrics import METRICS, Unit
+from harness.record.statistics import FEWEST_LAUNCHES, MINIMUM_EFFECT, Interval, differs
 
 from .. import numbers
 from ..text import one_of

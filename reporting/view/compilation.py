@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from harness.record import Cost, Status
-from harness.statistics import FEWEST_LAUNCHES
+from harness.record.statistics import FEWEST_LAUNCHES
 
 from .. import numbers
 from ..text import one_of

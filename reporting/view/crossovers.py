@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import permutations, takewhile
 
-from harness.statistics import differs
+from harness.record.statistics import differs
 
 from .. import numbers
 from ..text import shorten

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import zip_longest
 
-from harness import statistics
 from harness.record import (
     DOES_NOT_FIT,
     INCOMPLETE,
@@ -22,8 +21,9 @@ from harness.record import (
     PlannedVariant,
     Run,
     Status,
+    statistics,
 )
-from harness.statistics import Interval
+from harness.record.statistics import Interval
 
 from ..load import run_ids
 from ..numbers import usable

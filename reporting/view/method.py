@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.metrics import METRICS
 from harness.record import SCHEMA_VERSION
-from harness.statistics import LARGEST_WAIT, MINIMUM_EFFECT
+from harness.record.metrics import METRICS
+from harness.record.statistics import LARGEST_WAIT, MINIMUM_EFFECT
 
 from .. import numbers
 from .measured import Place

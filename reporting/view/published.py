@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.metrics import Unit
 from harness.record import Figure, Published
-from harness.statistics import MINIMUM_EFFECT
+from harness.record.metrics import Unit
+from harness.record.statistics import MINIMUM_EFFECT
 
 from .. import numbers
 from ..text import one_of

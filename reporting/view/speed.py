@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness import statistics
-from harness.record import INCOMPLETE, Status
+from harness.record import INCOMPLETE, Status, statistics
 
 from .. import numbers
 from ..text import shorten

@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from harness import statistics
-from harness.record import Param, Status
-from harness.statistics import Growth, Interval
+from harness.record import Param, Status, statistics
+from harness.record.statistics import Growth, Interval
 
 from .. import numbers
 from ..text import one_of, shorten

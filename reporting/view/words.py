@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from harness.record import INCOMPLETE, Outcome, Status
-from harness.statistics import Interval, differs
+from harness.record.statistics import Interval, differs
 
 from .. import numbers
 from ..text import one_of, shorten

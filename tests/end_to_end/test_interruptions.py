@@ -120,7 +120,7 @@ def test_a_killed_fork_server_costs_no_case(suite: Path, tmp_path: Path, environ
     folder = tmp_path / "results" / "it"
     running = start(suite, environment)
     wait_until_it_measures(folder)
-    servers = [pid for pid, command in processes_in(tmp_path).items() if "harness.server" in command]
+    servers = [pid for pid, command in processes_in(tmp_path).items() if "harness.child.server" in command]
 
     os.kill(min(servers), signal.SIGKILL)
     running.communicate(timeout=120)

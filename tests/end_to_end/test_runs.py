@@ -10,9 +10,9 @@ from pathlib import Path
 import jax
 import pytest
 
-from harness.catalogue import Suite, find_suites
-from harness.environment import private
-from harness.plan import case_name
+from harness.declare.catalogue import Suite, find_suites
+from harness.machine.environment import private
+from harness.plan.cases import case_name
 from harness.record import LaunchRecord, Run, Status, read_json, read_manifest
 from tests.end_to_end.conftest import Harness
 

@@ -9,10 +9,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from harness.commands import RunRequest, check_backend, conclude, dry_run, duration_s, exit_code
-from harness.plan import SelectionError
-from harness.processes import ServerError
+from harness.parent.fork_client import ServerError
+from harness.parent.run import UsageError, complete, new_folder
+from harness.plan.cases import SelectionError
 from harness.record import Outcome, Status
-from harness.runner import UsageError, complete, new_folder
 from tests import samples
 
 

@@ -1,5 +1,5 @@
 from harness.listing import catalogue_lines, data_warnings, plan_lines
-from harness.messages import Description, SuiteDescription, WorkloadDescription
+from harness.plan.messages import Description, SuiteDescription, WorkloadDescription
 from tests import samples
 
 SELU = WorkloadDescription(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness import environment
+from harness.machine import environment
 from launcher import containers
 from launcher.backends import BACKENDS
 from launcher.containers import (

@@ -1,8 +1,8 @@
 import msgspec
 import pytest
 
-from harness.metrics import metrics_of
 from harness.record import Status
+from harness.record.metrics import metrics_of
 from reporting.view.caching import REGIMES
 from reporting.view.parts import Tone
 from tests import samples

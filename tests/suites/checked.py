@@ -15,16 +15,16 @@ import jax
 import msgspec
 import numpy as np
 
-from harness.backends import BACKENDS
-from harness.catalogue import find_suites
-from harness.implementation import NATIVE
-from harness.messages import CHECK
-from harness.plan import case_name
+from harness.child.prepare import inputs, outcomes_of, prepare
+from harness.declare.catalogue import find_suites
+from harness.declare.implementation import NATIVE
+from harness.declare.workload import NoReference
+from harness.machine.places import BACKENDS
+from harness.plan.cases import case_name
+from harness.plan.messages import CHECK
 from harness.probes import Context
 from harness.probes.numerics import NUMERICS
 from harness.record import Outcome, Status
-from harness.variants import inputs, outcomes_of, prepare
-from harness.workload import NoReference
 
 CHECKOUT = Path(__file__).parents[2]
 SUITES = find_suites(("suites",))

@@ -14,7 +14,7 @@ PROGRAM = """
 import collections, json
 import jax, numpy
 jax.config.update("jax_num_cpu_devices", 8)
-from harness import hlo
+from harness.record import hlo
 from harness.probes.numerics import relative_error
 from suites.{suite} import {workload} as workload
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import jax
 
-from harness.backends import BACKENDS
-from harness.messages import CHECK
+from harness.child.prepare import inputs, outcomes_of
+from harness.machine.places import BACKENDS
+from harness.plan.messages import CHECK
 from harness.probes import Context
 from harness.probes.context import widest
-from harness.variants import inputs, outcomes_of
 
 
 def outcome_of(workload, function, **params):

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from harness.params import call_with
+from harness.declare.levels import call_with
 from harness.probes.numerics import TOLERANCE, relative_error
 from suites.attention import (
     HEAD,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from harness.data import DATA_VARIABLE, DataSource
+from harness.machine.data import DATA_VARIABLE, DataSource
 from suites.datasets import CIFAR10_FILES, MNIST_FILES, DataError, cifar10, cifar10_source, mnist, mnist_source
 
 ROWS = 3

@@ -2,7 +2,7 @@ import jax
 import numpy as np
 import pytest
 
-from harness.compilations import watched
+from harness.programs.jax_events import watched
 from suites.dispatch import SMALL, hidden_dispatch, queued_calls, values
 
 QUEUED = 3

@@ -10,9 +10,9 @@ import pytest
 
 from harness import Skip
 from harness import workload as declared
-from harness.backends import BACKENDS
-from harness.implementation import NATIVE
-from harness.plan import case_name
+from harness.declare.implementation import NATIVE
+from harness.machine.places import BACKENDS
+from harness.plan.cases import case_name
 from harness.record import Status
 from tests.suites.checked import (
     SUITES,

@@ -2,7 +2,7 @@ import jax
 import numpy as np
 import pytest
 
-from harness.params import call_with
+from harness.declare.levels import call_with
 from suites.in_place import add_in_numpy, at_add, at_set, distinct, repeated
 
 N, UPDATES = 1_000, 100

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from harness import Skip
-from harness.compilations import watched
-from harness.modes import Carried
 from harness.probes.context import widest
 from harness.probes.numerics import TOLERANCE, relative_error
+from harness.programs.jax_events import watched
+from harness.programs.modes import Carried
 from suites import mlp, mlp_in_torch, mlp_networks, models, peers
 from tests.suites.outcomes import without_kernels
 

@@ -27,7 +27,7 @@ IN_TWO_PLACES = """
 import json
 import jax
 jax.config.update("jax_num_cpu_devices", 2)
-from harness.params import call_with
+from harness.declare.levels import call_with
 from suites.placement import placement
 
 found = {}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.catalogue import find_suites
+from harness.declare.catalogue import find_suites
 
 CLAIMS = [claim for suite in find_suites(("suites",)) for workload in suite.workloads for claim in workload.published]
 

@@ -2,7 +2,7 @@ import jax
 import numpy as np
 import pytest
 
-from harness.compilations import watched
+from harness.programs.jax_events import watched
 from suites import recompilation
 
 KEY = jax.random.key(0)

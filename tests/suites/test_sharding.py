@@ -2,7 +2,7 @@ import jax
 import numpy as np
 import pytest
 
-from harness.params import call_with
+from harness.declare.levels import call_with
 from harness.probes.numerics import TOLERANCE, relative_error
 from suites import sharding
 from tests.suites.many_devices import on_eight_devices

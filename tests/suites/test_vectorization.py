@@ -3,8 +3,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from harness.compilations import watched
-from harness.program import equations
+from harness.programs.jax_events import watched
+from harness.programs.program import equations
 from suites import vectorization
 
 

@@ -1,0 +1,1 @@
+"""One fresh process that answers one message; the server that it is forked from."""

@@ -1,0 +1,1 @@
+"""What a suite says: workloads, implementations, levels of params, and whether that fits together."""

@@ -1,0 +1,136 @@
+"""Finding suites: importing their modules and listing the workloads that they declare. Runs in a child."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import pkgutil
+import sys
+import traceback
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+from harness.declare.implementation import first_line
+from harness.declare.levels import DeclarationError
+from harness.declare.workload import Workload
+
+DEFAULT_SUITES = "suites"
+
+
+class SuiteError(Exception):
+    """A suite cannot be used; the message names it, the file and the line."""
+
+
+@dataclass(frozen=True)
+class Suite:
+    """One module with its workloads, in the order of the file."""
+
+    name: str
+    description: str
+    workloads: tuple[Workload, ...]
+
+
+def find_suites(names: Iterable[str]) -> tuple[Suite, ...]:
+    """Imports suites.
+
+    Args:
+      names: Module names (`suites.selu`), packages (all their modules) or paths of .py files or folders of them.
+    Raises:
+      SuiteError: A name that is not there, a module that fails to import or declares what cannot be, two
+        workloads of one name.
+    """
+    names = tuple(names)
+    _refuse_same([Path(name).stem for name in names if name.endswith(".py")])  # before the code of any is run
+    suites = tuple(suite for name in names for suite in _suites_of(name))
+    _refuse_same([suite.name for suite in suites])
+    owner: dict[str, str] = {}
+    for suite in suites:
+        for workload in suite.workloads:
+            if workload.name in owner:
+                raise SuiteError(
+                    f"two workloads are named '{workload.name}', in suites '{owner[workload.name]}' and "
+                    f"'{suite.name}'; rename one, since a case's name must say which it is"
+                )
+            owner[workload.name] = suite.name
+    return suites
+
+
+def _refuse_same(names: list[str]) -> None:
+    """Raises SuiteError where two suites have one name."""
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise SuiteError(f"two suites are named '{twice[0]}'; rename one file, since a case must say which it is")
+
+
+def _suites_of(name: str) -> list[Suite]:
+    path = Path(name).expanduser()  # a run remembers home as ~
+    if path.suffix == ".py" or (path.is_dir() and not _is_module(name)):
+        files = sorted(path.glob("*.py")) if path.is_dir() else [path]
+        found = [_suite(_import_file(file)) for file in files if not file.name.startswith("_")]
+    else:
+        package = _import(name)
+        modules = [item.name for item in pkgutil.iter_modules(getattr(package, "__path__", []))]
+        members = [_import(f"{name}.{module}") for module in modules if not module.startswith("_")]
+        found = [_suite(module) for module in (package, *members)]
+    found = [suite for suite in found if suite.workloads]
+    if not found:
+        raise SuiteError(f"no workload is declared in '{name}'; a suite declares one with @workload(...), see README")
+    return found
+
+
+def _is_module(name: str) -> bool:
+    return name.isidentifier() and importlib.util.find_spec(name) is not None
+
+
+def _import(name: str) -> ModuleType:
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is not None and (name == error.name or name.startswith(error.name + ".")):
+            raise SuiteError(
+                f"no suite module or file '{name}'; --suites takes a module name, a .py file or a folder"
+            ) from error
+        raise SuiteError(_where(name, error)) from error
+    except (Exception, SystemExit) as error:
+        raise SuiteError(_where(name, error)) from error
+
+
+def _import_file(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise SuiteError(f"no suite module or file '{path}'; --suites takes a module name, a .py file or a folder")
+    spec = importlib.util.spec_from_file_location(f"user_suites.{path.stem}", path.resolve())
+    if spec is None or spec.loader is None:
+        raise SuiteError(f"'{path}' is not a Python file")
+    if (known := sys.modules.get(spec.name)) is not None and known.__file__ == spec.origin:  # as `import` does
+        return known
+    sys.path.append(str(path.parent.resolve()))  # a suite may import its neighbours
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # as `import` does, so that dataclasses and pickles in a suite find it
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        del sys.modules[spec.name]
+        raise SuiteError(_where(str(path), error)) from error
+    return module
+
+
+def _where(name: str, error: BaseException) -> str:
+    if isinstance(error, SyntaxError):
+        return f"suite '{name}' fails to import: {error.filename}:{error.lineno}: SyntaxError: {error.msg}"
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if "importlib" not in frame.filename and "/harness/" not in frame.filename]
+    last = (own or frames)[-1]
+    return f"suite '{name}' fails to import: {last.filename}:{last.lineno}: {type(error).__name__}: {error}"
+
+
+def _suite(module: ModuleType) -> Suite:
+    declared = [
+        value for value in vars(module).values() if isinstance(value, Workload) and value.module == module.__name__
+    ]
+    for workload in declared:
+        try:
+            workload.check()
+        except DeclarationError as error:
+            raise SuiteError(f"suite '{module.__name__}': {error}") from error
+    return Suite(module.__name__.rpartition(".")[2], first_line(module), tuple(dict.fromkeys(declared)))

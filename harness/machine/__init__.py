@@ -1,0 +1,1 @@
+"""Where programs run: backends and targets, the machine's environment, what disturbs it, the user's data."""

@@ -1,0 +1,1 @@
+"""Executes the plan, watches processes, writes the record. No jax."""

@@ -1,0 +1,266 @@
+"""The parent's side of the fork server: starts processes, listens to them, ends those that hang. No jax."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import msgspec
+
+from harness.machine.environment import private
+from harness.plan.messages import Answer, Description, Heartbeat, Message, Problem, Result
+from harness.record import write_bytes
+
+START_LIMIT_S = 120.0
+STDERR_KEPT = 4000
+_READ = 65536
+
+
+class ServerError(Exception):
+    """The measuring processes cannot be started; the message holds what Python said."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a process ended.
+
+    Args:
+      answer: What it wrote, or None when it died before.
+      last: Its last heartbeat.
+      signal: The signal that ended it, or None.
+      timed_out: Whether the harness ended it, for being silent longer than allowed.
+      code: Its exit code, or None when a signal ended it.
+      stderr: The end of what it wrote there.
+      peak_bytes: The most memory that it held.
+    """
+
+    answer: Answer | None
+    last: Heartbeat
+    signal: int | None
+    timed_out: bool
+    code: int | None
+    stderr: str
+    peak_bytes: int
+
+
+class ForkServer:
+    """A process that has imported jax and forks the others. Use as a context manager.
+
+    Args:
+      variables: The environment of every process.
+      scratch: A folder for messages and answers.
+      suites: What it imports too, where it can; else every process does so again.
+    Attributes:
+      alone: Once started: why every process imports the suites again, and what to do about it; empty where none does.
+    """
+
+    def __init__(self, variables: Mapping[str, str], scratch: Path, suites: tuple[str, ...] = ()) -> None:
+        self._variables = dict(variables)
+        self._scratch = scratch
+        self._suites = suites
+        self.alone = ""
+        self._count = 0
+        self._server: subprocess.Popen[bytes] | None = None
+        self._control: socket.socket | None = None
+        self._child: int | None = None
+
+    def __enter__(self) -> Self:
+        self._scratch.mkdir(parents=True, exist_ok=True)
+        self._start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop()
+
+    def run(
+        self,
+        make: Callable[[str], Message],
+        *,
+        stage_limit_s: float,
+        on_beat: Callable[[Heartbeat], None] = lambda beat: None,
+    ) -> Ended:
+        """Runs one process to its end.
+
+        Args:
+          make: Gets the path where the answer goes, returns the message.
+          stage_limit_s: The longest silence in a stage of a variant; starting and inputs get START_LIMIT_S at least.
+        Raises:
+          ServerError: No process can be started.
+        """
+        self._count += 1
+        place = self._scratch / f"{self._count:05d}"
+        result, errors = place.with_suffix(".answer"), place.with_suffix(".stderr")
+        write_bytes(place.with_suffix(".message"), msgspec.json.encode(make(str(result))), lasting=False)
+        try:
+            return self._run(place.with_suffix(".message"), result, errors, stage_limit_s, on_beat)
+        finally:
+            for path in (place.with_suffix(".message"), result, errors):
+                path.unlink(missing_ok=True)
+
+    def _run(
+        self,
+        message: Path,
+        result: Path,
+        errors: Path,
+        stage_limit_s: float,
+        on_beat: Callable[[Heartbeat], None],
+    ) -> Ended:
+        reader, writer = os.pipe()
+        try:
+            with errors.open("wb") as stderr:
+                self._ask(message, writer, stderr.fileno())
+            os.close(writer)
+            writer = -1
+            status, last, timed_out, peak_kib = self._listen(reader, stage_limit_s, on_beat)
+        finally:
+            os.close(reader)
+            if writer >= 0:
+                os.close(writer)
+        return Ended(
+            answer=_read_answer(result),
+            last=last,
+            signal=os.WTERMSIG(status) if os.WIFSIGNALED(status) else None,
+            timed_out=timed_out,
+            code=os.WEXITSTATUS(status) if os.WIFEXITED(status) else None,
+            stderr=private(_tail(errors)),
+            peak_bytes=peak_kib * 1024,
+        )
+
+    def _ask(self, message: Path, heartbeat: int, stderr: int) -> None:
+        line = os.fsencode(str(message)) + b"\n"
+        for attempt in (1, 2):
+            try:
+                assert self._control is not None
+                socket.send_fds(self._control, [line], [heartbeat, stderr])
+                self._child = self._hear()["pid"]
+                return
+            except (OSError, EOFError) as error:  # the server itself was ended: start another, once
+                if attempt == 2:
+                    raise ServerError(f"the fork server cannot be reached: {error}") from error
+                self._stop()
+                self._start()
+
+    def _listen(
+        self, reader: int, stage_limit_s: float, on_beat: Callable[[Heartbeat], None]
+    ) -> tuple[int, Heartbeat, bool, int]:
+        """Follows the child's heartbeats until the server says that it ended."""
+        assert self._control is not None
+        watched: list[socket.socket | int]
+        last, buffer, timed_out, open_pipe = Heartbeat(None, "start"), b"", False, True
+        deadline = time.monotonic() + max(stage_limit_s, START_LIMIT_S)
+        while True:
+            watched = [self._control, reader] if open_pipe else [self._control]
+            ready, _, _ = select.select(watched, [], [], max(0.0, deadline - time.monotonic()))
+            if reader in ready:
+                data = os.read(reader, _READ)
+                open_pipe = bool(data)
+                *lines, buffer = (buffer + data).split(b"\n")
+                for line in lines:
+                    last = Heartbeat(*json.loads(line))
+                    on_beat(last)
+                    limit_s = stage_limit_s if last.variant else max(stage_limit_s, START_LIMIT_S)
+                    deadline = time.monotonic() + limit_s
+            elif self._control in ready:
+                ended = self._wait_for_end()
+                return ended.get("status", signal.SIGKILL), last, timed_out, ended.get("peak_kib", 0)
+            elif not ready and not timed_out:
+                timed_out = True
+                self._end_child()
+                deadline = time.monotonic() + START_LIMIT_S
+            elif not ready:
+                raise ServerError(f"process {self._child} does not end, even by SIGKILL")
+
+    def _wait_for_end(self) -> dict[str, Any]:
+        try:
+            return self._hear()
+        except EOFError:  # the server was ended, and with it the child
+            return {}
+        finally:
+            self._end_child()  # what the child itself started
+            self._child = None
+
+    def _hear(self) -> dict[str, Any]:
+        """One line from the server.
+
+        Raises:
+          EOFError: It has ended.
+        """
+        assert self._control is not None
+        line = b""
+        while not line.endswith(b"\n"):
+            data = self._control.recv(1)
+            if not data:
+                raise EOFError("it has ended")
+            line += data
+        heard: dict[str, Any] = json.loads(line)
+        return heard
+
+    def _start(self) -> None:
+        ours, theirs = socket.socketpair()
+        errors = self._scratch / "server.stderr"
+        with errors.open("wb") as stderr:
+            self._server = subprocess.Popen(
+                [sys.executable, "-m", "harness.child.server", str(theirs.fileno()), *self._suites],
+                pass_fds=[theirs.fileno()],
+                env=self._variables,
+                stdin=subprocess.DEVNULL,
+                stdout=stderr,
+                stderr=stderr,
+                start_new_session=True,  # a Ctrl-C of the terminal is the parent's to handle
+            )
+        theirs.close()
+        ours.settimeout(START_LIMIT_S)
+        self._control = ours
+        try:
+            self.alone = self._hear()["alone"]
+        except (EOFError, OSError) as error:
+            self._stop()
+            raise ServerError(f"the measuring process cannot start: {error}\n{_tail(errors)}") from error
+        ours.settimeout(None)
+
+    def _stop(self) -> None:
+        self._end_child()
+        if self._control is not None:
+            self._control.close()
+            self._control = None
+        if self._server is not None:
+            self._server.kill()
+            self._server.wait()
+            self._server = None
+
+    def _end_child(self) -> None:
+        if self._child is None:
+            return
+        try:
+            os.killpg(self._child, signal.SIGKILL)
+        except ProcessLookupError:  # it has ended, and left nothing behind
+            return
+        except PermissionError:  # macOS says so of a group that only holds a zombie
+            return
+
+
+def _read_answer(path: Path) -> Answer | None:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Description | Result | Problem)
+    except FileNotFoundError:
+        return None
+
+
+def _tail(path: Path) -> str:
+    try:
+        return path.read_bytes()[-STDERR_KEPT:].decode("utf8", "replace").strip()
+    except FileNotFoundError:
+        return ""

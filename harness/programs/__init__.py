@@ -1,0 +1,1 @@
+"""From a function to a program: modes, texts, counts, cost, buffers, caches."""

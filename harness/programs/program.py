@@ -1,0 +1,148 @@
+"""What a compiled program is: its texts, counts of what is in it, and which program it is (a fingerprint)."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import jax
+
+from harness.programs.modes import Stages
+from harness.record import Number, hlo
+
+TEXTS = {"jaxpr": "jaxpr.txt", "stablehlo": "stablehlo.mlir", "hlo": "hlo.txt"}
+"""Kinds of artifact and their file names."""
+
+
+class NoTextError(Exception):
+    """The backend does not tell its optimised program."""
+
+
+_ELIDED = "constant({...})"
+_LEFT_OUT = re.compile(r"\[([\d,]*)\]\S* constant\(\{\.\.\.\}\)")
+_LARGE_CONSTANT = 16
+"""Elements beyond which a constant's values are left out of a text; XLA has some such number of its own."""
+
+MOST_ELEMENTS = 4_000_000
+"""Of constants that a fingerprint is made of: about a second."""
+
+_SURROUNDINGS = ("builtin.module", "func.func")
+"""What holds operations in StableHLO and is none itself."""
+
+
+def folder(case_folder: Path, variant: str) -> Path:
+    """Where a variant's texts are kept."""
+    return case_folder / "programs" / variant.replace(":", "-")
+
+
+def texts(stages: Stages) -> dict[str, str]:
+    """The program at three levels, by kind of artifact; without the last where the backend does not tell it.
+
+    Large constants, which may be anybody's data, are left out.
+    """
+    stablehlo = stages.lowered.compiler_ir("stablehlo").operation
+    found = {"jaxpr": str(stages.traced.jaxpr), "stablehlo": stablehlo.get_asm(large_elements_limit=_LARGE_CONSTANT)}
+    with suppress(NoTextError):
+        found["hlo"] = text_of(stages.compiled)
+    return found
+
+
+def text_of(compiled: Any) -> str:
+    """The optimised program as HLO text, large constants left out.
+
+    Raises:
+      NoTextError: The backend does not tell it.
+    """
+    try:
+        text = compiled.as_text()
+    except (NotImplementedError, jax.errors.JaxRuntimeError) as error:
+        raise NoTextError(str(error)) from error
+    if not text:
+        raise NoTextError("the backend gives no text of it")
+    return str(text)
+
+
+def source_counts(stages: Stages) -> dict[str, Number]:
+    """What the program holds before XLA optimises it, by metric."""
+    jaxpr = stages.traced.jaxpr.jaxpr
+    return {
+        "jaxpr_equations": len(jaxpr.eqns),
+        "jaxpr_equations_nested": sum(1 for _ in equations(jaxpr)),
+        "stablehlo_operations": _operations(stages.lowered.compiler_ir("stablehlo").operation),
+    }
+
+
+def optimised_counts(stages: Stages) -> dict[str, Number]:
+    """What the optimised program holds, by metric.
+
+    Raises:
+      NoTextError, HloError: The backend tells it not at all, or in another way.
+    """
+    found = hlo.counts(hlo.parse(text_of(stages.compiled)))
+    return {
+        "hlo_instructions": found.instructions,
+        "hlo_fusions": found.fusions,
+        "hlo_custom_calls": found.custom_calls,
+        "hlo_collectives": found.collectives,
+    }
+
+
+def equations(jaxpr: Any) -> Iterator[Any]:
+    """Equations of a jaxpr and of all that are inside them; those of a function that is called twice come twice."""
+    for equation in jaxpr.eqns:
+        yield equation
+        for value in jax.tree.leaves(tuple(equation.params.values()), is_leaf=_is_jaxpr):
+            if _is_jaxpr(value):
+                yield from equations(getattr(value, "jaxpr", value))
+
+
+def fingerprint(compiled: Any) -> str:
+    """Which program this is, whatever its source lines and names; the values of its constants count.
+
+    Raises:
+      NoTextError, HloError: The backend tells it not at all, or in another way.
+    """
+    text = text_of(compiled)
+    return hlo.fingerprint(_with_constants(compiled, text) if _ELIDED in text else text)
+
+
+def executable_size(compiled: Any) -> dict[str, Number]:
+    """Size of the serialised executable, by metric; empty where the backend cannot serialise it."""
+    executable = compiled.runtime_executable()
+    try:
+        return {} if executable is None else {"executable_bytes": len(executable.serialize())}
+    except (NotImplementedError, ValueError, jax.errors.JaxRuntimeError):
+        return {}
+
+
+def _with_constants(compiled: Any, text: str) -> str:
+    """The program's text with the values of large constants.
+
+    Raises:
+      NoTextError: This jaxlib does not tell them, or they are too large to be read in every process.
+    """
+    elements = sum(math.prod(map(int, filter(None, sides.split(",")))) for sides in _LEFT_OUT.findall(text))
+    if elements > MOST_ELEMENTS:
+        raise NoTextError(f"its constants have {elements} elements, too many to read in every process")
+    try:
+        from jaxlib import _hlo  # type: ignore[attr-defined]  # jax offers no public way to them
+
+        options = _hlo.HloPrintOptions()
+        options.print_large_constants = True
+        return "\n".join(module.to_string(options) for module in compiled.runtime_executable().hlo_modules())
+    except (ImportError, AttributeError) as error:
+        raise NoTextError("this jaxlib does not tell the values of large constants") from error
+
+
+def _operations(operation: Any) -> int:
+    """Operations inside an MLIR operation at all levels, without the module and functions that hold them."""
+    inside = [one for region in operation.regions for block in region for one in block]
+    return sum((one.operation.name not in _SURROUNDINGS) + _operations(one.operation) for one in inside)
+
+
+def _is_jaxpr(value: Any) -> bool:
+    return hasattr(value, "eqns") or hasattr(value, "jaxpr")

@@ -1,0 +1,189 @@
+import statistics
+import sys
+
+import pytest
+
+from harness.declare.catalogue import SuiteError, find_suites
+
+WORKLOAD = '''"""{title}"""
+
+from harness import workload
+
+
+@workload(inputs=lambda key: 1, reference=lambda x: x, modes=("jit",))
+def {name}(x):
+    """Does nothing."""
+    return x
+'''
+
+
+@pytest.fixture(autouse=True)
+def clean_imports(monkeypatch, tmp_path):
+    """Finding suites imports modules and extends the path; afterwards both are as before."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    yield
+    for name, module in list(sys.modules.items()):
+        if str(getattr(module, "__file__", None)).startswith(str(tmp_path)):
+            del sys.modules[name]
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Writes a file of a suite; its text is a workload of the file's name unless given."""
+
+    def write(path: str, text: str | None = None) -> str:
+        file = tmp_path / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(WORKLOAD.format(name=file.stem, title=f"The {file.stem}.") if text is None else text)
+        return str(file)
+
+    return write
+
+
+def test_a_file_is_a_suite_with_its_workloads(write):
+    text = WORKLOAD.format(name="first", title="Two workloads.\n\nMore about them.") + WORKLOAD.format(
+        name="second", title="Not a docstring."
+    )
+
+    (suite,) = find_suites([write("pair.py", text)])
+
+    assert (suite.name, suite.description) == ("pair", "Two workloads.")
+    assert [workload.name for workload in suite.workloads] == ["first", "second"]
+
+
+def test_a_folder_is_all_its_files_but_those_with_an_underscore(write, tmp_path):
+    write("own/b.py")
+    write("own/a.py")
+    write("own/_helper.py", "raise RuntimeError")
+    write("own/notes.txt", "no Python")
+    write("own/without_any.py", "X = 1")
+
+    assert [suite.name for suite in find_suites([str(tmp_path / "own")])] == ["a", "b"]
+
+
+def test_a_package_is_all_its_modules(write, tmp_path):
+    write("family/__init__.py", "")
+    write("family/a.py")
+    write("family/_helper.py", "raise RuntimeError")
+    sys.path.insert(0, str(tmp_path))
+
+    assert [suite.name for suite in find_suites(["family"])] == ["a"]
+    assert [suite.name for suite in find_suites(["family.a"])] == ["a"]
+
+
+def test_a_suite_may_import_its_neighbours(write):
+    write("neighbour_of_a.py", "X = 1")
+    path = write("a.py", "from neighbour_of_a import X\n" + WORKLOAD.format(name="a", title="A."))
+
+    assert find_suites([path])[0].name == "a"
+
+
+def test_a_suite_named_like_a_standard_module_takes_nobodys_place(write):
+    path = write("statistics.py")
+
+    (suite,) = find_suites([path])
+
+    assert suite.name == "statistics"
+    assert sys.modules["statistics"] is statistics
+    del sys.modules["statistics"]
+    try:
+        import statistics as imported_later
+
+        assert hasattr(imported_later, "median")
+    finally:
+        sys.modules["statistics"] = statistics
+
+
+def test_a_workload_that_another_suite_imports_is_listed_once(write):
+    write("origin_of_all.py")
+    path = write("user.py", "from origin_of_all import origin_of_all\n" + WORKLOAD.format(name="own", title="Own."))
+
+    (suite,) = find_suites([path])
+
+    assert [workload.name for workload in suite.workloads] == ["own"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("import jax\n\nvalue = 1 / 0\n", "broken.py:3: ZeroDivisionError: division by zero"),
+        ("def f(:\n", "broken.py:1: SyntaxError: "),
+        ("\nimport not_there_at_all\n", "broken.py:2: ModuleNotFoundError: No module named 'not_there_at_all'"),
+        ("\n\nfrom harness import workloads\n", "broken.py:3: ImportError: cannot import name 'workloads'"),
+        ("def f():\n    raise ValueError('no data')\n\nf()\n", "broken.py:2: ValueError: no data"),
+    ],
+    ids=["an error", "a syntax error", "a missing module", "a missing name", "in a function"],
+)
+def test_a_suite_that_fails_to_import_is_named_with_its_line_and_the_error(write, text, said):
+    path = write("broken.py", text)
+
+    with pytest.raises(SuiteError) as caught:
+        find_suites([path])
+
+    assert str(caught.value).startswith(f"suite '{path}' fails to import: ")
+    assert said in str(caught.value)
+
+
+def test_a_declaration_that_cannot_be_is_named_with_the_line_of_the_suite(write):
+    path = write("broken.py", WORKLOAD.format(name="a", title="A.").replace('"jit"', '"jot"'))
+
+    with pytest.raises(SuiteError, match=r"broken\.py:6: DeclarationError: workload 'a': no mode 'jot'"):
+        find_suites([path])
+
+
+def test_a_declaration_that_is_found_out_at_its_end_names_the_suite(write):
+    path = write("broken.py", WORKLOAD.format(name="a", title="A.").replace("lambda key:", "lambda key, *, n:"))
+
+    with pytest.raises(SuiteError, match=r"suite '.*broken': workload 'a': inputs\(\) asks for 'n'"):
+        find_suites([path])
+
+
+@pytest.mark.parametrize("name", ["no_such_module", "no.such.module", "suites.no_such_suite", "absent.py"])
+def test_a_suite_that_is_not_there_says_what_may_be_given(name):
+    with pytest.raises(SuiteError) as caught:
+        find_suites([name])
+
+    assert str(caught.value) == (
+        f"no suite module or file '{name}'; --suites takes a module name, a .py file or a folder"
+    )
+
+
+def test_a_suite_without_a_workload_says_how_to_declare_one(write):
+    path = write("empty.py", "X = 1\n")
+
+    with pytest.raises(SuiteError, match=r"no workload is declared in '.*empty\.py'; .* with @workload"):
+        find_suites([path])
+
+
+def test_two_workloads_of_one_name_are_named_with_their_suites(write):
+    one = write("one.py", WORKLOAD.format(name="same", title=""))
+    two = write("two.py", WORKLOAD.format(name="same", title=""))
+
+    with pytest.raises(SuiteError, match="two workloads are named 'same', in suites 'one' and 'two'; rename one"):
+        find_suites([one, two])
+
+
+def test_two_files_of_one_name_are_refused_before_the_code_of_either_is_run(write, tmp_path):
+    runs = f"open({str(tmp_path / 'it ran')!r}, 'w')\n"
+    files = [
+        write(path, runs + WORKLOAD.format(name=name, title="")) for path, name in [("a.py", "a"), ("b/a.py", "b")]
+    ]
+
+    with pytest.raises(SuiteError, match="two suites are named 'a'; rename one file"):
+        find_suites(files)
+
+    assert not (tmp_path / "it ran").exists()
+
+
+def test_a_suite_of_a_folder_and_a_file_of_one_name_are_refused(write, tmp_path):
+    write("own/a.py", WORKLOAD.format(name="first", title=""))
+    file = write("a.py", WORKLOAD.format(name="second", title=""))
+
+    with pytest.raises(SuiteError, match="two suites are named 'a'; rename one file"):
+        find_suites([str(tmp_path / "own"), file])
+
+
+def test_the_projects_own_suites_are_complete_declarations():
+    names = [suite.name for suite in find_suites(["suites"])]
+
+    assert {"cumulative_sum", "matmul", "selu"} <= set(names)

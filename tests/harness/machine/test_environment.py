@@ -1,0 +1,259 @@
+import getpass
+import inspect
+import os
+from pathlib import Path
+from types import SimpleNamespace
+
+import jax
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.child.prepare import failure
+from harness.machine.environment import (
+    LONGEST_WORDS,
+    allowed_cores,
+    cpu_quota,
+    describe_environment,
+    device_memory_bytes,
+    least_memory_bytes,
+    private,
+    recorded_variables,
+    said,
+)
+from launcher.host import cpu_quota as quota_as_the_launcher_reads_it
+
+
+@pytest.fixture
+def anna(monkeypatch) -> None:
+    """Someone else is at the machine."""
+    monkeypatch.setattr(Path, "home", lambda: Path("/home/anna"))
+    monkeypatch.setattr(getpass, "getuser", lambda: "anna")
+
+
+def test_what_steers_jax_is_recorded_and_nothing_else():
+    variables = {
+        "XLA_FLAGS": "--xla_a",
+        "JAX_ENABLE_X64": "1",
+        "OMP_NUM_THREADS": "2",
+        "PATH": "/bin",
+        "USER": "anna",
+        "HOME": "/home/anna",
+        "OMP_PLACES": "cores",
+    }
+
+    assert recorded_variables(variables) == {"JAX_ENABLE_X64": "1", "OMP_NUM_THREADS": "2", "XLA_FLAGS": "--xla_a"}
+
+
+@given(
+    prefix=st.sampled_from(["JAX_", "XLA_", "JAXMETER_"]), word=st.sampled_from(["KEY", "TOKEN", "SECRET", "PASSWORD"])
+)
+def test_a_secret_is_never_recorded(prefix, word):
+    assert recorded_variables({f"{prefix}{word}": "s3cr3t", f"{prefix}API_{word}_2": "s3cr3t"}) == {}
+
+
+@pytest.mark.usefixtures("anna")
+def test_values_of_variables_are_private():
+    assert recorded_variables({"XLA_FLAGS": "--xla_dump_to=/home/anna/dump"}) == {"XLA_FLAGS": "--xla_dump_to=~/dump"}
+
+
+@pytest.mark.usefixtures("anna")
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("/home/anna/suites/a.py:3", "~/suites/a.py:3"),
+        ("/home/anna", "~"),
+        ("a=/home/anna/x b=/home/anna/y", "a=~/x b=~/y"),
+        ("/scratch/anna/jax", "/scratch/user/jax"),
+        ("by annabel, see /data/annabel/x", "by annabel, see /data/annabel/x"),
+        ("nothing to hide", "nothing to hide"),
+    ],
+)
+def test_home_is_shown_as_a_tilde_and_the_users_name_in_a_path_as_user(text, expected):
+    assert private(text) == expected
+
+
+@pytest.mark.usefixtures("anna")
+@pytest.mark.parametrize("text", ["/scratch/anna", "no folder '/scratch/anna'", "/data/anna:/data/b"])
+def test_the_users_name_at_the_end_of_a_path_is_hidden_too(text):
+    assert "anna" not in private(text)
+
+
+@pytest.mark.usefixtures("anna")
+def test_the_home_of_someone_whose_name_begins_alike_is_not_ones_own():
+    assert private("/home/annabel/x") == "/home/annabel/x"
+
+
+@pytest.mark.parametrize("written", ["/home/änna/suites/a.py", r"/home/\303\244nna/suites/a.py"])
+def test_a_home_that_is_not_ascii_is_a_tilde_also_as_xla_writes_it(monkeypatch, written):
+    monkeypatch.setattr(Path, "home", lambda: Path("/home/änna"))
+
+    assert private(written) == "~/suites/a.py"
+
+
+@pytest.mark.usefixtures("anna")
+def test_what_an_error_says_is_one_short_private_line():
+    error = ValueError("no file /home/anna/x\n  and more" + " of it" * LONGEST_WORDS)
+
+    found = said(error)
+
+    assert found.startswith("no file ~/x and more of it of it")
+    assert len(found) <= LONGEST_WORDS
+
+
+def test_a_user_without_a_name_is_no_error(monkeypatch):
+    def nameless() -> str:
+        raise KeyError("uid not found")
+
+    monkeypatch.setattr(getpass, "getuser", nameless)
+    monkeypatch.setattr(Path, "home", lambda: Path("/"))
+
+    assert private("/scratch/a") == "/scratch/a"
+
+
+def test_an_environment_names_what_decides_the_program(monkeypatch):
+    monkeypatch.setenv("XLA_FLAGS_SAMPLE", "1")
+
+    found = describe_environment(jax)
+
+    assert found.packages["jax"] == jax.__version__
+    assert (found.device_kind, found.device_count) == ("cpu", jax.device_count())
+    assert 1 <= found.allowed_cores <= found.cores
+    assert found.allowed_cores == allowed_cores()
+    assert found.variables["XLA_FLAGS_SAMPLE"] == "1"
+    assert len(found.host) == 8
+
+
+def test_what_a_launcher_tells_of_the_outside_is_recorded_and_is_no_variable_that_steers(monkeypatch):
+    told = {
+        "JAXMETER_HOST": "5bce98f7",
+        "JAXMETER_IMAGE": "jaxmeter:cpu-1f0c sha256:77",
+        "JAXMETER_LOCK_SHA256": "99",
+        "JAXMETER_REVISION": "abc-dirty",
+        "JAXMETER_COMMAND": "nox -s cpu --",
+    }
+    for name, value in told.items():
+        monkeypatch.setenv(name, value)
+
+    found = describe_environment(jax)
+
+    assert (found.host, found.image, found.lock_sha256) == ("5bce98f7", "jaxmeter:cpu-1f0c sha256:77", "99")
+    assert (found.git_revision, found.git_dirty) == ("abc", True)
+    assert not told.keys() & found.variables.keys()
+
+
+def test_outside_a_launcher_there_is_no_image_and_no_lock(monkeypatch):
+    for name in ("JAXMETER_IMAGE", "JAXMETER_LOCK_SHA256"):
+        monkeypatch.delenv(name, raising=False)
+
+    found = describe_environment(jax)
+
+    assert (found.image, found.lock_sha256) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("files", "quota"),
+    [
+        ({}, None),
+        ({"sys/fs/cgroup/cpu.max": "max 100000"}, None),
+        ({"sys/fs/cgroup/cpu.max": "150000 100000"}, 1.5),
+        ({"proc/self/cgroup": "0::/a/b", "sys/fs/cgroup/a/cpu.max": "50000 100000"}, 0.5),
+        (
+            {
+                "proc/self/cgroup": "0::/a/b",
+                "sys/fs/cgroup/a/cpu.max": "400000 100000",
+                "sys/fs/cgroup/a/b/cpu.max": "200000 100000",
+            },
+            2.0,
+        ),
+        (
+            {
+                "proc/self/cgroup": "4:cpu,cpuacct:/docker/1f\n1:name=systemd:/",
+                "sys/fs/cgroup/cpu/cpu.cfs_quota_us": "-1",
+                "sys/fs/cgroup/cpu/docker/1f/cpu.cfs_quota_us": "300000",
+                "sys/fs/cgroup/cpu/docker/1f/cpu.cfs_period_us": "100000",
+            },
+            3.0,
+        ),
+    ],
+    ids=["nothing to read", "no limit", "container", "limited by its parent", "the least of two", "version 1"],
+)
+def test_a_cpu_quota_is_the_least_of_all_control_groups_around_the_process(tmp_path, files, quota):
+    for name, content in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(content)
+
+    assert cpu_quota(tmp_path) == quota
+    assert quota_as_the_launcher_reads_it(tmp_path) == quota
+
+
+@pytest.mark.parametrize(
+    ("files", "limit"),
+    [
+        ({"proc/self/cgroup": "0::/", "sys/fs/cgroup/memory.max": "max"}, None),
+        ({"proc/self/cgroup": "0::/a/b", "sys/fs/cgroup/a/memory.max": "4096"}, 4096),
+        ({"proc/self/cgroup": "0::/gone", "sys/fs/cgroup/memory.max": "8192"}, 8192),
+        ({"proc/self/cgroup": "3:memory:/a", "sys/fs/cgroup/memory/a/memory.limit_in_bytes": "2048"}, 2048),
+        ({}, None),
+    ],
+    ids=["no limit", "limited by its parent", "container", "version 1", "nothing to read"],
+)
+def test_the_memory_of_a_cpu_is_the_machines_or_what_its_control_groups_allow(tmp_path, files, limit):
+    for name, content in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(content)
+
+    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    assert least_memory_bytes(tmp_path) == (limit or machine)
+
+
+@pytest.mark.parametrize(
+    ("platform", "statistics", "expected"),
+    [("gpu", {"bytes_limit": 7}, 7), ("gpu", None, None), ("tpu", {}, None), ("cpu", None, least_memory_bytes())],
+)
+def test_the_memory_of_a_device_is_its_allocators_limit(platform, statistics, expected):
+    client = SimpleNamespace(device_count=lambda: 1)
+    device = SimpleNamespace(platform=platform, memory_stats=lambda: statistics, client=client)
+
+    assert device_memory_bytes(device) == expected
+
+
+def test_devices_that_share_a_processor_share_its_memory():
+    client = SimpleNamespace(device_count=lambda: 8)
+    device = SimpleNamespace(platform="cpu", memory_stats=lambda: None, client=client)
+
+    assert device_memory_bytes(device) == least_memory_bytes() // 8
+
+
+@pytest.mark.usefixtures("anna")
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("no file /home/anna.", "no file ~."), ("see /scratch/anna. Then", "see /scratch/user. Then")],
+)
+def test_the_end_of_a_sentence_does_not_hide_that_a_path_ends_in_the_users_name(text, expected):
+    assert private(text) == expected
+
+
+@pytest.mark.usefixtures("anna")
+@pytest.mark.parametrize("before", range(LONGEST_WORDS - 12, LONGEST_WORDS))
+def test_words_that_are_cut_inside_the_home_tell_no_part_of_it(before):
+    assert "/h" not in said(ValueError("x" * before + "/home/anna/suite.py"))
+
+
+@pytest.mark.usefixtures("anna")
+def test_a_reason_that_is_cut_inside_the_home_tells_no_part_of_it():
+    before = "x" * (1000 - len("in stage 'trace': ValueError: ") - 8)
+
+    assert "/home" not in failure(ValueError(before + "/home/anna/suite.py"), "trace").reason
+
+
+def test_a_users_name_that_is_not_ascii_is_hidden_also_as_xla_writes_it(monkeypatch):
+    monkeypatch.setattr(getpass, "getuser", lambda: "änna")
+
+    assert private(r"/scratch/\303\244nna/x") == "/scratch/user/x"
+
+
+def test_a_path_of_the_code_begins_with_its_package():
+    here = Path(inspect.getfile(private))
+
+    assert private(f'File "{here.parents[2] / "suites" / "selu.py"}", line 3') == 'File "suites/selu.py", line 3'

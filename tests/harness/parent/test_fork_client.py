@@ -1,0 +1,334 @@
+"""Real processes that end badly: one costs its own variant, and never the others."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness.parent.fork_client import ForkServer, ServerError
+from harness.plan.messages import Describe, Description, Heartbeat, Problem
+from harness.record import CaseRecord, Outcome, Run, Status, read_json
+
+pytestmark = pytest.mark.end_to_end
+
+CHECKOUT = Path(__file__).parents[3]
+
+SUITE = '''"""Troubles: every way in which a process can end."""
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import jax.numpy as jnp
+
+from harness import workload
+
+NOTES = Path(__file__).parent
+
+
+def ones(key):
+    return jnp.ones(4)
+
+
+def plus_one(x):
+    return x + 1
+
+
+@workload(inputs=ones, reference=plus_one, modes=("eager",))
+def sound(x):
+    return x + 1
+
+
+@sound.implementation
+def exits(x):
+    print("good bye")
+    os._exit(7)
+
+
+@sound.implementation
+def is_killed(x):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@sound.implementation
+def crashes(x):
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
+@sound.implementation
+def ends_the_server(x):
+    os.kill(os.getppid(), signal.SIGKILL)
+    time.sleep(60)
+
+
+@sound.implementation
+def raises(x):
+    raise ValueError("no luck")
+
+
+@sound.implementation
+def is_wrong(x):
+    return x + 2
+
+
+@sound.implementation
+def dies_when_timed(x):
+    # The check calls and traces it; a timing process calls it many times.
+    global calls
+    calls += 1
+    if calls > 4:
+        os._exit(9)
+    return x + 1
+
+
+calls = 0
+
+
+@workload(inputs=ones, reference=plus_one, modes=("eager",), time_limit_s=3)
+def sound_too(x):
+    return x + 1
+
+
+@sound_too.implementation
+def hangs(x):
+    while True:
+        time.sleep(1)
+
+
+@sound_too.implementation
+def leaves_processes_behind(x):
+    child = subprocess.Popen(["sleep", "600"])
+    with (NOTES / "left.txt").open("a") as file:
+        print(child.pid, file=file)
+    os._exit(8)
+'''
+
+
+def harness(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-m", "harness", "run", *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(CHECKOUT)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def troubled(tmp_path_factory) -> Path:
+    """The folder of a suite and its run."""
+    folder = tmp_path_factory.mktemp("troubles")
+    (folder / "troubles.py").write_text(SUITE)
+    options = ("--quick", "--launches", "3", "--probe", "timing", "--out", ".", "--run-id", "run")
+    ended = harness(folder, "--suites", "troubles.py", *options)
+    (folder / "code.txt").write_text(str(ended.returncode))
+    (folder / "said.txt").write_text(ended.stdout + ended.stderr)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def run(troubled) -> Run:
+    return read_json(troubled / "run" / "run.json", Run)
+
+
+@pytest.fixture(scope="module")
+def outcomes(run) -> dict[str, dict[str, Outcome]]:
+    """By implementation and probe."""
+    return {variant.name.partition(":")[0]: variant.outcomes for case in run.cases for variant in case.variants}
+
+
+def test_a_run_with_troubles_is_whole_and_says_so_by_its_code(troubled, run):
+    assert (troubled / "code.txt").read_text() == "3"
+    assert run.lost() == ()
+    assert "Traceback" not in (troubled / "said.txt").read_text()
+
+
+@pytest.mark.parametrize("name", ["sound", "sound_too"])
+def test_what_works_is_measured_beside_what_does_not(outcomes, name):
+    timing = outcomes[name]["timing"]
+
+    assert outcomes[name]["numerics"].status is Status.OK
+    assert timing.status is Status.OK
+    assert len(timing.values["execution_s"]) == 3
+    assert all(value > 0 for value in timing.values["execution_s"])
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "reason"),
+    [
+        ("exits", Status.FAILED, "exited with code 7 in stage 'numerics'"),
+        ("is_killed", Status.KILLED, "ended by SIGKILL in stage 'numerics', which the harness did not send; "),
+        ("crashes", Status.KILLED, "ended by SIGSEGV in stage 'numerics'"),
+        ("ends_the_server", Status.KILLED, "ended by SIGKILL in stage 'numerics'"),
+        ("raises", Status.FAILED, "in stage 'numerics': ValueError: no luck"),
+        ("is_wrong", Status.WRONG, "at index (0,): got 3, reference 2; "),
+        ("hangs", Status.TIMED_OUT, "no progress for 3 s in stage 'numerics', so it was ended; "),
+        ("leaves_processes_behind", Status.FAILED, "exited with code 8 in stage 'numerics'"),
+    ],
+)
+def test_a_process_that_ends_badly_costs_its_variant_and_says_why(outcomes, name, status, reason):
+    found = outcomes[name]["numerics"]
+
+    assert found.status is status
+    assert found.reason.startswith(reason)
+    assert "timing" not in outcomes[name]
+
+
+def test_what_the_process_wrote_is_kept(outcomes):
+    assert outcomes["exits"]["numerics"].stderr == "good bye"
+    assert 'raise ValueError("no luck")' in outcomes["raises"]["numerics"].stderr
+
+
+def test_a_variant_that_only_fails_when_timed_is_right_and_has_no_time(outcomes):
+    assert outcomes["dies_when_timed"]["numerics"].status is Status.OK
+    timing = outcomes["dies_when_timed"]["timing"]
+    assert (timing.status, timing.values) == (Status.FAILED, {})
+    assert timing.reason == "exited with code 9 in stage 'warm-up'"
+
+
+def test_what_a_process_left_behind_is_ended(troubled):
+    pids = (troubled / "left.txt").read_text().split()
+
+    assert len(pids) == 1
+    assert not [pid for pid in pids if Path(f"/proc/{pid}").exists() and "Z" not in state(pid)]
+
+
+def state(pid: str) -> str:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def test_the_cases_on_disk_are_those_of_the_run(troubled, run):
+    for case in run.cases:
+        assert read_json(troubled / "run" / "cases" / case.id / "case.json", CaseRecord) == case
+
+
+def test_nothing_but_the_record_is_left_in_the_folder(troubled):
+    assert {path.name for path in (troubled / "run").iterdir()} == {"manifest.json", "cases", "run.json"}
+
+
+# The server itself
+
+
+@pytest.fixture
+def server(tmp_path):
+    variables = {**os.environ, "PYTHONPATH": str(CHECKOUT), "JAX_PLATFORMS": "cpu"}
+    with ForkServer(variables, tmp_path / "scratch") as started:
+        yield started
+
+
+def describe(server: ForkServer, suite: str, **options):
+    return server.run(
+        lambda result: Describe(suites=(suite,), backend="cpu", level="quick", devices=False, result=result),
+        stage_limit_s=60.0,
+        **options,
+    )
+
+
+def test_a_process_answers_and_leaves_no_files(server, tmp_path):
+    (tmp_path / "a.py").write_text(SUITE)
+
+    ended = describe(server, str(tmp_path / "a.py"))
+
+    assert isinstance(ended.answer, Description)
+    assert (ended.code, ended.signal, ended.timed_out) == (0, None, False)
+    assert ended.peak_bytes > 0
+    assert [path.name for path in (tmp_path / "scratch").iterdir()] == ["server.stderr"]
+
+
+def test_every_process_is_a_fresh_one(server, tmp_path):
+    path = tmp_path / "a.py"
+    path.write_text(SUITE)
+    first = describe(server, str(path)).answer
+    path.write_text(SUITE.replace("Troubles:", "Other troubles:"))
+    second = describe(server, str(path)).answer
+
+    assert first.suites[0].description == "Troubles: every way in which a process can end."
+    assert second.suites[0].description == "Other troubles: every way in which a process can end."
+
+
+def test_a_suite_that_cannot_be_used_is_an_answer(server):
+    ended = describe(server, "absent.py")
+
+    assert isinstance(ended.answer, Problem)
+    assert ended.answer.message.startswith("no suite module or file 'absent.py'")
+
+
+def test_a_suite_that_exits_is_an_answer_and_one_that_ends_its_process_is_told_with_code_and_words(server, tmp_path):
+    path = tmp_path / "a.py"
+    path.write_text("import sys\nsys.exit(5)\n")
+    exited = describe(server, str(path))
+    path.write_text("import os, sys\nprint('enough', file=sys.stderr, flush=True)\nos._exit(5)\n")
+    ended = describe(server, str(path))
+
+    assert isinstance(exited.answer, Problem)
+    assert "a.py:2: SystemExit: 5" in exited.answer.message
+    assert ended.answer is None
+    assert ended.code == 5
+    assert ended.stderr == "enough"
+    assert ended.last == Heartbeat(None, "start")
+
+
+def test_a_server_that_cannot_start_says_what_python_said(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # `python -m` looks here first
+    (tmp_path / "harness").mkdir()
+    (tmp_path / "harness" / "__init__.py").write_text("raise RuntimeError('broken install')")
+
+    with pytest.raises(ServerError, match="broken install"), ForkServer(os.environ, tmp_path / "scratch"):
+        pass
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only there can threads be counted")
+def test_suites_are_imported_once_where_that_begins_no_threads(tmp_path):
+    path, count = tmp_path / "a.py", tmp_path / "count"
+    counting = f"\nwith open({str(count)!r}, 'a') as file:\n    file.write('x')\n"
+    variables = {**os.environ, "PYTHONPATH": str(CHECKOUT), "JAX_PLATFORMS": "cpu"}
+
+    def imports(text: str) -> tuple[int, str]:
+        path.write_text(text)
+        count.write_text("")
+        with ForkServer(variables, tmp_path / "scratch", (str(path),)) as started:
+            for _ in range(3):
+                assert isinstance(describe(started, str(path)).answer, Description)
+            return len(count.read_text()), started.alone
+
+    assert imports(SUITE + counting) == (2, ""), "one to try it, one for all"
+    assert imports(SUITE + counting + "import jax.numpy\njax.numpy.ones(3)\n") == (
+        4,
+        "importing them begins threads, as making an array does; make arrays in functions, such as inputs()",
+    ), "one to try it, one for each"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere suites are not imported once for all")
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("raise OSError('no\\nfile')\n", "a trial of importing them failed: suite '{path}' fails to import: "),
+        ("import os\nos._exit(0)\n", "a trial of importing them ended its process; the top of a suite runs more than"),
+        ("import os\nos.abort()\n", "a trial of importing them ended its process; the top of a suite runs more than"),
+        ("import os, signal\nos.kill(os.getpid(), signal.SIGALRM)\n", "importing them takes longer than 50 s; "),
+    ],
+    ids=["raises", "exits", "crashes", "takes too long"],
+)
+def test_why_suites_cannot_be_imported_once_for_all_is_said(tmp_path, text, reason):
+    path = tmp_path / "a.py"
+    path.write_text(text)
+    variables = {**os.environ, "PYTHONPATH": str(CHECKOUT), "JAX_PLATFORMS": "cpu"}
+
+    with ForkServer(variables, tmp_path / "scratch", (str(path),)) as started:
+        assert started.alone.startswith(reason.format(path=path))
+
+
+def test_a_suite_that_cannot_be_imported_once_for_all_is_an_answer_of_the_process_that_needs_it(tmp_path):
+    path = tmp_path / "a.py"
+    path.write_text("import os\nos._exit(5)\n")
+    variables = {**os.environ, "PYTHONPATH": str(CHECKOUT), "JAX_PLATFORMS": "cpu"}
+
+    with ForkServer(variables, tmp_path / "scratch", (str(path), "absent.py")) as started:
+        assert describe(started, str(path)).code == 5
+        assert isinstance(describe(started, "absent.py").answer, Problem)

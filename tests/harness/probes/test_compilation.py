@@ -1,0 +1,282 @@
+import dataclasses
+import getpass
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from harness import no_reference, workload
+from harness.machine.places import BACKENDS
+from harness.probes import Context, compilation
+from harness.programs import program, serialised
+from harness.programs.modes import How, Prepared, prepared_as
+from harness.record import Outcome, Status
+
+STAGES = {"trace_s", "lower_s", "compile_s"}
+COUNTS = {
+    "jaxpr_equations",
+    "jaxpr_equations_nested",
+    "stablehlo_operations",
+    "hlo_instructions",
+    "hlo_fusions",
+    "hlo_custom_calls",
+    "hlo_collectives",
+    "executable_bytes",
+    "counted_flops",
+    "counted_bytes",
+    "cache_entries",
+}
+LOADED = {"executable_load_s", "executable_first_call_s", "export_s", "exported_load_s", "exported_first_call_s"}
+ARGUMENT = jnp.ones(3)
+VARIANT = "double:jit"
+AHEAD = "double:aot"
+
+
+def double(x):
+    return x * 2
+
+
+def context(folder=None, *, index=0, compiles=None) -> Context:
+    declared = workload(
+        inputs=lambda key: ARGUMENT, reference=no_reference("none"), modes=("jit", "aot"), compiles=compiles
+    )
+    return Context(declared(double), {}, BACKENDS["cpu"], (ARGUMENT,), time.perf_counter, folder, index=index)
+
+
+def prepared(function=double, mode="jit", argument=ARGUMENT) -> Prepared:
+    return prepared_as(mode, function, (argument,), How(), lambda: 0.0, lambda stage: None)
+
+
+def counting(calls: list, mode="jit") -> Prepared:
+    """The real thing; every call is noted."""
+    real = prepared(mode=mode)
+
+    def call(x):
+        calls.append(x)
+        return real.call(x)
+
+    return dataclasses.replace(real, call=call)
+
+
+def files(folder: Path) -> set[str]:
+    return {path.name for path in folder.rglob("*") if path.is_file()}
+
+
+def test_the_first_process_counts_keeps_the_texts_and_calls_again(tmp_path):
+    calls = []
+
+    found = compilation.run(VARIANT, counting(calls), context(tmp_path))
+
+    assert len(calls) == 2
+    assert set(found.values) == {"first_call_s", "compiles", "recompiles"} | STAGES | COUNTS
+    assert files(program.folder(tmp_path, VARIANT)) == set(program.TEXTS.values())
+    assert len(found.fingerprints) == 1
+    assert found.notes == ()
+
+
+def test_later_processes_take_times_only_and_call_once(tmp_path):
+    calls = []
+
+    found = compilation.run(VARIANT, counting(calls), context(tmp_path, index=1))
+
+    assert len(calls) == 1
+    assert set(found.values) == {"first_call_s", "compiles"} | STAGES
+    assert files(tmp_path) == set()
+
+
+def test_every_process_tells_which_program_it_was(tmp_path):
+    first = compilation.run(VARIANT, prepared(), context(tmp_path))
+    later = compilation.run(VARIANT, prepared(), context(tmp_path, index=1))
+
+    assert first.fingerprints == later.fingerprints
+    assert first.fingerprints
+
+
+def test_the_first_call_is_timed_until_its_result_is_ready(clock):
+    call = Prepared(lambda: clock.advance(0.25), (), lambda result: clock.advance(0.5))
+
+    found = compilation.run(VARIANT, call, dataclasses.replace(context(index=1), clock=clock))
+
+    assert found.values["first_call_s"] == (0.75,)
+
+
+def without_text(error: Exception) -> Prepared:
+    """The real thing on a backend that tells nothing of its programs."""
+
+    def refuse():
+        raise error
+
+    real = prepared()
+    silent = SimpleNamespace(as_text=refuse, cost_analysis=lambda: None, runtime_executable=lambda: None)
+    return dataclasses.replace(real, stages=dataclasses.replace(real.stages, compiled=silent))
+
+
+@pytest.mark.parametrize(
+    "error", [NotImplementedError("no text"), jax.errors.JaxRuntimeError("no text"), TypeError("no text")]
+)
+def test_a_program_that_its_backend_does_not_tell_has_its_times_all_the_same(error):
+    found = compilation.run(VARIANT, without_text(error), context())
+
+    assert found.status is Status.OK
+    assert STAGES | {"first_call_s", "jaxpr_equations", "stablehlo_operations"} <= set(found.values)
+    assert "hlo_instructions" not in found.values
+    assert found.fingerprints == ()
+    assert found.notes == (
+        "which program this is cannot be read: no text",
+        "the optimised program cannot be read: no text",
+        "XLA gives no count for this program",
+    )
+
+
+def test_a_program_that_its_backend_does_not_tell_keeps_its_other_texts(tmp_path):
+    compilation.run(VARIANT, without_text(NotImplementedError("no text")), context(tmp_path))
+
+    assert files(tmp_path) == {program.TEXTS["jaxpr"], program.TEXTS["stablehlo"]}
+
+
+@pytest.mark.parametrize(("budget", "status"), [(None, Status.OK), (1, Status.OK), (0, Status.FAILED)])
+def test_as_many_programs_may_be_compiled_as_are_declared(budget, status):
+    assert compilation.run(VARIANT, prepared(), context(index=1, compiles=budget)).status is status
+
+
+def over_budget() -> Outcome:
+    return compilation.run(VARIANT, prepared(), context(index=1, compiles=0))
+
+
+def test_a_compile_too_many_is_found_even_where_jax_cannot_explain_it(monkeypatch):
+    def explanation(call):
+        raise RuntimeError("the log is closed")
+
+    monkeypatch.setattr(compilation, "explanation", explanation)
+
+    found = over_budget()
+
+    assert found.status is Status.FAILED
+    assert (
+        found.reason
+        == "compiled 1 programs, 0 declared; JAX's own explanation is on the page, and in case.json as stderr"
+    )
+    assert found.stderr == "no explanation: the log is closed"
+    assert found.values["compiles"] == (1,)
+
+
+def test_an_explanation_is_private_and_keeps_its_end(monkeypatch):
+    longest = compilation.LONGEST_EXPLANATION
+    monkeypatch.setattr(Path, "home", lambda: Path("/home/anna"))
+    monkeypatch.setattr(compilation, "explanation", lambda call: "x" * longest + "\n  * at x, see /home/anna/suite.py")
+
+    found = over_budget()
+
+    assert len(found.stderr) == longest
+    assert found.stderr.endswith("  * at x, see ~/suite.py")
+    assert "; the last because at x, see ~/suite.py; JAX's own explanation" in found.reason
+
+
+@pytest.mark.parametrize("name", ["anna", "änna"])
+def test_the_texts_of_a_program_tell_nothing_of_the_home_that_it_was_written_in(monkeypatch, tmp_path, name):
+    home = Path("/home") / name
+    monkeypatch.setattr(Path, "home", lambda: home)
+    monkeypatch.setattr(getpass, "getuser", lambda: name)
+    names = {}
+    exec(compile("def double(x):\n    return x * 2", str(home / "suite.py"), "exec"), names)
+    written = prepared(names["double"])
+    # As XLA writes what is not ASCII.
+    octal = "".join(chr(byte) if byte < 128 else f"\\{byte:03o}" for byte in str(home).encode())
+    assert octal in program.text_of(written.stages.compiled)
+
+    compilation.run(VARIANT, written, context(tmp_path))
+
+    folder = program.folder(tmp_path, VARIANT)
+    assert '"~/suite.py"' in (folder / program.TEXTS["hlo"]).read_text()
+    for text in files(folder):
+        assert str(home) not in (folder / text).read_text()
+        assert octal not in (folder / text).read_text()
+
+
+def test_an_ahead_of_time_program_is_written_and_loaded_again_in_every_process(tmp_path):
+    found = compilation.run(AHEAD, prepared(mode="aot"), context(tmp_path, index=1))
+
+    assert set(found.values) == {"first_call_s", "compiles", "exported_bytes"} | STAGES | LOADED
+    assert all(value > 0 for name in LOADED for value in found.values[name])
+    assert (found.status, found.notes) == (Status.OK, ())
+
+
+def test_the_size_of_the_exported_program_is_that_of_its_bytes(tmp_path):
+    ready = prepared(mode="aot")
+
+    found = compilation.run(AHEAD, ready, context(tmp_path, index=1))
+
+    assert found.values["exported_bytes"] == (len(jax.export.export(ready.jitted)(ARGUMENT).serialize()),)
+
+
+@pytest.mark.parametrize(("mode", "folder"), [("jit", True), ("aot", False)])
+def test_a_program_is_loaded_again_only_ahead_of_time_and_where_files_may_be_kept(tmp_path, mode, folder):
+    found = compilation.run(f"double:{mode}", prepared(mode=mode), context(tmp_path if folder else None, index=1))
+
+    assert set(found.values) == {"first_call_s", "compiles"} | STAGES
+
+
+def test_a_program_is_loaded_again_after_everything_else(tmp_path, monkeypatch):
+    calls = []
+    ready = counting(calls, mode="aot")
+
+    def executable(prepared, clock):
+        calls.append("loaded")
+        return {}
+
+    monkeypatch.setattr(serialised, "executable", executable)
+
+    compilation.run(AHEAD, ready, context(tmp_path))
+
+    assert [isinstance(call, str) for call in calls] == [False, False, True]
+
+
+def test_what_cannot_be_written_is_a_note_with_the_reason_and_the_rest_stands(tmp_path):
+    class State(NamedTuple):
+        x: jax.Array
+
+    def of_state(state):
+        return state.x * 2
+
+    found = compilation.run(AHEAD, prepared(of_state, "aot", State(ARGUMENT)), context(tmp_path, index=1))
+
+    (note,) = found.notes
+    assert found.status is Status.OK
+    assert note.startswith("the exported program cannot be serialised and loaded: Cannot serialize PyTreeDef")
+    assert {"executable_load_s", "executable_first_call_s"} <= set(found.values)
+    assert "exported_bytes" not in found.values
+
+
+def test_a_step_that_takes_its_arguments_memory_leaves_them_for_the_next(tmp_path):
+    ready = prepared_as(
+        "aot", lambda x: (x + 1,), (jnp.ones(3),), How(carry={0: 0}, donate=(0,)), time.perf_counter, lambda stage: None
+    )
+
+    found = compilation.run(AHEAD, ready, context(tmp_path))
+
+    assert found.notes == ()
+    assert set(found.values) >= LOADED
+    assert ready.args[0].tolist() == [1, 1, 1]
+
+
+def test_entries_of_the_cache_may_be_more_than_programs():
+    def stream(*items):
+        how = How(stream=True)
+        return prepared_as("jit", double, tuple((item,) for item in items), how, lambda: 0.0, lambda stage: None)
+
+    of_the_device_and_of_the_host = stream(jnp.ones(3), jnp.ones(4), np.ones(3, np.float32))
+
+    found = compilation.run(VARIANT, of_the_device_and_of_the_host, context())
+
+    assert (found.values["compiles"], found.values["cache_entries"]) == ((2,), (3,))
+
+
+def test_another_jax_may_not_tell_the_entries_of_its_cache():
+    silent = dataclasses.replace(prepared(), jitted=object())
+
+    assert "cache_entries" not in compilation.run(VARIANT, silent, context()).values

@@ -1,0 +1,354 @@
+import math
+import time
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from harness import no_reference, workload
+from harness.child.prepare import outcomes_of
+from harness.machine.places import BACKENDS
+from harness.plan.messages import CHECK
+from harness.probes import Context
+from harness.probes.numerics import TOLERANCE, relative_error
+from harness.record import Outcome, Status
+
+entries = st.floats(-1e6, 1e6).filter(lambda value: value == 0 or abs(value) > 1e-6)
+arrays = st.lists(entries, min_size=1, max_size=6).map(np.array)
+special = st.sampled_from([math.nan, math.inf, -math.inf])
+
+
+def checked(function, *arguments, reference, backend="cpu", mode="jit", **declared) -> Outcome:
+    """The numerics of one function that stands for a whole suite."""
+    made = workload(inputs=lambda key: arguments, reference=reference, modes=(mode,), **declared)(function)
+    context = Context(made, {}, BACKENDS[backend], arguments, time.perf_counter, Path())
+    (name,) = made.variants()
+    return outcomes_of(name, CHECK, ("numerics",), context)["numerics"]
+
+
+def off_by(error: float):
+    """Matrix product with a relative error in every entry, float32."""
+
+    def matmul(a, b):
+        return a @ b * np.float32(1 + error)
+
+    return matmul
+
+
+SQUARES = (jnp.ones((4, 4)), jnp.eye(4))
+
+
+# The error
+
+
+@given(array=arrays)
+def test_equal_arrays_have_no_error(array):
+    assert relative_error(array, array.copy())[0] == 0.0
+
+
+@given(array=arrays, data=st.data())
+def test_a_changed_entry_is_an_error_in_its_place_relative_to_the_largest_entry(array, data):
+    place = data.draw(st.integers(0, array.size - 1))
+    changed = array.copy()
+    changed[place] = data.draw(entries)
+    assume(changed[place] != array[place])
+
+    error, index = relative_error(changed, array)
+
+    largest = np.abs(array).max() or 1.0
+    assert index == (place,)
+    assert error == abs(changed[place] - array[place]) / largest > 0
+
+
+@given(array=arrays, noise=st.floats(0, 1e-3), power=st.integers(-20, 20))
+def test_an_error_does_not_depend_on_the_scale(array, noise, power):
+    assume(np.abs(array).max() > 0)
+    got = array + noise * np.abs(array).max()
+
+    assert relative_error(got * 2.0**power, array * 2.0**power) == relative_error(got, array)
+
+
+def test_beside_a_zero_the_error_is_relative_to_the_largest_entry():
+    assert relative_error(np.array([1.0, 64.0]), np.array([0.0, 64.0])) == (1 / 64, (0,))
+
+
+def test_against_a_reference_of_zeros_the_error_is_absolute():
+    assert relative_error(np.array([0.0, 0.25]), np.zeros(2)) == (0.25, (1,))
+
+
+@given(array=arrays, value=special, data=st.data())
+def test_equal_infinities_agree_and_so_do_two_nan(array, value, data):
+    array[data.draw(st.integers(0, array.size - 1))] = value
+
+    assert relative_error(array, array.copy())[0] == 0.0
+
+
+@given(array=arrays, got=special | entries, want=special | entries, data=st.data())
+def test_any_other_non_finite_entry_is_an_infinite_error(array, got, want, data):
+    assume(not (math.isfinite(got) and math.isfinite(want)))
+    assume(got != want and not (math.isnan(got) and math.isnan(want)))
+    place = data.draw(st.integers(0, array.size - 1))
+    other = array.copy()
+    other[place], array[place] = got, want
+
+    assert relative_error(other, array) == (math.inf, (place,))
+
+
+def test_an_infinite_reference_entry_does_not_hide_an_error_in_another():
+    assert relative_error(np.array([math.inf, 3.0]), np.array([math.inf, 4.0])) == (0.25, (1,))
+
+
+def test_places_are_indices_of_all_dimensions():
+    want = np.ones((2, 3, 4))
+    got = want.copy()
+    got[1, 2, 3] = 2.0
+
+    assert relative_error(got, want) == (1.0, (1, 2, 3))
+    assert relative_error(np.array(3.0), np.array(2.0)) == (0.5, ())
+    assert relative_error(np.zeros((0, 3)), np.zeros((0, 3))) == (0.0, ())
+
+
+def test_complex_numbers_are_compared_by_the_size_of_their_difference():
+    assert relative_error(np.array([3 + 4j, 0]), np.array([0j, 10 + 0j])) == (1.0, (1,))
+
+
+@given(left=st.lists(st.integers(-(2**31), 2**31 - 1), min_size=1, max_size=4), data=st.data())
+def test_different_integers_always_have_an_error(left, data):
+    right = data.draw(st.lists(st.integers(-(2**31), 2**31 - 1), min_size=len(left), max_size=len(left)))
+
+    error, _ = relative_error(np.array(left), np.array(right))
+
+    assert (error == 0.0) is (left == right)
+
+
+def test_truth_values_agree_or_differ():
+    assert relative_error(np.array([True, False]), np.array([True, False])) == (0.0, (0,))
+    assert relative_error(np.array([True, False]), np.array([True, True])) == (1.0, (1,))
+
+
+# What is allowed
+
+
+@pytest.mark.parametrize(
+    ("backend", "precision", "format_"),
+    [
+        ("cpu", None, "float32"),
+        ("cpu", "highest", "float32"),
+        ("gpu", None, "tensorfloat32"),
+        ("gpu", "high", "tensorfloat32"),
+        ("gpu", "highest", "float32"),
+        ("tpu", None, "bfloat16"),
+        ("tpu", "high", "tensorfloat32"),
+        ("tpu", "highest", "float32"),
+    ],
+)
+def test_a_float32_product_is_judged_by_the_format_it_is_computed_in(backend, precision, format_):
+    def outcome(error: float) -> Outcome:
+        with jax.default_matmul_precision(precision):
+            return checked(off_by(error), *SQUARES, reference=np.matmul, backend=backend)
+
+    within, beyond = outcome(0.9 * TOLERANCE[format_]), outcome(1.2 * TOLERANCE[format_])
+
+    assert within.status is Status.OK
+    assert within.notes == (f"products in {format_}",)
+    assert beyond.status is Status.WRONG
+    assert beyond.reason.endswith(f"allowed {TOLERANCE[format_]:.2g} for {format_}")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "complex64"])
+def test_without_products_the_tolerance_is_that_of_the_results_dtype(dtype):
+    def outcome(error: float) -> Outcome:
+        shifted = jnp.asarray([0.0, 1.0], dtype)
+        return checked(lambda x: x, shifted, reference=lambda x: x + error, backend="tpu")
+
+    assert outcome(0.9 * TOLERANCE[dtype]).status is Status.OK
+    assert outcome(0.9 * TOLERANCE[dtype]).notes == ()
+    assert outcome(1.2 * TOLERANCE[dtype]).status is Status.WRONG
+
+
+def test_a_workloads_own_tolerance_goes_before_all_others():
+    assert checked(off_by(0.4), *SQUARES, reference=np.matmul, tolerance=0.5).status is Status.OK
+    assert checked(off_by(1e-5), *SQUARES, reference=np.matmul, tolerance=1e-6).status is Status.WRONG
+
+
+def test_integers_are_exact():
+    numbers = jnp.array([10**6, 2])
+
+    assert checked(lambda x: x + 1, numbers, reference=lambda x: x + 1).status is Status.OK
+    outcome = checked(lambda x: x + 1, numbers, reference=lambda x: x)
+    assert outcome.status is Status.WRONG
+    assert outcome.reason == (
+        "at index (0,): got 1000001, reference 1000000; error 1e-06 of the largest entry, allowed 0 for int32"
+    )
+
+
+def in_scan(a, b):
+    return jax.lax.scan(lambda total, _: (total @ b, None), a, length=1)[0]
+
+
+def in_cond(a, b):
+    return jax.lax.cond(a[0, 0] > 0, lambda: a @ b, lambda: a)
+
+
+def in_while(a, b):
+    return jax.lax.while_loop(lambda state: state[0] < 1, lambda state: (state[0] + 1, state[1] @ b), (0, a))[1]
+
+
+def in_jit(a, b):
+    return jax.jit(jnp.matmul)(a, b)
+
+
+def in_custom_derivative(a, b):
+    product = jax.custom_jvp(jnp.matmul)
+    product.defjvps(None, None)
+    return product(a, b)
+
+
+def in_checkpoint(a, b):
+    return jax.checkpoint(jnp.matmul)(a, b)
+
+
+def in_vmap(a, b):
+    return jax.vmap(lambda row: row @ b)(a)
+
+
+@pytest.mark.parametrize("mode", ["eager", "jit", "aot"])
+@pytest.mark.parametrize(
+    "function",
+    [in_scan, in_cond, in_while, in_jit, in_custom_derivative, in_checkpoint, in_vmap],
+    ids=lambda function: function.__name__,
+)
+def test_a_product_is_found_wherever_it_is(function, mode):
+    outcome = checked(function, *SQUARES, reference=np.matmul, backend="gpu", mode=mode)
+
+    assert outcome.status is Status.OK
+    assert outcome.notes == ("products in tensorfloat32",)
+
+
+def test_a_convolution_is_a_product():
+    def smooth(x, window):
+        return jnp.convolve(x, window, mode="same")
+
+    def trusted(x, window):
+        return np.convolve(x, window, mode="same")
+
+    outcome = checked(smooth, jnp.arange(8.0), jnp.ones(3), reference=trusted, backend="gpu")
+
+    assert outcome.notes == ("products in tensorfloat32",)
+
+
+def test_the_coarsest_of_several_products_decides():
+    def mixed(a, b):
+        return jnp.matmul(jnp.matmul(a, b, precision="highest"), b)
+
+    assert checked(mixed, *SQUARES, reference=np.matmul, backend="tpu").notes == ("products in bfloat16",)
+
+
+def test_a_product_of_integers_is_none_of_float32():
+    ones = jnp.ones((2, 2), "int32")
+
+    assert checked(jnp.matmul, ones, ones, reference=np.matmul, backend="gpu").notes == ()
+
+
+def test_a_peer_is_judged_by_its_own_dtype():
+    def narrow(a, b):
+        return np.matmul(a, b) * np.float32(1 + 1e-3)
+
+    outcome = checked(narrow, *SQUARES, reference=np.matmul, backend="gpu", mode="native")
+
+    assert outcome.status is Status.WRONG
+    assert outcome.reason.endswith("allowed 2e-05 for float32")
+
+
+# What cannot be compared, or need not be
+
+
+def test_another_shape_is_wrong_in_words():
+    outcome = checked(lambda x: x[:2], jnp.ones(3), reference=lambda x: x)
+
+    assert (outcome.status, outcome.reason) == (Status.WRONG, "returned shape (2,), the reference (3,)")
+
+
+def test_another_number_of_results_is_wrong_in_words():
+    outcome = checked(lambda x: (x, x), jnp.ones(3), reference=lambda x: (x, x, x))
+
+    assert (outcome.status, outcome.reason) == (Status.WRONG, "returned 2 arrays, the reference 3")
+
+
+def test_of_several_results_the_wrong_one_is_named():
+    outcome = checked(lambda x: (x, x), jnp.ones(2), reference=lambda x: (x, np.array([1, 2])))
+
+    assert outcome.reason.startswith("at output 1, index (1,): got 1, reference 2; error 0.5 of the largest entry")
+
+
+def test_a_list_of_scalars_stands_for_an_array():
+    assert checked(list, jnp.arange(3.0), reference=lambda x: x).status is Status.OK
+    assert checked(lambda x: list(x)[::-1], jnp.arange(3.0), reference=lambda x: x).status is Status.WRONG
+    assert checked(lambda x: list(x)[:2], jnp.arange(3.0), reference=lambda x: x).reason == (
+        "returned shape (2,), the reference (3,)"
+    )
+
+
+def test_a_reference_works_in_the_widest_types():
+    seen = []
+
+    def reference(*arrays):
+        seen.extend(array.dtype for array in arrays)
+        return arrays[0]
+
+    arguments = [jnp.zeros(2, dtype) for dtype in ("bfloat16", "int8", "complex64", "bool")]
+    checked(lambda *arrays: arrays[0], *arguments, reference=reference)
+
+    assert seen == ["float64", "int64", "complex128", "bool"]
+
+
+def test_a_result_that_is_no_number_is_wrong_and_its_error_null():
+    outcome = checked(lambda x: x / 0, jnp.ones(2), reference=lambda x: x)
+
+    assert outcome.status is Status.WRONG
+    assert outcome.reason.startswith("at index (0,): got inf, reference 1; error inf")
+    assert outcome.values == {"max_error": (None,)}
+
+
+def test_without_a_reference_the_reason_is_told():
+    outcome = checked(lambda x: x, jnp.ones(2), reference=no_reference("draws are random"))
+
+    assert outcome == Outcome(status=Status.OK, notes=("not checked: draws are random",))
+
+
+def test_what_the_reference_does_not_know_is_told_and_no_more_than_that_is_unchecked():
+    def first(result):
+        return result[0], np.full(2, np.nan)
+
+    def outcome_of(function):
+        return checked(function, jnp.ones(2), reference=lambda x: (x, np.full(2, np.nan)), compare=first)
+
+    right, wrong = (outcome_of(lambda x, factor=factor: (factor * x, -x)) for factor in (1, 2))
+
+    assert right.status is Status.OK
+    assert right.notes == ("not checked: 1 of 2 outputs, NaN in the reference too",)
+    assert wrong.status is Status.WRONG
+
+
+def test_a_nan_among_numbers_hides_none_of_them():
+    reference = np.array([1.0, np.nan])
+
+    assert checked(lambda x: x * reference, jnp.ones(2), reference=lambda x: x * reference).notes == ()
+
+
+def test_eager_code_may_look_at_its_values():
+    def by_value(x):
+        return x + 1 if float(x[0]) > 0 else x
+
+    assert checked(by_value, jnp.ones(2), reference=lambda x: x + 1, mode="eager").status is Status.OK
+
+
+def test_a_random_key_among_the_inputs_does_not_hinder():
+    def dropped(x, key):
+        return jnp.where(jax.random.bernoulli(key, 1.0, x.shape), x, 0)
+
+    assert checked(dropped, jnp.ones(2), jax.random.key(0), reference=lambda x, key: x).status is Status.OK

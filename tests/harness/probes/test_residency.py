@@ -1,0 +1,210 @@
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import jax
+import numpy as np
+import pytest
+
+from harness.machine.places import BACKENDS
+from harness.probes import Context, residency
+from harness.probes.residency import CALLS, HIDDEN, NO_COUNTER, SLOW_S, SMALLEST_BYTES, TOO_SMALL, TRIAL_BYTES
+from harness.programs.modes import Prepared
+from harness.record import Outcome, Status
+
+CHECKOUT = Path(__file__).parents[3]
+MIB = 2**20
+ARGUMENT = np.ones(MIB, np.uint8)
+
+
+def measured(call, *, clock=lambda: 0.0, dispatches=True) -> Outcome:
+    """Of a function of one argument of 1 MiB."""
+    prepared = Prepared(call, (ARGUMENT,), lambda result: result, dispatches=dispatches)
+    return residency.run("a", prepared, Context(None, {}, BACKENDS["cpu"], (), clock, None))
+
+
+# For real
+
+REAL = """
+import json, time
+import jax, jax.numpy as jnp
+from harness.machine.places import BACKENDS
+from harness.programs.modes import How, prepared_as
+from harness.probes import Context
+from harness.probes.residency import run
+
+MIB = 2**20
+context = Context(None, {}, BACKENDS["cpu"], (), time.perf_counter, None)
+
+
+def held(function, *arguments):
+    prepared = prepared_as("jit", function, arguments, How(), time.perf_counter, lambda stage: None)
+    found = run("a", prepared, context)
+    return [found.values, found.notes, found.reason]
+
+
+words = jnp.ones(MIB)  # 4 MiB
+print(json.dumps({
+    "results": held(lambda x: jnp.broadcast_to(x, (8, MIB)) * 2, words),
+    "little": held(lambda x: x * 2, jnp.ones(10)),
+    "little beside its arguments": held(lambda x: x.sum(), words),
+}))
+"""
+
+
+@pytest.fixture(scope="module")
+def real():
+    """What calls hold, read in a process of its own: reading changes how its C library keeps memory."""
+    if not os.access("/proc/self/clear_refs", os.W_OK):
+        pytest.skip("this system does not tell what a process holds")
+    ended = subprocess.run(
+        [sys.executable, "-c", REAL],
+        env={**os.environ, "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(CHECKOUT)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    return json.loads(ended.stdout)
+
+
+def test_what_a_call_holds_is_its_arguments_and_by_how_much_the_process_grows(real):
+    values, _, _ = real["results"]
+
+    assert values["runtime_peak_bytes"][0] == pytest.approx((4 + 32) * MIB, rel=0.1)
+
+
+@pytest.mark.parametrize("call", ["little", "little beside its arguments"])
+def test_a_call_that_holds_little_beside_its_arguments_has_no_value_and_says_why(real, call):
+    assert real[call] == [{}, [TOO_SMALL], None]
+
+
+# A device's allocator
+
+
+@pytest.fixture
+def allocator(monkeypatch):
+    """A device whose allocator says one thing after the other."""
+
+    def say(*statistics):
+        told = iter(statistics)
+        monkeypatch.setattr(jax, "devices", lambda: [SimpleNamespace(memory_stats=lambda: next(told))])
+
+    return say
+
+
+def test_the_peak_is_that_of_the_devices_allocator_after_the_first_call(allocator):
+    calls = []
+    allocator({"peak_bytes_in_use": 10}, {"peak_bytes_in_use": 25})
+
+    found = measured(calls.append)
+
+    assert found == Outcome(status=Status.OK, values={"runtime_peak_bytes": (25,)})
+    assert len(calls) == 1
+
+
+def test_a_peak_below_an_earlier_one_of_the_process_is_no_value(allocator):
+    allocator({"peak_bytes_in_use": 25}, {"peak_bytes_in_use": 25})
+
+    assert measured(id) == Outcome(status=Status.OK, notes=(f"{HIDDEN}: at most 25 bytes",))
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({"bytes_in_use": 1}, {"bytes_in_use": 2}),
+        ({"bytes_in_use": 1}, {"peak_bytes_in_use": 2}),
+        ({"peak_bytes_in_use": 1}, {"bytes_in_use": 2}),
+        ({"peak_bytes_in_use": 1}, None),
+    ],
+)
+def test_an_allocator_that_tells_no_peak_is_no_counter(allocator, before, after):
+    allocator(before, after)
+
+    assert measured(id) == Outcome(status=Status.UNSUPPORTED, reason=NO_COUNTER)
+
+
+# The process's memory
+
+
+@pytest.fixture
+def grows(monkeypatch):
+    """A process that grows as told, and a device whose allocator tells nothing."""
+    monkeypatch.setattr(jax, "devices", lambda: [SimpleNamespace(memory_stats=lambda: None)])
+    monkeypatch.setattr(residency, "_return_memory_at_once", lambda: None)
+
+    def by(*growths):
+        each = iter(growths)
+
+        def growth(call, libc):
+            call()
+            return next(each)
+
+        monkeypatch.setattr(residency, "_growth", growth)
+
+    return by
+
+
+# The first trial makes the memory that the second one shows to be taken again.
+TRIALS = (0, TRIAL_BYTES)
+
+
+def test_the_call_that_holds_most_counts(grows):
+    grows(*TRIALS, 2 * MIB, 5 * MIB, 3 * MIB)
+
+    assert measured(id).values == {"runtime_peak_bytes": (ARGUMENT.nbytes + 5 * MIB,)}
+
+
+@pytest.mark.parametrize(("call_s", "calls"), [(SLOW_S, CALLS), (2 * SLOW_S, 1)])
+def test_a_slow_call_is_read_once(grows, clock, call_s, calls):
+    grows(*TRIALS, *[2 * MIB] * CALLS)
+    made = []
+
+    def call(argument):
+        made.append(argument)
+        clock.advance(call_s)
+
+    measured(call, clock=clock)
+
+    before = ["to have memory to take again", "to see whether it is slow"]
+    assert len(made) == len(before) + calls
+
+
+@pytest.mark.parametrize(("growth", "is_told"), [(SMALLEST_BYTES - 1, False), (SMALLEST_BYTES, True)])
+def test_a_growth_within_the_kernels_error_is_no_value(grows, growth, is_told):
+    grows(*TRIALS, *[growth] * CALLS)
+
+    found = measured(id)
+
+    assert found.status is Status.OK
+    assert found.notes == (() if is_told else (TOO_SMALL,))
+    assert bool(found.values) is is_told
+
+
+@pytest.mark.parametrize("repeated", [0, TRIAL_BYTES // 2 - 1])
+def test_a_counter_that_does_not_show_memory_taken_again_is_no_counter(grows, repeated):
+    grows(TRIAL_BYTES, repeated, *[2 * MIB] * CALLS)
+
+    assert measured(id) == Outcome(status=Status.UNSUPPORTED, reason=NO_COUNTER)
+
+
+def test_a_system_that_does_not_tell_what_a_process_holds_has_no_counter(grows, monkeypatch):
+    def growth(call, libc):
+        raise residency.NoCounterError
+
+    grows()
+    monkeypatch.setattr(residency, "_growth", growth)
+
+    assert measured(id) == Outcome(status=Status.UNSUPPORTED, reason=NO_COUNTER)
+
+
+def test_a_peer_is_read_from_the_process_even_beside_a_device(grows, allocator):
+    grows(*TRIALS, *[2 * MIB] * CALLS)
+    allocator({"peak_bytes_in_use": 10}, {"peak_bytes_in_use": 25})
+
+    found = measured(id, dispatches=False)
+
+    assert found.values == {"runtime_peak_bytes": (ARGUMENT.nbytes + 2 * MIB,)}

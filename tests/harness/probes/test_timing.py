@@ -1,0 +1,347 @@
+import gc
+import math
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, repeat
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.machine.disturbance import Reading
+from harness.probes.timing import (
+    DISPATCH_SAMPLES,
+    EXTENSION,
+    FEWEST_SWEEPS,
+    WARM_UP_BLOCK_S,
+    WARM_UP_LIMIT_S,
+    WARM_UP_S,
+    measure,
+)
+from harness.programs.modes import Prepared
+from harness.record import VariantLaunch
+from tests import samples
+from tests.harness.conftest import FakeClock
+
+# Powers of two, so that sums of them are exact.
+SHORT_S, LONG_S = 2**-20, 2**-2
+SAMPLE_S, BLOCK_S, BLOCKS = 2**-12, 2**-6, 8
+
+SETTINGS = samples.settings(sample_s=SAMPLE_S, block_s=BLOCK_S, blocks=BLOCKS)
+
+
+def prepared(clock: FakeClock, durations_s: Iterable[float], *, dispatch_s: float = 0.0) -> Prepared:
+    """A call that takes `dispatch_s` to return and is ready after the next of the durations."""
+    ready_after = iter(durations_s)
+    return Prepared(
+        call=lambda: clock.advance(dispatch_s),
+        args=(),
+        wait=lambda result: clock.advance(next(ready_after) - dispatch_s),
+    )
+
+
+def reading(wait_s: float | None) -> Reading:
+    return Reading(wait_s=wait_s, cpu_s=0.0, steal_s=None, involuntary_switches=0)
+
+
+def undisturbed() -> Reading:
+    return reading(0.0)
+
+
+def waiting(shares: Iterable[float]) -> Callable[[], Reading]:
+    """Conditions by the share of each block in turn that is spent waiting."""
+
+    def totals() -> Iterator[Reading]:
+        total = 0.0
+        yield reading(total)
+        for share in shares:
+            total += share * BLOCK_S
+            yield reading(total)
+
+    return totals().__next__
+
+
+def time_of(clock: FakeClock, *durations_s: float, conditions: Callable[[], Reading] = undisturbed) -> VariantLaunch:
+    """A launch of one variant whose calls take these durations, the last one from then on."""
+    calls = prepared(clock, chain(durations_s, repeat(durations_s[-1])))
+    (launch,) = measure({"a": calls}, SETTINGS, seed=0, clock=clock, conditions=conditions, cores=2, beat=nobody)
+    return launch
+
+
+def nobody(variant: str | None, stage: str) -> None:
+    """Is told what begins."""
+
+
+def all_samples(launch: VariantLaunch) -> set[float]:
+    return {sample for block in launch.blocks for sample in block.samples_s}
+
+
+# Samples and blocks
+
+
+def test_a_short_call_is_repeated_until_a_sample_is_long_enough(clock):
+    launch = time_of(clock, SHORT_S)
+
+    # One more than the quotient: a sample is never a little too short.
+    assert launch.calls == SAMPLE_S / SHORT_S + 1
+    assert all_samples(launch) == {SHORT_S}
+
+
+def test_a_call_that_is_long_enough_is_a_sample_by_itself(clock):
+    assert time_of(clock, SAMPLE_S).calls == 1
+
+
+def test_a_slow_first_call_does_not_mislead_the_tuning(clock):
+    launch = time_of(clock, 64.0, SHORT_S)
+
+    assert launch.calls == SAMPLE_S / SHORT_S + 1
+
+
+def test_a_block_takes_samples_until_its_time_is_up(clock):
+    launch = time_of(clock, 2**-10)
+
+    assert [block.samples_s for block in launch.blocks] == [(2**-10,) * 16] * BLOCKS
+    assert {block.wall_s for block in launch.blocks} == {BLOCK_S}
+
+
+def test_a_call_longer_than_a_block_is_a_block_by_itself(clock):
+    launch = time_of(clock, LONG_S)
+
+    assert {block.samples_s for block in launch.blocks} == {(LONG_S,)}
+
+
+def test_slow_calls_have_the_fewest_sweeps(clock):
+    assert len(time_of(clock, 8.0).blocks) == FEWEST_SWEEPS
+
+
+def test_every_raw_sample_is_kept(clock):
+    # Every eighth call is an outlier.
+    launch = time_of(clock, *[*[2**-12] * 7, 2**-8] * 1000)
+
+    kept = [sample for block in launch.blocks for sample in block.samples_s]
+    assert kept.count(2**-8) == pytest.approx(len(kept) / 8, abs=BLOCKS)
+
+
+# Warm-up
+
+
+def test_warm_up_is_recorded_apart_from_the_samples(clock):
+    tuning_s = [2**-8] * 2
+
+    launch = time_of(clock, *tuning_s, 2**-5, 2**-6, 2**-7, 2**-10)
+
+    assert launch.warmup_s == (2**-5, 2**-6, 2**-7, 2**-10, 2**-10)
+    assert launch.steady
+    assert all_samples(launch) == {2**-10}
+
+
+def test_a_call_that_is_steady_at_once_is_warmed_up_for_the_least_time(clock):
+    launch = time_of(clock, 2**-10)
+
+    block_s = math.ceil(WARM_UP_BLOCK_S / 2**-10) * 2**-10
+    assert launch.warmup_s == (2**-10,) * math.ceil(WARM_UP_S / block_s)
+
+
+def test_a_restless_call_is_given_up_after_the_warm_up_limit(clock):
+    launch = time_of(clock, *[2**-7, 2**-6] * 1000)
+
+    assert not launch.steady
+    assert WARM_UP_LIMIT_S <= sum(launch.warmup_s) <= WARM_UP_LIMIT_S + 2**-6
+    assert len(launch.blocks) == BLOCKS
+
+
+@pytest.mark.parametrize("duration_s", [0.5, 1.0, 8.0])
+def test_a_slow_call_that_always_takes_equally_long_is_steady(clock, duration_s):
+    assert time_of(clock, duration_s).steady
+
+
+# Order
+
+
+def order_of(clock: FakeClock, names: str, seed: int) -> list[str]:
+    """The variants' names in the order of their blocks, a text per sweep."""
+    begun = []
+    variants = {name: prepared(clock, repeat(BLOCK_S)) for name in names}
+    measure(
+        variants,
+        SETTINGS,
+        seed=seed,
+        clock=clock,
+        conditions=undisturbed,
+        cores=2,
+        beat=lambda variant, stage: begun.append(variant) if stage == "timing" else None,
+    )
+    return ["".join(begun[start : start + len(names)]) for start in range(0, len(begun), len(names))]
+
+
+def test_sweeps_are_a_shuffled_order_then_its_reverse(clock):
+    sweeps = order_of(clock, "abcd", seed=0)
+
+    assert len(sweeps) == BLOCKS
+    assert all(sorted(sweep) == list("abcd") for sweep in sweeps)
+    assert sweeps[1::2] == [sweep[::-1] for sweep in sweeps[::2]]
+    assert len(set(sweeps[::2])) > 1
+
+
+def test_the_seed_decides_the_order(clock):
+    assert order_of(clock, "abcd", seed=1) == order_of(clock, "abcd", seed=1)
+    assert order_of(clock, "abcd", seed=1) != order_of(clock, "abcd", seed=2)
+
+
+def test_variants_come_back_in_the_order_given(clock):
+    variants = {name: prepared(clock, repeat(BLOCK_S)) for name in "dbca"}
+
+    launches = measure(variants, SETTINGS, seed=0, clock=clock, conditions=undisturbed, cores=2, beat=nobody)
+
+    assert [launch.variant for launch in launches] == list("dbca")
+
+
+@settings(max_examples=30)
+@given(powers=st.lists(st.integers(-9, 2), min_size=1, max_size=4), seed=st.integers(0, 100))
+def test_every_variant_has_a_block_in_every_sweep(powers, seed):
+    clock = FakeClock()
+    variants = {f"takes 2**{power} s ({n})": prepared(clock, repeat(2.0**power)) for n, power in enumerate(powers)}
+
+    launches = measure(variants, SETTINGS, seed=seed, clock=clock, conditions=undisturbed, cores=2, beat=nobody)
+
+    (count,) = {len(launch.blocks) for launch in launches}
+    assert FEWEST_SWEEPS <= count <= BLOCKS
+    assert all([block.sweep for block in launch.blocks] == list(range(count)) for launch in launches)
+    assert [all_samples(launch) for launch in launches] == [{2.0**power} for power in powers]
+
+
+# Disturbance
+
+
+def test_disturbed_blocks_extend_the_launch_until_enough_are_clean(clock):
+    launch = time_of(clock, BLOCK_S, conditions=waiting([*[0.5] * 6, *repeat(0.0, 100)]))
+
+    # Sweeps come in pairs: after 10 there are four clean blocks, after 12 six.
+    assert len(launch.blocks) == 12
+
+
+def test_a_launch_that_stays_disturbed_ends_after_the_extension(clock):
+    launch = time_of(clock, BLOCK_S, conditions=waiting(repeat(0.5)))
+
+    assert len(launch.blocks) == EXTENSION * BLOCKS
+    assert {block.wait_s for block in launch.blocks} == {0.5 * BLOCK_S}
+
+
+def test_slow_calls_are_not_extended_beyond_the_time_for_it(clock):
+    launch = time_of(clock, 1.0, conditions=waiting(repeat(0.5)))
+
+    assert len(launch.blocks) == FEWEST_SWEEPS
+
+
+def test_one_disturbed_variant_extends_all_of_them(clock):
+    # Two variants take turns; in each sweep one of the two blocks waits.
+    variants = {name: prepared(clock, repeat(BLOCK_S)) for name in "ab"}
+    told = []
+    conditions = waiting(0.5 if name == "a" else 0.0 for name in iter(lambda: told[-1], None))
+
+    launches = measure(
+        variants,
+        SETTINGS,
+        seed=0,
+        clock=clock,
+        conditions=conditions,
+        cores=2,
+        beat=lambda variant, stage: told.append(variant),
+    )
+
+    assert [len(launch.blocks) for launch in launches] == [EXTENSION * BLOCKS] * 2
+
+
+def test_a_system_that_does_not_tell_gives_null_and_no_more_sweeps(clock):
+    launch = time_of(clock, BLOCK_S, conditions=lambda: reading(None))
+
+    assert [(block.wait_s, block.steal_s) for block in launch.blocks] == [(None, None)] * BLOCKS
+
+
+def test_a_counter_that_went_back_with_a_thread_that_ended_is_no_negative_wait(clock):
+    launch = time_of(clock, BLOCK_S, conditions=waiting(repeat(-0.5)))
+
+    assert [block.wait_s for block in launch.blocks] == [0.0] * BLOCKS
+
+
+def test_blocks_hold_what_passed_while_they_ran(clock):
+    def conditions() -> Reading:
+        return Reading(wait_s=None, cpu_s=2 * clock(), steal_s=clock() / 4, involuntary_switches=int(clock() / BLOCK_S))
+
+    launch = time_of(clock, BLOCK_S, conditions=conditions)
+
+    assert {(block.cpu_s, block.steal_s) for block in launch.blocks} == {(2 * BLOCK_S, BLOCK_S / 4)}
+    assert {block.involuntary_switches for block in launch.blocks} == {1}
+
+
+# Dispatch
+
+
+def dispatch_of(clock: FakeClock, call: Prepared) -> VariantLaunch:
+    (launch,) = measure({"a": call}, SETTINGS, seed=0, clock=clock, conditions=undisturbed, cores=2, beat=nobody)
+    return launch
+
+
+def test_dispatch_is_the_time_until_the_call_returns(clock):
+    launch = dispatch_of(clock, prepared(clock, repeat(2**-8), dispatch_s=2**-14))
+
+    assert set(launch.dispatch_s) == {2**-14}
+    assert all_samples(launch) == {2**-8}
+
+
+@pytest.mark.parametrize(
+    ("duration_s", "expected"), [(SHORT_S, max(DISPATCH_SAMPLES)), (8.0, min(DISPATCH_SAMPLES))], ids=["short", "slow"]
+)
+def test_dispatch_has_many_samples_of_a_short_call_and_few_of_a_slow_one(clock, duration_s, expected):
+    assert len(time_of(clock, duration_s).dispatch_s) == expected
+
+
+def test_a_peer_that_returns_its_result_has_no_dispatch(clock):
+    peer = Prepared(call=lambda: clock.advance(2**-8), args=(), wait=lambda result: result, dispatches=False)
+
+    assert dispatch_of(clock, peer).dispatch_s == ()
+
+
+# Around the measurement
+
+
+def test_the_garbage_collector_rests_while_calls_are_timed_and_only_then(clock):
+    rested = []
+
+    def call() -> None:
+        rested.append(not gc.isenabled())
+        clock.advance(BLOCK_S)
+
+    dispatch_of(clock, Prepared(call=call, args=(), wait=lambda result: result))
+
+    assert all(rested)
+    assert gc.isenabled()
+
+
+def test_the_garbage_collector_works_again_after_a_call_that_raises(clock):
+    def call() -> None:
+        raise ValueError("too small")
+
+    with pytest.raises(ValueError, match="too small"):
+        dispatch_of(clock, Prepared(call=call, args=(), wait=lambda result: result))
+
+    assert gc.isenabled()
+
+
+def test_every_stage_is_told_before_it_begins(clock):
+    told = []
+    variants = {name: prepared(clock, repeat(BLOCK_S)) for name in "ab"}
+
+    measure(
+        variants,
+        SETTINGS,
+        seed=0,
+        clock=clock,
+        conditions=undisturbed,
+        cores=2,
+        beat=lambda variant, stage: told.append((variant, stage)),
+    )
+
+    timed = {("a", "timing"), ("b", "timing")}
+    assert told[:4] == [("a", "warm-up"), ("a", "warm-up"), ("b", "warm-up"), ("b", "warm-up")]
+    assert set(told[4:-2]) == timed
+    assert told[-2:] == [("a", "dispatch"), ("b", "dispatch")]

@@ -1,0 +1,305 @@
+"""State that goes from one call to the next, and memory that calls take."""
+
+import time
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from harness import Peer, workload
+from harness.child.prepare import inputs, outcomes_of, prepare
+from harness.machine.places import BACKENDS
+from harness.plan.messages import CHECK
+from harness.probes import Context
+from harness.programs.jax_events import watched
+from harness.programs.modes import Carried, How, prepared_as
+from harness.record import Status
+
+CARRIED = How(carry={0: 0})
+DONATED = How(carry={0: 0}, donate=(0,))
+
+
+def step(total, value):
+    """A running sum, and the step that it took."""
+    return total + value, 2 * value
+
+
+def prepared(mode, how, function=step, args=None):
+    args = (jnp.float32(1), jnp.float32(2)) if args is None else args
+    return prepared_as(mode, function, args, how, lambda: 0.0, lambda stage: None)
+
+
+def called(ready, times):
+    return [[float(output) for output in ready.wait(ready.call(*ready.args))] for _ in range(times)]
+
+
+@pytest.mark.parametrize("mode", ["eager", "jit", "aot", "mixed", "native"])
+def test_a_call_begins_with_what_the_one_before_gave(mode):
+    assert called(prepared(mode, CARRIED), 3) == [[3, 4], [5, 4], [7, 4]]
+
+
+@pytest.mark.parametrize("mode", ["eager", "jit", "aot", "mixed", "native"])
+def test_after_a_reset_a_call_begins_with_the_inputs(mode):
+    ready = prepared(mode, CARRIED)
+    called(ready, 2)
+
+    ready.reset()
+
+    assert called(ready, 1) == [[3, 4]]
+
+
+@pytest.mark.parametrize("mode", ["jit", "aot"])
+def test_donated_memory_is_taken_and_the_inputs_stay(mode):
+    ready = prepared(mode, DONATED)
+    first = ready.call(*ready.args)
+
+    called(ready, 1)
+
+    assert first[0].is_deleted()
+    assert not any(leaf.is_deleted() for leaf in ready.args)
+    ready.reset()
+    assert called(ready, 1) == [[3, 4]]
+
+
+def test_a_program_that_donates_says_so():
+    large = (jnp.ones(1000, jnp.float32), jnp.float32(2))
+
+    aliased = [prepared("jit", how, args=large).stages.compiled.memory_analysis() for how in (CARRIED, DONATED)]
+
+    assert [plan.alias_size_in_bytes for plan in aliased] == [0, 4000]
+
+
+def test_what_a_call_begins_with_is_copied_before_it_and_compiles_nothing():
+    ready = prepared("jit", DONATED, args=(jnp.ones(1000, jnp.float32), jnp.float32(2)))
+    ready.call(*ready.args)
+
+    with watched() as seen:
+        ready.reset()
+        kept = ready.call.state[0]
+        ready.call(*ready.args)
+
+    assert seen.compiled == 0
+    assert kept.is_deleted()
+
+
+def test_a_result_that_is_no_tuple_is_output_0():
+    ready = prepared("jit", CARRIED, function=lambda total: 2 * total, args=(jnp.float32(3),))
+
+    assert [float(ready.call(*ready.args)) for _ in range(3)] == [6, 12, 24]
+
+
+def test_a_peer_may_change_its_arguments_in_place():
+    def add(total):
+        total += 1
+        return total
+
+    ready = prepared("native", CARRIED, function=add, args=(np.zeros(2),))
+    assert [ready.call(*ready.args)[0] for _ in range(2)] == [1, 2]
+
+    ready.reset()
+
+    assert ready.call(*ready.args)[0] == 1
+
+
+def test_a_peers_arguments_are_made_anew_by_its_own_conversion():
+    made = []
+
+    def convert(total, value):
+        made.append(total)
+        return [float(total)], float(value)
+
+    def add(total, value):
+        total[0] += value
+        return total, total[0]
+
+    ready = prepared("native", How(carry={0: 0}, convert=convert), add, (np.float32(1), np.float32(2)))
+    ready.call(*ready.args)
+    ready.call(*ready.args)
+    before = len(made)
+
+    ready.reset()
+
+    assert ready.call(*ready.args)[1] == 3
+    assert len(made) == before + 1
+
+
+# Streams
+
+
+@pytest.mark.parametrize("mode", ["eager", "jit", "mixed"])
+def test_in_a_stream_the_state_goes_from_item_to_item_and_from_pass_to_pass(mode):
+    items = tuple((jnp.float32(1), jnp.float32(value)) for value in (2, 3))
+    ready = prepared(mode, How(carry={0: 0}, stream=True), args=items)
+
+    passes = [ready.wait(ready.call(*ready.args)) for _ in range(2)]
+
+    assert [(rest, state) for rest, state in passes] == [([[4], [6]], [6]), ([[4], [6]], [11])]
+
+
+def test_a_stream_may_return_nothing_but_its_state():
+    items = tuple((jnp.arange(2.0), jnp.float32(value)) for value in (2, 3))
+    ready = prepared("jit", How(carry={0: 0}, stream=True), lambda total, value: total + value, items)
+
+    rest, (total,) = ready.wait(ready.call(*ready.args))
+
+    assert rest == [[], []]
+    assert total.tolist() == [5, 6]
+
+
+def test_a_stream_that_donates_leaves_its_items():
+    items = tuple((jnp.float32(1), jnp.float32(value)) for value in (2, 3))
+    ready = prepared("jit", How(carry={0: 0}, donate=(0,), stream=True), args=items)
+
+    first = ready.wait(ready.call(*ready.args))
+    ready.reset()
+
+    assert ready.wait(ready.call(*ready.args)) == first
+
+
+def test_carried_state_is_begun_once():
+    begun = []
+
+    def begin(args):
+        begun.append(args)
+        return args
+
+    carried = Carried(lambda total: total + 1, {0: 0}, begin)
+
+    assert [carried(1), carried(1), carried(1)] == [2, 3, 4]
+    assert begun == [(1,)]
+
+
+# Declared
+
+
+def outcome(made, variant):
+    context = Context(made, {}, BACKENDS["cpu"], inputs(made, {}), time.perf_counter, Path())
+    return outcomes_of(variant, CHECK, ("numerics", "memory"), context)["numerics"]
+
+
+def running_sum(**changes):
+    declared = {
+        "inputs": lambda key: (jnp.arange(3.0), jnp.float32(2)),
+        "reference": step,
+        "carry": {"total": 0},
+        "donate": ("total",),
+        "modes": ("eager", "jit", "aot"),
+        **changes,
+    }
+    return workload(**declared)(step)
+
+
+@pytest.mark.parametrize("variant", ["step:eager", "step:jit", "step:aot"])
+def test_a_step_that_carries_state_is_checked_from_its_inputs(variant):
+    assert outcome(running_sum(), variant).status is Status.OK
+
+
+@pytest.mark.parametrize("drift", [0, 1])
+def test_in_a_stream_the_reference_carries_its_state_too(drift):
+    def drifting(total, value):
+        return total + value + drift, 2 * value
+
+    made = running_sum(
+        inputs=lambda key: [(jnp.arange(3.0), jnp.float32(value)) for value in (1, 2, 3)],
+        stream=True,
+        modes=("jit",),
+        donate=(),
+    )
+    made.implementation(drifting)
+
+    assert outcome(made, "drifting:jit").status is (Status.WRONG if drift else Status.OK)
+
+
+def test_a_peer_gets_what_its_conversion_makes_of_the_inputs():
+    def of_lists(total, value):
+        return np.array([x + value for x in list.copy(total)]), 2 * value
+
+    made = running_sum(
+        peers={"lists": Peer(of_lists, convert=lambda total, value: (total.tolist(), float(value)))},
+        carry={},
+        donate=(),
+    )
+
+    assert outcome(made, "lists:native").status is Status.OK
+
+
+def test_arguments_on_the_host_stay_numpys_and_others_go_to_the_device():
+    made = running_sum(host=("value",))
+
+    total, value = inputs(made, {})
+
+    assert isinstance(total, jax.Array)
+    assert isinstance(value, np.ndarray)
+
+
+def test_what_is_compared_may_be_a_part_of_the_result():
+    made = running_sum(compare=lambda result: result[1], reference=lambda total, value: 2 * value)
+
+    assert outcome(made, "step:jit").status is Status.OK
+
+
+def test_what_is_compared_may_be_what_became_of_the_inputs():
+    def grown(result, *, inputs):
+        return result[0] - inputs[0]
+
+    made = running_sum(compare=grown, reference=lambda total, value: 0 * total + value)
+
+    assert outcome(made, "step:jit").status is Status.OK
+
+
+def test_a_result_of_a_form_that_compare_does_not_expect_is_wrong():
+    made = running_sum(compare=lambda result: result[2], reference=lambda total, value: 2 * value)
+
+    found = outcome(made, "step:jit")
+
+    assert found.status is Status.WRONG
+    assert found.reason.startswith("compare() cannot read the result: tuple index")
+
+
+def test_an_error_that_is_declared_is_a_result_with_its_words():
+    made = running_sum()
+
+    @made.implementation(raises=TypeError, modes=("jit",))
+    def of_another_type(total, value):
+        raise TypeError("not\nthis type")
+
+    found = outcome(made, "of_another_type:jit")
+
+    assert found.status is Status.OK
+    assert found.notes == ("raises TypeError, as declared: not this type",)
+
+
+def test_an_error_that_is_declared_and_does_not_come_is_wrong():
+    made = running_sum()
+    made.implementation(step, name="quiet", raises=TypeError, modes=("jit",))
+
+    found = outcome(made, "quiet:jit")
+
+    assert (found.status, found.reason) == (Status.WRONG, "raised nothing; it is declared to raise TypeError")
+
+
+def test_another_error_than_the_declared_has_failed():
+    made = running_sum()
+
+    @made.implementation(raises=TypeError, modes=("jit",))
+    def otherwise(total, value):
+        raise ValueError("no")
+
+    assert outcome(made, "otherwise:jit").status is Status.FAILED
+
+
+def test_a_prepared_variant_knows_its_places_by_the_decorated_functions_names():
+    made = running_sum(inputs=lambda key: (jnp.float32(1), jnp.float32(2)))
+    made.implementation(lambda a, b: (a + b, 2 * b), name="renamed", modes=("jit",), donate=("total",))
+
+    ready = prepare("renamed:jit", Context(made, {}, BACKENDS["cpu"], inputs(made, {}), time.perf_counter, Path()))
+
+    assert called(ready, 2) == [[3, 4], [5, 4]]
+
+
+def test_a_peer_that_carries_may_have_a_random_key():
+    ready = prepared("native", CARRIED, lambda total, key: (total + 1, key), (np.zeros(2), jax.random.key(0)))
+
+    assert [ready.call(*ready.args)[0][0] for _ in range(2)] == [1, 2]

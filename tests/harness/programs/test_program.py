@@ -1,0 +1,405 @@
+import dataclasses
+import getpass
+from contextlib import suppress
+from pathlib import Path
+from types import SimpleNamespace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.programs import buffers, cost, program
+from harness.programs.modes import How, prepared_as
+
+SIDE = 64
+PRODUCT_FLOPS = 2 * SIDE**3
+SQUARE_BYTES = SIDE * SIDE * 4
+
+
+def stages(function, *args):
+    return prepared_as("jit", function, args, How(), lambda: 0.0, lambda stage: None).stages
+
+
+def compiled(function, *args):
+    return stages(function, *args).compiled
+
+
+def compiled_from(path, *args):
+    """A program whose source is said to be in that file, on its second line."""
+    names = {}
+    exec(compile("def double(x):\n    return x * 2", path, "exec"), names)
+    return compiled(names["double"], *args)
+
+
+def refuse(error):
+    def as_text():
+        raise error
+
+    return as_text
+
+
+def square(seed=0):
+    return jnp.asarray(np.random.default_rng(seed).normal(size=(SIDE, SIDE)), jnp.float32)
+
+
+# Counts
+
+
+def test_equations_are_counted_at_the_top_and_at_all_levels():
+    def loop(x):
+        return jax.lax.scan(lambda total, value: (total + jnp.sin(value), total), x[0], x)
+
+    found = program.source_counts(stages(loop, jnp.ones(3)))
+
+    top = [equation.primitive.name for equation in jax.make_jaxpr(loop)(jnp.ones(3)).eqns]
+    assert found["jaxpr_equations"] == len(top)
+    assert found["jaxpr_equations_nested"] == len(top) + len(["sin", "add"])
+
+
+def test_operations_of_stablehlo_are_counted_without_the_functions_that_hold_them():
+    found = program.source_counts(stages(lambda x: jnp.sin(x) + x, jnp.ones(3)))
+
+    assert found["stablehlo_operations"] == len(["sine", "add", "return"])
+
+
+def test_the_optimised_program_is_counted():
+    found = program.optimised_counts(stages(lambda x: jnp.sin(x) + 1, jnp.ones(3)))
+
+    assert found == {"hlo_instructions": 7, "hlo_fusions": 1, "hlo_custom_calls": 0, "hlo_collectives": 0}
+
+
+def test_the_texts_are_those_of_three_levels():
+    found = program.texts(stages(jnp.sin, jnp.ones(3)))
+
+    assert set(found) == set(program.TEXTS)
+    assert "sin" in found["jaxpr"]
+    assert "stablehlo.sine" in found["stablehlo"]
+    assert found["hlo"].startswith("HloModule")
+
+
+def test_what_a_backend_does_not_tell_is_left_out_of_the_texts():
+    real = stages(jnp.sin, jnp.ones(3))
+    silent = SimpleNamespace(as_text=refuse(jax.errors.JaxRuntimeError("INTERNAL: no text")))
+
+    found = program.texts(dataclasses.replace(real, compiled=silent))
+
+    assert set(found) == {"jaxpr", "stablehlo"}
+
+
+def test_large_constants_are_left_out_of_every_text():
+    def texts_with(seed):
+        large = square(seed)
+        return program.texts(stages(lambda x: x + large, square()))
+
+    one, other = map(texts_with, (1, 2))
+
+    assert one == other
+
+
+def test_small_constants_are_shown():
+    few = np.asarray([0.25, 0.75, 0.125], np.float32)
+
+    found = program.texts(stages(lambda x: x + few, jnp.ones(3)))
+
+    assert "[2.500000e-01, 7.500000e-01, 1.250000e-01]" in found["stablehlo"]
+    assert "{0.25, 0.75, 0.125}" in found["hlo"]
+
+
+@pytest.mark.parametrize(
+    "as_text",
+    [
+        lambda: None,
+        lambda: "",
+        refuse(NotImplementedError("as_text")),
+        refuse(jax.errors.JaxRuntimeError("UNIMPLEMENTED: as_text")),
+    ],
+    ids=["None", "empty", "not implemented", "refused"],
+)
+def test_a_backend_that_does_not_tell_its_program_has_no_text(as_text):
+    with pytest.raises(program.NoTextError):
+        program.text_of(SimpleNamespace(as_text=as_text))
+
+
+def test_an_executable_has_the_size_of_its_serialised_form():
+    one = compiled(jnp.sin, jnp.ones(3))
+
+    assert program.executable_size(one) == {"executable_bytes": len(one.runtime_executable().serialize())}
+
+
+@pytest.mark.parametrize(
+    "executable",
+    [None, SimpleNamespace(serialize=refuse(jax.errors.JaxRuntimeError("UNIMPLEMENTED: serialize")))],
+    ids=["None", "refused"],
+)
+def test_an_executable_that_cannot_be_serialised_has_no_size(executable):
+    assert program.executable_size(SimpleNamespace(runtime_executable=lambda: executable)) == {}
+
+
+# Fingerprint
+
+
+def test_the_values_of_a_large_constant_are_part_of_the_program():
+    left, right = square(1), square(2)
+
+    one = program.fingerprint(compiled(lambda x: x + left, square()))
+    other = program.fingerprint(compiled(lambda x: x + right, square()))
+    again = program.fingerprint(compiled(lambda x: x + left, square()))
+
+    assert one == again
+    assert one != other
+
+
+def test_constants_too_large_to_be_read_in_every_process_leave_a_program_without_a_fingerprint(monkeypatch):
+    large = square()
+    one = compiled(lambda x: x + large, square())
+
+    monkeypatch.setattr(program, "MOST_ELEMENTS", SIDE * SIDE)
+    assert program.fingerprint(one)
+    monkeypatch.setattr(program, "MOST_ELEMENTS", SIDE * SIDE - 1)
+    with pytest.raises(program.NoTextError, match=f"its constants have {SIDE * SIDE} elements, too many"):
+        program.fingerprint(one)
+
+
+# XLA's cost, loops counted as often as they run
+
+LOOP_CALLED_TWICE = """HloModule called_twice
+
+%body (p: (s32[], f32[64])) -> (s32[], f32[64]) {
+  %p = (s32[], f32[64]{0}) parameter(0)
+  %i = s32[] get-tuple-element(%p), index=0
+  %one = s32[] constant(1)
+  %next = s32[] add(%i, %one)
+  %x = f32[64]{0} get-tuple-element(%p), index=1
+  %y = f32[64]{0} multiply(%x, %x)
+  ROOT %t = (s32[], f32[64]{0}) tuple(%next, %y)
+}
+
+%condition (q: (s32[], f32[64])) -> pred[] {
+  %q = (s32[], f32[64]{0}) parameter(0)
+  %j = s32[] get-tuple-element(%q), index=0
+  %n = s32[] constant(7)
+  ROOT %less = pred[] compare(%j, %n), direction=LT
+}
+
+%called (a: (s32[], f32[64])) -> (s32[], f32[64]) {
+  %a = (s32[], f32[64]{0}) parameter(0)
+  ROOT w = (s32[], f32[64]) while(a), condition=condition, body=body, backend_config={"known_trip_count":{"n":"7"}}
+}
+
+ENTRY %main (b: (s32[], f32[64])) -> (s32[], f32[64]) {
+  %b = (s32[], f32[64]{0}) parameter(0)
+  %c = (s32[], f32[64]{0}) call(%b), to_apply=%called
+  ROOT %d = (s32[], f32[64]{0}) call(%c), to_apply=%called
+}
+"""
+"""As XLA writes a function that is not inlined; jax's own are."""
+
+
+def called_twice():
+    """That program as if compiled; XLA's own count of it holds each loop once."""
+    once = {"flops": 1000.0, "bytes accessed": 0.0}
+    return SimpleNamespace(cost_analysis=lambda: once, as_text=lambda: LOOP_CALLED_TWICE)
+
+
+@pytest.mark.parametrize("trips", [2, 10, 1000])
+def test_a_loops_body_counts_as_often_as_it_runs(trips):
+    def loop(x, w):
+        return jax.lax.fori_loop(0, trips, lambda i, y: y @ w, x)
+
+    once = compiled(loop, square(), square()).cost_analysis()["flops"]
+    found = cost.counted(compiled(loop, square(), square())).values
+
+    assert once < 2 * PRODUCT_FLOPS, "XLA counts it once: the correction has nothing to do"
+    assert found["counted_flops"] == pytest.approx(trips * PRODUCT_FLOPS, rel=0.01)
+
+
+def test_loops_inside_loops_multiply():
+    def loop(x, w):
+        inner = lambda y: jax.lax.fori_loop(0, 5, lambda i, y: y @ w, y)  # noqa: E731
+        return jax.lax.fori_loop(0, 3, lambda i, y: jnp.sin(inner(y)), x)
+
+    found = cost.counted(compiled(loop, square(), square())).values
+
+    assert found["counted_flops"] == pytest.approx(15 * PRODUCT_FLOPS, rel=0.01)
+
+
+def test_what_the_compiler_moved_out_of_a_loop_counts_once():
+    def loop(x, w):
+        return jax.lax.fori_loop(0, 10, lambda i, y: y * 2 + (w @ w), x)
+
+    found = cost.counted(compiled(loop, square(), square())).values
+
+    assert found["counted_flops"] == pytest.approx(PRODUCT_FLOPS, rel=0.5)
+
+
+def test_the_bytes_of_a_loops_body_count_as_often_as_it_runs():
+    def loop(x):
+        return jax.lax.fori_loop(0, 100, lambda i, y: jnp.sin(y), x)
+
+    found = cost.counted(compiled(loop, square())).values
+
+    assert found["counted_bytes"] == pytest.approx(100 * 2 * SQUARE_BYTES, rel=0.1)
+
+
+def test_without_a_loop_the_count_is_xlas_own():
+    one = compiled(jnp.matmul, square(), square())
+
+    found = cost.counted(one).values
+
+    assert found == {
+        "counted_flops": one.cost_analysis()["flops"],
+        "counted_bytes": one.cost_analysis()["bytes accessed"],
+    }
+
+
+def test_a_loop_that_runs_an_unknown_number_of_times_has_no_count():
+    def loop(x):
+        return jax.lax.while_loop(lambda y: y.sum() < 10, lambda y: y * 2, x)
+
+    with pytest.raises(cost.NotCountableError, match="how often a loop of this program runs is not known"):
+        cost.counted(compiled(loop, jnp.ones(3)))
+
+
+def test_loops_in_a_called_computation_count_for_every_call():
+    found = cost.counted(called_twice()).values
+
+    missing_rounds, flops_of_a_round = 7 - 1, 64 + len(["add", "compare"])
+    assert found["counted_flops"] == 1000 + 2 * missing_rounds * flops_of_a_round
+
+
+def test_a_body_that_several_loops_run_is_counted_by_itself_once(monkeypatch):
+    counted_anew = []
+    really = cost._Loops._count_anew
+
+    def noted(loops, computation):
+        counted_anew.append(computation.name)
+        return really(loops, computation)
+
+    monkeypatch.setattr(cost._Loops, "_count_anew", noted)
+
+    cost.counted(called_twice())
+
+    assert sorted(counted_anew) == ["body", "condition"]
+
+
+def test_a_loop_that_holds_a_large_constant_counts_as_often_as_it_runs():
+    large = square(1)
+
+    found = cost.counted(compiled(lambda x: jax.lax.fori_loop(0, 10, lambda i, y: y @ large, x), square())).values
+
+    assert found["counted_flops"] == pytest.approx(10 * PRODUCT_FLOPS, rel=0.01)
+
+
+def test_a_program_with_a_custom_call_has_no_count_and_says_why():
+    with pytest.raises(cost.NotCountableError, match="it does not know what the program's custom calls do"):
+        cost.counted(compiled(jnp.linalg.cholesky, jnp.eye(SIDE)))
+
+
+def test_a_program_with_a_conditional_has_no_count_and_says_why():
+    def either(take, x):
+        return jax.lax.cond(take, lambda y: y @ y, jnp.sin, x)
+
+    with pytest.raises(cost.NotCountableError, match="which branch of a conditional is taken is not known"):
+        cost.counted(compiled(either, jnp.asarray(True), square()))
+
+
+@pytest.mark.parametrize("analysis", [None, {}, {"flops": -1.0, "bytes accessed": 8.0}, {"flops": 0.0}])
+def test_a_count_that_the_backend_does_not_give_is_no_count(analysis):
+    silent = SimpleNamespace(cost_analysis=lambda: analysis, as_text=lambda: "")
+
+    with pytest.raises(cost.NotCountableError, match="XLA gives no count"):
+        cost.counted(silent)
+
+
+def test_what_xla_leaves_out_is_none_at_all():
+    sines = cost.counted(compiled(jnp.sin, square())).values  # it counts them as transcendental, and no operation
+
+    assert sines == {"counted_flops": 0.0, "counted_bytes": 2.0 * SQUARE_BYTES}
+
+
+# Buffers
+
+
+def test_the_largest_buffers_are_told_with_size_kind_and_source_line():
+    def chain(x, w):
+        hidden = jnp.sin(x @ w) @ w  # the only line that makes a temporary
+        return (hidden @ w).sum()
+
+    found = buffers.largest(compiled(chain, square(), square()))
+
+    line = chain.__code__.co_firstlineno + 1
+    temporary = next(one for one in found if one.kind == "temporary")
+    assert temporary.size_bytes == SQUARE_BYTES
+    assert temporary.shape == f"f32[{SIDE},{SIDE}]"
+    assert temporary.source.endswith(f"{Path(__file__).name}:{line}")
+    assert temporary.operation.startswith("jit(chain)/")
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("/home/anna/suite.py", "~/suite.py:2"),
+        ("/home/anna/work/suites/suite.py", "suites/suite.py:2"),
+        ("/scratch/anna/suite.py", "user/suite.py:2"),
+        ("/opt/suites/suite.py", "suites/suite.py:2"),
+    ],
+)
+def test_the_source_of_a_buffer_is_folder_file_and_line_and_never_a_users_name(monkeypatch, path, source):
+    monkeypatch.setattr(Path, "home", lambda: Path("/home/anna"))
+    monkeypatch.setattr(getpass, "getuser", lambda: "anna")
+
+    found = buffers.largest(compiled_from(path, square()))
+
+    assert [one.source for one in found if one.kind == "output"] == [source]
+
+
+def test_the_shape_of_a_tuple_of_many_parts_is_shortened():
+    (found,) = buffers.largest(compiled(lambda x: tuple(x * i for i in range(200)), jnp.ones(2)))
+
+    assert found.shape.startswith("(f32[2], f32[2], ")
+    assert found.shape.endswith("…")
+    assert len(found.shape) == buffers.LONGEST_SHAPE
+
+
+def test_an_argument_is_told_by_its_name():
+    found = buffers.largest(compiled(lambda weights: weights * 2, square()))
+
+    assert ("argument", "weights", SQUARE_BYTES) in [(one.kind, one.operation, one.size_bytes) for one in found]
+
+
+def test_buffers_come_by_size_and_only_where_they_are_worth_a_line():
+    found = buffers.largest(compiled(lambda x: (x * 2, x[0, :2]), square()))
+
+    sizes = [one.size_bytes for one in found]
+    assert sizes == sorted(sizes, reverse=True)
+    assert min(sizes) >= buffers.SMALLEST_BYTES
+    assert len(sizes) <= buffers.MOST
+
+
+def test_a_backend_that_tells_no_assignment_has_no_buffers():
+    silent = SimpleNamespace(memory_analysis=lambda: SimpleNamespace(serialized_buffer_assignment_proto=b""))
+
+    assert buffers.largest(silent) == ()
+
+
+@given(st.binary(max_size=64))
+def test_bytes_that_are_no_protocol_buffer_are_an_error_of_value(data):
+    with suppress(ValueError):
+        assert all(isinstance(value, int | bytes) for _, value in buffers.fields(data))
+
+
+def test_fields_of_every_wire_type_are_read():
+    message = bytes([0x08, 0x96, 0x01, 0x12, 0x02, 0x68, 0x69, 0x1D, 1, 2, 3, 4, 0x21, *range(8)])
+
+    assert list(buffers.fields(message)) == [(1, 150), (2, b"hi"), (3, bytes([1, 2, 3, 4])), (4, bytes(range(8)))]
+
+
+@pytest.mark.parametrize("size", [1, 4, 6])
+def test_a_protocol_buffer_that_is_cut_short_says_so(size):
+    whole = bytes([0x08, 0x96, 0x01, 0x12, 0x02, 0x68, 0x69])
+
+    with pytest.raises(ValueError, match="cut short"):
+        list(buffers.fields(whole[:size]))

@@ -1,0 +1,78 @@
+"""Runs as earlier versions left them: they stay readable, and what they say stays what they said."""
+
+import getpass
+import gzip
+import json
+import re
+from itertools import groupby
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from harness.record import CaseRecord, LaunchRecord, Run, json_schema, read_json, read_manifest
+from harness.record.statistics import VERSION
+from harness.record.timing_summary import summarise
+
+GOLDEN = Path(__file__).parents[2] / "golden"
+FOLDERS = sorted(GOLDEN.iterdir())
+
+every_version = pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+
+
+def launches_of(folder: Path, case: CaseRecord) -> list[list[LaunchRecord]]:
+    """The processes of each launch; files are named by launch index first."""
+    paths = sorted((folder / "cases" / case.id / "launches").glob("*.json.gz"))
+    return [
+        [read_json(path, LaunchRecord) for path in group] for _, group in groupby(paths, key=lambda path: path.name[:2])
+    ]
+
+
+@every_version
+def test_a_run_of_an_earlier_version_stays_readable(folder):
+    run = read_json(folder / "run.json", Run)
+
+    assert run.manifest == read_manifest(folder)
+    assert run.cases == tuple(
+        read_json(folder / "cases" / case.id / "case.json", CaseRecord) for case in run.manifest.cases
+    )
+    assert run.lost() == ()
+
+
+@every_version
+def test_summaries_made_again_from_the_launches_are_those_stored(folder):
+    run = read_json(folder / "run.json", Run)
+    for planned, case in zip(run.manifest.cases, run.cases, strict=True):
+        launches = launches_of(folder, case)
+        assert len(launches) == case.launches
+
+        again = {item.name: summarise(launches, item.name, planned.baseline) for item in case.variants}
+
+        if case.statistics_version == VERSION:  # else they were made by other rules
+            assert again == {item.name: item.outcomes["timing"] for item in case.variants}
+
+
+@every_version
+def test_a_run_of_an_earlier_version_fits_the_schema(folder):
+    validator = jsonschema.Draft202012Validator(json_schema())
+
+    validator.validate(json.loads((folder / "run.json").read_text()))
+    for path in folder.rglob("*.json.gz"):
+        validator.validate(json.loads(gzip.decompress(path.read_bytes())))
+
+
+@every_version
+def test_the_schema_refuses_a_run_with_a_wrong_field(folder):
+    data = json.loads((folder / "run.json").read_text())
+    data["cases"][0]["launches"] = "three"
+
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(data, json_schema())
+
+
+@every_version
+def test_a_run_holds_no_path_of_the_machine_and_no_user(folder):
+    text = "".join(path.read_text() for path in folder.rglob("*.json"))
+
+    assert not re.findall(r'"[^"]*(?:/home|/root|/Users|/tmp|/work)\b[^"]*"', text)
+    assert not re.findall(rf"/{re.escape(getpass.getuser())}\b", text)

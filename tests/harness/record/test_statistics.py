@@ -1,0 +1,307 @@
+import math
+import statistics
+
+import numpy
+import pytest
+import scipy.stats
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from harness.record.statistics import (
+    LARGEST_WAIT,
+    OWN_WAIT,
+    Interval,
+    agree,
+    break_even,
+    clean_blocks,
+    differs,
+    geometric_interval,
+    growth,
+    independent_ratio,
+    mean_interval,
+    paired_log_ratio,
+    speedup,
+)
+
+times = st.floats(1e-6, 1e2)
+log_ratios = st.floats(-5, 5)
+shares = st.floats(0, 1)
+
+
+def bounds(interval: Interval) -> tuple[float | None, float, float | None]:
+    return interval.low, interval.estimate, interval.high
+
+
+@pytest.mark.parametrize("confidence", [0.9, 0.99])
+@given(values=st.lists(log_ratios, min_size=3, max_size=12))
+def test_a_mean_interval_is_the_t_interval_of_scipy(values, confidence):
+    assume(statistics.stdev(values) > 1e-9)
+
+    interval = mean_interval(values, confidence=confidence)
+
+    error = scipy.stats.sem(values)
+    expected = scipy.stats.t.interval(confidence, len(values) - 1, loc=numpy.mean(values), scale=error)
+    assert (interval.low, interval.high) == pytest.approx(expected, rel=1e-9, abs=1e-9)
+    assert interval.estimate == pytest.approx(numpy.mean(values), abs=1e-12)
+    assert interval.count == len(values)
+
+
+def test_a_99_percent_interval_misses_the_truth_in_1_percent_of_draws():
+    random = numpy.random.default_rng(0)
+    truth, draws = 0.3, 2000
+
+    intervals = [mean_interval(random.normal(truth, 0.01, size=5).tolist()) for _ in range(draws)]
+
+    covered = sum(interval.low <= truth <= interval.high for interval in intervals)
+    # Three standard deviations of a binomial around 99 %.
+    assert 0.9833 * draws <= covered <= 0.9967 * draws
+
+
+def test_looks_share_the_error():
+    values = [1.0, 2.0, 4.0]
+
+    assert mean_interval(values, looks=3) == mean_interval(values, confidence=1 - 0.01 / 3)
+
+
+def test_three_looks_together_miss_the_truth_in_at_most_1_percent_of_draws():
+    random = numpy.random.default_rng(1)
+    draws = random.normal(0.0, 1.0, size=(2000, 12)).tolist()
+
+    missed = 0
+    for values in draws:
+        seen = [mean_interval(values[:count], looks=3) for count in (5, 8, 12)]
+        missed += any(not interval.low <= 0 <= interval.high for interval in seen)
+
+    assert missed <= 0.0167 * len(draws)
+
+
+@pytest.mark.parametrize("values", [[2.0], [2.0, 4.0]])
+def test_fewer_than_3_launches_give_an_estimate_without_bounds(values):
+    interval = mean_interval(values)
+
+    assert bounds(interval) == (None, statistics.mean(values), None)
+    assert interval.half_width is None
+
+
+def test_no_values_are_an_error():
+    with pytest.raises(ValueError, match="at least one value"):
+        mean_interval([])
+
+
+def test_equal_values_give_an_interval_of_no_width():
+    assert bounds(mean_interval([0.5, 0.5, 0.5])) == (0.5, 0.5, 0.5)
+
+
+def test_the_half_width_is_relative_to_the_estimate():
+    assert Interval(3.0, 4.0, 5.0, 3).half_width == 0.25
+    assert Interval(-5.0, -4.0, -3.0, 3).half_width == 0.25
+    assert Interval(-1.0, 0.0, 1.0, 3).half_width is None
+
+
+@given(values=st.lists(times, min_size=3, max_size=12))
+def test_a_geometric_interval_is_the_mean_interval_of_the_logs(values):
+    interval, logs = geometric_interval(values), mean_interval([math.log(value) for value in values])
+
+    assert bounds(interval) == (math.exp(logs.low), math.exp(logs.estimate), math.exp(logs.high))
+    assert interval.estimate == pytest.approx(statistics.geometric_mean(values))
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0])
+def test_a_time_that_is_not_positive_has_no_geometric_mean(value):
+    with pytest.raises(ValueError, match="domain"):
+        geometric_interval([1.0, 1.0, value])
+
+
+def test_speedup_is_baseline_time_over_variant_time():
+    log_ratio = paired_log_ratio([4.0, 4.0, 4.0], [2.0, 2.0, 2.0])
+
+    assert speedup([log_ratio] * 3).estimate == pytest.approx(2.0)
+
+
+@given(launches=st.lists(st.tuples(times, times), min_size=3, max_size=12))
+def test_exchanging_baseline_and_variant_inverts_the_speedup(launches):
+    there = speedup([paired_log_ratio([one], [other]) for one, other in launches])
+    back = speedup([paired_log_ratio([other], [one]) for one, other in launches])
+    assume(there.high < 1e300)
+
+    assert back.estimate == pytest.approx(1 / there.estimate, rel=1e-9)
+    assert back.low == pytest.approx(1 / there.high, rel=1e-6)
+    assert back.high == pytest.approx(1 / there.low, rel=1e-6)
+
+
+@given(
+    ratios=st.lists(st.floats(-0.1, 0.1), min_size=1, max_size=15),
+    speed=st.floats(0.5, 2.0),
+)
+def test_a_paired_log_ratio_is_the_median_of_the_sweeps_ratios(ratios, speed):
+    baseline_s = [math.exp(ratio) * speed for ratio in ratios]
+
+    assert paired_log_ratio(baseline_s, [speed] * len(ratios)) == pytest.approx(statistics.median(ratios), abs=1e-12)
+
+
+def test_slow_sweeps_move_the_ratio_of_the_medians_but_not_the_median_of_the_paired_ratios():
+    # Both variants take equally long; two of five sweeps are slow, and slow sweeps hit both.
+    baseline_s = [1.0, 1.0, 2.0, 2.0, 1.5]
+    variant_s = [1.0, 1.0, 2.0, 2.0, 2.5]
+
+    assert paired_log_ratio(baseline_s, variant_s) == 0.0
+    assert statistics.median(baseline_s) / statistics.median(variant_s) == 0.75
+
+
+def test_sweeps_without_a_partner_are_an_error():
+    with pytest.raises(ValueError, match="shorter"):
+        paired_log_ratio([1.0, 1.0], [1.0])
+
+
+@pytest.mark.parametrize(
+    ("ratio", "expected"),
+    [
+        (Interval(1.05, 1.10, 1.15, 5), True),
+        (Interval(0.85, 0.90, 0.95, 5), True),
+        (Interval(0.99, 1.10, 1.21, 5), False),
+        (Interval(1.0297, 1.0298, 1.0299, 5), False),
+        (Interval(1.0301, 1.0302, 1.0303, 5), True),
+        (Interval(1.0, 1.10, 1.2, 5), False),
+        (Interval(None, 2.0, None, 2), False),
+    ],
+    ids=["faster", "slower", "not sure", "too small", "large enough", "touches 1", "no interval"],
+)
+def test_a_ratio_differs_when_its_interval_excludes_1_and_it_is_beyond_the_minimum_effect(ratio, expected):
+    assert differs(ratio) is expected
+
+
+@given(estimate=st.floats(0.5, 2.0), width=st.floats(0.0, 0.2))
+def test_whether_a_ratio_differs_does_not_depend_on_which_side_is_the_baseline(estimate, width):
+    ratio = Interval(estimate / (1 + width), estimate, estimate * (1 + width), 5)
+    inverse = Interval(1 / ratio.high, 1 / ratio.estimate, 1 / ratio.low, 5)
+    for edge in (ratio.low, ratio.high, estimate / 1.03, estimate * 1.03):
+        assume(abs(edge - 1) > 1e-9)
+
+    assert differs(ratio) is differs(inverse)
+
+
+def test_a_block_is_clean_up_to_the_largest_wait():
+    assert clean_blocks([0.0, 0.0, LARGEST_WAIT, LARGEST_WAIT + 0.01]) == (True, True, True, False)
+
+
+def test_code_that_always_waits_a_little_has_a_limit_of_twice_its_own_wait():
+    assert clean_blocks([0.08, 0.08, 0.08, 0.16, 0.17]) == (True, True, True, True, False)
+
+
+def test_a_launch_that_always_waits_much_is_not_taken_for_clean():
+    assert clean_blocks([0.5] * 10) == (False,) * 10
+    assert clean_blocks([OWN_WAIT * 2 + 0.01] * 10) == (False,) * 10
+
+
+def test_a_block_without_a_reading_is_clean():
+    assert clean_blocks([None, None]) == (True, True)
+    assert clean_blocks([None, 0.0, 0.0, 0.9]) == (True, True, True, False)
+
+
+def test_no_blocks_are_no_clean_blocks():
+    assert clean_blocks([]) == ()
+
+
+@given(waits=st.lists(shares, max_size=20))
+def test_a_block_that_waits_less_than_a_clean_one_is_clean(waits):
+    marked = list(zip(waits, clean_blocks(waits), strict=True))
+
+    most = max((wait for wait, clean in marked if clean), default=0.0)
+    assert all(clean for wait, clean in marked if wait < most)
+    assert most <= 2 * OWN_WAIT
+
+
+@pytest.mark.parametrize(("other", "expected"), [(105.0, True), (105.1, False), (100.0, True)])
+def test_two_values_agree_within_a_share_of_the_smaller(other, expected):
+    assert agree(100.0, other, within=0.05) is expected
+    assert agree(other, 100.0, within=0.05) is expected
+
+
+@given(
+    exponent=st.floats(-3, 3),
+    factor=st.floats(1e-6, 1e3),
+    sizes=st.lists(st.integers(1, 10**6), min_size=2, max_size=8, unique=True),
+)
+def test_the_growth_of_a_power_law_is_its_exponent(exponent, factor, sizes):
+    assume(max(sizes) >= 2 * min(sizes))
+
+    found = growth(sizes, [factor * size**exponent for size in sizes])
+
+    assert found.exponent.estimate == pytest.approx(exponent, abs=1e-9)
+    assert found.factor == pytest.approx(factor, rel=1e-6)
+
+
+@pytest.mark.parametrize("above", [(6.1, 5.9, 6.0), (1.0, 9.0, 3.0, 4.0, 2.0)])
+def test_the_ratio_of_independent_processes_has_the_welch_interval_of_scipy(above):
+    below = (1.0, 1.1, 0.8, 1.3)
+    logs = [numpy.log(values) for values in (above, below)]
+
+    ratio = independent_ratio(above, below, confidence=0.95)
+
+    expected = scipy.stats.ttest_ind(*logs, equal_var=False).confidence_interval(0.95)
+    assert ratio.estimate == pytest.approx(scipy.stats.gmean(above) / scipy.stats.gmean(below))
+    assert (ratio.low, ratio.high) == pytest.approx((math.exp(expected.low), math.exp(expected.high)))
+    assert ratio.count == min(len(above), len(below))
+
+
+def test_a_ratio_of_fewer_than_three_independent_processes_has_no_interval():
+    assert independent_ratio((6.0, 6.0), (2.0, 2.0, 2.0)) == Interval(None, pytest.approx(3.0), None, 2)
+
+
+def test_equal_times_have_a_ratio_without_width():
+    ratio = independent_ratio((6.0, 6.0, 6.0), (2.0, 2.0, 2.0))
+
+    assert (ratio.low, ratio.high) == (ratio.estimate, ratio.estimate)
+
+
+def test_growth_is_the_regression_of_scipy_with_its_interval():
+    random = numpy.random.default_rng(2)
+    sizes = [10, 30, 100, 300, 1000]
+    values = [3e-9 * size**1.4 * math.exp(random.normal(0, 0.1)) for size in sizes]
+
+    found = growth(sizes, values, confidence=0.95)
+
+    expected = scipy.stats.linregress(numpy.log(sizes), numpy.log(values))
+    half = scipy.stats.t.ppf(0.975, len(sizes) - 2) * expected.stderr
+    assert bounds(found.exponent) == pytest.approx((expected.slope - half, expected.slope, expected.slope + half))
+    assert found.factor == pytest.approx(math.exp(expected.intercept))
+
+
+def test_two_sizes_give_an_exponent_without_bounds():
+    assert bounds(growth([1, 2], [1.0, 4.0]).exponent) == (None, pytest.approx(2.0), None)
+
+
+@pytest.mark.parametrize("sizes", [[], [5], [5, 5, 5]])
+def test_growth_needs_two_different_sizes(sizes):
+    with pytest.raises(ValueError, match="at least 2 different sizes"):
+        growth(sizes, [1.0] * len(sizes))
+
+
+def test_growth_needs_positive_values():
+    with pytest.raises(ValueError, match="domain"):
+        growth([1, 2, 4], [1.0, 0.0, 1.0])
+
+
+def cheaper_with_jit(calls: int, eager_s: int, jit_s: int, eager_cold_s: int, jit_cold_s: int) -> bool:
+    """Whether jit has cost no more than eager code after so many calls, the first of them cold."""
+    return jit_cold_s + (calls - 1) * jit_s <= eager_cold_s + (calls - 1) * eager_s
+
+
+@given(
+    eager_s=st.integers(1, 20), jit_s=st.integers(1, 20), eager_cold_s=st.integers(0, 50), jit_cold_s=st.integers(0, 50)
+)
+def test_break_even_is_the_first_call_from_which_on_jit_has_cost_no_more(eager_s, jit_s, eager_cold_s, jit_cold_s):
+    costs = (eager_s, jit_s, eager_cold_s, jit_cold_s)
+    # Costs are lines in the number of calls: where jit is cheaper at 100 calls, it stays so or has the shorter call.
+    stays = jit_s < eager_s or (jit_s == eager_s and jit_cold_s <= eager_cold_s)
+    expected = next(calls for calls in range(1, 100) if cheaper_with_jit(calls, *costs)) if stays else None
+
+    assert break_even(*costs) == expected
+
+
+def test_jit_that_is_slower_never_pays():
+    assert break_even(eager_s=1.0, jit_s=2.0, eager_cold_s=1.0, jit_cold_s=5.0) is None
+
+
+def test_jit_that_is_faster_from_the_first_call_pays_at_once():
+    assert break_even(eager_s=2.0, jit_s=1.0, eager_cold_s=9.0, jit_cold_s=5.0) == 1
