@@ -7,36 +7,44 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.record import CaseRecord, RecordError, Run, Stop, read_json, read_manifest
+from harness.record import CaseRecord, RecordError, Run, RunFolder, Stop, StopReason, read_json, read_manifest, read_run
 
 from .text import one_of, visible
+
+
+@dataclass(frozen=True)
+class LoadedRun:
+    """A run and the folder that it was read from."""
+
+    run: Run
+    folder: RunFolder
 
 
 @dataclass(frozen=True)
 class Loaded:
     """Runs by the time they started, and what was wrong with the files: one sentence each."""
 
-    runs: tuple[Run, ...]
+    runs: tuple[LoadedRun, ...]
     warnings: tuple[str, ...]
 
 
 def load(paths: Iterable[Path]) -> Loaded:
     """Reads run folders. A run given twice counts once; two runs that share an id are both kept, with a warning."""
-    runs: list[Run] = []
+    runs: list[LoadedRun] = []
     warnings: list[str] = []
     for path in paths:
         try:
-            run = _load_run(path, warnings)
+            run = _load_run(RunFolder(path), warnings)
         except RecordError as error:
             warnings.append(f"left out: {error}")
             continue
-        if run in runs:
+        if any(run == other.run for other in runs):
             warnings.append(f"{path}: run {run.manifest.run_id} was given more than once and is counted once")
             continue
-        if any(run.manifest.run_id == other.manifest.run_id for other in runs):
+        if any(run.manifest.run_id == other.run.manifest.run_id for other in runs):
             warnings.append(f"{path}: another run has the id {run.manifest.run_id} but other contents; both are shown")
-        runs.append(run)
-    runs.sort(key=lambda run: (run.manifest.started, run.manifest.run_id))
+        runs.append(LoadedRun(run, RunFolder(path)))
+    runs.sort(key=lambda loaded: (loaded.run.manifest.started, loaded.run.manifest.run_id))
     return Loaded(tuple(runs), tuple(visible(_private(warning)) for warning in warnings))
 
 
@@ -46,8 +54,8 @@ def _private(text: str) -> str:
     return re.sub(re.escape(home) + r"(?![\w.-])", "~", text) if len(home) > 1 else text
 
 
-def _load_run(folder: Path, warnings: list[str]) -> Run:
-    """One run, from run.json, or from the files that a run without one has left.
+def _load_run(folder: RunFolder, warnings: list[str]) -> Run:
+    """One run, from its commit mark, or from the files that a run without one has left.
 
     Raises:
       RecordError: There is no run at this path, or its manifest cannot be read.
@@ -59,7 +67,7 @@ def _load_run(folder: Path, warnings: list[str]) -> Run:
         run = _from_mark(folder, warnings)
         if run is None:
             raise
-        warnings.append(f"{error}; run.json holds it too")
+        warnings.append(f"{error}; {folder.mark.name} holds it too")
         return run
     if (run := _from_mark(folder, warnings)) is not None:
         return run
@@ -68,70 +76,78 @@ def _load_run(folder: Path, warnings: list[str]) -> Run:
     run = _checked(Run(manifest=manifest, cases=cases, stopped=stopped), folder, warnings)
     lost = len(run.lost())
     state = f"{lost} of {one_of(len(manifest.cases), 'case')} lost" if lost else "no case lost"
-    end = "did not end (no usable run.json)" if stopped is None else f"stopped: {stopped}"
-    warnings.append(f"{folder}: run {manifest.run_id} {end}: {state}" + ("; --resume goes on with it" if lost else ""))
+    end = f"did not end (no usable {folder.mark.name})" if stopped is None else f"stopped: {why_stopped(stopped)}"
+    resume = "; --resume goes on with it" if lost else ""
+    warnings.append(f"{folder.path}: run {manifest.run_id} {end}: {state}{resume}")
     return run
 
 
-def _stopped(folder: Path, warnings: list[str]) -> str | None:
-    """Why a run stopped before its last case; None where nothing says so."""
-    if not (folder / "stopped.json").exists():
+def why_stopped(stop: Stop) -> str:
+    """Why a run stopped before its last case, in words."""
+    if stop.reason is StopReason.BUDGET_USED:
+        return f"the budget of {stop.budget_s:g} s is used up" if stop.budget_s is not None else "its budget is used up"
+    return "it was interrupted"
+
+
+def _stopped(folder: RunFolder, warnings: list[str]) -> Stop | None:
+    """That a run stopped before its last case; None where nothing says so."""
+    if not folder.stop.exists():
         return None
     try:
-        return read_json(folder / "stopped.json", Stop).reason
+        return read_json(folder.stop, Stop)
     except RecordError as error:
         warnings.append(str(error))
         return None
 
 
-def _from_mark(folder: Path, warnings: list[str]) -> Run | None:
+def _from_mark(folder: RunFolder, warnings: list[str]) -> Run | None:
     """The run from its commit mark; None where there is none that can be read."""
-    mark = folder / "run.json"
-    if not mark.exists():
+    if not folder.mark.exists():
         return None
     try:
-        return _checked(read_json(mark, Run), folder, warnings)
+        return _checked(read_run(folder), folder, warnings)
     except RecordError as error:
         warnings.append(f"{error}; its cases are read one by one")
         return None
 
 
-def _require_run_folder(folder: Path) -> None:
+def _require_run_folder(folder: RunFolder) -> None:
     """Says what a path is when it is no run folder.
 
     Raises:
       RecordError: It is none.
     """
+    path = folder.path
     try:
-        if (folder / "manifest.json").exists():
+        if folder.manifest.exists():
             return
-        if not folder.exists():
-            raise RecordError(f"{folder}: no such folder")
-        if not folder.is_dir():
-            raise RecordError(f"{folder}: a file, not a run folder")
-        if any((child / "manifest.json").exists() for child in folder.iterdir()):
-            raise RecordError(f"{folder}: holds runs but is none itself; give {folder}/*")
+        if not path.exists():
+            raise RecordError(f"{path}: no such folder")
+        if not path.is_dir():
+            raise RecordError(f"{path}: a file, not a run folder")
+        if any(RunFolder(child).manifest.exists() for child in path.iterdir()):
+            raise RecordError(f"{path}: holds runs but is none itself; give {path}/*")
     except (OSError, ValueError) as error:
-        raise RecordError(f"{folder}: cannot be read: {error}") from error
-    raise RecordError(f"{folder}: no run folder, since it has no manifest.json")
+        raise RecordError(f"{path}: cannot be read: {error}") from error
+    raise RecordError(f"{path}: no run folder, since it has no {folder.manifest.name}")
 
 
-def _cases(folder: Path, warnings: list[str]) -> Iterator[CaseRecord]:
-    for path in sorted(folder.glob("cases/*/case.json")):
+def _cases(folder: RunFolder, warnings: list[str]) -> Iterator[CaseRecord]:
+    for path in folder.case_records():
         try:
             yield read_json(path, CaseRecord)
         except RecordError as error:
             warnings.append(f"{error}; this case counts as lost")
 
 
-def _checked(run: Run, folder: Path, warnings: list[str]) -> Run:
+def _checked(run: Run, folder: RunFolder, warnings: list[str]) -> Run:
     """The run without cases that its manifest does not plan, or that it holds twice: nothing could place them."""
     planned = {case.id for case in run.manifest.cases}
     kept: dict[str, CaseRecord] = {}
     for case in run.cases:
         if case.id not in planned or case.id in kept:
             why = "recorded twice, counted once" if case.id in kept else "not planned by the run, left out"
-            warnings.append(f"{folder}: case {case.name}: {why}")
+            warnings.append(f"{folder.path}: case {case.name}: {why}")
         else:
             kept[case.id] = case
     return Run(manifest=run.manifest, cases=tuple(kept.values()), ended=run.ended, stopped=run.stopped)

@@ -13,10 +13,12 @@ from harness.record import (
     SCHEMA_VERSION,
     Buffer,
     CaseRecord,
+    CompilationDetails,
     Cost,
     Environment,
     Figure,
     Manifest,
+    MemoryDetails,
     Number,
     Outcome,
     Param,
@@ -26,6 +28,7 @@ from harness.record import (
     Run,
     Settings,
     Status,
+    TimingDetails,
     VariantRecord,
     write_json,
 )
@@ -45,6 +48,7 @@ def environment(**changes: Any) -> Environment:
         machine="x86_64",
         packages={"jax": "0.10.0", "jaxlib": "0.10.0", "numpy": "2.0.0"},
         device_kind="cpu",
+        device_name="Sample Processor 1",
         device_count=1,
         platform_version=None,
         processor="Sample Processor 1",
@@ -111,6 +115,7 @@ def planned_case(
         name=f"{workload}[{inner}]",
         suite=workload,
         workload=workload,
+        where="cpu",
         description=f"Sample workload {workload}.",
         params=params,
         definition="0" * 16,
@@ -139,8 +144,7 @@ def timing(
     *,
     baseline_s: float | None = None,
     launches: int = 5,
-    notes: tuple[str, ...] = (),
-    contended: bool = False,
+    contended: int = 0,
     spread: float = 1,
 ) -> Outcome:
     """Launches that wobble around a time by `spread` percent; the ratio to the baseline wobbles less."""
@@ -151,7 +155,7 @@ def timing(
     }
     if baseline_s is not None:
         values["log_ratio"] = tuple(math.log(baseline_s / execution_s) + math.log(factor) / 2 for factor in wobble)
-    return Outcome(status=Status.OK, values=values, notes=notes, contended=contended)
+    return Outcome(status=Status.OK, values=values, details=TimingDetails(launches=launches, contended=contended))
 
 
 def compilation(
@@ -174,7 +178,7 @@ def compilation(
     if len(stages_s) > 1:
         values["jaxpr_equations"] = (equations,)
     values |= {name: (number,) for name, number in (counts or {}).items()}
-    return Outcome(status=Status.OK, values=values, fingerprints=fingerprints, notes=notes)
+    return Outcome(status=Status.OK, values=values, details=CompilationDetails(fingerprints=fingerprints), notes=notes)
 
 
 def wobbling(value: float, processes: int) -> tuple[float, ...]:
@@ -242,7 +246,7 @@ def memory(
     sizes = {"argument_bytes": argument, "output_bytes": output, "temp_bytes": temp}
     sizes |= {"alias_bytes": alias, "code_bytes": code}
     values: dict[str, tuple[Number | None, ...]] = {name: (size,) for name, size in {**sizes, **(more or {})}.items()}
-    return Outcome(status=Status.OK, values=values, buffers=buffers, notes=notes)
+    return Outcome(status=Status.OK, values=values, details=MemoryDetails(buffers=buffers), notes=notes)
 
 
 def buffer(size_bytes: int, **changes: Any) -> Buffer:
@@ -374,7 +378,7 @@ def troubled_run(**changes: Any) -> Run:
     outcomes = {
         "a:eager": {
             "numerics": numerics(),
-            "timing": timing(baseline_s, notes=("contended: 3 of 5 launches",), contended=True),
+            "timing": timing(baseline_s, contended=3),
         },
         "ok:jit": {
             "numerics": numerics(),
@@ -416,7 +420,9 @@ def gpu_run(**changes: Any) -> Run:
         "run_id": "2026-01-03T03-04-05Z-gpu-0000000",
         "started": "2026-01-03T03:04:05Z",
         "backend": "gpu",
-        "environment": environment(device_kind="Sample GPU", packages={"jax": "0.10.1", "jaxlib": "0.10.1"}),
+        "environment": environment(
+            device_kind="Sample GPU", device_name="Sample GPU", packages={"jax": "0.10.1", "jaxlib": "0.10.1"}
+        ),
         **changes,
     }
     return run(*pairs, **changes)
@@ -429,7 +435,7 @@ def watched_run(**changes: Any) -> Run:
         cost=Cost(flops=2_000_000, bytes=4_000_000),
         new_shape={"n": 10_001},
         new_static={"variant": "fast"},
-        representative=True,
+        represents_workload=True,
     )
     mib = 2**20
     program = ("a1b2c3d4e5f60718",)
@@ -480,7 +486,7 @@ def watched_run(**changes: Any) -> Run:
             "two:jit",
             msgspec.structs.replace(planned_variant("many:jit"), compiles=1),
         ),
-        representative=True,
+        represents_workload=True,
         new_shape={"n": 10_001},
     )
     counts = {**PROGRAM, "recompiles": 2}

@@ -1,33 +1,201 @@
-"""One outcome from those of several processes that looked at the same variant in the same way. No jax."""
+"""How one probe of one variant ended: status, values by process, and what only this probe can tell."""
 
 from __future__ import annotations
 
-from harness.record import Number, Outcome, Status
+from enum import StrEnum
+from typing import Self
+
+import msgspec
+
+Number = int | float
 
 
-def joined(first: Outcome | None, second: Outcome) -> Outcome:
-    """Both: values one after the other, each note once, the worse status with its reason.
+class Status(StrEnum):
+    """How one probe of one variant ended. The order is from best to worst."""
 
-    What only one of them could do is done: unsupported beside ok is ok, and its reason a note.
+    OK = "ok"
+    SKIPPED = "skipped"
+    UNSUPPORTED = "unsupported"
+    TOO_LARGE = "does not fit"
+    LOST = "lost"
+    TIMED_OUT = "timed out"
+    KILLED = "killed"
+    FAILED = "failed"
+    WRONG = "wrong"
+
+
+INCOMPLETE = frozenset({Status.LOST, Status.TIMED_OUT, Status.KILLED, Status.FAILED, Status.WRONG})
+"""Statuses that make a run incomplete (exit code 3). Of the others a reason is known beforehand."""
+
+
+class Buffer(msgspec.Struct, frozen=True, kw_only=True):
+    """A place in a compiled program's memory, by the compiler's buffer assignment.
+
+    Args:
+      kind: argument, output, temporary or constant.
+      shape: HLO's, e.g. `f32[1000,1000]`; of the largest value that is kept there.
+      instruction: Name of the HLO instruction that writes that value.
+      operation: JAX's name for it, e.g. `jit(f)/dot_general`; None where not told.
+      source: `folder/file:line`; None where not told.
+      values: How many values are kept there, one after the other.
     """
+
+    kind: str
+    size_bytes: int
+    shape: str
+    instruction: str
+    operation: str | None = None
+    source: str | None = None
+    values: int = 1
+
+
+class RegimeCall(msgspec.Struct, frozen=True, kw_only=True):
+    """One call in one regime of the caches, in one process, and what JAX reported meanwhile.
+
+    Args:
+      regime: cold, cached, warm, new_shape or new_static.
+      proven: Whether what JAX reported shows that the caches were in that state; else the time has no name.
+      elapsed_s: Seconds; None where the call was not timed, since it is not to the call before as the regime says.
+      traces: Functions that were traced.
+      compiled: Programs that XLA compiled.
+      hits: Programs that came from the persistent cache.
+      misses: Programs that were looked for there and missing.
+    """
+
+    regime: str
+    proven: bool
+    elapsed_s: float | None = None
+    traces: int = 0
+    compiled: int = 0
+    hits: int = 0
+    misses: int = 0
+
+
+class _Details(msgspec.Struct, frozen=True, kw_only=True, tag_field="probe"):
+    """What one probe tells beside its values. Each probe has a structure of its own."""
+
+    def join(self, other: Self) -> Self:
+        """What both say, of two processes: here the first, since all say the same."""
+        return self
+
+
+class NumericsDetails(_Details, frozen=True, kw_only=True, tag="numerics"):
+    """What the comparison with the reference was.
+
+    Args:
+      products: The coarsest format that float32 matrix products are computed in; None without such products.
+      outputs: Arrays that were compared.
+      unchecked: How many of them the reference does not know (NaN in both).
+      raised: What the call raised, as its implementation declares, in the error's own words; None where it does not.
+    """
+
+    products: str | None = None
+    outputs: int = 0
+    unchecked: int = 0
+    raised: str | None = None
+
+
+class MemoryDetails(_Details, frozen=True, kw_only=True, tag="memory"):
+    """What the program holds: its largest buffers, by size."""
+
+    buffers: tuple[Buffer, ...] = ()
+
+
+class CompilationDetails(_Details, frozen=True, kw_only=True, tag="compilation"):
+    """Which programs were compiled.
+
+    Args:
+      fingerprints: Of the optimised programs that the processes compiled, each different one once.
+      explanation: JAX's own words on why more was compiled than is declared; None where that is not so.
+    """
+
+    fingerprints: tuple[str, ...] = ()
+    explanation: str | None = None
+
+    def join(self, other: Self) -> Self:
+        """The programs of both."""
+        return type(self)(
+            fingerprints=tuple(dict.fromkeys((*self.fingerprints, *other.fingerprints))),
+            explanation=self.explanation or other.explanation,
+        )
+
+
+class CachingDetails(_Details, frozen=True, kw_only=True, tag="caching"):
+    """Every call that was made in some regime of the caches, in the order of the processes."""
+
+    calls: tuple[RegimeCall, ...] = ()
+
+    def join(self, other: Self) -> Self:
+        """The calls of both."""
+        return type(self)(calls=(*self.calls, *other.calls))
+
+
+class TimingDetails(_Details, frozen=True, kw_only=True, tag="timing"):
+    """How undisturbed the launches of a variant were.
+
+    Args:
+      launches: How many timed it.
+      contended: How many of them had too few undisturbed blocks: the time is not to be trusted. Paired ratios are.
+      unsteady: How many found no steady state within the warm-up.
+    """
+
+    launches: int
+    contended: int = 0
+    unsteady: int = 0
+
+
+class TraceDetails(_Details, frozen=True, kw_only=True, tag="trace"):
+    """What a capture holds: whether any activity of the device; None where there is no device to look for."""
+
+    device_activity: bool | None = None
+
+
+Details = NumericsDetails | MemoryDetails | CompilationDetails | CachingDetails | TimingDetails | TraceDetails
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """One probe of one variant.
+
+    Args:
+      status: How it ended.
+      reason: Why it is not ok, for a person; no code reads it.
+      stderr: The end of what the process wrote there, where it failed.
+      values: Metric name to one value per process (launch order; null where that launch has none). What is the same
+        in all processes, such as counts, has one value.
+      notes: What a reader must know beside the number; no code reads it.
+      details: What only this probe tells; None where there is nothing.
+    """
+
+    status: Status
+    reason: str | None = None
+    stderr: str | None = None
+    values: dict[str, tuple[Number | None, ...]] = {}
+    notes: tuple[str, ...] = ()
+    details: Details | None = None
+
+
+def join(first: Outcome | None, second: Outcome) -> Outcome:
+    """One outcome of two processes: values one after the other, each note once, the worse status with its reason."""
     if first is None:
         return second
     order = list(Status)
     worse = max((first, second), key=lambda outcome: order.index(outcome.status))
-    reason, notes = worse.reason, (*first.notes, *second.notes)
-    status = worse.status
-    if {first.status, second.status} == {Status.OK, Status.UNSUPPORTED}:
-        status, reason, notes = Status.OK, None, (*notes, *filter(None, [worse.reason]))
     values: dict[str, tuple[Number | None, ...]] = dict(first.values)
     for name, more in second.values.items():
         values[name] = (*values.get(name, ()), *more)
     return Outcome(
-        status=status,
-        reason=reason,
+        status=worse.status,
+        reason=worse.reason,
         stderr=worse.stderr,
         values=values,
-        notes=tuple(dict.fromkeys(notes)),
-        contended=first.contended or second.contended,
-        fingerprints=tuple(dict.fromkeys((*first.fingerprints, *second.fingerprints))),
-        buffers=first.buffers or second.buffers,
+        notes=tuple(dict.fromkeys((*first.notes, *second.notes))),
+        details=_join_details(first.details, second.details),
     )
+
+
+def _join_details(first: Details | None, second: Details | None) -> Details | None:
+    if first is None or second is None:
+        return first or second
+    if type(first) is not type(second):
+        raise ValueError(f"details of two probes, {first} and {second}, cannot be joined")
+    return first.join(second)  # type: ignore[arg-type]  # they are of one type, which mypy does not follow

@@ -10,7 +10,8 @@ import statistics
 from collections.abc import Sequence
 from typing import TypeGuard
 
-from harness.record import Block, LaunchRecord, Number, Outcome, Status, VariantLaunch
+from harness.record.launches import Block, LaunchRecord, VariantLaunch
+from harness.record.outcomes import Number, Outcome, Status, TimingDetails
 from harness.record.statistics import FEWEST_CLEAN_BLOCKS, FEWEST_CLEAN_S, clean_blocks, paired_log_ratio
 
 
@@ -31,7 +32,12 @@ def summarise(launches: Sequence[Sequence[LaunchRecord]], variant: str, baseline
     if variant != baseline and any(base):
         values["log_ratio"] = tuple(_log_ratio(processes, variant, baseline) for processes in launches)
     present = [launch for launch in own if launch is not None]
-    return Outcome(status=Status.OK, values=values, notes=_notes(present), contended=any(map(contended, present)))
+    details = TimingDetails(
+        launches=len(present),
+        contended=sum(map(contended, present)),
+        unsteady=sum(not launch.steady for launch in present),
+    )
+    return Outcome(status=Status.OK, values=values, details=details)
 
 
 def execution_s(launch: VariantLaunch) -> float:
@@ -89,12 +95,3 @@ def _wait_share(block: Block, cores: int) -> float | None:
 
 def _median(block: Block) -> float:
     return statistics.median(block.samples_s)
-
-
-def _notes(launches: Sequence[VariantLaunch]) -> tuple[str, ...]:
-    notes = []
-    if busy := sum(map(contended, launches)):
-        notes.append(f"contended: {busy} of {len(launches)} launches had too few undisturbed blocks")
-    if restless := sum(not launch.steady for launch in launches):
-        notes.append(f"no steady state within the warm-up in {restless} of {len(launches)} launches")
-    return tuple(notes)

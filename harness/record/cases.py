@@ -1,0 +1,175 @@
+"""A case: what was planned of it, and what was measured."""
+
+from __future__ import annotations
+
+import msgspec
+
+from harness.record.outcomes import INCOMPLETE, Number, Outcome, Status
+
+Param = str | int | float | bool
+
+
+class Cost(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a workload must do at least, by its declaration.
+
+    Args:
+      flops: Floating-point operations of one call, a count.
+      bytes: Bytes that one call must read and write.
+      message_bytes: Of a collective, the size S that its algorithm bandwidth S / t refers to: the larger of what one
+        device gives and gets.
+      bus_bytes: Of a collective, what one device's link must carry: S times the factor of its bus bandwidth.
+    Source: NVIDIA nccl-tests, doc/PERFORMANCE.md, for the last two.
+    """
+
+    flops: Number | None = None
+    bytes: Number | None = None
+    message_bytes: Number | None = None
+    bus_bytes: Number | None = None
+
+
+class Figure(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A number that somebody published.
+
+    Args:
+      variant: Which of ours it stands beside, `implementation:mode`.
+      value: In the metric's unit: seconds, bytes or a plain count.
+      spread: As the source gives it, in the same unit; mostly a standard deviation of single calls.
+      metric: What it is one of.
+    """
+
+    variant: str
+    value: float
+    spread: float | None = None
+    metric: str = "execution_s"
+
+
+class Published(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A claim that a source makes with its figures: one of them over another, or one by itself.
+
+    Args:
+      source: Author, title, year, place.
+      device: Where it was measured, as the source says.
+      timed: What was timed, in words.
+      figure: The one, the larger where there are two.
+      against: The other; None where the figure itself is the claim.
+      differs: What is not the same here, in words.
+      at: Params of the cases that it stands beside, and `backend`.
+      undecided: Why ours, though shown beside it, decide nothing of it.
+    """
+
+    source: str
+    device: str
+    timed: str
+    figure: Figure
+    against: Figure | None = None
+    differs: str = ""
+    at: dict[str, Param] = {}
+    undecided: str = ""
+
+    @property
+    def figures(self) -> tuple[Figure, ...]:
+        """The one or two."""
+        return (self.figure,) if self.against is None else (self.figure, self.against)
+
+
+class PlannedVariant(msgspec.Struct, frozen=True, kw_only=True):
+    """An implementation in a mode. `skip` is the declared reason not to run it for this case.
+
+    Args:
+      compiles: Programs that it may compile at most; None where nothing is declared.
+      donates: Names of the arguments whose memory a call takes.
+      raises: Name of the error that calling it must raise; then nothing of it is timed.
+    """
+
+    name: str
+    implementation: str
+    mode: str
+    description: str
+    source: str
+    skip: str | None = None
+    compiles: int | None = None
+    donates: tuple[str, ...] = ()
+    raises: str | None = None
+
+
+class PlannedCase(msgspec.Struct, frozen=True, kw_only=True):
+    """A workload with one value of each param; `definition` is a hash of its inputs, reference and cost.
+
+    Args:
+      where: Name of the backend that runs it, or of the target that it is compiled for.
+      new_shape: Params whose change gives inputs of another shape, as the `caching` probe tries it.
+      new_static: Params whose change is another static argument.
+      represents_workload: Whether this case stands for its workload, where measuring every case would be too much.
+      represents_suite: Whether it stands for its suite, where even that would be.
+      devices: How many devices it uses.
+      config: What its processes set in `jax.config`.
+      data: Which data its inputs are, where that depends on what there is.
+      data_missing: Files that were looked for in the folder of `--data`, where it has none of them; in words.
+      published: Figures of others that stand beside it.
+    """
+
+    id: str
+    name: str
+    suite: str
+    workload: str
+    where: str
+    description: str
+    params: dict[str, Param]
+    definition: str
+    baseline: str
+    variants: tuple[PlannedVariant, ...]
+    cost: Cost | None = None
+    no_reference: str | None = None
+    time_limit_s: float | None = None
+    new_shape: dict[str, Param] | None = None
+    new_static: dict[str, Param] | None = None
+    represents_workload: bool = False
+    represents_suite: bool = False
+    devices: int = 1
+    config: dict[str, Param] = {}
+    data: str | None = None
+    data_missing: str | None = None
+    published: tuple[Published, ...] = ()
+
+
+class VariantRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """What was measured of one variant: an outcome per probe."""
+
+    name: str
+    outcomes: dict[str, Outcome]
+
+
+class Artifact(msgspec.Struct, frozen=True, kw_only=True):
+    """A file kept beside the numbers; `path` is relative to the case's folder.
+
+    Args:
+      kind: trace, jaxpr, stablehlo or hlo.
+    """
+
+    kind: str
+    variant: str
+    path: str
+    size_bytes: int
+    sha256: str
+
+
+class CaseRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A finished case."""
+
+    id: str
+    name: str
+    started: str
+    elapsed_s: float
+    launches: int
+    variants: tuple[VariantRecord, ...]
+    artifacts: tuple[Artifact, ...] = ()
+    notes: tuple[str, ...] = ()
+    statistics_version: int
+
+    @property
+    def status(self) -> Status:
+        """The worst status of any variant and probe that makes the case incomplete; else ok, if anything is."""
+        order = list(Status)
+        found = [outcome.status for variant in self.variants for outcome in variant.outcomes.values()]
+        worst = max(found, key=order.index, default=Status.LOST)
+        return Status.OK if worst not in INCOMPLETE and Status.OK in found else worst

@@ -1,0 +1,95 @@
+"""The run folder: every path in it, by what it holds.
+
+results/<run-id>/
+manifest.json                   environment, settings, every planned case; written first
+cases/<id>/launches/NN.json.gz  raw samples and block conditions of one timing launch
+cases/<id>/case.json            statuses and per-launch summaries; written when the case ends
+cases/<id>/programs/<variant>/  jaxpr.txt, stablehlo.mlir, hlo.txt of a compiled variant
+cases/<id>/trace/<variant>/     profiler captures, as xprof wants them
+scratch/                        messages, and the compilation cache of the run; gone when it ends
+stopped.json                    why a run has stopped before its last case; gone when it goes on
+run.json                        commit mark: manifest and all cases; written last
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+PROGRAM_TEXTS = {"jaxpr": "jaxpr.txt", "stablehlo": "stablehlo.mlir", "hlo": "hlo.txt"}
+"""Kinds of artifact that are a program's text, and their file names; from what JAX traced to what XLA compiled."""
+
+
+@dataclass(frozen=True)
+class CaseFolder:
+    """The folder of one case."""
+
+    path: Path
+
+    @property
+    def record(self) -> Path:
+        """What was measured of the case."""
+        return self.path / "case.json"
+
+    def launch(self, index: int, peer: str | None = None) -> Path:
+        """Raw samples of a timing launch: of JAX's variants, or of a peer, which has a process of its own."""
+        of_peer = "" if peer is None else f"-{_as_folder(peer)}"
+        return self.path / "launches" / f"{index:02d}{of_peer}.json.gz"
+
+    def programs(self, variant: str) -> Path:
+        """Where a variant's program texts are kept."""
+        return self.path / "programs" / _as_folder(variant)
+
+    def trace(self, variant: str) -> Path:
+        """Where a variant's captures are kept: what `xprof --logdir` takes."""
+        return self.path / "trace" / _as_folder(variant)
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """The folder of a run, whether it exists or not."""
+
+    path: Path
+
+    @property
+    def manifest(self) -> Path:
+        """What the run set out to do."""
+        return self.path / "manifest.json"
+
+    @property
+    def mark(self) -> Path:
+        """The commit mark: there once the run has ended."""
+        return self.path / "run.json"
+
+    @property
+    def stop(self) -> Path:
+        """Why the run has stopped before its last case."""
+        return self.path / "stopped.json"
+
+    @property
+    def scratch(self) -> Path:
+        """What only a run that goes on needs."""
+        return self.path / "scratch"
+
+    @property
+    def cache(self) -> Path:
+        """The run's private compilation cache."""
+        return self.scratch / "cache"
+
+    @property
+    def cases(self) -> Path:
+        """The folder of all case folders."""
+        return self.path / "cases"
+
+    def case(self, case_id: str) -> CaseFolder:
+        """The folder of a case."""
+        return CaseFolder(self.cases / case_id)
+
+    def case_records(self) -> Iterator[Path]:
+        """Every case record that is there, by the case's id."""
+        yield from sorted(self.cases.glob("*/case.json"))
+
+
+def _as_folder(variant: str) -> str:
+    return variant.replace(":", "-")
