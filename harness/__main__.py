@@ -14,8 +14,8 @@ from typing import Annotated, NoReturn
 import typer
 
 from harness import commands
-from harness.machine.places import BACKENDS
-from harness.plan.cases import PROBE_NAMES
+from harness.machine.places import BACKENDS, DEFAULT_BACKEND
+from harness.plan.probes import PROBE_NAMES
 from harness.record import json_schema
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, help=__doc__)
@@ -44,7 +44,11 @@ Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.")]
 
 @app.command("list")
 def list_command(
-    suites: Suites = None, backend: Backend = "cpu", quick: Quick = False, full: Full = False, as_json: Json = False
+    suites: Suites = None,
+    backend: Backend = DEFAULT_BACKEND,
+    quick: Quick = False,
+    full: Full = False,
+    as_json: Json = False,
 ) -> None:
     """Shows suites, workloads, params and variants."""
     _exit(lambda: commands.list_suites(suites or (), backend, _level(quick, full), as_json=as_json))
@@ -52,7 +56,7 @@ def list_command(
 
 @app.command("run")
 def run_command(
-    backend: Backend = "cpu",
+    backend: Backend = DEFAULT_BACKEND,
     select: Select = None,
     suites: Suites = None,
     probe: Probe = None,
@@ -87,7 +91,7 @@ def run_command(
         )
     if dry_run:
         _exit(lambda: commands.dry_run(request, as_json=as_json))
-    watcher = commands.watcher_for(quiet=quiet, as_json=as_json)
+    watcher = commands.make_watcher(quiet=quiet, as_json=as_json)
     if resume is not None:
         folder = Path(resume) if Path(resume).is_dir() else out / resume
         _exit(lambda: commands.resume_run(folder, watcher, budget, as_json=as_json))
@@ -107,7 +111,7 @@ def _level(quick: bool, full: bool) -> str:
 
 
 def _exit(command: Callable[[], int]) -> NoReturn:
-    raise typer.Exit(commands.exit_code(command))
+    raise typer.Exit(commands.run_command(command))
 
 
 if __name__ == "__main__":

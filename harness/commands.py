@@ -24,27 +24,28 @@ from rich.console import Console
 
 from harness.declare.catalogue import DEFAULT_SUITES
 from harness.listing import catalogue_lines, data_warnings, plan_lines
-from harness.machine.environment import private
-from harness.machine.places import BACKENDS, unused_variables
+from harness.machine.environment import make_private
+from harness.machine.places import BACKENDS, DEFAULT_BACKEND, PLACES, Backend, list_unused_variables
+from harness.parent.execution import execute, find_finished_cases
 from harness.parent.fork_client import ForkServer, ServerError
 from harness.parent.progress import Lines, Live, Watcher, one_of, printable
 from harness.parent.run import (
-    SCRATCH,
     UsageError,
-    Workplace,
     check_resumable,
-    complete,
-    describe,
-    execute,
-    finished_cases,
+    describe_suites,
+    is_complete,
     load_for_resume,
-    locked,
-    measuring,
-    new_folder,
-    new_manifest,
+    lock_folder,
+    make_folder,
+    make_manifest,
 )
-from harness.plan.cases import PROBE_NAMES, SelectionError, estimate, select, settings_for, with_representatives
-from harness.record import RecordError, Run, Settings, read_json, write_json
+from harness.parent.servers import start_servers
+from harness.plan.estimate import estimate
+from harness.plan.launches import plan_launches
+from harness.plan.probes import PROBE_NAMES
+from harness.plan.selection import SelectionError, choose_representatives, select
+from harness.plan.settings import make_settings
+from harness.record import RecordError, Run, RunFolder, Settings, read_run, write_json
 
 OK, USAGE, INCOMPLETE, INTERRUPTED = 0, 2, 3, 130
 
@@ -69,9 +70,10 @@ class RunRequest:
 
 def list_suites(suites: Sequence[str], backend: str, level: str, *, as_json: bool) -> int:
     """Prints the catalogue. It needs no device: the child that imports the suites uses the CPU."""
-    check_backend(backend)
-    with tempfile.TemporaryDirectory() as temporary, measuring("cpu", Path(temporary) / SCRATCH) as server:
-        description = describe(server, tuple(suites) or (DEFAULT_SUITES,), backend, level, devices=False)
+    place = find_backend(backend)
+    with tempfile.TemporaryDirectory() as temporary, start_servers(Path(temporary) / "scratch") as servers:
+        server = servers.of(PLACES[DEFAULT_BACKEND])
+        description = describe_suites(server, tuple(suites) or (DEFAULT_SUITES,), place, level, devices=False)
     if as_json:
         print(msgspec.json.encode(description.suites).decode())
     else:
@@ -84,17 +86,20 @@ def dry_run(request: RunRequest, *, as_json: bool) -> int:
     settings = _settings(request, "dry-run")
     with (
         tempfile.TemporaryDirectory() as temporary,
-        measuring("cpu", Path(temporary) / SCRATCH, settings.data) as server,
+        start_servers(Path(temporary) / "scratch", settings.data) as servers,
     ):
-        description = describe(server, settings.suites, request.backend, request.level, devices=False)
-    cases = with_representatives(select(description.cases, request.select))
+        server = servers.of(PLACES[DEFAULT_BACKEND])
+        place = find_backend(request.backend)
+        description = describe_suites(server, settings.suites, place, request.level, devices=False)
+    cases = choose_representatives(select(description.cases, request.select))
+    launches = plan_launches(cases, settings)
     _warn(data_warnings(cases, settings))
     if as_json:
-        guess = estimate(cases, settings)
+        found = estimate(launches, settings)
         names = [case.name for case in cases]
-        print(json.dumps({"cases": names, "least_s": guess.least_s, "most_s": guess.most_s}))
+        print(json.dumps({"cases": names, "least_s": found.least_s, "most_s": found.most_s}))
     else:
-        print("\n".join(map(printable, plan_lines(cases, settings))))
+        print("\n".join(map(printable, plan_lines(cases, launches, settings))))
     return OK
 
 
@@ -103,43 +108,47 @@ def new_run(request: RunRequest, watcher: Watcher, *, as_json: bool) -> int:
     made_up = f"{datetime.now(UTC):%Y-%m-%dT%H-%M-%SZ}-{request.backend}-{secrets.token_hex(4)[:7]}"
     run_id = request.run_id or made_up
     settings = _settings(request, run_id)
-    folder = new_folder(request.out, run_id)
+    place = find_backend(request.backend)
+    folder = make_folder(request.out, run_id)
     _say_what_is_not_used()
     try:
-        with locked(folder), measuring(request.backend, folder / SCRATCH, settings.data, settings.suites) as server:
-            description = describe(server, settings.suites, request.backend, request.level, devices=True)
+        with lock_folder(folder), start_servers(folder.scratch, settings.data, settings.suites) as servers:
+            server = servers.of(place)
+            description = describe_suites(server, settings.suites, place, request.level, devices=True)
             assert description.environment is not None
             settings = msgspec.structs.replace(settings, notes=_notes_on(server))
-            cases = with_representatives(select(description.cases, request.select))
-            manifest = new_manifest(run_id, request.backend, settings, description.environment, cases)
-            write_json(folder / "manifest.json", manifest)
+            cases = choose_representatives(select(description.cases, request.select))
+            manifest = make_manifest(run_id, place.name, settings, description.environment, cases)
+            write_json(folder.manifest, manifest)
             _warn(data_warnings(cases, settings))
-            with _kept(folder):
-                run = execute(manifest, Workplace(server, request.backend, folder), watcher)
+            with _say_what_is_kept(folder):
+                run = execute(manifest, folder, servers, watcher)
     finally:
-        if not any(folder.iterdir()):  # nothing was measured: the id is free again
-            folder.rmdir()
-    return conclude(run, folder, as_json=as_json)
+        if not any(folder.path.iterdir()):  # nothing was measured: the id is free again
+            folder.path.rmdir()
+    return conclude(run, folder.path, as_json=as_json)
 
 
-def resume_run(folder: Path, watcher: Watcher, budget: str | None, *, as_json: bool) -> int:
+def resume_run(path: Path, watcher: Watcher, budget: str | None, *, as_json: bool) -> int:
     """Measures what an interrupted run still lacks, by that run's own settings, within its budget or a new one."""
-    budget_s = _budget_s(budget)
+    budget_s, folder = _budget_s(budget), RunFolder(path)
     manifest = load_for_resume(folder)
-    if (folder / "run.json").exists():  # a run that has ended is not written again
-        return conclude(_ended(folder), folder, as_json=as_json)
+    if folder.mark.exists():  # a run that has ended is not written again
+        return conclude(_read_ended(folder), path, as_json=as_json)
     settings = manifest.settings
-    with locked(folder), measuring(manifest.backend, folder / SCRATCH, settings.data, settings.suites) as server:
-        description = describe(server, settings.suites, manifest.backend, settings.level, devices=True)
+    place = find_backend(manifest.backend)
+    with lock_folder(folder), start_servers(folder.scratch, settings.data, settings.suites) as servers:
+        server = servers.of(place)
+        description = describe_suites(server, settings.suites, place, settings.level, devices=True)
         check_resumable(manifest, description)
         _notes_on(server)
         _warn(data_warnings(manifest.cases, settings))
-        with _kept(folder):
-            run = execute(manifest, Workplace(server, manifest.backend, folder), watcher, budget_s)
-    return conclude(run, folder, as_json=as_json)
+        with _say_what_is_kept(folder):
+            run = execute(manifest, folder, servers, watcher, budget_s)
+    return conclude(run, path, as_json=as_json)
 
 
-def watcher_for(*, quiet: bool, as_json: bool) -> Watcher:
+def make_watcher(*, quiet: bool, as_json: bool) -> Watcher:
     """Nothing, a live bar on a terminal, or plain lines; on stderr where stdout is for JSON."""
     if quiet:
         return Watcher()
@@ -147,13 +156,18 @@ def watcher_for(*, quiet: bool, as_json: bool) -> Watcher:
     return Live(console) if console.is_terminal else Lines(sys.stderr if as_json else sys.stdout)
 
 
-def check_backend(name: str) -> None:
-    """Raises UsageError for a backend that there is not."""
+def find_backend(name: str) -> Backend:
+    """The backend of a name.
+
+    Raises:
+      UsageError: There is none.
+    """
     if name not in BACKENDS:
         raise UsageError(f"no backend '{name}'; backends are {', '.join(BACKENDS)}")
+    return BACKENDS[name]
 
 
-def duration_s(text: str) -> float:
+def read_duration(text: str) -> float:
     """Seconds of `90`, `90s`, `10m`, `1h30m`.
 
     Raises:
@@ -166,7 +180,7 @@ def duration_s(text: str) -> float:
     return 3600 * hours + 60 * minutes + seconds
 
 
-def exit_code(command: Callable[[], int]) -> int:
+def run_command(command: Callable[[], int]) -> int:
     """Runs a command; errors that a person can act on become a line on stderr and an exit code."""
     signal.signal(signal.SIGTERM, _interrupt)
     try:
@@ -199,7 +213,7 @@ def _complain(text: str) -> None:
 
 
 def _say_what_is_not_used() -> None:
-    if names := unused_variables(os.environ):
+    if names := list_unused_variables(os.environ):
         are = "is" if len(names) == 1 else "are"
         print(
             f"note: {', '.join(names)} {are} not used: what is compiled and what is cached is for the run to decide",
@@ -227,55 +241,55 @@ def _own_command() -> str:
 
 
 def _settings(request: RunRequest, run_id: str) -> Settings:
-    check_backend(request.backend)
+    find_backend(request.backend)
     if request.data is not None and not request.data.is_dir():
         raise UsageError(f"--data '{request.data}' is not a folder; name the one that your data sets are in")
     if request.data is not None and not os.access(request.data, os.R_OK | os.X_OK):
         raise UsageError(f"--data '{request.data}' cannot be read by this user; allow that, or name another")
     if unknown := [name for name in request.probes if name not in PROBE_NAMES]:
         raise UsageError(f"no probe '{unknown[0]}'; probes are {', '.join(PROBE_NAMES)}")
-    return settings_for(
+    return make_settings(
         request.level,
         probes=request.probes,
         launches=request.launches,
         budget_s=_budget_s(request.budget),
         select=request.select,
-        suites=tuple(map(private, request.suites)) or (DEFAULT_SUITES,),
-        data=None if request.data is None else private(str(request.data.absolute())),
-        not_used=unused_variables(os.environ),
+        suites=tuple(map(make_private, request.suites)) or (DEFAULT_SUITES,),
+        data=None if request.data is None else make_private(str(request.data.absolute())),
+        not_used=list_unused_variables(os.environ),
         run_id=run_id,
     )
 
 
 def _budget_s(text: str | None) -> float | None:
-    return None if text is None else duration_s(text)
+    return None if text is None else read_duration(text)
 
 
-def _ended(folder: Path) -> Run:
+def _read_ended(folder: RunFolder) -> Run:
     try:
-        return read_json(folder / "run.json", Run)
+        return read_run(folder)
     except RecordError as error:
         raise UsageError(f"cannot resume: {error}; remove that file to measure what is missing") from error
 
 
 @contextmanager
-def _kept(folder: Path) -> Iterator[None]:
+def _say_what_is_kept(folder: RunFolder) -> Iterator[None]:
     """Says what an interrupted run has kept, and how to finish it."""
     try:
         yield
     except KeyboardInterrupt:
         manifest = load_for_resume(folder)
-        done = len(finished_cases(folder, manifest))
+        done = len(find_finished_cases(folder, manifest))
         _complain(
             f"interrupted: {done} of {one_of(len(manifest.cases), 'case')} measured and kept; "
-            f"finish with: {_own_command()} --resume {folder}"
+            f"finish with: {_own_command()} --resume {folder.path}"
         )
         raise
 
 
 def conclude(run: Run, folder: Path, *, as_json: bool) -> int:
     """Prints how a run ended, and how to finish it if it is not; returns its exit code."""
-    code = OK if complete(run) else INCOMPLETE
+    code = OK if is_complete(run) else INCOMPLETE
     counts = Counter(case.status.value for case in run.cases)
     if lost := len(run.lost()):
         counts["lost"] += lost

@@ -6,8 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from harness.parent.progress import one_of
-from harness.plan.cases import estimate, jax_variants, peer_variants
+from harness.plan.estimate import estimate
+from harness.plan.launches import Launch
 from harness.plan.messages import Description, WorkloadDescription
+from harness.plan.probes import list_runnable
 from harness.record import PlannedCase, Settings
 
 
@@ -44,35 +46,40 @@ def data_warnings(cases: Sequence[PlannedCase], settings: Settings) -> Iterator[
         yield f"--data '{settings.data}' has none of {missing}; the inputs of {', '.join(names)} are {used}"
 
 
-def plan_lines(cases: Sequence[PlannedCase], settings: Settings) -> Iterator[str]:
-    """Every case with its variants, and the time per suite and in all."""
+def plan_lines(cases: Sequence[PlannedCase], launches: Sequence[Launch], settings: Settings) -> Iterator[str]:
+    """Every case with its variants, and the time and processes per suite and in all."""
     suites: dict[str, list[PlannedCase]] = defaultdict(list)
     for case in cases:
         suites[case.suite].append(case)
     for suite, members in suites.items():
-        yield f"{suite}: {one_of(len(members), 'case')}, {_time(members, settings)}"
+        ids = {case.id for case in members}
+        own = [launch for launch in launches if launch.case in ids]
+        yield f"{suite}: {one_of(len(members), 'case')}, {_cost(own, settings)}"
         for case in members:
-            yield f"  {case.name}: {', '.join((*jax_variants(case), *peer_variants(case))) or 'nothing'}"
+            names = ", ".join(item.name for item in list_runnable(case, settings))
+            yield f"  {case.name}: {names or 'nothing'}"
             for item in case.variants:
                 if item.skip is not None:
                     yield f"    not {item.name}: {item.skip}"
     yield ""
     yield (
-        f"{one_of(len(cases), 'case')}, {_time(cases, settings)}; budget {_duration(settings.budget_s)}. "
-        f"Probes: {', '.join(settings.probes)}. Timing launches: {_launches(settings)}."
+        f"{one_of(len(cases), 'case')}, {_cost(launches, settings)}; budget {_duration(settings.budget_s)}. "
+        f"Probes: {', '.join(settings.probes)}. Timing launches: {_timing_launches(settings)}."
     )
 
 
-def _time(cases: Sequence[PlannedCase], settings: Settings) -> str:
-    guess = estimate(cases, settings)
-    return f"about {_duration(guess.least_s)} to {_duration(guess.most_s)} and what compiling takes"
+def _cost(launches: Sequence[Launch], settings: Settings) -> str:
+    found = estimate(launches, settings)
+    time = f"about {_duration(found.least_s)} to {_duration(found.most_s)} and what compiling takes"
+    fewest = "" if found.fewest == found.most else f"{found.fewest} to "
+    return f"{time}, {fewest}{one_of(found.most, 'process', 'processes')}"
 
 
 def _duration(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.1f} min"
 
 
-def _launches(settings: Settings) -> str:
+def _timing_launches(settings: Settings) -> str:
     if settings.launches is not None:
         return str(settings.launches)
     return " or ".join(map(str, settings.looks))

@@ -14,9 +14,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from harness.declare.workload import Workload
-from harness.plan.cases import planned_case, settings_for
-from harness.plan.messages import CHECK, COMPILATION
-from harness.record import CaseRecord, Environment, PlannedCase, Status, VariantRecord
+from harness.machine.places import BACKENDS
+from harness.plan.cases import plan_case
+from harness.plan.settings import make_settings
+from harness.record import CaseRecord, Environment, Outcome, PlannedCase, Status, VariantRecord
 from harness.record.statistics import VERSION
 from harness.record.timing_summary import summarise
 
@@ -105,31 +106,24 @@ def measure(function: Callable[..., Any], /, *args: Any, **params: Any) -> Measu
     """
     import jax  # here, so that declaring suites and reading records need no jax
 
-    from harness.child.prepare import outcomes_of, prepare
-    from harness.child.worker import timed
     from harness.machine.environment import describe_environment
+    from harness.probes.timing import time_launch
 
     jitted = hasattr(function, "lower") and hasattr(function, "__wrapped__")
     plain = getattr(function, "__wrapped__") if jitted else function  # noqa: B009  its type does not know
     expected = jax.block_until_ready(plain(*args, **params))
-    workload = _workload(plain, args, params, expected)
+    workload = _make_workload(plain, args, params, expected)
     started = datetime.now(UTC)
-    backend = jax.default_backend()
-    case, context = planned_case("notebook", workload, {}, backend), _context(workload, args)
-    outcomes = {
-        name: {
-            probe: one
-            for kind, probes in _probes(name)
-            for probe, one in outcomes_of(name, kind, probes, context).items()
-        }
-        for name in workload.variants()
-    }
+    context = _make_context(workload, args)
+    outcomes = {name: _look(name, context) for name in workload.variants()}
+    case = plan_case("notebook", workload, {}, context.place)
     sound = tuple(name for name, found in outcomes.items() if found["numerics"].status is Status.OK)
     if sound:
-        prepared = {name: prepare(name, context) for name in sound}
-        settings = settings_for("quick", suites=(), run_id=case.id)
-        launch = timed(prepared, context, settings, case=case.id, index=0, seed=0)
-        outcomes |= {name: {**outcomes[name], "timing": summarise([[launch]], name, case.baseline)} for name in sound}
+        context.case = case
+        context.settings = make_settings("quick", suites=(), run_id=case.id)
+        launch = time_launch({name: context.prepare(name) for name in sound}, context)
+        for name in sound:
+            outcomes[name]["timing"] = summarise([[launch]], name, case.baseline)
     return Measurement(
         case=case,
         record=CaseRecord(
@@ -146,7 +140,9 @@ def measure(function: Callable[..., Any], /, *args: Any, **params: Any) -> Measu
     )
 
 
-def _workload(function: Callable[..., Any], args: tuple[Any, ...], params: dict[str, Any], expected: Any) -> Workload:
+def _make_workload(
+    function: Callable[..., Any], args: tuple[Any, ...], params: dict[str, Any], expected: Any
+) -> Workload:
     """The function as a workload; what eager code gave is the reference that every mode must give."""
     workload = Workload(
         name=getattr(function, "__name__", type(function).__name__),
@@ -165,19 +161,27 @@ def _workload(function: Callable[..., Any], args: tuple[Any, ...], params: dict[
     return workload
 
 
-def _probes(variant: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Kinds and probes. Eager code has been called for the reference already: it has no first call to time."""
-    if variant.endswith(":eager"):
-        return ((CHECK, ("numerics",)),)
-    return (COMPILATION, ("compilation",)), (CHECK, ("memory", "numerics"))
+def _look(variant: str, context: Context) -> dict[str, Outcome]:
+    """Outcomes by probe. Eager code has been called for the reference: it has no first call to time, and no plan.
+
+    Nothing that this process has compiled is forgotten: it is the user's own.
+    """
+    from harness.probes.compilation import compile_and_call
+    from harness.probes.findings import look_at_each
+    from harness.probes.memory import read_plan
+    from harness.probes.numerics import check
+
+    looks = {"numerics": check}
+    if not variant.endswith(":eager"):
+        looks = {"compilation": compile_and_call, "memory": read_plan, **looks}
+    return {probe: look_at_each(probe, look, (variant,), context).outcomes[variant] for probe, look in looks.items()}
 
 
-def _context(workload: Workload, args: tuple[Any, ...]) -> Context:
+def _make_context(workload: Workload, args: tuple[Any, ...]) -> Context:
     import jax
 
-    from harness.machine.places import BACKENDS
     from harness.probes import Context
 
-    backend = next(item for item in BACKENDS.values() if item.jax_backend == jax.default_backend())
+    place = next(item for item in BACKENDS.values() if item.jax_backend == jax.default_backend())
     arguments = tuple(jax.tree.map(jax.numpy.asarray, args))
-    return Context(workload, {}, backend, arguments, time.perf_counter, folder=None)
+    return Context(workload, {}, place, arguments, time.perf_counter, folder=None)

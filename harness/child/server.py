@@ -25,8 +25,10 @@ import msgspec
 from harness.child.worker import answer
 from harness.declare import fingerprint
 from harness.declare.catalogue import find_suites
-from harness.machine.environment import said
-from harness.plan.messages import Describe, Launch
+from harness.machine.environment import describe_error
+from harness.plan.messages import Describe, Measure
+from harness.plan.probes import PROBES
+from harness.probes import find_look
 
 _AT_FIRST_USE = ("flax.linen", "optax")
 """What suites import: 0.4 s that each process would spend again. They begin no backend."""
@@ -50,6 +52,8 @@ def main() -> None:
     for name in (*_AT_FIRST_LOWERING, *_AT_FIRST_USE):
         with suppress(ImportError):
             import_module(name)
+    for probe in PROBES:
+        find_look(probe)
     alone = _import_suites(sys.argv[2:])
     gc.collect()
     gc.freeze()  # what is imported is never garbage: no child shall look through it again
@@ -102,14 +106,14 @@ def _tried(names: list[str]) -> str:
     try:
         _read(names)
     except BaseException as error:  # noqa: BLE001  whatever it was, it must not happen to the server
-        return f"a trial of importing them failed: {said(error)}; {_DO_NOTHING_ONCE}"
+        return f"a trial of importing them failed: {describe_error(error)}; {_DO_NOTHING_ONCE}"
     if len(list(_THREADS.iterdir())) > 1:  # a backend begins many
         return "importing them begins threads, as making an array does; make arrays in functions, such as inputs()"
     return ""
 
 
 def _ended(status: int) -> str:
-    """Why a process that tried to import suites said nothing, by its wait status."""
+    """Why a process that tried to import suites describe_error nothing, by its wait status."""
     if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGALRM:
         return f"importing them takes longer than {_TRIAL_LIMIT_S} s; do long work in functions, such as inputs()"
     return f"a trial of importing them ended its process; {_DO_NOTHING_ONCE}"
@@ -134,7 +138,7 @@ def _child(message: Path, heartbeat: int, stderr: int) -> None:
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.dup2(stderr, 1)
         os.dup2(stderr, 2)
-        answer(msgspec.json.decode(message.read_bytes(), type=Describe | Launch), heartbeat)
+        answer(msgspec.json.decode(message.read_bytes(), type=Describe | Measure), heartbeat)
         code = 0
     except BaseException:  # noqa: BLE001  whatever it was, the parent shall read it
         traceback.print_exc()

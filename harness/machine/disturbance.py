@@ -31,10 +31,10 @@ class Reading:
     involuntary_switches: int
 
 
-ReadConditions = Callable[[], Reading]
+ReadDisturbance = Callable[[], Reading]
 
 
-class ProcessConditions:
+class Disturbance:
     """Reads this process's counters when called: about 40 us, as the files are kept open; never in a timed span."""
 
     def __init__(self) -> None:

@@ -73,6 +73,7 @@ def describe_environment(jax: Any) -> Environment:
       jax: The imported module, its backend initialised.
     """
     devices = jax.devices()
+    processor = _processor()
     revision, dirty = _revision(os.environ)
     return Environment(
         python=platform.python_version(),
@@ -80,9 +81,10 @@ def describe_environment(jax: Any) -> Environment:
         machine=platform.machine(),
         packages=_packages(),
         device_kind=devices[0].device_kind,
+        device_name=processor if _is_processor(devices[0]) else devices[0].device_kind,
         device_count=len(devices),
         platform_version=_one_line(devices[0].client.platform_version),
-        processor=_processor(),
+        processor=processor,
         cores=os.cpu_count() or 1,
         allowed_cores=allowed_cores(),
         cpu_quota=cpu_quota(),
@@ -110,8 +112,13 @@ def device_memory_bytes(device: Any) -> int | None:
     statistics = device.memory_stats() or {}
     if "bytes_limit" in statistics:
         return int(statistics["bytes_limit"])
-    memory = least_memory_bytes() if device.platform == "cpu" else None
+    memory = least_memory_bytes() if _is_processor(device) else None
     return None if memory is None else memory // device.client.device_count()
+
+
+def _is_processor(device: Any) -> bool:
+    """Whether jax's device is the machine's own processor, with the machine's memory."""
+    return bool(device.platform == "cpu")
 
 
 def allowed_cores() -> int:
@@ -124,7 +131,7 @@ def allowed_cores() -> int:
 def recorded_variables(variables: Mapping[str, str]) -> dict[str, str]:
     """The allow-list: what steers JAX and XLA, never a secret; home as `~`."""
     return {
-        name: private(value)
+        name: make_private(value)
         for name, value in sorted(variables.items())
         if (name in _VARIABLES or name.startswith(_VARIABLE_PREFIXES))
         and name not in _TOLD
@@ -132,12 +139,12 @@ def recorded_variables(variables: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def said(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """An error's own words on one line, shortened, as a record may hold them."""
-    return private(" ".join(str(error).split()))[:LONGEST_WORDS]
+    return make_private(" ".join(str(error).split()))[:LONGEST_WORDS]
 
 
-def private(text: str) -> str:
+def make_private(text: str) -> str:
     """Text with the code's paths from its package on, home as `~`, the user's name as `user` where it is a folder."""
     for written in {str(_CODE), _octal(str(_CODE))}:
         text = text.replace(f"{written}{os.sep}", "")

@@ -1,68 +1,122 @@
-"""What tells one backend from another: one row of one table."""
+"""Where a case runs: backends, which measure, and targets, which only compile. One row each, in one table."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from harness.machine.data import DATA_VARIABLE
 
 
-@dataclass(frozen=True)
-class Backend:
+class Backend(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """A backend that runs programs.
 
     Args:
-      name: As the command line has it.
+      name: As the command line and the record have it.
+      device: Its kind of device, by which suites name values and limits: cpu, gpu or tpu.
       platforms: JAX's names (`JAX_PLATFORMS`): first its own, the default; then the host's processor, since data and
         functions may be placed there too.
       jax_backend: What `jax.default_backend()` then says.
       looked_for: The devices in words, for the error when there are none.
       extra: The requirement that brings it.
+      any_device_count: Whether it stands for as many devices as a case asks for (`jax_num_cpu_devices`).
+      forgets_peak: Whether one process can tell the memory of several variants: an allocator never forgets its peak.
       trace_plane: How the planes of its devices are called in a profiler capture; None where there are none.
       peak_counts_temporaries: Whether `peak_memory_in_bytes` of a compiled program holds its temporaries.
       product_dtype: What a float32 product at default precision is computed in (the tolerance follows).
     """
 
     name: str
+    device: str
     platforms: str
     jax_backend: str
     looked_for: str
     extra: str
-    trace_plane: str | None
-    peak_counts_temporaries: bool
+    any_device_count: bool = False
+    forgets_peak: bool = False
+    trace_plane: str | None = None
+    peak_counts_temporaries: bool = True
     product_dtype: str
 
+    @property
+    def measures(self) -> bool:
+        """Whether programs are called."""
+        return True
 
-BACKENDS = {
-    backend.name: backend
-    for backend in (
-        Backend("cpu", "cpu", "cpu", "this machine's processor", "jaxmeter", None, False, "float32"),
+
+class Target(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """A device that programs are compiled for and never run on.
+
+    Args:
+      memory_bytes: What programs may use of one device.
+      Others: As a backend has them; `platforms` and `jax_backend` are those of the compiler's process.
+    """
+
+    name: str
+    device: str
+    platforms: str
+    jax_backend: str
+    looked_for: str
+    extra: str
+    memory_bytes: int | None
+    any_device_count: bool = False
+    peak_counts_temporaries: bool = True
+    product_dtype: str
+
+    @property
+    def measures(self) -> bool:
+        """Whether programs are called."""
+        return False
+
+
+Place = Backend | Target
+
+PLACES: dict[str, Place] = {
+    place.name: place
+    for place in (
         Backend(
-            "gpu",
-            "cuda,cpu",
-            "gpu",
-            "an NVIDIA GPU with its driver (JAX platform 'cuda')",
-            "jaxmeter[gpu]",
-            "/device:GPU",
-            True,
-            "tensorfloat32",
+            name="cpu",
+            device="cpu",
+            platforms="cpu",
+            jax_backend="cpu",
+            looked_for="this machine's processor",
+            extra="jaxmeter",
+            any_device_count=True,
+            forgets_peak=True,
+            peak_counts_temporaries=False,
+            product_dtype="float32",
         ),
         Backend(
-            "tpu",
-            "tpu,cpu",
-            "tpu",
-            "a TPU with libtpu (JAX platform 'tpu')",
-            "jaxmeter[tpu]",
-            "/device:TPU",
-            True,
-            "bfloat16",
+            name="gpu",
+            device="gpu",
+            platforms="cuda,cpu",
+            jax_backend="gpu",
+            looked_for="an NVIDIA GPU with its driver (JAX platform 'cuda')",
+            extra="jaxmeter[gpu]",
+            trace_plane="/device:GPU",
+            product_dtype="tensorfloat32",
+        ),
+        Backend(
+            name="tpu",
+            device="tpu",
+            platforms="tpu,cpu",
+            jax_backend="tpu",
+            looked_for="a TPU with libtpu (JAX platform 'tpu')",
+            extra="jaxmeter[tpu]",
+            trace_plane="/device:TPU",
+            product_dtype="bfloat16",
         ),
     )
 }
 
-_THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+BACKENDS: dict[str, Backend] = {name: place for name, place in PLACES.items() if isinstance(place, Backend)}
+"""Those that `--backend` takes."""
 
+DEFAULT_BACKEND = next(iter(BACKENDS))
+"""Every machine has it: catalogue and plan are made there."""
+
+_THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 _NOT_USED = (
     "JAX_COMPILATION_CACHE_",
@@ -74,22 +128,22 @@ _NOT_USED = (
 """What is cold, what is cached and what is compiled is for the run to decide, else its words would not be true."""
 
 
-def unused_variables(inherited: Mapping[str, str]) -> tuple[str, ...]:
+def list_unused_variables(inherited: Mapping[str, str]) -> tuple[str, ...]:
     """Names of the variables that steer JAX's compilation and its persistent cache."""
     return tuple(sorted(name for name in inherited if name.startswith(_NOT_USED)))
 
 
-def process_environment(
-    backend: Backend, inherited: Mapping[str, str], *, allowed_cores: int, data: str | None = None
+def make_process_environment(
+    place: Place, inherited: Mapping[str, str], *, allowed_cores: int, data: str | None = None
 ) -> dict[str, str]:
-    """The environment variables of every measuring process.
+    """The environment variables of every process of a place.
 
     Thread counts are set where the user has not. Inherited settings of compilation and its cache are left out; so is an
     inherited data folder, since the record must name it.
     """
-    own = (*unused_variables(inherited), DATA_VARIABLE)
+    own = (*list_unused_variables(inherited), DATA_VARIABLE)
     variables = {name: value for name, value in inherited.items() if name not in own}
-    variables["JAX_PLATFORMS"] = backend.platforms
+    variables["JAX_PLATFORMS"] = place.platforms
     if data is not None:
         variables[DATA_VARIABLE] = data
     for name in _THREAD_VARIABLES:

@@ -1,334 +1,150 @@
-"""Measuring one case: check, cold compilations, timing launches, trace; each in processes of its own. No jax."""
+"""One case while it is measured: what its launches gave so far, and which variants the next one still looks at."""
 
 from __future__ import annotations
 
-import signal
-import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
 
-from harness.parent.fork_client import Ended, ForkServer
-from harness.plan.cases import (
-    CASE_LIMIT_S,
-    cached_variants,
-    called_variants,
-    jax_variants,
-    peer_variants,
-    regimes,
-    traced_variants,
-)
-from harness.plan.messages import (
-    CACHING,
-    CHECK,
-    COMPILATION,
-    RESIDENCY,
-    SHAPES,
-    TIMING,
-    TRACE,
-    Heartbeat,
-    Launch,
-    Problem,
-    Result,
-)
+from harness.parent.rounds import are_cold_rounds_over, are_launches_over
+from harness.plan.launches import Launch
+from harness.plan.messages import Result
+from harness.plan.probes import PROBES
 from harness.record import (
     Artifact,
     CaseRecord,
     LaunchRecord,
-    Number,
     Outcome,
     PlannedCase,
-    RecordError,
     Settings,
     Status,
     VariantRecord,
-    read_json,
-    write_json,
 )
-from harness.record.outcomes import joined
-from harness.record.statistics import FEWEST_LAUNCHES, VERSION, Interval, geometric_interval, speedup
+from harness.record.outcomes import join
+from harness.record.statistics import VERSION
 from harness.record.timing_summary import summarise
-
-SEVERAL = (COMPILATION, CACHING, RESIDENCY)
-"""Kinds of process whose outcome stands beside that of others."""
-
-COLD_SHARE, MOST_COLD_SHARE = 1 / 3, 1.5
-"""Cold processes are cut to three rounds, the fewest that give an interval, beyond this share of the case's time for
-timing; and to fewer beyond the other, of what any case of the level may take."""
-
-BEHIND = 1 / 3
-"""Of what any case may take. Where a case's share is less, the run is late: the next case comes before an interval."""
-
-OnBeat = Callable[[Heartbeat], None]
 
 
 @dataclass
-class CaseMeasurement:
-    """One case while it is measured.
+class CaseProgress:
+    """What is known of a case.
 
     Args:
-      folder: The case's own, in the run.
-      cache: The run's private compilation cache, filled by the check.
-      share_s: The case's share of the run's budget. Its fewest processes are run whatever they take; more of them,
-        and more launches, as far as it goes.
+      launches: All that are planned of it.
+      share_s: Its share of the run's budget. Its fewest processes are run whatever they take; more of them, and more
+        launches, as far as it goes.
     """
 
     case: PlannedCase
     settings: Settings
-    backend: str
-    server: ForkServer
-    folder: Path
-    cache: Path
+    launches: Sequence[Launch]
     share_s: float
-    on_beat: OnBeat
-    on_launch: Callable[[int], None]
     outcomes: dict[str, dict[str, Outcome]] = field(default_factory=dict)
     artifacts: list[Artifact] = field(default_factory=list)
-    launches: int = 0
+    timed: dict[int, list[LaunchRecord]] = field(default_factory=dict)
+    used_s: float = 0.0
 
-    def measure(self) -> CaseRecord:
-        """Runs all the processes of the case and returns its record."""
-        self._start = time.monotonic()
-        started = datetime.now(UTC).isoformat(timespec="seconds")
+    def __post_init__(self) -> None:
+        self._started = datetime.now(UTC).isoformat(timespec="seconds")
         self.outcomes = {item.name: {} for item in self.case.variants}
         for item in self.case.variants:
             if item.skip is not None:
                 self.outcomes[item.name]["numerics"] = Outcome(status=Status.SKIPPED, reason=item.skip)
-        self._check()
-        if "memory" in self.settings.probes:
-            for group in self._by_allocator(self._sound(called_variants(self.case))):
-                self._launch(RESIDENCY, group, ("memory",))
-        if "compilation" in self.settings.probes:
-            self._cold_rounds(COMPILATION, jax_variants(self.case), [""])
-        if cached := cached_variants(self.case, self.settings):
-            self._cold_rounds(CACHING, cached, regimes(self.case))
-        if "timing" in self.settings.probes:
-            self._time()
-        if traced := traced_variants(self.case, self.settings):
-            self._launch(TRACE, self._sound(traced), ("trace",))
+        names = {probe for launch in self.launches for probe in launch.probes}
+        self._planned = {
+            (probe, item.name) for probe in names for item in PROBES[probe].choose(self.case, self.settings)
+        }
+        self._round: dict[str, int] = {}  # which one has begun, by kind of process
+        self._spent_s: dict[str, float] = {}
+        self._before_s: dict[str, float] = {}  # what the case had used when the first of a kind began
+        self._over: set[str] = set()  # kinds of process whose rounds have ended
+        self._broken: set[tuple[str, str, str]] = set()  # process, variant and regime that ended badly
+
+    @property
+    def rounds(self) -> int:
+        """How many timing launches there are."""
+        return len(self.timed)
+
+    def choose_variants(self, launch: Launch) -> tuple[str, ...]:
+        """The variants that a launch still has to look at; none where its rounds have ended."""
+        if self._is_over(launch):
+            return ()
+        return tuple(name for name in launch.variants if self._goes_on(name, launch))
+
+    def choose_probes(self, variant: str, launch: Launch) -> tuple[str, ...]:
+        """The launch's probes that look at a variant."""
+        return tuple(probe for probe in launch.probes if (probe, variant) in self._planned)
+
+    def keep(self, launch: Launch, result: Result) -> None:
+        """Adds what a process found."""
+        self.artifacts += result.artifacts
+        for variant, outcomes in result.outcomes.items():
+            for probe, outcome in outcomes.items():
+                before = None if PROBES[probe].side_by_side else self.outcomes[variant].get(probe)
+                self.outcomes[variant][probe] = join(before, outcome)
+                if outcome.status is not Status.OK:
+                    self._broken.add((PROBES[probe].process, variant, launch.regime))
+        if result.launch is not None:
+            self._keep_samples(launch, result.launch)
+
+    def spend(self, launch: Launch, seconds: float) -> None:
+        """Counts what a process took."""
+        self._before_s.setdefault(launch.process, self.used_s)
+        self._spent_s[launch.process] = self._spent_s.get(launch.process, 0.0) + seconds
+        self.used_s += seconds
+
+    def make_record(self) -> CaseRecord:
+        """The case's record, as far as it is measured."""
         return CaseRecord(
             id=self.case.id,
             name=self.case.name,
-            started=started,
-            elapsed_s=round(self._elapsed(), 3),
-            launches=self.launches,
+            started=self._started,
+            elapsed_s=round(self.used_s, 3),
+            launches=self.rounds,
             variants=tuple(VariantRecord(name=name, outcomes=outcomes) for name, outcomes in self.outcomes.items()),
             artifacts=tuple(self.artifacts),
             statistics_version=VERSION,
         )
 
-    @property
-    def _erring(self) -> set[str]:
-        """Variants that raise an error, as declared: there is nothing to measure."""
-        return {item.name for item in self.case.variants if item.raises is not None}
+    def _is_over(self, launch: Launch) -> bool:
+        """Whether the rounds of a launch's kind have ended; looked at when a new one would begin."""
+        process = launch.process
+        if process not in self._over and launch.round > self._round.get(process, 0):
+            if self._has_enough(launch):
+                self._over.add(process)
+            self._round[process] = launch.round
+        return process in self._over
 
-    @property
-    def _limit_s(self) -> float:
-        """The longest that timing may take."""
-        return min(self.settings.case_limit_s, self.share_s)
+    def _has_enough(self, launch: Launch) -> bool:
+        process = launch.process
+        spent_s = self._spent_s.get(process, 0.0)
+        if not any(PROBES[probe].rounds.until_precise for probe in launch.probes):
+            return are_cold_rounds_over(launch.round, spent_s, self.share_s, self.settings)
+        limit_s = min(self.settings.case_limit_s, self.share_s, self.share_s - self._before_s.get(process, 0.0))
+        timings = [outcomes["timing"] for outcomes in self.outcomes.values() if "timing" in outcomes]
+        return are_launches_over(launch.round, spent_s, limit_s, self.settings, timings)
 
-    def _elapsed(self) -> float:
-        return time.monotonic() - self._start
-
-    def _check(self) -> None:
-        probes = tuple(name for name in ("numerics", "memory") if name in self.settings.probes)
-        everything = (*jax_variants(self.case), *peer_variants(self.case))
-        answer = self._run(SHAPES, everything, probes, 0, "").answer
-        if isinstance(answer, Result):  # one that fails knows nothing; the check will tell
-            self._keep(SHAPES, answer)
-        self._launch(CHECK, self._unseen(jax_variants(self.case)), probes)
-        self._launch(CHECK, self._unseen(peer_variants(self.case)), ("numerics",))
-
-    def _unseen(self, variants: Iterable[str]) -> tuple[str, ...]:
-        return tuple(name for name in variants if not self.outcomes[name])
-
-    def _by_allocator(self, variants: tuple[str, ...]) -> list[tuple[str, ...]]:
-        """Variants whose memory one process can tell: all where the count can be reset, else one each."""
-        return [variants] if self.backend == "cpu" else [(name,) for name in variants]
-
-    def _cold_rounds(self, kind: str, variants: Sequence[str], states: Sequence[str]) -> None:
-        """A fresh process for every variant and state of the caches, and again: a slow moment hits none alone."""
-        start, failed = self._elapsed(), set()
-        for index in range(self.settings.cold_launches):
-            if self._long_enough(index, self._elapsed() - start):
-                return
-            for state in states:
-                for variant in self._sound(variants):
-                    if (variant, state) in failed:  # it would fail again
-                        continue
-                    answer = self._launch(kind, (variant,), (kind,), index=index, regime=state)
-                    outcome = answer.outcomes.get(variant, {}).get(kind)
-                    if outcome is None or outcome.status is not Status.OK:
-                        failed.add((variant, state))
-
-    def _long_enough(self, rounds: int, elapsed_s: float) -> bool:
-        """Whether cold rounds end here: more than three take a moderate share of the time for timing, fewer a large."""
-        if rounds == 0 or self.settings.launches is not None:
-            return False
-        if rounds >= FEWEST_LAUNCHES:
-            return elapsed_s > COLD_SHARE * self._limit_s
-        of_any_s = CASE_LIMIT_S[self.settings.level]
-        late = self.share_s < BEHIND * of_any_s
-        return elapsed_s > MOST_COLD_SHARE * (self._limit_s if late else max(self._limit_s, of_any_s))
-
-    def _sound(self, variants: Iterable[str]) -> tuple[str, ...]:
-        """Those that gave the right answer and have not failed since: a wrong or broken one has no speed."""
-        return tuple(
-            name
-            for name in variants
-            if name not in self._erring
-            and self.outcomes[name].get("numerics", Outcome(status=Status.LOST)).status is Status.OK
-            and self.outcomes[name].get("timing", Outcome(status=Status.OK)).status is Status.OK
+    def _goes_on(self, variant: str, launch: Launch) -> bool:
+        """Whether what must have ended well before has, and nothing of this kind went wrong: it would again."""
+        after = {name for probe in launch.probes for name in PROBES[probe].after}
+        return (launch.process, variant, launch.regime) not in self._broken and all(
+            self._status(probe, variant) is Status.OK for probe in after if (probe, variant) in self._planned
         )
 
-    def _time(self) -> None:
-        """Launches until the intervals are narrow enough, or the case's time is up."""
-        rounds: list[list[LaunchRecord]] = []
-        start = self._elapsed()
-        limit_s = min(self._limit_s, self.share_s - start)
-        while True:
-            groups = [self._sound(jax_variants(self.case))]
-            groups += [(peer,) for peer in self._sound(peer_variants(self.case))]
-            groups = [group for group in groups if group]
-            if not groups:
-                return
-            processes = (self._timing_launch(group, len(rounds)) for group in groups)
-            rounds.append([process for process in processes if process is not None])
-            self.launches = len(rounds)
-            self.on_launch(self.launches)
-            self._summarise(rounds)
-            if self._enough(len(rounds), self._elapsed() - start, limit_s):
-                return
+    def _status(self, probe: str, variant: str) -> Status:
+        outcome = self.outcomes[variant].get(probe)
+        return Status.LOST if outcome is None else outcome.status
 
-    def _timing_launch(self, group: tuple[str, ...], index: int) -> LaunchRecord | None:
-        """One process's raw samples: from disk where an interrupted run has left them, else measured."""
-        peer = "" if group[0] in jax_variants(self.case) else f"-{group[0].replace(':', '-')}"
-        path = self.folder / "launches" / f"{index:02d}{peer}.json.gz"
-        if (kept := _kept(path)) is not None and {item.variant for item in kept.variants} == set(group):
-            return kept
-        launch = self._launch(TIMING, group, ("timing",), index=index).launch
-        if launch is not None:
-            write_json(path, launch)
-        return launch
-
-    def _summarise(self, rounds: list[list[LaunchRecord]]) -> None:
-        for name in self._sound((*jax_variants(self.case), *peer_variants(self.case))):
+    def _keep_samples(self, launch: Launch, samples: LaunchRecord) -> None:
+        """Adds raw samples, and sums up each variant's timing anew."""
+        self.timed.setdefault(launch.round, []).append(samples)
+        rounds = [self.timed[index] for index in sorted(self.timed)]
+        for name in self._timed_variants(rounds):
             self.outcomes[name]["timing"] = summarise(rounds, name, self.case.baseline)
 
-    def _enough(self, count: int, elapsed_s: float, limit_s: float) -> bool:
-        settings = self.settings
-        if settings.launches is not None:
-            return count >= settings.launches
-        if count >= settings.looks[-1] or (count in settings.looks and self._precise()):
-            return True
-        return count >= FEWEST_LAUNCHES and elapsed_s > limit_s
-
-    def _precise(self) -> bool:
-        """Whether every ratio's interval is as narrow as wanted; the times' own where there is no ratio."""
-        looks = len(self.settings.looks)
-        ratios, times = self._launches_of("log_ratio"), self._launches_of("execution_s")
-        intervals = [speedup(values, looks=looks) for values in ratios]
-        if not intervals:
-            intervals = [geometric_interval(values, looks=looks) for values in times]
-        return all(_narrow(interval, self.settings.target_half_width) for interval in intervals)
-
-    def _launches_of(self, metric: str) -> list[list[Number]]:
-        """Each variant's values of a timing metric, without the missing ones."""
-        timings = [
-            outcomes["timing"].values.get(metric, ()) for outcomes in self.outcomes.values() if "timing" in outcomes
-        ]
-        known = [[value for value in values if value is not None] for values in timings]
-        return [values for values in known if values]
-
-    def _launch(
-        self, kind: str, variants: tuple[str, ...], probes: tuple[str, ...], *, index: int = 0, regime: str = ""
-    ) -> Result:
-        """Runs one process; one that dies costs the variant that it was at, and is repeated without it."""
-        while variants:
-            ended = self._run(kind, variants, probes, index, regime)
-            if isinstance(ended.answer, Result):
-                self._keep(kind, ended.answer)
-                broken = [name for name in ended.answer.outcomes if kind == TIMING]
-                if not broken:
-                    return ended.answer
-                variants = tuple(name for name in variants if name not in broken)
-                continue
-            outcome = _outcome(ended, self._stage_limit_s())
-            lost = variants if ended.last.variant is None else (ended.last.variant,)
-            self._keep(kind, Result(outcomes={name: dict.fromkeys(probes, outcome) for name in lost}))
-            variants = tuple(name for name in variants if name not in lost)
-        return Result()
-
-    def _run(self, kind: str, variants: tuple[str, ...], probes: tuple[str, ...], index: int, regime: str) -> Ended:
-        return self.server.run(
-            lambda result: Launch(
-                kind=kind,
-                case=self.case,
-                variants=variants,
-                probes=probes,
-                suites=self.settings.suites,
-                backend=self.backend,
-                settings=self.settings,
-                index=index,
-                seed=self.settings.seed + index,
-                regime=regime,
-                cache=str(self.cache),
-                folder=str(self.folder),
-                result=result,
-            ),
-            stage_limit_s=self._stage_limit_s(),
-            on_beat=self.on_beat,
+    def _timed_variants(self, rounds: Sequence[Sequence[LaunchRecord]]) -> Iterable[str]:
+        """Those that were timed and not broken since."""
+        seen = {item.variant for processes in rounds for samples in processes for item in samples.variants}
+        return (
+            name for name in self.outcomes if name in seen and self._status("timing", name) in (Status.OK, Status.LOST)
         )
-
-    def _stage_limit_s(self) -> float:
-        return self.case.time_limit_s or self.settings.stage_limit_s
-
-    def _keep(self, kind: str, result: Result) -> None:
-        self.artifacts += result.artifacts
-        for name, outcomes in result.outcomes.items():
-            for probe, outcome in outcomes.items():
-                before = self.outcomes[name].get(probe) if kind in SEVERAL else None
-                self.outcomes[name][probe] = joined(before, outcome)
-
-
-def _kept(path: Path) -> LaunchRecord | None:
-    if not path.exists():
-        return None
-    try:
-        return read_json(path, LaunchRecord)
-    except RecordError:  # damaged: measured again
-        return None
-
-
-def _narrow(interval: Interval, target: float) -> bool:
-    return interval.half_width is not None and interval.half_width <= target
-
-
-def _outcome(ended: Ended, limit_s: float) -> Outcome:
-    """What to record of a process that gave no result."""
-    stderr = ended.stderr or None
-    if isinstance(ended.answer, Problem):
-        return Outcome(status=Status.FAILED, reason=ended.answer.message, stderr=stderr)
-    stage = f"in stage '{ended.last.stage}'"
-    if ended.timed_out:
-        reason = f"no progress for {limit_s:g} s {stage}, so it was ended; a workload's time_limit_s sets this limit"
-        return Outcome(status=Status.TIMED_OUT, reason=reason, stderr=stderr)
-    if ended.signal is not None:
-        return Outcome(status=Status.KILLED, reason=f"ended by {_signal(ended)} {stage}{_memory(ended)}", stderr=stderr)
-    said = f": {ended.stderr.splitlines()[-1]}" if ended.stderr else ""
-    return Outcome(status=Status.FAILED, reason=f"exited with code {ended.code} {stage}{said}", stderr=stderr)
-
-
-def _signal(ended: Ended) -> str:
-    try:
-        return signal.Signals(ended.signal or 0).name
-    except ValueError:
-        return f"signal {ended.signal}"
-
-
-def _memory(ended: Ended) -> str:
-    if ended.signal != signal.SIGKILL:
-        return ""
-    held = f"; it held {ended.peak_bytes / 2**30:.2f} GiB" if ended.peak_bytes else ""
-    return f", which the harness did not send; often that is the kernel, out of memory{held}"

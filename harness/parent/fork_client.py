@@ -18,7 +18,7 @@ from typing import Any, Self
 
 import msgspec
 
-from harness.machine.environment import private
+from harness.machine.environment import make_private
 from harness.plan.messages import Answer, Description, Heartbeat, Message, Problem, Result
 from harness.record import write_bytes
 
@@ -135,7 +135,7 @@ class ForkServer:
             signal=os.WTERMSIG(status) if os.WIFSIGNALED(status) else None,
             timed_out=timed_out,
             code=os.WEXITSTATUS(status) if os.WIFEXITED(status) else None,
-            stderr=private(_tail(errors)),
+            stderr=make_private(_tail(errors)),
             peak_bytes=peak_kib * 1024,
         )
 

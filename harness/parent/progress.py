@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from harness.plan.messages import Heartbeat
-from harness.record import DOES_NOT_FIT, INCOMPLETE, CaseRecord, Manifest, PlannedCase
+from harness.record import INCOMPLETE, CaseRecord, Manifest, PlannedCase, Status
 
 
 class Watcher:
@@ -50,7 +50,7 @@ class Lines(Watcher):
     def run_started(self, manifest: Manifest, folder: Path, todo: int, budget_s: float) -> None:
         """Names the run."""
         self._todo, self._budget_s = todo, budget_s
-        self._say(_beginning(manifest, folder, todo))
+        self._say(_announce(manifest, folder, todo))
 
     def case_ended(self, record: CaseRecord, used_s: float) -> None:
         """Says how the case ended, with every trouble on a line of its own."""
@@ -59,7 +59,7 @@ class Lines(Watcher):
             f"[{self._done}/{self._todo}] {record.status.value:9} {record.name}  {record.elapsed_s:.1f} s, "
             f"{one_of(record.launches, 'launch', 'launches')}; {used_s:.0f} of {self._budget_s:.0f} s used"
         )
-        for trouble in troubles(record):
+        for trouble in list_troubles(record):
             self._say(f"    {trouble}")
 
     def case_lost(self, case: PlannedCase, reason: str) -> None:
@@ -93,7 +93,7 @@ class Live(Watcher):
     def run_started(self, manifest: Manifest, folder: Path, todo: int, budget_s: float) -> None:
         """Names the run and shows the bar."""
         self._budget_s = budget_s
-        self._console.print(escape(printable(_beginning(manifest, folder, todo))), highlight=False)
+        self._console.print(escape(printable(_announce(manifest, folder, todo))), highlight=False)
         self._bar.update(self._task, total=todo)
         self._bar.start()
 
@@ -115,7 +115,7 @@ class Live(Watcher):
     def case_ended(self, record: CaseRecord, used_s: float) -> None:
         """Advances, and prints the troubles."""
         self._bar.update(self._task, advance=1, used=f"{100 * used_s / self._budget_s:.0f} %")
-        for trouble in troubles(record):
+        for trouble in list_troubles(record):
             self._bar.console.print(escape(printable(f"{record.name}: {trouble}")), style="red", highlight=False)
 
     def case_lost(self, case: PlannedCase, reason: str) -> None:
@@ -128,18 +128,18 @@ class Live(Watcher):
         self._bar.stop()
 
 
-def troubles(record: CaseRecord) -> list[str]:
+def list_troubles(record: CaseRecord) -> list[str]:
     """A line per variant and probe that makes the run incomplete, or that was too large to be run, without repeats."""
     lines = [
         f"{variant.name}: {outcome.status.value}: {outcome.reason}"
         for variant in record.variants
         for outcome in variant.outcomes.values()
-        if outcome.status in INCOMPLETE or (outcome.reason or "").startswith(DOES_NOT_FIT)
+        if outcome.status in INCOMPLETE or outcome.status is Status.TOO_LARGE
     ]
     return list(dict.fromkeys(lines))
 
 
-def _beginning(manifest: Manifest, folder: Path, todo: int) -> str:
+def _announce(manifest: Manifest, folder: Path, todo: int) -> str:
     device = f"{manifest.environment.device_count} x {manifest.environment.device_kind}"
     return f"run {manifest.run_id}: {one_of(todo, 'case')} on {manifest.backend} ({device}), into {folder}"
 

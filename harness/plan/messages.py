@@ -4,49 +4,38 @@ from __future__ import annotations
 
 import msgspec
 
+from harness.machine.places import Place
+from harness.plan.launches import Launch
 from harness.record import Artifact, Environment, LaunchRecord, Outcome, Param, PlannedCase, Settings
-
-SHAPES = "shapes"
-CHECK = "check"
-COMPILATION = "compilation"
-CACHING = "caching"
-RESIDENCY = "residency"
-TIMING = "timing"
-TRACE = "trace"
 
 
 class Describe(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """Import the suites and say what they hold and what machine this is."""
 
     suites: tuple[str, ...]
-    backend: str
+    place: Place
     level: str
     devices: bool
     result: str
 
 
-class Launch(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """Measure some variants of one case in one process.
+class Measure(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """Do what one launch of the plan says.
 
     Args:
-      kind: SHAPES, CHECK, COMPILATION, CACHING, RESIDENCY, TIMING or TRACE.
-      probes: The probes to run, all of this kind.
-      cache: Folder of the run's own persistent compilation cache; a COMPILATION process uses it for inputs only.
-      regime: Of a CACHING process, see harness/probes/caching.py.
+      case: The launch's own.
+      place: Where it runs.
+      seed: Of the order of the variants.
+      cache: Folder of the run's own persistent compilation cache.
       folder: The case's folder, for artifacts.
       result: Where to write the answer.
     """
 
-    kind: str
+    launch: Launch
     case: PlannedCase
-    variants: tuple[str, ...]
-    probes: tuple[str, ...]
-    suites: tuple[str, ...]
-    backend: str
+    place: Place
     settings: Settings
-    index: int
     seed: int
-    regime: str = ""
     cache: str
     folder: str
     result: str
@@ -80,7 +69,7 @@ class Description(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """Answer to Launch: outcomes by variant and probe; the raw samples of a timing launch."""
+    """Answer to Measure: outcomes by variant and probe; the raw samples of a timing launch."""
 
     outcomes: dict[str, dict[str, Outcome]] = {}
     launch: LaunchRecord | None = None
@@ -100,5 +89,5 @@ class Heartbeat(msgspec.Struct, frozen=True):
     stage: str
 
 
-Message = Describe | Launch
+Message = Describe | Measure
 Answer = Description | Result | Problem

@@ -8,9 +8,14 @@ from typing import Any
 
 import jax
 
-from harness.programs.jax_events import Compilations, watched
-from harness.programs.modes import Clock, Stage
-from harness.record import Outcome, Status, metrics
+from harness.plan.probes import REGIMES as NAMES
+from harness.probes.context import Context
+from harness.probes.findings import Findings, describe_failure
+from harness.programs.arguments import choose_static, make_inputs
+from harness.programs.caches import forget_compiled
+from harness.programs.jax_events import JaxEvents, watch_jax
+from harness.programs.modes import Clock, as_new_function
+from harness.record import CachingDetails, Number, Outcome, RegimeCall, Status
 
 
 @dataclass(frozen=True)
@@ -26,32 +31,27 @@ class Regime:
     """A state of the caches.
 
     Args:
-      metric: What its time is called.
       before: Which calls of the same function the process has made: none, or one with the usual arguments.
       proof: Whether what JAX reported shows that the caches were in that state.
       change: Whether the measured call is to the usual one what the regime says.
+      cached: Whether the persistent cache stays on.
     """
 
-    metric: str
     before: bool
-    proof: Callable[[Compilations], bool]
+    proof: Callable[[JaxEvents], bool]
     change: Callable[[Call, Call], bool] = lambda usual, measured: True
-
-    @property
-    def words(self) -> str:
-        """Its name for a person."""
-        return metrics.REGIMES[self.metric]
+    cached: bool = False
 
 
-def _compiled(seen: Compilations) -> bool:
+def _compiled(seen: JaxEvents) -> bool:
     return seen.traces > 0 and seen.compiled > 0 and seen.hits == 0
 
 
-def _read(seen: Compilations) -> bool:
+def _read(seen: JaxEvents) -> bool:
     return seen.hits > 0 and seen.compiled == 0
 
 
-def _reused(seen: Compilations) -> bool:
+def _reused(seen: JaxEvents) -> bool:
     return seen.traces == 0 and seen.compiled == 0 and seen.hits == 0
 
 
@@ -67,38 +67,76 @@ def _has_another_static_argument(usual: Call, measured: Call) -> bool:
     return usual.static != measured.static and _types(usual) == _types(measured)
 
 
-COLD, CACHED, WARM, NEW_SHAPE, NEW_STATIC = "cold", "cached", "warm", "new_shape", "new_static"
+REGIMES = dict(
+    zip(
+        NAMES,
+        (
+            Regime(before=False, proof=_compiled),
+            Regime(before=False, proof=_read, cached=True),
+            Regime(before=True, proof=_reused),
+            Regime(before=True, proof=_compiled, change=_has_another_shape),
+            Regime(before=True, proof=_compiled, change=_has_another_static_argument),
+        ),
+        strict=True,
+    )
+)
 
-REGIMES = {
-    COLD: Regime("cold_s", before=False, proof=_compiled),
-    CACHED: Regime("cached_s", before=False, proof=_read),
-    WARM: Regime("warm_s", before=True, proof=_reused),
-    NEW_SHAPE: Regime("new_shape_s", before=True, proof=_compiled, change=_has_another_shape),
-    NEW_STATIC: Regime("new_static_s", before=True, proof=_compiled, change=_has_another_static_argument),
-}
+
+def look(variants: tuple[str, ...], context: Context) -> Findings:
+    """Times one call of each variant in the process's regime; of a stream, one pass."""
+    workload, case = context.workload, context.case
+    changed = {} if case is None else {"new_shape": case.new_shape, "new_static": case.new_static}
+    params = {**context.params, **(changed.get(context.regime) or {})}
+    context.stage("inputs")
+    try:
+        arguments = context.arguments if params == context.params else make_inputs(workload, params)
+    except Exception as error:  # noqa: BLE001  a suite's code may raise anything, and that is a result
+        return Findings({variant: describe_failure(error, "inputs") for variant in variants})
+    forget_compiled(persistent=not REGIMES[context.regime].cached)
+    outcomes = {}
+    for variant in variants:
+        context.variant = variant
+        function = workload.variant(variant)[0].function
+        try:
+            call = time_call(
+                context.regime,
+                as_new_function(function),
+                usual=Call(context.arguments, choose_static(function, context.params)),
+                measured=Call(arguments, choose_static(function, params)),
+                stream=workload.stream,
+                clock=context.clock,
+                stage=context.stage,
+            )
+        except Exception as error:  # noqa: BLE001  as above
+            outcomes[variant] = describe_failure(error, context.at)
+            continue
+        values: dict[str, tuple[Number | None, ...]] = {f"{call.regime}_s": (call.elapsed_s,)} if call.proven else {}
+        outcomes[variant] = Outcome(status=Status.OK, values=values, details=CachingDetails(calls=(call,)))
+    return Findings(outcomes)
 
 
-def run(
-    regime: Regime,
+def time_call(
+    name: str,
     function: Callable[..., Any],
     *,
     usual: Call,
     measured: Call,
     stream: bool,
     clock: Clock,
-    stage: Stage,
-) -> Outcome:
+    stage: Callable[[str], None],
+) -> RegimeCall:
     """Times one call of the jitted function; of a stream, one pass.
 
     Args:
+      name: The regime.
       function: Its keyword arguments are static.
       usual: The call before, in regimes that have one.
       measured: The call that is timed.
       stage: Told what begins.
     """
+    regime = REGIMES[name]
     if not regime.change(usual, measured):
-        alike = f"{regime.words}: {metrics.NOT_PROVEN}, so it was not timed: the two calls do not differ in that"
-        return Outcome(status=Status.OK, notes=(alike,))
+        return RegimeCall(regime=name, proven=False)
     jitted = jax.jit(function, static_argnames=tuple(usual.static))
 
     def once(call: Call) -> None:
@@ -108,21 +146,17 @@ def run(
     if regime.before:
         stage("call before")
         once(usual)
-    stage(regime.words)
-    with watched() as seen:
+    stage(f"{name} call")
+    with watch_jax() as seen:
         start = clock()
         once(measured)
         elapsed_s = clock() - start
-    if regime.proof(seen):
-        return Outcome(
-            status=Status.OK, values={regime.metric: (elapsed_s,)}, notes=(f"{regime.words}: {_told(seen)}",)
-        )
-    nameless = f"{regime.words}: {metrics.NOT_PROVEN}, so its {elapsed_s:.2g} s have no name"
-    return Outcome(status=Status.OK, notes=(f"{nameless}: JAX reported {_told(seen)}",))
-
-
-def _told(seen: Compilations) -> str:
-    return (
-        f"{seen.traces} traced, {seen.compiled} compiled, {seen.hits} from the persistent cache, "
-        f"{seen.misses} missing in it"
+    return RegimeCall(
+        regime=name,
+        proven=regime.proof(seen),
+        elapsed_s=elapsed_s,
+        traces=seen.traces,
+        compiled=seen.compiled,
+        hits=seen.hits,
+        misses=seen.misses,
     )

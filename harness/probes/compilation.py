@@ -3,55 +3,71 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
 import msgspec
 
-from harness.machine.environment import private, said
-from harness.plan.messages import COMPILATION as KIND
-from harness.probes.context import Context, Probe
+from harness.machine.environment import describe_error, make_private
+from harness.probes.context import Context
+from harness.probes.findings import Findings, look_at_each
 from harness.programs import cost, program, serialised
-from harness.programs.jax_events import explanation, watched
-from harness.programs.modes import Prepared, Stage, Stages
-from harness.record import Number, Outcome, Status, write_bytes
-from harness.record.outcomes import joined
+from harness.programs.caches import forget_compiled
+from harness.programs.jax_events import explain_misses, watch_jax
+from harness.programs.modes import Prepared, Stages
+from harness.record import CaseFolder, CompilationDetails, Number, Outcome, Status, write_bytes
+from harness.record.layout import PROGRAM_TEXTS
+from harness.record.outcomes import join
 
 LONGEST_EXPLANATION = 4000
 """As much as is kept of a failed process's stderr."""
 
+Values = dict[str, tuple[Number | None, ...]]
 
-def run(variant: str, prepared: Prepared, context: Context) -> Outcome:
-    """Reads the stages that preparing took, times the first call, and counts what it and a second one compile."""
-    with watched() as first:
-        start = context.clock()
-        prepared.wait(prepared.call(*prepared.args))
-        first_call_s = context.clock() - start
-    _, mode = context.workload.variant(variant)
-    compiles = first.compiled + (0 if prepared.stages is None else prepared.stages.events.compiled)
-    values: dict[str, tuple[Number | None, ...]] = {"first_call_s": (first_call_s,), "compiles": (compiles,)}
-    if context.index == 0:  # the same in every process, and a call may be slow
-        if mode == "jit" and (entries := _cache_entries(prepared)) is not None:
-            values["cache_entries"] = (entries,)
-        with watched() as second:
-            prepared.wait(prepared.call(*prepared.args))
-        values["recompiles"] = (second.compiled,)
-        compiles += second.compiled
+
+def look(variants: tuple[str, ...], context: Context) -> Findings:
+    """Compiles each without any cache."""
+    forget_compiled(persistent=True)
+    return look_at_each("compilation", compile_and_call, variants, context)
+
+
+def compile_and_call(variant: str, prepared: Prepared, context: Context) -> Outcome:
+    """Reads the stages that preparing took, times the first call, and counts what it and a second one compile.
+
+    Where nothing is called, the stages and the program are all.
+    """
+    values, compiles = _call_twice(variant, prepared, context) if context.place.measures else ({}, 0)
     described = Outcome(status=Status.OK)
     if (stages := prepared.stages) is not None:
         values |= {"trace_s": (stages.trace_s,), "lower_s": (stages.lower_s,), "compile_s": (stages.compile_s,)}
-        described = _described(stages, thoroughly=context.index == 0)
+        described = _describe(stages, thoroughly=context.index == 0)
         if context.index == 0 and context.folder is not None:
-            _keep_texts(program.folder(context.folder, variant), stages)
-    outcome = joined(Outcome(status=Status.OK, values=values), described)
-    if mode == "aot" and context.folder is not None:  # where nothing may be kept, such as in a notebook, nothing is
-        outcome = joined(outcome, _serialised(prepared, context))
-    return _within_budget(outcome, compiles, context.compiles(variant), prepared, context.stage)
+            _keep_texts(context.folder, variant, stages)
+    outcome = join(Outcome(status=Status.OK, values=values), described)
+    if context.workload.variant(variant)[1] == "aot" and context.folder is not None and context.place.measures:
+        # Where nothing may be kept, such as in a notebook, nothing is.
+        outcome = join(outcome, _load_again(prepared, context))
+    return _hold_budget(outcome, compiles, context.compiles(variant), prepared, context)
 
 
-COMPILATION = Probe("compilation", KIND, run)
+def _call_twice(variant: str, prepared: Prepared, context: Context) -> tuple[Values, int]:
+    """The first call's time and what was compiled for it; what an equal one compiles, in the first process only."""
+    with watch_jax() as first:
+        start = context.clock()
+        prepared.wait(prepared.call(*prepared.args))
+        first_call_s = context.clock() - start
+    compiles = first.compiled + (0 if prepared.stages is None else prepared.stages.events.compiled)
+    values: Values = {"first_call_s": (first_call_s,), "compiles": (compiles,)}
+    if context.index > 0:  # the same in every process, and a call may be slow
+        return values, compiles
+    is_jit = context.workload.variant(variant)[1] == "jit"
+    if is_jit and (entries := _count_cache_entries(prepared)) is not None:
+        values["cache_entries"] = (entries,)
+    with watch_jax() as second:
+        prepared.wait(prepared.call(*prepared.args))
+    values["recompiles"] = (second.compiled,)
+    return values, compiles + second.compiled
 
 
-def _described(stages: Stages, *, thoroughly: bool) -> Outcome:
+def _describe(stages: Stages, *, thoroughly: bool) -> Outcome:
     """Which program it is; thoroughly, what is in it too, which is the same in every process.
 
     The stages have been timed by now: what cannot be read of the program is a note, whatever the reason.
@@ -66,33 +82,33 @@ def _described(stages: Stages, *, thoroughly: bool) -> Outcome:
         except cost.NotCountableError as error:
             notes.append(str(error))
         except Exception as error:  # noqa: BLE001  backends tell their programs in many ways, or not
-            notes.append(f"{what} cannot be read: {said(error)}")
+            notes.append(f"{what} cannot be read: {describe_error(error)}")
 
     def fingerprint() -> Mapping[str, Number]:
-        fingerprints.append(program.fingerprint(stages.compiled))
+        fingerprints.append(program.find_fingerprint(stages.compiled))
         return {}
 
     read("which program this is", fingerprint)
     if thoroughly:
-        read("the program before it is optimised", lambda: program.source_counts(stages))
-        read("the optimised program", lambda: program.optimised_counts(stages))
-        read("the executable", lambda: program.executable_size(stages.compiled))
-        read("XLA's count", lambda: cost.counted(stages.compiled).values)
+        read("the program before it is optimised", lambda: program.count_source(stages))
+        read("the optimised program", lambda: program.count_optimised(stages))
+        read("the executable", lambda: program.measure_executable(stages.compiled))
+        read("XLA's count", lambda: cost.count_work(stages.compiled).values)
     return Outcome(
         status=Status.OK,
         values={name: (value,) for name, value in values.items()},
         notes=tuple(notes),
-        fingerprints=tuple(fingerprints),
+        details=CompilationDetails(fingerprints=tuple(fingerprints)),
     )
 
 
-def _cache_entries(prepared: Prepared) -> int | None:
+def _count_cache_entries(prepared: Prepared) -> int | None:
     """Entries of the jitted function's own cache; None where this jax does not tell."""
     size = getattr(prepared.jitted, "_cache_size", None)
     return None if size is None else int(size())
 
 
-def _serialised(prepared: Prepared, context: Context) -> Outcome:
+def _load_again(prepared: Prepared, context: Context) -> Outcome:
     """The program written and loaded again, in every process: last of all, so that it disturbs nothing.
 
     What cannot be written or loaded is a note with the reason.
@@ -100,37 +116,42 @@ def _serialised(prepared: Prepared, context: Context) -> Outcome:
     values: dict[str, tuple[Number | None, ...]] = {}
     notes: list[str] = []
     context.stage("serialise")
-    for what, measure in (("the executable", serialised.executable), ("the exported program", serialised.exported)):
+    for what, measure in (
+        ("the executable", serialised.load_executable),
+        ("the exported program", serialised.load_exported),
+    ):
         try:
             measured = measure(prepared, context.clock)
         except Exception as error:  # noqa: BLE001  jax and backends refuse in many ways
-            notes.append(f"{what} cannot be serialised and loaded: {said(error)}")
+            notes.append(f"{what} cannot be serialised and loaded: {describe_error(error)}")
             continue
         values |= {name: (value,) for name, value in measured.items()}
     return Outcome(status=Status.OK, values=values, notes=tuple(notes))
 
 
-def _keep_texts(folder: Path, stages: Stages) -> None:
-    for kind, text in program.texts(stages).items():
-        write_bytes(folder / program.TEXTS[kind], private(text).encode("utf8", "replace"), lasting=False)
+def _keep_texts(folder: CaseFolder, variant: str, stages: Stages) -> None:
+    for kind, text in program.read_texts(stages).items():
+        path = folder.programs(variant) / PROGRAM_TEXTS[kind]
+        write_bytes(path, make_private(text).encode("utf8", "replace"), lasting=False)
 
 
-def _within_budget(outcome: Outcome, compiles: int, budget: int | None, prepared: Prepared, stage: Stage) -> Outcome:
+def _hold_budget(outcome: Outcome, compiles: int, budget: int | None, prepared: Prepared, context: Context) -> Outcome:
     """The outcome, or a failed one with JAX's own words where more was compiled than the workload declares."""
     if budget is None or compiles <= budget:
         return outcome
 
-    def both_calls() -> None:
+    def call_twice() -> None:
         for _ in range(2):
             prepared.wait(prepared.call(*prepared.args))
 
-    stage("explanation")
+    context.stage("explanation")
     try:
-        told = private(explanation(both_calls))[-LONGEST_EXPLANATION:]
+        told = make_private(explain_misses(call_twice))[-LONGEST_EXPLANATION:]
     except Exception as error:  # noqa: BLE001  the finding stands without it
-        told = f"no explanation: {said(error)}"
+        told = f"no explanation: {describe_error(error)}"
     differences = [line.strip(" *") for line in told.splitlines() if line.startswith("  * ")]
     why = f"; the last because {differences[-1]}" if differences else ""
-    where = "JAX's own explanation is on the page, and in case.json as stderr"
+    where = "JAX's own explanation is on the page, and in case.json"
     reason = f"compiled {compiles} programs, {budget} declared{why}; {where}"
-    return msgspec.structs.replace(outcome, status=Status.FAILED, reason=reason, stderr=told or None)
+    details = msgspec.structs.replace(outcome.details or CompilationDetails(), explanation=told or None)
+    return msgspec.structs.replace(outcome, status=Status.FAILED, reason=reason, details=details)

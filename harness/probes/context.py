@@ -1,21 +1,28 @@
-"""What a per-variant probe is, and what it may know."""
+"""What a probe may know of the case that its process works on, and the variants of it, prepared when asked for."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
-from pathlib import Path
+from dataclasses import dataclass, field
+from functools import cached_property, partial, update_wrapper
 from typing import Any
 
 import jax
-import numpy
 
+from harness.declare.implementation import NATIVE
 from harness.declare.levels import call_with
 from harness.declare.workload import NoReference, Workload
-from harness.machine.places import Backend
-from harness.programs.modes import Carried, Clock, Prepared, Stage
-from harness.record import Outcome, Param
+from harness.machine.places import Place
+from harness.programs.arguments import as_numpy, choose_static, widest
+from harness.programs.modes import Carried, Clock, How, Prepared, prepare_as
+from harness.record import CaseFolder, Param, PlannedCase, Settings
+
+Beat = Callable[[str | None, str], None]
+"""Told the variant and the stage that begins, so that a crash or a hang has a name."""
+
+
+def ignore_beat(variant: str | None, stage: str) -> None:
+    """For callers without a watcher."""
 
 
 @dataclass
@@ -23,22 +30,72 @@ class Context:
     """The case that a process works on.
 
     Args:
-      arguments: The workload's inputs, positional.
+      arguments: The workload's inputs, positional; their shapes where nothing is called.
       folder: Where a probe may keep files, the case's own; None where it may not.
       capacity_bytes: Memory of one device; None where nobody tells.
-      index: Which of the processes of its kind this is, from 0.
-      stage: Told when a probe begins with something that may take long by itself.
+      index: Which of the processes that look at the same this is, from 0.
+      case: As it was planned; None in a notebook.
+      settings: Of the run; None where a probe needs none.
+      seed: Of random orders.
+      regime: What the caches hold when a call begins, for the probe that asks.
+      too_large: Why its arguments alone cannot be made here; None where they can.
     """
 
     workload: Workload
     params: dict[str, Param]
-    backend: Backend
+    place: Place
     arguments: tuple[Any, ...]
     clock: Clock
-    folder: Path | None
+    folder: CaseFolder | None
     capacity_bytes: int | None = None
     index: int = 0
-    stage: Stage = lambda name: None
+    case: PlannedCase | None = None
+    settings: Settings | None = None
+    seed: int = 0
+    regime: str = ""
+    too_large: str | None = None
+    beat: Beat = ignore_beat
+    variant: str | None = None
+    at: str = "start"
+    _last: tuple[str, Prepared | Exception] | None = field(default=None, repr=False)
+
+    def stage(self, name: str) -> None:
+        """Says that a stage of the variant begins."""
+        self.at = name
+        self.beat(self.variant, name)
+
+    def prepare(self, variant: str) -> Prepared:
+        """The variant, ready to be called; the same again for the probe that follows, until another is asked for.
+
+        Raises:
+          Whatever its code or its compiler raise; the same again for the probe that follows.
+        """
+        if self._last is None or self._last[0] != variant:
+            self._last = None  # what the last one holds is free before this one takes memory
+            try:
+                self._last = variant, self._prepare(variant)
+            except Exception as error:  # noqa: BLE001  a suite's code may raise anything
+                self._last = variant, error
+        prepared = self._last[1]
+        if isinstance(prepared, Exception):
+            raise prepared
+        return prepared
+
+    def _prepare(self, variant: str) -> Prepared:
+        workload = self.workload
+        implementation, mode = workload.variant(variant)
+        function = implementation.function
+        if fixed := choose_static(function, self.params):
+            # With its name, which programs and traces carry.
+            function = update_wrapper(partial(function, **fixed), function)
+        arguments = jax.tree.map(as_numpy, self.arguments) if mode == NATIVE else self.arguments
+        how = How(
+            carry=workload.carried,
+            donate=workload.positions(implementation.donate),
+            convert=implementation.convert,
+            stream=workload.stream,
+        )
+        return prepare_as(mode, function, arguments, how, self.clock, self.stage)
 
     @cached_property
     def reference(self) -> Any:
@@ -61,38 +118,3 @@ class Context:
     def compiles(self, variant: str) -> int | None:
         """How many programs the variant may compile, as declared."""
         return self.workload.compile_budget(variant, self.params)
-
-
-def as_numpy(leaf: Any) -> Any:
-    """An array as NumPy's. A random key stays what it is: NumPy has no such thing."""
-    if isinstance(leaf, jax.Array) and jax.numpy.issubdtype(leaf.dtype, jax.dtypes.prng_key):
-        return leaf
-    return numpy.asarray(leaf)
-
-
-def widest(leaf: Any) -> Any:
-    """An array as NumPy's widest of its kind: float64, int64, complex128, bool."""
-    array = as_numpy(leaf)
-    if not isinstance(array, numpy.ndarray) or array.dtype == bool:
-        return array
-    if jax.numpy.issubdtype(array.dtype, jax.numpy.complexfloating):
-        return array.astype(numpy.complex128)
-    if jax.numpy.issubdtype(array.dtype, jax.numpy.integer):
-        return array.astype(numpy.int64)
-    return array.astype(numpy.float64)
-
-
-@dataclass(frozen=True)
-class Probe:
-    """One way of looking at one variant in a process that has prepared it.
-
-    Args:
-      kind: The kind of process it needs, see harness/messages.py.
-      run: (variant's name, prepared, context) -> outcome. What it raises becomes a failed outcome.
-      calls: Whether it calls the variant, which one that does not fit into memory cannot be.
-    """
-
-    name: str
-    kind: str
-    run: Callable[[str, Prepared, Context], Outcome]
-    calls: bool = True

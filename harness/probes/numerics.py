@@ -9,12 +9,14 @@ import jax
 import numpy
 
 from harness.declare.levels import call_with, wanted_names
-from harness.machine.environment import said
-from harness.plan.messages import CHECK
-from harness.probes.context import Context, Probe, widest
+from harness.declare.workload import NoReference
+from harness.machine.environment import describe_error, make_private
+from harness.probes.context import Context
+from harness.probes.findings import LONGEST_REASON, Findings, describe_failure, look_at_each
+from harness.programs.arguments import widest
 from harness.programs.modes import Prepared
-from harness.programs.program import equations
-from harness.record import Outcome, Status
+from harness.programs.program import walk_equations
+from harness.record import NumericsDetails, Outcome, Status
 
 TOLERANCE = {
     "float64": 1e-12,
@@ -31,23 +33,42 @@ TF32 and float16 5e-4, bfloat16 4e-3), for sums and products of up to some ten t
 _PRODUCTS = ("dot_general", "conv_general_dilated")
 
 
-def run(variant: str, prepared: Prepared, context: Context) -> Outcome:
+def look(variants: tuple[str, ...], context: Context) -> Findings:
+    """Compares each variant with the reference; one that is declared to raise an error, with that."""
+    outcomes = {}
+    for variant in variants:
+        expected = context.workload.variant(variant)[0].raises
+        if expected is not None:
+            outcomes[variant] = _check_raised(expected, variant, context)
+        else:
+            outcomes |= look_at_each("numerics", check, (variant,), context).outcomes
+    return Findings(outcomes)
+
+
+def check(variant: str, prepared: Prepared, context: Context) -> Outcome:
     """Calls the variant once and compares."""
+    if "reference" not in vars(context):
+        context.beat(None, "reference")  # common to all variants
+        context.at = "reference"
+        _ = context.reference
+        context.stage("numerics")
     result = prepared.wait(prepared.call(*prepared.args))
-    if context.reference is None:
-        return Outcome(status=Status.OK, notes=(f"not checked: {context.workload.reference.reason}",))  # type: ignore[union-attr]
+    reference = context.workload.reference
+    if isinstance(reference, NoReference):
+        return Outcome(status=Status.OK, notes=(f"not checked: {reference.reason}",))
     if (compare := context.workload.compare) is not None:
         known = dict(context.params)
         if "inputs" in wanted_names(compare, known):
-            known["inputs"] = jax.tree.map(_array, context.arguments)
+            known["inputs"] = jax.tree.map(_as_array, context.arguments)
         try:
-            result = call_with(compare, known, jax.tree.map(_array, result))
+            result = call_with(compare, known, jax.tree.map(_as_array, result))
         except Exception as unreadable:  # noqa: BLE001  it is written for results of the right form
-            return Outcome(status=Status.WRONG, reason=f"compare() cannot read the result: {said(unreadable)}")
-    pairs = _pairs(result, context.reference)
+            reason = f"compare() cannot read the result: {describe_error(unreadable)}"
+            return Outcome(status=Status.WRONG, reason=reason)
+    pairs = _pair(result, context.reference)
     if isinstance(pairs, str):
         return Outcome(status=Status.WRONG, reason=pairs)
-    precision, is_seen = _product_dtype(prepared, context)
+    precision, is_seen = _find_product_dtype(prepared, context)
     worst = 0.0
     for number, (got, want) in enumerate(pairs):
         allowed = _tolerance(got.dtype, precision, context)
@@ -61,14 +82,29 @@ def run(variant: str, prepared: Prepared, context: Context) -> Outcome:
                 f"error {error:.2g} of the largest entry, allowed {allowed:.2g} for {precision or got.dtype}",
                 values={"max_error": (worst if numpy.isfinite(worst) else None,)},
             )
-    notes = [f"products in {precision}"] if precision and is_seen else []
-    # What a reference does not know it gives as NaN, and compare() does the same.
-    if unknown := sum(bool(want.size and numpy.isnan(want).all()) for _, want in pairs):
-        notes.append(f"not checked: {unknown} of {len(pairs)} outputs, NaN in the reference too")
-    return Outcome(status=Status.OK, values={"max_error": (worst,)}, notes=tuple(notes))
+    details = NumericsDetails(
+        products=precision if is_seen else None,
+        outputs=len(pairs),
+        # What a reference does not know it gives as NaN, and compare() does the same.
+        unchecked=sum(bool(want.size and numpy.isnan(want).all()) for _, want in pairs),
+    )
+    return Outcome(status=Status.OK, values={"max_error": (worst,)}, details=details)
 
 
-NUMERICS = Probe("numerics", CHECK, run)
+def _check_raised(expected: type[Exception], variant: str, context: Context) -> Outcome:
+    """Whether a call raises what its implementation declares; the error's own words are the result."""
+    context.variant = variant
+    context.stage("prepare")
+    try:
+        prepared = context.prepare(variant)
+        context.stage("numerics")
+        prepared.wait(prepared.call(*prepared.args))
+    except expected as error:
+        words = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        return Outcome(status=Status.OK, details=NumericsDetails(raised=make_private(words)[:LONGEST_REASON]))
+    except Exception as error:  # noqa: BLE001  a suite's code may raise anything, and that is a result
+        return describe_failure(error, "numerics")
+    return Outcome(status=Status.WRONG, reason=f"raised nothing; it is declared to raise {expected.__name__}")
 
 
 def relative_error(got: Any, want: Any) -> tuple[float, tuple[int, ...]]:
@@ -94,10 +130,10 @@ def relative_error(got: Any, want: Any) -> tuple[float, tuple[int, ...]]:
     return float(difference.max()), tuple(int(index) for index in place)
 
 
-def _pairs(result: Any, reference: Any) -> list[tuple[Any, Any]] | str:
+def _pair(result: Any, reference: Any) -> list[tuple[Any, Any]] | str:
     """Leaves of result and reference side by side, or what does not fit. A list of scalars may stand for an array."""
-    got = [_array(leaf) for leaf in jax.tree.leaves(result)]
-    want = [_array(leaf) for leaf in jax.tree.leaves(reference)]
+    got = [_as_array(leaf) for leaf in jax.tree.leaves(result)]
+    want = [_as_array(leaf) for leaf in jax.tree.leaves(reference)]
     if len(want) == 1 and len(got) != 1 and len({leaf.shape for leaf in got}) == 1:
         got = [numpy.stack(got)]
     if len(got) != len(want):
@@ -108,7 +144,7 @@ def _pairs(result: Any, reference: Any) -> list[tuple[Any, Any]] | str:
     return list(zip(got, want, strict=True))
 
 
-def _array(leaf: Any) -> Any:
+def _as_array(leaf: Any) -> Any:
     """A result as NumPy's array; of a random key its words."""
     if isinstance(leaf, jax.Array) and jax.numpy.issubdtype(leaf.dtype, jax.dtypes.prng_key):
         leaf = jax.random.key_data(leaf)
@@ -127,13 +163,13 @@ def _tolerance(dtype: Any, precision: str | None, context: Context) -> float:
     return max(TOLERANCE.get(str(dtype), TOLERANCE["bfloat16"]), TOLERANCE.get(precision or "", 0.0))
 
 
-def _product_dtype(prepared: Prepared, context: Context) -> tuple[str | None, bool]:
+def _find_product_dtype(prepared: Prepared, context: Context) -> tuple[str | None, bool]:
     """The coarsest format that float32 matrix products and convolutions are computed in; None without such.
 
     Returns:
       The format, and whether such products were seen; where code cannot be traced, there may be some.
     """
-    unseen = context.backend.product_dtype, False
+    unseen = context.place.product_dtype, False
     if not prepared.dispatches:
         return None, False  # a peer, whose products are its own affair
     if prepared.stages is not None:
@@ -145,12 +181,12 @@ def _product_dtype(prepared: Prepared, context: Context) -> tuple[str | None, bo
             traced = jax.jit(prepared.traceable).trace(*prepared.args)
         except jax.errors.JAXTypeError:  # eager code may look at its values, which a trace has not
             return unseen
-    formats = [_format(equation, context.backend.product_dtype) for equation in _products(traced.jaxpr.jaxpr)]
+    formats = [_format(equation, context.place.product_dtype) for equation in _products(traced.jaxpr.jaxpr)]
     return max(formats, key=lambda name: TOLERANCE[name], default=None), bool(formats)
 
 
 def _products(jaxpr: Any) -> Iterator[Any]:
-    for equation in equations(jaxpr):
+    for equation in walk_equations(jaxpr):
         if equation.primitive.name in _PRODUCTS and all(v.aval.dtype == numpy.float32 for v in equation.invars[:2]):
             yield equation
 

@@ -12,10 +12,10 @@ from typing import Any
 import jax
 import numpy
 
-from harness.plan.messages import RESIDENCY as KIND
-from harness.probes.context import Context, Probe
-from harness.probes.memory import size_bytes
-from harness.programs.jax_events import watched
+from harness.probes.context import Context
+from harness.probes.findings import Findings, look_at_each
+from harness.programs.arguments import size_bytes
+from harness.programs.jax_events import watch_jax
 from harness.programs.modes import Prepared
 from harness.record import Outcome, Status
 
@@ -52,7 +52,12 @@ class NoCounterError(Exception):
     """The system does not tell what a process holds."""
 
 
-def run(variant: str, prepared: Prepared, context: Context) -> Outcome:
+def look(variants: tuple[str, ...], context: Context) -> Findings:
+    """Reads what a call of each holds at most."""
+    return look_at_each("residency", watch_call, variants, context)
+
+
+def watch_call(variant: str, prepared: Prepared, context: Context) -> Outcome:
     """Reads what a call holds at most, its arguments included: of the device's allocator the first, else a warm one."""
     if prepared.dispatches and (statistics := jax.devices()[0].memory_stats()):
         return _of_allocator(prepared, statistics)
@@ -63,7 +68,7 @@ def run(variant: str, prepared: Prepared, context: Context) -> Outcome:
     calls = 1 if context.clock() - start > SLOW_S else CALLS
     try:
         _check_counter(libc)
-        with watched() as seen:
+        with watch_jax() as seen:
             growth = max(_growth(lambda: prepared.wait(prepared.call(*prepared.args)), libc) for _ in range(calls))
     except NoCounterError:
         return Outcome(status=Status.UNSUPPORTED, reason=NO_COUNTER)
@@ -71,9 +76,6 @@ def run(variant: str, prepared: Prepared, context: Context) -> Outcome:
         return Outcome(status=Status.OK, notes=(TOO_SMALL,))
     notes = (COMPILED,) if seen.compiled else ()
     return Outcome(status=Status.OK, values={"runtime_peak_bytes": (size_bytes(prepared.args) + growth,)}, notes=notes)
-
-
-RESIDENCY = Probe("memory", KIND, run)
 
 
 def _return_memory_at_once() -> Any:

@@ -6,13 +6,18 @@ import gc
 import itertools
 import random
 import statistics
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
-from harness.machine.disturbance import ReadConditions, Reading
+from harness.machine.disturbance import Disturbance, ReadDisturbance, Reading
+from harness.machine.environment import allowed_cores
+from harness.probes.context import Beat, Context
+from harness.probes.findings import Findings, describe_failure
 from harness.programs.modes import Clock, Prepared
-from harness.record import Block, Settings, VariantLaunch
+from harness.record import SCHEMA_VERSION, Block, LaunchRecord, Settings, VariantLaunch
 from harness.record.statistics import agree
 from harness.record.timing_summary import enough_undisturbed
 
@@ -35,8 +40,6 @@ MOST_CALLS = 1_000_000
 DISPATCH_SAMPLES = (3, 50)
 DISPATCH_S = 0.02
 
-Beat = Callable[[str | None, str], None]
-
 
 @dataclass
 class _Subject:
@@ -51,13 +54,53 @@ class _Subject:
     dispatch_s: list[float] = field(default_factory=list)
 
 
+def look(variants: tuple[str, ...], context: Context) -> Findings:
+    """Prepares all variants and times them alternately; or, where one cannot be called, says of that one why not."""
+    prepared = {}
+    for variant in variants:
+        context.variant = variant
+        context.stage("prepare")
+        try:
+            prepared[variant] = context.prepare(variant)
+            prepared[variant].reset()
+            prepared[variant].wait(prepared[variant].call(*prepared[variant].args))
+        except Exception as error:  # noqa: BLE001  a suite's code may raise anything, and that is a result
+            return Findings({variant: describe_failure(error, "prepare")})
+    return Findings(launch=time_launch(prepared, context))
+
+
+def time_launch(prepared: Mapping[str, Prepared], context: Context) -> LaunchRecord:
+    """Raw samples of variants that alternate in this process."""
+    if context.case is None or context.settings is None:
+        raise ValueError("timing needs the planned case, and the settings of the run")
+    started = datetime.now(UTC).isoformat(timespec="seconds")
+    with closing(Disturbance()) as disturbance:
+        timed = measure(
+            prepared,
+            context.settings,
+            seed=context.seed,
+            clock=context.clock,
+            disturbance=disturbance,
+            cores=allowed_cores(),
+            beat=context.beat,
+        )
+    return LaunchRecord(
+        schema_version=SCHEMA_VERSION,
+        case=context.case.id,
+        index=context.index,
+        seed=context.seed,
+        started=started,
+        variants=timed,
+    )
+
+
 def measure(
     variants: Mapping[str, Prepared],
     settings: Settings,
     *,
     seed: int,
     clock: Clock,
-    conditions: ReadConditions,
+    disturbance: ReadDisturbance,
     cores: int,
     beat: Beat,
 ) -> tuple[VariantLaunch, ...]:
@@ -67,7 +110,7 @@ def measure(
       variants: Name -> prepared call, already compiled.
       seed: Of the orders.
       clock: Seconds, e.g. `time.perf_counter`.
-      conditions: Reads the process's counters, before and after each block.
+      disturbance: Reads the process's counters, before and after each block.
       cores: Cores that the process may use.
       beat: Told what begins.
     Returns:
@@ -86,7 +129,7 @@ def measure(
             _warm_up(subject, settings, clock)
         planned = _sweeps(subjects.values(), settings)
         longest_s = EXTENSION * SWEEPS_S_PER_VARIANT * len(subjects)
-        sweep, start, before = 0, clock(), conditions()
+        sweep, start, before = 0, clock(), disturbance()
         while sweep < planned or (
             sweep < EXTENSION * planned and clock() - start < longest_s and _disturbed(subjects, cores)
         ):
@@ -95,7 +138,7 @@ def measure(
             for names in (order, order[::-1]):
                 for name in names:
                     beat(name, "timing")
-                    block, before = _block(subjects[name], sweep, settings, clock, before, conditions)
+                    block, before = _block(subjects[name], sweep, settings, clock, before, disturbance)
                     subjects[name].blocks.append(block)
                 sweep += 1
         for name, subject in subjects.items():
@@ -172,13 +215,13 @@ def _disturbed(subjects: Mapping[str, _Subject], cores: int) -> bool:
 
 
 def _block(
-    subject: _Subject, sweep: int, settings: Settings, clock: Clock, before: Reading, conditions: ReadConditions
+    subject: _Subject, sweep: int, settings: Settings, clock: Clock, before: Reading, disturbance: ReadDisturbance
 ) -> tuple[Block, Reading]:
     """One block, and the reading at its end, which begins the next."""
     subject.prepared.reset()
     start = clock()
     samples = _samples(subject, settings.block_s, clock)
-    wall_s, after = clock() - start, conditions()
+    wall_s, after = clock() - start, disturbance()
     block = Block(
         sweep=sweep,
         samples_s=tuple(samples),

@@ -7,26 +7,22 @@ from pathlib import Path
 
 import jax
 
-from harness.plan.messages import TRACE as KIND
-from harness.probes.context import Context, Probe
+from harness.machine.places import Backend
+from harness.probes.context import Context
+from harness.probes.findings import Findings, look_at_each
 from harness.programs.modes import Prepared
-from harness.record import Outcome, Status
+from harness.record import Outcome, Status, TraceDetails
 
 STEPS = 5
 """Enough to see a step repeat; captures of slow steps stay small."""
 
-NO_ACTIVITY = (
-    "the capture holds no device activity, as where a driver keeps its counters for administrators; times are not "
-    "affected; nox -s doctor and docs/containers.md say what to do"
-)
+
+def look(variants: tuple[str, ...], context: Context) -> Findings:
+    """Captures each."""
+    return look_at_each("trace", capture, variants, context)
 
 
-def trace_folder(folder: Path, variant: str) -> Path:
-    """The log directory of one variant: what `xprof --logdir` takes."""
-    return folder / "trace" / variant.replace(":", "-")
-
-
-def run(variant: str, prepared: Prepared, context: Context) -> Outcome:
+def capture(variant: str, prepared: Prepared, context: Context) -> Outcome:
     """Captures STEPS calls, each waited for inside its step annotation, so that a step's span holds its work."""
     prepared.wait(prepared.call(*prepared.args))
     options = jax.profiler.ProfileOptions()
@@ -34,7 +30,7 @@ def run(variant: str, prepared: Prepared, context: Context) -> Outcome:
     options.session_id = "capture"
     if context.folder is None:
         raise ValueError("a capture needs a folder")
-    folder = trace_folder(context.folder, variant)
+    folder = context.folder.trace(variant)
     with jax.profiler.trace(folder, profiler_options=options):
         for step in range(STEPS):
             with jax.profiler.StepTraceAnnotation(variant, step_num=step):
@@ -44,9 +40,10 @@ def run(variant: str, prepared: Prepared, context: Context) -> Outcome:
     if not captures:
         return Outcome(status=Status.FAILED, reason="the profiler wrote no capture (*.xplane.pb), or an empty one")
     size = sum(path.stat().st_size for path in captures)
-    plane = context.backend.trace_plane
-    notes = () if plane is None or any(has_activity(path, plane) for path in captures) else (NO_ACTIVITY,)
-    return Outcome(status=Status.OK, values={"trace_file_bytes": (size,)}, notes=notes)
+    plane = context.place.trace_plane if isinstance(context.place, Backend) else None
+    activity = None if plane is None else any(has_activity(path, plane) for path in captures)
+    details = TraceDetails(device_activity=activity)
+    return Outcome(status=Status.OK, values={"trace_file_bytes": (size,)}, details=details)
 
 
 def has_activity(capture: Path, plane: str) -> bool:
@@ -60,6 +57,3 @@ def _forget_host(folder: Path) -> None:
     """Renames `<host>.xplane.pb` and its kin: a run is shared, and xprof takes any name before the first dot."""
     for path in list(folder.rglob(f"{platform.node()}.*")):
         path.rename(path.with_name(f"host{path.name.removeprefix(platform.node())}"))
-
-
-TRACE = Probe("trace", KIND, run)

@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from harness.machine.environment import private
+from harness.machine.environment import make_private
 from harness.programs import program
+from harness.programs.protobuf_wire import Field, read_fields
 from harness.record import Buffer, hlo
 from harness.record.hlo import Instruction
 
@@ -23,10 +24,8 @@ SMALLEST_BYTES = 1024
 LONGEST_SHAPE = 80
 """A tuple of a thousand results has a shape of a thousand parts."""
 
-Field = int | bytes
 
-
-def largest(compiled: Any) -> tuple[Buffer, ...]:
+def find_largest(compiled: Any) -> tuple[Buffer, ...]:
     """The largest places in the program's memory, by size; empty where the backend tells none.
 
     Places for temporaries may overlap: what is in them is not needed at the same time.
@@ -35,7 +34,7 @@ def largest(compiled: Any) -> tuple[Buffer, ...]:
     if not assignment:
         return ()
     names = _names(compiled.runtime_executable().hlo_modules()[0].as_serialized_hlo_module_proto())
-    module = hlo.parse(program.text_of(compiled))
+    module = hlo.parse(program.read_hlo(compiled))
     known = {one.name: one for computation in module.computations for one in computation.instructions}
     places = sorted(_places(assignment), key=lambda place: -place.size_bytes)
     kept = [place for place in places if place.size_bytes >= SMALLEST_BYTES][:MOST]
@@ -78,7 +77,7 @@ def _most_telling(writers: list[Instruction], *, of_argument: bool) -> Instructi
 
 def _brief(source: str) -> str:
     """Folder, file and line: a record is shared, and whole paths tell more of a machine than a reader needs."""
-    return "/".join(private(source).split("/")[-2:])
+    return "/".join(make_private(source).split("/")[-2:])
 
 
 def _short(shape: str) -> str:
@@ -88,20 +87,20 @@ def _short(shape: str) -> str:
 def _places(assignment: bytes) -> Iterator[_Place]:
     """Every allocation; those that hold values at several offsets, offset by offset."""
     sizes, writers = {}, {}
-    for number, value in fields(assignment):
+    for number, value in read_fields(assignment):
         if number == 1:
-            logical = dict(fields(_bytes(value)))
+            logical = dict(read_fields(_bytes(value)))
             key = _int(logical.get(1, 0))
             sizes[key] = _int(logical.get(2, 0))
-            writers[key] = _int(dict(fields(_bytes(logical.get(3, b"")))).get(4, 0))
-    for number, value in fields(assignment):
+            writers[key] = _int(dict(read_fields(_bytes(logical.get(3, b"")))).get(4, 0))
+    for number, value in read_fields(assignment):
         if number != 3:
             continue
-        allocation = list(fields(_bytes(value)))
+        allocation = list(read_fields(_bytes(value)))
         at: dict[int, list[int]] = defaultdict(list)
         for name, content in allocation:
             if name == 9:
-                assigned = dict(fields(_bytes(content)))
+                assigned = dict(read_fields(_bytes(content)))
                 at[_int(assigned.get(2, 0))].append(_int(assigned.get(1, 0)))
         kind = _kind({name for name, content in allocation if content})
         for held in at.values():
@@ -122,49 +121,12 @@ def _kind(flags: set[int]) -> str:
 def _names(module: bytes) -> dict[int, str]:
     """Instruction names by id."""
     found = {}
-    for number, computation in fields(module):
-        for name, content in fields(_bytes(computation)) if number == 3 else ():
+    for number, computation in read_fields(module):
+        for name, content in read_fields(_bytes(computation)) if number == 3 else ():
             if name == 2:
-                instruction = dict(fields(_bytes(content)))
+                instruction = dict(read_fields(_bytes(content)))
                 found[_int(instruction.get(35, 0))] = _bytes(instruction.get(1, b"")).decode("utf8", "replace")
     return found
-
-
-def fields(message: bytes) -> Iterator[tuple[int, Field]]:
-    """Field numbers and values of an encoded protocol buffer: whole numbers, or bytes.
-
-    Raises:
-      ValueError: Not a protocol buffer, or cut short.
-    Source: https://protobuf.dev/programming-guides/encoding/
-    """
-    at = 0
-
-    def whole() -> int:
-        nonlocal at
-        value = shift = 0
-        while True:
-            if at >= len(message):
-                raise ValueError("a protocol buffer that is cut short")
-            byte = message[at]
-            at += 1
-            value |= (byte & 127) << shift
-            shift += 7
-            if byte < 128:
-                return value
-
-    while at < len(message):
-        key = whole()
-        kind = key & 7
-        if kind == 0:
-            yield key >> 3, whole()
-            continue
-        if kind not in (1, 2, 5):
-            raise ValueError(f"a protocol buffer cannot hold wire type {kind}")
-        size = whole() if kind == 2 else {1: 8, 5: 4}[kind]
-        if at + size > len(message):
-            raise ValueError("a protocol buffer that is cut short")
-        yield key >> 3, message[at : at + size]
-        at += size
 
 
 def _int(value: Field) -> int:

@@ -14,7 +14,7 @@ def use_cache(folder: str) -> None:
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 
 
-def forget(*, persistent: bool) -> None:
+def forget_compiled(*, persistent: bool) -> None:
     """Forgets what making the inputs compiled.
 
     One trivial program is compiled, so that the compiler's own start does not count for the first variant.

@@ -45,7 +45,7 @@ class Work:
         return Work({name: value + times * other.values[name] for name, value in self.values.items()})
 
 
-def counted(compiled: Any) -> Work:
+def count_work(compiled: Any) -> Work:
     """XLA's count of one call of a compiled program, on one device.
 
     Raises:
@@ -53,7 +53,7 @@ def counted(compiled: Any) -> Work:
         conditionals, of which XLA counts nothing and the dearest branch.
     """
     whole = _work(compiled.cost_analysis())
-    text = program.text_of(compiled)
+    text = program.read_hlo(compiled)
     module = hlo.parse(text)
     if hlo.counts(module).custom_calls:
         raise NotCountableError(UNKNOWN_CALLS)

@@ -18,7 +18,7 @@ _MISS = "/jax/compilation_cache/cache_misses"
 
 
 @dataclass
-class Compilations:
+class JaxEvents:
     """What happened: durations by event, in seconds, and answers of the persistent cache.
 
     Args:
@@ -41,9 +41,9 @@ class Compilations:
 
 
 @contextmanager
-def watched() -> Iterator[Compilations]:
+def watch_jax() -> Iterator[JaxEvents]:
     """Counts what happens in this process until the end of the block."""
-    seen = Compilations()
+    seen = JaxEvents()
 
     def duration(event: str, duration_secs: float, **_: str | int) -> None:
         seen.durations_s.setdefault(event, []).append(duration_secs)
@@ -61,7 +61,7 @@ def watched() -> Iterator[Compilations]:
         jax.monitoring.unregister_event_listener(event)
 
 
-def explanation(call: Callable[[], Any]) -> str:
+def explain_misses(call: Callable[[], Any]) -> str:
     """What JAX says of every cache miss while `call` runs, from empty caches (`jax_explain_cache_misses`)."""
     lines: list[str] = []
     listener = logging.Handler()

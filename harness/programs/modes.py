@@ -11,7 +11,7 @@ from typing import Any
 import jax
 
 from harness.declare.implementation import MIXED, NATIVE
-from harness.programs.jax_events import Compilations, watched
+from harness.programs.jax_events import JaxEvents, watch_jax
 
 Clock = Callable[[], float]
 Stage = Callable[[str], None]
@@ -34,7 +34,7 @@ class Stages:
     lower_s: float
     compile_s: float
     donated: Callable[[], Any]
-    events: Compilations
+    events: JaxEvents
 
 
 def _nothing() -> None:
@@ -81,7 +81,7 @@ class How:
     stream: bool = False
 
 
-def prepared_as(
+def prepare_as(
     mode: str, function: Callable[..., Any], args: tuple[Any, ...], how: How, clock: Clock, stage: Stage
 ) -> Prepared:
     """A function made ready to be called in a mode.
@@ -97,7 +97,7 @@ def prepared_as(
         traceable = function if mode == "eager" else None
         prepared = Prepared(function, args, jax.block_until_ready, traceable=traceable)
     else:
-        jitted = jax.jit(fresh(function), donate_argnums=how.donate)
+        jitted = jax.jit(as_new_function(function), donate_argnums=how.donate)
         stages = _stages(jitted, function, args, clock, stage)
         # A jitted function is called through its own dispatch, and reuses what the stages have compiled.
         call = jitted if mode == "jit" else stages.compiled
@@ -107,7 +107,7 @@ def prepared_as(
 
 def _native(function: Callable[..., Any], args: tuple[Any, ...], how: How) -> Prepared:
     """A peer: called as it is; its result is ready when it returns."""
-    convert = how.convert or (lambda *args: anew(args))
+    convert = how.convert or (lambda *args: copy_arguments(args))
     converted = convert(*args) if how.convert or how.carry else args
     prepared = Prepared(function, converted, _already_ready, dispatches=False)
     if not how.carry:
@@ -125,14 +125,14 @@ def _stream(mode: str, function: Callable[..., Any], items: tuple[tuple[Any, ...
     if native and how.convert is not None:
         convert = how.convert
         items = tuple(convert(*item) for item in items)
-    call = jax.jit(fresh(function), donate_argnums=how.donate) if mode == "jit" else function
+    call = jax.jit(as_new_function(function), donate_argnums=how.donate) if mode == "jit" else function
     jitted = call if mode == "jit" else None
     wait = _already_ready if native else jax.block_until_ready
     if not how.carry:
         return Prepared(
             lambda *items: [call(*item) for item in items], items, wait, dispatches=not native, jitted=jitted
         )
-    carried = Carried(call, how.carry, begin=anew)
+    carried = Carried(call, how.carry, begin=copy_arguments)
 
     def one_pass(*items: tuple[Any, ...]) -> tuple[list[Any], list[Any]]:
         return carried.over(items)
@@ -142,11 +142,11 @@ def _stream(mode: str, function: Callable[..., Any], items: tuple[tuple[Any, ...
 
 
 def _carried(prepared: Prepared, how: How) -> Prepared:
-    carried = Carried(prepared.call, how.carry, begin=anew)
+    carried = Carried(prepared.call, how.carry, begin=copy_arguments)
     return replace(prepared, call=carried, reset=partial(carried.reset, *prepared.args))
 
 
-def anew(args: tuple[Any, ...]) -> tuple[Any, ...]:
+def copy_arguments(args: tuple[Any, ...]) -> tuple[Any, ...]:
     """The arguments in memory of their own, which a call may take."""
     return tuple(jax.tree.map(_copy, arg) for arg in args)
 
@@ -203,7 +203,7 @@ def _outputs(result: Any) -> tuple[Any, ...]:
 
 
 def _stages(jitted: Any, function: Callable[..., Any], args: tuple[Any, ...], clock: Clock, stage: Stage) -> Stages:
-    with watched() as events:
+    with watch_jax() as events:
         stage("trace")
         start = clock()
         traced = jitted.trace(*args)
@@ -218,12 +218,12 @@ def _stages(jitted: Any, function: Callable[..., Any], args: tuple[Any, ...], cl
         compile_s = clock() - start
 
     def donated() -> Any:
-        return jax.jit(fresh(function), donate_argnums=range(len(args))).lower(*args).compile()
+        return jax.jit(as_new_function(function), donate_argnums=range(len(args))).lower(*args).compile()
 
     return Stages(traced, lowered, compiled, trace_s, lower_s, compile_s, donated, events)
 
 
-def fresh(function: Callable[..., Any]) -> Callable[..., Any]:
+def as_new_function(function: Callable[..., Any]) -> Callable[..., Any]:
     """The same function as a new object: jax reuses what this process has compiled for the old one."""
 
     @wraps(function)

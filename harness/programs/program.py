@@ -6,16 +6,12 @@ import math
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import jax
 
 from harness.programs.modes import Stages
 from harness.record import Number, hlo
-
-TEXTS = {"jaxpr": "jaxpr.txt", "stablehlo": "stablehlo.mlir", "hlo": "hlo.txt"}
-"""Kinds of artifact and their file names."""
 
 
 class NoTextError(Exception):
@@ -34,12 +30,7 @@ _SURROUNDINGS = ("builtin.module", "func.func")
 """What holds operations in StableHLO and is none itself."""
 
 
-def folder(case_folder: Path, variant: str) -> Path:
-    """Where a variant's texts are kept."""
-    return case_folder / "programs" / variant.replace(":", "-")
-
-
-def texts(stages: Stages) -> dict[str, str]:
+def read_texts(stages: Stages) -> dict[str, str]:
     """The program at three levels, by kind of artifact; without the last where the backend does not tell it.
 
     Large constants, which may be anybody's data, are left out.
@@ -47,11 +38,11 @@ def texts(stages: Stages) -> dict[str, str]:
     stablehlo = stages.lowered.compiler_ir("stablehlo").operation
     found = {"jaxpr": str(stages.traced.jaxpr), "stablehlo": stablehlo.get_asm(large_elements_limit=_LARGE_CONSTANT)}
     with suppress(NoTextError):
-        found["hlo"] = text_of(stages.compiled)
+        found["hlo"] = read_hlo(stages.compiled)
     return found
 
 
-def text_of(compiled: Any) -> str:
+def read_hlo(compiled: Any) -> str:
     """The optimised program as HLO text, large constants left out.
 
     Raises:
@@ -66,23 +57,23 @@ def text_of(compiled: Any) -> str:
     return str(text)
 
 
-def source_counts(stages: Stages) -> dict[str, Number]:
+def count_source(stages: Stages) -> dict[str, Number]:
     """What the program holds before XLA optimises it, by metric."""
     jaxpr = stages.traced.jaxpr.jaxpr
     return {
         "jaxpr_equations": len(jaxpr.eqns),
-        "jaxpr_equations_nested": sum(1 for _ in equations(jaxpr)),
+        "jaxpr_equations_nested": sum(1 for _ in walk_equations(jaxpr)),
         "stablehlo_operations": _operations(stages.lowered.compiler_ir("stablehlo").operation),
     }
 
 
-def optimised_counts(stages: Stages) -> dict[str, Number]:
+def count_optimised(stages: Stages) -> dict[str, Number]:
     """What the optimised program holds, by metric.
 
     Raises:
       NoTextError, HloError: The backend tells it not at all, or in another way.
     """
-    found = hlo.counts(hlo.parse(text_of(stages.compiled)))
+    found = hlo.counts(hlo.parse(read_hlo(stages.compiled)))
     return {
         "hlo_instructions": found.instructions,
         "hlo_fusions": found.fusions,
@@ -91,26 +82,26 @@ def optimised_counts(stages: Stages) -> dict[str, Number]:
     }
 
 
-def equations(jaxpr: Any) -> Iterator[Any]:
+def walk_equations(jaxpr: Any) -> Iterator[Any]:
     """Equations of a jaxpr and of all that are inside them; those of a function that is called twice come twice."""
     for equation in jaxpr.eqns:
         yield equation
         for value in jax.tree.leaves(tuple(equation.params.values()), is_leaf=_is_jaxpr):
             if _is_jaxpr(value):
-                yield from equations(getattr(value, "jaxpr", value))
+                yield from walk_equations(getattr(value, "jaxpr", value))
 
 
-def fingerprint(compiled: Any) -> str:
+def find_fingerprint(compiled: Any) -> str:
     """Which program this is, whatever its source lines and names; the values of its constants count.
 
     Raises:
       NoTextError, HloError: The backend tells it not at all, or in another way.
     """
-    text = text_of(compiled)
+    text = read_hlo(compiled)
     return hlo.fingerprint(_with_constants(compiled, text) if _ELIDED in text else text)
 
 
-def executable_size(compiled: Any) -> dict[str, Number]:
+def measure_executable(compiled: Any) -> dict[str, Number]:
     """Size of the serialised executable, by metric; empty where the backend cannot serialise it."""
     executable = compiled.runtime_executable()
     try:

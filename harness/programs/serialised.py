@@ -6,11 +6,11 @@ import jax
 from jax import export
 from jax.experimental import serialize_executable
 
-from harness.programs.modes import Clock, Prepared, anew
+from harness.programs.modes import Clock, Prepared, copy_arguments
 from harness.record import Number
 
 
-def executable(prepared: Prepared, clock: Clock) -> dict[str, Number]:
+def load_executable(prepared: Prepared, clock: Clock) -> dict[str, Number]:
     """Seconds to load the executable from its bytes, and of its first call, by metric.
 
     Raises:
@@ -24,13 +24,13 @@ def executable(prepared: Prepared, clock: Clock) -> dict[str, Number]:
     start = clock()
     loaded = serialize_executable.deserialize_and_load(written, arguments, results, execution_devices=devices)
     load_s = clock() - start
-    given = jax.block_until_ready(anew(prepared.args))
+    given = jax.block_until_ready(copy_arguments(prepared.args))
     start = clock()
     prepared.wait(loaded(*given))
     return {"executable_load_s": load_s, "executable_first_call_s": clock() - start}
 
 
-def exported(prepared: Prepared, clock: Clock) -> dict[str, Number]:
+def load_exported(prepared: Prepared, clock: Clock) -> dict[str, Number]:
     """Size of the exported program, seconds to write and to load it, and of its first call, by metric.
 
     Raises:
@@ -42,7 +42,7 @@ def exported(prepared: Prepared, clock: Clock) -> dict[str, Number]:
     start = clock()
     loaded = export.deserialize(written)
     load_s = clock() - start
-    given = jax.block_until_ready(anew(prepared.args))
+    given = jax.block_until_ready(copy_arguments(prepared.args))
     start = clock()
     prepared.wait(jax.jit(loaded.call)(*given))
     return {

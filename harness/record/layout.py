@@ -45,6 +45,11 @@ class CaseFolder:
         """Where a variant's captures are kept: what `xprof --logdir` takes."""
         return self.path / "trace" / _as_folder(variant)
 
+    def artifacts(self, kind: str, variant: str) -> list[Path]:
+        """Files of a kind that a variant has left: its captures, or a text of its program."""
+        found = self.trace(variant).rglob("*") if kind == "trace" else [self.programs(variant) / PROGRAM_TEXTS[kind]]
+        return sorted(path for path in found if path.is_file())
+
 
 @dataclass(frozen=True)
 class RunFolder:

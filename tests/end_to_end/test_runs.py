@@ -11,7 +11,7 @@ import jax
 import pytest
 
 from harness.declare.catalogue import Suite, find_suites
-from harness.machine.environment import private
+from harness.machine.environment import make_private
 from harness.plan.cases import case_name
 from harness.record import LaunchRecord, Run, Status, read_json, read_manifest
 from tests.end_to_end.conftest import Harness
@@ -93,7 +93,7 @@ def test_a_suite_reads_the_folder_of_data_that_the_run_was_given_and_the_record_
 
     assert ended.returncode == 0, ended.stderr
     run = read_json(tmp_path / "results" / "it" / "run.json", Run)
-    assert run.manifest.settings.data == private(str(tmp_path / "sets"))
+    assert run.manifest.settings.data == make_private(str(tmp_path / "sets"))
 
 
 def test_a_folder_without_the_data_set_of_a_selected_case_is_told_before_it_is_measured_and_recorded(
@@ -107,7 +107,7 @@ def test_a_folder_without_the_data_set_of_a_selected_case_is_told_before_it_is_m
     ended = harness("run", *chosen, "--run-id", "it")
 
     for said in (planned.stderr, ended.stderr):
-        assert said.startswith(f"warning: --data '{private(str(tmp_path / 'empty'))}' has none of {missing}")
+        assert said.startswith(f"warning: --data '{make_private(str(tmp_path / 'empty'))}' has none of {missing}")
         assert said.endswith(f"; the inputs of mlp_step are {words}\n")
     (case,) = read_manifest(tmp_path / "results" / "it").cases
     assert case.data == words

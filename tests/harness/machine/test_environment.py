@@ -70,32 +70,32 @@ def test_values_of_variables_are_private():
     ],
 )
 def test_home_is_shown_as_a_tilde_and_the_users_name_in_a_path_as_user(text, expected):
-    assert private(text) == expected
+    assert make_private(text) == expected
 
 
 @pytest.mark.usefixtures("anna")
 @pytest.mark.parametrize("text", ["/scratch/anna", "no folder '/scratch/anna'", "/data/anna:/data/b"])
 def test_the_users_name_at_the_end_of_a_path_is_hidden_too(text):
-    assert "anna" not in private(text)
+    assert "anna" not in make_private(text)
 
 
 @pytest.mark.usefixtures("anna")
 def test_the_home_of_someone_whose_name_begins_alike_is_not_ones_own():
-    assert private("/home/annabel/x") == "/home/annabel/x"
+    assert make_private("/home/annabel/x") == "/home/annabel/x"
 
 
 @pytest.mark.parametrize("written", ["/home/änna/suites/a.py", r"/home/\303\244nna/suites/a.py"])
 def test_a_home_that_is_not_ascii_is_a_tilde_also_as_xla_writes_it(monkeypatch, written):
     monkeypatch.setattr(Path, "home", lambda: Path("/home/änna"))
 
-    assert private(written) == "~/suites/a.py"
+    assert make_private(written) == "~/suites/a.py"
 
 
 @pytest.mark.usefixtures("anna")
 def test_what_an_error_says_is_one_short_private_line():
     error = ValueError("no file /home/anna/x\n  and more" + " of it" * LONGEST_WORDS)
 
-    found = said(error)
+    found = describe_error(error)
 
     assert found.startswith("no file ~/x and more of it of it")
     assert len(found) <= LONGEST_WORDS
@@ -108,7 +108,7 @@ def test_a_user_without_a_name_is_no_error(monkeypatch):
     monkeypatch.setattr(getpass, "getuser", nameless)
     monkeypatch.setattr(Path, "home", lambda: Path("/"))
 
-    assert private("/scratch/a") == "/scratch/a"
+    assert make_private("/scratch/a") == "/scratch/a"
 
 
 def test_an_environment_names_what_decides_the_program(monkeypatch):
@@ -231,13 +231,13 @@ def test_devices_that_share_a_processor_share_its_memory():
     [("no file /home/anna.", "no file ~."), ("see /scratch/anna. Then", "see /scratch/user. Then")],
 )
 def test_the_end_of_a_sentence_does_not_hide_that_a_path_ends_in_the_users_name(text, expected):
-    assert private(text) == expected
+    assert make_private(text) == expected
 
 
 @pytest.mark.usefixtures("anna")
 @pytest.mark.parametrize("before", range(LONGEST_WORDS - 12, LONGEST_WORDS))
 def test_words_that_are_cut_inside_the_home_tell_no_part_of_it(before):
-    assert "/h" not in said(ValueError("x" * before + "/home/anna/suite.py"))
+    assert "/h" not in describe_error(ValueError("x" * before + "/home/anna/suite.py"))
 
 
 @pytest.mark.usefixtures("anna")
@@ -250,10 +250,10 @@ def test_a_reason_that_is_cut_inside_the_home_tells_no_part_of_it():
 def test_a_users_name_that_is_not_ascii_is_hidden_also_as_xla_writes_it(monkeypatch):
     monkeypatch.setattr(getpass, "getuser", lambda: "änna")
 
-    assert private(r"/scratch/\303\244nna/x") == "/scratch/user/x"
+    assert make_private(r"/scratch/\303\244nna/x") == "/scratch/user/x"
 
 
 def test_a_path_of_the_code_begins_with_its_package():
-    here = Path(inspect.getfile(private))
+    here = Path(inspect.getfile(make_private))
 
-    assert private(f'File "{here.parents[2] / "suites" / "selu.py"}", line 3') == 'File "suites/selu.py", line 3'
+    assert make_private(f'File "{here.parents[2] / "suites" / "selu.py"}", line 3') == 'File "suites/selu.py", line 3'

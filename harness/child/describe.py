@@ -1,0 +1,83 @@
+"""What a child says of the suites and of the machine: the catalogue, the planned cases, the environment."""
+
+from __future__ import annotations
+
+import jax
+from msgspec.structs import replace
+
+from harness.declare.catalogue import Suite, find_suites
+from harness.machine.environment import describe_environment, make_private
+from harness.machine.places import DEFAULT_BACKEND, Place
+from harness.plan.cases import plan_case
+from harness.plan.messages import Answer, Describe, Description, Problem, SuiteDescription, WorkloadDescription
+from harness.record import PlannedCase
+
+
+def describe(message: Describe) -> Answer:
+    """Catalogue and cases; the environment where devices are asked for, or why they cannot be used."""
+    suites = find_suites(message.suites)  # first, as in a launch: a suite may set flags that devices follow
+    environment = None
+    if message.devices:
+        if (problem := find_missing_device(message.place)) is not None:
+            return Problem(message=problem)
+        environment = describe_environment(jax)
+    return Description(
+        suites=tuple(_describe_suite(suite, message) for suite in suites),
+        cases=tuple(
+            _limit_to_devices(plan_case(suite.name, workload, params, message.place), message)
+            for suite in suites
+            for workload in suite.workloads
+            for params in workload.cases(message.level, message.place.device)
+        ),
+        environment=environment,
+    )
+
+
+def find_missing_device(place: Place) -> str | None:
+    """Why the place's devices cannot be used, or None. JAX would fall back to the CPU without a word."""
+    try:
+        found = jax.default_backend()
+        jax.devices()
+    except (RuntimeError, AssertionError, ValueError) as error:
+        words = " ".join(str(error).split()) or type(error).__name__
+    else:
+        if found == place.jax_backend:
+            return None
+        words = f"its default backend is '{found}'"
+    return (
+        f"no device for --backend {place.name}: looked for {place.looked_for}; jax says: {make_private(words)}. "
+        f"Install {place.extra} on a machine that has one, or measure here with --backend {DEFAULT_BACKEND}"
+    )
+
+
+def _limit_to_devices(case: PlannedCase, message: Describe) -> PlannedCase:
+    """The case, or the same with nothing to run where it needs more devices than there are."""
+    if message.place.any_device_count or not message.devices or case.devices <= jax.device_count():
+        return case
+    reason = f"needs {case.devices} devices, found {jax.device_count()}"
+    return replace(case, variants=tuple(replace(item, skip=item.skip or reason) for item in case.variants))
+
+
+def _describe_suite(suite: Suite, message: Describe) -> SuiteDescription:
+    device = message.place.device
+    return SuiteDescription(
+        name=suite.name,
+        description=suite.description,
+        workloads=tuple(
+            WorkloadDescription(
+                name=workload.name,
+                description=workload.description,
+                params={
+                    name: values.at(message.level, message.place.device) for name, values in workload.params.items()
+                },
+                variants=tuple(
+                    (f"{item.name}:{mode}", item.description)
+                    for item in workload.implementations
+                    for mode in item.modes
+                ),
+                baseline=workload.baseline_variant,
+                cases=sum(1 for _ in workload.cases(message.level, device)),
+            )
+            for workload in suite.workloads
+        ),
+    )

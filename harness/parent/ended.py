@@ -1,0 +1,43 @@
+"""What to record of a process that gave no result: how it ended, in which stage, and what it wrote."""
+
+from __future__ import annotations
+
+import signal
+
+from harness.parent.fork_client import Ended
+from harness.plan.messages import Problem
+from harness.record import Outcome, Status
+
+
+def describe_end(ended: Ended, limit_s: float) -> Outcome:
+    """The outcome of each variant that the process was at.
+
+    Args:
+      limit_s: The longest silence that it was allowed.
+    """
+    stderr = ended.stderr or None
+    if isinstance(ended.answer, Problem):
+        return Outcome(status=Status.FAILED, reason=ended.answer.message, stderr=stderr)
+    stage = f"in stage '{ended.last.stage}'"
+    if ended.timed_out:
+        reason = f"no progress for {limit_s:g} s {stage}, so it was ended; a workload's time_limit_s sets this limit"
+        return Outcome(status=Status.TIMED_OUT, reason=reason, stderr=stderr)
+    if ended.signal is not None:
+        reason = f"ended by {_name_signal(ended.signal)} {stage}{_suspect_memory(ended)}"
+        return Outcome(status=Status.KILLED, reason=reason, stderr=stderr)
+    words = f": {ended.stderr.splitlines()[-1]}" if ended.stderr else ""
+    return Outcome(status=Status.FAILED, reason=f"exited with code {ended.code} {stage}{words}", stderr=stderr)
+
+
+def _name_signal(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _suspect_memory(ended: Ended) -> str:
+    if ended.signal != signal.SIGKILL:
+        return ""
+    held = f"; it held {ended.peak_bytes / 2**30:.2f} GiB" if ended.peak_bytes else ""
+    return f", which the harness did not send; often that is the kernel, out of memory{held}"

@@ -1,0 +1,215 @@
+"""The probes, a row each: what each looks at, in which process, how often, and what must have ended well before.
+
+What a probe does is in harness/probes/<name>.py. Its metrics are those that name it in harness/record/metrics.py, its
+details the structure that is tagged with its name in harness/record/outcomes.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from harness.declare.implementation import NATIVE
+from harness.machine.places import Backend, Place
+from harness.record import PlannedCase, PlannedVariant, Settings
+
+CHECK = "check"
+"""The process of numerics and memory: what they look at is compiled once for both."""
+
+REGIMES = ("cold", "cached", "warm", "new_shape", "new_static")
+"""What the caches hold when a call begins; the metric of each is called `<regime>_s`."""
+
+ONE_COMPILED = ("jit", "aot")
+"""Modes with one program of their own; a stream's `jit` has several all the same."""
+
+COLD_VARIANT_S = 0.1
+TIMED_VARIANT_S = 0.08
+"""Of one variant in one process, without what compiling takes: used only for the estimate."""
+
+Variants = tuple[PlannedVariant, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rounds:
+    """How often the same is looked at, each time by a fresh process.
+
+    Args:
+      most: Settings -> their number, where neither time nor precision cuts it.
+      until_precise: Whether they end when the intervals are narrow enough; else only where they take too long.
+    """
+
+    most: Callable[[Settings], int]
+    until_precise: bool = False
+
+
+ONCE = Rounds(most=lambda settings: 1)
+COLD = Rounds(most=lambda settings: settings.cold_launches)
+TIMED = Rounds(most=lambda settings: settings.looks[-1], until_precise=True)
+
+
+def list_runnable(case: PlannedCase, settings: Settings) -> Variants:
+    """Variants that are not declared to be skipped."""
+    return tuple(item for item in case.variants if item.skip is None)
+
+
+def list_measurable(case: PlannedCase, settings: Settings) -> Variants:
+    """Those that are not declared to raise an error either."""
+    return tuple(item for item in list_runnable(case, settings) if item.raises is None)
+
+
+def list_of_jax(case: PlannedCase, settings: Settings) -> Variants:
+    """Those that JAX runs."""
+    return tuple(item for item in list_measurable(case, settings) if item.mode != NATIVE)
+
+
+def list_compiled(case: PlannedCase, settings: Settings) -> Variants:
+    """Those with a program of their own."""
+    return tuple(item for item in list_measurable(case, settings) if item.mode in ONE_COMPILED)
+
+
+def list_called(case: PlannedCase, settings: Settings) -> Variants:
+    """All but `aot`, which runs the program of `jit`."""
+    return tuple(item for item in list_measurable(case, settings) if item.mode != "aot")
+
+
+def list_cached(case: PlannedCase, settings: Settings) -> Variants:
+    """Of those that jit compiles on call the first, in the case that represents its suite; all where asked for.
+
+    All there where another static argument is one of the regimes, since few take it. Not those that donate: a call of
+    theirs leaves nothing to call them with again.
+    """
+    found = tuple(item for item in list_measurable(case, settings) if item.mode == "jit" and not item.donates)
+    if "caching" in settings.everywhere:
+        return found
+    if not case.represents_suite:
+        return ()
+    return found if case.new_static else found[:1]
+
+
+def list_traced(case: PlannedCase, settings: Settings) -> Variants:
+    """JAX's, in the case that represents its workload; in every case where asked for."""
+    wanted = case.represents_workload or "trace" in settings.everywhere
+    return list_of_jax(case, settings) if wanted else ()
+
+
+def list_regimes(case: PlannedCase) -> tuple[str, ...]:
+    """The regimes of the caches that a case can be put into."""
+    cannot = {"new_shape": not case.new_shape, "new_static": not case.new_static}
+    return tuple(regime for regime in REGIMES if not cannot.get(regime, False))
+
+
+def group_by_library(variants: Variants, place: Place) -> list[Variants]:
+    """A process for JAX's variants, and one for all peers: another library must not steer JAX's threads."""
+    of_jax, peers = _split(variants)
+    return [group for group in (of_jax, peers) if group]
+
+
+def group_peers_apart(variants: Variants, place: Place) -> list[Variants]:
+    """A process for JAX's variants, and one for each peer, whose spinning threads would slow all others down."""
+    of_jax, peers = _split(variants)
+    return [group for group in (of_jax, *((peer,) for peer in peers)) if group]
+
+
+def group_each(variants: Variants, place: Place) -> list[Variants]:
+    """A process for each variant: what is cold is cold for the first only."""
+    return [(variant,) for variant in variants]
+
+
+def group_by_allocator(variants: Variants, place: Place) -> list[Variants]:
+    """One process for all variants where it can forget its peak, else a process for each."""
+    forgets = isinstance(place, Backend) and place.forgets_peak
+    return ([variants] if variants else []) if forgets else group_each(variants, place)
+
+
+def _split(variants: Variants) -> tuple[Variants, Variants]:
+    """JAX's, and the peers."""
+    peers = tuple(item for item in variants if item.mode == NATIVE)
+    return tuple(item for item in variants if item not in peers), peers
+
+
+@dataclass(frozen=True, kw_only=True)
+class Probe:
+    """One way of looking at a variant.
+
+    Args:
+      process: The kind of process that it needs; probes of one kind look at a variant in the same process.
+      choose: Case and settings -> the variants that it looks at.
+      group: Variants and place -> those of each process.
+      calls: Whether it can tell nothing without calling the variant, which a target cannot.
+      side_by_side: Whether it needs all variants of a process at once; else they come one after the other.
+      rounds: How many processes look at the same.
+      regimes: Case -> what the caches hold, a process for each in every round; `("",)` where that is no question.
+      after: Probes that must have ended well for the variant, where they are planned.
+      artifacts: Kinds of file that it leaves.
+      always: Whether every run has it, whatever was asked for.
+      left_out_at: Levels that leave it out unless it is asked for.
+      everywhere_at: Levels at which it looks at every case, as it does where it is asked for.
+      part_of: The probe that it is asked for with.
+      variant_s: Settings -> seconds for a variant of a process, without what compiling takes.
+    """
+
+    name: str
+    process: str
+    choose: Callable[[PlannedCase, Settings], Variants]
+    group: Callable[[Variants, Place], list[Variants]]
+    calls: bool = True
+    side_by_side: bool = False
+    rounds: Rounds = ONCE
+    regimes: Callable[[PlannedCase], tuple[str, ...]] = lambda case: ("",)
+    after: tuple[str, ...] = ("numerics",)
+    artifacts: tuple[str, ...] = ()
+    always: bool = False
+    left_out_at: tuple[str, ...] = ()
+    everywhere_at: tuple[str, ...] = ()
+    part_of: str = ""
+    variant_s: Callable[[Settings], float] = lambda settings: COLD_VARIANT_S
+
+
+_ROWS = (
+    # A wrong answer has no speed: nothing goes on without this one.
+    Probe(name="numerics", process=CHECK, choose=list_runnable, group=group_by_library, after=(), always=True),
+    Probe(name="memory", process=CHECK, choose=list_compiled, group=group_by_library, after=(), calls=False),
+    Probe(name="residency", process="residency", choose=list_called, group=group_by_allocator, part_of="memory"),
+    Probe(
+        name="compilation",
+        process="compilation",
+        choose=list_of_jax,
+        group=group_each,
+        calls=False,
+        rounds=COLD,
+        artifacts=("jaxpr", "stablehlo", "hlo"),
+    ),
+    Probe(
+        name="caching",
+        process="caching",
+        choose=list_cached,
+        group=group_each,
+        rounds=COLD,
+        regimes=list_regimes,
+        left_out_at=("quick",),
+    ),
+    Probe(
+        name="timing",
+        process="timing",
+        choose=list_measurable,
+        group=group_peers_apart,
+        side_by_side=True,
+        rounds=TIMED,
+        variant_s=lambda settings: settings.blocks * settings.block_s + TIMED_VARIANT_S,
+    ),
+    Probe(
+        name="trace",
+        process="trace",
+        choose=list_traced,
+        group=group_by_library,
+        after=("numerics", "timing"),
+        artifacts=("trace",),
+        everywhere_at=("full",),
+    ),
+)
+
+PROBES: dict[str, Probe] = {probe.name: probe for probe in _ROWS}
+"""In the order in which a case is looked at."""
+
+PROBE_NAMES = tuple(name for name, probe in PROBES.items() if not probe.part_of)
+"""What can be asked for."""

@@ -1,0 +1,64 @@
+"""Which of the planned cases a run measures, and in which order."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from harness.record import PlannedCase
+from harness.record.patterns import find_nearest, match_cases, names_of
+
+
+class SelectionError(Exception):
+    """Nothing matches what was selected; the message names the nearest match."""
+
+
+def select(cases: Sequence[PlannedCase], patterns: Sequence[str]) -> tuple[PlannedCase, ...]:
+    """Cases whose suite, workload or whole name matches any pattern; all without patterns.
+
+    Raises:
+      SelectionError: A pattern that matches nothing.
+    """
+    wanted: set[str] = set()
+    for pattern in patterns:
+        matching = match_cases(cases, pattern)
+        if not matching:
+            raise SelectionError(_no_match(pattern, cases))
+        wanted |= {case.id for case in matching}
+    return tuple(case for case in cases if not patterns or case.id in wanted)
+
+
+def _no_match(pattern: str, cases: Iterable[PlannedCase]) -> str:
+    nearest = find_nearest(pattern, (name for case in cases for name in names_of(case)))
+    hint = "" if nearest is None else f"; nearest: '{nearest}'"
+    return f"no case matches --select '{pattern}'{hint}; list all: python -m harness list"
+
+
+def choose_representatives(cases: Sequence[PlannedCase]) -> tuple[PlannedCase, ...]:
+    """The same cases; where the one that represents its workload was not chosen, the first of the chosen does.
+
+    Of those, the first of its suite represents it.
+    """
+    of_workload: dict[str, str] = {}
+    for case in sorted(cases, key=lambda case: not case.represents_workload):
+        of_workload.setdefault(case.workload, case.id)
+    of_suite: dict[str, str] = {}
+    for case in cases:
+        of_suite.setdefault(case.suite, of_workload[case.workload])
+    return tuple(
+        msgspec.structs.replace(
+            case,
+            represents_workload=of_workload[case.workload] == case.id,
+            represents_suite=of_suite[case.suite] == case.id,
+        )
+        for case in cases
+    )
+
+
+def shuffle(cases: Sequence[PlannedCase], seed: int) -> tuple[PlannedCase, ...]:
+    """A random order, so that a machine's slow minute does not always fall on the same sizes."""
+    order = list(cases)
+    random.Random(seed).shuffle(order)
+    return tuple(order)

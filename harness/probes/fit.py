@@ -1,0 +1,40 @@
+"""Whether a program fits into the memory of its device, by the compiler's plan."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness.machine.places import Place
+from harness.probes.context import Context
+from harness.programs.modes import Prepared
+
+
+def find_excess(prepared: Prepared, context: Context) -> str | None:
+    """Why a variant cannot be called here, or None; also where that is not known.
+
+    The plan knows better than the arguments alone: also temporaries, and arguments that are not used.
+    """
+    if prepared.stages is not None:
+        planned = peak_bytes(prepared.stages.compiled, context.place)
+        if (excess := compare_with_capacity(planned, context.capacity_bytes)) is not None:
+            return excess
+    return None if context.too_large is None else f"{context.too_large} for its arguments alone"
+
+
+def compare_with_capacity(needed_bytes: int | None, capacity_bytes: int | None) -> str | None:
+    """`needs 3.2 GiB of 2 GiB`; None where it fits, and where either is not known."""
+    if needed_bytes is None or capacity_bytes is None or needed_bytes <= capacity_bytes:
+        return None
+    return f"needs {needed_bytes / 2**30:.3g} GiB of {capacity_bytes / 2**30:.3g} GiB"
+
+
+def peak_bytes(compiled: Any, place: Place) -> int | None:
+    """The most that the program holds at once; None where the backend does not tell."""
+    analysis = compiled.memory_analysis()
+    if analysis is None:
+        return None
+    told = getattr(analysis, "peak_memory_in_bytes", None)
+    if told and place.peak_counts_temporaries:
+        return int(told)
+    held = analysis.argument_size_in_bytes + analysis.output_size_in_bytes + analysis.temp_size_in_bytes
+    return int(held - analysis.alias_size_in_bytes)

@@ -1,0 +1,85 @@
+"""The arguments of a workload's case: made, placed, as shapes, as NumPy's; and how much they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import jax
+import numpy
+
+from harness.declare.levels import call_with, wanted_names
+from harness.declare.workload import Workload
+from harness.record import Param
+
+INPUT_SEED = 0
+"""Data values change speed (and power), so every process of every run gets the same."""
+
+
+def make_inputs(workload: Workload, params: dict[str, Param]) -> tuple[Any, ...]:
+    """A workload's arguments, ready where they belong; of a stream, a tuple of argument tuples."""
+    made = call_with(workload.inputs, params, jax.random.key(INPUT_SEED))
+    on_host = workload.positions(workload.host)
+
+    def place(arguments: Any) -> tuple[Any, ...]:
+        return tuple(
+            jax.tree.map(numpy.asarray if position in on_host else jax.numpy.asarray, argument)
+            for position, argument in enumerate(as_tuple(arguments))
+        )
+
+    arguments = tuple(map(place, made)) if workload.stream else place(made)
+    return tuple(jax.block_until_ready(arguments))
+
+
+def make_shapes(workload: Workload, params: dict[str, Param]) -> tuple[Any, ...]:
+    """The same as shapes and dtypes; nothing is made.
+
+    Raises:
+      Whatever inputs() has against being traced: they may be made in any way, also without JAX.
+    """
+    made = jax.eval_shape(partial(call_with, workload.inputs, params), jax.random.key(INPUT_SEED))
+    return tuple(map(as_tuple, made)) if workload.stream else as_tuple(made)
+
+
+def as_tuple(arguments: Any) -> tuple[Any, ...]:
+    """What inputs() returns, one array or a tuple of arguments, as a tuple."""
+    return arguments if isinstance(arguments, tuple) else (arguments,)
+
+
+def choose_static(function: Callable[..., Any], params: dict[str, Param]) -> dict[str, Param]:
+    """The params that a function takes."""
+    return {name: params[name] for name in wanted_names(function, params)}
+
+
+def as_numpy(leaf: Any) -> Any:
+    """An array as NumPy's. A random key stays what it is: NumPy has no such thing."""
+    if isinstance(leaf, jax.Array) and jax.numpy.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+        return leaf
+    return numpy.asarray(leaf)
+
+
+def widest(leaf: Any) -> Any:
+    """An array as NumPy's widest of its kind: float64, int64, complex128, bool."""
+    array = as_numpy(leaf)
+    if not isinstance(array, numpy.ndarray) or array.dtype == bool:
+        return array
+    if jax.numpy.issubdtype(array.dtype, jax.numpy.complexfloating):
+        return array.astype(numpy.complex128)
+    if jax.numpy.issubdtype(array.dtype, jax.numpy.integer):
+        return array.astype(numpy.int64)
+    return array.astype(numpy.float64)
+
+
+def size_bytes(arrays: Any) -> int:
+    """What all arrays, or their shapes, in a tree hold; of an array, on all devices together that this process sees."""
+    return sum(map(_leaf_bytes, jax.tree.leaves(arrays)))
+
+
+def _leaf_bytes(leaf: Any) -> int:
+    if isinstance(leaf, jax.Array) and len(leaf.sharding.device_set) > 1:
+        return sum(shard.data.nbytes for shard in leaf.addressable_shards)
+    if isinstance(leaf, jax.ShapeDtypeStruct):
+        return int(leaf.size * leaf.dtype.itemsize)
+    # Other libraries count the bytes of their arrays too; numbers, and models of theirs, are not counted.
+    return int(getattr(leaf, "nbytes", 0))
