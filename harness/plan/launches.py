@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 import msgspec
 
 from harness.machine.places import PLACES, Place
-from harness.plan.probes import CHECK, PROBES, Probe
+from harness.plan.probes import CHECK, ONE_COMPILED, PROBES, Probe
 from harness.plan.selection import shuffle
 from harness.record import PlannedCase, Settings
 from harness.record.statistics import FEWEST_LAUNCHES
@@ -76,7 +76,14 @@ def _plan_process(
 ) -> Iterator[Launch]:
     """The launches of the probes that share a kind of process; the first of them says how that is launched."""
     first = probes[0]
-    chosen = {probe.name: {item.name for item in probe.choose(case, settings)} for probe in probes}
+    chosen = {
+        probe.name: {
+            item.name
+            for item in probe.choose(case, settings)
+            if place.measures or item.mode in ONE_COMPILED  # of others there is nothing without a call
+        }
+        for probe in probes
+    }
     variants = tuple(item for item in case.variants if any(item.name in names for names in chosen.values()))
     for index in range(first.rounds.most(settings)):
         for regime in first.regimes(case):
@@ -91,8 +98,3 @@ def _plan_process(
                     regime=regime,
                     extra=settings.launches is None and index >= FEWEST_LAUNCHES,
                 )
-
-
-def planned_probes(launches: Sequence[Launch]) -> frozenset[tuple[str, str]]:
-    """Which variant some launch looks at with which probe: (probe, variant)."""
-    return frozenset((probe, variant) for launch in launches for probe in launch.probes for variant in launch.variants)

@@ -1,0 +1,118 @@
+"""The list of launches: what each process of a run looks at, and in which order."""
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.machine.places import PLACES, Target
+from harness.plan.launches import SHAPES, plan_launches, plan_launches_of
+from harness.plan.probes import CHECK, PROBES
+from harness.plan.settings import make_settings
+from tests import samples
+
+VARIANTS = ("a:eager", "a:jit", "a:aot", "numpy:native")
+
+
+def planned(probes: tuple[str, ...] = (), *, where: str = "cpu", launches: int | None = 2, level="default", **changes):
+    """(process, round, regime, probes, variants) of each launch of one case."""
+    settings = make_settings(level, probes=probes, launches=launches, suites=(), run_id="a")
+    case = msgspec.structs.replace(samples.planned_case(variants=VARIANTS, where=where), **changes)
+    return [
+        (one.process, one.round, one.regime, one.probes, one.variants)
+        for one in plan_launches_of(case, settings, PLACES[where])
+    ]
+
+
+def test_the_check_is_one_process_for_jax_and_one_for_peers_after_a_look_at_shapes():
+    of_jax = ("a:eager", "a:jit", "a:aot")
+
+    assert planned(("memory",))[:3] == [
+        (SHAPES, 0, "", ("numerics", "memory"), VARIANTS),
+        (CHECK, 0, "", ("numerics", "memory"), of_jax),
+        (CHECK, 0, "", ("numerics",), ("numpy:native",)),
+    ]
+
+
+def test_cold_processes_come_in_rounds_over_the_variants_and_regimes():
+    found = planned(("caching",), represents_suite=True, new_shape={"n": 2})
+
+    regimes = ("cold", "cached", "warm", "new_shape")
+    assert [one[1:3] for one in found if one[0] == "caching"] == [(index, one) for index in (0, 1) for one in regimes]
+
+
+def test_a_timing_launch_is_one_process_for_jax_and_one_for_each_peer():
+    assert [one[1:] for one in planned(("timing",)) if one[0] == "timing"] == [
+        (index, "", ("timing",), names)
+        for index in (0, 1)
+        for names in (("a:eager", "a:jit", "a:aot"), ("numpy:native",))
+    ]
+
+
+def test_processes_come_in_the_order_of_the_table():
+    settings = make_settings("full", suites=(), run_id="a")
+    case = samples.planned_case(variants=VARIANTS, represents_suite=True, represents_workload=True)
+
+    processes = dict.fromkeys(one.process for one in plan_launches([case], settings))
+
+    assert list(processes) == [SHAPES, *dict.fromkeys(probe.process for probe in PROBES.values())]
+
+
+def test_a_probe_that_looks_at_nothing_of_a_case_has_no_launch():
+    assert "trace" not in {
+        one[0] for one in planned(("timing", "trace"), variants=(samples.planned_variant("x:native"),))
+    }
+
+
+@pytest.mark.parametrize(("launches", "extra"), [(None, [False] * 3 + [True] * 9), (5, [False] * 5)])
+def test_rounds_after_the_fewest_that_give_an_interval_are_extra_unless_their_number_is_fixed(launches, extra):
+    settings = make_settings("default", probes=("timing",), launches=launches, suites=(), run_id="a")
+    case = samples.planned_case(variants=("a:jit",))
+
+    assert [one.extra for one in plan_launches([case], settings) if one.process == "timing"] == extra
+
+
+def test_cases_that_have_their_record_are_left_out():
+    settings = make_settings("default", suites=(), run_id="a")
+    cases = [samples.planned_case(name) for name in ("selu", "matmul", "mlp")]
+
+    left = plan_launches(cases, settings, done={cases[1].id})
+
+    assert left == tuple(one for one in plan_launches(cases, settings) if one.case != cases[1].id)
+    assert {one.case for one in left} == {cases[0].id, cases[2].id}
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+def test_the_seed_decides_the_order_of_cases_and_nothing_else(seed):
+    settings = make_settings("quick", suites=(), run_id="a")
+    cases = [samples.planned_case(name, variants=VARIANTS) for name in ("selu", "matmul", "mlp")]
+
+    usual, other = (
+        plan_launches(cases, msgspec.structs.replace(settings, seed=number)) for number in (settings.seed, seed)
+    )
+
+    assert sorted(usual, key=repr) == sorted(other, key=repr)
+    for case in cases:
+        assert [one for one in usual if one.case == case.id] == [one for one in other if one.case == case.id]
+
+
+def test_a_target_has_only_what_can_be_told_without_a_call():
+    target = Target(
+        name="gpu:made-up",
+        device="gpu",
+        platforms="cpu",
+        jax_backend="cpu",
+        looked_for="nothing",
+        extra="jaxmeter",
+        memory_bytes=2**30,
+        product_dtype="float32",
+    )
+    settings = make_settings("full", launches=1, suites=(), run_id="a")
+    case = samples.planned_case(variants=VARIANTS, where=target.name, represents_workload=True)
+
+    found = plan_launches([case], settings, places={target.name: target})
+
+    assert [(one.process, one.probes, one.variants) for one in found] == [
+        (CHECK, ("memory",), ("a:jit", "a:aot")),
+        *(("compilation", ("compilation",), (name,)) for name in ("a:jit", "a:aot")),
+    ]

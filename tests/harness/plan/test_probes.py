@@ -1,0 +1,185 @@
+import inspect
+import typing
+from importlib import import_module
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from harness.machine.places import PLACES
+from harness.plan.cases import make_case_id
+from harness.plan.probes import (
+    PROBE_NAMES,
+    PROBES,
+    group_by_allocator,
+    group_by_library,
+    group_each,
+    group_peers_apart,
+    list_cached,
+    list_called,
+    list_compiled,
+    list_measurable,
+    list_of_jax,
+    list_regimes,
+    list_runnable,
+    list_traced,
+)
+from harness.plan.settings import make_settings
+from harness.probes import find_look
+from harness.probes.caching import REGIMES as KNOWN
+from harness.record import Details, PlannedCase
+from harness.record.metrics import METRICS
+from tests import samples
+
+PROBE_FILES = Path(inspect.getfile(find_look)).parent
+
+
+def case(suite: str, name: str, variants: tuple = ("a:jit",)) -> PlannedCase:
+    return samples.planned_case(
+        name.partition("[")[0], suite=suite, name=name, id=make_case_id(name), variants=variants
+    )
+
+
+def names(variants) -> tuple[str, ...]:
+    return tuple(item.name for item in variants)
+
+
+def jitted(*, represents_suite: bool) -> PlannedCase:
+    planned = case("s", "w[n=1]", ("a:jit", "b:eager", "numpy:native", "a:aot"))
+    return msgspec.structs.replace(planned, represents_suite=represents_suite)
+
+
+@pytest.mark.parametrize(
+    ("probes", "represents_suite", "expected"),
+    [
+        ((), True, ("a:jit",)),
+        ((), False, ()),
+        (("caching",), False, ("a:jit",)),
+    ],
+)
+def test_caches_are_looked_at_in_one_case_of_each_suite_or_in_all_if_asked(probes, represents_suite, expected):
+    settings = make_settings("default", probes=probes, suites=(), run_id="a")
+
+    assert names(list_cached(jitted(represents_suite=represents_suite), settings)) == expected
+
+
+@pytest.mark.parametrize(
+    ("level", "probes", "represents_workload", "expected"),
+    [
+        ("default", (), True, ("f:jit",)),
+        ("default", (), False, ()),
+        ("default", ("trace",), False, ("f:jit",)),
+        ("full", (), False, ("f:jit",)),
+    ],
+)
+def test_one_case_of_each_workload_is_traced_or_all_if_asked(level, probes, represents_workload, expected):
+    case = samples.planned_case(variants=("f:jit",), represents_workload=represents_workload)
+
+    assert names(list_traced(case, make_settings(level, probes=probes, suites=(), run_id="a"))) == expected
+
+
+def test_only_what_a_workload_names_is_tried_as_new():
+    planned = case("s", "w[n=1]", ("a:jit",))
+
+    assert list_regimes(planned) == ("cold", "cached", "warm")
+    assert list_regimes(msgspec.structs.replace(planned, new_static={"n": 2})) == (
+        "cold",
+        "cached",
+        "warm",
+        "new_static",
+    )
+
+
+def test_every_regime_that_a_plan_names_is_known():
+    planned = msgspec.structs.replace(case("s", "w[n=1]", ("a:jit",)), new_shape={"n": 2}, new_static={"n": 2})
+
+    assert list_regimes(planned) == tuple(KNOWN)
+
+
+def test_what_raises_as_declared_is_checked_and_not_measured():
+    erring = msgspec.structs.replace(samples.planned_variant("f:jit"), raises="TypeError")
+    case = samples.planned_case(variants=(erring, samples.planned_variant("g:jit")))
+    settings = make_settings("default", suites=(), run_id="it")
+
+    assert names(list_runnable(case, settings)) == ("f:jit", "g:jit")
+    assert names(list_called(case, settings)) == ("g:jit",)
+    assert names(list_cached(msgspec.structs.replace(case, represents_suite=True), settings)) == ("g:jit",)
+
+
+def test_what_donates_has_no_caching_regimes():
+    donating = msgspec.structs.replace(samples.planned_variant("f:jit"), donates=("state",))
+    case = samples.planned_case(variants=(donating, samples.planned_variant("g:jit")))
+
+    everywhere = make_settings("default", probes=("caching",), suites=(), run_id="it")
+
+    assert names(list_cached(case, everywhere)) == ("g:jit",)
+
+
+# Who looks at what
+
+
+MIXED = ("a:eager", "a:jit", "a:aot", "b:mixed", "numpy:native")
+
+
+@pytest.mark.parametrize(
+    ("choose", "expected"),
+    [
+        (list_measurable, MIXED),
+        (list_of_jax, ("a:eager", "a:jit", "a:aot", "b:mixed")),
+        (list_compiled, ("a:jit", "a:aot")),
+        (list_called, ("a:eager", "a:jit", "b:mixed", "numpy:native")),
+    ],
+)
+def test_a_probe_looks_at_the_modes_that_it_can_say_something_of(choose, expected):
+    planned = case("s", "w[n=1]", (*MIXED, samples.planned_variant("c:jit", skip="too small")))
+
+    assert names(choose(planned, samples.settings())) == expected
+
+
+@pytest.mark.parametrize(
+    ("group", "where", "expected"),
+    [
+        (group_by_library, "cpu", [("a:eager", "a:jit"), ("numpy:native", "torch:native")]),
+        (group_peers_apart, "gpu", [("a:eager", "a:jit"), ("numpy:native",), ("torch:native",)]),
+        (group_each, "cpu", [("a:eager",), ("a:jit",), ("numpy:native",), ("torch:native",)]),
+        (group_by_allocator, "cpu", [("a:eager", "a:jit", "numpy:native", "torch:native")]),
+        (group_by_allocator, "gpu", [("a:eager",), ("a:jit",), ("numpy:native",), ("torch:native",)]),
+    ],
+)
+def test_variants_share_a_process_where_they_do_not_disturb_each_other(group, where, expected):
+    variants = tuple(map(samples.planned_variant, ("a:eager", "a:jit", "numpy:native", "torch:native")))
+
+    assert [names(one) for one in group(variants, PLACES[where])] == expected
+    assert group((), PLACES[where]) == []
+
+
+# The table
+
+
+def test_every_probe_has_a_file_of_its_name_that_can_look():
+    files = {
+        path.stem for path in PROBE_FILES.glob("*.py") if hasattr(import_module(f"harness.probes.{path.stem}"), "look")
+    }
+
+    assert files == set(PROBES)
+    assert all(list(inspect.signature(find_look(name)).parameters) == ["variants", "context"] for name in PROBES)
+
+
+def test_a_probe_goes_on_only_after_such_as_are_in_the_table_before_it():
+    order = list(PROBES)
+
+    assert all(order.index(before) < order.index(name) for name, probe in PROBES.items() for before in probe.after)
+
+
+def test_the_metrics_and_details_of_a_probe_are_found_by_its_name():
+    assert {metric.probe for metric in METRICS.values() if metric.probe} == set(PROBES)
+    assert {kind.__struct_config__.tag for kind in typing.get_args(Details)} <= set(PROBES)
+
+
+def test_what_is_part_of_a_probe_is_asked_for_with_it():
+    assert PROBE_NAMES == ("numerics", "memory", "compilation", "caching", "timing", "trace")
+    assert make_settings("quick", probes=("memory",), suites=(), run_id="a").probes == (
+        "numerics",
+        "memory",
+        "residency",
+    )

@@ -1,0 +1,105 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.plan.cases import make_case_id
+from harness.plan.selection import SelectionError, choose_representatives, select, shuffle
+from harness.record import PlannedCase
+from tests import samples
+
+
+def case(suite: str, name: str, variants: tuple = ("a:jit",)) -> PlannedCase:
+    return samples.planned_case(
+        name.partition("[")[0], suite=suite, name=name, id=make_case_id(name), variants=variants
+    )
+
+
+CASES = (
+    case("selu", "selu[dtype=float32,n=10]"),
+    case("selu", "selu[dtype=bfloat16,n=10]"),
+    case("matmul", "matmul[n=10]"),
+    case("matmul", "matmul[n=100]"),
+    case("matmul", "matmul_int32[n=10]"),
+)
+
+
+def chosen(*patterns: str) -> list[str]:
+    return [one.name for one in select(CASES, patterns)]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("selu", ["selu[dtype=float32,n=10]", "selu[dtype=bfloat16,n=10]"]),
+        ("matmul[n=10]", ["matmul[n=10]"]),
+        ("matmul[n=10*]", ["matmul[n=10]", "matmul[n=100]"]),
+        ("matmul*[n=10]", ["matmul[n=10]", "matmul_int32[n=10]"]),
+        ("*n=10?]", ["matmul[n=100]"]),
+        ("matmul", ["matmul[n=10]", "matmul[n=100]", "matmul_int32[n=10]"]),
+        ("matmul_int??", ["matmul_int32[n=10]"]),
+        ("*[dtype=float32*", ["selu[dtype=float32,n=10]"]),
+    ],
+)
+def test_a_pattern_stands_for_a_suite_a_workload_or_a_whole_name(pattern, expected):
+    assert chosen(pattern) == expected
+
+
+@pytest.mark.parametrize("pattern", ["[sm]*", "matmul[[]n=10]", "selu.*", "matmul[n=1", "SELU", ""])
+def test_only_star_and_question_mark_mean_more_than_themselves(pattern):
+    with pytest.raises(SelectionError):
+        chosen(pattern)
+
+
+def test_without_patterns_every_case_is_chosen():
+    assert chosen() == [one.name for one in CASES]
+
+
+def test_chosen_cases_keep_their_order_and_come_once():
+    assert chosen("matmul[n=10]", "selu", "*n=10]") == chosen("*n=10]")
+
+
+def test_a_pattern_that_matches_nothing_names_the_nearest_and_the_list():
+    with pytest.raises(SelectionError) as caught:
+        chosen("selu", "matmull")
+
+    assert (
+        str(caught.value) == "no case matches --select 'matmull'; nearest: 'matmul'; list all: python -m harness list"
+    )
+
+
+def test_where_nothing_is_near_only_the_list_is_named():
+    with pytest.raises(SelectionError) as caught:
+        chosen("zzzzzzzz")
+
+    assert str(caught.value) == "no case matches --select 'zzzzzzzz'; list all: python -m harness list"
+
+
+# Order
+
+
+@given(seed=st.integers(0, 2**32))
+def test_cases_run_in_a_random_order_that_the_seed_decides(seed):
+    order = shuffle(CASES, seed)
+
+    assert sorted(one.id for one in order) == sorted(one.id for one in CASES)
+    assert order == shuffle(CASES, seed)
+
+
+def test_another_seed_gives_another_order():
+    orders = {tuple(one.id for one in shuffle(CASES, seed)) for seed in range(10)}
+
+    assert len(orders) > 5
+
+
+def test_one_case_stands_for_each_suite_the_first_of_those_that_stand_for_a_workload():
+    cases = [
+        samples.planned_case(workload, id=f"{workload}{n}", suite=suite, represents_workload=n == 2)
+        for workload, suite in (("a", "s"), ("b", "s"), ("c", "t"))
+        for n in (1, 2)
+    ]
+
+    found = choose_representatives(cases)
+
+    assert [one.id for one in found if one.represents_workload] == ["a2", "b2", "c2"]
+    assert [one.id for one in found if one.represents_suite] == ["a2", "c2"]
+    assert [one.id for one in choose_representatives(cases[2:]) if one.represents_suite] == ["b2", "c2"]

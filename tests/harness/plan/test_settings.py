@@ -1,0 +1,55 @@
+import pytest
+
+from harness.plan.probes import PROBES
+from harness.plan.settings import LOOKS, QUICK_LOOKS, make_settings
+
+LEVELS = ("quick", "default", "full")
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_level_decides_how_long_a_run_takes(level):
+    found = make_settings(level, suites=("suites",), run_id="a")
+
+    assert found.level == level
+    assert found.probes == tuple(name for name in PROBES if level != "quick" or name != "caching")
+    assert found.looks == (QUICK_LOOKS if level == "quick" else LOOKS)
+    assert found.launches is None
+    assert found.case_limit_s < found.budget_s
+
+
+def test_a_fixed_count_of_launches_is_the_only_look():
+    found = make_settings("default", launches=4, suites=(), run_id="a")
+
+    assert (found.launches, found.looks) == (4, (4,))
+
+
+def test_numerics_is_always_among_the_probes_and_first():
+    assert make_settings("quick", probes=("timing", "memory"), suites=(), run_id="a").probes == (
+        "numerics",
+        "memory",
+        "residency",
+        "timing",
+    )
+
+
+def test_a_budget_replaces_the_levels_own_and_may_be_zero():
+    assert make_settings("quick", budget_s=7.5, suites=(), run_id="a").budget_s == 7.5
+    assert make_settings("quick", budget_s=0.0, suites=(), run_id="a").budget_s == 0.0
+
+
+def test_the_run_id_decides_the_seed():
+    first, again, other = (make_settings("quick", suites=(), run_id=name).seed for name in ("a", "a", "b"))
+
+    assert first == again != other
+
+
+@pytest.mark.parametrize(
+    ("level", "probes", "expected"),
+    [
+        ("default", (), ()),
+        ("full", (), ("trace",)),
+        ("default", ("caching", "memory"), ("memory", "residency", "caching")),
+    ],
+)
+def test_what_is_asked_for_looks_at_every_case_and_traces_do_at_the_full_level(level, probes, expected):
+    assert make_settings(level, probes=probes, suites=(), run_id="a").everywhere == expected
