@@ -71,7 +71,7 @@ class RunRequest:
 def list_suites(suites: Sequence[str], backend: str, level: str, *, as_json: bool) -> int:
     """Prints the catalogue. It needs no device: the child that imports the suites uses the CPU."""
     place = find_backend(backend)
-    with tempfile.TemporaryDirectory() as temporary, start_servers(Path(temporary) / "scratch") as servers:
+    with tempfile.TemporaryDirectory() as temporary, start_servers(RunFolder(Path(temporary)).scratch) as servers:
         server = servers.of(PLACES[DEFAULT_BACKEND])
         description = describe_suites(server, tuple(suites) or (DEFAULT_SUITES,), place, level, devices=False)
     if as_json:
@@ -86,7 +86,7 @@ def dry_run(request: RunRequest, *, as_json: bool) -> int:
     settings = _settings(request, "dry-run")
     with (
         tempfile.TemporaryDirectory() as temporary,
-        start_servers(Path(temporary) / "scratch", settings.data) as servers,
+        start_servers(RunFolder(Path(temporary)).scratch, settings.data) as servers,
     ):
         server = servers.of(PLACES[DEFAULT_BACKEND])
         place = find_backend(request.backend)

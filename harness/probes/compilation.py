@@ -151,7 +151,7 @@ def _hold_budget(outcome: Outcome, compiles: int, budget: int | None, prepared: 
         told = f"no explanation: {describe_error(error)}"
     differences = [line.strip(" *") for line in told.splitlines() if line.startswith("  * ")]
     why = f"; the last because {differences[-1]}" if differences else ""
-    where = "JAX's own explanation is on the page, and in case.json"
+    where = "JAX's own explanation is on the page, and in the case's record"
     reason = f"compiled {compiles} programs, {budget} declared{why}; {where}"
     details = msgspec.structs.replace(outcome.details or CompilationDetails(), explanation=told or None)
     return msgspec.structs.replace(outcome, status=Status.FAILED, reason=reason, details=details)

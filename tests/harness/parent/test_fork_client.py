@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.machine.places import PLACES
 from harness.parent.fork_client import ForkServer, ServerError
 from harness.plan.messages import Describe, Description, Heartbeat, Problem
 from harness.record import CaseRecord, Outcome, Run, Status, read_json
@@ -224,7 +225,7 @@ def server(tmp_path):
 
 def describe(server: ForkServer, suite: str, **options):
     return server.run(
-        lambda result: Describe(suites=(suite,), backend="cpu", level="quick", devices=False, result=result),
+        lambda result: Describe(suites=(suite,), place=PLACES["cpu"], level="quick", devices=False, result=result),
         stage_limit_s=60.0,
         **options,
     )

@@ -4,7 +4,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.parent.progress import Lines, printable, troubles
+from harness.parent.progress import Lines, printable, list_troubles
 from harness.record import Outcome, Status
 from tests import samples
 
@@ -58,7 +58,7 @@ def test_a_trouble_that_several_probes_had_is_told_once_and_what_is_expected_is_
         },
     )
 
-    assert troubles(record) == ["a:jit: failed: no luck"]
+    assert list_troubles(record) == ["a:jit: failed: no luck"]
 
 
 @given(text=st.text())

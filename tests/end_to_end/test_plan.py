@@ -1,0 +1,150 @@
+"""What is planned is what real processes do: as many as were counted, and only compiling where that is all."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import pytest
+
+from harness.machine.places import PLACES, Target
+from harness.parent.execution import execute
+from harness.parent.fork_client import ForkServer
+from harness.parent.progress import Watcher
+from harness.parent.run import describe_suites, make_manifest
+from harness.parent.servers import Servers, start_servers
+from harness.plan.estimate import estimate
+from harness.plan.launches import Launch, plan_launches
+from harness.plan.probes import PROBE_NAMES, PROBES
+from harness.plan.selection import choose_representatives
+from harness.plan.settings import make_settings
+from harness.record import RunFolder, Status
+
+pytestmark = pytest.mark.end_to_end
+
+SUITE = '''"""Doubles: every mode, a peer, a new shape."""
+
+import jax.numpy as jnp
+
+from harness import workload
+
+
+@workload(
+    inputs=lambda key, *, n: jnp.arange(float(n)),
+    params={"n": (1_000, 2_000)},
+    reference=lambda x: x + x,
+    peers={"numpy": lambda x: x + x},
+)
+def double(x):
+    """Twice the value, (n,) -> (n,)."""
+    return x + x
+
+
+@double.implementation(modes=("jit",))
+def unlucky(x):
+    """Fails when it is traced."""
+    raise ValueError("no luck")
+'''
+
+TARGET = Target(
+    name="cpu:made-up",
+    device="cpu",
+    platforms="cpu",
+    jax_backend="cpu",
+    looked_for="a compiler",
+    extra="jaxmeter",
+    memory_bytes=2**30,
+    product_dtype="float32",
+)
+EVERYWHERE = {**PLACES, TARGET.name: TARGET}
+
+
+@dataclass
+class Counting:
+    """Servers that keep the launches which they are asked for."""
+
+    servers: Servers
+    started: list[Launch] = field(default_factory=list)
+
+    def of(self, place):
+        return CountingServer(self.servers.of(place), self.started)
+
+
+@dataclass
+class CountingServer:
+    server: ForkServer
+    started: list[Launch]
+
+    def run(self, make, **options):
+        self.started.append(make("").launch)
+        return self.server.run(make, **options)
+
+
+@contextmanager
+def a_run(folder, place, settings):
+    """A manifest of the suite's cases at a place, and servers."""
+    path = folder / "doubles.py"
+    path.write_text(SUITE)
+    run_folder = RunFolder(folder / "run")
+    run_folder.path.mkdir()
+    with start_servers(run_folder.scratch, suites=(str(path),)) as servers:
+        here = describe_suites(servers.of(place), (str(path),), place, settings.level, devices=True)
+        cases = choose_representatives(here.cases)
+        yield make_manifest("it", place.name, settings, here.environment, cases), run_folder, Counting(servers)
+
+
+def test_a_run_starts_the_processes_that_were_planned_and_estimated(tmp_path):
+    settings = make_settings(
+        "quick", probes=PROBE_NAMES, launches=1, suites=(str(tmp_path / "doubles.py"),), run_id="a"
+    )
+
+    with a_run(tmp_path, PLACES["cpu"], settings) as (manifest, folder, servers):
+        run = execute(manifest, folder, servers, Watcher())
+        planned = plan_launches(manifest.cases, settings)
+
+    sound = [
+        one for one in planned if one.variants != ("unlucky:jit",)
+    ]  # it is checked with others, and goes no further
+    assert [(one.process, one.round, one.regime) for one in servers.started] == [
+        (one.process, one.round, one.regime) for one in sound
+    ]
+    assert estimate(planned, settings).fewest == estimate(planned, settings).most == len(planned)
+    statuses = {item.name: {outcome.status for outcome in item.outcomes.values()} for item in run.cases[0].variants}
+    assert statuses.pop("unlucky:jit") == {Status.FAILED}
+    assert set().union(*statuses.values()) == {Status.OK}
+
+
+def test_artifacts_are_of_the_kinds_that_their_probes_declare(tmp_path):
+    probes = ("compilation", "trace")
+    settings = make_settings("quick", probes=probes, launches=1, suites=(str(tmp_path / "doubles.py"),), run_id="a")
+
+    with a_run(tmp_path, PLACES["cpu"], settings) as (manifest, folder, servers):
+        run = execute(manifest, folder, servers, Watcher())
+
+    declared = {kind for name in probes for kind in PROBES[name].artifacts}
+    assert {artifact.kind for case in run.cases for artifact in case.artifacts} == declared
+    assert all(
+        (folder.case(case.id).path / artifact.path).stat().st_size == artifact.size_bytes
+        for case in run.cases
+        for artifact in case.artifacts
+    )
+
+
+def test_a_case_for_a_target_is_planned_compiled_and_recorded_and_never_called(tmp_path):
+    settings = make_settings(
+        "quick", probes=PROBE_NAMES, launches=1, suites=(str(tmp_path / "doubles.py"),), run_id="a"
+    )
+
+    with a_run(tmp_path, TARGET, settings) as (manifest, folder, servers):
+        run = execute(manifest, folder, servers, Watcher(), places=EVERYWHERE)
+
+    assert [case.where for case in manifest.cases] == [TARGET.name] * 2
+    assert run.cases[0].name == "double[n=1000]@cpu:made-up"
+    outcomes = {item.name: item.outcomes for item in run.cases[0].variants}
+    assert set(outcomes["double:jit"]) == {"memory", "compilation"}
+    assert outcomes["double:jit"]["memory"].values["argument_bytes"] == (4_000,)
+    assert set(outcomes["double:jit"]["compilation"].values) >= {"trace_s", "lower_s", "compile_s", "hlo_instructions"}
+    assert not set(outcomes["double:aot"]["compilation"].values) & {"first_call_s", "compiles", "executable_load_s"}
+    assert outcomes["double:eager"] == outcomes["numpy:native"] == {}
+    assert outcomes["unlucky:jit"]["memory"].status is Status.FAILED
+    assert {artifact.kind for artifact in run.cases[0].artifacts} == {"jaxpr", "stablehlo", "hlo"}
