@@ -103,7 +103,7 @@ def read_index(variables: Mapping[str, str], *, home: Path, root: Path = Path("/
 
 
 @contextmanager
-def secrets_of(index: Index) -> Iterator[Secrets]:
+def write_secrets(index: Index) -> Iterator[Secrets]:
     """The index as files that only this user can read, for as long as a build takes."""
     with tempfile.TemporaryDirectory(prefix="jaxmeter-") as folder:
         files = {}

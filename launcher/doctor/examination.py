@@ -11,31 +11,35 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from launcher.backends import BACKENDS, ENVIRONMENTS, GB
-from launcher.disk import free_bytes
-from launcher.doctor.disturbances import Machine, find_disturbances, find_gpu_disturbances
-from launcher.doctor.findings import Finding, State, checked, render, unchecked
+from launcher.backends import BACKENDS, DEFAULT_BACKEND, OPTIONS
+from launcher.command_line import read_request
+from launcher.devices import Devices
+from launcher.doctor.disturbances import Machine, find_disturbances, find_other_use
 from launcher.doctor.reach import (
     Fetch,
     UnreachableError,
     fetch,
+    hide_secrets,
     index_address,
     registry_address,
-    shown,
     start,
     status_of,
 )
+from launcher.doctor.table import describe_failure, render, run_check
 from launcher.engines import Ask, Engine, ask_client, find_engine
-from launcher.host import allowed_cores, look_at_host
+from launcher.findings import Finding, State
+from launcher.host import GB, allowed_cores, free_bytes, look_at_host
 from launcher.images import WHEELS, Image, check_buildable, image_id
 from launcher.index import read_index
+from launcher.locks import LOCKS
 from launcher.options import UsageError, take_option
 from launcher.preflight import find_problems, find_warnings
-from launcher.request import Request, read_request
+from launcher.request import Request
 from launcher.runtime import choose_engine
 
-OPTIONS = ("--runtime", "--base-image", "--cuda")
-"""Options of a measurement that decide whether it can be made here, beside the backend."""
+SHARED_OPTIONS = ("--runtime", "--base-image")
+OWN_OPTIONS = tuple(name for name, option in OPTIONS.items() if option.locks)
+"""Options of a measurement that decide whether it can be made here: of every backend, and of only some."""
 
 CANNOT = 2
 
@@ -61,6 +65,11 @@ class Asked:
     backend: str
     options: tuple[str, ...]
     request: Request
+
+    @property
+    def devices(self) -> Devices:
+        """What is measured on."""
+        return BACKENDS[self.backend].devices
 
     @property
     def command(self) -> str:
@@ -130,7 +139,7 @@ def examine(
     """Prints the table; 0 where every asked backend can be measured here, else 2.
 
     Args:
-      arguments: Backends, cpu where none is named, and OPTIONS.
+      arguments: Backends, DEFAULT_BACKEND where none is named, SHARED_OPTIONS and OWN_OPTIONS.
       variables: Environment variables.
       checkout: Where jaxmeter's own files are.
       surroundings: What is examined, this machine by default.
@@ -144,7 +153,7 @@ def examine(
         NEEDS: (*examination.engine, *own, *examination.supplies, *examination.results),
         DISTURBANCES: examination.disturbances,
     }
-    table = render(sections, (sentence(examination, each) for each in asked), shutil.get_terminal_size().columns)
+    table = render(sections, (conclude(examination, each) for each in asked), shutil.get_terminal_size().columns)
     encoding = sys.stdout.encoding or "utf8"
     print(table.encode(encoding, "replace").decode(encoding))
     return CANNOT if any(map(examination.missing, asked)) else 0
@@ -158,7 +167,7 @@ def read_asked(arguments: Sequence[str], variables: Mapping[str, str]) -> tuple[
     """
     options: dict[str, tuple[str, ...]] = {}
     rest = list(arguments)
-    for name in OPTIONS:
+    for name in (*SHARED_OPTIONS, *OWN_OPTIONS):
         value, rest = take_option(rest, name)
         options[name] = (name, value) if value is not None else ()
     for word in rest:
@@ -166,16 +175,24 @@ def read_asked(arguments: Sequence[str], variables: Mapping[str, str]) -> tuple[
             kind = "option" if word.startswith("-") else "backend"
             raise UsageError(
                 f"{kind} {word!r} is unknown to nox -s doctor; backends: {', '.join(BACKENDS)}; "
-                f"options: {', '.join(OPTIONS)}"
+                f"options: {', '.join(options)}"
             )
-    backends = tuple(dict.fromkeys(rest)) or ("cpu",)
-    if options["--cuda"] and "gpu" not in backends:
-        raise UsageError(f"--cuda belongs to the gpu backend: nox -s doctor -- gpu {' '.join(options['--cuda'])}")
+    backends = tuple(dict.fromkeys(rest)) or (DEFAULT_BACKEND,)
+    for name in OWN_OPTIONS:
+        owners = [backend for backend in BACKENDS if _has_option(backend, name)]
+        if options[name] and not set(owners) & set(backends):
+            command = f"nox -s doctor -- {owners[0]} {' '.join(options[name])}"
+            raise UsageError(f"{name} belongs to the {owners[0]} backend: {command}")
     found = []
     for backend in backends:
-        own = tuple(w for name in OPTIONS if name != "--cuda" or backend == "gpu" for w in options[name])
-        found.append(Asked(backend, own, read_request(backend, own, variables)))
+        names = (*SHARED_OPTIONS, *(name for name in OWN_OPTIONS if _has_option(backend, name)))
+        given = tuple(word for name in names for word in options[name])
+        found.append(Asked(backend, given, read_request(backend, given, variables)))
     return tuple(found)
+
+
+def _has_option(backend: str, name: str) -> bool:
+    return OPTIONS[name] in BACKENDS[backend].options
 
 
 def look(
@@ -183,14 +200,14 @@ def look(
 ) -> Examination:
     """Examines. What asks the network runs at the same time as what asks the engine."""
     request = asked[0].request  # runtime and base image are the same for all
-    index = start(lambda: checked("package index", lambda: (_index(variables, surroundings),)))
+    index = start(lambda: run_check("package index", lambda: (_index(variables, surroundings),)))
     engine, engine_rows = _engine(request.runtime, variables, surroundings.ask)
     is_decided = engine_rows[0].state not in (State.MISSING, State.UNKNOWN)
     made = {each: _made(each, engine, checkout, surroundings) if is_decided else () for each in asked}
     # Without a decision where to measure, supplies count as needed: what is out of reach is shown for what it is.
     are_needed = not is_decided or any(row.state is State.NOTE for rows in made.values() for row in rows)
     base = (
-        checked("base image", lambda: (_base_image(engine, request.base_image, variables, surroundings, are_needed),))
+        run_check("base image", lambda: (_base_image(engine, request.base_image, variables, surroundings, are_needed),))
         if engine
         else ()
     )
@@ -199,26 +216,25 @@ def look(
     own = {
         each: (
             *(_makeable(row, lacking, each, checkout) for row in made[each]),
-            *checked(DEVICES.get(each.backend, ""), functools.partial(_devices, each, engine, surroundings)),
+            *run_check(each.devices.name, functools.partial(_devices, each, engine, surroundings)),
         )
         for each in asked
     }
-    gpus = [row for rows in own.values() for row in rows if row.name == DEVICES["gpu"]]
-    has_gpus = bool(gpus) and all(row.state is State.OK for row in gpus)
+    usable = [each.devices for each in asked if _are_usable(each.devices, own[each])]
     machine = Machine(surroundings.root, surroundings.cores, surroundings.allowed_cores)
     return Examination(
         engine=engine_rows,
         own=own,
-        supplies=(*supplies, *checked("disk of images", lambda: _disk_of_images(engine, surroundings))),
-        results=checked("disk of results", lambda: (_disk_of_results(surroundings),)),
+        supplies=(*supplies, *run_check("disk of images", lambda: _disk_of_images(engine, surroundings))),
+        results=run_check("disk of results", lambda: (_disk_of_results(surroundings),)),
         disturbances=(
             *find_disturbances(machine),
-            *(find_gpu_disturbances(surroundings.ask) if has_gpus else ()),
+            *(row for devices in usable for row in find_other_use(devices, surroundings.ask)),
         ),
     )
 
 
-def sentence(examination: Examination, asked: Asked) -> str:
+def conclude(examination: Examination, asked: Asked) -> str:
     """Whether a measurement can be made, and if not, why."""
     if missing := examination.missing(asked):
         return f"{asked.command} cannot measure here: {'; '.join(row.found for row in missing)}."
@@ -241,8 +257,8 @@ def _engine(runtime: str, variables: Mapping[str, str], ask: Ask) -> tuple[Engin
         rejected = find_engine(variables, lambda command: remembered(*command)).rejected
     except UsageError as error:
         return None, (Finding(name, State.MISSING, *_what_and_remedy(error)),)
-    except Exception as error:  # noqa: BLE001  as `checked`, which cannot hand on the engine
-        return None, (unchecked(name, error),)
+    except Exception as error:  # noqa: BLE001  as `run_check`, which cannot hand on the engine
+        return None, (describe_failure(name, error),)
     passed_over = tuple(Finding("passed over", State.NOTE, f"{r.client}: {r.reason}", r.remedy) for r in rejected)
     if engine is None:
         remedy = "" if rejected else INSTALL_ENGINE
@@ -262,9 +278,9 @@ def _made(asked: Asked, engine: Engine | None, checkout: Path, surroundings: Sur
     """The image or environment to measure in: ok where it is there, a note where it has to be made first."""
     if engine is None:
         name = f"{asked.backend} environment"
-        return checked(name, lambda: (_environment(name, asked, checkout, surroundings),))
+        return run_check(name, lambda: (_environment(name, asked, checkout, surroundings),))
     name = f"{asked.request.lock} image"
-    return checked(name, lambda: (_image(name, asked, engine, checkout, surroundings),))
+    return run_check(name, lambda: (_image(name, asked, engine, checkout, surroundings),))
 
 
 def _environment(name: str, asked: Asked, checkout: Path, surroundings: Surroundings) -> Finding:
@@ -284,7 +300,7 @@ def _image(name: str, asked: Asked, engine: Engine, checkout: Path, surroundings
     if surroundings.image_id(engine, image.name):
         return Finding(name, State.OK, f"built ({image.name})")
     free = surroundings.free_bytes(engine.storage)
-    needed = ENVIRONMENTS[asked.request.lock].disk_bytes
+    needed = LOCKS[asked.request.lock].disk_bytes
     if free is not None and free < needed:
         return Finding(
             name,
@@ -296,10 +312,10 @@ def _image(name: str, asked: Asked, engine: Engine, checkout: Path, surroundings
 
 
 def _price(asked: Asked, free: int | None) -> str:
-    environment = ENVIRONMENTS[asked.request.lock]
-    download = f"downloads {environment.download_bytes / GB:.1f} GB, " if environment.download_bytes else ""
+    lock = LOCKS[asked.request.lock]
+    download = f"downloads {lock.download_bytes / GB:.1f} GB, " if lock.download_bytes else ""
     room = f", {free / GB:.1f} GB are free" if free is not None else ""
-    return f"{download}takes up to {environment.disk_bytes / GB:.0f} GB{room}"
+    return f"{download}takes up to {lock.disk_bytes / GB:.0f} GB{room}"
 
 
 def _makeable(row: Finding, lacking: Iterable[Finding], asked: Asked, checkout: Path) -> Finding:
@@ -340,16 +356,16 @@ def _base_image(
         status_of(address, start(lambda: surroundings.fetch(address)))
     except UnreachableError as error:
         return Finding(name, State.MISSING, f"{image} is not here, and its registry is out of reach: {error}", load)
-    return Finding(name, State.OK, f"{image} is not here yet; its registry answers ({shown(address.url)})")
+    return Finding(name, State.OK, f"{image} is not here yet; its registry answers ({hide_secrets(address.url)})")
 
 
 def _index(variables: Mapping[str, str], surroundings: Surroundings) -> Finding:
     name = "package index"
     index = read_index(variables, home=surroundings.home, root=surroundings.root)
     address = index_address(index, variables)
-    way = [f"through the proxy {shown(address.proxy)}"] if address.proxy else []
+    way = [f"through the proxy {hide_secrets(address.proxy)}"] if address.proxy else []
     way += [f"trusting {address.ca_bundle}"] if address.ca_bundle else []
-    what = shown(index.url) + (f" ({', '.join(way)})" if way else "")
+    what = hide_secrets(index.url) + (f" ({', '.join(way)})" if way else "")
     elsewhere = (
         "name an index that can be reached (export PIP_INDEX_URL=…), or bring wheels: nox -s wheels elsewhere, then "
         "nox -s images -- --offline"
@@ -386,18 +402,21 @@ def _disk_of_results(surroundings: Surroundings) -> Finding:
     return Finding(name, State.OK, found)
 
 
-DEVICES = {"gpu": "NVIDIA GPUs", "tpu": "TPUs"}
-
-
 def _devices(asked: Asked, engine: Engine | None, surroundings: Surroundings) -> list[Finding]:
-    if asked.backend not in DEVICES:
+    devices = asked.devices
+    if devices.describe is None:
         return []
-    name, host = DEVICES[asked.backend], look_at_host(surroundings.root)
+    host = look_at_host(surroundings.root)
     problems = find_problems(asked.backend, asked.request, host, engine)
     warnings = find_warnings(asked.backend, host, is_root=surroundings.is_root and engine is None)
-    found = f"{host.gpus}, with driver {host.driver}" if asked.backend == "gpu" else ", ".join(host.tpu_nodes)
     return [
-        *(Finding(name, State.MISSING, problem.what, problem.remedy) for problem in problems),
-        *([] if problems else [Finding(name, State.OK, found)]),
-        *(Finding("GPU traces", State.NOTE, warning.what, warning.remedy) for warning in warnings),
+        *(Finding(devices.name, State.MISSING, problem.what, problem.remedy) for problem in problems),
+        *([] if problems else [Finding(devices.name, State.OK, devices.describe(host))]),
+        *(Finding(devices.warnings_row, State.NOTE, warning.what, warning.remedy) for warning in warnings),
     ]
+
+
+def _are_usable(devices: Devices, rows: Iterable[Finding]) -> bool:
+    """Whether the rows of a measurement tell of its devices, and nothing is wrong with them."""
+    states = {row.state for row in rows if row.name == devices.name}
+    return states == {State.OK}

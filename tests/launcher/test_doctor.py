@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from launcher.doctor.examination import CANNOT, Surroundings, examine, look, read_asked, sentence
-from launcher.doctor.findings import State
+from launcher.doctor.examination import CANNOT, Surroundings, conclude, examine, look, read_asked
 from launcher.engines import Answer
+from launcher.findings import State
 from launcher.options import UsageError
 
 GB = 10**9
@@ -85,7 +85,7 @@ class Place:
         asked = read_asked(arguments, self.variables)
         found = look(asked, self.variables, self.checkout, self.surroundings)
         rows = (*found.engine, *(row for own in found.own.values() for row in own), *found.supplies, *found.results)
-        sentences = [sentence(found, each) for each in asked]
+        sentences = [conclude(found, each) for each in asked]
         return {row.name: row for row in (*rows, *found.disturbances)}, sentences, not any(map(found.missing, asked))
 
 

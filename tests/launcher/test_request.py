@@ -1,7 +1,8 @@
 import pytest
 
+from launcher.command_line import read_request
 from launcher.options import UsageError
-from launcher.request import DEFAULT_BASE_IMAGE, Request, read_request
+from launcher.request import DEFAULT_BASE_IMAGE, Request
 
 
 def test_without_options_a_container_is_used_where_there_is_an_engine():
