@@ -35,7 +35,8 @@ from launcher.runtime import choose_engine
 from launcher.supply import build_asked_images, download_asked_wheels
 
 nox.needs_version = ">=2026.7.11"  # the first whose CommandFailed knows the exit code
-nox.options.default_venv_backend = "virtualenv"  # uv would not read pip's settings: indexes, proxies, certificates
+# With virtualenv nox installs with pip. uv would not read pip's settings: indexes, proxies, certificates.
+nox.options.default_venv_backend = "virtualenv"
 nox.options.reuse_venv = "yes"
 nox.options.sessions = ["lint", "types", "tests"]
 

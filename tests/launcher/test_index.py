@@ -1,6 +1,8 @@
 import configparser
 import os
 import stat
+import subprocess
+import sys
 
 import pytest
 
@@ -62,6 +64,27 @@ def test_later_files_are_over_earlier_ones_and_variables_over_all_files(machine,
     index = machine(variables, **{name: conf(url) for name, url in files.items()})
 
     assert index.url == expected
+
+
+@pytest.mark.end_to_end
+@pytest.mark.parametrize(
+    "variables", [{}, {"PIP_CONFIG_FILE": "{tmp}/own.conf"}, {"XDG_CONFIG_HOME": "{tmp}/xdg"}], ids=str
+)
+def test_the_file_that_counts_is_the_one_that_counts_for_pip(machine, tmp_path, variables):
+    files = {name: conf(name) for name in ("legacy", "user", "xdg", "own")}
+    given = {name: value.format(tmp=tmp_path) for name, value in variables.items()}
+    others = {name: value for name, value in os.environ.items() if not name.startswith(("PIP_", "XDG_"))}
+
+    index = machine(variables, **files)
+    of_pip = subprocess.run(
+        [sys.executable, "-m", "pip", "config", "get", "global.index-url"],
+        env={**others, "HOME": str(tmp_path / "home"), **given},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert index.url == of_pip.stdout.strip()
 
 
 def test_a_file_that_a_variable_names_takes_the_place_of_the_users_own_as_in_pip(machine):
