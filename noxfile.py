@@ -73,21 +73,21 @@ def report(session: nox.Session) -> None:
 @nox.session(venv_backend="none")
 def doctor(session: nox.Session) -> None:
     """What is fine on this machine, what spoils measurements, what to do: nox -s doctor -- gpu."""
-    with usage_errors():
+    with report_usage_errors():
         end(examination.examine(session.posargs, os.environ, CHECKOUT))
 
 
 @nox.session(venv_backend="none")
 def images(session: nox.Session) -> None:
     """Build images before they are needed: nox -s images -- cpu tpu."""
-    with usage_errors():
+    with report_usage_errors():
         build_asked_images(session.posargs, os.environ, CHECKOUT)
 
 
 @nox.session(venv_backend="none")
 def wheels(session: nox.Session) -> None:
     """Download what images are made of, for a machine without a network: nox -s wheels -- cpu."""
-    with usage_errors():
+    with report_usage_errors():
         download_asked_wheels(session.posargs, CHECKOUT)
 
 
@@ -145,7 +145,7 @@ def lock(session: nox.Session) -> None:
 
 def measure(session: nox.Session, backend: str) -> None:
     """Run the harness on `backend`, report on what it left, and end with the harness' exit code."""
-    with usage_errors():
+    with report_usage_errors():
         request = read_request(backend, session.posargs, os.environ)
         run = plan_run(request.arguments, new_run_id(backend))
         engine, line = choose_engine(request.runtime, os.environ)
@@ -196,7 +196,7 @@ def run_program(session: nox.Session, program: str, *arguments: str) -> int:
 
 
 @contextmanager
-def usage_errors() -> Iterator[None]:
+def report_usage_errors() -> Iterator[None]:
     """What cannot be done as asked becomes its own words on stderr and exit code 2."""
     try:
         yield

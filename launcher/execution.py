@@ -1,4 +1,4 @@
-"""Building an image and running containers: the one place of the launcher that starts something."""
+"""Builds images and runs containers: shows what they print, explains what fails, leaves nothing running."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from launcher.containers import quote_command
 from launcher.diagnosis import ENGINE_FAILED, explain_build, explain_start
 from launcher.engines import Answer, Engine, ask_client
 from launcher.host import GB, free_bytes
-from launcher.images import Build, build_arguments, has_environment, image_id, revision_of, version_of
+from launcher.images import Build, build_arguments, has_image_of_lock, image_id, revision_of, version_of
 from launcher.locks import LOCKS
 from launcher.options import UsageError
 
@@ -174,7 +174,7 @@ def _run_and_show(command: Sequence[str], variables: Mapping[str, str]) -> tuple
 
 def _check_room(engine: Engine, build: Build) -> None:
     """Raises UsageError where a build would surely fill the disk."""
-    if has_environment(engine, build.image.lock_sha256):
+    if has_image_of_lock(engine, build.image.lock_sha256):
         return
     needed = LOCKS[build.image.lock].disk_bytes
     free = free_bytes(engine.storage)

@@ -119,7 +119,7 @@ def image_variables(engine: Engine, name: str) -> dict[str, str]:
     return {name: value for name, mark, value in (line.partition("=") for line in lines) if mark}
 
 
-def has_environment(engine: Engine, sha256: str) -> bool:
+def has_image_of_lock(engine: Engine, sha256: str) -> bool:
     """Whether an image of this lock is there, whose layers a build of newer code can use."""
     wanted = f"label={LOCK_LABEL}={sha256}"
     return bool(ask_client([engine.client, "images", "--quiet", "--filter", wanted]).stdout.strip())

@@ -86,12 +86,12 @@ def measure_in_container(job: Job) -> int:
     if job.run.is_rehearsal:
         return _rehearse(job, container)
     make_writable_folders(container.mounts)
-    container = _with_image(job, container)
+    container = _prepare_image(job, container)
     try:
         code = _run(job, container)
     finally:
         if container.as_root and job.caller.uid != 0:
-            _run(job, _giving_back(job, container))
+            _run(job, _chowning_container(job, container))
     if not job.run.can_be_reported(code):
         return code
     if job.request.image:  # the user's image need not have what a report needs
@@ -168,7 +168,7 @@ def build_images(
     return ids
 
 
-def _with_image(job: Job, container: Container) -> Container:
+def _prepare_image(job: Job, container: Container) -> Container:
     """The container with its image, which is then here, and what is to be recorded of it."""
     own = job.request.image
     if own is None:
@@ -215,7 +215,7 @@ def _rehearse(job: Job, container: Container) -> int:
     return _run(job, replace(container, mounts=mounts, devices=(), network="none", as_root=False, privileged=False))
 
 
-def _giving_back(job: Job, container: Container) -> Container:
+def _chowning_container(job: Job, container: Container) -> Container:
     """A container that makes the caller the owner of a run that root has written."""
     owner = (str(job.caller.uid), str(job.caller.gid))
     return replace(

@@ -93,7 +93,7 @@ def download_asked_wheels(arguments: Sequence[str], checkout: Path) -> None:
     check_buildable(checkout)
     folder = checkout / WHEELS
     with tempfile.TemporaryDirectory(prefix="jaxmeter-") as environment:
-        pip = _pip(Path(environment))
+        pip = _find_pip(Path(environment))
         for lock in _choose_locks(given.locks):
             selected = Path(environment) / f"{lock}.txt"
             select_for_image(pip, checkout / locate_lock(lock), selected, given.python)
@@ -132,7 +132,7 @@ def download_arguments(pip: Sequence[str], lock: Path, folder: Path, python: str
     ]
 
 
-def _pip(folder: Path) -> list[str]:
+def _find_pip(folder: Path) -> list[str]:
     """A pip of this machine, in an environment of its own where the running Python has none."""
     if subprocess.run([sys.executable, "-m", "pip", "--version"], capture_output=True, check=False).returncode == 0:
         return [sys.executable, "-m", "pip"]

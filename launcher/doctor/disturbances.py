@@ -65,14 +65,14 @@ def find_other_use(devices: Devices, ask: Ask) -> tuple[Finding, ...]:
     return run_check(devices.other_use_row, lambda: devices.find_other_use(ask))
 
 
-def _cores(name: str, machine: Machine) -> list[Finding]:
+def _check_cores(name: str, machine: Machine) -> list[Finding]:
     if machine.allowed_cores < machine.cores:
         found = f"{machine.allowed_cores} of {machine.cores} are allowed here (affinity); compare with runs on as many"
         return [Finding(name, State.NOTE, found)]
     return [Finding(name, State.OK, f"all {machine.cores} are allowed")]
 
 
-def _quota(name: str, machine: Machine) -> list[Finding]:
+def _check_quota(name: str, machine: Machine) -> list[Finding]:
     quota = cpu_quota(machine.root)
     if quota is None:
         return [Finding(name, State.OK, "none")]
@@ -90,7 +90,7 @@ def _quota(name: str, machine: Machine) -> list[Finding]:
     ]
 
 
-def _governor(name: str, machine: Machine) -> list[Finding]:
+def _check_governor(name: str, machine: Machine) -> list[Finding]:
     processors = machine.root / "sys/devices/system/cpu"
     governors = Counter(filter(None, map(read_text, processors.glob("cpu[0-9]*/cpufreq/scaling_governor"))))
     if not governors:
@@ -110,7 +110,7 @@ def _governor(name: str, machine: Machine) -> list[Finding]:
     ]
 
 
-def _turbo(name: str, machine: Machine) -> list[Finding]:
+def _check_turbo(name: str, machine: Machine) -> list[Finding]:
     processors = machine.root / "sys/devices/system/cpu"
     no_turbo, boost = read_text(processors / "intel_pstate/no_turbo"), read_text(processors / "cpufreq/boost")
     if not no_turbo and not boost:
@@ -120,7 +120,7 @@ def _turbo(name: str, machine: Machine) -> list[Finding]:
     return [Finding(name, State.OK, "off: the clock is steadier, and times are longer than with it")]
 
 
-def _load(name: str, machine: Machine) -> list[Finding]:
+def _check_load(name: str, machine: Machine) -> list[Finding]:
     load = float(read_text(machine.root / "proc/loadavg").split()[0])
     found = f"load {load:.2f} over the last minute on {machine.allowed_cores} cores"
     if load <= RESTING_LOAD * machine.allowed_cores:
@@ -135,7 +135,7 @@ def _load(name: str, machine: Machine) -> list[Finding]:
     ]
 
 
-def _memory(name: str, machine: Machine) -> list[Finding]:
+def _check_memory(name: str, machine: Machine) -> list[Finding]:
     known = dict(re.findall(r"^(\w+):\s+(\d+) kB$", read_text(machine.root / "proc/meminfo"), re.MULTILINE))
     sizes = {key: int(value) * KIB for key, value in known.items()}
     available, total = sizes["MemAvailable"], sizes["MemTotal"]
@@ -148,7 +148,7 @@ def _memory(name: str, machine: Machine) -> list[Finding]:
     return [Finding(name, State.OK, found)]
 
 
-def _hypervisor(name: str, machine: Machine) -> list[Finding]:
+def _check_hypervisor(name: str, machine: Machine) -> list[Finding]:
     flags = re.search(r"^flags\s*:(.*)$", read_text(machine.root / "proc/cpuinfo"), re.MULTILINE)
     if flags is None:
         return [Finding(name, State.UNKNOWN, "the processor does not tell")]
@@ -162,7 +162,7 @@ def _hypervisor(name: str, machine: Machine) -> list[Finding]:
     return [Finding(name, State.NOISY, found, "ask for dedicated cores, or measure on a machine of your own")]
 
 
-def _power(name: str, machine: Machine) -> list[Finding]:
+def _check_power(name: str, machine: Machine) -> list[Finding]:
     supplies = [
         path for path in (machine.root / "sys/class/power_supply").glob("*") if read_text(path / "scope") != "Device"
     ]
@@ -177,12 +177,12 @@ def _power(name: str, machine: Machine) -> list[Finding]:
 
 
 CHECKS: dict[str, Callable[[str, Machine], list[Finding]]] = {
-    "cores": _cores,
-    "CPU quota": _quota,
-    "CPU governor": _governor,
-    "turbo": _turbo,
-    "other programs": _load,
-    "memory": _memory,
-    "hypervisor": _hypervisor,
-    "power": _power,
+    "cores": _check_cores,
+    "CPU quota": _check_quota,
+    "CPU governor": _check_governor,
+    "turbo": _check_turbo,
+    "other programs": _check_load,
+    "memory": _check_memory,
+    "hypervisor": _check_hypervisor,
+    "power": _check_power,
 }

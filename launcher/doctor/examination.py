@@ -200,23 +200,25 @@ def look(
 ) -> Examination:
     """Examines. What asks the network runs at the same time as what asks the engine."""
     request = asked[0].request  # runtime and base image are the same for all
-    index = start(lambda: run_check("package index", lambda: (_index(variables, surroundings),)))
-    engine, engine_rows = _engine(request.runtime, variables, surroundings.ask)
+    index = start(lambda: run_check("package index", lambda: (_check_index(variables, surroundings),)))
+    engine, engine_rows = _check_engine(request.runtime, variables, surroundings.ask)
     is_decided = engine_rows[0].state not in (State.MISSING, State.UNKNOWN)
-    made = {each: _made(each, engine, checkout, surroundings) if is_decided else () for each in asked}
+    made = {each: _check_made(each, engine, checkout, surroundings) if is_decided else () for each in asked}
     # Without a decision where to measure, supplies count as needed: what is out of reach is shown for what it is.
     are_needed = not is_decided or any(row.state is State.NOTE for rows in made.values() for row in rows)
     base = (
-        run_check("base image", lambda: (_base_image(engine, request.base_image, variables, surroundings, are_needed),))
+        run_check(
+            "base image", lambda: (_check_base_image(engine, request.base_image, variables, surroundings, are_needed),)
+        )
         if engine
         else ()
     )
-    supplies = (*base, *(_softened(row, are_needed) for row in index.result()))
+    supplies = (*base, *(_soften(row, are_needed) for row in index.result()))
     lacking = [row for row in supplies if row.state is State.MISSING]
     own = {
         each: (
-            *(_makeable(row, lacking, each, checkout) for row in made[each]),
-            *run_check(each.devices.name, functools.partial(_devices, each, engine, surroundings)),
+            *(_check_supplies(row, lacking, each, checkout) for row in made[each]),
+            *run_check(each.devices.name, functools.partial(_check_devices, each, engine, surroundings)),
         )
         for each in asked
     }
@@ -225,8 +227,8 @@ def look(
     return Examination(
         engine=engine_rows,
         own=own,
-        supplies=(*supplies, *run_check("disk of images", lambda: _disk_of_images(engine, surroundings))),
-        results=run_check("disk of results", lambda: (_disk_of_results(surroundings),)),
+        supplies=(*supplies, *run_check("disk of images", lambda: _check_disk_of_images(engine, surroundings))),
+        results=run_check("disk of results", lambda: (_check_disk_of_results(surroundings),)),
         disturbances=(
             *find_disturbances(machine),
             *(row for devices in usable for row in find_other_use(devices, surroundings.ask)),
@@ -245,7 +247,7 @@ def conclude(examination: Examination, asked: Asked) -> str:
     return f"{asked.command} can measure here."
 
 
-def _engine(runtime: str, variables: Mapping[str, str], ask: Ask) -> tuple[Engine | None, tuple[Finding, ...]]:
+def _check_engine(runtime: str, variables: Mapping[str, str], ask: Ask) -> tuple[Engine | None, tuple[Finding, ...]]:
     """The engine that a measurement would use, and what was passed over on the way to it."""
     name = "container engine"
     if runtime == "local":
@@ -256,7 +258,7 @@ def _engine(runtime: str, variables: Mapping[str, str], ask: Ask) -> tuple[Engin
         engine, _ = choose_engine(runtime, variables, lambda command: remembered(*command))
         rejected = find_engine(variables, lambda command: remembered(*command)).rejected
     except UsageError as error:
-        return None, (Finding(name, State.MISSING, *_what_and_remedy(error)),)
+        return None, (Finding(name, State.MISSING, *_split_message(error)),)
     except Exception as error:  # noqa: BLE001  as `run_check`, which cannot hand on the engine
         return None, (describe_failure(name, error),)
     passed_over = tuple(Finding("passed over", State.NOTE, f"{r.client}: {r.reason}", r.remedy) for r in rejected)
@@ -266,7 +268,7 @@ def _engine(runtime: str, variables: Mapping[str, str], ask: Ask) -> tuple[Engin
     return engine, (Finding(name, State.OK, f"{engine} ({engine.client})"), *passed_over)
 
 
-def _what_and_remedy(error: UsageError) -> tuple[str, str]:
+def _split_message(error: UsageError) -> tuple[str, str]:
     """The parts of a message, which puts what to do last."""
     what, line, remedy = str(error).rpartition("\n")
     if not line:
@@ -274,24 +276,26 @@ def _what_and_remedy(error: UsageError) -> tuple[str, str]:
     return what, remedy
 
 
-def _made(asked: Asked, engine: Engine | None, checkout: Path, surroundings: Surroundings) -> tuple[Finding, ...]:
-    """The image or environment to measure in: ok where it is there, a note where it has to be made first."""
+def _check_made(asked: Asked, engine: Engine | None, checkout: Path, surroundings: Surroundings) -> tuple[Finding, ...]:
+    """The image or environment to measure in: OK where it is there, a note where it has to be made first."""
     if engine is None:
         name = f"{asked.backend} environment"
-        return run_check(name, lambda: (_environment(name, asked, checkout, surroundings),))
+        return run_check(name, lambda: (_check_environment(name, asked, checkout, surroundings),))
     name = f"{asked.request.lock} image"
-    return run_check(name, lambda: (_image(name, asked, engine, checkout, surroundings),))
+    return run_check(name, lambda: (_check_image(name, asked, engine, checkout, surroundings),))
 
 
-def _environment(name: str, asked: Asked, checkout: Path, surroundings: Surroundings) -> Finding:
+def _check_environment(name: str, asked: Asked, checkout: Path, surroundings: Surroundings) -> Finding:
     folder = checkout / ".nox" / asked.backend
     if any(folder.glob("lib/python*/site-packages/jax")):  # nox makes an empty one before it is needed
         return Finding(name, State.OK, f"made by an earlier run ({folder})")
     free = surroundings.free_bytes(str(checkout))
-    return Finding(name, State.NOTE, f"not made yet; the first {asked.command} makes it ({_price(asked, free)})")
+    return Finding(
+        name, State.NOTE, f"not made yet; the first {asked.command} makes it ({_describe_price(asked, free)})"
+    )
 
 
-def _image(name: str, asked: Asked, engine: Engine, checkout: Path, surroundings: Surroundings) -> Finding:
+def _check_image(name: str, asked: Asked, engine: Engine, checkout: Path, surroundings: Surroundings) -> Finding:
     try:
         check_buildable(checkout)
     except UsageError as error:
@@ -305,21 +309,23 @@ def _image(name: str, asked: Asked, engine: Engine, checkout: Path, surroundings
         return Finding(
             name,
             State.MISSING,
-            f"the {asked.request.lock} image is not built, and {_price(asked, free)} in {engine.storage}",
+            f"the {asked.request.lock} image is not built, and {_describe_price(asked, free)} in {engine.storage}",
             f"free some room (`{engine.client} system df` shows what takes it), or measure without: --runtime local",
         )
-    return Finding(name, State.NOTE, f"not built yet; the first {asked.command} builds it ({_price(asked, free)})")
+    return Finding(
+        name, State.NOTE, f"not built yet; the first {asked.command} builds it ({_describe_price(asked, free)})"
+    )
 
 
-def _price(asked: Asked, free: int | None) -> str:
+def _describe_price(asked: Asked, free: int | None) -> str:
     lock = LOCKS[asked.request.lock]
     download = f"downloads {lock.download_bytes / GB:.1f} GB, " if lock.download_bytes else ""
     room = f", {free / GB:.1f} GB are free" if free is not None else ""
     return f"{download}takes up to {lock.disk_bytes / GB:.0f} GB{room}"
 
 
-def _makeable(row: Finding, lacking: Iterable[Finding], asked: Asked, checkout: Path) -> Finding:
-    """The row of what has to be made, where what it is made from is not to be had."""
+def _check_supplies(row: Finding, lacking: Iterable[Finding], asked: Asked, checkout: Path) -> Finding:
+    """The row of what has to be made; it is missing where a supply that it is made from is."""
     names = [f"the {supply.name}" for supply in lacking]
     if row.state is not State.NOTE or not names:
         return row
@@ -331,14 +337,14 @@ def _makeable(row: Finding, lacking: Iterable[Finding], asked: Asked, checkout: 
     return replace(row, state=State.MISSING, found=what, remedy=remedy)
 
 
-def _softened(row: Finding, are_needed: bool) -> Finding:
-    """A supply that nobody needs now is not missing."""
+def _soften(row: Finding, are_needed: bool) -> Finding:
+    """The row of a supply, which is not missing while nobody needs it."""
     if row.state is State.MISSING and not are_needed:
         return Finding(row.name, State.NOTE, f"{row.found}; not needed now, as nothing has to be made")
     return row
 
 
-def _base_image(
+def _check_base_image(
     engine: Engine, image: str, variables: Mapping[str, str], surroundings: Surroundings, are_needed: bool
 ) -> Finding:
     name = "base image"
@@ -359,7 +365,7 @@ def _base_image(
     return Finding(name, State.OK, f"{image} is not here yet; its registry answers ({hide_secrets(address.url)})")
 
 
-def _index(variables: Mapping[str, str], surroundings: Surroundings) -> Finding:
+def _check_index(variables: Mapping[str, str], surroundings: Surroundings) -> Finding:
     name = "package index"
     index = read_index(variables, home=surroundings.home, root=surroundings.root)
     address = index_address(index, variables)
@@ -382,7 +388,7 @@ def _index(variables: Mapping[str, str], surroundings: Surroundings) -> Finding:
     return Finding(name, State.OK, f"{what} answers")
 
 
-def _disk_of_images(engine: Engine | None, surroundings: Surroundings) -> tuple[Finding, ...]:
+def _check_disk_of_images(engine: Engine | None, surroundings: Surroundings) -> tuple[Finding, ...]:
     if engine is None:
         return ()
     free = surroundings.free_bytes(engine.storage)
@@ -391,7 +397,7 @@ def _disk_of_images(engine: Engine | None, surroundings: Surroundings) -> tuple[
     return (Finding("disk of images", State.OK, f"{free / GB:.1f} GB free in {engine.storage}"),)
 
 
-def _disk_of_results(surroundings: Surroundings) -> Finding:
+def _check_disk_of_results(surroundings: Surroundings) -> Finding:
     name, folder = "disk of results", surroundings.folder
     free = surroundings.free_bytes(str(folder))
     if free is None:
@@ -402,7 +408,7 @@ def _disk_of_results(surroundings: Surroundings) -> Finding:
     return Finding(name, State.OK, found)
 
 
-def _devices(asked: Asked, engine: Engine | None, surroundings: Surroundings) -> list[Finding]:
+def _check_devices(asked: Asked, engine: Engine | None, surroundings: Surroundings) -> list[Finding]:
     devices = asked.devices
     if devices.describe is None:
         return []
