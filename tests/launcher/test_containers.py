@@ -1,5 +1,6 @@
 import csv
 import os
+import resource
 import shlex
 from itertools import pairwise
 from pathlib import Path
@@ -392,6 +393,18 @@ def test_the_caller_is_the_user_of_this_process(tmp_path, monkeypatch):
     assert (caller.uid, caller.gid, caller.name) == (os.getuid(), os.getgid(), "ana")
     assert (caller.home, caller.folder) == (Path("/home/ana"), tmp_path)
     assert set(caller.limits) == {"nofile", "nproc"}
+
+
+@pytest.mark.parametrize(
+    ("processes", "ids", "expected"),
+    [(9000, "4000", 4000), (3000, "4000", 3000), (resource.RLIM_INFINITY, "4000", 4000), (9000, "", 9000)],
+)
+def test_a_containers_processes_are_never_more_than_there_are_process_ids(monkeypatch, processes, ids, expected):
+    hard_limits = {resource.RLIMIT_NPROC: processes, resource.RLIMIT_NOFILE: 700}
+    monkeypatch.setattr("resource.getrlimit", lambda kind: (1, hard_limits[kind]))
+    monkeypatch.setattr("launcher.containers.read_text", lambda path: ids)
+
+    assert caller_here({}).limits == {"nofile": 700, "nproc": expected}
 
 
 @pytest.mark.parametrize(
