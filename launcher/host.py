@@ -70,9 +70,7 @@ def look_at_host(root: Path = Path("/")) -> Host:
         driver=driver,
         gpus=gpus,
         toolkit=is_here and shutil.which(NVIDIA_HOOK) is not None,
-        cdi_gpu=any(
-            "nvidia.com/gpu" in read_text(path) for folder in CDI_FOLDERS for path in (root / folder).glob("*")
-        ),
+        cdi_gpu=_has_cdi_gpu(root),
         profiling_restricted=_profiling_restricted(root) if driver else None,
         tpu_chips=chips,
         tpu_nodes=nodes,

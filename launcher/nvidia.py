@@ -94,11 +94,8 @@ def find_other_use(ask: Ask) -> list[Finding]:
         found = ", ".join(f"GPU {index} is busy ({percent} %, {mib} MiB in use)" for index, percent, mib in busy)
         return [Finding(OTHER_USE_ROW, State.NOISY, found, "see what it is (nvidia-smi), and end it")]
     if not rows or not all(row[1].isdigit() for row in rows):
-        return [
-            Finding(
-                OTHER_USE_ROW, State.UNKNOWN, "nvidia-smi does not tell how busy they are, as where GPUs are divided"
-            )
-        ]
+        found = "nvidia-smi does not tell how busy they are, as where GPUs are divided"
+        return [Finding(OTHER_USE_ROW, State.UNKNOWN, found)]
     return [Finding(OTHER_USE_ROW, State.OK, "yes")]
 
 

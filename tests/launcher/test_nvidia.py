@@ -86,8 +86,16 @@ def test_the_gpus_of_a_machine_are_described_by_their_number_and_driver():
                 "see what it is (nvidia-smi), and end it",
             ),
         ),
+        (
+            "0, [N/A], 4\n",
+            Finding(
+                "GPUs at rest",
+                State.UNKNOWN,
+                "nvidia-smi does not tell how busy they are, as where GPUs are divided",
+            ),
+        ),
     ],
-    ids=["at rest", "one is busy"],
+    ids=["at rest", "one is busy", "divided"],
 )
 def test_a_gpu_is_busy_above_five_per_cent_and_named(printed, expected):
     assert NVIDIA_GPUS.find_other_use(lambda command: Answer(0, printed)) == [expected]
