@@ -44,6 +44,7 @@ def test_the_tpus_of_a_machine_are_described_by_their_device_files():
     ("engine", "mode", "is_problem"),
     [
         (DOCKER, 0o660, False),
+        (DOCKER, 0o671, False),
         (DOCKER, 0o640, True),
         (DOCKER, 0o620, True),
         (DOCKER, 0o606, True),
