@@ -18,22 +18,25 @@ import nox
 # Nox does not put the folder of its own file on the path, and launcher is not installed where nox is.
 sys.path.insert(0, str(Path(__file__).parent))
 
+from launcher.backends import BACKENDS, BackendNeeds
+from launcher.command_line import read_request
 from launcher.containers import caller_here
 from launcher.doctor import examination
 from launcher.execution import say
 from launcher.host import look_at_host
 from launcher.images import lock_sha256
 from launcher.jobs import Job, measure_in_container
-from launcher.locks import exports, foreign, lock_path
+from launcher.locks import SMALLEST_LOCK, find_unlocked, list_exports, locate_lock
 from launcher.options import UsageError
 from launcher.preflight import check, find_warnings
-from launcher.request import own_command, read_request
+from launcher.request import format_command
 from launcher.runs import new_run_id, plan_run
 from launcher.runtime import choose_engine
 from launcher.supply import build_asked_images, download_asked_wheels
 
 nox.needs_version = ">=2026.7.11"  # the first whose CommandFailed knows the exit code
-nox.options.default_venv_backend = "virtualenv"  # uv would not read pip's settings: indexes, proxies, certificates
+# With virtualenv nox installs with pip. uv would not read pip's settings: indexes, proxies, certificates.
+nox.options.default_venv_backend = "virtualenv"
 nox.options.reuse_venv = "yes"
 nox.options.sessions = ["lint", "types", "tests"]
 
@@ -45,28 +48,24 @@ INTERRUPT_TIMEOUT_S = 20
 TERMINATE_TIMEOUT_S = 10
 
 
-@nox.session
-def cpu(session: nox.Session) -> None:
-    """Measure on the CPU, then report: nox -s cpu -- --quick --select 'selu*'."""
-    measure(session, "cpu")
+def add_measurement(needs: BackendNeeds) -> None:
+    """Adds the session that measures on a backend."""
+
+    @nox.session(name=needs.name)
+    def measure_there(session: nox.Session) -> None:
+        measure(session, needs.name)
+
+    measure_there.__doc__ = f"Measure on {needs.devices.name}, then report: nox -s {needs.name} -- --quick."
 
 
-@nox.session
-def gpu(session: nox.Session) -> None:
-    """Measure on NVIDIA GPUs, then report: nox -s gpu -- --quick."""
-    measure(session, "gpu")
-
-
-@nox.session
-def tpu(session: nox.Session) -> None:
-    """Measure on TPUs, then report: nox -s tpu -- --quick."""
-    measure(session, "tpu")
+for row in BACKENDS.values():
+    add_measurement(row)
 
 
 @nox.session
 def report(session: nox.Session) -> None:
     """Report on runs that are there already: nox -s report -- results/RUN; or diff RUN_A RUN_B --case NAME."""
-    install(session, "cpu")
+    install(session, SMALLEST_LOCK)
     verb = () if session.posargs[:1] == ["diff"] else ("report",)
     end(run_program(session, "reporting", *verb, *session.posargs))
 
@@ -74,21 +73,21 @@ def report(session: nox.Session) -> None:
 @nox.session(venv_backend="none")
 def doctor(session: nox.Session) -> None:
     """What is fine on this machine, what spoils measurements, what to do: nox -s doctor -- gpu."""
-    with usage_errors():
+    with report_usage_errors():
         end(examination.examine(session.posargs, os.environ, CHECKOUT))
 
 
 @nox.session(venv_backend="none")
 def images(session: nox.Session) -> None:
     """Build images before they are needed: nox -s images -- cpu tpu."""
-    with usage_errors():
+    with report_usage_errors():
         build_asked_images(session.posargs, os.environ, CHECKOUT)
 
 
 @nox.session(venv_backend="none")
 def wheels(session: nox.Session) -> None:
     """Download what images are made of, for a machine without a network: nox -s wheels -- cpu."""
-    with usage_errors():
+    with report_usage_errors():
         download_asked_wheels(session.posargs, CHECKOUT)
 
 
@@ -140,13 +139,13 @@ def lock(session: nox.Session) -> None:
     """Write uv.lock and docker/locks/ anew; versions stay unless they must change: nox -s lock -- --upgrade."""
     install(session, "dev")
     session.run("uv", "lock", *session.posargs)
-    for _, command in exports():
+    for _, command in list_exports():
         session.run(*command)
 
 
 def measure(session: nox.Session, backend: str) -> None:
     """Run the harness on `backend`, report on what it left, and end with the harness' exit code."""
-    with usage_errors():
+    with report_usage_errors():
         request = read_request(backend, session.posargs, os.environ)
         run = plan_run(request.arguments, new_run_id(backend))
         engine, line = choose_engine(request.runtime, os.environ)
@@ -160,7 +159,7 @@ def measure(session: nox.Session, backend: str) -> None:
             end(measure_in_container(Job(backend, request, run, engine, host, caller, CHECKOUT, os.environ)))
             return
     install(session, request.lock)
-    session.env["JAXMETER_COMMAND"] = own_command(backend, request)
+    session.env["JAXMETER_COMMAND"] = format_command(backend, request)
     session.env["JAXMETER_LOCK_SHA256"] = lock_sha256(CHECKOUT, request.lock)
     code = run_program(session, "harness", "run", "--backend", backend, *run.arguments)
     report_code = 0
@@ -171,12 +170,12 @@ def measure(session: nox.Session, backend: str) -> None:
 
 def install(session: nox.Session, *lock_names: str) -> None:
     """Install exactly what is locked, and nothing else. The project itself runs from its checkout."""
-    paths = [lock_path(name) for name in lock_names]
+    paths = [locate_lock(name) for name in lock_names]
     session.install("--require-hashes", "--only-binary=:all:", *(word for path in paths for word in ("-r", path)))
     if session.virtualenv.is_sandboxed:  # with --no-venv it is somebody's own
         installed = session.run("python", "-m", "pip", "list", "--format=freeze", silent=True, log=False)
         locks = "".join((CHECKOUT / path).read_text(encoding="utf8") for path in paths)
-        if unlocked := foreign(locks, str(installed)):
+        if unlocked := find_unlocked(locks, str(installed)):
             session.run("python", "-m", "pip", "uninstall", "--quiet", "--yes", *unlocked, silent=True)
 
 
@@ -197,7 +196,7 @@ def run_program(session: nox.Session, program: str, *arguments: str) -> int:
 
 
 @contextmanager
-def usage_errors() -> Iterator[None]:
+def report_usage_errors() -> Iterator[None]:
     """What cannot be done as asked becomes its own words on stderr and exit code 2."""
     try:
         yield

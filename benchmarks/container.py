@@ -26,9 +26,9 @@ from pathlib import Path
 
 from harness.record import Run, read_json
 from harness.record.statistics import geometric_interval
-from launcher.backends import GB
 from launcher.containers import Container, caller_here, run_arguments
 from launcher.engines import Engine
+from launcher.host import GB
 from launcher.images import Image, image_size_bytes
 from launcher.jobs import build_images
 from launcher.mounts import Mount

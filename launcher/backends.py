@@ -1,70 +1,86 @@
-"""What tells one backend from another to a container engine: one row of one table."""
+"""What tells one backend from another to the launcher: one row of one table."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-MB = 10**6
-GB = 10**9
+from launcher.devices import Devices
+from launcher.nvidia import CUDA_LOCKS, NVIDIA_GPUS
+from launcher.tpu import TPUS
 
 
 @dataclass(frozen=True)
-class Environment:
-    """One lock and the image made from it.
+class Option:
+    """An option of the launcher that not every backend has.
 
     Args:
-      lock: Its file is docker/locks/<lock>.txt, its image jaxmeter:<lock>-<hash>.
-      extras: What of pyproject.toml it takes beside the project's own requirements, as `uv export` is told.
-      download_bytes: Wheels of the lock, for Linux on x86-64 and the image's Python (a cold build fetches these).
-      image_bytes: The finished image, base included.
-      disk_bytes: What a cold build needs: wheels, the environment twice (build stage and image), room to spare.
-      oldest_driver: Major version of NVIDIA's driver that its CUDA needs; None where there is no CUDA.
-    Source: image sizes measured with docker, which the session `container` holds to within a tenth (gpu-cuda12 and
-      cpu-torch: built once); downloads counted from the wheels; drivers from JAX's installation page.
+      name: As it is typed.
+      locks: What it chooses, {its value: the lock}; empty where it takes no value.
+      lock: The lock that it chooses without a value; None where it is not about locks.
+      needs_container: Whether it is about the container.
+      beside_image: Why it cannot be given beside `--image`, as the sentence that begins with `--image` goes on.
     """
 
-    lock: str
-    extras: tuple[str, ...]
-    download_bytes: int
-    image_bytes: int
-    disk_bytes: int
-    oldest_driver: int | None = None
-
-
-ENVIRONMENTS = {
-    environment.lock: environment
-    for environment in (
-        Environment("cpu", (), 290 * MB, 1270 * MB, 3 * GB),
-        Environment("cpu-torch", ("--extra", "torch"), 3290 * MB, 6840 * MB, 18 * GB),
-        Environment("gpu", ("--extra", "gpu"), 2780 * MB, 5320 * MB, 15 * GB, oldest_driver=580),
-        Environment("gpu-cuda12", ("--extra", "gpu-cuda12"), 3510 * MB, 6470 * MB, 18 * GB, oldest_driver=525),
-        Environment("tpu", ("--extra", "tpu"), 500 * MB, 1940 * MB, 5 * GB),
-    )
-}
-
-TORCH_LOCK = "cpu-torch"
-"""The CPU's environment with PyTorch for the peers. What PyPI has of it for Linux holds CUDA's libraries too."""
-
-CUDA_LOCKS = {"13": "gpu", "12": "gpu-cuda12"}
-DEFAULT_CUDA = "13"
+    name: str
+    locks: Mapping[str, str] = field(default_factory=dict)
+    lock: str | None = None
+    needs_container: bool = False
+    beside_image: str = ""
 
 
 @dataclass(frozen=True)
-class Backend:
-    """Where a run happens, as the launcher sees it.
+class BackendNeeds:
+    """What measuring on a backend needs of the launcher.
 
     Args:
-      name: As the command line has it.
+      name: The backend, as the command line has it.
+      lock: What is installed for it, unless an option chooses another lock.
+      devices: What it runs on.
+      options: Options that it has beside those that every backend has.
       shared_memory: Size of /dev/shm in its containers; docker's 64 MiB are too small for collectives.
       network: Network of its containers; a TPU's library asks the machine's metadata server for its topology.
     """
 
     name: str
+    lock: str
+    devices: Devices
+    options: tuple[Option, ...] = ()
     shared_memory: str = "1g"
     network: str = "none"
 
 
 BACKENDS = {
-    backend.name: backend
-    for backend in (Backend("cpu"), Backend("gpu"), Backend("tpu", shared_memory="100g", network="host"))
+    needs.name: needs
+    for needs in (
+        BackendNeeds(
+            "cpu",
+            lock="cpu",
+            devices=Devices("the CPU"),
+            options=(Option("--torch", lock="cpu-torch", beside_image="is used as it is, with PyTorch or without"),),
+        ),
+        BackendNeeds(
+            "gpu",
+            lock="gpu",
+            devices=NVIDIA_GPUS,
+            options=(
+                Option("--cuda", locks=CUDA_LOCKS, beside_image="brings its own CUDA"),
+                Option("--profile-privileged", needs_container=True),
+            ),
+        ),
+        BackendNeeds(
+            "tpu",
+            lock="tpu",
+            devices=TPUS,
+            options=(Option("--privileged", needs_container=True),),
+            shared_memory="100g",
+            network="host",
+        ),
+    )
 }
+
+DEFAULT_BACKEND = "cpu"
+"""What the doctor examines where nothing is named."""
+
+OPTIONS = {option.name: option for needs in BACKENDS.values() for option in needs.options}
+"""The options of all backends."""

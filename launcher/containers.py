@@ -1,4 +1,4 @@
-"""The command line of a hardened container, for each engine and backend: pure functions, so tests need no engine."""
+"""The command line of a hardened container, for each engine: pure functions, so tests need no engine."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from launcher.engines import Engine
-from launcher.host import Host, text
+from launcher.host import read_text
 from launcher.mounts import Mount
-from launcher.request import Request
 
 FORWARDED_PREFIXES = ("JAX_", "XLA_", "TPU_")
 FORWARDED = frozenset(
@@ -36,9 +35,6 @@ FORWARDED = frozenset(
 
 NOT_FORWARDED = frozenset({"JAX_COMPILATION_CACHE_DIR", "JAX_PLATFORMS", "TPU_LIBRARY_PATH"})
 """The harness decides on the first two; the third is a file of the machine, which the image has itself."""
-
-TPU_LOCKED_MEMORY_BYTES = 64 * 2**30
-"""TPUs reach the host's memory directly, and pin it. Source: the TPU container settings that marin settled on."""
 
 PROTECTION = ("--cap-drop", "ALL", "--security-opt", "no-new-privileges")
 
@@ -95,7 +91,7 @@ class Container:
       name: Unique, so that it can be removed whatever happens, and never one of another run.
       mounts: Folders that it sees.
       variables: Environment, beside what every container gets.
-      devices: Arguments that hand it devices, by `device_arguments`.
+      devices: Options that hand it devices.
       network: The engine's name for it; `none` unless the backend needs one.
       shared_memory: Size of /dev/shm.
       as_root: Run as the container's root, with the right to write into the caller's folders.
@@ -179,36 +175,6 @@ def limit_arguments(engine: Engine, caller: Caller) -> tuple[str, ...]:
     return tuple(word for name, value in caller.limits.items() for word in ("--ulimit", f"{name}={value}:{value}"))
 
 
-def device_arguments(engine: Engine, request: Request, backend: str, host: Host) -> tuple[str, ...]:
-    """Options that hand a backend's devices to a container."""
-    if backend == "gpu":
-        all_gpus = ("--gpus", "all") if _uses_gpus_option(engine, host) else ("--device", "nvidia.com/gpu=all")
-        return (*all_gpus, *(("--cap-add", "SYS_ADMIN") if request.profile_privileged else ()))
-    if backend == "tpu":
-        if request.privileged:
-            return ()
-        return (
-            *(word for node in host.tpu_nodes for word in ("--device", node)),
-            *(word for group in _groups(engine, host) for word in ("--group-add", group)),
-            *("--ulimit", f"memlock={TPU_LOCKED_MEMORY_BYTES}"),
-        )
-    return ()
-
-
-def _groups(engine: Engine, host: Host) -> tuple[str, ...]:
-    """Groups that may use the device files: a container's user has none but its own."""
-    if engine.rootless:
-        return ("keep-groups",) if engine.kind == "podman" else ()
-    return tuple(map(str, host.tpu_groups))
-
-
-def device_variables(backend: str) -> dict[str, str]:
-    """Variables by which NVIDIA's hook knows what a container is for; other backends' containers get no GPU."""
-    return (
-        {"NVIDIA_VISIBLE_DEVICES": "all", "NVIDIA_DRIVER_CAPABILITIES": "compute,utility"} if backend == "gpu" else {}
-    )
-
-
 def forwarded_variables(variables: Mapping[str, str]) -> dict[str, str]:
     """The caller's variables that go into a container."""
     return {
@@ -231,7 +197,7 @@ def mount_value(mount: Mount) -> str:
     return line.getvalue()
 
 
-def shown(command: Sequence[str]) -> str:
+def quote_command(command: Sequence[str]) -> str:
     """A command line as it would be typed."""
     return shlex.join(command)
 
@@ -241,11 +207,7 @@ def _limits() -> dict[str, int]:
     import resource  # not on every system that a launcher can run on
 
     processes = resource.getrlimit(resource.RLIMIT_NPROC)[1]
-    ids = text(Path("/proc/sys/kernel/pid_max"))
+    ids = read_text(Path("/proc/sys/kernel/pid_max"))
     if ids.isdigit():
         processes = int(ids) if processes == resource.RLIM_INFINITY else min(processes, int(ids))
     return {"nofile": resource.getrlimit(resource.RLIMIT_NOFILE)[1], "nproc": processes}
-
-
-def _uses_gpus_option(engine: Engine, host: Host) -> bool:
-    return engine.kind != "podman" and (engine.nvidia_runtime or host.toolkit)

@@ -1,4 +1,4 @@
-"""Building an image and running containers: the one place of the launcher that starts something."""
+"""Builds images and runs containers: shows what they print, explains what fails, leaves nothing running."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import FrameType
 
-from launcher.backends import ENVIRONMENTS, GB
-from launcher.containers import shown
+from launcher.containers import quote_command
 from launcher.diagnosis import ENGINE_FAILED, explain_build, explain_start
-from launcher.disk import free_bytes
 from launcher.engines import Answer, Engine, ask_client
-from launcher.images import Build, build_arguments, has_environment, image_id, revision_of, version_of
+from launcher.host import GB, free_bytes
+from launcher.images import Build, build_arguments, has_image_of_lock, image_id, revision_of, version_of
+from launcher.locks import LOCKS
 from launcher.options import UsageError
 
 STOP_TIMEOUT_S = 20
@@ -47,7 +47,7 @@ def build_image(engine: Engine, build: Build) -> str:
     if found := image_id(engine, name):
         return found
     _check_room(engine, build)
-    download = ENVIRONMENTS[build.image.lock].download_bytes / GB
+    download = LOCKS[build.image.lock].download_bytes / GB
     source = "from docker/wheels" if build.offline else f"downloads up to {download:.1f} GB"
     say(f"building {name} with {engine} ({source}; once, until code or lock change)")
     command = build_command(engine, build)
@@ -151,7 +151,7 @@ def _pass_on(process: subprocess.Popen[str], kept: deque[str]) -> None:
 
 def _run_and_show(command: Sequence[str], variables: Mapping[str, str]) -> tuple[int, str]:
     """Exit code and the end of what a command printed, which is shown on stderr as it comes."""
-    say(f"+ {shown(command)}")
+    say(f"+ {quote_command(command)}")
     try:
         process = subprocess.Popen(
             command, env=dict(variables), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
@@ -174,9 +174,9 @@ def _run_and_show(command: Sequence[str], variables: Mapping[str, str]) -> tuple
 
 def _check_room(engine: Engine, build: Build) -> None:
     """Raises UsageError where a build would surely fill the disk."""
-    if has_environment(engine, build.image.lock_sha256):
+    if has_image_of_lock(engine, build.image.lock_sha256):
         return
-    needed = ENVIRONMENTS[build.image.lock].disk_bytes
+    needed = LOCKS[build.image.lock].disk_bytes
     free = free_bytes(engine.storage)
     if free is not None and free < needed:
         raise UsageError(

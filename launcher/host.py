@@ -1,4 +1,4 @@
-"""What this machine has: devices, drivers, limits. Reads files and asks nvidia-smi; changes nothing."""
+"""What this machine has: devices, drivers, limits, room on disks. Reads files and asks nvidia-smi; changes nothing."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+MB = 10**6
+GB = 10**9
 
 GOOGLE = "0x1ae0"
 TPU_DEVICES = frozenset({"0x0027", "0x0056", "0x005e", "0x0062", "0x0063", "0x006f", "0x0076"})
@@ -67,7 +70,7 @@ def look_at_host(root: Path = Path("/")) -> Host:
         driver=driver,
         gpus=gpus,
         toolkit=is_here and shutil.which(NVIDIA_HOOK) is not None,
-        cdi_gpu=any("nvidia.com/gpu" in text(path) for folder in CDI_FOLDERS for path in (root / folder).glob("*")),
+        cdi_gpu=_has_cdi_gpu(root),
         profiling_restricted=_profiling_restricted(root) if driver else None,
         tpu_chips=chips,
         tpu_nodes=nodes,
@@ -75,7 +78,7 @@ def look_at_host(root: Path = Path("/")) -> Host:
     )
 
 
-def text(path: Path) -> str:
+def read_text(path: Path) -> str:
     """A file's text, stripped; empty where it cannot be read."""
     try:
         return path.read_text(encoding="utf8", errors="replace").strip()
@@ -84,7 +87,7 @@ def text(path: Path) -> str:
 
 
 def _nvidia(root: Path) -> tuple[str | None, int]:
-    found = _KERNEL_MODULE.search(text(root / "proc/driver/nvidia/version"))
+    found = _KERNEL_MODULE.search(read_text(root / "proc/driver/nvidia/version"))
     return (found[1] if found else None), len(list((root / "proc/driver/nvidia/gpus").glob("*")))
 
 
@@ -101,14 +104,19 @@ def _nvidia_smi() -> tuple[str | None, int]:
     return (versions[0], len(versions)) if done.returncode == 0 and versions else (None, 0)
 
 
+def _has_cdi_gpu(root: Path) -> bool:
+    files = (path for folder in CDI_FOLDERS for path in (root / folder).glob("*"))
+    return any("nvidia.com/gpu" in read_text(path) for path in files)
+
+
 def _profiling_restricted(root: Path) -> bool | None:
-    found = re.search(r"RmProfilingAdminOnly:\s*(\d)", text(root / "proc/driver/nvidia/params"))
+    found = re.search(r"RmProfilingAdminOnly:\s*(\d)", read_text(root / "proc/driver/nvidia/params"))
     return found[1] == "1" if found else None
 
 
 def _tpu_chips(root: Path) -> int:
     folders = (root / "sys/bus/pci/devices").glob("*")
-    return sum(text(item / "vendor") == GOOGLE and text(item / "device") in TPU_DEVICES for item in folders)
+    return sum(read_text(item / "vendor") == GOOGLE and read_text(item / "device") in TPU_DEVICES for item in folders)
 
 
 def _tpu_nodes(root: Path, chips: int) -> tuple[str, ...]:
@@ -129,13 +137,13 @@ def cpu_quota(root: Path = Path("/")) -> float | None:
     A group may be limited itself or by any that it is in: the least counts. The harness reads the same for its record.
     """
     quotas = []
-    for line in text(root / "proc/self/cgroup").splitlines() or ("0::/", "1:cpu:/"):
+    for line in read_text(root / "proc/self/cgroup").splitlines() or ("0::/", "1:cpu:/"):
         number, controllers, path = (*line.split(":", 2), "", "")[:3]
         if number == "0":
-            pairs = [text(group / "cpu.max").split() for group in _groups(root / "sys/fs/cgroup", path)]
+            pairs = [read_text(group / "cpu.max").split() for group in _groups(root / "sys/fs/cgroup", path)]
         elif "cpu" in controllers.split(","):
             names = ("cpu.cfs_quota_us", "cpu.cfs_period_us")
-            pairs = [[text(group / name) for name in names] for group in _groups(root / "sys/fs/cgroup/cpu", path)]
+            pairs = [[read_text(group / name) for name in names] for group in _groups(root / "sys/fs/cgroup/cpu", path)]
         else:
             continue
         quotas += [int(pair[0]) / int(pair[1]) for pair in pairs if len(pair) == 2 and all(map(str.isdigit, pair))]
@@ -153,3 +161,13 @@ def allowed_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def free_bytes(folder: str | None) -> int | None:
+    """Free room where a folder is; None where it is not on this machine, as with an engine in a virtual machine."""
+    if folder is None:
+        return None
+    try:
+        return shutil.disk_usage(folder).free
+    except OSError:
+        return None

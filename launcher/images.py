@@ -11,10 +11,10 @@ from pathlib import Path
 
 from launcher.engines import Answer, Engine, ask_client
 from launcher.index import Secrets
+from launcher.locks import locate_lock
 from launcher.options import UsageError
 
 DOCKERFILE = Path("docker/Dockerfile")
-LOCKS = Path("docker/locks")
 WHEELS = Path("docker/wheels")
 CODE = ("harness", "suites", "reporting")
 TAG_DIGITS = 12
@@ -27,7 +27,7 @@ class Image:
     """An image as it would be built from a checkout.
 
     Args:
-      lock: Its environment.
+      lock: A key of `locks.LOCKS`.
       base: The image that it is built on.
       checkout: Where Dockerfile, locks and code are.
     """
@@ -53,7 +53,7 @@ class Image:
 
 def lock_sha256(checkout: Path, lock: str) -> str:
     """SHA-256 of a lock's file, in hexadecimal."""
-    return hashlib.sha256((checkout / LOCKS / f"{lock}.txt").read_bytes()).hexdigest()
+    return hashlib.sha256((checkout / locate_lock(lock)).read_bytes()).hexdigest()
 
 
 def check_buildable(checkout: Path) -> None:
@@ -119,7 +119,7 @@ def image_variables(engine: Engine, name: str) -> dict[str, str]:
     return {name: value for name, mark, value in (line.partition("=") for line in lines) if mark}
 
 
-def has_environment(engine: Engine, sha256: str) -> bool:
+def has_image_of_lock(engine: Engine, sha256: str) -> bool:
     """Whether an image of this lock is there, whose layers a build of newer code can use."""
     wanted = f"label={LOCK_LABEL}={sha256}"
     return bool(ask_client([engine.client, "images", "--quiet", "--filter", wanted]).stdout.strip())
@@ -154,7 +154,7 @@ def proxies_in(variables: Mapping[str, str]) -> tuple[str, ...]:
 def _inputs(checkout: Path, lock: str) -> Iterator[Path]:
     yield checkout / DOCKERFILE
     yield checkout / ".dockerignore"
-    yield checkout / LOCKS / f"{lock}.txt"
+    yield checkout / locate_lock(lock)
     for folder in CODE:
         for path in sorted((checkout / folder).rglob("*")):
             if path.is_file() and "__pycache__" not in path.parts:

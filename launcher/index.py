@@ -74,6 +74,10 @@ class Index:
 def read_index(variables: Mapping[str, str], *, home: Path, root: Path = Path("/")) -> Index:
     """Settings of pip, later files over earlier ones and variables over all, as pip itself reads them.
 
+    Read by hand, since `pip config list` does not tell them. A setting of several files is listed once for each, in the
+    order of the files' names, so the last one listed need not be the one that counts (pip 26.3). A broken file leaves
+    nothing listed. And where uv has installed nox, its Python has no pip.
+
     Args:
       variables: Environment variables.
       home: The user's folder.
@@ -103,7 +107,7 @@ def read_index(variables: Mapping[str, str], *, home: Path, root: Path = Path("/
 
 
 @contextmanager
-def secrets_of(index: Index) -> Iterator[Secrets]:
+def write_secrets(index: Index) -> Iterator[Secrets]:
     """The index as files that only this user can read, for as long as a build takes."""
     with tempfile.TemporaryDirectory(prefix="jaxmeter-") as folder:
         files = {}

@@ -1,4 +1,4 @@
-"""One measurement in a container, from the image to the page: what `nox -s cpu`, `gpu` and `tpu` do with an engine."""
+"""One measurement in a container, from the image to the page: what `nox -s BACKEND` does with an engine."""
 
 from __future__ import annotations
 
@@ -13,21 +13,20 @@ from launcher.containers import (
     CONTAINER_CODE,
     Caller,
     Container,
-    device_arguments,
-    device_variables,
     forwarded_variables,
     own_image_mounts,
+    quote_command,
     run_arguments,
-    shown,
 )
 from launcher.engines import Engine
 from launcher.execution import ask_container, build_command, build_image, pull_image, run_container, say
 from launcher.host import Host
 from launcher.images import UNKNOWN, Build, Image, check_buildable, image_id, image_variables, proxies_in, revision_of
-from launcher.index import host_of, is_loopback, read_index, secrets_of
+from launcher.index import host_of, is_loopback, read_index, write_secrets
+from launcher.locks import SMALLEST_LOCK
 from launcher.mounts import make_writable_folders, mounts_for, report_mounts
 from launcher.options import UsageError
-from launcher.request import Request, own_command
+from launcher.request import Request, format_command
 from launcher.runs import Run
 
 NEEDED_MODULES = ("jax", "msgspec", "numpy", "rich", "typer")
@@ -87,23 +86,23 @@ def measure_in_container(job: Job) -> int:
     if job.run.is_rehearsal:
         return _rehearse(job, container)
     make_writable_folders(container.mounts)
-    container = _with_image(job, container)
+    container = _prepare_image(job, container)
     try:
         code = _run(job, container)
     finally:
         if container.as_root and job.caller.uid != 0:
-            _run(job, _giving_back(job, container))
+            _run(job, _chowning_container(job, container))
     if not job.run.can_be_reported(code):
         return code
     if job.request.image:  # the user's image need not have what a report needs
-        build_images(job.engine, (job.image_of("cpu"),), job.variables)
+        build_images(job.engine, (job.image_of(SMALLEST_LOCK),), job.variables)
     report_code = _run(job, reporting_container(job))  # of an incomplete run too
     return code or report_code
 
 
 def measuring_container(job: Job) -> Container:
     """The container that the harness runs in."""
-    request, backend = job.request, BACKENDS[job.backend]
+    request, needs = job.request, BACKENDS[job.backend]
     mounts = mounts_for(job.run.arguments, job.run, job.caller.folder)
     revision = revision_of(job.caller.folder)
     return Container(
@@ -111,16 +110,16 @@ def measuring_container(job: Job) -> Container:
         arguments=("-m", "harness", "run", "--backend", job.backend, *job.run.arguments),
         mounts=(*mounts, *(own_image_mounts(job.checkout) if request.image else ())),
         variables={
-            "JAXMETER_COMMAND": own_command(job.backend, request),
-            **device_variables(job.backend),
+            "JAXMETER_COMMAND": format_command(job.backend, request),
+            **needs.devices.container_variables,
             **forwarded_variables(job.variables),
             **({"PYTHONDONTWRITEBYTECODE": "1"} if request.image else {}),
             **({"JAXMETER_REVISION": revision} if revision != UNKNOWN else {}),
             **({} if request.image else {"JAXMETER_LOCK_SHA256": job.image_of(request.lock).lock_sha256}),
         },
-        devices=device_arguments(job.engine, request, job.backend, job.host),
-        network=backend.network,
-        shared_memory=backend.shared_memory,
+        devices=needs.devices.container_arguments(job.engine, request, job.host),
+        network=needs.network,
+        shared_memory=needs.shared_memory,
         as_root=request.privileged or request.profile_privileged,
         privileged=request.privileged,
         has_terminal=_is_watched(),
@@ -130,7 +129,7 @@ def measuring_container(job: Job) -> Container:
 def reporting_container(job: Job) -> Container:
     """The container that makes the page; it needs no device."""
     return Container(
-        image=job.image_of("cpu" if job.request.image else job.request.lock).name,
+        image=job.image_of(SMALLEST_LOCK if job.request.image else job.request.lock).name,
         arguments=("-m", "reporting", "report", str(job.run.folder)),
         mounts=report_mounts((job.run.folder,), job.caller.folder),
         variables=forwarded_variables(job.variables),
@@ -139,10 +138,10 @@ def reporting_container(job: Job) -> Container:
 
 
 @contextmanager
-def prepared_build(image: Image, variables: Mapping[str, str], *, offline: bool = False) -> Iterator[Build]:
+def prepare_build(image: Image, variables: Mapping[str, str], *, offline: bool = False) -> Iterator[Build]:
     """A build with what pip on this machine knows of indexes, proxies and certificates."""
     index = read_index(variables, home=Path.home())
-    with secrets_of(index) as secrets:
+    with write_secrets(index) as secrets:
         proxies = proxies_in(variables)
         yield Build(
             image,
@@ -164,12 +163,12 @@ def build_images(
     ids = []
     for image in images:
         check_buildable(image.checkout)
-        with prepared_build(image, variables, offline=offline) as build:
+        with prepare_build(image, variables, offline=offline) as build:
             ids.append(build_image(engine, build))
     return ids
 
 
-def _with_image(job: Job, container: Container) -> Container:
+def _prepare_image(job: Job, container: Container) -> Container:
     """The container with its image, which is then here, and what is to be recorded of it."""
     own = job.request.image
     if own is None:
@@ -204,11 +203,11 @@ def _rehearse(job: Job, container: Container) -> int:
             container, variables={**container.variables, "JAXMETER_IMAGE": f"{container.image} {found}"}
         )
     if not is_there and job.request.image is None:
-        with prepared_build(job.image_of(job.request.lock), job.variables) as build:
-            print(shown(build_command(job.engine, build)))
+        with prepare_build(job.image_of(job.request.lock), job.variables) as build:
+            print(quote_command(build_command(job.engine, build)))
     real = replace(container, arguments=tuple(word for word in container.arguments if word != "--dry-run"))
     for one in (real, reporting_container(job)):
-        print(shown(run_arguments(job.engine, replace(one, has_terminal=False), job.caller)), flush=True)
+        print(quote_command(run_arguments(job.engine, replace(one, has_terminal=False), job.caller)), flush=True)
     if not is_there:
         say(f"the plan is shown once the image is there: nox -s images -- {job.request.lock}")
         return 0
@@ -216,7 +215,7 @@ def _rehearse(job: Job, container: Container) -> int:
     return _run(job, replace(container, mounts=mounts, devices=(), network="none", as_root=False, privileged=False))
 
 
-def _giving_back(job: Job, container: Container) -> Container:
+def _chowning_container(job: Job, container: Container) -> Container:
     """A container that makes the caller the owner of a run that root has written."""
     owner = (str(job.caller.uid), str(job.caller.gid))
     return replace(

@@ -1,24 +1,65 @@
-"""The locks: uv.lock holds every version once, and each environment's requirements are exported from it."""
+"""The locks: uv.lock holds every version once; what is installed, or becomes an image, is exported from it."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
 
-from launcher.backends import ENVIRONMENTS
-from launcher.images import LOCKS
+from launcher.host import GB, MB
 
+LOCK_FOLDER = Path("docker/locks")
 DEVELOPMENT = ("--group", "dev")
 INSTALLERS = {"pip", "setuptools", "wheel"}
 """What an environment is made with."""
 
 
-def lock_path(name: str) -> str:
-    """Where the requirements of an environment are, from the root of a checkout."""
-    return (LOCKS / f"{name}.txt").as_posix()
+@dataclass(frozen=True)
+class Lock:
+    """A lock that runs are made with, and what it costs to install it.
+
+    Args:
+      name: Its file is docker/locks/<name>.txt, its image jaxmeter:<name>-<hash>.
+      extras: What of pyproject.toml it takes beside the project's own requirements, as `uv export` is told.
+      download_bytes: Its wheels, for Linux on x86-64 and the image's Python (a cold build fetches these).
+      image_bytes: The finished image, base included.
+      disk_bytes: What a cold build needs: wheels, the environment twice (build stage and image), room to spare.
+      oldest_driver: Major version of NVIDIA's driver that its CUDA needs; None where there is no CUDA.
+    Source: image sizes measured with docker, which the session `container` holds to within a tenth (gpu-cuda12 and
+      cpu-torch: built once); downloads counted from the wheels; drivers from JAX's installation page.
+    """
+
+    name: str
+    extras: tuple[str, ...]
+    download_bytes: int
+    image_bytes: int
+    disk_bytes: int
+    oldest_driver: int | None = None
 
 
-def foreign(lock: str, installed: str) -> list[str]:
+LOCKS = {
+    lock.name: lock
+    for lock in (
+        Lock("cpu", (), 290 * MB, 1270 * MB, 3 * GB),
+        # For peers in PyTorch. What PyPI has of it for Linux holds CUDA's libraries too.
+        Lock("cpu-torch", ("--extra", "torch"), 3290 * MB, 6840 * MB, 18 * GB),
+        Lock("gpu", ("--extra", "gpu"), 2780 * MB, 5320 * MB, 15 * GB, oldest_driver=580),
+        Lock("gpu-cuda12", ("--extra", "gpu-cuda12"), 3510 * MB, 6470 * MB, 18 * GB, oldest_driver=525),
+        Lock("tpu", ("--extra", "tpu"), 500 * MB, 1940 * MB, 5 * GB),
+    )
+}
+
+SMALLEST_LOCK = "cpu"
+"""What is meant where no lock is named. A report needs no more."""
+
+
+def locate_lock(name: str) -> str:
+    """Where the file of a lock is, from the root of a checkout."""
+    return (LOCK_FOLDER / f"{name}.txt").as_posix()
+
+
+def find_unlocked(lock: str, installed: str) -> list[str]:
     """Packages of an environment that its lock does not name, such as those of the lock that it was made from before.
 
     Args:
@@ -35,14 +76,14 @@ def _canonical(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def exports() -> Iterator[tuple[str, list[str]]]:
+def list_exports() -> Iterator[tuple[str, list[str]]]:
     """(name, command line) of every export: hashed requirements for pip, on every platform and Python version."""
-    selections = {name: environment.extras for name, environment in ENVIRONMENTS.items()} | {"dev": DEVELOPMENT}
+    selections = {name: lock.extras for name, lock in LOCKS.items()} | {"dev": DEVELOPMENT}
     for name, selection in selections.items():
         yield (
             name,
             [
                 *("uv", "export", "--frozen", "--no-default-groups", "--no-emit-project", "--no-header", "--quiet"),
-                *(*selection, "--output-file", lock_path(name)),
+                *(*selection, "--output-file", locate_lock(name)),
             ],
         )

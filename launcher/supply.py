@@ -12,12 +12,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from launcher.backends import ENVIRONMENTS, GB, MB
-from launcher.containers import shown
+from launcher.containers import quote_command
 from launcher.execution import build_command, build_image, say
+from launcher.host import GB, MB
 from launcher.images import WHEELS, Image, check_buildable, image_id, image_size_bytes
-from launcher.jobs import prepared_build
-from launcher.locks import lock_path
+from launcher.jobs import prepare_build
+from launcher.locks import LOCKS, SMALLEST_LOCK, locate_lock
 from launcher.options import UsageError
 from launcher.request import BASE_IMAGE_VARIABLE, DEFAULT_BASE_IMAGE
 from launcher.runtime import choose_engine
@@ -67,11 +67,11 @@ def build_asked_images(arguments: Sequence[str], variables: Mapping[str, str], c
     check_buildable(checkout)
     engine, _ = choose_engine("container", variables)
     assert engine is not None
-    for lock in _known(given.locks):
+    for lock in _choose_locks(given.locks):
         image = Image(lock, given.base_image, checkout)
-        with prepared_build(image, variables, offline=given.offline) as build:
+        with prepare_build(image, variables, offline=given.offline) as build:
             if given.dry_run:
-                print(shown(build_command(engine, build)))
+                print(quote_command(build_command(engine, build)))
                 continue
             was_there = image_id(engine, image.name) is not None
             started = time.monotonic()
@@ -93,10 +93,10 @@ def download_asked_wheels(arguments: Sequence[str], checkout: Path) -> None:
     check_buildable(checkout)
     folder = checkout / WHEELS
     with tempfile.TemporaryDirectory(prefix="jaxmeter-") as environment:
-        pip = _pip(Path(environment))
-        for lock in _known(given.locks):
+        pip = _find_pip(Path(environment))
+        for lock in _choose_locks(given.locks):
             selected = Path(environment) / f"{lock}.txt"
-            select_for_image(pip, checkout / lock_path(lock), selected, given.python)
+            select_for_image(pip, checkout / locate_lock(lock), selected, given.python)
             command = download_arguments(pip, selected, folder, given.python)
             if subprocess.run(command, check=False).returncode != 0:
                 raise UsageError(f"the wheels of {lock} could not be downloaded; pip's own words are above")
@@ -132,7 +132,7 @@ def download_arguments(pip: Sequence[str], lock: Path, folder: Path, python: str
     ]
 
 
-def _pip(folder: Path) -> list[str]:
+def _find_pip(folder: Path) -> list[str]:
     """A pip of this machine, in an environment of its own where the running Python has none."""
     if subprocess.run([sys.executable, "-m", "pip", "--version"], capture_output=True, check=False).returncode == 0:
         return [sys.executable, "-m", "pip"]
@@ -144,14 +144,14 @@ def _pip(folder: Path) -> list[str]:
 
 
 def _add_locks(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("locks", nargs="*", metavar="LOCK", help=f"of {', '.join(ENVIRONMENTS)}")
+    parser.add_argument("locks", nargs="*", metavar="LOCK", help=f"of {', '.join(LOCKS)}")
 
 
-def _known(locks: Sequence[str]) -> Sequence[str]:
+def _choose_locks(locks: Sequence[str]) -> Sequence[str]:
     """The locks that are asked for, cpu by default."""
-    if unknown := [lock for lock in locks if lock not in ENVIRONMENTS]:
-        raise UsageError(f"there is no lock {unknown[0]!r}; locks are {', '.join(ENVIRONMENTS)}")
-    return locks or ("cpu",)
+    if unknown := [lock for lock in locks if lock not in LOCKS]:
+        raise UsageError(f"there is no lock {unknown[0]!r}; locks are {', '.join(LOCKS)}")
+    return locks or (SMALLEST_LOCK,)
 
 
 class _Parser(argparse.ArgumentParser):

@@ -12,7 +12,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from uv import find_uv_bin
 
-from launcher.locks import exports, foreign
+from launcher.locks import find_unlocked, list_exports
 
 CHECKOUT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())
@@ -138,7 +138,7 @@ def test_the_project_lock_is_fresh():
     assert checked.returncode == 0, checked.stderr
 
 
-@pytest.mark.parametrize(("name", "command"), list(exports()))
+@pytest.mark.parametrize(("name", "command"), list(list_exports()))
 def test_a_lock_is_what_the_project_lock_exports(name, command, tmp_path):
     """Fails after uv.lock was written and nothing exported, and after an edit by hand: nox -s lock."""
     exported = tmp_path / f"{name}.txt"
@@ -167,4 +167,4 @@ def test_what_another_lock_has_left_behind_is_foreign_and_what_installs_is_not()
     lock = "jax==0.10.2 \\\n    --hash=sha256:0\nml_dtypes==1 ; python_version < '3'\n"
     installed = "jax==0.10.2\nML-dtypes==2\npip==24.0\nsetuptools==1\ntorch==2.15.0\nnvidia-cublas==13.4\n"
 
-    assert foreign(lock, installed) == ["torch", "nvidia-cublas"]
+    assert find_unlocked(lock, installed) == ["torch", "nvidia-cublas"]

@@ -10,10 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from launcher.backends import GB
-from launcher.doctor.findings import Finding, State, checked
+from launcher.devices import Devices
+from launcher.doctor.table import run_check
 from launcher.engines import Ask
-from launcher.host import cpu_quota, text
+from launcher.findings import Finding, State
+from launcher.host import GB, cpu_quota, read_text
 
 RESTING_LOAD = 0.2
 """Load per allowed core that a machine at rest stays below; the shells and daemons of a desktop reach a tenth."""
@@ -26,9 +27,6 @@ LITTLE_MEMORY_BYTES = 2 * GB
 
 MUCH_SWAP_BYTES = GB // 10
 """What long idle programs leave there is less."""
-
-BUSY_GPU_PERCENT = 5
-"""A desktop drawn by the GPU stays below."""
 
 STEADY_GOVERNORS = ("performance", "userspace")
 KIB = 1024
@@ -53,41 +51,28 @@ class Machine:
 
 def find_disturbances(machine: Machine) -> tuple[Finding, ...]:
     """A row for everything that this machine tells about."""
-    rows = (checked(name, functools.partial(check, name, machine)) for name, check in CHECKS.items())
+    rows = (run_check(name, functools.partial(check, name, machine)) for name, check in CHECKS.items())
     return tuple(itertools.chain.from_iterable(rows))
 
 
-def find_gpu_disturbances(ask: Ask) -> tuple[Finding, ...]:
-    """Whether the GPUs are at rest, as nvidia-smi says.
+def find_other_use(devices: Devices, ask: Ask) -> tuple[Finding, ...]:
+    """Rows that tell whether something else uses a backend's devices now.
 
     Args:
+      devices: The backend's.
       ask: Runs a client that answers at once.
     """
-    return checked("GPUs at rest", lambda: _gpus_at_rest("GPUs at rest", ask))
+    return run_check(devices.other_use_row, lambda: devices.find_other_use(ask))
 
 
-def _gpus_at_rest(name: str, ask: Ask) -> list[Finding]:
-    answer = ask(["nvidia-smi", "--query-gpu=index,utilization.gpu,memory.used", "--format=csv,noheader,nounits"])
-    if answer.code != 0:
-        return [Finding(name, State.UNKNOWN, f"nvidia-smi does not tell: {answer.complaint}")]
-    rows = [[word.strip() for word in line.split(",")] for line in answer.stdout.splitlines() if line.strip()]
-    busy = [row for row in rows if row[1].isdigit() and int(row[1]) > BUSY_GPU_PERCENT]
-    if busy:
-        found = ", ".join(f"GPU {index} is busy ({percent} %, {mib} MiB in use)" for index, percent, mib in busy)
-        return [Finding(name, State.NOISY, found, "see what it is (nvidia-smi), and end it")]
-    if not rows or not all(row[1].isdigit() for row in rows):
-        return [Finding(name, State.UNKNOWN, "nvidia-smi does not tell how busy they are, as where GPUs are divided")]
-    return [Finding(name, State.OK, "yes")]
-
-
-def _cores(name: str, machine: Machine) -> list[Finding]:
+def _check_cores(name: str, machine: Machine) -> list[Finding]:
     if machine.allowed_cores < machine.cores:
         found = f"{machine.allowed_cores} of {machine.cores} are allowed here (affinity); compare with runs on as many"
         return [Finding(name, State.NOTE, found)]
     return [Finding(name, State.OK, f"all {machine.cores} are allowed")]
 
 
-def _quota(name: str, machine: Machine) -> list[Finding]:
+def _check_quota(name: str, machine: Machine) -> list[Finding]:
     quota = cpu_quota(machine.root)
     if quota is None:
         return [Finding(name, State.OK, "none")]
@@ -105,14 +90,14 @@ def _quota(name: str, machine: Machine) -> list[Finding]:
     ]
 
 
-def _governor(name: str, machine: Machine) -> list[Finding]:
+def _check_governor(name: str, machine: Machine) -> list[Finding]:
     processors = machine.root / "sys/devices/system/cpu"
-    governors = Counter(filter(None, map(text, processors.glob("cpu[0-9]*/cpufreq/scaling_governor"))))
+    governors = Counter(filter(None, map(read_text, processors.glob("cpu[0-9]*/cpufreq/scaling_governor"))))
     if not governors:
         return [Finding(name, State.UNKNOWN, "the system does not tell, as in most virtual machines")]
     if all(governor in STEADY_GOVERNORS for governor in governors):
         return [Finding(name, State.OK, ", ".join(sorted(governors)))]
-    driver = text(processors / "cpu0/cpufreq/scaling_driver")
+    driver = read_text(processors / "cpu0/cpufreq/scaling_driver")
     each = ", ".join(f"{governor} on {count} cores" for governor, count in sorted(governors.items()))
     found = each if len(governors) > 1 else next(iter(governors))
     return [
@@ -125,9 +110,9 @@ def _governor(name: str, machine: Machine) -> list[Finding]:
     ]
 
 
-def _turbo(name: str, machine: Machine) -> list[Finding]:
+def _check_turbo(name: str, machine: Machine) -> list[Finding]:
     processors = machine.root / "sys/devices/system/cpu"
-    no_turbo, boost = text(processors / "intel_pstate/no_turbo"), text(processors / "cpufreq/boost")
+    no_turbo, boost = read_text(processors / "intel_pstate/no_turbo"), read_text(processors / "cpufreq/boost")
     if not no_turbo and not boost:
         return []
     if no_turbo == "0" or (not no_turbo and boost == "1"):
@@ -135,8 +120,8 @@ def _turbo(name: str, machine: Machine) -> list[Finding]:
     return [Finding(name, State.OK, "off: the clock is steadier, and times are longer than with it")]
 
 
-def _load(name: str, machine: Machine) -> list[Finding]:
-    load = float(text(machine.root / "proc/loadavg").split()[0])
+def _check_load(name: str, machine: Machine) -> list[Finding]:
+    load = float(read_text(machine.root / "proc/loadavg").split()[0])
     found = f"load {load:.2f} over the last minute on {machine.allowed_cores} cores"
     if load <= RESTING_LOAD * machine.allowed_cores:
         return [Finding(name, State.OK, f"at rest, {found}")]
@@ -150,8 +135,8 @@ def _load(name: str, machine: Machine) -> list[Finding]:
     ]
 
 
-def _memory(name: str, machine: Machine) -> list[Finding]:
-    known = dict(re.findall(r"^(\w+):\s+(\d+) kB$", text(machine.root / "proc/meminfo"), re.MULTILINE))
+def _check_memory(name: str, machine: Machine) -> list[Finding]:
+    known = dict(re.findall(r"^(\w+):\s+(\d+) kB$", read_text(machine.root / "proc/meminfo"), re.MULTILINE))
     sizes = {key: int(value) * KIB for key, value in known.items()}
     available, total = sizes["MemAvailable"], sizes["MemTotal"]
     swapped = sizes.get("SwapTotal", 0) - sizes.get("SwapFree", 0)
@@ -163,13 +148,13 @@ def _memory(name: str, machine: Machine) -> list[Finding]:
     return [Finding(name, State.OK, found)]
 
 
-def _hypervisor(name: str, machine: Machine) -> list[Finding]:
-    flags = re.search(r"^flags\s*:(.*)$", text(machine.root / "proc/cpuinfo"), re.MULTILINE)
+def _check_hypervisor(name: str, machine: Machine) -> list[Finding]:
+    flags = re.search(r"^flags\s*:(.*)$", read_text(machine.root / "proc/cpuinfo"), re.MULTILINE)
     if flags is None:
         return [Finding(name, State.UNKNOWN, "the processor does not tell")]
     if "hypervisor" not in flags[1].split():
         return [Finding(name, State.OK, "none: the processor is this system's own")]
-    times = [int(word) for word in text(machine.root / "proc/stat").splitlines()[0].split()[1 : STEAL_FIELD + 2]]
+    times = [int(word) for word in read_text(machine.root / "proc/stat").splitlines()[0].split()[1 : STEAL_FIELD + 2]]
     share = times[STEAL_FIELD] / (sum(times[: STEAL_FIELD + 1]) or 1)
     found = f"a virtual machine; since it started, its host kept {share:.2%} of the time for others"
     if share <= MUCH_STEAL:
@@ -177,27 +162,27 @@ def _hypervisor(name: str, machine: Machine) -> list[Finding]:
     return [Finding(name, State.NOISY, found, "ask for dedicated cores, or measure on a machine of your own")]
 
 
-def _power(name: str, machine: Machine) -> list[Finding]:
+def _check_power(name: str, machine: Machine) -> list[Finding]:
     supplies = [
-        path for path in (machine.root / "sys/class/power_supply").glob("*") if text(path / "scope") != "Device"
+        path for path in (machine.root / "sys/class/power_supply").glob("*") if read_text(path / "scope") != "Device"
     ]
-    batteries = [path for path in supplies if text(path / "type") == "Battery"]
+    batteries = [path for path in supplies if read_text(path / "type") == "Battery"]
     if not batteries:
         return []
-    others = [text(path / "online") for path in supplies if path not in batteries]
-    on_battery = "1" not in others if others else any(text(path / "status") == "Discharging" for path in batteries)
+    others = [read_text(path / "online") for path in supplies if path not in batteries]
+    on_battery = "1" not in others if others else any(read_text(path / "status") == "Discharging" for path in batteries)
     if on_battery:
         return [Finding(name, State.NOISY, "on battery: the processor saves energy", "plug it in")]
     return [Finding(name, State.OK, "from the mains")]
 
 
 CHECKS: dict[str, Callable[[str, Machine], list[Finding]]] = {
-    "cores": _cores,
-    "CPU quota": _quota,
-    "CPU governor": _governor,
-    "turbo": _turbo,
-    "other programs": _load,
-    "memory": _memory,
-    "hypervisor": _hypervisor,
-    "power": _power,
+    "cores": _check_cores,
+    "CPU quota": _check_quota,
+    "CPU governor": _check_governor,
+    "turbo": _check_turbo,
+    "other programs": _check_load,
+    "memory": _check_memory,
+    "hypervisor": _check_hypervisor,
+    "power": _check_power,
 }

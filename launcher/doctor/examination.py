@@ -11,31 +11,35 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from launcher.backends import BACKENDS, ENVIRONMENTS, GB
-from launcher.disk import free_bytes
-from launcher.doctor.disturbances import Machine, find_disturbances, find_gpu_disturbances
-from launcher.doctor.findings import Finding, State, checked, render, unchecked
+from launcher.backends import BACKENDS, DEFAULT_BACKEND, OPTIONS
+from launcher.command_line import read_request
+from launcher.devices import Devices
+from launcher.doctor.disturbances import Machine, find_disturbances, find_other_use
 from launcher.doctor.reach import (
     Fetch,
     UnreachableError,
     fetch,
+    hide_secrets,
     index_address,
     registry_address,
-    shown,
     start,
     status_of,
 )
+from launcher.doctor.table import describe_failure, render, run_check
 from launcher.engines import Ask, Engine, ask_client, find_engine
-from launcher.host import allowed_cores, look_at_host
+from launcher.findings import Finding, State
+from launcher.host import GB, allowed_cores, free_bytes, look_at_host
 from launcher.images import WHEELS, Image, check_buildable, image_id
 from launcher.index import read_index
+from launcher.locks import LOCKS
 from launcher.options import UsageError, take_option
 from launcher.preflight import find_problems, find_warnings
-from launcher.request import Request, read_request
+from launcher.request import Request
 from launcher.runtime import choose_engine
 
-OPTIONS = ("--runtime", "--base-image", "--cuda")
-"""Options of a measurement that decide whether it can be made here, beside the backend."""
+SHARED_OPTIONS = ("--runtime", "--base-image")
+OWN_OPTIONS = tuple(name for name, option in OPTIONS.items() if option.locks)
+"""Options of a measurement that decide whether it can be made here: of every backend, and of only some."""
 
 CANNOT = 2
 
@@ -61,6 +65,11 @@ class Asked:
     backend: str
     options: tuple[str, ...]
     request: Request
+
+    @property
+    def devices(self) -> Devices:
+        """What is measured on."""
+        return BACKENDS[self.backend].devices
 
     @property
     def command(self) -> str:
@@ -130,7 +139,7 @@ def examine(
     """Prints the table; 0 where every asked backend can be measured here, else 2.
 
     Args:
-      arguments: Backends, cpu where none is named, and OPTIONS.
+      arguments: Backends, DEFAULT_BACKEND where none is named, SHARED_OPTIONS and OWN_OPTIONS.
       variables: Environment variables.
       checkout: Where jaxmeter's own files are.
       surroundings: What is examined, this machine by default.
@@ -144,7 +153,7 @@ def examine(
         NEEDS: (*examination.engine, *own, *examination.supplies, *examination.results),
         DISTURBANCES: examination.disturbances,
     }
-    table = render(sections, (sentence(examination, each) for each in asked), shutil.get_terminal_size().columns)
+    table = render(sections, (conclude(examination, each) for each in asked), shutil.get_terminal_size().columns)
     encoding = sys.stdout.encoding or "utf8"
     print(table.encode(encoding, "replace").decode(encoding))
     return CANNOT if any(map(examination.missing, asked)) else 0
@@ -158,7 +167,7 @@ def read_asked(arguments: Sequence[str], variables: Mapping[str, str]) -> tuple[
     """
     options: dict[str, tuple[str, ...]] = {}
     rest = list(arguments)
-    for name in OPTIONS:
+    for name in (*SHARED_OPTIONS, *OWN_OPTIONS):
         value, rest = take_option(rest, name)
         options[name] = (name, value) if value is not None else ()
     for word in rest:
@@ -166,16 +175,24 @@ def read_asked(arguments: Sequence[str], variables: Mapping[str, str]) -> tuple[
             kind = "option" if word.startswith("-") else "backend"
             raise UsageError(
                 f"{kind} {word!r} is unknown to nox -s doctor; backends: {', '.join(BACKENDS)}; "
-                f"options: {', '.join(OPTIONS)}"
+                f"options: {', '.join(options)}"
             )
-    backends = tuple(dict.fromkeys(rest)) or ("cpu",)
-    if options["--cuda"] and "gpu" not in backends:
-        raise UsageError(f"--cuda belongs to the gpu backend: nox -s doctor -- gpu {' '.join(options['--cuda'])}")
+    backends = tuple(dict.fromkeys(rest)) or (DEFAULT_BACKEND,)
+    for name in OWN_OPTIONS:
+        owners = [backend for backend in BACKENDS if _has_option(backend, name)]
+        if options[name] and not set(owners) & set(backends):
+            command = f"nox -s doctor -- {owners[0]} {' '.join(options[name])}"
+            raise UsageError(f"{name} belongs to the {owners[0]} backend: {command}")
     found = []
     for backend in backends:
-        own = tuple(w for name in OPTIONS if name != "--cuda" or backend == "gpu" for w in options[name])
-        found.append(Asked(backend, own, read_request(backend, own, variables)))
+        names = (*SHARED_OPTIONS, *(name for name in OWN_OPTIONS if _has_option(backend, name)))
+        given = tuple(word for name in names for word in options[name])
+        found.append(Asked(backend, given, read_request(backend, given, variables)))
     return tuple(found)
+
+
+def _has_option(backend: str, name: str) -> bool:
+    return OPTIONS[name] in BACKENDS[backend].options
 
 
 def look(
@@ -183,42 +200,43 @@ def look(
 ) -> Examination:
     """Examines. What asks the network runs at the same time as what asks the engine."""
     request = asked[0].request  # runtime and base image are the same for all
-    index = start(lambda: checked("package index", lambda: (_index(variables, surroundings),)))
-    engine, engine_rows = _engine(request.runtime, variables, surroundings.ask)
+    index = start(lambda: run_check("package index", lambda: (_check_index(variables, surroundings),)))
+    engine, engine_rows = _check_engine(request.runtime, variables, surroundings.ask)
     is_decided = engine_rows[0].state not in (State.MISSING, State.UNKNOWN)
-    made = {each: _made(each, engine, checkout, surroundings) if is_decided else () for each in asked}
+    made = {each: _check_made(each, engine, checkout, surroundings) if is_decided else () for each in asked}
     # Without a decision where to measure, supplies count as needed: what is out of reach is shown for what it is.
     are_needed = not is_decided or any(row.state is State.NOTE for rows in made.values() for row in rows)
     base = (
-        checked("base image", lambda: (_base_image(engine, request.base_image, variables, surroundings, are_needed),))
+        run_check(
+            "base image", lambda: (_check_base_image(engine, request.base_image, variables, surroundings, are_needed),)
+        )
         if engine
         else ()
     )
-    supplies = (*base, *(_softened(row, are_needed) for row in index.result()))
+    supplies = (*base, *(_soften(row, are_needed) for row in index.result()))
     lacking = [row for row in supplies if row.state is State.MISSING]
     own = {
         each: (
-            *(_makeable(row, lacking, each, checkout) for row in made[each]),
-            *checked(DEVICES.get(each.backend, ""), functools.partial(_devices, each, engine, surroundings)),
+            *(_check_supplies(row, lacking, each, checkout) for row in made[each]),
+            *run_check(each.devices.name, functools.partial(_check_devices, each, engine, surroundings)),
         )
         for each in asked
     }
-    gpus = [row for rows in own.values() for row in rows if row.name == DEVICES["gpu"]]
-    has_gpus = bool(gpus) and all(row.state is State.OK for row in gpus)
+    usable = [each.devices for each in asked if _are_usable(each.devices, own[each])]
     machine = Machine(surroundings.root, surroundings.cores, surroundings.allowed_cores)
     return Examination(
         engine=engine_rows,
         own=own,
-        supplies=(*supplies, *checked("disk of images", lambda: _disk_of_images(engine, surroundings))),
-        results=checked("disk of results", lambda: (_disk_of_results(surroundings),)),
+        supplies=(*supplies, *run_check("disk of images", lambda: _check_disk_of_images(engine, surroundings))),
+        results=run_check("disk of results", lambda: (_check_disk_of_results(surroundings),)),
         disturbances=(
             *find_disturbances(machine),
-            *(find_gpu_disturbances(surroundings.ask) if has_gpus else ()),
+            *(row for devices in usable for row in find_other_use(devices, surroundings.ask)),
         ),
     )
 
 
-def sentence(examination: Examination, asked: Asked) -> str:
+def conclude(examination: Examination, asked: Asked) -> str:
     """Whether a measurement can be made, and if not, why."""
     if missing := examination.missing(asked):
         return f"{asked.command} cannot measure here: {'; '.join(row.found for row in missing)}."
@@ -229,7 +247,7 @@ def sentence(examination: Examination, asked: Asked) -> str:
     return f"{asked.command} can measure here."
 
 
-def _engine(runtime: str, variables: Mapping[str, str], ask: Ask) -> tuple[Engine | None, tuple[Finding, ...]]:
+def _check_engine(runtime: str, variables: Mapping[str, str], ask: Ask) -> tuple[Engine | None, tuple[Finding, ...]]:
     """The engine that a measurement would use, and what was passed over on the way to it."""
     name = "container engine"
     if runtime == "local":
@@ -240,9 +258,9 @@ def _engine(runtime: str, variables: Mapping[str, str], ask: Ask) -> tuple[Engin
         engine, _ = choose_engine(runtime, variables, lambda command: remembered(*command))
         rejected = find_engine(variables, lambda command: remembered(*command)).rejected
     except UsageError as error:
-        return None, (Finding(name, State.MISSING, *_what_and_remedy(error)),)
-    except Exception as error:  # noqa: BLE001  as `checked`, which cannot hand on the engine
-        return None, (unchecked(name, error),)
+        return None, (Finding(name, State.MISSING, *_split_message(error)),)
+    except Exception as error:  # noqa: BLE001  as `run_check`, which cannot hand on the engine
+        return None, (describe_failure(name, error),)
     passed_over = tuple(Finding("passed over", State.NOTE, f"{r.client}: {r.reason}", r.remedy) for r in rejected)
     if engine is None:
         remedy = "" if rejected else INSTALL_ENGINE
@@ -250,7 +268,7 @@ def _engine(runtime: str, variables: Mapping[str, str], ask: Ask) -> tuple[Engin
     return engine, (Finding(name, State.OK, f"{engine} ({engine.client})"), *passed_over)
 
 
-def _what_and_remedy(error: UsageError) -> tuple[str, str]:
+def _split_message(error: UsageError) -> tuple[str, str]:
     """The parts of a message, which puts what to do last."""
     what, line, remedy = str(error).rpartition("\n")
     if not line:
@@ -258,24 +276,24 @@ def _what_and_remedy(error: UsageError) -> tuple[str, str]:
     return what, remedy
 
 
-def _made(asked: Asked, engine: Engine | None, checkout: Path, surroundings: Surroundings) -> tuple[Finding, ...]:
-    """The image or environment to measure in: ok where it is there, a note where it has to be made first."""
+def _check_made(asked: Asked, engine: Engine | None, checkout: Path, surroundings: Surroundings) -> tuple[Finding, ...]:
+    """The image or environment to measure in: OK where it is there, a note where it has to be made first."""
     if engine is None:
         name = f"{asked.backend} environment"
-        return checked(name, lambda: (_environment(name, asked, checkout, surroundings),))
+        return run_check(name, lambda: (_check_environment(name, asked, checkout, surroundings),))
     name = f"{asked.request.lock} image"
-    return checked(name, lambda: (_image(name, asked, engine, checkout, surroundings),))
+    return run_check(name, lambda: (_check_image(name, asked, engine, checkout, surroundings),))
 
 
-def _environment(name: str, asked: Asked, checkout: Path, surroundings: Surroundings) -> Finding:
+def _check_environment(name: str, asked: Asked, checkout: Path, surroundings: Surroundings) -> Finding:
     folder = checkout / ".nox" / asked.backend
     if any(folder.glob("lib/python*/site-packages/jax")):  # nox makes an empty one before it is needed
         return Finding(name, State.OK, f"made by an earlier run ({folder})")
     free = surroundings.free_bytes(str(checkout))
-    return Finding(name, State.NOTE, f"not made yet; the first {asked.command} makes it ({_price(asked, free)})")
+    return Finding(name, State.NOTE, f"not made yet; the first {asked.command} makes it ({_tell_cost(asked, free)})")
 
 
-def _image(name: str, asked: Asked, engine: Engine, checkout: Path, surroundings: Surroundings) -> Finding:
+def _check_image(name: str, asked: Asked, engine: Engine, checkout: Path, surroundings: Surroundings) -> Finding:
     try:
         check_buildable(checkout)
     except UsageError as error:
@@ -284,26 +302,26 @@ def _image(name: str, asked: Asked, engine: Engine, checkout: Path, surroundings
     if surroundings.image_id(engine, image.name):
         return Finding(name, State.OK, f"built ({image.name})")
     free = surroundings.free_bytes(engine.storage)
-    needed = ENVIRONMENTS[asked.request.lock].disk_bytes
+    needed = LOCKS[asked.request.lock].disk_bytes
     if free is not None and free < needed:
         return Finding(
             name,
             State.MISSING,
-            f"the {asked.request.lock} image is not built, and {_price(asked, free)} in {engine.storage}",
+            f"the {asked.request.lock} image is not built, and {_tell_cost(asked, free)} in {engine.storage}",
             f"free some room (`{engine.client} system df` shows what takes it), or measure without: --runtime local",
         )
-    return Finding(name, State.NOTE, f"not built yet; the first {asked.command} builds it ({_price(asked, free)})")
+    return Finding(name, State.NOTE, f"not built yet; the first {asked.command} builds it ({_tell_cost(asked, free)})")
 
 
-def _price(asked: Asked, free: int | None) -> str:
-    environment = ENVIRONMENTS[asked.request.lock]
-    download = f"downloads {environment.download_bytes / GB:.1f} GB, " if environment.download_bytes else ""
+def _tell_cost(asked: Asked, free: int | None) -> str:
+    lock = LOCKS[asked.request.lock]
+    download = f"downloads {lock.download_bytes / GB:.1f} GB, " if lock.download_bytes else ""
     room = f", {free / GB:.1f} GB are free" if free is not None else ""
-    return f"{download}takes up to {environment.disk_bytes / GB:.0f} GB{room}"
+    return f"{download}takes up to {lock.disk_bytes / GB:.0f} GB{room}"
 
 
-def _makeable(row: Finding, lacking: Iterable[Finding], asked: Asked, checkout: Path) -> Finding:
-    """The row of what has to be made, where what it is made from is not to be had."""
+def _check_supplies(row: Finding, lacking: Iterable[Finding], asked: Asked, checkout: Path) -> Finding:
+    """The row of what has to be made; it is missing where a supply that it is made from is."""
     names = [f"the {supply.name}" for supply in lacking]
     if row.state is not State.NOTE or not names:
         return row
@@ -315,14 +333,14 @@ def _makeable(row: Finding, lacking: Iterable[Finding], asked: Asked, checkout: 
     return replace(row, state=State.MISSING, found=what, remedy=remedy)
 
 
-def _softened(row: Finding, are_needed: bool) -> Finding:
-    """A supply that nobody needs now is not missing."""
+def _soften(row: Finding, are_needed: bool) -> Finding:
+    """The row of a supply, which is not missing while nobody needs it."""
     if row.state is State.MISSING and not are_needed:
         return Finding(row.name, State.NOTE, f"{row.found}; not needed now, as nothing has to be made")
     return row
 
 
-def _base_image(
+def _check_base_image(
     engine: Engine, image: str, variables: Mapping[str, str], surroundings: Surroundings, are_needed: bool
 ) -> Finding:
     name = "base image"
@@ -340,16 +358,16 @@ def _base_image(
         status_of(address, start(lambda: surroundings.fetch(address)))
     except UnreachableError as error:
         return Finding(name, State.MISSING, f"{image} is not here, and its registry is out of reach: {error}", load)
-    return Finding(name, State.OK, f"{image} is not here yet; its registry answers ({shown(address.url)})")
+    return Finding(name, State.OK, f"{image} is not here yet; its registry answers ({hide_secrets(address.url)})")
 
 
-def _index(variables: Mapping[str, str], surroundings: Surroundings) -> Finding:
+def _check_index(variables: Mapping[str, str], surroundings: Surroundings) -> Finding:
     name = "package index"
     index = read_index(variables, home=surroundings.home, root=surroundings.root)
     address = index_address(index, variables)
-    way = [f"through the proxy {shown(address.proxy)}"] if address.proxy else []
+    way = [f"through the proxy {hide_secrets(address.proxy)}"] if address.proxy else []
     way += [f"trusting {address.ca_bundle}"] if address.ca_bundle else []
-    what = shown(index.url) + (f" ({', '.join(way)})" if way else "")
+    what = hide_secrets(index.url) + (f" ({', '.join(way)})" if way else "")
     elsewhere = (
         "name an index that can be reached (export PIP_INDEX_URL=…), or bring wheels: nox -s wheels elsewhere, then "
         "nox -s images -- --offline"
@@ -366,7 +384,7 @@ def _index(variables: Mapping[str, str], surroundings: Surroundings) -> Finding:
     return Finding(name, State.OK, f"{what} answers")
 
 
-def _disk_of_images(engine: Engine | None, surroundings: Surroundings) -> tuple[Finding, ...]:
+def _check_disk_of_images(engine: Engine | None, surroundings: Surroundings) -> tuple[Finding, ...]:
     if engine is None:
         return ()
     free = surroundings.free_bytes(engine.storage)
@@ -375,7 +393,7 @@ def _disk_of_images(engine: Engine | None, surroundings: Surroundings) -> tuple[
     return (Finding("disk of images", State.OK, f"{free / GB:.1f} GB free in {engine.storage}"),)
 
 
-def _disk_of_results(surroundings: Surroundings) -> Finding:
+def _check_disk_of_results(surroundings: Surroundings) -> Finding:
     name, folder = "disk of results", surroundings.folder
     free = surroundings.free_bytes(str(folder))
     if free is None:
@@ -386,18 +404,21 @@ def _disk_of_results(surroundings: Surroundings) -> Finding:
     return Finding(name, State.OK, found)
 
 
-DEVICES = {"gpu": "NVIDIA GPUs", "tpu": "TPUs"}
-
-
-def _devices(asked: Asked, engine: Engine | None, surroundings: Surroundings) -> list[Finding]:
-    if asked.backend not in DEVICES:
+def _check_devices(asked: Asked, engine: Engine | None, surroundings: Surroundings) -> list[Finding]:
+    devices = asked.devices
+    if devices.describe is None:
         return []
-    name, host = DEVICES[asked.backend], look_at_host(surroundings.root)
+    host = look_at_host(surroundings.root)
     problems = find_problems(asked.backend, asked.request, host, engine)
     warnings = find_warnings(asked.backend, host, is_root=surroundings.is_root and engine is None)
-    found = f"{host.gpus}, with driver {host.driver}" if asked.backend == "gpu" else ", ".join(host.tpu_nodes)
     return [
-        *(Finding(name, State.MISSING, problem.what, problem.remedy) for problem in problems),
-        *([] if problems else [Finding(name, State.OK, found)]),
-        *(Finding("GPU traces", State.NOTE, warning.what, warning.remedy) for warning in warnings),
+        *(Finding(devices.name, State.MISSING, problem.what, problem.remedy) for problem in problems),
+        *([] if problems else [Finding(devices.name, State.OK, devices.describe(host))]),
+        *(Finding(devices.warnings_row, State.NOTE, warning.what, warning.remedy) for warning in warnings),
     ]
+
+
+def _are_usable(devices: Devices, rows: Iterable[Finding]) -> bool:
+    """Whether the rows of a measurement tell of its devices, and nothing is wrong with them."""
+    states = {row.state for row in rows if row.name == devices.name}
+    return states == {State.OK}

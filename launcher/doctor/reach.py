@@ -96,7 +96,7 @@ def proxy_for(url: str, variables: Mapping[str, str]) -> str | None:
     return next((variables[name] for name in names if variables.get(name)), None)
 
 
-def shown(url: str) -> str:
+def hide_secrets(url: str) -> str:
     """An address without what may be secret: user, password, query. Works on what is no proper address, too."""
     scheme, mark, rest = url.partition("://")
     if not mark:
@@ -149,10 +149,10 @@ def status_of(address: Address, answer: Future[int], timeout_s: float = TIMEOUT_
     try:
         return answer.result(timeout_s)
     except (OSError, ValueError, http.client.HTTPException) as error:
-        raise why(error, address) from None
+        raise explain_failure(error, address) from None
 
 
-def why(error: Exception, address: Address) -> UnreachableError:
+def explain_failure(error: Exception, address: Address) -> UnreachableError:
     """What a failed fetch means. The error's own words are used only where they cannot hold an address."""
     reason = error.reason if isinstance(error, urllib.error.URLError) else error
     subject = f"the proxy {_server(address.proxy)}" if address.proxy else _server(address.url)
@@ -195,7 +195,7 @@ class UnreadableBundleError(OSError):
 
 def _server(url: str) -> str:
     """Host and port; a proxy may be written without a scheme."""
-    return shown(url).rpartition("://")[2].partition("/")[0]
+    return hide_secrets(url).rpartition("://")[2].partition("/")[0]
 
 
 def _context(address: Address) -> ssl.SSLContext:

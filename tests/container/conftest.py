@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
-from launcher.backends import ENVIRONMENTS, GB
 from launcher.containers import Caller, Container, caller_here, run_arguments
-from launcher.disk import free_bytes
 from launcher.engines import ENGINE_VARIABLE, Engine, find_engine
-from launcher.images import CODE, DOCKERFILE, LOCKS, Image, image_id
+from launcher.host import GB, free_bytes
+from launcher.images import CODE, DOCKERFILE, Image, image_id
 from launcher.jobs import build_images
+from launcher.locks import LOCKS, locate_lock
 from launcher.options import UsageError
 from launcher.request import BASE_IMAGE_VARIABLE, DEFAULT_BASE_IMAGE
 from tests.container.launch import CHECKOUT
@@ -68,7 +68,7 @@ def image() -> BuiltImage:
     @functools.cache
     def build(engine: Engine, lock: str) -> str:
         wanted = Image(lock, BASE, CHECKOUT)
-        free, needed = free_bytes(engine.storage), ENVIRONMENTS[lock].disk_bytes
+        free, needed = free_bytes(engine.storage), LOCKS[lock].disk_bytes
         if lock == "gpu" and image_id(engine, wanted.name) is None and free is not None and free < needed:
             pytest.skip(f"{engine.storage} has {free / GB:.0f} GB free; the gpu image takes up to {needed / GB:.0f} GB")
         build_images(engine, (wanted,), os.environ)
@@ -131,7 +131,7 @@ def checkout(tmp_path: Path) -> Path:
 
 def write_lock(checkout: Path, text: str) -> None:
     """Makes `text` the cpu lock, with a comment that keeps an engine from knowing it already."""
-    (checkout / LOCKS / "cpu.txt").write_text(f"{text}\n# {secrets.token_hex()}\n", encoding="utf8")
+    (checkout / locate_lock("cpu")).write_text(f"{text}\n# {secrets.token_hex()}\n", encoding="utf8")
 
 
 @pytest.fixture

@@ -6,11 +6,11 @@ import os
 import sys
 from pathlib import Path
 
+from launcher.command_line import read_request
 from launcher.containers import Caller, caller_here
 from launcher.engines import Engine
 from launcher.host import look_at_host
 from launcher.jobs import Job, measure_in_container
-from launcher.request import read_request
 from launcher.runs import new_run_id, plan_run
 from launcher.runtime import choose_engine
 

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from launcher.backends import ENVIRONMENTS
 from launcher.containers import Caller
 from launcher.engines import ENGINE_VARIABLE, Engine, find_engine
 from launcher.images import Image
 from launcher.index import CA_VARIABLES
 from launcher.jobs import build_images
+from launcher.locks import LOCKS
 from launcher.options import UsageError
 from launcher.runtime import choose_engine
 from tests.container.conftest import BASE, run_inside, write_lock
@@ -168,7 +168,7 @@ def test_a_disk_with_too_little_room_is_refused_before_anything_is_built(small_p
         build_images(small_podman, (Image("cpu", BASE, checkout),), pip_settings())
 
     words = str(refused.value)
-    needed = ENVIRONMENTS["cpu"].disk_bytes // 10**9
+    needed = LOCKS["cpu"].disk_bytes // 10**9
     assert re.search(rf"has 0\.\d GB free, and building the cpu image takes up to {needed} GB: free some room", words)
     assert "could not be built" not in words
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from launcher.backends import ENVIRONMENTS
 from launcher.containers import Caller
 from launcher.engines import Engine
-from launcher.images import LOCK_LABEL, LOCKS, Image, image_size_bytes, lock_sha256, version_of
+from launcher.images import LOCK_LABEL, Image, image_size_bytes, lock_sha256, version_of
 from launcher.jobs import build_images
+from launcher.locks import LOCKS, locate_lock
 from tests.container.conftest import BASE, BuiltImage, configuration, run_inside
 from tests.container.launch import CHECKOUT
 
@@ -35,7 +35,7 @@ def test_an_image_holds_the_locked_jax_and_both_programs(
     done = run_inside(engine, caller, name, "-c", IMPORTS)
 
     assert done.returncode == 0, done.stderr
-    locked = (CHECKOUT / LOCKS / f"{lock}.txt").read_text(encoding="utf8")
+    locked = (CHECKOUT / locate_lock(lock)).read_text(encoding="utf8")
     assert re.search(rf"^jax=={re.escape(done.stdout.strip())}\s", locked, re.MULTILINE)
 
 
@@ -77,7 +77,7 @@ def test_an_image_names_the_revision_that_it_was_built_from(
 def test_an_image_is_as_large_as_its_table_says(lock: str, engine: Engine, image: BuiltImage) -> None:
     size = image_size_bytes(engine, image(engine, lock))
 
-    assert size == pytest.approx(ENVIRONMENTS[lock].image_bytes, rel=0.1)
+    assert size == pytest.approx(LOCKS[lock].image_bytes, rel=0.1)
 
 
 @pytest.mark.parametrize("backend", ["gpu", "tpu"])

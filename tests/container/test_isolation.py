@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from launcher.containers import Caller, device_arguments, forwarded_variables
+from launcher.command_line import read_request
+from launcher.containers import Caller, forwarded_variables
 from launcher.engines import Engine
 from launcher.host import look_at_host
-from launcher.request import read_request
+from launcher.nvidia import NVIDIA_GPUS
 from tests.container.conftest import BuiltImage, run_inside
 
 pytestmark = pytest.mark.container
@@ -111,7 +112,7 @@ def test_podman_hands_over_the_gpus_that_a_cdi_file_describes(
     name = image(podman, "cpu")
     host = look_at_host()
 
-    devices = device_arguments(podman, read_request("gpu", (), {}), "gpu", host)
+    devices = NVIDIA_GPUS.container_arguments(podman, read_request("gpu", (), {}), host)
     done = run_inside(podman, caller, name, "-c", "import os; print(os.environ.get('DESCRIBED_GPU'))", devices=devices)
 
     assert host.cdi_gpu

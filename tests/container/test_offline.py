@@ -10,8 +10,9 @@ import pytest
 
 from launcher.containers import Caller
 from launcher.engines import Engine
-from launcher.images import LOCKS, Image
+from launcher.images import Image
 from launcher.jobs import build_images, measure_in_container
+from launcher.locks import locate_lock
 from launcher.options import UsageError
 from launcher.supply import download_asked_wheels
 from tests.container.conftest import BASE, write_lock
@@ -23,7 +24,7 @@ pytestmark = pytest.mark.container
 def test_an_image_is_built_from_downloaded_wheels_without_a_network_and_measures(
     engine: Engine, caller: Caller, checkout: Path, removed: Callable[[Engine, str], None]
 ) -> None:
-    write_lock(checkout, (CHECKOUT / LOCKS / "cpu.txt").read_text(encoding="utf8"))
+    write_lock(checkout, (CHECKOUT / locate_lock("cpu")).read_text(encoding="utf8"))
     image = Image("cpu", BASE, checkout)
     download_asked_wheels(["cpu"], checkout)
     nowhere = {"PIP_INDEX_URL": "https://index.invalid/simple"}
@@ -36,7 +37,7 @@ def test_an_image_is_built_from_downloaded_wheels_without_a_network_and_measures
 
 
 def test_without_wheels_an_offline_build_says_how_to_get_them(each_engine: Engine, checkout: Path) -> None:
-    write_lock(checkout, (CHECKOUT / LOCKS / "cpu.txt").read_text(encoding="utf8"))
+    write_lock(checkout, (CHECKOUT / locate_lock("cpu")).read_text(encoding="utf8"))
 
     with pytest.raises(UsageError, match=r"the build is offline: fill docker/wheels with nox -s wheels"):
         build_images(each_engine, (Image("cpu", BASE, checkout),), {}, offline=True)

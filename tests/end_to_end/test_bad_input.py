@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.record import Run, Stop, read_json
+from harness.record import Run, Stop, StopReason, read_json
 from tests.end_to_end.conftest import Harness
 
 pytestmark = pytest.mark.end_to_end
@@ -166,7 +166,8 @@ def test_a_budget_that_is_used_up_loses_the_rest_and_says_how_to_go_on(
     assert "python -m harness run --resume results/it" in ended.stdout
     folder = tmp_path / "results" / "it"
     assert not (folder / "run.json").exists()
-    assert read_json(folder / "stopped.json", Stop).reason == "the budget of 1 s is used up"
+    stop = read_json(folder / "stopped.json", Stop)
+    assert (stop.reason, stop.budget_s) == (StopReason.BUDGET_USED, 1.0)
 
     resumed = harness("run", "--resume", "it", "--budget", "5m")
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.record import CaseRecord, Run, Stop, read_json, read_manifest
+from harness.record import CaseRecord, Run, RunFolder, Stop, StopReason, read_json, read_manifest
 from tests.end_to_end.conftest import Harness
 
 pytestmark = pytest.mark.end_to_end
@@ -85,7 +85,7 @@ def test_an_interrupted_run_says_what_it_kept_and_is_finished_by_resume(
     assert "of 3 cases measured and kept" in said
     assert "python -m harness run --resume results/it" in said
     assert_nothing_runs(tmp_path)
-    assert read_json(folder / "stopped.json", Stop).reason == "it was interrupted"
+    assert read_json(folder / "stopped.json", Stop).reason is StopReason.INTERRUPTED
     kept = kept_cases(folder)
     resumed = harness("run", "--resume", "it")
     assert resumed.returncode == 0, resumed.stderr
@@ -108,7 +108,7 @@ def test_a_run_killed_at_any_moment_leaves_nothing_running_and_is_finished_by_re
     running.communicate(timeout=60)
 
     assert_nothing_runs(tmp_path)
-    read_manifest(folder)
+    read_manifest(RunFolder(folder))
     kept = kept_cases(folder)
     resumed = harness("run", "--resume", "it")
     assert resumed.returncode == 0, resumed.stderr

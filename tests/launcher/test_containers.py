@@ -1,5 +1,6 @@
 import csv
 import os
+import resource
 import shlex
 from itertools import pairwise
 from pathlib import Path
@@ -11,22 +12,22 @@ from hypothesis import strategies as st
 from harness.machine import environment
 from launcher import containers
 from launcher.backends import BACKENDS
+from launcher.command_line import read_request
 from launcher.containers import (
     Caller,
     Container,
     caller_here,
-    device_arguments,
     forwarded_variables,
     mount_value,
     own_image_mounts,
+    quote_command,
     run_arguments,
-    shown,
     user_arguments,
 )
 from launcher.engines import Engine
 from launcher.host import Host
 from launcher.mounts import Mount
-from launcher.request import read_request
+from launcher.nvidia import NVIDIA_GPUS
 
 CALLER = Caller(
     uid=1000,
@@ -67,15 +68,15 @@ MOUNTS = (
 
 def container_of(engine, backend, options, host=HOST, **changes):
     """The container of a measurement, as launcher/jobs.py puts it together."""
-    request = read_request(backend, options, {})
+    request, needs = read_request(backend, options, {}), BACKENDS[backend]
     traits = {
         "name": "jaxmeter-1",
         "image": "jaxmeter:cpu-1",
         "arguments": ("-m", "harness", "run"),
         "mounts": MOUNTS,
-        "devices": device_arguments(engine, request, backend, host),
-        "network": BACKENDS[backend].network,
-        "shared_memory": BACKENDS[backend].shared_memory,
+        "devices": needs.devices.container_arguments(engine, request, host),
+        "network": needs.network,
+        "shared_memory": needs.shared_memory,
         "as_root": request.privileged or request.profile_privileged,
         "privileged": request.privileged,
     }
@@ -258,7 +259,7 @@ def test_a_container_knows_its_caller_and_takes_what_else_it_is_told():
 def test_gpus_are_asked_for_by_nvidias_runtime_or_by_their_cdi_name(kind, nvidia_runtime, toolkit, expected):
     engine = Engine(kind, kind, "1", nvidia_runtime=nvidia_runtime)
 
-    assert device_arguments(engine, read_request("gpu", [], {}), "gpu", Host(toolkit=toolkit)) == expected
+    assert NVIDIA_GPUS.container_arguments(engine, read_request("gpu", [], {}), Host(toolkit=toolkit)) == expected
 
 
 @every_engine
@@ -283,7 +284,7 @@ def test_a_container_that_is_given_everything_is_handed_no_single_device(engine)
 
 @every_engine
 def test_a_processor_needs_no_device(engine):
-    assert device_arguments(engine, read_request("cpu", [], {}), "cpu", HOST) == ()
+    assert BACKENDS["cpu"].devices.container_arguments(engine, read_request("cpu", [], {}), HOST) == ()
 
 
 def test_what_steers_jax_is_handed_on():
@@ -380,7 +381,7 @@ def test_an_image_of_ones_own_is_given_harness_and_suites_to_read():
 def test_a_command_is_shown_so_that_it_can_be_typed():
     command = ["docker", "run", "--env", "XLA_FLAGS=--a=1 --b='2'", "x;y"]
 
-    assert shlex.split(shown(command)) == command
+    assert shlex.split(quote_command(command)) == command
 
 
 def test_the_caller_is_the_user_of_this_process(tmp_path, monkeypatch):
@@ -392,6 +393,18 @@ def test_the_caller_is_the_user_of_this_process(tmp_path, monkeypatch):
     assert (caller.uid, caller.gid, caller.name) == (os.getuid(), os.getgid(), "ana")
     assert (caller.home, caller.folder) == (Path("/home/ana"), tmp_path)
     assert set(caller.limits) == {"nofile", "nproc"}
+
+
+@pytest.mark.parametrize(
+    ("processes", "ids", "expected"),
+    [(9000, "4000", 4000), (3000, "4000", 3000), (resource.RLIM_INFINITY, "4000", 4000), (9000, "", 9000)],
+)
+def test_a_containers_processes_are_never_more_than_there_are_process_ids(monkeypatch, processes, ids, expected):
+    hard_limits = {resource.RLIMIT_NPROC: processes, resource.RLIMIT_NOFILE: 700}
+    monkeypatch.setattr("resource.getrlimit", lambda kind: (1, hard_limits[kind]))
+    monkeypatch.setattr("launcher.containers.read_text", lambda path: ids)
+
+    assert caller_here({}).limits == {"nofile": 700, "nproc": expected}
 
 
 @pytest.mark.parametrize(

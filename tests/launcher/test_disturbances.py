@@ -1,8 +1,9 @@
 import pytest
 
-from launcher.doctor.disturbances import Machine, find_disturbances, find_gpu_disturbances
-from launcher.doctor.findings import State
+from launcher.doctor.disturbances import Machine, find_disturbances, find_other_use
 from launcher.engines import Answer
+from launcher.findings import State
+from launcher.nvidia import NVIDIA_GPUS
 
 CPU = "sys/devices/system/cpu"
 MAINS = {"sys/class/power_supply/AC/type": "Mains", "sys/class/power_supply/BAT0/type": "Battery"}
@@ -149,7 +150,7 @@ def test_swapped_memory_is_told(look):
     ],
 )
 def test_a_gpu_that_somebody_else_uses_is_recognised(answer, state):
-    (row,) = find_gpu_disturbances(lambda command: answer)
+    (row,) = find_other_use(NVIDIA_GPUS, lambda command: answer)
 
     assert row.state is state
     assert ("GPU 1 is busy (97 %" in row.found) == (state is State.NOISY)

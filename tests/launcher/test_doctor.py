@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from launcher.doctor.examination import CANNOT, Surroundings, examine, look, read_asked, sentence
-from launcher.doctor.findings import State
+from launcher.doctor.examination import Surroundings, conclude, examine, look, read_asked
 from launcher.engines import Answer
+from launcher.findings import State
 from launcher.options import UsageError
 
 GB = 10**9
@@ -85,7 +85,7 @@ class Place:
         asked = read_asked(arguments, self.variables)
         found = look(asked, self.variables, self.checkout, self.surroundings)
         rows = (*found.engine, *(row for own in found.own.values() for row in own), *found.supplies, *found.results)
-        sentences = [sentence(found, each) for each in asked]
+        sentences = [conclude(found, each) for each in asked]
         return {row.name: row for row in (*rows, *found.disturbances)}, sentences, not any(map(found.missing, asked))
 
 
@@ -231,6 +231,15 @@ def test_with_wheels_at_hand_the_remedy_is_to_build_from_them(place):
     assert rows["cpu image"].remedy == "build it from docker/wheels: nox -s images -- --offline cpu"
 
 
+def test_wheels_at_hand_are_no_remedy_for_a_local_environment(place):
+    place.change(fetch=unreachable)
+    place.write(place.checkout, {"docker/wheels/jax-1-py3-none-any.whl": ""})
+
+    rows, _, _ = place.look("--runtime", "local")
+
+    assert rows["cpu environment"].remedy == "see below"
+
+
 def test_a_local_environment_needs_the_index_only_until_it_is_made(place):
     place.change(fetch=unreachable)
 
@@ -248,6 +257,8 @@ def test_a_local_environment_needs_the_index_only_until_it_is_made(place):
         (200, State.OK, "answers"),
         (401, State.MISSING, "refuses access (HTTP 401)"),
         (403, State.MISSING, "refuses access (HTTP 403)"),
+        (399, State.OK, "answers"),
+        (400, State.MISSING, "HTTP 400"),
         (404, State.MISSING, "HTTP 404"),
         (503, State.MISSING, "HTTP 503"),
     ],
@@ -339,6 +350,15 @@ def test_where_the_engine_keeps_images_may_be_out_of_sight(place):
     assert sentences == ["nox -s cpu can measure here."]
 
 
+def test_free_room_is_told_in_gigabytes(place):
+    place.change(free_bytes=lambda folder: 12_340_000_000)
+
+    rows, _, _ = place.look()
+
+    assert rows["disk of images"].found == "12.3 GB free in /store"
+    assert rows["disk of results"].found == f"12.3 GB free in {place.surroundings.folder}"
+
+
 def test_results_need_a_little_room(place):
     place.change(free_bytes=lambda folder: 90 * 10**6 if folder == str(place.surroundings.folder) else 100 * GB)
 
@@ -398,6 +418,29 @@ def test_counters_that_the_driver_keeps_to_itself_are_good_to_know(place):
     assert can
 
 
+@pytest.mark.parametrize(
+    ("is_root", "runtime", "is_told"),
+    [(False, "local", True), (True, "local", False), (False, "container", True), (True, "container", True)],
+)
+def test_root_may_read_the_counters_itself_but_its_container_may_not(place, is_root, runtime, is_told):
+    place.write(place.root, {**GPU, "proc/driver/nvidia/params": "RmProfilingAdminOnly: 1\n"})
+    place.change(is_root=is_root)
+
+    rows, _, _ = place.look("gpu", "--runtime", runtime)
+
+    assert ("GPU traces" in rows) == is_told
+
+
+def test_whether_gpus_rest_is_asked_only_where_they_can_be_used(place):
+    place.write(place.root, GPU)
+
+    resting, _, _ = place.look("gpu")
+    not_asked, _, _ = place.look("cpu")
+
+    assert resting["GPUs at rest"].state is State.OK
+    assert "GPUs at rest" not in not_asked
+
+
 def test_what_spoils_times_is_named_and_does_not_prevent_measuring(place):
     place.write(place.root, {"proc/loadavg": "2.00 0 0 1/1 1", "sys/fs/cgroup/cpu.max": "50000 100000"})
 
@@ -441,7 +484,7 @@ def test_what_could_not_be_checked_is_named_where_it_matters(place):
     assert sentences == ["nox -s cpu may be able to measure here; not known: container engine."]
 
 
-@pytest.mark.parametrize(("arguments", "code"), [([], 0), (["cpu", "tpu"], CANNOT)])
+@pytest.mark.parametrize(("arguments", "code"), [([], 0), (["cpu", "tpu"], 2)])
 def test_the_exit_code_tells_whether_everything_asked_can_be_measured(place, capsys, arguments, code):
     assert examine(arguments, place.variables, place.checkout, place.surroundings) == code
 

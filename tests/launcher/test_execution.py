@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from launcher.backends import ENVIRONMENTS
 from launcher.engines import Engine
 from launcher.execution import build_image, run_container
 from launcher.images import Build, Image
+from launcher.locks import LOCKS
 from launcher.options import UsageError
 from tests.launcher.engine_stand_in import Docker
 
@@ -61,7 +61,7 @@ def test_a_programs_exit_code_is_handed_on(tmp_path):
 
 def test_a_disk_that_is_too_full_is_refused_before_the_build(tmp_path, monkeypatch):
     docker = Docker(tmp_path / "engine")
-    monkeypatch.setattr("launcher.execution.free_bytes", lambda folder: ENVIRONMENTS["gpu"].disk_bytes - 1)
+    monkeypatch.setattr("launcher.execution.free_bytes", lambda folder: LOCKS["gpu"].disk_bytes - 1)
     engine = Engine(str(docker.client), "docker", "20.10", storage="/var/lib/docker")
 
     with pytest.raises(

@@ -217,5 +217,5 @@ def test_cores_are_those_that_this_process_may_use(monkeypatch):
 
 
 def test_a_file_that_cannot_be_read_has_no_text(tmp_path):
-    assert host.text(tmp_path) == ""
-    assert host.text(Path(tmp_path, "missing")) == ""
+    assert host.read_text(tmp_path) == ""
+    assert host.read_text(Path(tmp_path, "missing")) == ""

@@ -10,7 +10,7 @@ from launcher.images import (
     Image,
     build_arguments,
     check_buildable,
-    has_environment,
+    has_image_of_lock,
     image_id,
     image_size_bytes,
     proxies_in,
@@ -300,7 +300,7 @@ def test_the_size_of_an_image_is_known_where_the_image_is(engine_saying, text, c
 
 @pytest.mark.parametrize(("text", "found"), [("56f9e3bbd47a\n", True), ("\n", False), ("", False)])
 def test_an_environment_is_known_by_the_label_that_its_image_carries(engine_saying, tmp_path, text, found):
-    assert has_environment(engine_saying(text), "0a1b") is found
+    assert has_image_of_lock(engine_saying(text), "0a1b") is found
     assert "label=io.jaxmeter.lock-sha256=0a1b" in (tmp_path / "asked").read_text()
     assert "io.jaxmeter.lock-sha256=" in (Path(__file__).parents[2] / "docker/Dockerfile").read_text()
 

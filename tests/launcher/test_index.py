@@ -1,10 +1,12 @@
 import configparser
 import os
 import stat
+import subprocess
+import sys
 
 import pytest
 
-from launcher.index import Index, read_index, secrets_of
+from launcher.index import Index, read_index, write_secrets
 
 SECRET = "https://me:hunter2@pypi.example.com/simple"
 
@@ -62,6 +64,27 @@ def test_later_files_are_over_earlier_ones_and_variables_over_all_files(machine,
     index = machine(variables, **{name: conf(url) for name, url in files.items()})
 
     assert index.url == expected
+
+
+@pytest.mark.end_to_end
+@pytest.mark.parametrize(
+    "variables", [{}, {"PIP_CONFIG_FILE": "{tmp}/own.conf"}, {"XDG_CONFIG_HOME": "{tmp}/xdg"}], ids=str
+)
+def test_the_file_that_counts_is_the_one_that_counts_for_pip(machine, tmp_path, variables):
+    files = {name: conf(name) for name in ("legacy", "user", "xdg", "own")}
+    given = {name: value.format(tmp=tmp_path) for name, value in variables.items()}
+    others = {name: value for name, value in os.environ.items() if not name.startswith(("PIP_", "XDG_"))}
+
+    index = machine(variables, **files)
+    of_pip = subprocess.run(
+        [sys.executable, "-m", "pip", "config", "get", "global.index-url"],
+        env={**others, "HOME": str(tmp_path / "home"), **given},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert index.url == of_pip.stdout.strip()
 
 
 def test_a_file_that_a_variable_names_takes_the_place_of_the_users_own_as_in_pip(machine):
@@ -198,7 +221,7 @@ def test_certificates_that_are_not_there_are_passed_over(machine, tmp_path):
 def test_a_pip_conf_of_a_build_says_what_pip_says_here(machine):
     index = machine(user=conf(SECRET) + "trusted-host = a.example\n  b.example\n" + "timeout = 90\n")
 
-    with secrets_of(index) as secrets:
+    with write_secrets(index) as secrets:
         parser = configparser.RawConfigParser()
         parser.read(secrets.files["pip_conf"])
 
@@ -212,7 +235,7 @@ def test_a_pip_conf_of_a_build_says_what_pip_says_here(machine):
 def test_credentials_are_in_a_file_of_this_user_alone_and_gone_afterwards(machine):
     before = os.umask(0)
     try:
-        with secrets_of(machine({"PIP_INDEX_URL": SECRET})) as secrets:
+        with write_secrets(machine({"PIP_INDEX_URL": SECRET})) as secrets:
             path = secrets.files["pip_conf"]
             modes = [stat.S_IMODE(place.stat().st_mode) for place in (path, path.parent)]
             text = path.read_text()
@@ -227,14 +250,14 @@ def test_credentials_are_in_a_file_of_this_user_alone_and_gone_afterwards(machin
 
 
 def test_credentials_are_gone_after_a_build_that_failed(machine):
-    with pytest.raises(RuntimeError), secrets_of(machine({"PIP_INDEX_URL": SECRET})) as secrets:
+    with pytest.raises(RuntimeError), write_secrets(machine({"PIP_INDEX_URL": SECRET})) as secrets:
         raise RuntimeError("the build failed")
 
     assert not secrets.files["pip_conf"].exists()
 
 
 def test_without_settings_a_build_gets_no_secrets(machine):
-    with secrets_of(machine()) as secrets:
+    with write_secrets(machine()) as secrets:
         assert secrets.files == {}
 
 
@@ -242,7 +265,7 @@ def test_certificates_are_handed_on_as_a_copy_whose_path_holds_no_comma(machine,
     bundle = tmp_path / "ca,company.pem"
     bundle.write_text("certificates")
 
-    with secrets_of(machine({"PIP_CERT": str(bundle)})) as secrets:
+    with write_secrets(machine({"PIP_CERT": str(bundle)})) as secrets:
         copy = secrets.files["ca_bundle"]
         assert (copy.read_text(), "," in str(copy)) == ("certificates", False)
 

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from launcher.command_line import read_request
 from launcher.containers import Caller
 from launcher.engines import Engine
 from launcher.host import Host
 from launcher.jobs import Job, measure_in_container
 from launcher.options import UsageError
-from launcher.request import read_request
 from launcher.runs import plan_run
 from tests.launcher.engine_stand_in import Docker
 

@@ -184,3 +184,15 @@ def test_an_interrupted_harness_has_time_to_keep_what_it_measured_and_nox_ends_w
     assert nox.returncode == 130, output
     assert (checkout / "kept").exists()
     assert not (checkout / "report-arguments").exists()
+
+
+@pytest.mark.end_to_end
+def test_every_backend_has_a_session_that_measures_on_it(checkout):
+    command = [sys.executable, "-m", "nox", "--list"]
+    listed = subprocess.run(command, cwd=checkout, capture_output=True, text=True, check=True)
+
+    assert {
+        "- cpu -> Measure on the CPU, then report: nox -s cpu -- --quick.",
+        "- gpu -> Measure on NVIDIA GPUs, then report: nox -s gpu -- --quick.",
+        "- tpu -> Measure on TPUs, then report: nox -s tpu -- --quick.",
+    } <= set(listed.stdout.splitlines())

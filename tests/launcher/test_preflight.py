@@ -2,11 +2,13 @@ import os
 
 import pytest
 
+from launcher import tpu
+from launcher.command_line import read_request
 from launcher.engines import Engine
+from launcher.findings import Problem
 from launcher.host import Host
 from launcher.options import UsageError
-from launcher.preflight import Problem, check, find_problems, find_warnings
-from launcher.request import read_request
+from launcher.preflight import check, find_problems, find_warnings
 
 DOCKER = Engine("/usr/bin/docker", "docker", "28.2.2", nvidia_runtime=True)
 PODMAN = Engine("/usr/bin/podman", "podman", "5.4.2", cdi=True)
@@ -19,7 +21,7 @@ def gpu_problems(host=GPU_HOST, engine=DOCKER, options=()):
 
 
 def tpu_problems(host=TPU_HOST, engine=DOCKER, options=(), *, is_accessible=lambda node: True):
-    return find_problems("tpu", read_request("tpu", options, {}), host, engine, is_accessible)
+    return tpu.find_problems(read_request("tpu", options, {}), host, engine, is_accessible)
 
 
 @pytest.mark.parametrize("engine", [DOCKER, PODMAN, None])
@@ -180,7 +182,7 @@ def test_an_engine_without_roots_rights_opens_nothing_more():
     rootless = Engine("/usr/bin/podman", "podman", "5", rootless=True)
     request = read_request("tpu", ["--privileged"], {})
 
-    (problem,) = find_problems("tpu", request, TPU_HOST, rootless, lambda node: node != "/dev/vfio/1")
+    (problem,) = tpu.find_problems(request, TPU_HOST, rootless, lambda node: node != "/dev/vfio/1")
 
     assert problem.what == "no permission for /dev/vfio/1"
 

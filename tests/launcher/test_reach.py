@@ -12,14 +12,14 @@ from launcher.doctor.reach import (
     Address,
     UnreachableError,
     UnreadableBundleError,
+    explain_failure,
     fetch,
+    hide_secrets,
     index_address,
     proxy_for,
     registry_address,
-    shown,
     start,
     status_of,
-    why,
 )
 from launcher.index import Index
 
@@ -39,7 +39,7 @@ PYPI = Address("https://user:s3cret@pypi.example/simple/pip/")
     ],
 )
 def test_an_address_is_shown_without_its_secrets(url, text):
-    assert shown(url) == text
+    assert hide_secrets(url) == text
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ CERTIFICATE.verify_message = "self-signed certificate in certificate chain"
 )
 @pytest.mark.parametrize("wrap", [lambda error: error, urllib.error.URLError])
 def test_each_cause_has_its_words_and_its_remedy_and_tells_no_secret(error, what, remedy, wrap):
-    cause = why(wrap(error), PYPI)
+    cause = explain_failure(wrap(error), PYPI)
 
     assert what in str(cause)
     assert remedy in cause.remedy
@@ -126,7 +126,7 @@ def test_each_cause_has_its_words_and_its_remedy_and_tells_no_secret(error, what
 )
 @pytest.mark.parametrize("proxy", ["http://user:s3cret@proxy:3128", "user:s3cret@proxy:3128"])
 def test_behind_a_proxy_it_is_the_proxy_that_does_not_answer(error, what, remedy, proxy):
-    cause = why(error, Address("https://pypi.example/simple/pip/", proxy))
+    cause = explain_failure(error, Address("https://pypi.example/simple/pip/", proxy))
 
     assert str(cause) == f"the proxy proxy:3128 {what}"
     assert remedy in cause.remedy

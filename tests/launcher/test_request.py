@@ -1,7 +1,8 @@
 import pytest
 
+from launcher.command_line import read_request
 from launcher.options import UsageError
-from launcher.request import DEFAULT_BASE_IMAGE, Request, read_request
+from launcher.request import DEFAULT_BASE_IMAGE, Request, format_command
 
 
 def test_without_options_a_container_is_used_where_there_is_an_engine():
@@ -145,3 +146,24 @@ def test_the_base_images_variable_is_a_default_and_asks_for_no_container():
 def test_an_option_without_its_value_is_an_error_that_names_it(option):
     with pytest.raises(UsageError, match=f"{option} needs a value"):
         read_request("gpu", [option], {})
+
+
+def test_what_was_taken_is_kept_in_one_order_to_be_given_again():
+    arguments = ["--profile-privileged", "--cuda=12", "--quick", "--base-image", "mine:1", "--runtime=container"]
+
+    assert read_request("gpu", arguments, {}).words == (
+        *("--runtime", "container", "--base-image", "mine:1"),
+        *("--cuda", "12", "--profile-privileged"),
+    )
+
+
+def test_the_command_to_go_on_with_is_quoted_for_a_shell():
+    request = read_request("cpu", ["--image", "mine 1"], {})
+
+    assert format_command("cpu", request) == "nox -s cpu -- --image 'mine 1'"
+
+
+@pytest.mark.parametrize(("backend", "value"), [("cpu", "11"), ("gpu", "11")])
+def test_a_value_that_there_is_not_is_told_before_whose_option_it_is(backend, value):
+    with pytest.raises(UsageError, match=f"--cuda '{value}' is unknown"):
+        read_request(backend, ["--cuda", value], {})

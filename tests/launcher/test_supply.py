@@ -3,7 +3,7 @@
 import pytest
 
 from launcher.options import UsageError
-from launcher.supply import _pip, select_for_image
+from launcher.supply import _find_pip, select_for_image
 
 LOCK = r"""numpy==1.0 ; python_full_version < '3.12' \
     --hash=sha256:aa \
@@ -20,7 +20,7 @@ rich==3.0 \
 
 @pytest.fixture(scope="module")
 def pip(tmp_path_factory):
-    return _pip(tmp_path_factory.mktemp("environment"))
+    return _find_pip(tmp_path_factory.mktemp("environment"))
 
 
 @pytest.mark.parametrize(

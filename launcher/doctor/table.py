@@ -1,42 +1,11 @@
-"""What an examination finds, and how it is shown: a plain table that needs neither colour nor a wide terminal."""
+"""The doctor's table: checks become its rows, and rows become text that needs neither colour nor a wide terminal."""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from enum import StrEnum
 
-
-class State(StrEnum):
-    """How a thing is, in the word that is shown."""
-
-    OK = "ok"
-    NOTE = "note"
-    """Nothing is wrong; good to know."""
-    NOISY = "noisy"
-    """Measuring works, and times are slower or vary more than they have to."""
-    MISSING = "missing"
-    """What is asked for cannot be done without it."""
-    UNKNOWN = "not known"
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One row.
-
-    Args:
-      name: What was looked at.
-      state: How it is.
-      found: What was found, a phrase.
-      remedy: What to do; empty where there is nothing to do.
-    """
-
-    name: str
-    state: State
-    found: str
-    remedy: str = ""
-
+from launcher.findings import Finding, State
 
 INDENT = "  "
 GAP = 2
@@ -46,15 +15,15 @@ NARROWEST_TEXT = 30
 """With less room beside the names, text goes below them."""
 
 
-def checked(name: str, check: Callable[[], Iterable[Finding]]) -> tuple[Finding, ...]:
+def run_check(name: str, check: Callable[[], Iterable[Finding]]) -> tuple[Finding, ...]:
     """What a check finds. One that raises is a row that says so: a broken machine is what it is for."""
     try:
         return tuple(check())
     except Exception as error:  # noqa: BLE001  whatever it was, the other rows are worth having
-        return (unchecked(name, error),)
+        return (describe_failure(name, error),)
 
 
-def unchecked(name: str, error: Exception) -> Finding:
+def describe_failure(name: str, error: Exception) -> Finding:
     """The row of a check that raised."""
     return Finding(name, State.UNKNOWN, f"could not be checked ({type(error).__name__}: {error})")
 

@@ -1,6 +1,7 @@
 import pytest
 
-from launcher.doctor.findings import Finding, State, checked, render
+from launcher.doctor.table import render, run_check
+from launcher.findings import Finding, State
 
 ROWS = (
     Finding("disk", State.OK, "40.0 GB free"),
@@ -51,6 +52,6 @@ def test_a_check_that_raises_is_a_row_that_says_so():
     def broken():
         raise ValueError("no number: 'x'")
 
-    (row,) = checked("memory", broken)
+    (row,) = run_check("memory", broken)
 
     assert row == Finding("memory", State.UNKNOWN, "could not be checked (ValueError: no number: 'x')")

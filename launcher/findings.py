@@ -1,0 +1,47 @@
+"""What is found out about a machine: rows for the doctor's table, and problems that stand in the way of a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class State(StrEnum):
+    """How a thing is, in the word that is shown."""
+
+    OK = "ok"
+    NOTE = "note"
+    """Nothing is wrong; good to know."""
+    NOISY = "noisy"
+    """Measuring works, and times are longer or vary more than they have to."""
+    MISSING = "missing"
+    """What is asked for cannot be done without it."""
+    UNKNOWN = "not known"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One row of the table.
+
+    Args:
+      name: What was looked at.
+      state: How it is.
+      found: What was found, a phrase.
+      remedy: What to do; empty where there is nothing to do.
+    """
+
+    name: str
+    state: State
+    found: str
+    remedy: str = ""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What stands in the way (or, as a warning, what will be missing) and what to do about it."""
+
+    what: str
+    remedy: str
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.remedy}"
