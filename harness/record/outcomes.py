@@ -84,13 +84,13 @@ class NumericsDetails(_Details, frozen=True, kw_only=True, tag="numerics"):
 
     Args:
       products: The coarsest format that float32 matrix products are computed in; None without such products.
-      outputs: Arrays that were compared.
+      outputs: Arrays that were compared; None where that was not recorded.
       unchecked: How many of them the reference does not know (NaN in both).
       raised: What the call raised, as its implementation declares, in the error's own words; None where it does not.
     """
 
     products: str | None = None
-    outputs: int = 0
+    outputs: int | None = None
     unchecked: int = 0
     raised: str | None = None
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from harness.record import CaseRecord, LaunchRecord, Run, json_schema, read_json, read_manifest
+from harness.record import CaseRecord, LaunchRecord, RunFolder, json_schema, read_json, read_manifest, read_run
 from harness.record.statistics import VERSION
 from harness.record.timing_summary import summarise
 
@@ -30,18 +30,17 @@ def launches_of(folder: Path, case: CaseRecord) -> list[list[LaunchRecord]]:
 
 @every_version
 def test_a_run_of_an_earlier_version_stays_readable(folder):
-    run = read_json(folder / "run.json", Run)
+    run_folder = RunFolder(folder)
+    run = read_run(run_folder)
 
-    assert run.manifest == read_manifest(folder)
-    assert run.cases == tuple(
-        read_json(folder / "cases" / case.id / "case.json", CaseRecord) for case in run.manifest.cases
-    )
+    assert run.manifest == read_manifest(run_folder)
+    assert run.cases == tuple(read_json(run_folder.case(case.id).record, CaseRecord) for case in run.manifest.cases)
     assert run.lost() == ()
 
 
 @every_version
 def test_summaries_made_again_from_the_launches_are_those_stored(folder):
-    run = read_json(folder / "run.json", Run)
+    run = read_run(RunFolder(folder))
     for planned, case in zip(run.manifest.cases, run.cases, strict=True):
         launches = launches_of(folder, case)
         assert len(launches) == case.launches
