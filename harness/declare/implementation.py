@@ -19,9 +19,6 @@ STREAM_MODES = ("eager", "jit")
 MIXED = "mixed"
 """Python code that calls parts which it has jitted itself."""
 
-NATIVE = "native"
-"""How a peer is executed: as its library does."""
-
 Compiles = int | Callable[..., int]
 
 

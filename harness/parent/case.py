@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 
 from harness.parent.rounds import are_cold_rounds_over, are_launches_over
 from harness.plan.launches import Launch
@@ -19,6 +18,7 @@ from harness.record import (
     Settings,
     Status,
     VariantRecord,
+    now,
 )
 from harness.record.outcomes import join
 from harness.record.statistics import VERSION
@@ -45,7 +45,7 @@ class CaseProgress:
     used_s: float = 0.0
 
     def __post_init__(self) -> None:
-        self._started = datetime.now(UTC).isoformat(timespec="seconds")
+        self._started = now()
         self.outcomes = {item.name: {} for item in self.case.variants}
         for item in self.case.variants:
             if item.skip is not None:

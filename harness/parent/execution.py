@@ -6,12 +6,10 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
 
-from harness.declare.implementation import NATIVE
 from harness.machine.places import PLACES, Place
 from harness.parent.case import CaseProgress
 from harness.parent.ended import describe_end
@@ -22,6 +20,7 @@ from harness.plan.launches import SHAPES, Launch, plan_launches
 from harness.plan.messages import Measure, Result
 from harness.plan.probes import PROBES
 from harness.record import (
+    NATIVE,
     CaseRecord,
     LaunchRecord,
     Manifest,
@@ -31,6 +30,7 @@ from harness.record import (
     RunFolder,
     Stop,
     StopReason,
+    now,
     read_json,
     write_json,
 )
@@ -86,11 +86,6 @@ def find_finished_cases(folder: RunFolder, manifest: Manifest) -> dict[str, Case
         with suppress(RecordError):
             found[case.id] = read_json(folder.case(case.id).record, CaseRecord)
     return found
-
-
-def now() -> str:
-    """The time in UTC, as records hold it."""
-    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 @dataclass

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from harness.machine.places import Place
-from harness.parent.execution import now
 from harness.parent.fork_client import ForkServer
 from harness.plan.messages import Describe, Description, Problem
 from harness.record import (
@@ -24,6 +23,7 @@ from harness.record import (
     RunFolder,
     Settings,
     Status,
+    now,
     read_manifest,
 )
 from harness.record.differences import find_differences, flatten

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from harness.declare.implementation import NATIVE
 from harness.machine.places import Backend, Place
-from harness.record import PlannedCase, PlannedVariant, Settings
+from harness.record import NATIVE, PlannedCase, PlannedVariant, Settings
 
 CHECK = "check"
 """The process of numerics and memory: what they look at is compiled once for both."""

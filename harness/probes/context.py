@@ -9,13 +9,12 @@ from typing import Any
 
 import jax
 
-from harness.declare.implementation import NATIVE
 from harness.declare.levels import call_with
 from harness.declare.workload import NoReference, Workload
 from harness.machine.places import Place
 from harness.programs.arguments import as_numpy, choose_static, widest
 from harness.programs.modes import Carried, Clock, How, Prepared, prepare_as
-from harness.record import CaseFolder, Param, PlannedCase, Settings
+from harness.record import NATIVE, CaseFolder, Param, PlannedCase, Settings
 
 Beat = Callable[[str | None, str], None]
 """Told the variant and the stage that begins, so that a crash or a hang has a name."""

@@ -9,7 +9,6 @@ import statistics
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any
 
 from harness.machine.disturbance import Disturbance, ReadDisturbance, Reading
@@ -17,7 +16,7 @@ from harness.machine.environment import allowed_cores
 from harness.probes.context import Beat, Context
 from harness.probes.findings import Findings, describe_failure
 from harness.programs.modes import Clock, Prepared
-from harness.record import SCHEMA_VERSION, Block, LaunchRecord, Settings, VariantLaunch
+from harness.record import SCHEMA_VERSION, Block, LaunchRecord, Settings, VariantLaunch, now
 from harness.record.statistics import agree
 from harness.record.timing_summary import enough_undisturbed
 
@@ -73,7 +72,7 @@ def time_launch(prepared: Mapping[str, Prepared], context: Context) -> LaunchRec
     """Raw samples of variants that alternate in this process."""
     if context.case is None or context.settings is None:
         raise ValueError("timing needs the planned case, and the settings of the run")
-    started = datetime.now(UTC).isoformat(timespec="seconds")
+    started = now()
     with closing(Disturbance()) as disturbance:
         timed = measure(
             prepared,

@@ -10,8 +10,9 @@ from typing import Any
 
 import jax
 
-from harness.declare.implementation import MIXED, NATIVE
+from harness.declare.implementation import MIXED
 from harness.programs.jax_events import JaxEvents, watch_jax
+from harness.record import NATIVE
 
 Clock = Callable[[], float]
 Stage = Callable[[str], None]

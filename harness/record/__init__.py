@@ -1,6 +1,7 @@
 """What a run leaves on disk, and what is computed from it: all that reporting may import. No jax."""
 
 from harness.record.cases import (
+    NATIVE,
     Artifact,
     CaseRecord,
     Cost,
@@ -11,7 +12,7 @@ from harness.record.cases import (
     Published,
     VariantRecord,
 )
-from harness.record.files import RecordError, json_schema, read_json, read_manifest, read_run, write_bytes, write_json
+from harness.record.files import RecordError, now, read_json, write_bytes, write_json
 from harness.record.launches import Block, LaunchRecord, VariantLaunch
 from harness.record.layout import CaseFolder, RunFolder
 from harness.record.outcomes import (
@@ -29,10 +30,22 @@ from harness.record.outcomes import (
     TimingDetails,
     TraceDetails,
 )
-from harness.record.runs import SCHEMA_VERSION, Environment, Manifest, Run, Settings, Stop, StopReason
+from harness.record.runs import (
+    SCHEMA_VERSION,
+    Environment,
+    Manifest,
+    Run,
+    Settings,
+    Stop,
+    StopReason,
+    json_schema,
+    read_manifest,
+    read_run,
+)
 
 __all__ = [
     "INCOMPLETE",
+    "NATIVE",
     "SCHEMA_VERSION",
     "Artifact",
     "Block",
@@ -68,6 +81,7 @@ __all__ = [
     "VariantLaunch",
     "VariantRecord",
     "json_schema",
+    "now",
     "read_json",
     "read_manifest",
     "read_run",

@@ -8,6 +8,9 @@ from harness.record.outcomes import INCOMPLETE, Number, Outcome, Status
 
 Param = str | int | float | bool
 
+NATIVE = "native"
+"""The mode of a peer: executed as its library does."""
+
 
 class Cost(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a workload must do at least, by its declaration.

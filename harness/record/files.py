@@ -6,16 +6,18 @@ import gzip
 import os
 import tempfile
 import zlib
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 
-from harness.record.launches import LaunchRecord
-from harness.record.layout import RunFolder
-from harness.record.runs import SCHEMA_VERSION, Manifest, Run
-
 S = TypeVar("S")
+
+
+def now() -> str:
+    """The time in UTC, as records hold it."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 class RecordError(Exception):
@@ -71,51 +73,3 @@ def read_json(path: Path, kind: type[S]) -> S:
         raise RecordError(f"{path}: cannot be read: {error}") from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise RecordError(f"{path}: not a record of jaxmeter, or damaged: {error}") from error
-
-
-def read_manifest(folder: RunFolder) -> Manifest:
-    """Reads a run's manifest.
-
-    Raises:
-      RecordError: There is none, it is damaged, or of a schema version that this jaxmeter does not read.
-    """
-    _check_version(folder.manifest, read_json(folder.manifest, _Versioned))
-    return read_json(folder.manifest, Manifest)
-
-
-def read_run(folder: RunFolder) -> Run:
-    """Reads a run's commit mark, which holds its manifest and all its cases.
-
-    Raises:
-      RecordError: As for a manifest.
-    """
-    _check_version(folder.mark, read_json(folder.mark, _WithManifest).manifest)
-    return read_json(folder.mark, Run)
-
-
-class _Versioned(msgspec.Struct):
-    schema_version: int
-
-
-class _WithManifest(msgspec.Struct):
-    manifest: _Versioned
-
-
-def _check_version(path: Path, found: _Versioned) -> None:
-    if found.schema_version == SCHEMA_VERSION:
-        return
-    what = f"{path}: schema version {found.schema_version}, this jaxmeter reads {SCHEMA_VERSION}"
-    if found.schema_version > SCHEMA_VERSION:
-        raise RecordError(f"{what}; use a newer jaxmeter")
-    raise RecordError(f"{what}; it is older than the first release: measure again")
-
-
-def json_schema() -> dict[str, Any]:
-    """JSON Schema of run.json, with every structure that it holds, and of the launch files."""
-    _, components = msgspec.json.schema_components([Run, LaunchRecord], ref_template="#/$defs/{name}")
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": f"jaxmeter record, schema version {SCHEMA_VERSION}",
-        "anyOf": [{"$ref": "#/$defs/Run"}, {"$ref": "#/$defs/LaunchRecord"}],
-        "$defs": components,
-    }

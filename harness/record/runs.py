@@ -1,12 +1,17 @@
-"""A run: what it set out to do and where, and the cases that ended."""
+"""A run: what it set out to do and where, and the cases that ended; reading it, and the schema of all of it."""
 
 from __future__ import annotations
 
 from enum import StrEnum
+from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from harness.record.cases import CaseRecord, PlannedCase
+from harness.record.files import RecordError, read_json
+from harness.record.launches import LaunchRecord
+from harness.record.layout import RunFolder
 
 SCHEMA_VERSION = 2
 
@@ -134,3 +139,51 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         """Planned cases that have no record."""
         done = {case.id for case in self.cases}
         return tuple(case for case in self.manifest.cases if case.id not in done)
+
+
+def read_manifest(folder: RunFolder) -> Manifest:
+    """Reads a run's manifest.
+
+    Raises:
+      RecordError: There is none, it is damaged, or of a schema version that this jaxmeter does not read.
+    """
+    _check_version(folder.manifest, read_json(folder.manifest, _Versioned))
+    return read_json(folder.manifest, Manifest)
+
+
+def read_run(folder: RunFolder) -> Run:
+    """Reads a run's commit mark, which holds its manifest and all its cases.
+
+    Raises:
+      RecordError: As for a manifest.
+    """
+    _check_version(folder.mark, read_json(folder.mark, _WithManifest).manifest)
+    return read_json(folder.mark, Run)
+
+
+class _Versioned(msgspec.Struct):
+    schema_version: int
+
+
+class _WithManifest(msgspec.Struct):
+    manifest: _Versioned
+
+
+def _check_version(path: Path, found: _Versioned) -> None:
+    if found.schema_version == SCHEMA_VERSION:
+        return
+    what = f"{path}: schema version {found.schema_version}, this jaxmeter reads {SCHEMA_VERSION}"
+    if found.schema_version > SCHEMA_VERSION:
+        raise RecordError(f"{what}; use a newer jaxmeter")
+    raise RecordError(f"{what}; it is older than the first release: measure again")
+
+
+def json_schema() -> dict[str, Any]:
+    """JSON Schema of run.json, with every structure that it holds, and of the launch files."""
+    _, components = msgspec.json.schema_components([Run, LaunchRecord], ref_template="#/$defs/{name}")
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"jaxmeter record, schema version {SCHEMA_VERSION}",
+        "anyOf": [{"$ref": "#/$defs/Run"}, {"$ref": "#/$defs/LaunchRecord"}],
+        "$defs": components,
+    }

@@ -488,3 +488,30 @@ def test_cases_of_several_places_make_one_run(executed):
         compiled.id: TARGET.name,
     }
     assert run.lost() == ()
+
+
+# What a case's record says of the case
+
+
+def test_a_case_takes_the_time_of_its_processes(measured):
+    record, server = measured(settings("timing", launches=2, looks=(2,)))
+
+    assert record.elapsed_s == len(server.messages) == 3 + 2 * 2
+
+
+def test_what_is_not_timed_has_no_timing(measured):
+    def answers(launched, name):
+        return Outcome(status=Status.WRONG) if name == "a:jit" else OK
+
+    record, _ = measured(settings("timing", launches=1, looks=(1,)), answers=answers)
+
+    assert [item.name for item in record.variants if "timing" not in item.outcomes] == ["a:jit"]
+
+
+def test_the_least_share_begins_with_what_a_case_has_used_before_timing(measured):
+    limits = {"launches": None, "looks": (12,), "case_limit_s": 1000.0}
+
+    # Three processes before; launches of two seconds each, until more than 10 - 3 s are gone.
+    record, _ = measured(settings("timing", **limits), share_s=10.0)
+
+    assert record.launches == 4

@@ -4,7 +4,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.parent.progress import Lines, printable, list_troubles
+from harness.parent.progress import Lines, list_troubles, printable
 from harness.record import Outcome, Status
 from tests import samples
 
@@ -59,6 +59,13 @@ def test_a_trouble_that_several_probes_had_is_told_once_and_what_is_expected_is_
     )
 
     assert list_troubles(record) == ["a:jit: failed: no luck"]
+
+
+def test_what_was_too_large_to_be_run_is_told_though_nothing_went_wrong():
+    too_large = Outcome(status=Status.TOO_LARGE, reason="needs 3 GiB of 2 GiB")
+    record = samples.record(PLANNED, {"a:jit": {"numerics": too_large}})
+
+    assert list_troubles(record) == ["a:jit: does not fit: needs 3 GiB of 2 GiB"]
 
 
 @given(text=st.text())
