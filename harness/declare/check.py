@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
-from harness.declare.implementation import MIXED, MODES, NATIVE, STREAM_MODES, Implementation
+from harness.declare.implementation import MIXED, MODES, STREAM_MODES, Implementation
 from harness.declare.levels import DeclarationError, wanted_names
 from harness.machine.places import BACKENDS
-from harness.record import Param
+from harness.record import NATIVE, Param
 from harness.record.metrics import METRICS
 
 if TYPE_CHECKING:

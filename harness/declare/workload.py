@@ -13,7 +13,6 @@ from harness.declare import check
 from harness.declare.fingerprint import fingerprint
 from harness.declare.implementation import (
     MODES,
-    NATIVE,
     STREAM_MODES,
     Compiles,
     Implementation,
@@ -23,7 +22,7 @@ from harness.declare.implementation import (
 )
 from harness.declare.levels import Sizes, Values, call_with, sizes
 from harness.machine.data import DataSource
-from harness.record import Cost, Param, Published
+from harness.record import NATIVE, Cost, Param, Published
 
 
 @dataclass(frozen=True)

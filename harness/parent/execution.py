@@ -140,7 +140,7 @@ class _Execution:
             self.lost.add(case.id)
             self.watcher.case_lost(case, f"the budget of {self.budget_s:g} s is used up; go on with --resume")
             return False
-        left = len(self.todo) - len(self.begun) - len(self.lost)
+        left = len(self.todo) - len(self.begun)
         share_s = (EVEN_SHARE if left > 1 else 1) * left_s / left
         own = [launch for launch in self.launches if launch.case == case.id]
         self.watcher.case_started(case)

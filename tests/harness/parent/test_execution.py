@@ -76,6 +76,7 @@ def executed(clock, monkeypatch, tmp_path):
     monkeypatch.setattr(execution, "time", SimpleNamespace(monotonic=clock))
 
     def run(settings: Settings, cases, *, budget_s: float = 1000.0, places=PLACES, watcher=None, **server):
+        clock.now = 64.0  # a clock's beginning means nothing
         taker = NoteTaker(clock, **server)
         manifest = samples.manifest(cases, settings=settings)
         folder = RunFolder(tmp_path)
@@ -515,3 +516,67 @@ def test_the_least_share_begins_with_what_a_case_has_used_before_timing(measured
     record, _ = measured(settings("timing", **limits), share_s=10.0)
 
     assert record.launches == 4
+
+
+@dataclass
+class Told(Watcher):
+    """Keeps what it is told."""
+
+    words: list[tuple] = field(default_factory=list)
+
+    def run_started(self, manifest, folder, todo, budget_s):
+        self.words.append(("run", todo, budget_s))
+
+    def case_started(self, case):
+        self.words.append(("begins", case.workload))
+
+    def launched(self, count):
+        self.words.append(("launch", count))
+
+    def case_ended(self, record, used_s):
+        self.words.append(("ends", record.name.partition("[")[0], used_s))
+
+    def case_lost(self, case, reason):
+        self.words.append(("lost", case.workload, reason))
+
+    def run_ended(self):
+        self.words.append(("over",))
+
+
+def test_a_watcher_is_told_of_cases_launches_and_the_budget_that_is_used(executed):
+    watcher = Told()
+    timed = settings("timing", launches=2, looks=(2,))
+
+    executed(timed, [case("selu")], watcher=watcher)
+
+    assert watcher.words == [
+        ("run", 1, 1000.0),
+        ("begins", "selu"),
+        *[("launch", 1)] * 2,  # JAX's process, and the peer's
+        *[("launch", 2)] * 2,
+        ("ends", "selu", 7.0),
+        ("over",),
+    ]
+
+
+def test_a_case_at_whose_turn_the_budget_is_just_used_up_is_lost(executed):
+    watcher = Told()
+
+    executed(settings(), [case("selu"), case("matmul")], budget_s=3.0, watcher=watcher)
+
+    kinds = [word[0] for word in watcher.words]
+    assert kinds == ["run", "begins", "ends", "lost", "over"]
+    assert watcher.words[3][2] == "the budget of 3 s is used up; go on with --resume"
+
+
+def test_samples_that_are_taken_from_an_interrupted_run_count_as_launches_too(executed, tmp_path):
+    timed = settings("timing", launches=1, looks=(1,))
+    executed(timed, [case("selu")])
+    folder = RunFolder(tmp_path)
+    folder.mark.unlink()
+    folder.case(case("selu").id).record.unlink()
+    watcher = Told()
+
+    executed(timed, [case("selu")], watcher=watcher)
+
+    assert [word for word in watcher.words if word[0] == "launch"] == [("launch", 1)] * 2
