@@ -15,11 +15,11 @@ import timeit
 import jax
 import jax.numpy as jnp
 
-from harness.machine.disturbance import ProcessConditions
+from harness.machine.disturbance import Disturbance
 from harness.machine.environment import allowed_cores
-from harness.plan.cases import settings_for
+from harness.plan.settings import make_settings
 from harness.probes.timing import measure
-from harness.programs.modes import How, prepared_as
+from harness.programs.modes import How, prepare_as
 from harness.record.timing_summary import execution_s
 
 ROUNDS = 15
@@ -28,8 +28,8 @@ ROUNDS = 15
 def main() -> None:
     """Prints the ratio and the two readings."""
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS
-    prepared = prepared_as("jit", lambda x: x + 1, (jnp.ones(8),), How(), time.perf_counter, lambda stage: None)
-    settings = settings_for("default", suites=(), run_id="call_overhead")
+    prepared = prepare_as("jit", lambda x: x + 1, (jnp.ones(8),), How(), time.perf_counter, lambda stage: None)
+    settings = make_settings("default", suites=(), run_id="call_overhead")
     names = {"call": prepared.call, "args": prepared.args, "wait": prepared.wait}
     timer = timeit.Timer("wait(call(*args))", globals=names)
     calls, _ = timer.autorange()
@@ -40,7 +40,7 @@ def main() -> None:
             settings,
             seed=seed,
             clock=time.perf_counter,
-            conditions=ProcessConditions(),
+            disturbance=Disturbance(),
             cores=allowed_cores(),
             beat=lambda variant, stage: None,
         )

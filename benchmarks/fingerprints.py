@@ -33,7 +33,7 @@ def {name}({x}, weights):
 
 
 arguments = jnp.ones((32, 64)), jnp.ones((64, 100))
-print(program.fingerprint(jax.jit({name}).lower(*arguments).compile()))
+print(program.find_fingerprint(jax.jit({name}).lower(*arguments).compile()))
 """
 
 CHANGES = {

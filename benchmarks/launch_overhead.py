@@ -14,12 +14,18 @@ import time
 from pathlib import Path
 
 from harness.declare.catalogue import DEFAULT_SUITES
+from harness.machine.places import BACKENDS
 from harness.parent.fork_client import ForkServer
-from harness.parent.run import describe, measuring
-from harness.plan.cases import jax_variants, select, settings_for
-from harness.plan.messages import CHECK, TIMING, Heartbeat, Launch
+from harness.parent.run import describe_suites
+from harness.parent.servers import start_servers
+from harness.plan.launches import Launch, plan_launches_of
+from harness.plan.messages import Heartbeat, Measure
+from harness.plan.probes import CHECK
+from harness.plan.selection import select
+from harness.plan.settings import make_settings
 from harness.record import PlannedCase, Settings
 
+CPU = BACKENDS["cpu"]
 LAUNCHES = 20
 CASES = ("selu[dtype=float32,n=1000000]", "matmul[dtype=float32,n=512,precision=default]", "cumulative_sum[n=100]")
 
@@ -27,35 +33,35 @@ CASES = ("selu[dtype=float32,n=1000000]", "matmul[dtype=float32,n=512,precision=
 def main() -> None:
     """Prints the median overhead per case."""
     launches = int(sys.argv[1]) if len(sys.argv) > 1 else LAUNCHES
-    settings = settings_for("default", suites=(DEFAULT_SUITES,), run_id="launch_overhead")
+    settings = make_settings("default", probes=("timing",), suites=(DEFAULT_SUITES,), run_id="launch_overhead")
     with (
         tempfile.TemporaryDirectory() as folder,
-        measuring("cpu", Path(folder) / "scratch", suites=settings.suites) as server,
+        start_servers(Path(folder) / "scratch", suites=settings.suites) as servers,
     ):
-        cases = describe(server, settings.suites, "cpu", "default", devices=False).cases
+        server = servers.of(CPU)
+        cases = describe_suites(server, settings.suites, CPU, "default", devices=False).cases
         for case in select(cases, CASES):
-            _launch(server, case, settings, Path(folder), CHECK)  # fills the cache, as in a run
-            spent = [_launch(server, case, settings, Path(folder), TIMING) for _ in range(launches)]
+            # Of each kind the first is that of JAX's variants.
+            first = {one.process: one for one in reversed(list(plan_launches_of(case, settings, CPU)))}
+            _measure(server, first[CHECK], case, settings, Path(folder))  # fills the cache, as in a run
+            timing = first["timing"]
+            spent = [_measure(server, timing, case, settings, Path(folder)) for _ in range(launches)]
             print(
-                f"{case.name}, {len(jax_variants(case))} variants: median {statistics.median(spent):.3f} s, "
+                f"{case.name}, {len(timing.variants)} variants: median {statistics.median(spent):.3f} s, "
                 f"{min(spent):.3f} to {max(spent):.3f} s over {launches} launches"
             )
 
 
-def _launch(server: ForkServer, case: PlannedCase, settings: Settings, folder: Path, kind: str) -> float:
+def _measure(server: ForkServer, launch: Launch, case: PlannedCase, settings: Settings, folder: Path) -> float:
     """Seconds of one process outside its measuring."""
     beats: list[tuple[float, Heartbeat]] = []
     start = time.perf_counter()
     server.run(
-        lambda result: Launch(
-            kind=kind,
+        lambda result: Measure(
+            launch=launch,
             case=case,
-            variants=jax_variants(case),
-            probes=("numerics",) if kind == CHECK else ("timing",),
-            suites=settings.suites,
-            backend="cpu",
+            place=CPU,
             settings=settings,
-            index=0,
             seed=0,
             cache=str(folder / "cache"),
             folder=str(folder),

@@ -49,7 +49,7 @@ def names() -> list[str]:
         for workload in suite.workloads
         for number, params in enumerate(workload.cases("quick", "cpu"))
         for item in workload.implementations
-        if "jit" in item.modes and item.skip(params) is None
+        if "jit" in item.modes and item.skip(params, "cpu") is None
     ]
 
 
@@ -60,9 +60,9 @@ def measure(name: str) -> list[tuple[str, float, float]]:
     gc.freeze()  # as the processes of a run begin, whose server has done it
     (workload,) = (one for suite in find_suites(["suites"]) for one in suite.workloads if one.name == workload_name)
     params = list(workload.cases("quick", "cpu"))[int(number)]
-    context = Context(workload, params, BACKENDS["cpu"], inputs(workload, params), time.perf_counter, folder=None)
+    context = Context(workload, params, BACKENDS["cpu"], make_inputs(workload, params), time.perf_counter, folder=None)
     jax.clear_caches()
-    stages = prepare(variant, context).stages
+    stages = context.prepare(variant).stages
     assert stages is not None
     told = stages.events.durations_s
     return [
@@ -79,10 +79,10 @@ if __name__ == "__main__":
 
     import jax
 
-    from harness.child.prepare import inputs, prepare
     from harness.declare.catalogue import find_suites
     from harness.machine.places import BACKENDS
     from harness.probes import Context
+    from harness.programs.arguments import make_inputs
     from harness.programs.jax_events import COMPILE, LOWER, TRACE
 
     print(json.dumps(names() if sys.argv[1] == "names" else measure(sys.argv[1])))

@@ -40,11 +40,11 @@ if __name__ == "__main__":
     import jax
     import jax.numpy as jnp
 
-    from harness.programs.modes import How, prepared_as
+    from harness.programs.modes import How, prepare_as
     from suites import cumulative_sum
 
     jax.jit(lambda x: x + 1)(jnp.ones(3))  # the compiler's own start does not count
     function, argument = getattr(cumulative_sum, sys.argv[1]), jnp.ones(int(sys.argv[2]))
-    stages = prepared_as("jit", function, (argument,), How(), time.perf_counter, lambda stage: None).stages
+    stages = prepare_as("jit", function, (argument,), How(), time.perf_counter, lambda stage: None).stages
     assert stages is not None
     print(stages.trace_s + stages.lower_s + stages.compile_s)

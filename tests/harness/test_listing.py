@@ -1,4 +1,7 @@
+import re
+
 from harness.listing import catalogue_lines, data_warnings, plan_lines
+from harness.plan.launches import plan_launches
 from harness.plan.messages import Description, SuiteDescription, WorkloadDescription
 from tests import samples
 
@@ -34,13 +37,16 @@ def test_the_plan_shows_cases_variants_and_what_is_skipped_and_why():
         samples.planned_case("sum", params={"n": 1}, variants=(skipped,)),
     ]
 
-    lines = list(plan_lines(cases, samples.settings(probes=("numerics", "timing"), looks=(5, 8, 12), budget_s=600.0)))
+    settings = samples.settings(probes=("numerics", "timing"), looks=(5, 8, 12), budget_s=600.0)
 
-    assert lines[0].startswith("selu: 1 case, about ")
-    assert lines[0].endswith(" s and what compiling takes")
+    lines = list(plan_lines(cases, plan_launches(cases, settings), settings))
+
+    assert re.fullmatch(r"selu: 1 case, about \d+ s to \d+ s and what compiling takes, 9 to 27 processes", lines[0])
     assert lines[1:3] == ["  selu[n=1]: selu:jit, numpy:native", "    not loop:jit: too long"]
     assert lines[4] == "  sum[n=1]: nothing"
+    assert lines[3] == "sum: 1 case, about 0 s to 0 s and what compiling takes, 0 processes"
     assert lines[-1].startswith("2 cases, about ")
+    assert " and what compiling takes, 9 to 27 processes; budget" in lines[-1]
     assert lines[-1].endswith("; budget 10.0 min. Probes: numerics, timing. Timing launches: 5 or 8 or 12.")
 
 
@@ -72,6 +78,6 @@ def test_without_a_folder_nothing_is_said_of_data():
 
 
 def test_a_fixed_count_of_launches_is_shown_as_it_is():
-    *_, last = plan_lines([], samples.settings(looks=(4,), launches=4, budget_s=90.0))
+    *_, last = plan_lines([], [], samples.settings(looks=(4,), launches=4, budget_s=90.0))
 
     assert last.endswith("budget 90 s. Probes: numerics, compilation, timing, memory. Timing launches: 4.")

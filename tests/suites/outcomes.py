@@ -2,23 +2,21 @@
 
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import jax
 
-from harness.child.prepare import inputs, outcomes_of
 from harness.machine.places import BACKENDS
-from harness.plan.messages import CHECK
-from harness.probes import Context
-from harness.probes.context import widest
+from harness.probes import Context, look_with
+from harness.programs.arguments import make_inputs, widest
 
 
 def outcome_of(workload, function, **params):
     """Of a function of the workload's arguments in float64."""
     tried = replace(workload, implementations=[])
     tried.implementation(lambda *arguments: function(*exact(*arguments)), name="tried", modes=("mixed",))
-    context = Context(tried, params, BACKENDS["cpu"], inputs(tried, params), time.perf_counter, Path())
-    return outcomes_of("tried:mixed", CHECK, ("numerics",), context)["numerics"]
+    context = Context(tried, params, BACKENDS["cpu"], make_inputs(tried, params), time.perf_counter, folder=None)
+    found, _ = look_with(("numerics",), ("tried:mixed",), context)
+    return found["tried:mixed"]["numerics"]
 
 
 def exact(*arrays):

@@ -2,7 +2,7 @@ import jax
 import numpy as np
 import pytest
 
-from harness.programs.jax_events import watched
+from harness.programs.jax_events import watch_jax
 from suites.dispatch import SMALL, hidden_dispatch, queued_calls, values
 
 QUEUED = 3
@@ -32,7 +32,7 @@ def test_one_program_is_one_program_however_often_it_loops():
     x = values(jax.random.key(0), n=SMALL)
     one, _ = queued_calls.variant("one_program:jit")
 
-    with watched() as seen:
+    with watch_jax() as seen:
         result = jax.jit(lambda x: one.function(x, queued=QUEUED))(x)
 
     assert seen.compiled == 1

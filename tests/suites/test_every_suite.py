@@ -10,10 +10,9 @@ import pytest
 
 from harness import Skip
 from harness import workload as declared
-from harness.declare.implementation import NATIVE
 from harness.machine.places import BACKENDS
-from harness.plan.cases import case_name
-from harness.record import Status
+from harness.plan.cases import name_case
+from harness.record import NATIVE, Status
 from tests.suites.checked import (
     SUITES,
     WORKLOADS,
@@ -77,8 +76,8 @@ def test_every_case_declares_its_cost(workload):
             cost = workload.cost(**{name: params[name] for name in inspect.signature(workload.cost).parameters})
 
             counts = [count for count in (cost.flops, cost.bytes) if count is not None]
-            assert counts, case_name(workload.name, params)
-            assert min(counts) >= 0, case_name(workload.name, params)
+            assert counts, name_case(workload.name, params, BACKENDS["gpu"])
+            assert min(counts) >= 0, name_case(workload.name, params, BACKENDS["gpu"])
 
 
 def test_every_suite_has_a_quick_case_and_all_together_are_few():

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from harness import Skip
-from harness.probes.context import widest
 from harness.probes.numerics import TOLERANCE, relative_error
-from harness.programs.jax_events import watched
+from harness.programs.arguments import widest
+from harness.programs.jax_events import watch_jax
 from harness.programs.modes import Carried
 from suites import mlp, mlp_in_torch, mlp_networks, models, peers
 from tests.suites.outcomes import without_kernels
@@ -64,7 +64,7 @@ def test_the_compile_cache_of_the_toy_epoch_has_one_program_after_the_first_batc
         models.train_step(mlp_networks.TOY.model, mlp.ADAM, models.mean_cross_entropy)
     )  # not compiled by others
 
-    with watched() as seen:
+    with watch_jax() as seen:
         for _, points, classes in batches:
             state, _ = step(state, points, classes)
             compiled.append(seen.compiled)

@@ -2,7 +2,7 @@ import jax
 import numpy as np
 import pytest
 
-from harness.programs.jax_events import watched
+from harness.programs.jax_events import watch_jax
 from suites import recompilation
 
 KEY = jax.random.key(0)
@@ -13,7 +13,7 @@ def compiled(function, items):
     counts = []
     jax.clear_caches()
     for _ in range(2):
-        with watched() as seen:
+        with watch_jax() as seen:
             jax.block_until_ready([function(*item) for item in items])
         counts.append(seen.compiled)
     return counts

@@ -3,14 +3,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from harness.programs.jax_events import watched
-from harness.programs.program import equations
+from harness.programs.jax_events import watch_jax
+from harness.programs.program import walk_equations
 from suites import vectorization
 
 
 def primitives(function, *args):
     """Names of all operations that a function traces to."""
-    return {equation.primitive.name for equation in equations(jax.make_jaxpr(function)(*args).jaxpr)}
+    return {equation.primitive.name for equation in walk_equations(jax.make_jaxpr(function)(*args).jaxpr)}
 
 
 def digits(length=20, first=7):
@@ -37,7 +37,7 @@ def test_one_program_sums_any_first_n(name):
     function(x, n)
     another = n + 1
 
-    with watched() as seen:
+    with watch_jax() as seen:
         result = function(x, another)
 
     assert seen.compiled == 0
@@ -49,7 +49,7 @@ def test_a_static_slice_is_another_program_for_each_n():
     x, n = digits(first=7)
     function(x, n, first=7)
 
-    with watched() as seen:
+    with watch_jax() as seen:
         function(x, n, first=8)
 
     assert seen.compiled == 1

@@ -9,18 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.child.prepare import failure
+from harness.machine import environment
 from harness.machine.environment import (
     LONGEST_WORDS,
     allowed_cores,
     cpu_quota,
     describe_environment,
+    describe_error,
     device_memory_bytes,
     least_memory_bytes,
-    private,
+    make_private,
     recorded_variables,
-    said,
 )
+from harness.probes.findings import LONGEST_REASON, describe_failure
 from launcher.host import cpu_quota as quota_as_the_launcher_reads_it
 
 
@@ -122,6 +123,20 @@ def test_an_environment_names_what_decides_the_program(monkeypatch):
     assert found.allowed_cores == allowed_cores()
     assert found.variables["XLA_FLAGS_SAMPLE"] == "1"
     assert len(found.host) == 8
+
+
+@pytest.mark.parametrize(("platform", "name"), [("cpu", "Sample Processor 1"), ("gpu", "Sample GPU")])
+def test_a_device_is_called_what_it_is_and_the_processor_by_its_own_name(monkeypatch, platform, name):
+    client = SimpleNamespace(platform_version="1", device_count=lambda: 1)
+    device = SimpleNamespace(
+        platform=platform, device_kind="Sample GPU", client=client, memory_stats=lambda: {"bytes_limit": 7}
+    )
+    monkeypatch.setattr(environment, "_processor", lambda: "Sample Processor 1")
+    monkeypatch.setattr(jax, "devices", lambda: [device])
+
+    found = describe_environment(jax)
+
+    assert (found.device_name, found.device_kind, found.processor) == (name, "Sample GPU", "Sample Processor 1")
 
 
 def test_what_a_launcher_tells_of_the_outside_is_recorded_and_is_no_variable_that_steers(monkeypatch):
@@ -242,9 +257,9 @@ def test_words_that_are_cut_inside_the_home_tell_no_part_of_it(before):
 
 @pytest.mark.usefixtures("anna")
 def test_a_reason_that_is_cut_inside_the_home_tells_no_part_of_it():
-    before = "x" * (1000 - len("in stage 'trace': ValueError: ") - 8)
+    before = "x" * (LONGEST_REASON - len("in stage 'trace': ValueError: ") - 8)
 
-    assert "/home" not in failure(ValueError(before + "/home/anna/suite.py"), "trace").reason
+    assert "/home" not in describe_failure(ValueError(before + "/home/anna/suite.py"), "trace").reason
 
 
 def test_a_users_name_that_is_not_ascii_is_hidden_also_as_xla_writes_it(monkeypatch):

@@ -1,6 +1,14 @@
 import pytest
 
-from harness.machine.places import BACKENDS, process_environment, unused_variables
+from harness.machine.places import (
+    BACKENDS,
+    DEFAULT_BACKEND,
+    PLACES,
+    Backend,
+    Target,
+    list_unused_variables,
+    make_process_environment,
+)
 from harness.probes.numerics import TOLERANCE
 
 CPU, GPU = BACKENDS["cpu"], BACKENDS["gpu"]
@@ -8,12 +16,12 @@ THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def test_a_process_runs_on_the_backend_that_was_asked_for():
-    assert process_environment(GPU, {"JAX_PLATFORMS": "cpu"}, allowed_cores=2)["JAX_PLATFORMS"] == "cuda,cpu"
-    assert process_environment(CPU, {}, allowed_cores=2)["JAX_PLATFORMS"] == "cpu"
+    assert make_process_environment(GPU, {"JAX_PLATFORMS": "cpu"}, allowed_cores=2)["JAX_PLATFORMS"] == "cuda,cpu"
+    assert make_process_environment(CPU, {}, allowed_cores=2)["JAX_PLATFORMS"] == "cpu"
 
 
 def test_threads_are_as_many_as_cores_where_the_user_has_not_said():
-    variables = process_environment(CPU, {"OMP_NUM_THREADS": "1"}, allowed_cores=6)
+    variables = make_process_environment(CPU, {"OMP_NUM_THREADS": "1"}, allowed_cores=6)
 
     assert {name: variables[name] for name in THREADS} == {
         "OPENBLAS_NUM_THREADS": "6",
@@ -32,9 +40,9 @@ def test_an_inherited_compilation_cache_is_left_out_and_all_else_is_passed_on():
     }
     inherited = {**cache, "XLA_FLAGS": "--xla_cpu_x", "PATH": "/bin"}
 
-    variables = process_environment(CPU, inherited, allowed_cores=1)
+    variables = make_process_environment(CPU, inherited, allowed_cores=1)
 
-    assert unused_variables(inherited) == tuple(cache)
+    assert list_unused_variables(inherited) == tuple(cache)
     assert not cache.keys() & variables.keys()
     assert (variables["XLA_FLAGS"], variables["PATH"]) == ("--xla_cpu_x", "/bin")
     assert "JAX_COMPILATION_CACHE_DIR" in inherited, "what was passed in is not changed"
@@ -43,11 +51,41 @@ def test_an_inherited_compilation_cache_is_left_out_and_all_else_is_passed_on():
 def test_a_data_folder_is_the_one_that_the_record_names_and_never_an_inherited_one():
     inherited = {"JAXMETER_DATA": "/elsewhere"}
 
-    assert "JAXMETER_DATA" not in process_environment(CPU, inherited, allowed_cores=1)
-    assert process_environment(CPU, inherited, allowed_cores=1, data="/data")["JAXMETER_DATA"] == "/data"
+    assert "JAXMETER_DATA" not in make_process_environment(CPU, inherited, allowed_cores=1)
+    assert make_process_environment(CPU, inherited, allowed_cores=1, data="/data")["JAXMETER_DATA"] == "/data"
 
 
 @pytest.mark.parametrize("name", BACKENDS)
 def test_a_backend_is_found_by_its_own_name_and_its_products_have_a_tolerance(name):
     assert BACKENDS[name].name == name
     assert BACKENDS[name].product_dtype in TOLERANCE
+
+
+def test_a_backend_measures_and_a_target_only_compiles():
+    target = Target(
+        name="tpu:v5e",
+        device="tpu",
+        platforms="tpu,cpu",
+        jax_backend="tpu",
+        looked_for="libtpu",
+        extra="jaxmeter[tpu]",
+        memory_bytes=16 * 2**30,
+        product_dtype="bfloat16",
+    )
+
+    assert not target.measures
+    assert [backend.measures for backend in BACKENDS.values()] == [True] * len(BACKENDS)
+
+
+def test_the_rows_of_the_table_are_found_by_name_and_only_backends_can_be_asked_for():
+    assert all(place.name == name for name, place in PLACES.items())
+    assert {name: place for name, place in PLACES.items() if isinstance(place, Backend)} == BACKENDS
+
+
+def test_without_a_word_a_run_is_of_the_processor_that_every_machine_has():
+    assert (DEFAULT_BACKEND, BACKENDS[DEFAULT_BACKEND].device) == ("cpu", "cpu")
+
+
+def test_only_a_processor_stands_for_any_number_of_devices_and_forgets_its_peak():
+    assert [name for name, backend in BACKENDS.items() if backend.any_device_count] == ["cpu"]
+    assert [name for name, backend in BACKENDS.items() if backend.forgets_peak] == ["cpu"]

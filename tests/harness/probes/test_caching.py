@@ -1,12 +1,18 @@
+from contextlib import nullcontext
 from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
 import pytest
 
-from harness.probes import caching
-from harness.probes.caching import CACHED, COLD, NEW_SHAPE, NEW_STATIC, REGIMES, WARM, Call
-from harness.programs.jax_events import COMPILE, LOWER, TRACE, Compilations
+from harness import workload
+from harness.machine.places import BACKENDS
+from harness.probes import Context, caching
+from harness.probes.caching import REGIMES, Call
+from harness.programs.arguments import make_inputs
+from harness.programs.jax_events import COMPILE, LOWER, TRACE, JaxEvents
+from harness.record import CachingDetails, Outcome, RegimeCall, Status
+from tests import samples
 
 THREE, FOUR = jnp.ones(3), jnp.ones(4)
 USUAL = Call((THREE,), {"by": 2})
@@ -33,21 +39,27 @@ def calls(monkeypatch, clock) -> Calls:
 
 @pytest.fixture
 def timed(clock):
-    """(regime, function, measured call) -> (outcome, stages that it told)."""
+    """(regime, function, measured call) -> (what is told of the call, stages that it told)."""
 
     def run(regime, function, measured, usual=USUAL, *, stream=False):
         stages = []
-        outcome = caching.run(
+        call = caching.time_call(
             regime, function, usual=usual, measured=measured, stream=stream, clock=clock, stage=stages.append
         )
-        return outcome, stages
+        return call, stages
 
     return run
 
 
-def believed(name):
-    """A regime that needs no proof."""
-    return replace(REGIMES[name], proof=lambda seen: True)
+@pytest.fixture
+def believed(monkeypatch):
+    """Has a regime need no proof."""
+
+    def believe(name):
+        monkeypatch.setitem(REGIMES, name, replace(REGIMES[name], proof=lambda seen: True))
+        return name
+
+    return believe
 
 
 # What is called
@@ -55,32 +67,32 @@ def believed(name):
 
 @pytest.mark.parametrize(
     ("name", "measured"),
-    [(WARM, USUAL), (NEW_SHAPE, Call((FOUR,), {"by": 2})), (NEW_STATIC, Call((THREE,), {"by": 3}))],
+    [("warm", USUAL), ("new_shape", Call((FOUR,), {"by": 2})), ("new_static", Call((THREE,), {"by": 3}))],
 )
-def test_where_a_call_comes_before_it_is_the_usual_one_made_once_and_not_timed(timed, calls, name, measured):
+def test_where_a_call_comes_before_it_is_the_usual_one_made_once_and_not_timed(timed, calls, believed, name, measured):
     found, stages = timed(believed(name), calls, measured)
 
     assert calls.made == [((3,), {"by": 2}), (measured.arguments[0].shape, measured.static)]
-    assert found.values == {REGIMES[name].metric: (measured.arguments[0].size,)}
-    assert stages == ["call before", REGIMES[name].words]
+    assert (found.regime, found.proven, found.elapsed_s) == (name, True, measured.arguments[0].size)
+    assert stages == ["call before", f"{name} call"]
 
 
-@pytest.mark.parametrize("name", [COLD, CACHED])
-def test_where_nothing_comes_before_only_the_timed_call_is_made(timed, calls, name):
+@pytest.mark.parametrize("name", ["cold", "cached"])
+def test_where_nothing_comes_before_only_the_timed_call_is_made(timed, calls, believed, name):
     found, stages = timed(believed(name), calls, USUAL)
 
     assert calls.made == [((3,), {"by": 2})]
-    assert found.values == {REGIMES[name].metric: (3,)}
-    assert stages == [REGIMES[name].words]
+    assert (found.regime, found.proven, found.elapsed_s) == (name, True, 3)
+    assert stages == [f"{name} call"]
 
 
-def test_of_a_stream_one_pass_is_timed_after_one_pass(timed, calls):
+def test_of_a_stream_one_pass_is_timed_after_one_pass(timed, calls, believed):
     stream = Call(((THREE,), (FOUR,)), {"by": 2})
 
-    found, _ = timed(believed(WARM), calls, stream, usual=stream, stream=True)
+    found, _ = timed(believed("warm"), calls, stream, usual=stream, stream=True)
 
     assert [shape for shape, _ in calls.made] == [(3,), (4,), (3,), (4,)]
-    assert found.values == {"warm_s": (3 + 4,)}
+    assert found.elapsed_s == 3 + 4
 
 
 # What does not differ as its regime says
@@ -89,13 +101,13 @@ def test_of_a_stream_one_pass_is_timed_after_one_pass(timed, calls):
 @pytest.mark.parametrize(
     ("name", "measured"),
     [
-        (NEW_SHAPE, USUAL),
-        (NEW_SHAPE, Call((jnp.ones(3, jnp.bfloat16),), {"by": 2})),
-        (NEW_SHAPE, Call((jnp.zeros(3),), {"by": 3})),
-        (NEW_STATIC, USUAL),
-        (NEW_STATIC, Call((jnp.ones(3, jnp.bfloat16),), {"by": 3})),
-        (NEW_STATIC, Call((FOUR,), {"by": 3})),
-        (NEW_STATIC, Call((jnp.zeros(3),), {"by": 2})),
+        ("new_shape", USUAL),
+        ("new_shape", Call((jnp.ones(3, jnp.bfloat16),), {"by": 2})),
+        ("new_shape", Call((jnp.zeros(3),), {"by": 3})),
+        ("new_static", USUAL),
+        ("new_static", Call((jnp.ones(3, jnp.bfloat16),), {"by": 3})),
+        ("new_static", Call((FOUR,), {"by": 3})),
+        ("new_static", Call((jnp.zeros(3),), {"by": 2})),
     ],
     ids=[
         "shape: the same call",
@@ -107,15 +119,12 @@ def test_of_a_stream_one_pass_is_timed_after_one_pass(timed, calls):
         "static: other values only",
     ],
 )
-def test_a_call_that_does_not_differ_as_its_regime_says_is_not_made(timed, calls, name, measured):
+def test_a_call_that_does_not_differ_as_its_regime_says_is_not_made(timed, calls, believed, name, measured):
     found, stages = timed(believed(name), calls, measured)
 
     assert calls.made == []
     assert stages == []
-    assert found.values == {}
-    assert found.notes == (
-        f"{REGIMES[name].words}: not proven, so it was not timed: the two calls do not differ in that",
-    )
+    assert found == RegimeCall(regime=name, proven=False, elapsed_s=None)
 
 
 @pytest.mark.parametrize(
@@ -128,27 +137,27 @@ def test_a_call_that_does_not_differ_as_its_regime_says_is_not_made(timed, calls
     ids=["of one call of a stream", "a longer stream", "inside a tree"],
 )
 def test_a_shape_is_new_wherever_it_stands(usual, measured):
-    assert REGIMES[NEW_SHAPE].change(Call(usual, {}), Call(measured, {}))
+    assert REGIMES["new_shape"].change(Call(usual, {}), Call(measured, {}))
 
 
 # What proves a regime
 
 COMPILED = {TRACE: [0.1], LOWER: [0.1], COMPILE: [0.1]}
 PROVEN = {
-    "compiled": {COLD, NEW_SHAPE, NEW_STATIC},
-    "from the cache": {CACHED},
+    "compiled": {"cold", "new_shape", "new_static"},
+    "from the cache": {"cached"},
     "one from the cache, one compiled": set(),
     "traced only": set(),
     "compiled without a trace": set(),
-    "nothing": {WARM},
+    "nothing": {"warm"},
 }
 SEEN = {
-    "compiled": Compilations(COMPILED, misses=1),
-    "from the cache": Compilations(COMPILED, hits=1),
-    "one from the cache, one compiled": Compilations({TRACE: [0.1] * 2, COMPILE: [0.1] * 2}, hits=1, misses=1),
-    "traced only": Compilations({TRACE: [0.1]}),
-    "compiled without a trace": Compilations({COMPILE: [0.1]}),
-    "nothing": Compilations(),
+    "compiled": JaxEvents(COMPILED, misses=1),
+    "from the cache": JaxEvents(COMPILED, hits=1),
+    "one from the cache, one compiled": JaxEvents({TRACE: [0.1] * 2, COMPILE: [0.1] * 2}, hits=1, misses=1),
+    "traced only": JaxEvents({TRACE: [0.1]}),
+    "compiled without a trace": JaxEvents({COMPILE: [0.1]}),
+    "nothing": JaxEvents(),
 }
 
 
@@ -157,20 +166,114 @@ def test_what_jax_reports_proves_a_state_of_the_caches_or_none(what):
     assert {name for name, regime in REGIMES.items() if regime.proof(SEEN[what])} == PROVEN[what]
 
 
-def test_a_time_whose_state_of_the_caches_is_not_proven_has_no_name(timed, clock):
+def test_a_time_whose_state_of_the_caches_is_not_proven_says_so_with_what_jax_reported(timed, clock):
     def function(x, *, by):
         clock.advance(1.0)  # while it is traced
         return x * by
 
-    found, _ = timed(REGIMES[CACHED], function, USUAL)
+    found, _ = timed("cached", function, USUAL)
 
-    assert found.values == {}
-    (note,) = found.notes
-    assert note.startswith("filled persistent cache: not proven, so its 1 s have no name: JAX reported 1 traced")
+    assert (found.regime, found.proven, found.elapsed_s, found.traces) == ("cached", False, 1.0, 1)
 
 
 def test_a_function_that_was_called_before_is_neither_traced_nor_compiled_again(timed):
-    found, _ = timed(REGIMES[WARM], lambda x, *, by: x * by, USUAL)
+    found, _ = timed("warm", lambda x, *, by: x * by, USUAL)
 
-    assert found.values == {"warm_s": (0.0,)}
-    assert found.notes == ("warm: 0 traced, 0 compiled, 0 from the persistent cache, 0 missing in it",)
+    assert found == RegimeCall(regime="warm", proven=True, elapsed_s=0.0, traces=0, compiled=0, hits=0, misses=0)
+
+
+def test_each_of_jaxs_reports_is_told_by_its_own_name(timed, calls, monkeypatch):
+    seen = JaxEvents({TRACE: [0.1] * 7, COMPILE: [0.1] * 5}, hits=2, misses=4)
+    monkeypatch.setattr(caching, "watch_jax", lambda: nullcontext(seen))
+
+    found, _ = timed("cold", calls, USUAL)
+
+    assert found == RegimeCall(regime="cold", proven=False, elapsed_s=3, traces=7, compiled=5 - 2, hits=2, misses=4)
+
+
+# A process of one regime
+
+
+@pytest.fixture
+def forgotten(monkeypatch) -> list[bool]:
+    """Whether the persistent cache was forgotten too, each time that anything was; nothing is."""
+    times = []
+    monkeypatch.setattr(caching, "forget_compiled", lambda *, persistent: times.append(persistent))
+    return times
+
+
+PARAMS = {"n": 3, "by": 2}
+
+
+@pytest.fixture
+def look(calls, clock, forgotten):
+    """(regime, what of the case changes) -> outcome of each of two variants of a product with `by`."""
+
+    def run(regime, *, second=None, **planned):
+        def first(x, *, by):
+            return calls(x, by=by)
+
+        made = workload(
+            inputs=lambda key, *, n: jnp.ones(n), params={name: [value] for name, value in PARAMS.items()}, reference=id
+        )(first)
+        made.implementation(second or first, name="second", modes=("jit",))
+        case = samples.planned_case(params=PARAMS, **planned)
+        arguments = make_inputs(made, PARAMS)
+        context = Context(made, PARAMS, BACKENDS["cpu"], arguments, clock, None, case=case, regime=regime)
+        return caching.look(("first:jit", "second:jit"), context).outcomes
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("regime", "shape", "by"),
+    [("cold", 3, 2), ("cached", 3, 2), ("warm", 3, 2), ("new_shape", 4, 2), ("new_static", 3, 5)],
+)
+def test_the_timed_call_is_of_the_cases_params_but_for_those_that_its_regime_changes(look, calls, regime, shape, by):
+    look(regime, new_shape={"n": 4}, new_static={"by": 5})
+
+    before = [((3,), {"by": 2})] if REGIMES[regime].before else []
+    assert calls.made == 2 * [*before, ((shape,), {"by": by})]
+
+
+def test_a_time_has_the_name_of_its_regime_where_that_is_proven(look):
+    found = look("warm")
+
+    call = RegimeCall(regime="warm", proven=True, elapsed_s=3)
+    expected = Outcome(status=Status.OK, values={"warm_s": (3,)}, details=CachingDetails(calls=(call,)))
+    assert found == {"first:jit": expected, "second:jit": expected}
+
+
+@pytest.mark.parametrize(("regime", "elapsed_s"), [("cold", 3), ("new_shape", None)], ids=["not seen", "not changed"])
+def test_a_time_whose_regime_is_not_proven_has_no_name_and_is_told_all_the_same(look, regime, elapsed_s):
+    found = look(regime)["first:jit"]
+
+    call = RegimeCall(regime=regime, proven=False, elapsed_s=elapsed_s)
+    assert found == Outcome(status=Status.OK, values={}, details=CachingDetails(calls=(call,)))
+
+
+@pytest.mark.parametrize("regime", REGIMES)
+def test_the_persistent_cache_stays_only_where_it_is_what_the_call_finds(look, forgotten, regime):
+    look(regime, new_shape={"n": 4}, new_static={"by": 5})
+
+    assert forgotten == [regime != "cached"]
+
+
+@pytest.mark.parametrize(("regime", "stage"), [("cold", "cold call"), ("warm", "call before")])
+def test_a_call_that_fails_says_in_which_stage_and_costs_no_other_variant(look, regime, stage):
+    def broken(x, *, by):
+        raise ValueError("no luck")
+
+    found = look(regime, second=broken)
+
+    assert found["second:jit"].status is Status.FAILED
+    assert found["second:jit"].reason == f"in stage '{stage}': ValueError: no luck"
+    assert found["first:jit"].status is Status.OK
+
+
+def test_inputs_of_another_shape_that_cannot_be_made_are_a_failure_of_all(look, calls):
+    found = look("new_shape", new_shape={"n": -1})
+
+    assert [one.status for one in found.values()] == [Status.FAILED] * 2
+    assert all(one.reason.startswith("in stage 'inputs': ") for one in found.values())
+    assert calls.made == []

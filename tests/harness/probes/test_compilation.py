@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 
 from harness import no_reference, workload
-from harness.machine.places import BACKENDS
+from harness.machine.places import BACKENDS, Target
 from harness.probes import Context, compilation
 from harness.programs import program, serialised
-from harness.programs.modes import How, Prepared, prepared_as
-from harness.record import Outcome, Status
+from harness.programs.modes import How, Prepared, prepare_as
+from harness.record import CaseFolder, CompilationDetails, Outcome, Status
+from harness.record.layout import PROGRAM_TEXTS
 
 STAGES = {"trace_s", "lower_s", "compile_s"}
 COUNTS = {
@@ -41,15 +42,28 @@ def double(x):
     return x * 2
 
 
-def context(folder=None, *, index=0, compiles=None) -> Context:
+TARGET = Target(
+    name="tpu:v5e",
+    device="tpu",
+    platforms="tpu,cpu",
+    jax_backend="tpu",
+    looked_for="libtpu",
+    extra="jaxmeter[tpu]",
+    memory_bytes=16 * 2**30,
+    product_dtype="bfloat16",
+)
+
+
+def context(folder=None, *, index=0, compiles=None, place=BACKENDS["cpu"]) -> Context:
     declared = workload(
         inputs=lambda key: ARGUMENT, reference=no_reference("none"), modes=("jit", "aot"), compiles=compiles
     )
-    return Context(declared(double), {}, BACKENDS["cpu"], (ARGUMENT,), time.perf_counter, folder, index=index)
+    kept = None if folder is None else CaseFolder(folder)
+    return Context(declared(double), {}, place, (ARGUMENT,), time.perf_counter, kept, index=index)
 
 
 def prepared(function=double, mode="jit", argument=ARGUMENT) -> Prepared:
-    return prepared_as(mode, function, (argument,), How(), lambda: 0.0, lambda stage: None)
+    return prepare_as(mode, function, (argument,), How(), lambda: 0.0, lambda stage: None)
 
 
 def counting(calls: list, mode="jit") -> Prepared:
@@ -70,19 +84,20 @@ def files(folder: Path) -> set[str]:
 def test_the_first_process_counts_keeps_the_texts_and_calls_again(tmp_path):
     calls = []
 
-    found = compilation.run(VARIANT, counting(calls), context(tmp_path))
+    found = compilation.compile_and_call(VARIANT, counting(calls), context(tmp_path))
 
     assert len(calls) == 2
     assert set(found.values) == {"first_call_s", "compiles", "recompiles"} | STAGES | COUNTS
-    assert files(program.folder(tmp_path, VARIANT)) == set(program.TEXTS.values())
-    assert len(found.fingerprints) == 1
+    assert files(CaseFolder(tmp_path).programs(VARIANT)) == set(PROGRAM_TEXTS.values())
+    assert len(found.details.fingerprints) == 1
+    assert found.details.explanation is None
     assert found.notes == ()
 
 
 def test_later_processes_take_times_only_and_call_once(tmp_path):
     calls = []
 
-    found = compilation.run(VARIANT, counting(calls), context(tmp_path, index=1))
+    found = compilation.compile_and_call(VARIANT, counting(calls), context(tmp_path, index=1))
 
     assert len(calls) == 1
     assert set(found.values) == {"first_call_s", "compiles"} | STAGES
@@ -90,17 +105,17 @@ def test_later_processes_take_times_only_and_call_once(tmp_path):
 
 
 def test_every_process_tells_which_program_it_was(tmp_path):
-    first = compilation.run(VARIANT, prepared(), context(tmp_path))
-    later = compilation.run(VARIANT, prepared(), context(tmp_path, index=1))
+    first = compilation.compile_and_call(VARIANT, prepared(), context(tmp_path))
+    later = compilation.compile_and_call(VARIANT, prepared(), context(tmp_path, index=1))
 
-    assert first.fingerprints == later.fingerprints
-    assert first.fingerprints
+    assert first.details == later.details
+    assert first.details.fingerprints
 
 
 def test_the_first_call_is_timed_until_its_result_is_ready(clock):
     call = Prepared(lambda: clock.advance(0.25), (), lambda result: clock.advance(0.5))
 
-    found = compilation.run(VARIANT, call, dataclasses.replace(context(index=1), clock=clock))
+    found = compilation.compile_and_call(VARIANT, call, dataclasses.replace(context(index=1), clock=clock))
 
     assert found.values["first_call_s"] == (0.75,)
 
@@ -120,12 +135,12 @@ def without_text(error: Exception) -> Prepared:
     "error", [NotImplementedError("no text"), jax.errors.JaxRuntimeError("no text"), TypeError("no text")]
 )
 def test_a_program_that_its_backend_does_not_tell_has_its_times_all_the_same(error):
-    found = compilation.run(VARIANT, without_text(error), context())
+    found = compilation.compile_and_call(VARIANT, without_text(error), context())
 
     assert found.status is Status.OK
     assert STAGES | {"first_call_s", "jaxpr_equations", "stablehlo_operations"} <= set(found.values)
     assert "hlo_instructions" not in found.values
-    assert found.fingerprints == ()
+    assert found.details == CompilationDetails(fingerprints=())
     assert found.notes == (
         "which program this is cannot be read: no text",
         "the optimised program cannot be read: no text",
@@ -134,46 +149,71 @@ def test_a_program_that_its_backend_does_not_tell_has_its_times_all_the_same(err
 
 
 def test_a_program_that_its_backend_does_not_tell_keeps_its_other_texts(tmp_path):
-    compilation.run(VARIANT, without_text(NotImplementedError("no text")), context(tmp_path))
+    compilation.compile_and_call(VARIANT, without_text(NotImplementedError("no text")), context(tmp_path))
 
-    assert files(tmp_path) == {program.TEXTS["jaxpr"], program.TEXTS["stablehlo"]}
+    assert files(tmp_path) == {PROGRAM_TEXTS["jaxpr"], PROGRAM_TEXTS["stablehlo"]}
 
 
 @pytest.mark.parametrize(("budget", "status"), [(None, Status.OK), (1, Status.OK), (0, Status.FAILED)])
 def test_as_many_programs_may_be_compiled_as_are_declared(budget, status):
-    assert compilation.run(VARIANT, prepared(), context(index=1, compiles=budget)).status is status
+    assert compilation.compile_and_call(VARIANT, prepared(), context(index=1, compiles=budget)).status is status
+
+
+def test_a_compile_too_many_keeps_the_fingerprint_of_the_program(monkeypatch):
+    monkeypatch.setattr(compilation, "explain_misses", lambda call: "")
+
+    found = over_budget()
+
+    assert found.details == compilation.compile_and_call(VARIANT, prepared(), context(index=1)).details
+    assert found.details.fingerprints
+
+
+def test_a_second_call_that_compiles_counts_against_what_is_declared(monkeypatch):
+    monkeypatch.setattr(compilation, "explain_misses", lambda call: "")
+    real = prepared()
+
+    def forgetful(x):
+        return jax.jit(lambda y: y + 1)(x)
+
+    restless = dataclasses.replace(real, call=forgetful)
+
+    found = compilation.compile_and_call(VARIANT, restless, context(compiles=2))
+
+    assert (found.values["compiles"], found.values["recompiles"]) == ((2,), (1,))
+    assert found.reason.startswith("compiled 3 programs, 2 declared; ")
 
 
 def over_budget() -> Outcome:
-    return compilation.run(VARIANT, prepared(), context(index=1, compiles=0))
+    return compilation.compile_and_call(VARIANT, prepared(), context(index=1, compiles=0))
 
 
 def test_a_compile_too_many_is_found_even_where_jax_cannot_explain_it(monkeypatch):
-    def explanation(call):
+    def refuse(call):
         raise RuntimeError("the log is closed")
 
-    monkeypatch.setattr(compilation, "explanation", explanation)
+    monkeypatch.setattr(compilation, "explain_misses", refuse)
 
     found = over_budget()
 
     assert found.status is Status.FAILED
     assert (
         found.reason
-        == "compiled 1 programs, 0 declared; JAX's own explanation is on the page, and in case.json as stderr"
+        == "compiled 1 programs, 0 declared; JAX's own explanation is on the page, and in the case's record"
     )
-    assert found.stderr == "no explanation: the log is closed"
+    assert found.details.explanation == "no explanation: the log is closed"
     assert found.values["compiles"] == (1,)
 
 
 def test_an_explanation_is_private_and_keeps_its_end(monkeypatch):
     longest = compilation.LONGEST_EXPLANATION
     monkeypatch.setattr(Path, "home", lambda: Path("/home/anna"))
-    monkeypatch.setattr(compilation, "explanation", lambda call: "x" * longest + "\n  * at x, see /home/anna/suite.py")
+    told = "x" * longest + "\n  * at x, see /home/anna/suite.py"
+    monkeypatch.setattr(compilation, "explain_misses", lambda call: told)
 
     found = over_budget()
 
-    assert len(found.stderr) == longest
-    assert found.stderr.endswith("  * at x, see ~/suite.py")
+    assert len(found.details.explanation) == longest
+    assert found.details.explanation.endswith("  * at x, see ~/suite.py")
     assert "; the last because at x, see ~/suite.py; JAX's own explanation" in found.reason
 
 
@@ -187,19 +227,19 @@ def test_the_texts_of_a_program_tell_nothing_of_the_home_that_it_was_written_in(
     written = prepared(names["double"])
     # As XLA writes what is not ASCII.
     octal = "".join(chr(byte) if byte < 128 else f"\\{byte:03o}" for byte in str(home).encode())
-    assert octal in program.text_of(written.stages.compiled)
+    assert octal in program.read_hlo(written.stages.compiled)
 
-    compilation.run(VARIANT, written, context(tmp_path))
+    compilation.compile_and_call(VARIANT, written, context(tmp_path))
 
-    folder = program.folder(tmp_path, VARIANT)
-    assert '"~/suite.py"' in (folder / program.TEXTS["hlo"]).read_text()
+    folder = CaseFolder(tmp_path).programs(VARIANT)
+    assert '"~/suite.py"' in (folder / PROGRAM_TEXTS["hlo"]).read_text()
     for text in files(folder):
         assert str(home) not in (folder / text).read_text()
         assert octal not in (folder / text).read_text()
 
 
 def test_an_ahead_of_time_program_is_written_and_loaded_again_in_every_process(tmp_path):
-    found = compilation.run(AHEAD, prepared(mode="aot"), context(tmp_path, index=1))
+    found = compilation.compile_and_call(AHEAD, prepared(mode="aot"), context(tmp_path, index=1))
 
     assert set(found.values) == {"first_call_s", "compiles", "exported_bytes"} | STAGES | LOADED
     assert all(value > 0 for name in LOADED for value in found.values[name])
@@ -209,14 +249,16 @@ def test_an_ahead_of_time_program_is_written_and_loaded_again_in_every_process(t
 def test_the_size_of_the_exported_program_is_that_of_its_bytes(tmp_path):
     ready = prepared(mode="aot")
 
-    found = compilation.run(AHEAD, ready, context(tmp_path, index=1))
+    found = compilation.compile_and_call(AHEAD, ready, context(tmp_path, index=1))
 
     assert found.values["exported_bytes"] == (len(jax.export.export(ready.jitted)(ARGUMENT).serialize()),)
 
 
 @pytest.mark.parametrize(("mode", "folder"), [("jit", True), ("aot", False)])
 def test_a_program_is_loaded_again_only_ahead_of_time_and_where_files_may_be_kept(tmp_path, mode, folder):
-    found = compilation.run(f"double:{mode}", prepared(mode=mode), context(tmp_path if folder else None, index=1))
+    found = compilation.compile_and_call(
+        f"double:{mode}", prepared(mode=mode), context(tmp_path if folder else None, index=1)
+    )
 
     assert set(found.values) == {"first_call_s", "compiles"} | STAGES
 
@@ -225,13 +267,13 @@ def test_a_program_is_loaded_again_after_everything_else(tmp_path, monkeypatch):
     calls = []
     ready = counting(calls, mode="aot")
 
-    def executable(prepared, clock):
+    def load(prepared, clock):
         calls.append("loaded")
         return {}
 
-    monkeypatch.setattr(serialised, "executable", executable)
+    monkeypatch.setattr(serialised, "load_executable", load)
 
-    compilation.run(AHEAD, ready, context(tmp_path))
+    compilation.compile_and_call(AHEAD, ready, context(tmp_path))
 
     assert [isinstance(call, str) for call in calls] == [False, False, True]
 
@@ -243,7 +285,7 @@ def test_what_cannot_be_written_is_a_note_with_the_reason_and_the_rest_stands(tm
     def of_state(state):
         return state.x * 2
 
-    found = compilation.run(AHEAD, prepared(of_state, "aot", State(ARGUMENT)), context(tmp_path, index=1))
+    found = compilation.compile_and_call(AHEAD, prepared(of_state, "aot", State(ARGUMENT)), context(tmp_path, index=1))
 
     (note,) = found.notes
     assert found.status is Status.OK
@@ -253,11 +295,11 @@ def test_what_cannot_be_written_is_a_note_with_the_reason_and_the_rest_stands(tm
 
 
 def test_a_step_that_takes_its_arguments_memory_leaves_them_for_the_next(tmp_path):
-    ready = prepared_as(
+    ready = prepare_as(
         "aot", lambda x: (x + 1,), (jnp.ones(3),), How(carry={0: 0}, donate=(0,)), time.perf_counter, lambda stage: None
     )
 
-    found = compilation.run(AHEAD, ready, context(tmp_path))
+    found = compilation.compile_and_call(AHEAD, ready, context(tmp_path))
 
     assert found.notes == ()
     assert set(found.values) >= LOADED
@@ -267,11 +309,11 @@ def test_a_step_that_takes_its_arguments_memory_leaves_them_for_the_next(tmp_pat
 def test_entries_of_the_cache_may_be_more_than_programs():
     def stream(*items):
         how = How(stream=True)
-        return prepared_as("jit", double, tuple((item,) for item in items), how, lambda: 0.0, lambda stage: None)
+        return prepare_as("jit", double, tuple((item,) for item in items), how, lambda: 0.0, lambda stage: None)
 
     of_the_device_and_of_the_host = stream(jnp.ones(3), jnp.ones(4), np.ones(3, np.float32))
 
-    found = compilation.run(VARIANT, of_the_device_and_of_the_host, context())
+    found = compilation.compile_and_call(VARIANT, of_the_device_and_of_the_host, context())
 
     assert (found.values["compiles"], found.values["cache_entries"]) == ((2,), (3,))
 
@@ -279,4 +321,36 @@ def test_entries_of_the_cache_may_be_more_than_programs():
 def test_another_jax_may_not_tell_the_entries_of_its_cache():
     silent = dataclasses.replace(prepared(), jitted=object())
 
-    assert "cache_entries" not in compilation.run(VARIANT, silent, context()).values
+    assert "cache_entries" not in compilation.compile_and_call(VARIANT, silent, context()).values
+
+
+# A target, whose programs are compiled and never called
+
+
+@pytest.mark.parametrize("mode", ["jit", "aot"])
+def test_of_a_target_nothing_is_called_and_the_program_is_told_all_the_same(tmp_path, mode):
+    def called(*arguments):
+        raise AssertionError("it was called")
+
+    compiled = dataclasses.replace(prepared(mode=mode), call=called)
+
+    found = compilation.compile_and_call(f"double:{mode}", compiled, context(tmp_path, place=TARGET))
+
+    assert set(found.values) == STAGES | COUNTS - {"cache_entries"}
+    assert files(CaseFolder(tmp_path).programs(f"double:{mode}")) == set(PROGRAM_TEXTS.values())
+    assert (found.status, found.notes, len(found.details.fingerprints)) == (Status.OK, (), 1)
+
+
+# All variants of a process
+
+
+def test_before_anything_is_compiled_all_that_was_is_forgotten_and_the_cache_too(monkeypatch):
+    done = []
+    monkeypatch.setattr(compilation, "forget_compiled", lambda *, persistent: done.append(("forget", persistent)))
+    told = dataclasses.replace(context(), beat=lambda variant, stage: done.append((variant, stage)))
+
+    found = compilation.look((VARIANT, AHEAD), told)
+
+    assert done[:2] == [("forget", True), (VARIANT, "prepare")]
+    assert done.count(("forget", True)) == 1
+    assert {name: outcome.status for name, outcome in found.outcomes.items()} == {VARIANT: Status.OK, AHEAD: Status.OK}

@@ -1,6 +1,5 @@
 import math
 import time
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -10,12 +9,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from harness import no_reference, workload
-from harness.child.prepare import outcomes_of
 from harness.machine.places import BACKENDS
-from harness.plan.messages import CHECK
-from harness.probes import Context
+from harness.probes import Context, look_with
 from harness.probes.numerics import TOLERANCE, relative_error
-from harness.record import Outcome, Status
+from harness.record import NumericsDetails, Outcome, Status
 
 entries = st.floats(-1e6, 1e6).filter(lambda value: value == 0 or abs(value) > 1e-6)
 arrays = st.lists(entries, min_size=1, max_size=6).map(np.array)
@@ -25,9 +22,10 @@ special = st.sampled_from([math.nan, math.inf, -math.inf])
 def checked(function, *arguments, reference, backend="cpu", mode="jit", **declared) -> Outcome:
     """The numerics of one function that stands for a whole suite."""
     made = workload(inputs=lambda key: arguments, reference=reference, modes=(mode,), **declared)(function)
-    context = Context(made, {}, BACKENDS[backend], arguments, time.perf_counter, Path())
+    context = Context(made, {}, BACKENDS[backend], arguments, time.perf_counter, None)
     (name,) = made.variants()
-    return outcomes_of(name, CHECK, ("numerics",), context)["numerics"]
+    found, _ = look_with(("numerics",), (name,), context)
+    return found[name]["numerics"]
 
 
 def off_by(error: float):
@@ -132,6 +130,60 @@ def test_truth_values_agree_or_differ():
 
 # What is allowed
 
+ROUNDING_UNIT = {
+    "float64": 2**-53,
+    "float32": 2**-24,
+    "tensorfloat32": 2**-11,
+    "float16": 2**-11,
+    "bfloat16": 2**-8,
+    "complex64": 2**-24,
+    "complex128": 2**-53,
+}
+"""Half the distance from 1 to the next number: a product or sum is off by at most so much of itself."""
+
+
+@pytest.mark.parametrize("format_", TOLERANCE)
+def test_a_tolerance_is_some_rounding_units_of_its_format_and_far_from_those_of_the_next(format_):
+    unit = ROUNDING_UNIT[format_]
+
+    assert 4 * unit <= TOLERANCE[format_] <= 1e4 * unit
+    assert not [
+        coarser for coarser, its in ROUNDING_UNIT.items() if its > unit and TOLERANCE[coarser] <= TOLERANCE[format_]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "allowed"),
+    [
+        ("float64", 1e-12),
+        ("float32", 2e-5),
+        ("float16", 5e-3),
+        ("bfloat16", 3e-2),
+        ("complex64", 2e-5),
+        ("complex128", 1e-12),
+    ],
+)
+def test_a_result_may_be_off_by_as_much_as_its_dtype_allows(dtype, allowed):
+    def outcome(error: float) -> Outcome:
+        with jax.enable_x64(True):
+            return checked(lambda x: x, jnp.asarray([0.0, 1.0], dtype), reference=lambda x: x + np.array([error, 0.0]))
+
+    assert outcome(0.99 * allowed).status is Status.OK
+    assert outcome(1.01 * allowed).status is Status.WRONG
+
+
+@pytest.mark.parametrize(("backend", "allowed"), [("cpu", 2e-5), ("gpu", 5e-3), ("tpu", 3e-2)])
+def test_a_product_may_be_off_by_as_much_as_its_device_does_by_default(backend, allowed):
+    assert checked(off_by(0.9 * allowed), *SQUARES, reference=np.matmul, backend=backend).status is Status.OK
+    assert checked(off_by(1.1 * allowed), *SQUARES, reference=np.matmul, backend=backend).status is Status.WRONG
+
+
+def test_an_inexact_dtype_without_a_tolerance_of_its_own_has_the_coarsest():
+    ones = jnp.ones(2, "float8_e4m3fn")
+
+    assert checked(lambda x: x, ones, reference=lambda x: x * 1.029).status is Status.OK
+    assert checked(lambda x: x, ones, reference=lambda x: x * 1.033).status is Status.WRONG
+
 
 @pytest.mark.parametrize(
     ("backend", "precision", "format_"),
@@ -154,7 +206,7 @@ def test_a_float32_product_is_judged_by_the_format_it_is_computed_in(backend, pr
     within, beyond = outcome(0.9 * TOLERANCE[format_]), outcome(1.2 * TOLERANCE[format_])
 
     assert within.status is Status.OK
-    assert within.notes == (f"products in {format_}",)
+    assert within.details == NumericsDetails(products=format_, outputs=1)
     assert beyond.status is Status.WRONG
     assert beyond.reason.endswith(f"allowed {TOLERANCE[format_]:.2g} for {format_}")
 
@@ -166,7 +218,7 @@ def test_without_products_the_tolerance_is_that_of_the_results_dtype(dtype):
         return checked(lambda x: x, shifted, reference=lambda x: x + error, backend="tpu")
 
     assert outcome(0.9 * TOLERANCE[dtype]).status is Status.OK
-    assert outcome(0.9 * TOLERANCE[dtype]).notes == ()
+    assert outcome(0.9 * TOLERANCE[dtype]).details == NumericsDetails(products=None, outputs=1)
     assert outcome(1.2 * TOLERANCE[dtype]).status is Status.WRONG
 
 
@@ -226,7 +278,7 @@ def test_a_product_is_found_wherever_it_is(function, mode):
     outcome = checked(function, *SQUARES, reference=np.matmul, backend="gpu", mode=mode)
 
     assert outcome.status is Status.OK
-    assert outcome.notes == ("products in tensorfloat32",)
+    assert outcome.details == NumericsDetails(products="tensorfloat32", outputs=1)
 
 
 def test_a_convolution_is_a_product():
@@ -238,20 +290,22 @@ def test_a_convolution_is_a_product():
 
     outcome = checked(smooth, jnp.arange(8.0), jnp.ones(3), reference=trusted, backend="gpu")
 
-    assert outcome.notes == ("products in tensorfloat32",)
+    assert outcome.details == NumericsDetails(products="tensorfloat32", outputs=1)
 
 
 def test_the_coarsest_of_several_products_decides():
     def mixed(a, b):
         return jnp.matmul(jnp.matmul(a, b, precision="highest"), b)
 
-    assert checked(mixed, *SQUARES, reference=np.matmul, backend="tpu").notes == ("products in bfloat16",)
+    found = checked(mixed, *SQUARES, reference=np.matmul, backend="tpu")
+
+    assert found.details == NumericsDetails(products="bfloat16", outputs=1)
 
 
 def test_a_product_of_integers_is_none_of_float32():
     ones = jnp.ones((2, 2), "int32")
 
-    assert checked(jnp.matmul, ones, ones, reference=np.matmul, backend="gpu").notes == ()
+    assert checked(jnp.matmul, ones, ones, reference=np.matmul, backend="gpu").details == NumericsDetails(outputs=1)
 
 
 def test_a_peer_is_judged_by_its_own_dtype():
@@ -262,6 +316,29 @@ def test_a_peer_is_judged_by_its_own_dtype():
 
     assert outcome.status is Status.WRONG
     assert outcome.reason.endswith("allowed 2e-05 for float32")
+
+
+def by_value(a, b):
+    return a @ b * np.float32(1 + 4e-3) if float(a[0, 0]) > 0 else a
+
+
+@pytest.mark.parametrize("mode", ["eager", "mixed"])
+def test_code_that_cannot_be_traced_may_hold_products_and_none_is_said_to_be_there(mode):
+    def outcome(backend: str) -> Outcome:
+        return checked(by_value, *SQUARES, reference=np.matmul, backend=backend, mode=mode)
+
+    on_gpu, on_cpu = outcome("gpu"), outcome("cpu")
+
+    assert on_gpu.status is Status.OK
+    assert on_gpu.details == NumericsDetails(products=None, outputs=1)
+    assert on_cpu.status is Status.WRONG
+    assert on_cpu.reason.endswith("allowed 2e-05 for float32")
+
+
+def test_the_worst_error_of_all_results_is_told():
+    outcome = checked(lambda x: (x, x), jnp.ones(2), reference=lambda x: (x + 2**-17, x), tolerance=0.5)
+
+    assert outcome.values == {"max_error": (2**-17 / (1 + 2**-17),)}
 
 
 # What cannot be compared, or need not be
@@ -330,14 +407,58 @@ def test_what_the_reference_does_not_know_is_told_and_no_more_than_that_is_unche
     right, wrong = (outcome_of(lambda x, factor=factor: (factor * x, -x)) for factor in (1, 2))
 
     assert right.status is Status.OK
-    assert right.notes == ("not checked: 1 of 2 outputs, NaN in the reference too",)
+    assert right.details == NumericsDetails(outputs=2, unchecked=1)
     assert wrong.status is Status.WRONG
 
 
 def test_a_nan_among_numbers_hides_none_of_them():
     reference = np.array([1.0, np.nan])
 
-    assert checked(lambda x: x * reference, jnp.ones(2), reference=lambda x: x * reference).notes == ()
+    found = checked(lambda x: x * reference, jnp.ones(2), reference=lambda x: x * reference)
+
+    assert found.details == NumericsDetails(outputs=1, unchecked=0)
+
+
+def test_no_results_hold_nothing_that_is_unchecked():
+    found = checked(lambda x: x[:0], jnp.ones(2), reference=lambda x: x[:0])
+
+    assert found.details == NumericsDetails(outputs=1, unchecked=0)
+
+
+def test_a_reference_that_fails_says_so_and_not_that_the_variant_did():
+    def broken(x):
+        raise ValueError("no luck")
+
+    found = checked(lambda x: x, jnp.ones(2), reference=broken)
+
+    assert (found.status, found.reason) == (Status.FAILED, "in stage 'reference': ValueError: no luck")
+
+
+def test_a_reference_is_computed_once_for_all_variants_and_that_is_told():
+    computed, told = [], []
+
+    def reference(x):
+        computed.append(x)
+        return x
+
+    made = workload(inputs=lambda key: jnp.ones(2), reference=reference, modes=("eager", "aot"))(lambda x: x)
+    context = Context(made, {}, BACKENDS["cpu"], (jnp.ones(2),), time.perf_counter, None)
+    context.beat = lambda variant, stage: told.append((variant and variant.rpartition(":")[2], stage))
+
+    look_with(("numerics",), tuple(made.variants()), context)
+
+    assert len(computed) == 1
+    assert told == [
+        ("eager", "prepare"),
+        ("eager", "numerics"),
+        (None, "reference"),
+        ("eager", "numerics"),
+        ("aot", "prepare"),
+        ("aot", "trace"),
+        ("aot", "lower"),
+        ("aot", "compile"),
+        ("aot", "numerics"),
+    ]
 
 
 def test_eager_code_may_look_at_its_values():

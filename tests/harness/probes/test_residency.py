@@ -23,7 +23,7 @@ ARGUMENT = np.ones(MIB, np.uint8)
 def measured(call, *, clock=lambda: 0.0, dispatches=True) -> Outcome:
     """Of a function of one argument of 1 MiB."""
     prepared = Prepared(call, (ARGUMENT,), lambda result: result, dispatches=dispatches)
-    return residency.run("a", prepared, Context(None, {}, BACKENDS["cpu"], (), clock, None))
+    return residency.watch_call("a", prepared, Context(None, {}, BACKENDS["cpu"], (), clock, None))
 
 
 # For real
@@ -32,17 +32,17 @@ REAL = """
 import json, time
 import jax, jax.numpy as jnp
 from harness.machine.places import BACKENDS
-from harness.programs.modes import How, prepared_as
+from harness.programs.modes import How, prepare_as
 from harness.probes import Context
-from harness.probes.residency import run
+from harness.probes.residency import watch_call
 
 MIB = 2**20
 context = Context(None, {}, BACKENDS["cpu"], (), time.perf_counter, None)
 
 
 def held(function, *arguments):
-    prepared = prepared_as("jit", function, arguments, How(), time.perf_counter, lambda stage: None)
-    found = run("a", prepared, context)
+    prepared = prepare_as("jit", function, arguments, How(), time.perf_counter, lambda stage: None)
+    found = watch_call("a", prepared, context)
     return [found.values, found.notes, found.reason]
 
 

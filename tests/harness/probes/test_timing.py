@@ -7,7 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness import no_reference, workload
 from harness.machine.disturbance import Reading
+from harness.machine.environment import allowed_cores
+from harness.machine.places import BACKENDS
+from harness.probes import Context
 from harness.probes.timing import (
     DISPATCH_SAMPLES,
     EXTENSION,
@@ -15,10 +19,12 @@ from harness.probes.timing import (
     WARM_UP_BLOCK_S,
     WARM_UP_LIMIT_S,
     WARM_UP_S,
+    look,
     measure,
+    time_launch,
 )
 from harness.programs.modes import Prepared
-from harness.record import VariantLaunch
+from harness.record import SCHEMA_VERSION, Status, VariantLaunch
 from tests import samples
 from tests.harness.conftest import FakeClock
 
@@ -48,7 +54,7 @@ def undisturbed() -> Reading:
 
 
 def waiting(shares: Iterable[float]) -> Callable[[], Reading]:
-    """Conditions by the share of each block in turn that is spent waiting."""
+    """Readings by the share of each block in turn that is spent waiting."""
 
     def totals() -> Iterator[Reading]:
         total = 0.0
@@ -60,10 +66,10 @@ def waiting(shares: Iterable[float]) -> Callable[[], Reading]:
     return totals().__next__
 
 
-def time_of(clock: FakeClock, *durations_s: float, conditions: Callable[[], Reading] = undisturbed) -> VariantLaunch:
+def time_of(clock: FakeClock, *durations_s: float, disturbance: Callable[[], Reading] = undisturbed) -> VariantLaunch:
     """A launch of one variant whose calls take these durations, the last one from then on."""
     calls = prepared(clock, chain(durations_s, repeat(durations_s[-1])))
-    (launch,) = measure({"a": calls}, SETTINGS, seed=0, clock=clock, conditions=conditions, cores=2, beat=nobody)
+    (launch,) = measure({"a": calls}, SETTINGS, seed=0, clock=clock, disturbance=disturbance, cores=2, beat=nobody)
     return launch
 
 
@@ -166,7 +172,7 @@ def order_of(clock: FakeClock, names: str, seed: int) -> list[str]:
         SETTINGS,
         seed=seed,
         clock=clock,
-        conditions=undisturbed,
+        disturbance=undisturbed,
         cores=2,
         beat=lambda variant, stage: begun.append(variant) if stage == "timing" else None,
     )
@@ -190,7 +196,7 @@ def test_the_seed_decides_the_order(clock):
 def test_variants_come_back_in_the_order_given(clock):
     variants = {name: prepared(clock, repeat(BLOCK_S)) for name in "dbca"}
 
-    launches = measure(variants, SETTINGS, seed=0, clock=clock, conditions=undisturbed, cores=2, beat=nobody)
+    launches = measure(variants, SETTINGS, seed=0, clock=clock, disturbance=undisturbed, cores=2, beat=nobody)
 
     assert [launch.variant for launch in launches] == list("dbca")
 
@@ -201,7 +207,7 @@ def test_every_variant_has_a_block_in_every_sweep(powers, seed):
     clock = FakeClock()
     variants = {f"takes 2**{power} s ({n})": prepared(clock, repeat(2.0**power)) for n, power in enumerate(powers)}
 
-    launches = measure(variants, SETTINGS, seed=seed, clock=clock, conditions=undisturbed, cores=2, beat=nobody)
+    launches = measure(variants, SETTINGS, seed=seed, clock=clock, disturbance=undisturbed, cores=2, beat=nobody)
 
     (count,) = {len(launch.blocks) for launch in launches}
     assert FEWEST_SWEEPS <= count <= BLOCKS
@@ -213,21 +219,21 @@ def test_every_variant_has_a_block_in_every_sweep(powers, seed):
 
 
 def test_disturbed_blocks_extend_the_launch_until_enough_are_clean(clock):
-    launch = time_of(clock, BLOCK_S, conditions=waiting([*[0.5] * 6, *repeat(0.0, 100)]))
+    launch = time_of(clock, BLOCK_S, disturbance=waiting([*[0.5] * 6, *repeat(0.0, 100)]))
 
     # Sweeps come in pairs: after 10 there are four clean blocks, after 12 six.
     assert len(launch.blocks) == 12
 
 
 def test_a_launch_that_stays_disturbed_ends_after_the_extension(clock):
-    launch = time_of(clock, BLOCK_S, conditions=waiting(repeat(0.5)))
+    launch = time_of(clock, BLOCK_S, disturbance=waiting(repeat(0.5)))
 
     assert len(launch.blocks) == EXTENSION * BLOCKS
     assert {block.wait_s for block in launch.blocks} == {0.5 * BLOCK_S}
 
 
 def test_slow_calls_are_not_extended_beyond_the_time_for_it(clock):
-    launch = time_of(clock, 1.0, conditions=waiting(repeat(0.5)))
+    launch = time_of(clock, 1.0, disturbance=waiting(repeat(0.5)))
 
     assert len(launch.blocks) == FEWEST_SWEEPS
 
@@ -236,14 +242,14 @@ def test_one_disturbed_variant_extends_all_of_them(clock):
     # Two variants take turns; in each sweep one of the two blocks waits.
     variants = {name: prepared(clock, repeat(BLOCK_S)) for name in "ab"}
     told = []
-    conditions = waiting(0.5 if name == "a" else 0.0 for name in iter(lambda: told[-1], None))
+    disturbance = waiting(0.5 if name == "a" else 0.0 for name in iter(lambda: told[-1], None))
 
     launches = measure(
         variants,
         SETTINGS,
         seed=0,
         clock=clock,
-        conditions=conditions,
+        disturbance=disturbance,
         cores=2,
         beat=lambda variant, stage: told.append(variant),
     )
@@ -252,22 +258,22 @@ def test_one_disturbed_variant_extends_all_of_them(clock):
 
 
 def test_a_system_that_does_not_tell_gives_null_and_no_more_sweeps(clock):
-    launch = time_of(clock, BLOCK_S, conditions=lambda: reading(None))
+    launch = time_of(clock, BLOCK_S, disturbance=lambda: reading(None))
 
     assert [(block.wait_s, block.steal_s) for block in launch.blocks] == [(None, None)] * BLOCKS
 
 
 def test_a_counter_that_went_back_with_a_thread_that_ended_is_no_negative_wait(clock):
-    launch = time_of(clock, BLOCK_S, conditions=waiting(repeat(-0.5)))
+    launch = time_of(clock, BLOCK_S, disturbance=waiting(repeat(-0.5)))
 
     assert [block.wait_s for block in launch.blocks] == [0.0] * BLOCKS
 
 
 def test_blocks_hold_what_passed_while_they_ran(clock):
-    def conditions() -> Reading:
+    def disturbance() -> Reading:
         return Reading(wait_s=None, cpu_s=2 * clock(), steal_s=clock() / 4, involuntary_switches=int(clock() / BLOCK_S))
 
-    launch = time_of(clock, BLOCK_S, conditions=conditions)
+    launch = time_of(clock, BLOCK_S, disturbance=disturbance)
 
     assert {(block.cpu_s, block.steal_s) for block in launch.blocks} == {(2 * BLOCK_S, BLOCK_S / 4)}
     assert {block.involuntary_switches for block in launch.blocks} == {1}
@@ -277,7 +283,7 @@ def test_blocks_hold_what_passed_while_they_ran(clock):
 
 
 def dispatch_of(clock: FakeClock, call: Prepared) -> VariantLaunch:
-    (launch,) = measure({"a": call}, SETTINGS, seed=0, clock=clock, conditions=undisturbed, cores=2, beat=nobody)
+    (launch,) = measure({"a": call}, SETTINGS, seed=0, clock=clock, disturbance=undisturbed, cores=2, beat=nobody)
     return launch
 
 
@@ -336,7 +342,7 @@ def test_every_stage_is_told_before_it_begins(clock):
         SETTINGS,
         seed=0,
         clock=clock,
-        conditions=undisturbed,
+        disturbance=undisturbed,
         cores=2,
         beat=lambda variant, stage: told.append((variant, stage)),
     )
@@ -345,3 +351,60 @@ def test_every_stage_is_told_before_it_begins(clock):
     assert told[:4] == [("a", "warm-up"), ("a", "warm-up"), ("b", "warm-up"), ("b", "warm-up")]
     assert set(told[4:-2]) == timed
     assert told[-2:] == [("a", "dispatch"), ("b", "dispatch")]
+
+
+# A process that times
+
+
+def context_of(*functions, clock: FakeClock, **of_context) -> Context:
+    """A case of functions of nothing, each called as it is."""
+    first, *others = functions
+    made = workload(inputs=lambda key: (), reference=no_reference("none"), modes=("eager",))(first)
+    for other in others:
+        made.implementation(other)
+    case = samples.planned_case(variants=tuple(made.variants()))
+    as_usual = {"case": case, "settings": SETTINGS, "index": 3, "seed": 5}
+    return Context(made, {}, BACKENDS["cpu"], (), clock, None, **{**as_usual, **of_context})
+
+
+def test_a_launch_tells_what_it_is_of_and_times_every_variant(clock):
+    def short():
+        clock.advance(2**-10)
+
+    def long():
+        clock.advance(2**-8)
+
+    context = context_of(short, long, clock=clock)
+
+    found = look(("short:eager", "long:eager"), context)
+
+    launch = found.launch
+    assert found.outcomes == {}
+    assert (launch.schema_version, launch.case, launch.index, launch.seed) == (SCHEMA_VERSION, context.case.id, 3, 5)
+    assert {one.variant: all_samples(one) for one in launch.variants} == {
+        "short:eager": {2**-10},
+        "long:eager": {2**-8},
+    }
+    assert {one.cores for one in launch.variants} == {allowed_cores()}
+
+
+def test_a_variant_that_cannot_be_called_is_named_and_nothing_is_timed(clock):
+    def fine():
+        clock.advance(2**-10)
+
+    def broken():
+        raise ValueError("no luck")
+
+    found = look(("fine:eager", "broken:eager"), context_of(fine, broken, clock=clock))
+
+    assert found.launch is None
+    assert {name: (one.status, one.reason) for name, one in found.outcomes.items()} == {
+        "broken:eager": (Status.FAILED, "in stage 'prepare': ValueError: no luck")
+    }
+    assert clock.now == 2**-10
+
+
+@pytest.mark.parametrize("lacking", ["case", "settings"])
+def test_what_is_planned_must_be_known(clock, lacking):
+    with pytest.raises(ValueError, match="timing needs the planned case, and the settings of the run"):
+        time_launch({}, context_of(lambda: None, clock=clock, **{lacking: None}))

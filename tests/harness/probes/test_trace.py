@@ -1,5 +1,8 @@
 """What a capture of the profiler holds. Captures of other devices are kept beside the project; without: skipped."""
 
+import platform
+import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import jax
@@ -7,7 +10,10 @@ import jax.numpy as jnp
 import pytest
 
 from harness.machine.places import BACKENDS
-from harness.probes.trace import has_activity
+from harness.probes import Context
+from harness.probes.trace import STEPS, capture, has_activity
+from harness.programs.modes import Prepared
+from harness.record import CaseFolder, Status, TraceDetails
 
 CAPTURES = Path(__file__).parents[4] / "shared" / "traces"
 
@@ -32,3 +38,34 @@ def test_a_capture_without_a_device_has_no_activity_of_one(tmp_path):
 
     assert not has_activity(capture, "/device:GPU")
     assert has_activity(capture, "/host:CPU")
+
+
+@pytest.mark.parametrize(("place", "activity"), [("cpu", None), ("gpu", False)])
+def test_a_capture_is_kept_and_says_whether_its_device_did_anything_where_there_is_one_to_look_for(
+    tmp_path, place, activity
+):
+    calls = []
+    prepared = Prepared(calls.append, (1,), lambda result: result)
+    folder = CaseFolder(tmp_path)
+
+    found = capture("a:jit", prepared, Context(None, {}, BACKENDS[place], (), time.perf_counter, folder))
+
+    kept = folder.artifacts("trace", "a:jit")
+    captures = [path for path in kept if path.name.endswith(".xplane.pb")]
+    assert (found.status, found.details) == (Status.OK, TraceDetails(device_activity=activity))
+    assert found.values == {"trace_file_bytes": (sum(path.stat().st_size for path in captures),)}
+    assert captures
+    assert len(calls) == 1 + STEPS
+    assert [path for path in kept if platform.node() in path.name] == []
+
+
+def test_a_profiler_that_writes_nothing_has_failed(tmp_path, monkeypatch):
+    monkeypatch.setattr(jax.profiler, "trace", lambda folder, profiler_options: nullcontext())
+    prepared = Prepared(lambda: None, (), lambda result: result)
+
+    found = capture("a:jit", prepared, Context(None, {}, BACKENDS["cpu"], (), time.perf_counter, CaseFolder(tmp_path)))
+
+    assert (found.status, found.reason) == (
+        Status.FAILED,
+        "the profiler wrote no capture (*.xplane.pb), or an empty one",
+    )

@@ -1,7 +1,6 @@
 """State that goes from one call to the next, and memory that calls take."""
 
 import time
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -9,13 +8,12 @@ import numpy as np
 import pytest
 
 from harness import Peer, workload
-from harness.child.prepare import inputs, outcomes_of, prepare
 from harness.machine.places import BACKENDS
-from harness.plan.messages import CHECK
-from harness.probes import Context
-from harness.programs.jax_events import watched
-from harness.programs.modes import Carried, How, prepared_as
-from harness.record import Status
+from harness.probes import Context, look_with
+from harness.programs.arguments import make_inputs
+from harness.programs.jax_events import watch_jax
+from harness.programs.modes import Carried, How, prepare_as
+from harness.record import NumericsDetails, Status
 
 CARRIED = How(carry={0: 0})
 DONATED = How(carry={0: 0}, donate=(0,))
@@ -28,7 +26,7 @@ def step(total, value):
 
 def prepared(mode, how, function=step, args=None):
     args = (jnp.float32(1), jnp.float32(2)) if args is None else args
-    return prepared_as(mode, function, args, how, lambda: 0.0, lambda stage: None)
+    return prepare_as(mode, function, args, how, lambda: 0.0, lambda stage: None)
 
 
 def called(ready, times):
@@ -75,7 +73,7 @@ def test_what_a_call_begins_with_is_copied_before_it_and_compiles_nothing():
     ready = prepared("jit", DONATED, args=(jnp.ones(1000, jnp.float32), jnp.float32(2)))
     ready.call(*ready.args)
 
-    with watched() as seen:
+    with watch_jax() as seen:
         ready.reset()
         kept = ready.call.state[0]
         ready.call(*ready.args)
@@ -174,9 +172,13 @@ def test_carried_state_is_begun_once():
 # Declared
 
 
+def context_of(made):
+    return Context(made, {}, BACKENDS["cpu"], make_inputs(made, {}), time.perf_counter, None)
+
+
 def outcome(made, variant):
-    context = Context(made, {}, BACKENDS["cpu"], inputs(made, {}), time.perf_counter, Path())
-    return outcomes_of(variant, CHECK, ("numerics", "memory"), context)["numerics"]
+    found, _ = look_with(("numerics", "memory"), (variant,), context_of(made))
+    return found[variant]["numerics"]
 
 
 def running_sum(**changes):
@@ -228,7 +230,7 @@ def test_a_peer_gets_what_its_conversion_makes_of_the_inputs():
 def test_arguments_on_the_host_stay_numpys_and_others_go_to_the_device():
     made = running_sum(host=("value",))
 
-    total, value = inputs(made, {})
+    total, value = make_inputs(made, {})
 
     assert isinstance(total, jax.Array)
     assert isinstance(value, np.ndarray)
@@ -268,7 +270,8 @@ def test_an_error_that_is_declared_is_a_result_with_its_words():
     found = outcome(made, "of_another_type:jit")
 
     assert found.status is Status.OK
-    assert found.notes == ("raises TypeError, as declared: not this type",)
+    assert found.details == NumericsDetails(raised="TypeError: not this type")
+    assert found.notes == ()
 
 
 def test_an_error_that_is_declared_and_does_not_come_is_wrong():
@@ -294,7 +297,7 @@ def test_a_prepared_variant_knows_its_places_by_the_decorated_functions_names():
     made = running_sum(inputs=lambda key: (jnp.float32(1), jnp.float32(2)))
     made.implementation(lambda a, b: (a + b, 2 * b), name="renamed", modes=("jit",), donate=("total",))
 
-    ready = prepare("renamed:jit", Context(made, {}, BACKENDS["cpu"], inputs(made, {}), time.perf_counter, Path()))
+    ready = context_of(made).prepare("renamed:jit")
 
     assert called(ready, 2) == [[3, 4], [5, 4]]
 

@@ -3,8 +3,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from harness.declare.implementation import MIXED, MODES, NATIVE
-from harness.programs.modes import How, prepared_as
+from harness.declare.implementation import MIXED, MODES
+from harness.programs.modes import How, prepare_as
+from harness.record import NATIVE
 
 ALL = (*MODES, MIXED, NATIVE)
 
@@ -16,7 +17,7 @@ def double(x):
 @pytest.fixture
 def prepare(clock):
     """Prepares `double`, or another function, in a mode."""
-    return lambda mode, function=double: prepared_as(
+    return lambda mode, function=double: prepare_as(
         mode, function, (jnp.arange(3.0),), How(), clock, lambda stage: None
     )
 
@@ -34,7 +35,7 @@ def test_compiled_modes_have_stages_whose_times_are_taken_one_after_the_other(cl
         clock.advance(8.0)
         return 2 * x
 
-    stages = prepared_as(mode, slow_to_trace, (jnp.ones(3),), How(), clock, lambda stage: None).stages
+    stages = prepare_as(mode, slow_to_trace, (jnp.ones(3),), How(), clock, lambda stage: None).stages
 
     assert (stages.trace_s, stages.lower_s, stages.compile_s) == (8.0, 0.0, 0.0)
 

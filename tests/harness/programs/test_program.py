@@ -1,6 +1,5 @@
 import dataclasses
 import getpass
-from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -8,11 +7,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from harness.programs import buffers, cost, program
-from harness.programs.modes import How, prepared_as
+from harness.programs.modes import How, prepare_as
+from harness.record.layout import PROGRAM_TEXTS
 
 SIDE = 64
 PRODUCT_FLOPS = 2 * SIDE**3
@@ -20,7 +18,7 @@ SQUARE_BYTES = SIDE * SIDE * 4
 
 
 def stages(function, *args):
-    return prepared_as("jit", function, args, How(), lambda: 0.0, lambda stage: None).stages
+    return prepare_as("jit", function, args, How(), lambda: 0.0, lambda stage: None).stages
 
 
 def compiled(function, *args):
@@ -52,7 +50,7 @@ def test_equations_are_counted_at_the_top_and_at_all_levels():
     def loop(x):
         return jax.lax.scan(lambda total, value: (total + jnp.sin(value), total), x[0], x)
 
-    found = program.source_counts(stages(loop, jnp.ones(3)))
+    found = program.count_source(stages(loop, jnp.ones(3)))
 
     top = [equation.primitive.name for equation in jax.make_jaxpr(loop)(jnp.ones(3)).eqns]
     assert found["jaxpr_equations"] == len(top)
@@ -60,21 +58,21 @@ def test_equations_are_counted_at_the_top_and_at_all_levels():
 
 
 def test_operations_of_stablehlo_are_counted_without_the_functions_that_hold_them():
-    found = program.source_counts(stages(lambda x: jnp.sin(x) + x, jnp.ones(3)))
+    found = program.count_source(stages(lambda x: jnp.sin(x) + x, jnp.ones(3)))
 
     assert found["stablehlo_operations"] == len(["sine", "add", "return"])
 
 
 def test_the_optimised_program_is_counted():
-    found = program.optimised_counts(stages(lambda x: jnp.sin(x) + 1, jnp.ones(3)))
+    found = program.count_optimised(stages(lambda x: jnp.sin(x) + 1, jnp.ones(3)))
 
     assert found == {"hlo_instructions": 7, "hlo_fusions": 1, "hlo_custom_calls": 0, "hlo_collectives": 0}
 
 
 def test_the_texts_are_those_of_three_levels():
-    found = program.texts(stages(jnp.sin, jnp.ones(3)))
+    found = program.read_texts(stages(jnp.sin, jnp.ones(3)))
 
-    assert set(found) == set(program.TEXTS)
+    assert set(found) == set(PROGRAM_TEXTS)
     assert "sin" in found["jaxpr"]
     assert "stablehlo.sine" in found["stablehlo"]
     assert found["hlo"].startswith("HloModule")
@@ -84,7 +82,7 @@ def test_what_a_backend_does_not_tell_is_left_out_of_the_texts():
     real = stages(jnp.sin, jnp.ones(3))
     silent = SimpleNamespace(as_text=refuse(jax.errors.JaxRuntimeError("INTERNAL: no text")))
 
-    found = program.texts(dataclasses.replace(real, compiled=silent))
+    found = program.read_texts(dataclasses.replace(real, compiled=silent))
 
     assert set(found) == {"jaxpr", "stablehlo"}
 
@@ -92,7 +90,7 @@ def test_what_a_backend_does_not_tell_is_left_out_of_the_texts():
 def test_large_constants_are_left_out_of_every_text():
     def texts_with(seed):
         large = square(seed)
-        return program.texts(stages(lambda x: x + large, square()))
+        return program.read_texts(stages(lambda x: x + large, square()))
 
     one, other = map(texts_with, (1, 2))
 
@@ -102,7 +100,7 @@ def test_large_constants_are_left_out_of_every_text():
 def test_small_constants_are_shown():
     few = np.asarray([0.25, 0.75, 0.125], np.float32)
 
-    found = program.texts(stages(lambda x: x + few, jnp.ones(3)))
+    found = program.read_texts(stages(lambda x: x + few, jnp.ones(3)))
 
     assert "[2.500000e-01, 7.500000e-01, 1.250000e-01]" in found["stablehlo"]
     assert "{0.25, 0.75, 0.125}" in found["hlo"]
@@ -120,13 +118,13 @@ def test_small_constants_are_shown():
 )
 def test_a_backend_that_does_not_tell_its_program_has_no_text(as_text):
     with pytest.raises(program.NoTextError):
-        program.text_of(SimpleNamespace(as_text=as_text))
+        program.read_hlo(SimpleNamespace(as_text=as_text))
 
 
 def test_an_executable_has_the_size_of_its_serialised_form():
     one = compiled(jnp.sin, jnp.ones(3))
 
-    assert program.executable_size(one) == {"executable_bytes": len(one.runtime_executable().serialize())}
+    assert program.measure_executable(one) == {"executable_bytes": len(one.runtime_executable().serialize())}
 
 
 @pytest.mark.parametrize(
@@ -135,7 +133,7 @@ def test_an_executable_has_the_size_of_its_serialised_form():
     ids=["None", "refused"],
 )
 def test_an_executable_that_cannot_be_serialised_has_no_size(executable):
-    assert program.executable_size(SimpleNamespace(runtime_executable=lambda: executable)) == {}
+    assert program.measure_executable(SimpleNamespace(runtime_executable=lambda: executable)) == {}
 
 
 # Fingerprint
@@ -144,9 +142,9 @@ def test_an_executable_that_cannot_be_serialised_has_no_size(executable):
 def test_the_values_of_a_large_constant_are_part_of_the_program():
     left, right = square(1), square(2)
 
-    one = program.fingerprint(compiled(lambda x: x + left, square()))
-    other = program.fingerprint(compiled(lambda x: x + right, square()))
-    again = program.fingerprint(compiled(lambda x: x + left, square()))
+    one = program.find_fingerprint(compiled(lambda x: x + left, square()))
+    other = program.find_fingerprint(compiled(lambda x: x + right, square()))
+    again = program.find_fingerprint(compiled(lambda x: x + left, square()))
 
     assert one == again
     assert one != other
@@ -157,10 +155,10 @@ def test_constants_too_large_to_be_read_in_every_process_leave_a_program_without
     one = compiled(lambda x: x + large, square())
 
     monkeypatch.setattr(program, "MOST_ELEMENTS", SIDE * SIDE)
-    assert program.fingerprint(one)
+    assert program.find_fingerprint(one)
     monkeypatch.setattr(program, "MOST_ELEMENTS", SIDE * SIDE - 1)
     with pytest.raises(program.NoTextError, match=f"its constants have {SIDE * SIDE} elements, too many"):
-        program.fingerprint(one)
+        program.find_fingerprint(one)
 
 
 # XLA's cost, loops counted as often as they run
@@ -210,7 +208,7 @@ def test_a_loops_body_counts_as_often_as_it_runs(trips):
         return jax.lax.fori_loop(0, trips, lambda i, y: y @ w, x)
 
     once = compiled(loop, square(), square()).cost_analysis()["flops"]
-    found = cost.counted(compiled(loop, square(), square())).values
+    found = cost.count_work(compiled(loop, square(), square())).values
 
     assert once < 2 * PRODUCT_FLOPS, "XLA counts it once: the correction has nothing to do"
     assert found["counted_flops"] == pytest.approx(trips * PRODUCT_FLOPS, rel=0.01)
@@ -221,7 +219,7 @@ def test_loops_inside_loops_multiply():
         inner = lambda y: jax.lax.fori_loop(0, 5, lambda i, y: y @ w, y)  # noqa: E731
         return jax.lax.fori_loop(0, 3, lambda i, y: jnp.sin(inner(y)), x)
 
-    found = cost.counted(compiled(loop, square(), square())).values
+    found = cost.count_work(compiled(loop, square(), square())).values
 
     assert found["counted_flops"] == pytest.approx(15 * PRODUCT_FLOPS, rel=0.01)
 
@@ -230,7 +228,7 @@ def test_what_the_compiler_moved_out_of_a_loop_counts_once():
     def loop(x, w):
         return jax.lax.fori_loop(0, 10, lambda i, y: y * 2 + (w @ w), x)
 
-    found = cost.counted(compiled(loop, square(), square())).values
+    found = cost.count_work(compiled(loop, square(), square())).values
 
     assert found["counted_flops"] == pytest.approx(PRODUCT_FLOPS, rel=0.5)
 
@@ -239,7 +237,7 @@ def test_the_bytes_of_a_loops_body_count_as_often_as_it_runs():
     def loop(x):
         return jax.lax.fori_loop(0, 100, lambda i, y: jnp.sin(y), x)
 
-    found = cost.counted(compiled(loop, square())).values
+    found = cost.count_work(compiled(loop, square())).values
 
     assert found["counted_bytes"] == pytest.approx(100 * 2 * SQUARE_BYTES, rel=0.1)
 
@@ -247,7 +245,7 @@ def test_the_bytes_of_a_loops_body_count_as_often_as_it_runs():
 def test_without_a_loop_the_count_is_xlas_own():
     one = compiled(jnp.matmul, square(), square())
 
-    found = cost.counted(one).values
+    found = cost.count_work(one).values
 
     assert found == {
         "counted_flops": one.cost_analysis()["flops"],
@@ -260,11 +258,11 @@ def test_a_loop_that_runs_an_unknown_number_of_times_has_no_count():
         return jax.lax.while_loop(lambda y: y.sum() < 10, lambda y: y * 2, x)
 
     with pytest.raises(cost.NotCountableError, match="how often a loop of this program runs is not known"):
-        cost.counted(compiled(loop, jnp.ones(3)))
+        cost.count_work(compiled(loop, jnp.ones(3)))
 
 
 def test_loops_in_a_called_computation_count_for_every_call():
-    found = cost.counted(called_twice()).values
+    found = cost.count_work(called_twice()).values
 
     missing_rounds, flops_of_a_round = 7 - 1, 64 + len(["add", "compare"])
     assert found["counted_flops"] == 1000 + 2 * missing_rounds * flops_of_a_round
@@ -280,7 +278,7 @@ def test_a_body_that_several_loops_run_is_counted_by_itself_once(monkeypatch):
 
     monkeypatch.setattr(cost._Loops, "_count_anew", noted)
 
-    cost.counted(called_twice())
+    cost.count_work(called_twice())
 
     assert sorted(counted_anew) == ["body", "condition"]
 
@@ -288,14 +286,14 @@ def test_a_body_that_several_loops_run_is_counted_by_itself_once(monkeypatch):
 def test_a_loop_that_holds_a_large_constant_counts_as_often_as_it_runs():
     large = square(1)
 
-    found = cost.counted(compiled(lambda x: jax.lax.fori_loop(0, 10, lambda i, y: y @ large, x), square())).values
+    found = cost.count_work(compiled(lambda x: jax.lax.fori_loop(0, 10, lambda i, y: y @ large, x), square())).values
 
     assert found["counted_flops"] == pytest.approx(10 * PRODUCT_FLOPS, rel=0.01)
 
 
 def test_a_program_with_a_custom_call_has_no_count_and_says_why():
     with pytest.raises(cost.NotCountableError, match="it does not know what the program's custom calls do"):
-        cost.counted(compiled(jnp.linalg.cholesky, jnp.eye(SIDE)))
+        cost.count_work(compiled(jnp.linalg.cholesky, jnp.eye(SIDE)))
 
 
 def test_a_program_with_a_conditional_has_no_count_and_says_why():
@@ -303,7 +301,7 @@ def test_a_program_with_a_conditional_has_no_count_and_says_why():
         return jax.lax.cond(take, lambda y: y @ y, jnp.sin, x)
 
     with pytest.raises(cost.NotCountableError, match="which branch of a conditional is taken is not known"):
-        cost.counted(compiled(either, jnp.asarray(True), square()))
+        cost.count_work(compiled(either, jnp.asarray(True), square()))
 
 
 @pytest.mark.parametrize("analysis", [None, {}, {"flops": -1.0, "bytes accessed": 8.0}, {"flops": 0.0}])
@@ -311,11 +309,11 @@ def test_a_count_that_the_backend_does_not_give_is_no_count(analysis):
     silent = SimpleNamespace(cost_analysis=lambda: analysis, as_text=lambda: "")
 
     with pytest.raises(cost.NotCountableError, match="XLA gives no count"):
-        cost.counted(silent)
+        cost.count_work(silent)
 
 
 def test_what_xla_leaves_out_is_none_at_all():
-    sines = cost.counted(compiled(jnp.sin, square())).values  # it counts them as transcendental, and no operation
+    sines = cost.count_work(compiled(jnp.sin, square())).values  # it counts them as transcendental, and no operation
 
     assert sines == {"counted_flops": 0.0, "counted_bytes": 2.0 * SQUARE_BYTES}
 
@@ -328,7 +326,7 @@ def test_the_largest_buffers_are_told_with_size_kind_and_source_line():
         hidden = jnp.sin(x @ w) @ w  # the only line that makes a temporary
         return (hidden @ w).sum()
 
-    found = buffers.largest(compiled(chain, square(), square()))
+    found = buffers.find_largest(compiled(chain, square(), square()))
 
     line = chain.__code__.co_firstlineno + 1
     temporary = next(one for one in found if one.kind == "temporary")
@@ -351,13 +349,13 @@ def test_the_source_of_a_buffer_is_folder_file_and_line_and_never_a_users_name(m
     monkeypatch.setattr(Path, "home", lambda: Path("/home/anna"))
     monkeypatch.setattr(getpass, "getuser", lambda: "anna")
 
-    found = buffers.largest(compiled_from(path, square()))
+    found = buffers.find_largest(compiled_from(path, square()))
 
     assert [one.source for one in found if one.kind == "output"] == [source]
 
 
 def test_the_shape_of_a_tuple_of_many_parts_is_shortened():
-    (found,) = buffers.largest(compiled(lambda x: tuple(x * i for i in range(200)), jnp.ones(2)))
+    (found,) = buffers.find_largest(compiled(lambda x: tuple(x * i for i in range(200)), jnp.ones(2)))
 
     assert found.shape.startswith("(f32[2], f32[2], ")
     assert found.shape.endswith("…")
@@ -365,13 +363,13 @@ def test_the_shape_of_a_tuple_of_many_parts_is_shortened():
 
 
 def test_an_argument_is_told_by_its_name():
-    found = buffers.largest(compiled(lambda weights: weights * 2, square()))
+    found = buffers.find_largest(compiled(lambda weights: weights * 2, square()))
 
     assert ("argument", "weights", SQUARE_BYTES) in [(one.kind, one.operation, one.size_bytes) for one in found]
 
 
 def test_buffers_come_by_size_and_only_where_they_are_worth_a_line():
-    found = buffers.largest(compiled(lambda x: (x * 2, x[0, :2]), square()))
+    found = buffers.find_largest(compiled(lambda x: (x * 2, x[0, :2]), square()))
 
     sizes = [one.size_bytes for one in found]
     assert sizes == sorted(sizes, reverse=True)
@@ -382,24 +380,4 @@ def test_buffers_come_by_size_and_only_where_they_are_worth_a_line():
 def test_a_backend_that_tells_no_assignment_has_no_buffers():
     silent = SimpleNamespace(memory_analysis=lambda: SimpleNamespace(serialized_buffer_assignment_proto=b""))
 
-    assert buffers.largest(silent) == ()
-
-
-@given(st.binary(max_size=64))
-def test_bytes_that_are_no_protocol_buffer_are_an_error_of_value(data):
-    with suppress(ValueError):
-        assert all(isinstance(value, int | bytes) for _, value in buffers.fields(data))
-
-
-def test_fields_of_every_wire_type_are_read():
-    message = bytes([0x08, 0x96, 0x01, 0x12, 0x02, 0x68, 0x69, 0x1D, 1, 2, 3, 4, 0x21, *range(8)])
-
-    assert list(buffers.fields(message)) == [(1, 150), (2, b"hi"), (3, bytes([1, 2, 3, 4])), (4, bytes(range(8)))]
-
-
-@pytest.mark.parametrize("size", [1, 4, 6])
-def test_a_protocol_buffer_that_is_cut_short_says_so(size):
-    whole = bytes([0x08, 0x96, 0x01, 0x12, 0x02, 0x68, 0x69])
-
-    with pytest.raises(ValueError, match="cut short"):
-        list(buffers.fields(whole[:size]))
+    assert buffers.find_largest(silent) == ()

@@ -1,0 +1,280 @@
+import time
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from harness import no_reference, workload
+from harness.machine.places import BACKENDS
+from harness.plan.probes import PROBES
+from harness.probes import Context, find_look, look_with
+from harness.probes.findings import LONGEST_REASON, LONGEST_TRACEBACK, Findings, describe_failure, look_at_each
+from harness.record import Outcome, Status
+from tests import samples
+
+SIDE = 64
+SQUARE_BYTES = SIDE * SIDE * 4
+SQUARE = jnp.ones((SIDE, SIDE))
+FINE = Outcome(status=Status.OK)
+
+
+def context_of(function, *, modes=("jit",), **of_context) -> Context:
+    made = workload(inputs=lambda key: (SQUARE,), reference=no_reference("none"), modes=modes)(function)
+    return Context(made, {}, BACKENDS["cpu"], (SQUARE,), time.perf_counter, None, **of_context)
+
+
+def look(context: Context, *probes: str) -> dict[str, Outcome]:
+    """Outcomes of the only variant, by probe."""
+    (name,) = context.workload.variants()
+    found, _ = look_with(probes, (name,), context)
+    return found[name]
+
+
+def one_more(x):
+    return x + 1
+
+
+# What does not fit
+
+
+def test_a_program_that_does_not_fit_is_planned_and_not_called():
+    needed = 2 * SQUARE_BYTES
+
+    fits = look(context_of(one_more, capacity_bytes=needed), "numerics", "memory")
+    does_not = look(context_of(one_more, capacity_bytes=needed - 1), "numerics", "memory")
+
+    assert (fits["numerics"].status, fits["memory"].status) == (Status.OK, Status.OK)
+    assert (does_not["numerics"].status, does_not["memory"].status) == (Status.TOO_LARGE, Status.OK)
+    assert does_not["numerics"].reason == "needs 3.05e-05 GiB of 3.05e-05 GiB"
+
+
+@pytest.mark.parametrize("probe", [name for name, probe in PROBES.items() if name not in ("timing", "caching")])
+def test_only_a_probe_that_can_tell_nothing_without_a_call_leaves_out_what_does_not_fit(probe):
+    def look_at(variant, prepared, context):
+        return FINE
+
+    found = look_at_each(probe, look_at, ("one_more:jit",), context_of(one_more, capacity_bytes=1))
+
+    status = Status.TOO_LARGE if PROBES[probe].calls else Status.OK
+    assert found.outcomes["one_more:jit"].status is status
+
+
+def exhausted(*arguments):
+    raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: 40 GiB\nof 16 GiB")
+
+
+def fails_in(stage_name, raising):
+    """In place of preparing: it raises in a stage."""
+
+    def prepare(mode, function, arguments, how, clock, stage):
+        stage(stage_name)
+        raising()
+
+    return prepare
+
+
+def test_a_compiler_that_finds_a_program_too_large_says_that_it_does_not_fit(monkeypatch):
+    monkeypatch.setattr("harness.probes.context.prepare_as", fails_in("compile", exhausted))
+
+    found = look(context_of(jnp.sin), "numerics", "memory")
+
+    expected = Outcome(status=Status.TOO_LARGE, reason="RESOURCE_EXHAUSTED: 40 GiB of 16 GiB")
+    assert found == {"numerics": expected, "memory": expected}
+
+
+def test_a_call_that_runs_out_of_memory_has_failed():
+    found = look(context_of(exhausted, modes=("eager",)), "numerics")["numerics"]
+
+    assert found.status is Status.FAILED
+    assert found.reason == "in stage 'numerics': JaxRuntimeError: RESOURCE_EXHAUSTED: 40 GiB of 16 GiB"
+
+
+def test_a_compiler_that_fails_otherwise_has_failed(monkeypatch):
+    def bug():
+        raise jax.errors.JaxRuntimeError("INTERNAL: a bug")
+
+    monkeypatch.setattr("harness.probes.context.prepare_as", fails_in("compile", bug))
+
+    assert look(context_of(jnp.sin), "memory")["memory"].status is Status.FAILED
+
+
+# What fails
+
+
+@pytest.mark.parametrize("stage", ["prepare", "trace", "lower", "compile"])
+def test_what_cannot_be_prepared_names_its_stage_for_every_probe(monkeypatch, stage):
+    def unlucky():
+        raise ValueError("no\nluck")
+
+    monkeypatch.setattr("harness.probes.context.prepare_as", fails_in(stage, unlucky))
+
+    found = look(context_of(one_more), "numerics", "memory")
+
+    assert {one.reason for one in found.values()} == {f"in stage '{stage}': ValueError: no luck"}
+    assert [one.status for one in found.values()] == [Status.FAILED] * 2
+
+
+def test_a_failure_keeps_the_beginning_of_its_words_and_the_end_of_its_traceback():
+    def raised(words):
+        try:
+            raise ValueError(words)
+        except ValueError as error:
+            return error
+
+    found = describe_failure(raised("first " + "x" * 5000 + " last"), "trace")
+
+    assert found.reason.startswith("in stage 'trace': ValueError: first x")
+    assert len(found.reason) == LONGEST_REASON
+    assert found.stderr.endswith("x last\n")
+    assert len(found.stderr) == LONGEST_TRACEBACK
+
+
+def test_a_failure_shows_where_it_was_raised():
+    found = look(context_of(exhausted, modes=("eager",)), "numerics")["numerics"]
+
+    assert found.stderr.startswith("Traceback (most recent call last):")
+    assert "in exhausted" in found.stderr
+
+
+def test_the_words_of_a_compiler_that_finds_a_program_too_large_are_shortened():
+    found = describe_failure(ValueError("RESOURCE_EXHAUSTED " + "x" * 5000), "compile")
+
+    assert len(found.reason) == LONGEST_REASON
+    assert found.stderr is None
+
+
+# One variant after the other
+
+
+def test_variants_are_prepared_and_looked_at_one_by_one_and_one_that_fails_costs_no_other():
+    told = []
+
+    def look_at(variant, prepared, context):
+        told.append(("looked", variant))
+        if variant == "one_more:eager":
+            raise ValueError("no luck")
+        return FINE
+
+    context = context_of(one_more, modes=("eager", "jit"), beat=lambda variant, stage: told.append((variant, stage)))
+
+    found = look_at_each("memory", look_at, ("one_more:eager", "one_more:jit"), context)
+
+    assert found.outcomes["one_more:eager"].reason == "in stage 'memory': ValueError: no luck"
+    assert found.outcomes["one_more:jit"] == FINE
+    assert told == [
+        ("one_more:eager", "prepare"),
+        ("one_more:eager", "memory"),
+        ("looked", "one_more:eager"),
+        ("one_more:jit", "prepare"),
+        ("one_more:jit", "trace"),
+        ("one_more:jit", "lower"),
+        ("one_more:jit", "compile"),
+        ("one_more:jit", "memory"),
+        ("looked", "one_more:jit"),
+    ]
+
+
+def test_each_probe_begins_with_the_inputs_whatever_the_one_before_has_called():
+    made = workload(
+        inputs=lambda key: (jnp.float32(1),), reference=no_reference("none"), modes=("jit",), carry={"total": 0}
+    )(lambda total: total + 1)
+    (name,) = made.variants()
+    context = Context(made, {}, BACKENDS["cpu"], (jnp.float32(1),), time.perf_counter, None)
+    results = []
+
+    def look_at(variant, prepared, context):
+        results.append(float(prepared.wait(prepared.call(*prepared.args))))
+        return FINE
+
+    for _ in range(2):
+        look_at_each("numerics", look_at, (name,), context)
+
+    assert results == [2, 2]
+
+
+# What a context prepares
+
+
+def test_a_variant_is_prepared_once_for_the_probes_that_follow_each_other():
+    context = context_of(one_more, modes=("eager", "jit"))
+
+    first, again = (context.prepare("one_more:jit") for _ in range(2))
+    context.prepare("one_more:eager")
+
+    assert again is first
+    assert context.prepare("one_more:jit") is not first
+
+
+def test_a_variant_that_cannot_be_prepared_is_tried_once_and_raises_the_same_again(monkeypatch):
+    tried = []
+
+    def unlucky():
+        tried.append(1)
+        raise ValueError("no luck")
+
+    monkeypatch.setattr("harness.probes.context.prepare_as", fails_in("trace", unlucky))
+    context = context_of(one_more)
+
+    for _ in range(2):
+        with pytest.raises(ValueError, match="no luck"):
+            context.prepare("one_more:jit")
+
+    assert len(tried) == 1
+
+
+# Several probes in one process
+
+
+@pytest.fixture
+def looked(monkeypatch):
+    """(probe, variants) in the order of the looks; no probe does more."""
+    order = []
+
+    def find(probe):
+        def look(variants, context):
+            order.append((probe, variants))
+            return Findings({variant: Outcome(status=Status.OK, notes=(probe,)) for variant in variants})
+
+        return look
+
+    monkeypatch.setattr("harness.probes.find_look", find)
+    return order
+
+
+def test_probes_of_one_process_look_at_a_variant_together_before_the_next(looked):
+    context = context_of(one_more, modes=("jit", "aot"))
+
+    found, launch = look_with(("numerics", "memory"), ("one_more:jit", "one_more:aot"), context)
+
+    assert looked == [
+        (probe, (variant,)) for variant in ("one_more:jit", "one_more:aot") for probe in ("numerics", "memory")
+    ]
+    assert {variant: {probe: one.notes for probe, one in of.items()} for variant, of in found.items()} == {
+        variant: {probe: (probe,) for probe in ("numerics", "memory")} for variant in ("one_more:jit", "one_more:aot")
+    }
+    assert launch is None
+
+
+def test_a_probe_that_needs_variants_side_by_side_has_them_at_once(looked):
+    look_with(("timing",), ("one_more:jit", "one_more:aot"), context_of(one_more, modes=("jit", "aot")))
+
+    assert looked == [("timing", ("one_more:jit", "one_more:aot"))]
+
+
+def test_where_probes_share_a_process_each_looks_at_the_variants_that_its_row_chooses(looked):
+    names = ("one_more:eager", "one_more:jit")
+    case = samples.planned_case(variants=names)
+    context = context_of(one_more, modes=("eager", "jit"), case=case, settings=samples.settings())
+
+    found, _ = look_with(("numerics", "memory"), names, context)
+
+    assert looked == [("numerics", names[:1]), ("numerics", names[1:]), ("memory", names[1:])]
+    assert {variant: set(of) for variant, of in found.items()} == {
+        names[0]: {"numerics"},
+        names[1]: {"numerics", "memory"},
+    }
+
+
+@pytest.mark.parametrize("probe", PROBES)
+def test_what_a_probe_does_is_in_the_file_that_has_its_name(probe):
+    assert find_look(probe).__module__ == f"harness.probes.{probe}"

@@ -1,0 +1,101 @@
+import time
+from types import SimpleNamespace
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from harness.machine.places import BACKENDS
+from harness.probes import Context
+from harness.probes.fit import compare_with_capacity, find_excess, peak_bytes
+from harness.programs.modes import How, Prepared, prepare_as
+from tests.harness.probes.made_up import plan
+
+GIB = 2**30
+
+
+# The peak of a program
+
+
+@pytest.mark.parametrize("backend", ["gpu", "tpu"])
+def test_a_peak_that_counts_temporaries_is_the_compilers(backend):
+    compiled = plan(argument=1, output=2, temp=4, alias=1, peak_memory_in_bytes=5)
+
+    assert peak_bytes(compiled, BACKENDS[backend]) == 5
+
+
+def test_a_peak_that_leaves_temporaries_out_is_what_the_plan_adds_up_to():
+    compiled = plan(argument=16, output=8, temp=4, alias=2, peak_memory_in_bytes=24)
+
+    assert peak_bytes(compiled, BACKENDS["cpu"]) == 16 + 8 + 4 - 2
+
+
+@pytest.mark.parametrize("told", [{}, {"peak_memory_in_bytes": 0}], ids=["not told", "zero"])
+def test_a_peak_that_the_compiler_does_not_tell_is_what_the_plan_adds_up_to(told):
+    compiled = plan(argument=16, output=8, temp=4, alias=2, **told)
+
+    assert peak_bytes(compiled, BACKENDS["gpu"]) == 16 + 8 + 4 - 2
+
+
+def test_without_a_plan_there_is_no_peak():
+    assert peak_bytes(SimpleNamespace(memory_analysis=lambda: None), BACKENDS["cpu"]) is None
+
+
+# Against what there is
+
+
+@pytest.mark.parametrize(("needed", "capacity"), [(GIB, GIB), (GIB - 1, GIB), (None, GIB), (GIB, None), (None, None)])
+def test_what_a_device_can_hold_or_nobody_knows_is_no_excess(needed, capacity):
+    assert compare_with_capacity(needed, capacity) is None
+
+
+def test_what_is_larger_than_its_device_says_both_sizes():
+    assert compare_with_capacity(3 * GIB, 2 * GIB) == "needs 3 GiB of 2 GiB"
+    assert compare_with_capacity(GIB + GIB // 8, GIB) == "needs 1.12 GiB of 1 GiB"
+    assert compare_with_capacity(GIB + 1, GIB) is not None
+
+
+# Whether a variant can be called
+
+
+def excess_of(planned_bytes: int | None, *, capacity_bytes: int | None, too_large: str | None = None) -> str | None:
+    """Of a variant whose program needs so much; None for a variant without a program."""
+    stages = None if planned_bytes is None else SimpleNamespace(compiled=plan(argument=planned_bytes))
+    prepared = Prepared(jnp.sin, (), jax.block_until_ready, stages=stages)
+    context = Context(
+        None, {}, BACKENDS["cpu"], (), time.perf_counter, None, capacity_bytes=capacity_bytes, too_large=too_large
+    )
+    return find_excess(prepared, context)
+
+
+ARGUMENTS = "needs 3 GiB of 2 GiB"
+"""What their shapes alone have told."""
+
+
+@pytest.mark.parametrize("capacity_bytes", [2 * GIB, None], ids=["fits", "nobody knows"])
+@pytest.mark.parametrize("planned_bytes", [GIB, None], ids=["a program", "no program"])
+def test_what_fits_or_nobody_knows_can_be_called(planned_bytes, capacity_bytes):
+    assert excess_of(planned_bytes, capacity_bytes=capacity_bytes) is None
+
+
+def test_a_plan_knows_better_than_the_arguments_alone():
+    assert excess_of(4 * GIB, capacity_bytes=2 * GIB, too_large=ARGUMENTS) == "needs 4 GiB of 2 GiB"
+
+
+@pytest.mark.parametrize("planned_bytes", [GIB, None], ids=["a program that does not use them", "no program"])
+def test_arguments_that_cannot_be_made_are_an_excess_by_themselves(planned_bytes):
+    found = excess_of(planned_bytes, capacity_bytes=2 * GIB, too_large=ARGUMENTS)
+
+    assert found == "needs 3 GiB of 2 GiB for its arguments alone"
+
+
+def test_a_real_program_is_held_against_its_capacity_by_its_plan():
+    ones = jnp.ones(1000)
+    prepared = prepare_as("jit", lambda x: x + 1, (ones,), How(), lambda: 0.0, lambda stage: None)
+    needed = 2 * ones.nbytes
+
+    def excess(capacity_bytes):
+        return find_excess(prepared, Context(None, {}, BACKENDS["cpu"], (), time.perf_counter, None, capacity_bytes))
+
+    assert excess(needed) is None
+    assert excess(needed - 1) is not None

@@ -1,0 +1,169 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from harness import workload
+from harness.programs.arguments import as_numpy, choose_static, make_inputs, make_shapes, size_bytes, widest
+
+CHECKOUT = Path(__file__).parents[3]
+SIDE = 64
+SQUARE_BYTES = SIDE * SIDE * 4
+SQUARE = jnp.ones((SIDE, SIDE))
+
+
+# Made
+
+
+def product(x, w, *, by):
+    return x @ w * by
+
+
+def declared(**changes):
+    as_usual = {
+        "inputs": lambda key, *, n: (np.ones(n, np.float32), jax.random.normal(key, (n, 2))),
+        "reference": product,
+        "params": {"n": [3], "by": [2]},
+    }
+    return workload(**{**as_usual, **changes})(product)
+
+
+PARAMS = {"n": 3, "by": 2}
+
+
+def test_inputs_are_on_the_device_but_for_those_that_belong_on_the_host():
+    x, w = make_inputs(declared(host=("w",)), PARAMS)
+
+    assert (type(w), w.shape) == (np.ndarray, (3, 2))
+    assert isinstance(x, jax.Array)
+
+
+def test_inputs_are_the_same_each_time_that_they_are_made():
+    first, again = (make_inputs(declared(), PARAMS) for _ in range(2))
+
+    assert np.array_equal(first[1], again[1])
+
+
+def test_one_array_is_one_argument():
+    (argument,) = make_inputs(declared(inputs=lambda key: np.ones(3)), PARAMS)
+
+    assert argument.shape == (3,)
+
+
+def test_of_a_stream_each_item_is_a_tuple_of_arguments():
+    made = declared(inputs=lambda key: [(np.ones(n), np.ones((n, 2))) for n in (3, 4)], stream=True, modes=("jit",))
+
+    items = make_inputs(made, PARAMS)
+
+    assert [[argument.shape for argument in item] for item in items] == [[(3,), (3, 2)], [(4,), (4, 2)]]
+    assert all(isinstance(argument, jax.Array) for item in items for argument in item)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_shapes_are_those_of_the_inputs_and_nothing_is_made(stream):
+    def inputs(key):
+        arguments = jnp.ones(10**13), jax.random.normal(key, (3, 2))
+        return [arguments, arguments] if stream else arguments
+
+    shapes = make_shapes(declared(inputs=inputs, stream=stream, modes=("jit",)), PARAMS)
+
+    expected = (jax.ShapeDtypeStruct((10**13,), jnp.float32), jax.ShapeDtypeStruct((3, 2), jnp.float32))
+    assert shapes == ((expected, expected) if stream else expected)
+
+
+def test_the_static_arguments_of_a_function_are_the_params_that_it_takes():
+    assert choose_static(product, PARAMS) == {"by": 2}
+    assert choose_static(lambda x: x, PARAMS) == {}
+
+
+# As NumPy's
+
+
+@pytest.mark.parametrize(
+    ("dtype", "expected"),
+    [
+        ("bfloat16", "float64"),
+        ("float16", "float64"),
+        ("float32", "float64"),
+        ("int8", "int64"),
+        ("uint32", "int64"),
+        ("complex64", "complex128"),
+        ("bool", "bool"),
+    ],
+)
+def test_the_widest_of_a_kind_holds_the_same_numbers(dtype, expected):
+    found = widest(jnp.asarray([0, 1], dtype))
+
+    assert (type(found), found.dtype) == (np.ndarray, expected)
+    assert found.tolist() == [0, 1]
+
+
+def test_a_random_key_stays_what_it_is():
+    key = jax.random.key(0)
+
+    assert as_numpy(key) is key
+    assert widest(key) is key
+
+
+# Sizes
+
+
+@pytest.mark.parametrize(
+    ("tree", "expected"),
+    [
+        ((), 0),
+        (SQUARE, SQUARE_BYTES),
+        (jnp.ones(3, bool), 3),
+        (jnp.ones(3, jnp.bfloat16), 6),
+        ({"a": [jnp.ones(3), (jnp.ones((2, 2)),)], "b": None}, (3 + 4) * 4),
+        (jax.ShapeDtypeStruct((10**13,), jnp.float32), 4 * 10**13),
+    ],
+    ids=["nothing", "array", "bool", "bfloat16", "nested", "shape"],
+)
+def test_a_tree_holds_what_its_arrays_hold(tree, expected):
+    assert size_bytes(tree) == expected
+
+
+@pytest.mark.parametrize(("implementation", "words"), [("threefry2x32", 2), ("rbg", 4)])
+def test_random_keys_hold_the_words_that_they_are_made_of(implementation, words):
+    keys = jax.random.split(jax.random.key(0, impl=implementation), 5)
+
+    assert size_bytes(keys) == 5 * words * 4
+    assert size_bytes(jax.eval_shape(lambda: keys)) == 5 * words * 4
+
+
+EIGHT_DEVICES = """
+import jax, numpy
+from jax.sharding import NamedSharding, PartitionSpec
+from harness.programs.arguments import size_bytes
+
+mesh = jax.make_mesh((8,), ("x",))
+for parts in (PartitionSpec("x"), PartitionSpec()):
+    print(size_bytes(jax.device_put(numpy.ones(64, numpy.float32), NamedSharding(mesh, parts))))
+"""
+
+
+def test_an_array_on_several_devices_holds_what_they_hold_together():
+    variables = {"XLA_FLAGS": "--xla_force_host_platform_device_count=8", "JAX_PLATFORMS": "cpu"}
+
+    ended = subprocess.run(
+        [sys.executable, "-c", EIGHT_DEVICES],
+        env={**os.environ, **variables, "PYTHONPATH": str(CHECKOUT)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+
+    divided, copied = map(int, ended.stdout.split())
+    assert (divided, copied) == (64 * 4, 8 * 64 * 4)
+
+
+def test_a_model_of_another_library_counts_only_what_it_says():
+    assert size_bytes([SimpleNamespace(nbytes=5), object(), 3]) == 5
