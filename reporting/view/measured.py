@@ -25,6 +25,7 @@ from harness.record import (
 )
 from harness.record.statistics import Interval
 
+from ..compare.statistics import compare_unpaired
 from ..load import run_ids
 from ..numbers import usable
 
@@ -384,9 +385,9 @@ def unpaired_ratio(above: Sequence[float], below: Sequence[float], level: float)
     if not above or not below:
         return None
     try:
-        return statistics.independent_ratio(above, below, confidence=level)
+        return compare_unpaired(above, below, confidence=level)
     except OverflowError:
-        return statistics.independent_ratio([summaries.median(above)], [summaries.median(below)])
+        return compare_unpaired([summaries.median(above)], [summaries.median(below)])
 
 
 def size(case: PlannedCase) -> tuple[float, float]:

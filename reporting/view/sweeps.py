@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from harness.record import Param, Status, statistics
-from harness.record.statistics import Growth, Interval
+from harness.record import Param, Status
+from harness.record.statistics import Interval
 
 from .. import numbers
+from ..compare.statistics import Growth, fit_growth
 from ..text import one_of, shorten
 from .crossovers import crossovers
 from .measured import Case, Place, Variant
@@ -118,7 +119,7 @@ class Sweep:
         if len(set(sizes)) < FEWEST_SIZES:
             return None
         try:
-            return statistics.growth(sizes, values, confidence=self.place.level)
+            return fit_growth(sizes, values, confidence=self.place.level)
         except (OverflowError, ValueError):
             # Sizes that differ by less than a logarithm can tell: there is no slope to give.
             return None
