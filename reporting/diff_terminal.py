@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -10,11 +9,12 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
-from harness.record import Number
-
 from . import numbers
-from .program_diff import Counted, Difference, Fusion, ProgramDiff, changed_code, signed
-from .terminal import WIDEST, to_ascii
+from .compare import Difference
+from .compare.fusions import Fusion
+from .compare.program_diff import CountChanges, MemoryChange, ProgramDiff
+from .compare.surroundings import find_changed_code
+from .console import WIDEST, print_lines
 from .text import visible
 
 ROWS_AT_MOST = 20
@@ -41,136 +41,121 @@ class Sheet:
 
 def show(sheet: Sheet, console: Console) -> None:
     """Prints the sheet."""
-    width = min(console.width, WIDEST)
-    plain = not console.encoding.lower().startswith("utf")
-    for line in _lines(sheet):
-        if isinstance(line, Text) and line.no_wrap:
-            line.truncate(width, overflow="ellipsis")
-        for text in _as_ascii(line, width) if plain else [line]:
-            console.print(text, width=width, soft_wrap=False, markup=False, highlight=False, emoji=False)
+    print_lines(_write_sheet(sheet), console)
 
 
-def _lines(sheet: Sheet) -> Iterator[Text | Grid]:
-    yield _text(f"A: {sheet.a} · B: {sheet.b}", "dim")
+def _write_sheet(sheet: Sheet) -> Iterator[Text | Grid]:
+    yield _make_text(f"A: {sheet.a} · B: {sheet.b}", "dim")
     cases = {diff.pair.case for diff in sheet.diffs}
     if len(cases) == 1:
-        yield _text(sheet.diffs[0].pair.case, "bold")
+        yield _make_text(sheet.diffs[0].pair.case, "bold")
     for diff in sheet.diffs:
-        yield from _verdict(diff, _name(diff, cases))
-    yield from _explanations(sheet)
+        yield from _write_verdict(diff, _name_pair(diff, cases))
+    yield from _write_explanations(sheet)
     for diff in sheet.diffs:
-        details = list(_details(diff))
+        details = list(_write_details(diff))
         if details:
             yield Text()
             if len(sheet.diffs) > 1:
-                yield _text(_name(diff, cases), "bold")
+                yield _make_text(_name_pair(diff, cases), "bold")
             yield from details
 
 
-def _name(diff: ProgramDiff, cases: set[str]) -> str:
+def _name_pair(diff: ProgramDiff, cases: set[str]) -> str:
     return diff.pair.variant if len(cases) == 1 else f"{diff.pair.case} · {diff.pair.variant}"
 
 
-def _verdict(diff: ProgramDiff, name: str) -> Iterator[Text]:
+def _write_verdict(diff: ProgramDiff, name: str) -> Iterator[Text]:
     """The verdict behind the variant's name; on lines of its own, each part of it, where it is long."""
     style = "green" if diff.same else "yellow"
     whole = f"{name}: {diff.verdict}"
     if len(visible(whole)) <= WIDEST:
-        yield _text(whole, style)
+        yield _make_text(whole, style)
     else:
-        yield _text(f"{name}:", style)
-        yield from (_text(f"  {part}", style) for part in diff.verdict.split("; "))
-    yield from (_text(f"  note: {note}") for note in diff.notes)
+        yield _make_text(f"{name}:", style)
+        yield from (_make_text(f"  {part}", style) for part in diff.verdict.split("; "))
+    yield from (_make_text(f"  note: {note}") for note in diff.notes)
 
 
-def _explanations(sheet: Sheet) -> Iterator[Text]:
-    code = dict.fromkeys(line for diff in sheet.diffs for line in changed_code(diff.pair))
-    around = [_change(one) for one in sheet.surroundings]
-    yield from _listed("What may explain a difference", [*(f"  {line}" for line in code), *around])
+def _write_explanations(sheet: Sheet) -> Iterator[Text]:
+    code = dict.fromkeys(line for diff in sheet.diffs for line in find_changed_code(diff.pair))
+    around = [_write_change(one) for one in sheet.surroundings]
+    yield from _write_list("What may explain a difference", [*(f"  {line}" for line in code), *around])
 
 
-def _details(diff: ProgramDiff) -> Iterator[Text | Grid]:
-    for counted in diff.counts:
-        yield from _counts(counted)
-    yield from _fusions("Fusions only in A", diff.gone)
-    yield from _fusions("Fusions only in B", diff.new)
-    yield from _listed("Layouts that changed", [_change(one) for one in diff.layouts])
-    yield from _memory(diff.memory)
-    for counted in diff.calls:
-        yield from _counts(counted)
+def _write_details(diff: ProgramDiff) -> Iterator[Text | Grid]:
+    for changes in diff.counts:
+        yield from _write_counts(changes)
+    yield from _write_fusions("Fusions only in A", diff.gone)
+    yield from _write_fusions("Fusions only in B", diff.new)
+    yield from _write_list("Layouts that changed", [_write_change(one) for one in diff.layouts])
+    yield from _write_memory(diff.memory)
+    for changes in diff.calls:
+        yield from _write_counts(changes)
 
 
-def _counts(counted: Counted) -> Iterator[Text | Grid]:
-    if not counted.rows:
+def _write_counts(changes: CountChanges) -> Iterator[Text | Grid]:
+    if not changes.rows:
         return
-    rows = [(name, numbers.count(a), numbers.count(b), signed(b - a)) for name, a, b in counted.rows]
+    rows = [(name, numbers.count(a), numbers.count(b), numbers.signed_count(b - a)) for name, a, b in changes.rows]
     more = [f"+ {len(rows) - ROWS_AT_MOST} more"] if len(rows) > ROWS_AT_MOST else []
-    unchanged = [f"{counted.unchanged} unchanged"] if counted.unchanged else []
-    yield _grid(f"{counted.title[0].upper()}{counted.title[1:]}", rows[:ROWS_AT_MOST])
+    unchanged = [f"{changes.unchanged} unchanged"] if changes.unchanged else []
+    yield _make_grid(f"{changes.title[0].upper()}{changes.title[1:]}", rows[:ROWS_AT_MOST])
     if more or unchanged:
-        yield _text(f"  {', '.join([*more, *unchanged])}", "dim")
+        yield _make_text(f"  {', '.join([*more, *unchanged])}", "dim")
 
 
-def _memory(rows: Sequence[tuple[str, Number | None, Number | None]]) -> Iterator[Grid]:
-    if rows:
-        shown = [(_MEMORY_NAMES[name], numbers.memory(a), numbers.memory(b), _growth(a, b)) for name, a, b in rows]
-        yield _grid("Planned memory", shown)
+def _write_memory(changes: Sequence[MemoryChange]) -> Iterator[Grid]:
+    if not changes:
+        return
+    rows = []
+    for metric, a, b in changes:
+        growth = f"{'+' if b > a else ''}{numbers.memory(b - a)}"
+        rows.append((_MEMORY_NAMES[metric], numbers.memory(a), numbers.memory(b), growth))
+    yield _make_grid("Planned memory", rows)
 
 
-def _growth(a: Number | None, b: Number | None) -> str:
-    if a is None or b is None:
-        return numbers.MISSING
-    return f"{'+' if b > a else ''}{numbers.memory(b - a)}"
-
-
-def _grid(title: str, rows: Sequence[tuple[str, str, str, str]]) -> Grid:
+def _make_grid(title: str, rows: Sequence[tuple[str, str, str, str]]) -> Grid:
     grid = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_edge=False)
-    grid.add_column(_text(title, "bold"), no_wrap=True, overflow="ellipsis", min_width=30)
+    grid.add_column(_make_text(title, "bold"), no_wrap=True, overflow="ellipsis", min_width=30)
     for heading in ("A", "B", "difference"):
         grid.add_column(heading, justify="right", no_wrap=True)
     for name, *values in rows:
-        grid.add_row(_text(f"  {name}"), *values)
+        grid.add_row(_make_text(f"  {name}"), *values)
     return grid
 
 
-def _fusions(title: str, fusions: Sequence[Fusion]) -> Iterator[Text]:
+def _write_fusions(title: str, fusions: Sequence[Fusion]) -> Iterator[Text]:
     lines = []
     for fusion in fusions:
         times = f"{numbers.count(fusion.count)} × " if fusion.count > 1 else ""
-        origin = " · ".join(filter(None, [_place(fusion.source), fusion.operation]))
+        origin = " · ".join(filter(None, [_shorten_source(fusion.source), fusion.operation]))
         lines.append(f"  {times}{fusion.kind} {fusion.shape}: {fusion.fuses}" + (f"\n      {origin}" if origin else ""))
-    yield from _listed(title, lines, cut=True)
+    yield from _write_list(title, lines, cut=True)
 
 
-def _listed(title: str, lines: Sequence[str], *, cut: bool = False) -> Iterator[Text]:
+def _write_list(title: str, lines: Sequence[str], *, cut: bool = False) -> Iterator[Text]:
     """A heading with their number, and the lines; a part after a line break is a line of its own, `cut` or wrapped."""
     if not lines:
         return
-    yield _text(f"{title} ({numbers.count(len(lines))})", "bold")
+    yield _make_text(f"{title} ({numbers.count(len(lines))})", "bold")
     for line in lines[:ROWS_AT_MOST]:
-        yield from (_text(part, "dim" if place else "", cut=cut) for place, part in enumerate(line.split("\n")))
+        yield from (_make_text(part, "dim" if place else "", cut=cut) for place, part in enumerate(line.split("\n")))
     if len(lines) > ROWS_AT_MOST:
-        yield _text(f"  + {numbers.count(len(lines) - ROWS_AT_MOST)} more", "dim")
+        yield _make_text(f"  + {numbers.count(len(lines) - ROWS_AT_MOST)} more", "dim")
 
 
-def _place(source: str | None) -> str | None:
+def _shorten_source(source: str | None) -> str | None:
     """The file with its folder, and the line: what stands before may name a person, and fills the line."""
     return None if source is None else "/".join(source.split("/")[-2:])
 
 
-def _change(one: Difference) -> str:
+def _write_change(one: Difference) -> str:
     """`  what: A → B`, or both sides below each other where they are long, since what differs may be at their ends."""
     a, b = (numbers.MISSING if value is None else visible(value) for value in (one.a, one.b))
     line = f"  {visible(one.what)}: {a} → {b}"
     return line if len(line) <= WIDEST else f"  {visible(one.what)}\n      A {a}\n      B {b}"
 
 
-def _text(text: str, style: str = "", *, cut: bool = False) -> Text:
+def _make_text(text: str, style: str = "", *, cut: bool = False) -> Text:
     return Text(visible(text), style, no_wrap=cut)
-
-
-def _as_ascii(line: Text | Grid, width: int) -> list[Text]:
-    buffer = Console(file=io.StringIO(), width=width, color_system=None, legacy_windows=False)
-    with buffer.capture() as capture:
-        buffer.print(line, width=width)
-    return [Text(to_ascii(text.replace("→", "->"))) for text in capture.get().splitlines()]
