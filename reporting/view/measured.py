@@ -26,7 +26,7 @@ from harness.record import (
 from harness.record.statistics import Interval
 
 from ..compare.statistics import compare_unpaired
-from ..load import run_ids
+from ..load import name_runs
 from ..numbers import usable
 
 STAGES = ("trace_s", "lower_s", "compile_s", "first_call_s")
@@ -348,7 +348,7 @@ class Case:
 
 def places(runs: Sequence[Run]) -> tuple[Place, ...]:
     """A place for each run, with labels that tell them apart."""
-    ids = run_ids(runs)
+    ids = name_runs(runs)
     short = [f"{_SYMBOLS.get(run.manifest.backend, _OTHER_SYMBOL)} {run.manifest.backend}" for run in runs]
     devices = [f"{label} · {device(run)}" for label, run in zip(short, runs, strict=True)]
     labels = []

@@ -11,7 +11,7 @@ from harness.record.statistics import Interval
 
 from .. import numbers
 from ..compare.statistics import Growth, fit_growth
-from ..text import one_of, shorten
+from ..text import counted, shorten
 from .crossovers import crossovers
 from .measured import Case, Place, Variant
 from .memory import planned_bytes
@@ -177,8 +177,8 @@ def _doubts(sweep: Sweep) -> tuple[str, ...]:
         if doubtful:
             are = "is" if doubtful == 1 else "are"
             notes.append(
-                f"{measure.title}: {doubtful} of {one_of(len(points), 'point')} {are} contended, hollow in the figure; "
-                f"the fits use {'it' if doubtful == 1 else 'them'} like the others."
+                f"{measure.title}: {doubtful} of {counted(len(points), 'point')} {are} contended, hollow in the figure; the "
+                f"fits use {'it' if doubtful == 1 else 'them'} like the others."
             )
     return tuple(notes)
 
@@ -281,5 +281,5 @@ def is_told(fitted: Growth) -> bool:
 
 
 def _answer(found: Sequence[Sweep]) -> str:
-    more = f"; {one_of(len(found), 'sweep')} below" if len(found) > 1 else ""
+    more = f"; {counted(len(found), 'sweep')} below" if len(found) > 1 else ""
     return f"{_sentence(found[0])} ({found[0].label}{more})"
