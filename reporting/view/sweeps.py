@@ -177,8 +177,8 @@ def _doubts(sweep: Sweep) -> tuple[str, ...]:
         if doubtful:
             are = "is" if doubtful == 1 else "are"
             notes.append(
-                f"{measure.title}: {doubtful} of {counted(len(points), 'point')} {are} contended, hollow in the figure; the "
-                f"fits use {'it' if doubtful == 1 else 'them'} like the others."
+                f"{measure.title}: {doubtful} of {counted(len(points), 'point')} {are} contended, hollow in the "
+                f"figure; the fits use {'it' if doubtful == 1 else 'them'} like the others."
             )
     return tuple(notes)
 
