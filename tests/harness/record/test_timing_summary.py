@@ -3,7 +3,7 @@ import math
 import pytest
 from msgspec import structs
 
-from harness.record import Status
+from harness.record import Status, TimingDetails
 from harness.record.statistics import FEWEST_CLEAN_BLOCKS, FEWEST_CLEAN_S
 from harness.record.timing_summary import contended, execution_s, summarise, undisturbed
 from tests.harness.raw import DISTURBED, WALL_S, block, clean, launch, variant
@@ -106,7 +106,7 @@ def test_a_baseline_has_no_ratio_to_itself():
     assert "log_ratio" not in summarise([[launch(variant("base", *STEADY))]], "base", "base").values
 
 
-def test_notes_count_the_contended_and_the_restless_launches():
+def test_the_contended_and_the_restless_launches_are_counted():
     launches = [
         [launch(variant("a", *STEADY))],
         [launch(variant("a", *BUSY))],
@@ -116,18 +116,14 @@ def test_notes_count_the_contended_and_the_restless_launches():
 
     outcome = summarise(launches, "a", "a")
 
-    assert outcome.contended
-    assert outcome.notes == (
-        "contended: 2 of 3 launches had too few undisturbed blocks",
-        "no steady state within the warm-up in 1 of 3 launches",
-    )
+    assert outcome.details == TimingDetails(launches=3, contended=2, unsteady=1)
+    assert outcome.notes == ()
 
 
-def test_undisturbed_and_steady_launches_have_no_notes():
+def test_of_undisturbed_and_steady_launches_none_is_counted():
     outcome = summarise([[launch(variant("a", *STEADY))]] * 3, "a", "a")
 
-    assert not outcome.contended
-    assert outcome.notes == ()
+    assert outcome.details == TimingDetails(launches=3)
 
 
 def test_what_a_process_s_own_threads_make_each_other_wait_for_is_no_disturbance():
