@@ -4,6 +4,7 @@ import typing
 import pytest
 
 from harness.record import (
+    Buffer,
     CachingDetails,
     CompilationDetails,
     Details,
@@ -113,3 +114,14 @@ def test_what_all_processes_say_alike_is_said_once():
 def test_details_of_two_probes_are_never_one_outcome():
     with pytest.raises(ValueError, match=r"of two probes, MemoryDetails.* and TraceDetails.*, cannot"):
         join(ok(details=MemoryDetails()), ok(details=TraceDetails()))
+
+
+def test_what_a_process_does_not_tell_is_nothing():
+    call = RegimeCall(regime="cold", proven=True)
+    assert (call.elapsed_s, call.traces, call.compiled, call.hits, call.misses) == (None, 0, 0, 0, 0)
+    timing = TimingDetails(launches=1)
+    assert (timing.contended, timing.unsteady) == (0, 0)
+    numerics = NumericsDetails()
+    assert (numerics.products, numerics.outputs, numerics.unchecked, numerics.raised) == (None, 0, 0, None)
+    buffer = Buffer(kind="output", size_bytes=4, shape="f32[1]", instruction="add")
+    assert (buffer.operation, buffer.source, buffer.values) == (None, None, 1)
