@@ -1,3 +1,5 @@
+import pytest
+
 from reporting.compare.program_diff import MemoryChange
 from tests.reporting.recorded_programs import HLO, JAXPR, OTHER, PLANNED, TEXTS, compared, program
 
@@ -174,3 +176,21 @@ def test_of_programs_that_cannot_be_compared_nothing_is_told_to_differ():
     assert (diff.same, diff.constants_only, diff.instructions) == (None, False, 0)
     assert (diff.calls, diff.gone, diff.new, diff.layouts) == ((), (), (), ())
     assert diff.verdict == "optimised programs not compared; jaxpr primitives have equal counts"
+
+
+@pytest.mark.parametrize(
+    ("inside", "fuses"),
+    [
+        ("constant(2)|broadcast(%p)|multiply(%p, %p)|sine(%p)|multiply(%p, %p)", "multiply×2+sine"),
+        ("broadcast(%p)|bitcast(%p)|broadcast(%p)", "broadcast×2+bitcast"),
+    ],
+    ids=["what tells something", "what says little, where there is nothing else"],
+)
+def test_a_fusion_is_named_by_what_it_computes(inside, fuses):
+    lines = [f"  %i{index} = f32[8,2]{{1,0}} {one}" for index, one in enumerate(inside.split("|"))]
+    start, end = HLO.index("  %b = "), HLO.index("}\n\nENTRY")
+    body = "\n".join([*lines[:-1], lines[-1].replace("  %", "  ROOT %")])
+
+    (new,) = compared(HLO, f"{HLO[:start]}{body}\n{HLO[end:]}").new
+
+    assert new.fuses == fuses
