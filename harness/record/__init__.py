@@ -12,7 +12,7 @@ from harness.record.cases import (
     Published,
     VariantRecord,
 )
-from harness.record.files import RecordError, now, read_json, write_bytes, write_json
+from harness.record.files import RecordError, UnreadableError, now, read_json, write_bytes, write_json
 from harness.record.launches import Block, LaunchRecord, VariantLaunch
 from harness.record.layout import CaseFolder, RunFolder
 from harness.record.outcomes import (
@@ -78,6 +78,7 @@ __all__ = [
     "StopReason",
     "TimingDetails",
     "TraceDetails",
+    "UnreadableError",
     "VariantLaunch",
     "VariantRecord",
     "json_schema",

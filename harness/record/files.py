@@ -21,7 +21,11 @@ def now() -> str:
 
 
 class RecordError(Exception):
-    """A file of a run cannot be read; the message names the file and what is wrong with it."""
+    """A run cannot be used; the message names the file, what is wrong with it, and what to do where that helps."""
+
+
+class UnreadableError(RecordError):
+    """The file is missing or damaged; what else the run has left may still be read."""
 
 
 def write_json(path: Path, record: msgspec.Struct) -> None:
@@ -62,14 +66,31 @@ def read_json(path: Path, kind: type[S]) -> S:
     """Reads one record.
 
     Raises:
-      RecordError: The file cannot be read, is damaged, or does not fit the schema.
+      UnreadableError: The file cannot be read, is damaged, or does not fit the schema.
+    """
+    return decode(path, read_bytes(path), kind)
+
+
+def read_bytes(path: Path) -> bytes:
+    """The bytes of a record, unpacked.
+
+    Raises:
+      UnreadableError: The file cannot be read, or not unpacked.
     """
     try:
         data = path.read_bytes()
-        if path.suffix == ".gz":
-            data = gzip.decompress(data)
-        return msgspec.json.decode(data, type=kind)
+        return gzip.decompress(data) if path.suffix == ".gz" else data
     except (OSError, EOFError, zlib.error) as error:
-        raise RecordError(f"{path}: cannot be read: {error}") from error
+        raise UnreadableError(f"{path}: cannot be read: {error}") from error
+
+
+def decode(path: Path, data: bytes, kind: type[S]) -> S:
+    """One record from the bytes of its file.
+
+    Raises:
+      UnreadableError: They are damaged, or do not fit the schema.
+    """
+    try:
+        return msgspec.json.decode(data, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise RecordError(f"{path}: not a record of jaxmeter, or damaged: {error}") from error
+        raise UnreadableError(f"{path}: not a record of jaxmeter, or damaged: {error}") from error

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from harness.record.cases import CaseRecord, PlannedCase
-from harness.record.files import RecordError, read_json
+from harness.record.files import RecordError, decode, read_bytes
 from harness.record.launches import LaunchRecord
 from harness.record.layout import RunFolder
 
@@ -145,27 +145,34 @@ def read_manifest(folder: RunFolder) -> Manifest:
     """Reads a run's manifest.
 
     Raises:
-      RecordError: There is none, it is damaged, or of a schema version that this jaxmeter does not read.
+      UnreadableError: There is none, or it is damaged.
+      RecordError: It is of a schema version that this jaxmeter does not read.
     """
-    _check_version(folder.manifest, read_json(folder.manifest, _Versioned))
-    return read_json(folder.manifest, Manifest)
+    data = read_bytes(folder.manifest)
+    _check_version(folder.manifest, decode(folder.manifest, data, _Versioned))
+    return decode(folder.manifest, data, Manifest)
 
 
 def read_run(folder: RunFolder) -> Run:
     """Reads a run's commit mark, which holds its manifest and all its cases.
 
     Raises:
-      RecordError: As for a manifest.
+      UnreadableError, RecordError: As for a manifest.
     """
-    _check_version(folder.mark, read_json(folder.mark, _WithManifest).manifest)
-    return read_json(folder.mark, Run)
+    data = read_bytes(folder.mark)
+    _check_version(folder.mark, decode(folder.mark, data, _WithManifest).manifest)
+    return decode(folder.mark, data, Run)
 
 
 class _Versioned(msgspec.Struct):
+    """What every manifest tells, of whatever version."""
+
     schema_version: int
 
 
 class _WithManifest(msgspec.Struct):
+    """What every commit mark holds, of whatever version."""
+
     manifest: _Versioned
 
 

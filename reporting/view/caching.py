@@ -9,7 +9,7 @@ from harness.record import Param, Status, metrics
 from harness.record.statistics import FEWEST_LAUNCHES, Interval
 
 from .. import numbers
-from ..text import one_of, shorten
+from ..text import counted, shorten
 from .measured import Case, Place, Variant
 from .parts import Cell, Column, Group, Part, Row, Section, Table, Tone
 from .words import (
@@ -184,7 +184,7 @@ def _answer(variants: Sequence[Variant]) -> str:
         if ratio.low is None or ratio.low > 1
     ]
     if not savings:
-        return f"Of {one_of(len(variants), 'variant')}, none shows a saving by a filled persistent cache."
+        return f"Of {counted(len(variants), 'variant')}, none shows a saving by a filled persistent cache."
     most, variant = max(savings, key=lambda pair: pair[0])
     gain = gain_cell(variant.cold_ratio(COLD.metric, CACHED.metric, PROBE))
     bounds = f" {gain.detail}" if gain.detail else ""
@@ -199,7 +199,7 @@ def _notes(variants: Sequence[Variant]) -> tuple[str, ...]:
     few = [variant for variant in variants if any(0 < count < FEWEST_LAUNCHES for count in _counts(variant))]
     if few:
         notes.append(
-            f"No interval for {one_of(len(few), 'variant')}: fewer than {FEWEST_LAUNCHES} processes in some regime."
+            f"No interval for {counted(len(few), 'variant')}: fewer than {FEWEST_LAUNCHES} processes in some regime."
         )
     places: list[Place] = [variant.case.place for variant in variants]
     if not all(place.run.manifest.settings.caching_everywhere for place in places):

@@ -12,7 +12,7 @@ from harness.record.metrics import METRICS, Unit
 from harness.record.statistics import FEWEST_LAUNCHES, MINIMUM_EFFECT, Interval, differs
 
 from .. import numbers
-from ..text import one_of
+from ..text import counted
 from .measured import Case, Place, Variant, unpaired_ratio
 from .parts import Point
 from .sweeps import COMPILE, FEWEST_SIZES, PARAM, WIDEST_TOLD, Sweep, families, is_told
@@ -174,7 +174,7 @@ def _our_ratio(case: Case, claim: Published) -> tuple[Interval | None, str]:
     if ours is None:
         return None, reason or none
     if not reason and (ours.low is None or ours.high is None):
-        reason = f"no interval: {one_of(ours.count, replicate, replicate + 'es')}, it takes {FEWEST_LAUNCHES}"
+        reason = f"no interval: {counted(ours.count, replicate, replicate + 'es')}, it takes {FEWEST_LAUNCHES}"
     return ours, reason
 
 
@@ -259,7 +259,7 @@ def _unfitted(sweep: Sweep, figure: Figure) -> str:
     compiled = sum(variant.compile_total is not None for variant in variants)
     lacking = (_why(variant, "compilation") for variant in variants if variant.compile_total is None)
     first = next(filter(None, lacking), "")
-    have = f"{one_of(compiled, 'size')} of {PARAM} with a compile time, it takes {FEWEST_SIZES}"
+    have = f"{counted(compiled, 'size')} of {PARAM} with a compile time, it takes {FEWEST_SIZES}"
     return f"{have} ({figure.variant}: {first})" if first else have
 
 

@@ -10,7 +10,7 @@ from harness.record import Cost, Status
 from harness.record.statistics import FEWEST_LAUNCHES
 
 from .. import numbers
-from ..text import one_of
+from ..text import counted
 from .measured import STAGES, Case, Variant
 from .parts import Cell, Column, Part, Row, Section, StackMark, Table, Tone
 from .words import grouped, level_of, measured_cell, name_cell, name_of, noted, without_empty
@@ -254,7 +254,7 @@ def _fingerprint(variant: Variant) -> Cell:
     if len(found) == 1:
         return Cell(short)
     return Cell(
-        short, f"! {len(found)} different programs in {one_of(variant.processes, 'process', 'processes')}", Tone.WARN
+        short, f"! {len(found)} different programs in {counted(variant.processes, 'process', 'processes')}", Tone.WARN
     )
 
 
@@ -267,7 +267,7 @@ def _answer(staged: Sequence[Variant]) -> str:
     slowest, longest = max(whole, key=lambda pair: pair[1].estimate)
     share = numbers.percent(totals[main] / math.fsum(totals))
     return (
-        f"Of the cold time of {one_of(len(whole), 'compiled variant')}, {share} is {STAGE_NAMES[main]}. "
+        f"Of the cold time of {counted(len(whole), 'compiled variant')}, {share} is {STAGE_NAMES[main]}. "
         f"Longest: {numbers.time(longest.estimate)}, {name_of(slowest)}."
     )
 
@@ -276,16 +276,16 @@ def _without_interval(staged: Sequence[Variant]) -> tuple[str, ...]:
     few = [variant.processes for variant in staged if variant.processes < FEWEST_LAUNCHES]
     if not few:
         return ()
-    most = one_of(max(few), "cold process", "cold processes")
+    most = counted(max(few), "cold process", "cold processes")
     less = "" if len(set(few)) == 1 else "at most "
-    return (f"No interval for {one_of(len(few), 'variant')}: {less}{most} each; it takes {FEWEST_LAUNCHES}.",)
+    return (f"No interval for {counted(len(few), 'variant')}: {less}{most} each; it takes {FEWEST_LAUNCHES}.",)
 
 
 def _different(staged: Sequence[Variant]) -> tuple[str, ...]:
     found = [variant for variant in staged if len(variant.fingerprints) > 1]
     if not found:
         return ()
-    who = one_of(len(found), "variant")
+    who = counted(len(found), "variant")
     return (f"{who} got different programs from the compiler in different processes: see Programs, Fingerprint.",)
 
 
@@ -297,4 +297,4 @@ def _rest(variants: Sequence[Variant], staged: Sequence[Variant]) -> tuple[str, 
     probed = [outcome.status for variant in rest if (outcome := variant.outcomes.get("compilation"))]
     bad = sum(status not in (Status.OK, Status.UNSUPPORTED, Status.SKIPPED) for status in probed)
     more = f", {bad} of them because the probe did not end well" if bad else ""
-    return (f"Not listed: {one_of(len(rest), 'variant')} without a compilation stage{more}.",)
+    return (f"Not listed: {counted(len(rest), 'variant')} without a compilation stage{more}.",)

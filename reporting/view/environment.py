@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from .. import numbers
-from ..text import one_of
+from ..text import counted
 from .measured import Place
 from .parts import Cell, Column, Group, Part, Row, Section, Table, Tone
 
@@ -28,13 +28,13 @@ def environment(places: Sequence[Place]) -> Section:
         for field in fields
         if field not in ALWAYS_DIFFERENT and len({one.get(field, numbers.MISSING) for one in facts}) > 1
     )
-    everything = _table(places, facts, fields, f"All {one_of(len(fields), 'field')}", fold="Everything recorded")
+    everything = _table(places, facts, fields, f"All {counted(len(fields), 'field')}", fold="Everything recorded")
     if len(places) == 1:
         answer = "One run, so nothing differs."
     elif not different:
         answer = f"The {len(places)} runs agree in every field."
     else:
-        answer = f"{one_of(len(different), 'field')} of {len(fields)} differ between the {len(places)} runs."
+        answer = f"{counted(len(different), 'field')} of {len(fields)} differ between the {len(places)} runs."
     shown = (_table(places, facts, different, "Fields that differ between the runs."),) if different else ()
     return Section("environment", "Environment", QUESTION, answer, (Part(tables=(*shown, everything)),))
 

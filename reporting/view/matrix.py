@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from harness.record import DOES_NOT_FIT, INCOMPLETE, Status
 
 from .. import numbers
-from ..text import one_of, shorten
+from ..text import counted, shorten
 from .measured import Case, Place, Variant, device, size
 from .parts import Cell, Column, Group, Row, Table, Tone
 from .words import gain_tone
@@ -42,8 +42,8 @@ def matrix(places: Sequence[Place], cases: Sequence[Case]) -> tuple[Table | None
         "Each suite's largest case: its fastest jit variant, and how many times faster than the baseline variant it is."
     )
     left_out = [
-        f"{one_of(len(places) - len(shown), 'earlier run')}" if len(places) > len(shown) else "",
-        f"{one_of(len(suites) - MOST_SUITES, 'suite')}" if len(suites) > MOST_SUITES else "",
+        f"{counted(len(places) - len(shown), 'earlier run')}" if len(places) > len(shown) else "",
+        f"{counted(len(suites) - MOST_SUITES, 'suite')}" if len(suites) > MOST_SUITES else "",
     ]
     rest = " and ".join(part for part in left_out if part)
     note = "Times of different backends are not ranked: precision and hardware differ."
@@ -70,7 +70,7 @@ def _cell(cases: Sequence[Case]) -> Cell:
     gain = "baseline" if best.is_baseline else numbers.gain(best.speedup.estimate if best.speedup else None)
     flags = [shorten(best.planned.name, LONGEST_LABEL), *(["! contended"] if best.is_contended else [])]
     bad = [variant for case in cases for variant in case.variants if variant.status in INCOMPLETE]
-    flags += [f"! {one_of(len(bad), 'variant')} not measured"] if bad else []
+    flags += [f"! {counted(len(bad), 'variant')} not measured"] if bad else []
     tone = Tone.WARN if bad or best.is_contended else gain_tone(best.speedup)
     time = numbers.time_with_bounds(best.time)[0]
     return Cell(f"{time} · {gain}", " · ".join([name, *flags]), tone)

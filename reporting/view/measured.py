@@ -25,7 +25,8 @@ from harness.record import (
 )
 from harness.record.statistics import Interval
 
-from ..load import run_ids
+from ..compare.statistics import compare_unpaired
+from ..load import name_runs
 from ..numbers import usable
 
 STAGES = ("trace_s", "lower_s", "compile_s", "first_call_s")
@@ -347,7 +348,7 @@ class Case:
 
 def places(runs: Sequence[Run]) -> tuple[Place, ...]:
     """A place for each run, with labels that tell them apart."""
-    ids = run_ids(runs)
+    ids = name_runs(runs)
     short = [f"{_SYMBOLS.get(run.manifest.backend, _OTHER_SYMBOL)} {run.manifest.backend}" for run in runs]
     devices = [f"{label} · {device(run)}" for label, run in zip(short, runs, strict=True)]
     labels = []
@@ -384,9 +385,9 @@ def unpaired_ratio(above: Sequence[float], below: Sequence[float], level: float)
     if not above or not below:
         return None
     try:
-        return statistics.independent_ratio(above, below, confidence=level)
+        return compare_unpaired(above, below, confidence=level)
     except OverflowError:
-        return statistics.independent_ratio([summaries.median(above)], [summaries.median(below)])
+        return compare_unpaired([summaries.median(above)], [summaries.median(below)])
 
 
 def size(case: PlannedCase) -> tuple[float, float]:

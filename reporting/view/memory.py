@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from harness.record import Buffer
 
 from .. import numbers
-from ..text import one_of, shorten
+from ..text import counted, shorten
 from .measured import Case, Variant, size_of
 from .parts import Cell, Column, Group, Part, Row, Section, StackMark, Table, Tone
 from .words import LONGEST_REASON, grouped, name_cell, name_of, noted, without_empty
@@ -49,7 +49,7 @@ def memory(cases: Sequence[Case]) -> Section:
     groups = grouped(cases, lambda variant: _row(variant) if variant in listed else None, _scale)
     table = without_empty(Table(caption, columns, groups, STACK if called else STACK[:-1]), kept=len(FIELDS) + 2)
     rest = len(variants) - len(listed)
-    not_listed = (f"Not listed: {one_of(rest, 'variant')} without a memory analysis.",) if rest else ()
+    not_listed = (f"Not listed: {counted(rest, 'variant')} without a memory analysis.",) if rest else ()
     part = Part(tables=(table, *_buffers(listed)), notes=(*noted(variants, "memory"), *not_listed))
     return Section("memory", "Memory", QUESTION, _answer(listed), (part,))
 
@@ -147,7 +147,7 @@ def _donation(variant: Variant) -> Cell:
 def _answer(listed: Sequence[Variant]) -> str:
     large = [variant for variant in listed if (capacity_share(variant) or 0.0) > 1]
     plans = {variant: planned for variant in listed if (planned := planned_bytes(variant)) is not None}
-    beyond = f"{one_of(len(large), 'variant')} {'does' if len(large) == 1 else 'do'} not fit. " if large else ""
+    beyond = f"{counted(len(large), 'variant')} {'does' if len(large) == 1 else 'do'} not fit. " if large else ""
     if not plans:
         return "Only calls were measured: no variant has a plan of its own."
     largest = max(plans, key=plans.__getitem__)
@@ -171,7 +171,7 @@ def _buffers(listed: Sequence[Variant]) -> tuple[Table, ...]:
     )
     shown = known[:MOST_PROGRAMS]
     groups = tuple(_buffer_group(variant) for variant in shown)
-    rest = f" {one_of(len(known) - len(shown), 'program')} with less left out." if len(known) > len(shown) else ""
+    rest = f" {counted(len(known) - len(shown), 'program')} with less left out." if len(known) > len(shown) else ""
     caption = (
         f"The {MOST_BUFFERS} largest places in each program's memory, programs with the largest plans first. "
         f"A place may hold several values, one after the other: the largest is named.{rest}"

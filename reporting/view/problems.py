@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from harness.record import DOES_NOT_FIT, INCOMPLETE, Outcome, Status
 
-from ..text import one_of
+from ..text import counted
 from .measured import Case, Variant, does_not_fit
 from .parts import Cell, Column, Group, Part, Row, Section, Table, Tone
 from .words import tone_of
@@ -33,8 +33,8 @@ def problems(cases: Sequence[Case]) -> Section:
         )
         if rows
     ]
-    went = one_of(len(wrong), "entry", "entries") if wrong else "nothing"
-    answer = f"Went wrong: {went}. Known beforehand: {one_of(len(expected), 'reason')}."
+    went = counted(len(wrong), "entry", "entries") if wrong else "nothing"
+    answer = f"Went wrong: {went}. Known beforehand: {counted(len(expected), 'reason')}."
     return Section("problems", "Not measured", QUESTION, answer, (Part(tables=tuple(tables)),))
 
 

@@ -9,7 +9,7 @@ from harness.record.metrics import Unit
 from harness.record.statistics import MINIMUM_EFFECT
 
 from .. import numbers
-from ..text import one_of
+from ..text import counted
 from .claims import ABOUT_SAME, EXECUTION, Judged, Kind, Verdict, judged, says_about_the_same, tally, unit_of
 from .measured import Case, device
 from .parts import Cell, Column, Group, Part, Row, Section, Table, Tone
@@ -71,8 +71,8 @@ def published(cases: Sequence[Case]) -> Section | None:
 def _answer(found: Sequence[Judged]) -> str:
     """How many claims have which verdict: `Of 4 published claims: 2 hold here, 1 fails here, 1 inconclusive`."""
     counts = tally(found)
-    holds, fails = (one_of(counts[one], verb, verb.removesuffix("s")) for one, verb in _VERBS.items())
-    claims = f"{one_of(len(found), 'published claim')}{_repeated(found)}"
+    holds, fails = (counted(counts[one], verb, verb.removesuffix("s")) for one, verb in _VERBS.items())
+    claims = f"{counted(len(found), 'published claim')}{_repeated(found)}"
     return f"Of {claims}: {holds} here, {fails} here, {counts[Verdict.INCONCLUSIVE]} inconclusive."
 
 

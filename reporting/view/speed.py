@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from harness.record import INCOMPLETE, Status, statistics
 
 from .. import numbers
+from ..compare.statistics import find_break_even
 from ..text import shorten
 from .axis import LogAxis
 from .measured import DECISIVE_PROBES, Case, Place, Variant
@@ -135,7 +136,7 @@ def _break_even(variant: Variant) -> Cell:
     if gain is None or not statistics.differs(gain):
         return Cell("no difference", tone=Tone.MUTED)
     cold = eager.cold.estimate, variant.cold.estimate
-    calls = statistics.break_even(eager.time.estimate, variant.time.estimate, *cold)
+    calls = find_break_even(eager.time.estimate, variant.time.estimate, *cold)
     if calls is None:
         return Cell("never", tone=Tone.WARN)
     return Cell(f"{numbers.count(calls)} {'call' if calls == 1 else 'calls'}")

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from harness.record import Param, Status, statistics
-from harness.record.statistics import Growth, Interval
+from harness.record import Param, Status
+from harness.record.statistics import Interval
 
 from .. import numbers
-from ..text import one_of, shorten
+from ..compare.statistics import Growth, fit_growth
+from ..text import counted, shorten
 from .crossovers import crossovers
 from .measured import Case, Place, Variant
 from .memory import planned_bytes
@@ -118,7 +119,7 @@ class Sweep:
         if len(set(sizes)) < FEWEST_SIZES:
             return None
         try:
-            return statistics.growth(sizes, values, confidence=self.place.level)
+            return fit_growth(sizes, values, confidence=self.place.level)
         except (OverflowError, ValueError):
             # Sizes that differ by less than a logarithm can tell: there is no slope to give.
             return None
@@ -176,8 +177,8 @@ def _doubts(sweep: Sweep) -> tuple[str, ...]:
         if doubtful:
             are = "is" if doubtful == 1 else "are"
             notes.append(
-                f"{measure.title}: {doubtful} of {one_of(len(points), 'point')} {are} contended, hollow in the figure; "
-                f"the fits use {'it' if doubtful == 1 else 'them'} like the others."
+                f"{measure.title}: {doubtful} of {counted(len(points), 'point')} {are} contended, hollow in the "
+                f"figure; the fits use {'it' if doubtful == 1 else 'them'} like the others."
             )
     return tuple(notes)
 
@@ -280,5 +281,5 @@ def is_told(fitted: Growth) -> bool:
 
 
 def _answer(found: Sequence[Sweep]) -> str:
-    more = f"; {one_of(len(found), 'sweep')} below" if len(found) > 1 else ""
+    more = f"; {counted(len(found), 'sweep')} below" if len(found) > 1 else ""
     return f"{_sentence(found[0])} ({found[0].label}{more})"

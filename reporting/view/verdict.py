@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from harness.record import DOES_NOT_FIT, INCOMPLETE, Status
 
-from ..text import one_of, shorten
+from ..text import counted, shorten
 from .measured import Case, Place, Variant, device
 from .parts import Item, Tone
 from .words import LONGEST_NAME, LONGEST_REASON, incomplete, jit_sentence, name_of, status_counts, unreached_target
@@ -43,24 +43,24 @@ def subtitle(places: Sequence[Place]) -> str:
     devices = dict.fromkeys(f"{place.run.manifest.backend}: {device(place.run)}" for place in places)
     more = [f"{len(devices) - NAMED_AT_MOST} more"] if len(devices) > NAMED_AT_MOST else []
     where = "; ".join([*(shorten(name, LONGEST_NAME) for name in list(devices)[:NAMED_AT_MOST]), *more])
-    parts = (one_of(len(runs), "run"), where, span, f"jax {', '.join(jax)}", f"jaxmeter {', '.join(tools)}")
+    parts = (counted(len(runs), "run"), where, span, f"jax {', '.join(jax)}", f"jaxmeter {', '.join(tools)}")
     return shorten(" · ".join(parts), LONGEST_LINE)
 
 
 def verdict(places: Sequence[Place], cases: Sequence[Case], warnings: int) -> tuple[str, ...]:
     """One sentence a line: completeness, variants by status, jit against eager, where, warnings."""
     complete = sum(case.is_complete for case in cases)
-    planned = one_of(sum(len(case.variants) for case in cases), "variant")
+    planned = counted(sum(len(case.variants) for case in cases), "variant")
     counts = status_counts(variant for case in cases for variant in case.variants)
     words = {Status.OK: "measured"}
     listed = ", ".join(f"{counts[status]} {words.get(status, status.value)}" for status in reversed(counts))
     backends = dict.fromkeys(place.run.manifest.backend for place in places)
     return (
-        f"{complete} of {one_of(len(cases), 'case')} measured completely.",
+        f"{complete} of {counted(len(cases), 'case')} measured completely.",
         f"Of {planned}: {listed or 'nothing'}.",
         f"{jit_sentence(cases)}.".replace("no pair", "No pair", 1),
-        f"Measured on {one_of(len(backends), 'backend')}: {shorten(', '.join(backends), LONGEST_LINE)}.",
-        f"{one_of(warnings, 'data warning')}." if warnings else "No data warning.",
+        f"Measured on {counted(len(backends), 'backend')}: {shorten(', '.join(backends), LONGEST_LINE)}.",
+        f"{counted(warnings, 'data warning')}." if warnings else "No data warning.",
     )
 
 
@@ -115,7 +115,7 @@ def _missing_data(cases: Sequence[Case]) -> list[str]:
     """Which data were asked for and not there, and what is in their place."""
     alike = Counter((case.planned.data, case.planned.data_missing) for case in cases if case.planned.data_missing)
     return [
-        shorten(f"--data has none of {missing}; the inputs of {one_of(number, 'case')} are {used}", LONGEST_LINE)
+        shorten(f"--data has none of {missing}; the inputs of {counted(number, 'case')} are {used}", LONGEST_LINE)
         for (used, missing), number in alike.items()
     ]
 
@@ -124,7 +124,7 @@ def _troubles(cases: Sequence[Case]) -> str:
     """`1 variant wrong, 2 lost`, or empty."""
     counts = status_counts(variant for case in cases for variant in case.variants)
     bad = [(status.value, number) for status, number in counts.items() if status in INCOMPLETE]
-    first = [f"{one_of(number, 'variant')} {word}" for word, number in bad[:1]]
+    first = [f"{counted(number, 'variant')} {word}" for word, number in bad[:1]]
     return ", ".join([*first, *(f"{number} {word}" for word, number in bad[1:])])
 
 
@@ -133,7 +133,7 @@ def _some(variants: Sequence[Variant], what: str, so: str = "") -> str:
         return ""
     names = "; ".join(name_of(variant) for variant in variants[:NAMED_AT_MOST])
     more = f"; and {len(variants) - NAMED_AT_MOST} more" if len(variants) > NAMED_AT_MOST else ""
-    return f"{one_of(len(variants), 'variant')} {what} ({names}{more}){so}"
+    return f"{counted(len(variants), 'variant')} {what} ({names}{more}){so}"
 
 
 def _versions(places: Sequence[Place]) -> str:

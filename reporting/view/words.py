@@ -10,7 +10,7 @@ from harness.record import INCOMPLETE, Outcome, Status
 from harness.record.statistics import Interval, differs
 
 from .. import numbers
-from ..text import one_of, shorten
+from ..text import counted, shorten
 from .measured import Case, Place, Variant, does_not_fit
 from .parts import Cell, Group, Row, Table, Tone
 
@@ -51,9 +51,9 @@ def noted(variants: Iterable[Variant], probe: str) -> tuple[str, ...]:
         for note in variant.notes_of(probe):
             alike.setdefault(note, []).append(variant)
     ordered = sorted(alike.items(), key=lambda item: -len(item[1]))
-    lines = [f"{name_of(who[0]) if len(who) == 1 else one_of(len(who), 'variant')}: {note}" for note, who in ordered]
+    lines = [f"{name_of(who[0]) if len(who) == 1 else counted(len(who), 'variant')}: {note}" for note, who in ordered]
     left = len(lines) - MOST_NOTES
-    return (*lines[:MOST_NOTES], *([f"{one_of(left, 'note')} more, in the record."] if left > 0 else []))
+    return (*lines[:MOST_NOTES], *([f"{counted(left, 'note')} more, in the record."] if left > 0 else []))
 
 
 def told(outcome: Outcome, *probes: str) -> str:
@@ -140,7 +140,7 @@ def jit_sentence(cases: Iterable[Case]) -> str:
         return "no pair of eager and jit was measured"
     wins = sum(differs(pair) and pair.estimate > 1 for pair in pairs)
     middle = summaries.median(pair.estimate for pair in pairs)
-    return f"jit beats eager in {wins} of {one_of(len(pairs), 'measured pair')} (median {numbers.gain(middle)})"
+    return f"jit beats eager in {wins} of {counted(len(pairs), 'measured pair')} (median {numbers.gain(middle)})"
 
 
 def status_counts(variants: Iterable[Variant]) -> dict[Status, int]:
@@ -165,7 +165,7 @@ def unreached_target(variant: Variant) -> str:
     target = variant.case.place.run.manifest.settings.target_half_width
     reached = numbers.usable(interval.half_width)
     if reached is None:
-        return f"no interval: {one_of(interval.count, 'launch', 'launches')}"
+        return f"no interval: {counted(interval.count, 'launch', 'launches')}"
     if reached <= target:
         return ""
     # 2.03 % is beyond a target of 2 %, and has to read so.
