@@ -11,7 +11,7 @@ from rich.text import Text
 
 from .text import shorten
 from .view import Page
-from .view.parts import Cell, Item, Table, Tone
+from .view.page_model import Cell, Item, Table, Tone
 
 WIDEST = 100
 ITEMS_AT_MOST = 5

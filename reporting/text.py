@@ -10,7 +10,7 @@ import msgspec
 
 S = TypeVar("S", bound=msgspec.Struct)
 
-MULTI_LINE_FIELDS = frozenset({"stderr"})
+MULTI_LINE_FIELDS = frozenset({"explanation", "stderr"})
 """Fields of the record whose line breaks and tabs are kept: they are shown in a block of their own."""
 
 _UNSEEN_CATEGORIES = ("Cc", "Cf", "Cs", "Zl", "Zp")

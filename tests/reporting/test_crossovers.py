@@ -1,7 +1,7 @@
 import msgspec
 import pytest
 
-from reporting.view.crossovers import MOST_SENTENCES, turn
+from reporting.view.sections.crossovers import MOST_SENTENCES, find_turn
 from tests import samples
 from tests.reporting.views import page_of, section
 
@@ -27,7 +27,7 @@ def notes(times, *, dispatch=None, spread=1, contended=()):
             if seconds[index] is not None:
                 baseline_s = next(iter(times.values()))[index]
                 timing = samples.timing(
-                    seconds[index], baseline_s=baseline_s, spread=spread, contended=size in contended
+                    seconds[index], baseline_s=baseline_s, spread=spread, contended=int(size in contended)
                 )
                 if dispatch is not None:
                     values = {**timing.values, "dispatch_s": samples.wobbling(dispatch[name][index], 5)}
@@ -60,7 +60,7 @@ FLAT, STEEP = (5e-6, 5e-6, 5e-6, 5e-6), (1e-6, 2e-6, 2e-5, 2e-4)
     ],
 )
 def test_an_order_turns_between_two_measured_sizes_if_both_ends_are_sure(sides, expected):
-    assert turn(list(zip(SIZES, sides, strict=False))) == expected
+    assert find_turn(list(zip(SIZES, sides, strict=False))) == expected
 
 
 def test_lines_that_cross_are_told_in_one_sentence_with_the_measured_sizes():

@@ -5,49 +5,62 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.record import Param, Status, metrics
+from harness.record import CachingDetails, Param, RegimeCall, Status
+from harness.record.metrics import METRICS
 from harness.record.statistics import FEWEST_LAUNCHES, Interval
 
-from .. import numbers
-from ..text import one_of, shorten
-from .measured import Case, Place, Variant
-from .parts import Cell, Column, Group, Part, Row, Section, Table, Tone
-from .words import (
-    LONGEST_REASON,
-    gain_cell,
-    grouped,
-    level_of,
-    measured_cell,
-    name_cell,
-    name_of,
-    told,
-    without_empty,
+from ... import numbers
+from ...compare.ratios import divide_readings
+from ...text import one_of, shorten
+from ...write import write
+from ..cases import Case
+from ..cells import (
+    drop_empty_columns,
+    group_rows,
+    make_cell,
+    make_column,
+    make_gain_cell,
+    make_interval_cell,
+    make_name_cell,
+    name_level,
 )
+from ..names import name_variant
+from ..page_model import Cell, Column, Group, Part, Row, Section, Table, Tone
+from ..reasons import LONGEST_REASON, describe_outcome
+from ..variants import Variant
 
 QUESTION = "What does a recompilation cost, and what does the cache save?"
-PROBE = "caching"
+NOT_PROVEN = "not proven"
 
 
 @dataclass(frozen=True)
 class Regime:
-    """A state of the caches, and its column."""
+    """A state of the caches.
 
+    Args:
+      name: As the record has it.
+      metric: What a proven time is called.
+      words: What the state is called here.
+    """
+
+    name: str
     metric: str
-    title: str
-
-    @property
-    def words(self) -> str:
-        """How the probe's notes call it."""
-        return metrics.REGIMES[self.metric]
+    words: str
 
 
-COLD = Regime("cold_s", "Cold")
-CACHED = Regime("cached_s", "Filled cache")
-NEW_SHAPE = Regime("new_shape_s", "New shape")
-REGIMES = (COLD, CACHED, Regime("warm_s", "Warm"), NEW_SHAPE, Regime("new_static_s", "New static"))
+COLD = Regime("cold", "cold_s", "cold")
+CACHED = Regime("cached", "cached_s", "filled persistent cache")
+WARM = Regime("warm", "warm_s", "warm")
+NEW_SHAPE = Regime("new_shape", "new_shape_s", "new shape")
+NEW_STATIC = Regime("new_static", "new_static_s", "new static argument")
+REGIMES = (COLD, CACHED, WARM, NEW_SHAPE, NEW_STATIC)
+ALWAYS_SHOWN = (COLD, CACHED, WARM)
+
+PROBE = METRICS[COLD.metric].probe or ""
+SAVING = "cache_saving_s"
 
 
-def caching(cases: Sequence[Case]) -> Section:
+def make_caching_section(cases: Sequence[Case]) -> Section:
     """The section: a row for every variant that was put into a regime, then what proves each regime."""
     variants = [variant for case in cases for variant in case.variants if _is_probed(variant)]
     if not variants:
@@ -56,11 +69,25 @@ def caching(cases: Sequence[Case]) -> Section:
     return Section("caching", "Caching", QUESTION, _answer(variants), (part,))
 
 
+def describe_call(call: RegimeCall) -> str:
+    """What proves a regime, or why its time has no name."""
+    words = next((regime.words for regime in REGIMES if regime.name == call.regime), call.regime)
+    seen = (
+        f"{call.traces} traced, {call.compiled} compiled, {call.hits} from the persistent cache, "
+        f"{call.misses} missing in it"
+    )
+    if call.proven:
+        return f"{words}: {seen}"
+    if call.elapsed_s is None:
+        return f"{words}: {NOT_PROVEN}, so it was not timed: the two calls do not differ in that"
+    return f"{words}: {NOT_PROVEN}, so its {call.elapsed_s:.2g} s have no name: JAX reported {seen}"
+
+
 def _times(cases: Sequence[Case], variants: Sequence[Variant]) -> Table:
     columns = (
         Column("Variant"),
-        *(Column(regime.title, numeric=True) for regime in REGIMES),
-        Column("The cache saves", "cold − filled", numeric=True),
+        *(make_column(regime.metric) for regime in REGIMES),
+        make_column(SAVING),
         Column("Cold / filled", numeric=True),
         Column("New shape / cold", numeric=True),
         Column("n", numeric=True),
@@ -70,21 +97,30 @@ def _times(cases: Sequence[Case], variants: Sequence[Variant]) -> Table:
         "One call by what the caches hold, each in fresh processes (n). Cold: no cache. Filled cache: the persistent "
         "cache holds the program. Warm: the second, equal call. New: a call after the first with something else, cache "
         "off. A time has a name only where what JAX reported proves its regime. Below each mean and ratio stands its "
-        f"{level_of([variant.case.place for variant in variants])}."
+        f"{name_level([variant.case.run for variant in variants])}."
     )
-    groups = grouped(cases, lambda variant: _row(variant) if _is_probed(variant) else None, _changes)
-    return without_empty(Table(caption, columns, groups), kept=len(REGIMES[:3]) + 1)
+    groups = group_rows(cases, lambda variant: _row(variant) if _is_probed(variant) else None, _changes)
+    return drop_empty_columns(Table(caption, columns, groups), kept=len(ALWAYS_SHOWN) + 1)
 
 
 def _proofs(cases: Sequence[Case]) -> tuple[Table, ...]:
-    """What was noted of each regime, to unfold."""
+    """What was seen in each regime, to unfold; what was alike in several processes stands once."""
     groups = tuple(
-        Group(tuple(Row((Cell(variant.planned.name), Cell(note))) for variant, note in noted), case.label)
+        Group(tuple(Row((Cell(variant.planned.name), Cell(line))) for variant, line in lines), case.label)
         for case in cases
-        if (noted := [(variant, note) for variant in case.variants for note in variant.notes_of(PROBE)])
+        if (lines := [(variant, line) for variant in case.variants for line in _list_proofs(variant)])
     )
     columns = (Column("Variant"), Column("What JAX reported"))
     return (Table("The proof of each regime.", columns, groups, fold="Proof"),) if groups else ()
+
+
+def _list_proofs(variant: Variant) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*map(describe_call, _list_calls(variant)), *variant.notes_of(PROBE))))
+
+
+def _list_calls(variant: Variant) -> tuple[RegimeCall, ...]:
+    details = variant.details(CachingDetails)
+    return () if details is None else details.calls
 
 
 def _is_probed(variant: Variant) -> bool:
@@ -92,13 +128,13 @@ def _is_probed(variant: Variant) -> bool:
 
 
 def _row(variant: Variant) -> Row:
-    counts = [count for count in _counts(variant) if count]
+    counts = [count for count in _count_processes(variant) if count]
     cells = (
-        name_cell(variant),
+        make_name_cell(variant),
         *(_time(variant, regime) for regime in REGIMES),
-        _saving(variant),
-        gain_cell(variant.cold_ratio(COLD.metric, CACHED.metric, PROBE)),
-        _ratio(variant.cold_ratio(NEW_SHAPE.metric, COLD.metric, PROBE)),
+        make_cell(variant.read(SAVING)),
+        make_gain_cell(_divide(variant, COLD, CACHED)),
+        _ratio(_divide(variant, NEW_SHAPE, COLD)),
         Cell(
             " to ".join(dict.fromkeys(numbers.count(count) for count in (*counts[:1], *counts[-1:]))), tone=Tone.MUTED
         ),
@@ -107,65 +143,65 @@ def _row(variant: Variant) -> Row:
     return Row(cells)
 
 
-def _counts(variant: Variant) -> tuple[int, ...]:
+def _divide(variant: Variant, above: Regime, below: Regime) -> Interval | None:
+    """How many times as long the one regime takes as the other, which was measured in other processes."""
+    return divide_readings(variant.read(above.metric), variant.read(below.metric), variant.settings)
+
+
+def _count_processes(variant: Variant) -> tuple[int, ...]:
     """How many processes each regime has a time of, fewest first."""
-    return tuple(sorted(len(variant.cold_times(regime.metric, PROBE)) for regime in REGIMES))
+    return tuple(sorted(len(variant.read(regime.metric).known) for regime in REGIMES))
 
 
-def _tried(variant: Variant) -> tuple[Regime, ...]:
+def _list_tried(variant: Variant) -> tuple[Regime, ...]:
     """The regimes that the case can be put into."""
     planned = variant.case.planned
-    new = {"new_shape_s": planned.new_shape, "new_static_s": planned.new_static}
-    return tuple(regime for regime in REGIMES if regime.metric not in new or new[regime.metric])
+    new = {NEW_SHAPE: planned.new_shape, NEW_STATIC: planned.new_static}
+    return tuple(regime for regime in REGIMES if regime not in new or new[regime])
 
 
 def _time(variant: Variant, regime: Regime) -> Cell:
-    time = variant.cold_time(regime.metric, PROBE)
-    if time is not None:
-        return measured_cell(time)
-    if regime not in _tried(variant):
+    time = variant.read(regime.metric)
+    if time.interval is not None:
+        return make_interval_cell(time)
+    if regime not in _list_tried(variant):
         return Cell(numbers.MISSING, tone=Tone.MUTED)
-    return Cell(metrics.NOT_PROVEN, tone=Tone.WARN) if _unproven(variant, regime) else Cell("no number", tone=Tone.WARN)
-
-
-def _saving(variant: Variant) -> Cell:
-    cold, cached = (variant.cold_time(regime.metric, PROBE) for regime in (COLD, CACHED))
-    return Cell(numbers.difference(None if cold is None or cached is None else cold.estimate - cached.estimate))
+    return Cell(NOT_PROVEN if _list_unproven(variant, regime) else "no number", tone=Tone.WARN)
 
 
 def _ratio(interval: Interval | None) -> Cell:
     """A ratio of which neither side is the better."""
-    cell = gain_cell(interval)
+    cell = make_gain_cell(interval)
     return Cell(cell.text, cell.detail)
 
 
 def _missing(variant: Variant) -> Cell:
     """Why a regime that was tried has no number, or fewer than others."""
-    outcome, tried = variant.outcomes[PROBE], _tried(variant)
-    # One of each: processes differ in the nameless time that their notes tell.
-    reasons = [note for regime in tried for note in _unproven(variant, regime)[:1]]
+    outcome, tried = variant.outcomes[PROBE], _list_tried(variant)
+    # One of each: processes differ in the nameless time that is told of them.
+    reasons = [describe_call(call) for regime in tried for call in _list_unproven(variant, regime)[:1]]
     if outcome.status is not Status.OK:
-        reasons.append(told(outcome))
-    elif silent := [regime.title.lower() for regime in tried if _is_silent(variant, regime)]:
+        reasons.append(describe_outcome(outcome))
+    elif silent := [METRICS[regime.metric].title for regime in tried if _is_silent(variant, regime)]:
         reasons.append(f"no number recorded: {', '.join(silent)}")
     return Cell("; ".join(shorten(reason, LONGEST_REASON) for reason in reasons), tone=Tone.WARN)
 
 
 def _is_silent(variant: Variant, regime: Regime) -> bool:
-    return variant.cold_time(regime.metric, PROBE) is None and not _unproven(variant, regime)
+    return variant.read(regime.metric).interval is None and not _list_unproven(variant, regime)
 
 
-def _unproven(variant: Variant, regime: Regime) -> tuple[str, ...]:
-    """What the probe noted where the caches were not in the state that the regime asks for."""
-    return tuple(note for note in variant.notes_of(PROBE) if note.startswith(f"{regime.words}: {metrics.NOT_PROVEN}"))
+def _list_unproven(variant: Variant, regime: Regime) -> tuple[RegimeCall, ...]:
+    """Calls in which the caches were not shown to be in the state that the regime asks for."""
+    return tuple(call for call in _list_calls(variant) if call.regime == regime.name and not call.proven)
 
 
 def _changes(case: Case) -> str:
     """What is new in the new shape and the new static argument."""
     planned = case.planned
     parts = [
-        f"{name}: {_params(changed)}"
-        for name, changed in (("new shape", planned.new_shape), ("new static argument", planned.new_static))
+        f"{regime.words}: {_params(changed)}"
+        for regime, changed in ((NEW_SHAPE, planned.new_shape), (NEW_STATIC, planned.new_static))
         if changed
     ]
     return " · ".join(parts)
@@ -177,32 +213,30 @@ def _params(changed: Mapping[str, Param]) -> str:
 
 def _answer(variants: Sequence[Variant]) -> str:
     savings = [
-        (cold.estimate - cached.estimate, variant)
+        (saving.interval.estimate, variant)
         for variant in variants
-        if (cold := variant.cold_time(COLD.metric, PROBE)) and (cached := variant.cold_time(CACHED.metric, PROBE))
-        if variant.status is Status.OK and (ratio := variant.cold_ratio(COLD.metric, CACHED.metric, PROBE))
-        if ratio.low is None or ratio.low > 1
+        if variant.status is Status.OK and (saving := variant.read(SAVING)).interval is not None
+        if (ratio := _divide(variant, COLD, CACHED)) and (ratio.low is None or ratio.low > 1)
     ]
     if not savings:
         return f"Of {one_of(len(variants), 'variant')}, none shows a saving by a filled persistent cache."
     most, variant = max(savings, key=lambda pair: pair[0])
-    gain = gain_cell(variant.cold_ratio(COLD.metric, CACHED.metric, PROBE))
+    gain = make_gain_cell(_divide(variant, COLD, CACHED))
     bounds = f" {gain.detail}" if gain.detail else ""
     return (
-        f"A filled persistent cache saves a fresh process up to {numbers.difference(most)} of its first call, "
-        f"{gain.text}{bounds}: {name_of(variant)}."
+        f"A filled persistent cache saves a fresh process up to {write(METRICS[SAVING], most)} of its first call, "
+        f"{gain.text}{bounds}: {name_variant(variant)}."
     )
 
 
 def _notes(variants: Sequence[Variant]) -> tuple[str, ...]:
     notes = []
-    few = [variant for variant in variants if any(0 < count < FEWEST_LAUNCHES for count in _counts(variant))]
+    few = [variant for variant in variants if any(0 < count < FEWEST_LAUNCHES for count in _count_processes(variant))]
     if few:
         notes.append(
             f"No interval for {one_of(len(few), 'variant')}: fewer than {FEWEST_LAUNCHES} processes in some regime."
         )
-    places: list[Place] = [variant.case.place for variant in variants]
-    if not all(place.run.manifest.settings.caching_everywhere for place in places):
+    if not all(PROBE in variant.settings.everywhere for variant in variants):
         notes.append(
             "Measured in one case of each suite, for the first variant that jit compiles on "
             "call, or for all where a static argument changes; everywhere where the run was asked for it."

@@ -4,40 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.record import Buffer
+from harness.record import Buffer, MemoryDetails
+from harness.record.metrics import METRICS
+from harness.record.reading import Reading, usable_size
 
-from .. import numbers
-from ..text import one_of, shorten
-from .measured import Case, Variant, size_of
-from .parts import Cell, Column, Group, Part, Row, Section, StackMark, Table, Tone
-from .words import LONGEST_REASON, grouped, name_cell, name_of, noted, without_empty
+from ... import numbers
+from ...text import one_of, shorten
+from ...write import write
+from ..cases import Case
+from ..cells import drop_empty_columns, group_rows, make_cell, make_column, make_name_cell
+from ..names import name_variant
+from ..page_model import Cell, Column, Group, Part, Row, Section, StackMark, Table, Tone
+from ..reasons import LONGEST_REASON, list_notes
+from ..variants import Variant
 
 QUESTION = "What does it hold, and does it fit?"
+PLANNED, CALLED, SHARE, SAVED = "peak_bytes", "runtime_peak_bytes", "capacity_share", "donation_saves_bytes"
 FIELDS = ("argument_bytes", "output_bytes", "temp_bytes", "alias_bytes", "code_bytes")
 STACK = ("argument", "output less alias", "temp", "a call, where there is no plan")
 
 SMALLEST_SHARE = 1e-3
 """Of the device: below it, how much less says nothing to who plans memory."""
 
+_NOTHING = Cell(numbers.MISSING, tone=Tone.MUTED)
+
 MOST_PROGRAMS = 20
 MOST_BUFFERS = 5
 """The record holds a few more; whoever looks for memory to save begins with the largest."""
 
 
-def memory(cases: Sequence[Case]) -> Section:
+def make_memory_section(cases: Sequence[Case]) -> Section:
     """The section: a row for every variant that has a plan or was watched during a call, then the largest buffers."""
     variants = [variant for case in cases for variant in case.variants]
     listed = [variant for variant in variants if _is_listed(variant)]
     if not listed:
         return Section("memory", "Memory", QUESTION, "Empty: no memory analysis was recorded.")
-    called = any(_called_bytes(variant) is not None for variant in listed)
+    called = any(variant.read(CALLED).interval for variant in listed)
     columns = (
         Column("Variant"),
-        *(Column(field.removesuffix("_bytes"), numeric=True) for field in FIELDS),
-        Column("Planned", "at its peak", numeric=True),
-        Column("A call", "measured peak", numeric=True),
-        Column("Of the device", "planned", numeric=True),
-        Column("Donation saves", "of the plan", numeric=True),
+        *map(make_column, (*FIELDS, PLANNED, CALLED, SHARE, SAVED)),
         Column("Bytes", "linear, by case", plot=True),
     )
     caption = (
@@ -46,53 +51,23 @@ def memory(cases: Sequence[Case]) -> Section:
         "length is relative to the longest of its case."
         + (" A call: the most that one call held, in a process of its own." if called else "")
     )
-    groups = grouped(cases, lambda variant: _row(variant) if variant in listed else None, _scale)
-    table = without_empty(Table(caption, columns, groups, STACK if called else STACK[:-1]), kept=len(FIELDS) + 2)
+    groups = group_rows(cases, lambda variant: _row(variant) if variant in listed else None, _scale)
+    table = drop_empty_columns(Table(caption, columns, groups, STACK if called else STACK[:-1]), kept=len(FIELDS) + 2)
     rest = len(variants) - len(listed)
     not_listed = (f"Not listed: {one_of(rest, 'variant')} without a memory analysis.",) if rest else ()
-    part = Part(tables=(table, *_buffers(listed)), notes=(*noted(variants, "memory"), *not_listed))
+    part = Part(tables=(table, *_buffers(listed)), notes=(*list_notes(variants, "memory", "residency"), *not_listed))
     return Section("memory", "Memory", QUESTION, _answer(listed), (part,))
 
 
-def planned_bytes(variant: Variant) -> float | None:
-    """What the program holds at its peak, as the compiler plans it; None where a part is missing."""
-    outcome = variant.outcomes.get("memory")
-    if outcome is not None and "peak_bytes" in outcome.values:
-        return variant.typical("peak_bytes", "memory")
-    # Runs before there was a peak: all but aliases, once.
-    argument, output, temp, alias = (variant.typical(field, "memory") for field in FIELDS[:4])
-    if argument is None or output is None or temp is None or alias is None:
-        return None
-    return argument + output + temp - alias
-
-
-def capacity_share(variant: Variant) -> float | None:
-    """The plan over what programs may use of the device; None where either is not known."""
-    planned = planned_bytes(variant)
-    capacity = _capacity(variant)
-    return None if planned is None or capacity is None else planned / capacity
-
-
-def _capacity(variant: Variant) -> float | None:
-    return size_of(variant.case.place.run.manifest.environment.device_memory_bytes) or None
-
-
-def _called_bytes(variant: Variant) -> float | None:
-    return variant.typical("runtime_peak_bytes", "memory")
-
-
 def _is_listed(variant: Variant) -> bool:
-    return planned_bytes(variant) is not None or _called_bytes(variant) is not None
+    return any(variant.read(metric).interval for metric in (PLANNED, CALLED))
 
 
 def _row(variant: Variant) -> Row:
-    planned = planned_bytes(variant)
-    values = [variant.typical(field, "memory") for field in FIELDS]
     longest = max(sum(_parts(other)) for other in variant.case.variants)
     cells = (
-        name_cell(variant),
-        *(Cell(numbers.memory(value), tone=Tone.MUTED if value is None else Tone.PLAIN) for value in values),
-        Cell(numbers.memory(planned), tone=Tone.MUTED if planned is None else Tone.PLAIN),
+        make_name_cell(variant),
+        *(_size(variant.read(field)) for field in (*FIELDS, PLANNED)),
         _called(variant),
         _share(variant),
         _donation(variant),
@@ -101,65 +76,80 @@ def _row(variant: Variant) -> Row:
     return Row(cells)
 
 
+def _size(reading: Reading) -> Cell:
+    return make_cell(reading) if reading.interval is not None else _NOTHING
+
+
 def _parts(variant: Variant) -> tuple[float, ...]:
     """Bytes of each of STACK."""
-    if planned_bytes(variant) is None:
-        return 0.0, 0.0, 0.0, _called_bytes(variant) or 0.0
-    argument, output, temp, alias = (variant.typical(field, "memory") or 0.0 for field in FIELDS[:4])
+    if variant.read(PLANNED).interval is None:
+        return 0.0, 0.0, 0.0, variant.read(CALLED).estimate or 0.0
+    argument, output, temp, alias = (variant.read(field).estimate or 0.0 for field in FIELDS[:4])
     # More alias than output would make a negative part; the numbers beside the bar tell the truth.
     return argument, max(output - alias, 0.0), temp, 0.0
 
 
 def _scale(case: Case) -> str:
-    return f"a bar of full width is {numbers.memory(max(sum(_parts(variant)) for variant in case.variants))}"
+    longest = max(sum(_parts(variant)) for variant in case.variants)
+    return f"a bar of full width is {write(METRICS[PLANNED], longest)}"
 
 
 def _called(variant: Variant) -> Cell:
-    called, planned = _called_bytes(variant), planned_bytes(variant)
-    if called is None:
-        return Cell(numbers.MISSING, tone=Tone.MUTED)
+    called, over = variant.read(CALLED), variant.read("call_over_plan")
+    if called.interval is None:
+        return _NOTHING
     plan = "the plan" if variant.case.planned.devices == 1 else "one device's plan"
-    return Cell(numbers.memory(called), f"{numbers.gain(called / planned)} {plan}" if planned and called else "")
+    return make_cell(called, f"{write(over.metric, over.estimate)} {plan}" if over.estimate else "")
 
 
 def _share(variant: Variant) -> Cell:
-    share, capacity = capacity_share(variant), _capacity(variant)
-    if share is None:
-        return Cell(numbers.MISSING, tone=Tone.MUTED)
-    if share > 1:
-        needed = f"needs {numbers.memory(planned_bytes(variant))} of {numbers.memory(capacity)}"
-        return Cell(numbers.percent(share), needed, Tone.BAD)
-    if 0 < share < SMALLEST_SHARE:
-        return Cell(f"below {numbers.percent(SMALLEST_SHARE)}", tone=Tone.MUTED)
-    return Cell(numbers.percent(share))
+    share = variant.read(SHARE)
+    if share.estimate is None:
+        return _NOTHING
+    if share.estimate > 1:
+        capacity = write(METRICS[PLANNED], variant.environment.device_memory_bytes)
+        needed = write(METRICS[PLANNED], variant.read(PLANNED).estimate)
+        return Cell(write(share.metric, share.estimate), f"needs {needed} of {capacity}", Tone.BAD)
+    if 0 < share.estimate < SMALLEST_SHARE:
+        return Cell(f"below {write(share.metric, SMALLEST_SHARE)}", tone=Tone.MUTED)
+    return make_cell(share)
 
 
 def _donation(variant: Variant) -> Cell:
-    saved, planned = variant.change("donation_saves_bytes", "memory"), planned_bytes(variant)
-    if saved is None:
-        return Cell(numbers.MISSING, tone=Tone.MUTED)
-    if saved == 0:
+    saved, share = variant.read(SAVED), variant.read("donation_share")
+    if saved.estimate is None:
+        return _NOTHING
+    if saved.estimate == 0:
         return Cell("nothing", tone=Tone.MUTED)
-    detail = numbers.percent(saved / planned) if planned else ""
-    return Cell(numbers.memory(saved), detail) if saved > 0 else Cell(f"costs {numbers.memory(-saved)}", detail)
+    detail = "" if share.interval is None else write(share.metric, share.estimate)
+    if saved.estimate > 0:
+        return make_cell(saved, detail)
+    return Cell(f"costs {write(saved.metric, -saved.estimate)}", detail)
 
 
 def _answer(listed: Sequence[Variant]) -> str:
-    large = [variant for variant in listed if (capacity_share(variant) or 0.0) > 1]
-    plans = {variant: planned for variant in listed if (planned := planned_bytes(variant)) is not None}
+    large = [variant for variant in listed if (variant.read(SHARE).estimate or 0.0) > 1]
+    plans = {variant: planned for variant in listed if (planned := variant.read(PLANNED).estimate) is not None}
     beyond = f"{one_of(len(large), 'variant')} {'does' if len(large) == 1 else 'do'} not fit. " if large else ""
     if not plans:
         return "Only calls were measured: no variant has a plan of its own."
     largest = max(plans, key=plans.__getitem__)
-    share = capacity_share(largest)
-    of = f", {numbers.percent(share)} of the device" if share is not None and share >= SMALLEST_SHARE else ""
-    return f"{beyond}Largest plan: {numbers.memory(plans[largest])}{of}, {name_of(largest)}."
+    share = largest.read(SHARE)
+    of = ""
+    if share.estimate is not None and share.estimate >= SMALLEST_SHARE:
+        of = f", {write(share.metric, share.estimate)} of the device"
+    return f"{beyond}Largest plan: {write(METRICS[PLANNED], plans[largest])}{of}, {name_variant(largest)}."
+
+
+def _list_buffers(variant: Variant) -> tuple[Buffer, ...]:
+    details = variant.details(MemoryDetails)
+    return () if details is None else details.buffers
 
 
 def _buffers(listed: Sequence[Variant]) -> tuple[Table, ...]:
     """The largest buffers of the programs that hold most."""
-    known = [variant for variant in listed if variant.buffers]
-    known.sort(key=lambda variant: -(planned_bytes(variant) or 0.0))
+    known = [variant for variant in listed if _list_buffers(variant)]
+    known.sort(key=lambda variant: -(variant.read(PLANNED).estimate or 0.0))
     if not known:
         return ()
     columns = (
@@ -181,16 +171,16 @@ def _buffers(listed: Sequence[Variant]) -> tuple[Table, ...]:
 
 def _buffer_group(variant: Variant) -> Group:
     # Damaged sizes last: what cannot be read is not the largest.
-    by_size = sorted(variant.buffers, key=lambda buffer: -(size_of(buffer.size_bytes) or 0.0))
-    return Group(tuple(map(_buffer_row, by_size[:MOST_BUFFERS])), name_of(variant))
+    by_size = sorted(_list_buffers(variant), key=lambda buffer: -(usable_size(buffer.size_bytes) or 0.0))
+    return Group(tuple(map(_buffer_row, by_size[:MOST_BUFFERS])), name_variant(variant))
 
 
 def _buffer_row(buffer: Buffer) -> Row:
-    several = size_of(buffer.values)
+    several = usable_size(buffer.values)
     details = [buffer.instruction, f"{numbers.count(several)} values" if several and several > 1 else ""]
     cells = (
         Cell(buffer.kind or numbers.MISSING, ", ".join(shorten(one, LONGEST_REASON) for one in details if one)),
-        Cell(numbers.memory(size_of(buffer.size_bytes))),
+        Cell(numbers.memory(usable_size(buffer.size_bytes))),
         *(
             Cell(shorten(text, LONGEST_REASON)) if text else Cell(numbers.MISSING, tone=Tone.MUTED)
             for text in (buffer.shape, buffer.operation, buffer.source)

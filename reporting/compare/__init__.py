@@ -1,0 +1,1 @@
+"""Sets runs, programs and numbers side by side. Knows no page."""

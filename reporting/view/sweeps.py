@@ -1,0 +1,128 @@
+"""Sweeps: cases of one workload that differ in one param, and how a metric grows over it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from harness.record import Param, statistics
+from harness.record.metric import Metric
+from harness.record.statistics import Growth, Interval
+
+from ..numbers import usable
+from ..text import shorten
+from .cases import Case
+from .names import LONGEST_NAME, LONGEST_TERM
+from .page_model import Point
+from .runs import LabelledRun
+from .variants import Variant
+
+PARAM = "n"
+"""The size of a problem: what growth is told of, unless another param is named."""
+
+DEVICES = "devices"
+FEWEST_SIZES = 3
+
+MODES = ("jit", "aot", "mixed", "native", "eager")
+"""One mode for each implementation, the first that it has: compiled as a whole where it can be."""
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Cases of one workload that differ in one param only, by its value."""
+
+    run: LabelledRun
+    workload: str
+    fixed: str
+    cases: tuple[tuple[float, Case], ...]
+    param: str = PARAM
+
+    @property
+    def label(self) -> str:
+        """The workload, its param, what its cases share, and where they ran."""
+        fixed = f" [{self.fixed}]" if self.fixed else ""
+        return f"{shorten(self.workload + fixed, LONGEST_NAME)} over {self.param} · {self.run.label}"
+
+    @cached_property
+    def modes(self) -> dict[str, str]:
+        """The mode that stands for each implementation, in the order of the plan."""
+        modes: dict[str, str] = {}
+        for planned in (variant.planned for _, case in self.cases for variant in case.variants):
+            if planned.mode in MODES:
+                before = modes.get(planned.implementation, planned.mode)
+                modes[planned.implementation] = min(before, planned.mode, key=MODES.index)
+        return modes
+
+    @property
+    def implementations(self) -> tuple[str, ...]:
+        """In the order of the plan."""
+        return tuple(self.modes)
+
+    def name(self, implementation: str) -> str:
+        """Of the implementation's variants, such as `loop:jit`."""
+        return f"{implementation}:{self.modes[implementation]}"
+
+    def variants(self, implementation: str) -> tuple[tuple[float, Variant], ...]:
+        """The implementation's variants by size."""
+        return tuple(
+            (n, variant)
+            for n, case in self.cases
+            for variant in case.variants
+            if variant.planned.implementation == implementation
+            and variant.planned.mode == self.modes.get(implementation)
+        )
+
+    def points(self, implementation: str, metric: Metric) -> tuple[Point, ...]:
+        """Where there is a value above 0, however wide its interval; what is contended is doubtful."""
+        found = ((n, variant.read(metric.name)) for n, variant in self.variants(implementation))
+        return tuple(
+            Point(n, reading.interval.estimate, _bounds(reading.interval), reading.contended)
+            for n, reading in found
+            if reading.interval is not None and reading.interval.estimate > 0
+        )
+
+    def fit(self, implementation: str, metric: Metric) -> Growth | None:
+        """The power law through the points; None with fewer than three."""
+        points = self.points(implementation, metric)
+        sizes, values = [point.x for point in points], [point.y for point in points]
+        if len(set(sizes)) < FEWEST_SIZES:
+            return None
+        try:
+            return statistics.growth(sizes, values, confidence=self.run.level)
+        except (OverflowError, ValueError):
+            # Sizes that differ by less than a logarithm can tell: there is no slope to give.
+            return None
+
+
+def find_sweeps(cases: Sequence[Case]) -> Iterable[Sweep]:
+    """Every sweep of at least three different values: over n, over devices, then over any other param."""
+    params = dict.fromkeys((PARAM, DEVICES, *(name for case in cases for name in case.planned.params)))
+    found = (sweep for param in params for sweep in group_cases(cases, param))
+    return (sweep for sweep in found if len({n for n, _ in sweep.cases}) >= FEWEST_SIZES)
+
+
+def group_cases(cases: Iterable[Case], param: str = PARAM) -> Iterable[Sweep]:
+    """All cases with such a param by what they have in common: run, workload and the other params."""
+    groups: dict[tuple[str, str, str, str], list[tuple[float, Case]]] = {}
+    for case in cases:
+        n = _size(case.planned.params.get(param))
+        if n is not None:
+            fixed = ", ".join(f"{key}={value}" for key, value in sorted(case.planned.params.items()) if key != param)
+            key = (case.planned.suite, case.planned.workload, fixed, case.run.run_id)
+            groups.setdefault(key, []).append((n, case))
+    for (_, workload, fixed, _), members in groups.items():
+        by_size = tuple(sorted(members, key=lambda member: member[0]))
+        yield Sweep(by_size[0][1].run, workload, fixed, by_size, shorten(param, LONGEST_TERM))
+
+
+def _size(value: Param | None) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    number = usable(value)
+    return number if number is not None and number > 0 else None
+
+
+def _bounds(interval: Interval) -> tuple[float, float] | None:
+    low, high = usable(interval.low), usable(interval.high)
+    return None if low is None or high is None or low <= 0 else (low, high)
