@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 
-from harness.record.statistics import growth
+from reporting.compare.statistics import fit_growth
 
 SIZES = {"loop_list": (100, 150, 220, 330, 500, 750), "loop_stacked": (10, 20, 40, 60, 80, 100)}
 BEYOND = {"loop_stacked": (100, 130, 170, 220, 280, 360)}
@@ -21,7 +21,7 @@ def main() -> None:
     for sizes_of in (SIZES, BEYOND):
         for name, sizes in sizes_of.items():
             times_s = [float(child(name, str(n))) for n in sizes]
-            exponent = growth(sizes, times_s).exponent
+            exponent = fit_growth(sizes, times_s).exponent
             shown = ", ".join(f"{n}: {seconds:.2f} s" for n, seconds in zip(sizes, times_s, strict=True))
             print(f"{name}: n^{exponent.estimate:.2f} [{exponent.low:.2f}, {exponent.high:.2f}] ({shown})", flush=True)
 

@@ -11,12 +11,15 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from harness.record import Run, write_bytes
+from harness.record import write_bytes
 
-from . import html, markdown, program_text, terminal
-from .load import load
-from .program_diff import compare, surroundings
-from .programs import NothingToCompareError, Recorded, find
+from . import diff_terminal, html, markdown, terminal
+from .compare.pairs import find_pairs
+from .compare.program_diff import compare_programs
+from .compare.programs import NothingToCompareError
+from .compare.surroundings import find_surroundings
+from .console import WIDEST
+from .load import LoadedRun, load
 from .text import visible
 from .view import build
 
@@ -50,11 +53,11 @@ def report(
         _complain("no usable run; give folders that `python -m harness run` has written, such as results/*")
         raise typer.Exit(UNUSABLE)
     page = build(loaded)
-    path = out if out is not None else FOLDER / f"report-{report_name(loaded.runs)}.html"
+    path = out if out is not None else FOLDER / f"report-{name_report(loaded.runs)}.html"
     _write(path, html.render(page))
     if markdown_file is not None:
         _write(markdown_file, markdown.render(page))
-    terminal.show(page, _console())
+    terminal.show(page, _open_console())
     typer.echo(visible(str(path)))
 
 
@@ -66,37 +69,37 @@ def diff(
     variant: Annotated[str | None, typer.Option(help="Only this one; default: all with a program in both.")] = None,
 ) -> None:
     """Says what differs between the programs that two runs compiled for the same variants, and what may explain it."""
-    a, b = _recorded(run_a), _recorded(run_b)
+    a, b = _load_one(run_a), _load_one(run_b)
     try:
-        found = find(a, b, case, variant)
+        found = find_pairs(a, b, case, variant)
     except NothingToCompareError as error:
         for line in str(error).split("\n"):
             _complain(line)
         raise typer.Exit(UNUSABLE) from None
-    sheet = program_text.Sheet(
+    sheet = diff_terminal.Sheet(
         a=a.run.manifest.run_id,
         b=b.run.manifest.run_id,
-        diffs=tuple(compare(pair) for pair in found.pairs),
-        surroundings=surroundings(a.run.manifest, b.run.manifest),
+        diffs=tuple(compare_programs(pair) for pair in found.pairs),
+        surroundings=find_surroundings(a.run.manifest, b.run.manifest),
     )
     for warning in found.warnings:
         _complain(warning, "warning")
-    program_text.show(sheet, _console())
+    diff_terminal.show(sheet, _open_console())
 
 
-def _recorded(folder: Path) -> Recorded:
+def _load_one(folder: Path) -> LoadedRun:
     """The run in a folder; without one there is nothing to do."""
     loaded = load([folder])
     for warning in loaded.warnings:
         _complain(warning, "warning" if loaded.runs else "error")
     if not loaded.runs:
         raise typer.Exit(UNUSABLE)
-    return Recorded(loaded.runs[0], folder)
+    return loaded.runs[0]
 
 
-def report_name(runs: Sequence[Run]) -> str:
+def name_report(runs: Sequence[LoadedRun]) -> str:
     """The run's id, or the first and the last; only characters that every file system takes."""
-    ids = [re.sub(r"[^A-Za-z0-9._-]", "_", run.manifest.run_id)[:LONGEST_NAME] for run in runs]
+    ids = [re.sub(r"[^A-Za-z0-9._-]", "_", loaded.run.manifest.run_id)[:LONGEST_NAME] for loaded in runs]
     return ids[0] if len(ids) == 1 else f"{ids[0]}..{ids[-1]}"
 
 
@@ -109,9 +112,9 @@ def _write(path: Path, text: str) -> None:
         raise typer.Exit(UNUSABLE) from None
 
 
-def _console() -> Console:
+def _open_console() -> Console:
     # Rich takes 80 columns where there is no terminal; a log has room for all.
-    return Console(width=None if sys.stdout.isatty() else terminal.WIDEST)
+    return Console(width=None if sys.stdout.isatty() else WIDEST)
 
 
 def _complain(message: str, kind: str = "error") -> None:

@@ -7,9 +7,20 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.record import CaseRecord, RecordError, Run, RunFolder, Stop, StopReason, read_json, read_manifest, read_run
+from harness.record import (
+    CaseRecord,
+    RecordError,
+    Run,
+    RunFolder,
+    Stop,
+    StopReason,
+    UnreadableError,
+    read_json,
+    read_manifest,
+    read_run,
+)
 
-from .text import one_of, visible
+from .text import counted, visible
 
 
 @dataclass(frozen=True)
@@ -45,10 +56,10 @@ def load(paths: Iterable[Path]) -> Loaded:
             warnings.append(f"{path}: another run has the id {run.manifest.run_id} but other contents; both are shown")
         runs.append(LoadedRun(run, RunFolder(path)))
     runs.sort(key=lambda loaded: (loaded.run.manifest.started, loaded.run.manifest.run_id))
-    return Loaded(tuple(runs), tuple(visible(_private(warning)) for warning in warnings))
+    return Loaded(tuple(runs), tuple(visible(_hide_home(warning)) for warning in warnings))
 
 
-def _private(text: str) -> str:
+def _hide_home(text: str) -> str:
     """The text with the home folder, which may hold a name, as `~`: the page may be sent on."""
     home = str(Path.home())
     return re.sub(re.escape(home) + r"(?![\w.-])", "~", text) if len(home) > 1 else text
@@ -58,56 +69,62 @@ def _load_run(folder: RunFolder, warnings: list[str]) -> Run:
     """One run, from its commit mark, or from the files that a run without one has left.
 
     Raises:
-      RecordError: There is no run at this path, or its manifest cannot be read.
+      RecordError: There is no run at this path, its manifest cannot be read, or it is of another schema version.
     """
     _require_run_folder(folder)
     try:
         manifest = read_manifest(folder)
-    except RecordError as error:
-        run = _from_mark(folder, warnings)
-        if run is None:
-            raise
-        warnings.append(f"{error}; {folder.mark.name} holds it too")
-        return run
-    if (run := _from_mark(folder, warnings)) is not None:
-        return run
-    cases = tuple(_cases(folder, warnings))
-    stopped = _stopped(folder, warnings)
-    run = _checked(Run(manifest=manifest, cases=cases, stopped=stopped), folder, warnings)
-    lost = len(run.lost())
-    state = f"{lost} of {one_of(len(manifest.cases), 'case')} lost" if lost else "no case lost"
-    end = f"did not end (no usable {folder.mark.name})" if stopped is None else f"stopped: {why_stopped(stopped)}"
-    resume = "; --resume goes on with it" if lost else ""
-    warnings.append(f"{folder.path}: run {manifest.run_id} {end}: {state}{resume}")
+    except UnreadableError as error:
+        return _drop_strays(_read_mark_instead(folder, error, warnings), folder, warnings)
+    if folder.mark.exists():
+        try:
+            return _drop_strays(read_run(folder), folder, warnings)
+        except UnreadableError as error:
+            warnings.append(f"{error}; its cases are read one by one")
+    stopped = _read_stop(folder, warnings)
+    run = Run(manifest=manifest, cases=tuple(_read_cases(folder, warnings)), stopped=stopped)
+    run = _drop_strays(run, folder, warnings)
+    warnings.append(f"{folder.path}: run {manifest.run_id} {_describe_end(run, folder)}")
     return run
 
 
-def why_stopped(stop: Stop) -> str:
+def _read_mark_instead(folder: RunFolder, error: UnreadableError, warnings: list[str]) -> Run:
+    """The run of which the manifest cannot be read, from its commit mark, which holds the manifest too."""
+    if not folder.mark.exists():
+        raise error
+    try:
+        run = read_run(folder)
+    except UnreadableError as other:
+        raise UnreadableError(f"{error}; {other}") from other
+    warnings.append(f"{error}; {folder.mark.name} holds it too")
+    return run
+
+
+def _describe_end(run: Run, folder: RunFolder) -> str:
+    """How a run without a commit mark ended, what it lacks, and what to do."""
+    lost = len(run.lost())
+    stop = run.stopped
+    how = f"did not end (no usable {folder.mark.name})" if stop is None else f"stopped: {explain_stop(stop)}"
+    if not lost:
+        return f"{how}: no case lost"
+    return f"{how}: {lost} of {counted(len(run.manifest.cases), 'case')} lost; --resume goes on with it"
+
+
+def explain_stop(stop: Stop) -> str:
     """Why a run stopped before its last case, in words."""
     if stop.reason is StopReason.BUDGET_USED:
         return f"the budget of {stop.budget_s:g} s is used up" if stop.budget_s is not None else "its budget is used up"
     return "it was interrupted"
 
 
-def _stopped(folder: RunFolder, warnings: list[str]) -> Stop | None:
+def _read_stop(folder: RunFolder, warnings: list[str]) -> Stop | None:
     """That a run stopped before its last case; None where nothing says so."""
     if not folder.stop.exists():
         return None
     try:
         return read_json(folder.stop, Stop)
-    except RecordError as error:
+    except UnreadableError as error:
         warnings.append(str(error))
-        return None
-
-
-def _from_mark(folder: RunFolder, warnings: list[str]) -> Run | None:
-    """The run from its commit mark; None where there is none that can be read."""
-    if not folder.mark.exists():
-        return None
-    try:
-        return _checked(read_run(folder), folder, warnings)
-    except RecordError as error:
-        warnings.append(f"{error}; its cases are read one by one")
         return None
 
 
@@ -132,15 +149,15 @@ def _require_run_folder(folder: RunFolder) -> None:
     raise RecordError(f"{path}: no run folder, since it has no {folder.manifest.name}")
 
 
-def _cases(folder: RunFolder, warnings: list[str]) -> Iterator[CaseRecord]:
+def _read_cases(folder: RunFolder, warnings: list[str]) -> Iterator[CaseRecord]:
     for path in folder.case_records():
         try:
             yield read_json(path, CaseRecord)
-        except RecordError as error:
+        except UnreadableError as error:
             warnings.append(f"{error}; this case counts as lost")
 
 
-def _checked(run: Run, folder: RunFolder, warnings: list[str]) -> Run:
+def _drop_strays(run: Run, folder: RunFolder, warnings: list[str]) -> Run:
     """The run without cases that its manifest does not plan, or that it holds twice: nothing could place them."""
     planned = {case.id for case in run.manifest.cases}
     kept: dict[str, CaseRecord] = {}
@@ -153,7 +170,7 @@ def _checked(run: Run, folder: RunFolder, warnings: list[str]) -> Run:
     return Run(manifest=run.manifest, cases=tuple(kept.values()), ended=run.ended, stopped=run.stopped)
 
 
-def run_ids(runs: Iterable[Run]) -> tuple[str, ...]:
+def name_runs(runs: Iterable[Run]) -> tuple[str, ...]:
     """Their ids in order; a repeated one gets a number, so that each names one run."""
     seen: dict[str, int] = {}
     names = []

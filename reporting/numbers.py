@@ -115,6 +115,11 @@ def count(number: float | int | None) -> str:
     return MISSING if value is None else _fixed(value, 0)
 
 
+def signed_count(difference: int) -> str:
+    """`+12`, `−3`: how many more, or fewer."""
+    return f"{'+' if difference > 0 else ''}{count(difference)}"
+
+
 def number(value: float | int | None) -> str:
     """`12 345`, `0.25`: a number that may be whole, such as a param's value, a mean of counts or an exponent."""
     known = usable(value)

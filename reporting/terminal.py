@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 
 from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
+from .console import WIDEST, print_lines
 from .text import shorten
 from .view import Page
 from .view.page_model import Cell, Item, Table, Tone
 
-WIDEST = 100
 ITEMS_AT_MOST = 5
 ROWS_AT_MOST = 9
 NARROWEST_COLUMN = 22
@@ -22,39 +21,33 @@ TOLD_SECTIONS = ("published",)
 
 _STYLES = {Tone.PLAIN: "", Tone.MUTED: "dim", Tone.GOOD: "green", Tone.WARN: "yellow", Tone.BAD: "red"}
 
-_ASCII = str.maketrans({"µ": "u", "×": "x", "—": "-", "−": "-", "–": "-", "±": "+-", "·": "|", "…": "~", "\u202f": " "})
-_SIGNS = str.maketrans({"●": "o", "■": "#", "▲": "^", "◆": "*"})
-
 
 def show(page: Page, console: Console) -> None:
     """Prints the summary."""
-    width = min(console.width, WIDEST)
-    plain = not console.encoding.lower().startswith("utf")
-    lines: list[Text | Grid] = [Text(page.finding, "bold"), Text(" ".join(page.verdict))]
-    lines += _items("Needs attention", page.attention, width)
-    lines += _items("Data warnings", page.warnings, width)
-    lines += [Text(section.answer) for section in page.sections if section.id in TOLD_SECTIONS]
+    print_lines(_write_summary(page, min(console.width, WIDEST)), console)
+
+
+def _write_summary(page: Page, width: int) -> Iterator[Text | Grid]:
+    yield Text(page.finding, "bold")
+    yield Text(" ".join(page.verdict))
+    yield from _write_items("Needs attention", page.attention)
+    yield from _write_items("Data warnings", page.warnings)
+    yield from (Text(section.answer) for section in page.sections if section.id in TOLD_SECTIONS)
     if page.matrix is not None:
-        lines += _matrix(page.matrix, width)
-    for line in lines:
-        for text in _as_ascii(line, width) if plain else [line]:
-            console.print(text, width=width, soft_wrap=False, markup=False, highlight=False, emoji=False)
+        yield from _write_matrix(page.matrix, width)
 
 
-def _items(title: str, items: Sequence[Item], width: int) -> Iterable[Text]:
+def _write_items(title: str, items: Sequence[Item]) -> Iterator[Text]:
     if not items:
         return
     yield Text(f"{title} ({len(items)})", "bold")
     for item in items[:ITEMS_AT_MOST]:
-        text = Text(f"  {item.label} ", _STYLES[item.tone])
-        text.append(item.text, "default")
-        text.truncate(width, overflow="ellipsis")
-        yield text
+        yield Text(f"  {item.label} ", _STYLES[item.tone], no_wrap=True).append(item.text, "default")
     if len(items) > ITEMS_AT_MOST:
         yield Text(f"  + {len(items) - ITEMS_AT_MOST} more, in the report")
 
 
-def _matrix(table: Table, width: int) -> Iterable[Text | Grid]:
+def _write_matrix(table: Table, width: int) -> Iterator[Text | Grid]:
     """As many columns as fit at a readable width; the first holds the suites, the last is the newest run."""
     places = max(1, (width - NARROWEST_COLUMN) // NARROWEST_COLUMN)
     shown = [0, *range(max(1, len(table.columns) - places), len(table.columns))]
@@ -62,7 +55,7 @@ def _matrix(table: Table, width: int) -> Iterable[Text | Grid]:
     for index in shown:
         grid.add_column(Text(table.columns[index].title), no_wrap=True, overflow="ellipsis")
     for row in table.rows[:ROWS_AT_MOST]:
-        grid.add_row(*(_cell(row.cells[index]) for index in shown))
+        grid.add_row(*(_write_cell(row.cells[index]) for index in shown))
     yield grid
     hidden = [
         f"{len(table.columns) - len(shown)} runs" if len(table.columns) > len(shown) else "",
@@ -72,19 +65,6 @@ def _matrix(table: Table, width: int) -> Iterable[Text | Grid]:
         yield Text(f"+ {' and '.join(filter(None, hidden))} more, in the report", "dim")
 
 
-def _cell(cell: Cell) -> Text:
+def _write_cell(cell: Cell) -> Text:
     flag = " !" if cell.tone is Tone.WARN else ""
     return Text(shorten(cell.text, 60) + flag, _STYLES[cell.tone])
-
-
-def _as_ascii(line: Text | Grid, width: int) -> Iterable[Text]:
-    """The line's own text where the output cannot take more than ASCII: signs have a likeness, the rest a `?`."""
-    buffer = Console(file=io.StringIO(), width=width, color_system=None, legacy_windows=False)
-    with buffer.capture() as capture:
-        buffer.print(line, width=width)
-    return [Text(to_ascii(text)) for text in capture.get().splitlines()]
-
-
-def to_ascii(text: str) -> str:
-    """The nearest ASCII text."""
-    return text.translate(_ASCII).translate(_SIGNS).encode("ascii", "replace").decode()

@@ -1,37 +1,19 @@
-"""Recorded text made safe to look at: what cannot be seen, or would reorder its surroundings, is escaped."""
+"""Text for every output: whole records made safe to look at, and what is too long, cut."""
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from typing import Any, TypeVar
 
 import msgspec
 
+from harness.record.wording import counted, visible
+
+__all__ = ["MULTI_LINE_FIELDS", "counted", "shorten", "visible", "visible_record"]
+
 S = TypeVar("S", bound=msgspec.Struct)
 
-MULTI_LINE_FIELDS = frozenset({"explanation", "stderr"})
+MULTI_LINE_FIELDS = frozenset({"stderr", "explanation"})
 """Fields of the record whose line breaks and tabs are kept: they are shown in a block of their own."""
-
-_UNSEEN_CATEGORIES = ("Cc", "Cf", "Cs", "Zl", "Zp")
-_JOINERS = "\u200c\u200d"
-"""Format characters that scripts and emoji need."""
-
-_PRINTABLE_ASCII = re.compile(r"[ -~]*")
-
-
-def visible(text: str, *, multi_line: bool = False) -> str:
-    r"""The text with control, direction and lone surrogate characters escaped: `\x00`, `\u202e`."""
-    if _PRINTABLE_ASCII.fullmatch(text):
-        return text
-    kept = "\n\t" if multi_line else ""
-    return "".join(character if character in kept else _sign(character) for character in text)
-
-
-def _sign(character: str) -> str:
-    unseen = unicodedata.category(character) in _UNSEEN_CATEGORIES and character not in _JOINERS
-    # As Python writes it: plain letters, which every font and terminal has.
-    return character.encode("unicode_escape").decode() if unseen else character
 
 
 def visible_record(record: S) -> S:
@@ -52,8 +34,3 @@ def _walk(value: Any, *, multi_line: bool) -> Any:
 def shorten(text: str, length: int) -> str:
     """At most `length` characters; an ellipsis stands for what was cut."""
     return text if len(text) <= length else text[: length - 1] + "…"
-
-
-def one_of(count: int, singular: str, plural: str | None = None) -> str:
-    """`1 case`, `2 cases`: a count with its noun."""
-    return f"{count} {singular if count == 1 else plural or singular + 's'}"

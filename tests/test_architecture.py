@@ -77,6 +77,10 @@ ARROWS: dict[str, Callable[[str], bool]] = {
     "reporting": lambda module: (
         (of_others(module) and not within(module, "jax", "jaxlib")) or within(module, "reporting", "harness.record")
     ),
+    "reporting/compare": lambda module: (
+        of_others(module)
+        or within(module, "harness.record", *(f"reporting.{name}" for name in ("compare", "load", "numbers", "text")))
+    ),
     "launcher": lambda module: within(module, "launcher", *sys.stdlib_module_names),
 }
 
@@ -122,6 +126,9 @@ def test_every_folder_of_the_harness_has_its_arrows():
         ("reporting/load.py", "from harness.record import load_run", None),
         ("reporting/load.py", "from harness.record import metrics, statistics", None),
         ("reporting/view/__init__.py", "from .words import name_of", None),
+        ("reporting/compare/pairs.py", "from ..load import LoadedRun", None),
+        ("reporting/compare/pairs.py", "from ..view import build", "imports reporting.view"),
+        ("reporting/compare/pairs.py", "from ..html import render", "imports reporting.html"),
         ("reporting/load.py", "from harness import measure", "imports harness"),
         ("reporting/load.py", "from harness.declare.workload import Skip", "imports harness.declare.workload"),
         ("reporting/load.py", "from jax import numpy", "imports jax"),

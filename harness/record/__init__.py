@@ -11,7 +11,16 @@ from harness.record.cases import (
     Published,
     VariantRecord,
 )
-from harness.record.files import RecordError, json_schema, read_json, read_manifest, read_run, write_bytes, write_json
+from harness.record.files import (
+    RecordError,
+    UnreadableError,
+    json_schema,
+    read_json,
+    read_manifest,
+    read_run,
+    write_bytes,
+    write_json,
+)
 from harness.record.launches import Block, LaunchRecord, VariantLaunch
 from harness.record.layout import CaseFolder, RunFolder
 from harness.record.outcomes import (
@@ -65,6 +74,7 @@ __all__ = [
     "StopReason",
     "TimingDetails",
     "TraceDetails",
+    "UnreadableError",
     "VariantLaunch",
     "VariantRecord",
     "json_schema",

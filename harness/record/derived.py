@@ -9,7 +9,7 @@ from itertools import zip_longest
 from harness.record import statistics
 from harness.record.cases import Cost
 from harness.record.outcomes import Number
-from harness.record.reading import LARGEST, LARGEST_COUNT, Derived, Fault, Lack, Readable, Reading, bound, looks_at
+from harness.record.reading import LARGEST, Derived, Fault, Lack, Readable, Reading, bound, looks_at, usable_size
 from harness.record.statistics import Interval
 
 STAGES = ("trace_s", "lower_s", "compile_s", "first_call_s")
@@ -139,8 +139,8 @@ def derive_cache_saving(source: Readable) -> Derived:
 
 def derive_capacity_share(source: Readable) -> Derived:
     """The plan over what programs may use of the device."""
-    capacity = source.environment.device_memory_bytes
-    return _divide("capacity_share", source.read("peak_bytes"), capacity, at_most=LARGEST_COUNT)
+    capacity = usable_size(source.environment.device_memory_bytes)
+    return _divide("capacity_share", source.read("peak_bytes"), capacity)
 
 
 def derive_call_over_plan(source: Readable) -> Derived:
@@ -182,11 +182,11 @@ def _cost(source: Readable) -> Cost:
     return source.planned_case.cost or Cost()
 
 
-def _divide(metric: str, above: Reading, below: Number | None, *, times: int = 1, at_most: float = LARGEST) -> Derived:
+def _divide(metric: str, above: Reading, below: Number | None, *, times: int = 1) -> Derived:
     """A reading, some times, over a positive number."""
     if above.estimate is None:
         return Derived(fault=above.fault)
-    if below is None or not 0 < below <= at_most:
+    if below is None or not 0 < below < LARGEST:
         return _undefined(metric)
     return Derived((above.estimate * times / below,), above.contended, above.fault)
 

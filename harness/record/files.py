@@ -19,7 +19,11 @@ S = TypeVar("S")
 
 
 class RecordError(Exception):
-    """A file of a run cannot be read; the message names the file and what is wrong with it."""
+    """A run cannot be used; the message names the file, what is wrong with it, and what to do where that helps."""
+
+
+class UnreadableError(RecordError):
+    """The file is missing or damaged; what else the run has left may still be read."""
 
 
 def write_json(path: Path, record: msgspec.Struct) -> None:
@@ -60,44 +64,58 @@ def read_json(path: Path, kind: type[S]) -> S:
     """Reads one record.
 
     Raises:
-      RecordError: The file cannot be read, is damaged, or does not fit the schema.
+      UnreadableError: The file cannot be read, is damaged, or does not fit the schema.
     """
-    try:
-        data = path.read_bytes()
-        if path.suffix == ".gz":
-            data = gzip.decompress(data)
-        return msgspec.json.decode(data, type=kind)
-    except (OSError, EOFError, zlib.error) as error:
-        raise RecordError(f"{path}: cannot be read: {error}") from error
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise RecordError(f"{path}: not a record of jaxmeter, or damaged: {error}") from error
+    return _decode(path, _read_bytes(path), kind)
 
 
 def read_manifest(folder: RunFolder) -> Manifest:
     """Reads a run's manifest.
 
     Raises:
-      RecordError: There is none, it is damaged, or of a schema version that this jaxmeter does not read.
+      UnreadableError: There is none, or it is damaged.
+      RecordError: It is of a schema version that this jaxmeter does not read.
     """
-    _check_version(folder.manifest, read_json(folder.manifest, _Versioned))
-    return read_json(folder.manifest, Manifest)
+    data = _read_bytes(folder.manifest)
+    _check_version(folder.manifest, _decode(folder.manifest, data, _Versioned))
+    return _decode(folder.manifest, data, Manifest)
 
 
 def read_run(folder: RunFolder) -> Run:
     """Reads a run's commit mark, which holds its manifest and all its cases.
 
     Raises:
-      RecordError: As for a manifest.
+      UnreadableError, RecordError: As for a manifest.
     """
-    _check_version(folder.mark, read_json(folder.mark, _WithManifest).manifest)
-    return read_json(folder.mark, Run)
+    data = _read_bytes(folder.mark)
+    _check_version(folder.mark, _decode(folder.mark, data, _WithManifest).manifest)
+    return _decode(folder.mark, data, Run)
+
+
+def _read_bytes(path: Path) -> bytes:
+    try:
+        data = path.read_bytes()
+        return gzip.decompress(data) if path.suffix == ".gz" else data
+    except (OSError, EOFError, zlib.error) as error:
+        raise UnreadableError(f"{path}: cannot be read: {error}") from error
+
+
+def _decode(path: Path, data: bytes, kind: type[S]) -> S:
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise UnreadableError(f"{path}: not a record of jaxmeter, or damaged: {error}") from error
 
 
 class _Versioned(msgspec.Struct):
+    """What every manifest tells, of whatever version."""
+
     schema_version: int
 
 
 class _WithManifest(msgspec.Struct):
+    """What every commit mark holds, of whatever version."""
+
     manifest: _Versioned
 
 

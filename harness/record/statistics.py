@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from scipy.special import stdtrit
@@ -78,7 +78,7 @@ def geometric_interval(values: Sequence[float], *, confidence: float = CONFIDENC
       ValueError: No values, or one that is not positive.
     """
     logs = mean_interval([math.log(value) for value in values], confidence=confidence, looks=looks)
-    return _exponential(logs)
+    return exponentiate(logs)
 
 
 def speedup(log_ratios: Sequence[float], *, confidence: float = CONFIDENCE, looks: int = 1) -> Interval:
@@ -90,35 +90,7 @@ def speedup(log_ratios: Sequence[float], *, confidence: float = CONFIDENCE, look
       Interval, dimensionless; above 1 is faster.
     Source: Kalibera & Jones, Rigorous Benchmarking in Reasonable Time, 2013, section 7.
     """
-    return _exponential(mean_interval(log_ratios, confidence=confidence, looks=looks))
-
-
-def independent_ratio(
-    numerators: Sequence[float], denominators: Sequence[float], *, confidence: float = CONFIDENCE
-) -> Interval:
-    """Ratio of two geometric means of unpaired processes, with Welch's t interval on the logs.
-
-    Args:
-      numerators, denominators: One per process, shapes (j,) and (k,), all > 0.
-    Returns:
-      Interval, dimensionless; its count is the smaller of j and k.
-    Raises:
-      ValueError: No values, or one that is not positive.
-    Source: Welch, The generalization of 'Student's' problem when several different population variances are involved,
-      Biometrika 34, 1947, pages 28-35.
-    """
-    groups = [[math.log(value) for value in values] for values in (numerators, denominators)]
-    above, below = (mean_interval(logs).estimate for logs in groups)
-    centre, count = above - below, min(map(len, groups))
-    if count < FEWEST_LAUNCHES:
-        return _exponential(Interval(None, centre, None, count))
-    variances = [statistics.variance(logs) / len(logs) for logs in groups]
-    total = math.fsum(variances)
-    if total == 0:
-        return _exponential(Interval(centre, centre, centre, count))
-    shares = math.fsum((one / total) ** 2 / (len(logs) - 1) for one, logs in zip(variances, groups, strict=True))
-    half = float(stdtrit(1 / shares, 1 - (1 - confidence) / 2)) * math.sqrt(total)
-    return _exponential(Interval(centre - half, centre, centre + half, count))
+    return exponentiate(mean_interval(log_ratios, confidence=confidence, looks=looks))
 
 
 def differs(ratio: Interval, *, minimum_effect: float = MINIMUM_EFFECT) -> bool:
@@ -128,7 +100,8 @@ def differs(ratio: Interval, *, minimum_effect: float = MINIMUM_EFFECT) -> bool:
     return not ratio.low <= 1 <= ratio.high and abs(math.log(ratio.estimate)) > math.log1p(minimum_effect)
 
 
-def _exponential(logs: Interval) -> Interval:
+def exponentiate(logs: Interval) -> Interval:
+    """The interval of a ratio, or of a time, from that of its log."""
     low = None if logs.low is None else math.exp(logs.low)
     high = None if logs.high is None else math.exp(logs.high)
     return Interval(low, math.exp(logs.estimate), high, logs.count)
@@ -161,52 +134,3 @@ def clean_blocks(waits: Sequence[float | None]) -> tuple[bool, ...]:
 def agree(first: float, second: float, *, within: float) -> bool:
     """Whether two positive values differ by at most the share `within` of the smaller."""
     return abs(first - second) <= within * min(first, second)
-
-
-@dataclass(frozen=True)
-class Growth:
-    """A power law through a sweep: metric ~ n ** exponent."""
-
-    exponent: Interval
-    factor: float
-
-
-def growth(sizes: Iterable[float], values: Iterable[float], *, confidence: float = CONFIDENCE) -> Growth:
-    """Least-squares line through log(value) against log(size); the exponent with a t interval.
-
-    Args:
-      sizes, values: One pair per case of the sweep, all > 0.
-    Raises:
-      ValueError: Fewer than 2 different sizes, or a value that is not positive.
-    """
-    xs = [math.log(size) for size in sizes]
-    ys = [math.log(value) for value in values]
-    count = len(xs)
-    mean_x, mean_y = math.fsum(xs) / max(count, 1), math.fsum(ys) / max(count, 1)
-    spread = math.fsum((x - mean_x) ** 2 for x in xs)
-    if spread == 0:
-        raise ValueError("growth needs at least 2 different sizes")
-    slope = math.fsum((x - mean_x) * (y - mean_y) for x, y in zip(xs, ys, strict=True)) / spread
-    factor = math.exp(mean_y - slope * mean_x)
-    if count < FEWEST_LAUNCHES:
-        return Growth(Interval(None, slope, None, count), factor)
-    residuals = math.fsum((y - mean_y - slope * (x - mean_x)) ** 2 for x, y in zip(xs, ys, strict=True))
-    error = math.sqrt(residuals / (count - 2) / spread)
-    half = float(stdtrit(count - 2, 1 - (1 - confidence) / 2)) * error
-    return Growth(Interval(slope - half, slope, slope + half, count), factor)
-
-
-def break_even(eager_s: float, jit_s: float, eager_cold_s: float, jit_cold_s: float) -> float | None:
-    """Calls after which the jitted program has cost less time than eager code, both from a cold process.
-
-    Args:
-      eager_s, jit_s: One warm call.
-      eager_cold_s, jit_cold_s: Everything until the first result, compilation included.
-    Returns:
-      The smallest whole number of calls, at least 1; None where jit never pays, since its call is not faster.
-    """
-    if eager_cold_s >= jit_cold_s and eager_s >= jit_s:
-        return 1
-    if eager_s <= jit_s:
-        return None
-    return max(1, math.ceil(1 + (jit_cold_s - eager_cold_s) / (eager_s - jit_s)))

@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from harness.record import Settings
 from harness.record.metric import Summary
 from harness.record.reading import Reading, looks_at
-from harness.record.statistics import Interval, independent_ratio
+from harness.record.statistics import Interval
+
+from .statistics import compare_unpaired
 
 
 def divide_unpaired(above: Sequence[float], below: Sequence[float], *, confidence: float) -> Interval | None:
@@ -16,9 +18,9 @@ def divide_unpaired(above: Sequence[float], below: Sequence[float], *, confidenc
     if not above or not below:
         return None
     try:
-        return independent_ratio(above, below, confidence=confidence)
+        return compare_unpaired(above, below, confidence=confidence)
     except OverflowError:
-        return independent_ratio([summaries.median(above)], [summaries.median(below)])
+        return compare_unpaired([summaries.median(above)], [summaries.median(below)])
 
 
 def divide_readings(above: Reading, below: Reading, settings: Settings) -> Interval | None:

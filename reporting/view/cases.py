@@ -9,7 +9,7 @@ from functools import cached_property
 
 from harness.record import INCOMPLETE, CaseRecord, Outcome, PlannedCase, PlannedVariant, Status
 
-from ..load import why_stopped
+from ..load import explain_stop
 from ..numbers import usable
 from .keys import make_key
 from .runs import LabelledRun
@@ -65,7 +65,7 @@ class Case:
     def why_lost(self) -> str:
         """Why a case has no record."""
         if (stop := self.run.run.stopped) is not None:
-            return f"no record: the run stopped before it, since {why_stopped(stop)}; --resume goes on with the run"
+            return f"no record: the run stopped before it, since {explain_stop(stop)}; --resume goes on with the run"
         return "no record: the run ended before the case did, or its case.json cannot be read"
 
     def _outcomes(self, variant: PlannedVariant) -> dict[str, Outcome]:

@@ -17,7 +17,7 @@ from harness.record.statistics import FEWEST_LAUNCHES, Interval
 from .. import numbers
 from ..compare.ratios import divide_readings
 from ..compare.verdicts import Judgement, Reason, Verdict, judge_count, judge_exponent, judge_ratio
-from ..text import one_of
+from ..text import counted
 from ..write import write, write_interval
 from .cases import Case
 from .page_model import Point
@@ -163,7 +163,7 @@ def _divide_ours(case: Case, claim: Published) -> tuple[Interval | None, str]:
     if ours is None:
         return None, reason or none
     if not reason and (ours.low is None or ours.high is None):
-        reason = f"{Reason.NO_INTERVAL}: {one_of(ours.count, replicate, replicate + 'es')}, it takes {FEWEST_LAUNCHES}"
+        reason = f"{Reason.NO_INTERVAL}: {counted(ours.count, replicate, replicate + 'es')}, it takes {FEWEST_LAUNCHES}"
     return ours, reason
 
 
@@ -225,7 +225,7 @@ def _describe_unfitted(sweep: Sweep, figure: Figure) -> str:
     compiled = sum(reading.interval is not None for reading in readings)
     lacking = (_describe_reading(reading) for reading in readings if reading.interval is None)
     first = next(filter(None, lacking), "")
-    have = f"{one_of(compiled, 'size')} of {PARAM} with a compile time, it takes {FEWEST_SIZES}"
+    have = f"{counted(compiled, 'size')} of {PARAM} with a compile time, it takes {FEWEST_SIZES}"
     return f"{have} ({figure.variant}: {first})" if first else have
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from harness.record import INCOMPLETE, Status
 from harness.record.differences import facts_of, find_differences
 
-from ..text import one_of, shorten
+from ..text import counted, shorten
 from .cases import Case
 from .jit_gains import describe_jit
 from .names import LONGEST_NAME, name_variant
@@ -49,24 +49,24 @@ def make_subtitle(labelled: Sequence[LabelledRun]) -> str:
     devices = dict.fromkeys(f"{run.manifest.backend}: {name_device(run)}" for run in runs)
     more = [f"{len(devices) - NAMED_AT_MOST} more"] if len(devices) > NAMED_AT_MOST else []
     where = "; ".join([*(shorten(name, LONGEST_NAME) for name in list(devices)[:NAMED_AT_MOST]), *more])
-    parts = (one_of(len(runs), "run"), where, span, f"jax {', '.join(jax)}", f"jaxmeter {', '.join(tools)}")
+    parts = (counted(len(runs), "run"), where, span, f"jax {', '.join(jax)}", f"jaxmeter {', '.join(tools)}")
     return shorten(" · ".join(parts), LONGEST_LINE)
 
 
 def make_verdict(runs: Sequence[LabelledRun], cases: Sequence[Case], warnings: int) -> tuple[str, ...]:
     """One sentence a line: completeness, variants by status, jit against eager, where, warnings."""
     complete = sum(case.is_complete for case in cases)
-    planned = one_of(sum(len(case.variants) for case in cases), "variant")
+    planned = counted(sum(len(case.variants) for case in cases), "variant")
     counts = count_statuses(variant for case in cases for variant in case.variants)
     words = {Status.OK: "measured", Status.TOO_LARGE: "too large"}
     listed = ", ".join(f"{counts[status]} {words.get(status, status.value)}" for status in reversed(counts))
     backends = dict.fromkeys(run.manifest.backend for run in runs)
     return (
-        f"{complete} of {one_of(len(cases), 'case')} measured completely.",
+        f"{complete} of {counted(len(cases), 'case')} measured completely.",
         f"Of {planned}: {listed or 'nothing'}.",
         f"{describe_jit(cases)}.".replace("no pair", "No pair", 1),
-        f"Measured on {one_of(len(backends), 'backend')}: {shorten(', '.join(backends), LONGEST_LINE)}.",
-        f"{one_of(warnings, 'data warning')}." if warnings else "No data warning.",
+        f"Measured on {counted(len(backends), 'backend')}: {shorten(', '.join(backends), LONGEST_LINE)}.",
+        f"{counted(warnings, 'data warning')}." if warnings else "No data warning.",
     )
 
 
@@ -121,7 +121,7 @@ def _missing_data(cases: Sequence[Case]) -> list[str]:
     """Which data were asked for and not there, and what is in their place."""
     alike = Counter((case.planned.data, case.planned.data_missing) for case in cases if case.planned.data_missing)
     return [
-        shorten(f"--data has none of {missing}; the inputs of {one_of(number, 'case')} are {used}", LONGEST_LINE)
+        shorten(f"--data has none of {missing}; the inputs of {counted(number, 'case')} are {used}", LONGEST_LINE)
         for (used, missing), number in alike.items()
     ]
 
@@ -130,7 +130,7 @@ def _troubles(cases: Sequence[Case]) -> str:
     """`1 variant wrong, 2 lost`, or empty."""
     counts = count_statuses(variant for case in cases for variant in case.variants)
     bad = [(status.value, number) for status, number in counts.items() if status in INCOMPLETE]
-    first = [f"{one_of(number, 'variant')} {word}" for word, number in bad[:1]]
+    first = [f"{counted(number, 'variant')} {word}" for word, number in bad[:1]]
     return ", ".join([*first, *(f"{number} {word}" for word, number in bad[1:])])
 
 
@@ -139,7 +139,7 @@ def _some(variants: Sequence[Variant], what: str, so: str = "") -> str:
         return ""
     names = "; ".join(name_variant(variant) for variant in variants[:NAMED_AT_MOST])
     more = f"; and {len(variants) - NAMED_AT_MOST} more" if len(variants) > NAMED_AT_MOST else ""
-    return f"{one_of(len(variants), 'variant')} {what} ({names}{more}){so}"
+    return f"{counted(len(variants), 'variant')} {what} ({names}{more}){so}"
 
 
 def _versions(runs: Sequence[LabelledRun]) -> str:

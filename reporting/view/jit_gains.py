@@ -9,7 +9,7 @@ from harness.record.derived import compare_paired, find_eager
 from harness.record.statistics import Interval, differs
 
 from .. import numbers
-from ..text import one_of
+from ..text import counted
 from .cases import Case
 
 
@@ -33,4 +33,4 @@ def describe_jit(cases: Iterable[Case]) -> str:
         return "no pair of eager and jit was measured"
     wins = sum(differs(pair) and pair.estimate > 1 for pair in pairs)
     middle = summaries.median(pair.estimate for pair in pairs)
-    return f"jit beats eager in {wins} of {one_of(len(pairs), 'measured pair')} (median {numbers.gain(middle)})"
+    return f"jit beats eager in {wins} of {counted(len(pairs), 'measured pair')} (median {numbers.gain(middle)})"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from harness.record import INCOMPLETE, Status
 
-from ..text import one_of, shorten
+from ..text import counted, shorten
 from ..write import write, write_reading
 from .cases import Case, find_size
 from .cells import find_gain_tone
@@ -42,8 +42,8 @@ def make_matrix(runs: Sequence[LabelledRun], cases: Sequence[Case]) -> tuple[Tab
         "Each suite's largest case: its fastest jit variant, and how many times faster than the baseline variant it is."
     )
     left_out = [
-        f"{one_of(len(runs) - len(shown), 'earlier run')}" if len(runs) > len(shown) else "",
-        f"{one_of(len(suites) - MOST_SUITES, 'suite')}" if len(suites) > MOST_SUITES else "",
+        f"{counted(len(runs) - len(shown), 'earlier run')}" if len(runs) > len(shown) else "",
+        f"{counted(len(suites) - MOST_SUITES, 'suite')}" if len(suites) > MOST_SUITES else "",
     ]
     rest = " and ".join(part for part in left_out if part)
     note = "Times of different backends are not ranked: precision and hardware differ."
@@ -71,7 +71,7 @@ def _cell(cases: Sequence[Case]) -> Cell:
     gain = "baseline" if best.is_baseline else write(speedup.metric, speedup.estimate)
     flags = [shorten(best.planned.name, LONGEST_LABEL), *(["! contended"] if time.contended else [])]
     bad = [variant for case in cases for variant in case.variants if variant.status in INCOMPLETE]
-    flags += [f"! {one_of(len(bad), 'variant')} not measured"] if bad else []
+    flags += [f"! {counted(len(bad), 'variant')} not measured"] if bad else []
     tone = Tone.WARN if bad or time.contended else find_gain_tone(speedup.interval)
     return Cell(f"{write_reading(time)[0]} · {gain}", " · ".join([name, *flags]), tone)
 

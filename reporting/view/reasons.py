@@ -8,7 +8,7 @@ from harness.record import INCOMPLETE, Outcome, Status
 from harness.record.reading import Fault, Lack
 
 from .. import numbers
-from ..text import one_of, shorten
+from ..text import counted, shorten
 from .names import name_variant
 from .variants import Variant
 
@@ -44,10 +44,10 @@ def list_notes(variants: Iterable[Variant], *probes: str) -> tuple[str, ...]:
             alike.setdefault(note, []).append(variant)
     ordered = sorted(alike.items(), key=lambda item: -len(item[1]))
     lines = [
-        f"{name_variant(who[0]) if len(who) == 1 else one_of(len(who), 'variant')}: {note}" for note, who in ordered
+        f"{name_variant(who[0]) if len(who) == 1 else counted(len(who), 'variant')}: {note}" for note, who in ordered
     ]
     left = len(lines) - MOST_NOTES
-    return (*lines[:MOST_NOTES], *([f"{one_of(left, 'note')} more, in the record."] if left > 0 else []))
+    return (*lines[:MOST_NOTES], *([f"{counted(left, 'note')} more, in the record."] if left > 0 else []))
 
 
 def count_statuses(variants: Iterable[Variant]) -> dict[Status, int]:
@@ -73,7 +73,7 @@ def describe_unreached_target(variant: Variant) -> str:
     target = variant.settings.target_half_width
     reached = numbers.usable(interval.half_width)
     if reached is None:
-        return f"no interval: {one_of(interval.count, 'launch', 'launches')}"
+        return f"no interval: {counted(interval.count, 'launch', 'launches')}"
     if reached <= target:
         return ""
     # 2.03 % is beyond a target of 2 %, and has to read so.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from harness.record import Manifest, Run
 
-from ..load import run_ids
+from ..load import name_runs
 
 SYMBOLS = ("●", "■", "▲", "◆")
 """Of the backends that the runs have, in alphabetical order; further ones share the last."""
@@ -35,7 +35,7 @@ class LabelledRun:
 
 def label_runs(runs: Sequence[Run]) -> tuple[LabelledRun, ...]:
     """The runs with labels that tell them apart."""
-    ids = run_ids(runs)
+    ids = name_runs(runs)
     backends = sorted({run.manifest.backend for run in runs})
     symbols = {backend: SYMBOLS[min(index, len(SYMBOLS) - 1)] for index, backend in enumerate(backends)}
     short = [f"{symbols[run.manifest.backend]} {run.manifest.backend}" for run in runs]

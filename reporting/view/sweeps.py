@@ -6,10 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from harness.record import Param, statistics
+from harness.record import Param
 from harness.record.metric import Metric
-from harness.record.statistics import Growth, Interval
+from harness.record.statistics import Interval
 
+from ..compare.statistics import Growth, fit_growth
 from ..numbers import usable
 from ..text import shorten
 from .cases import Case
@@ -89,7 +90,7 @@ class Sweep:
         if len(set(sizes)) < FEWEST_SIZES:
             return None
         try:
-            return statistics.growth(sizes, values, confidence=self.run.level)
+            return fit_growth(sizes, values, confidence=self.run.level)
         except (OverflowError, ValueError):
             # Sizes that differ by less than a logarithm can tell: there is no slope to give.
             return None

@@ -8,14 +8,17 @@ from rich.cells import cell_len
 from rich.console import Console
 from typer.testing import CliRunner
 
-from harness.record import Artifact, Outcome, Status, write_bytes
-from reporting import program_counts, program_text
+from harness.record import Artifact, Outcome, RunFolder, Status, write_bytes
+from harness.record.layout import PROGRAM_TEXTS
+from reporting import diff_terminal
 from reporting.commands import app
-from reporting.program_diff import Difference, changed_code, compare, surroundings
-from reporting.programs import NothingToCompareError, Pair, Program, Recorded, find
+from reporting.compare import Difference, program_counts
+from reporting.compare.pairs import Pair, find_pairs
+from reporting.compare.program_diff import MemoryChange, compare_programs
+from reporting.compare.programs import NothingToCompareError, Program
+from reporting.compare.surroundings import find_changed_code, find_surroundings
+from reporting.load import LoadedRun
 from tests import samples
-
-FILES = {"jaxpr": "jaxpr.txt", "stablehlo": "stablehlo.mlir", "hlo": "hlo.txt"}
 
 JAXPR = """{ lambda ; a:f32[8]. let
     b:f32[8] = mul a 2.0:f32[]
@@ -61,7 +64,7 @@ def program(texts=TEXTS, *, memory=PLANNED, fingerprints=(), source="0", definit
 def compared(a, b):
     """Two programs, or two optimised texts."""
     a, b = (program({"hlo": one}) if isinstance(one, str) else one for one in (a, b))
-    return compare(Pair("selu[n=1]", "selu:jit", a, b))
+    return compare_programs(Pair("selu[n=1]", "selu:jit", a, b))
 
 
 def recorded(folder, texts=TEXTS, *, case=None, memory=PLANNED, change=lambda artifact: artifact, **changes):
@@ -70,18 +73,27 @@ def recorded(folder, texts=TEXTS, *, case=None, memory=PLANNED, change=lambda ar
     artifacts = []
     for variant, kept in (texts if "hlo" not in texts and "jaxpr" not in texts else {"selu:jit": texts}).items():
         for kind, text in kept.items():
-            path = f"programs/{variant.replace(':', '-')}/{FILES[kind]}"
-            write_bytes(folder / "cases" / planned.id / path, text.encode(), lasting=False)
+            place = RunFolder(folder).case(planned.id)
+            path = place.programs(variant) / PROGRAM_TEXTS[kind]
+            write_bytes(path, text.encode(), lasting=False)
             digest = hashlib.sha256(text.encode()).hexdigest()
             artifacts.append(
-                change(Artifact(kind=kind, variant=variant, path=path, size_bytes=len(text), sha256=digest))
+                change(
+                    Artifact(
+                        kind=kind,
+                        variant=variant,
+                        path=str(path.relative_to(place.path)),
+                        size_bytes=len(text),
+                        sha256=digest,
+                    )
+                )
             )
     outcome = Outcome(status=Status.OK, values={name: (value,) for name, value in memory.items()})
     outcomes = {variant.name: {"memory": outcome} for variant in planned.variants}
     ended = samples.record(planned, outcomes, artifacts=tuple(artifacts))
     run = samples.run((planned, ended), run_id=folder.name, **changes)
     samples.write_run(folder, run)
-    return Recorded(run, folder)
+    return LoadedRun(run, RunFolder(folder))
 
 
 def invoke(*arguments):
@@ -90,7 +102,7 @@ def invoke(*arguments):
 
 def shown(*diffs, encoding="utf-8", width=100, around=()):
     file = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
-    program_text.show(program_text.Sheet("a", "b", diffs, around), Console(file=file, width=width))
+    diff_terminal.show(diff_terminal.Sheet("a", "b", diffs, around), Console(file=file, width=width))
     file.seek(0)
     return file.read()
 
@@ -114,7 +126,7 @@ def test_the_verdict_tells_how_the_planned_peak_changed():
     diff = compared(program(), program(memory={**PLANNED, "peak_bytes": 3 * 2**20}))
 
     assert diff.verdict.replace("\u202f", " ") == "same program; planned peak 1.17 KiB → 3.00 MiB"
-    assert diff.memory == (("peak_bytes", 1200, 3 * 2**20),)
+    assert diff.memory == (MemoryChange("peak_bytes", 1200, 3 * 2**20),)
 
 
 def test_a_change_of_an_attribute_alone_is_another_program():
@@ -238,7 +250,7 @@ def test_what_differs_around_the_programs_may_explain_it():
     machine = samples.environment(variables={"XLA_FLAGS": "--x"}, packages={"jax": "0.10.1"}, x64=True)
     manifests = (samples.manifest([]), samples.manifest([], environment=machine))
 
-    told = {one.what: (one.a, one.b) for one in surroundings(*manifests)}
+    told = {one.what: (one.a, one.b) for one in find_surroundings(*manifests)}
 
     assert told == {
         "variable XLA_FLAGS": (None, "--x"),
@@ -252,8 +264,8 @@ def test_what_differs_around_the_programs_may_explain_it():
 def test_code_that_changed_is_told_by_its_hash():
     pair = Pair("selu[n=1]", "selu:jit", program(), program(source="1", definition="1"))
 
-    assert changed_code(pair) == ("the code of selu has changed", "the definition of selu[n=1] has changed")
-    assert changed_code(Pair("selu[n=1]", "selu:jit", program(), program())) == ()
+    assert find_changed_code(pair) == ("the code of selu has changed", "the definition of selu[n=1] has changed")
+    assert find_changed_code(Pair("selu[n=1]", "selu:jit", program(), program())) == ()
 
 
 @pytest.mark.parametrize(
@@ -275,7 +287,7 @@ def test_code_that_changed_is_told_by_its_hash():
     ],
 )
 def test_equations_are_counted_however_they_are_written(jaxpr, primitives):
-    assert program_counts.primitives(jaxpr) == primitives
+    assert program_counts.count_primitives(jaxpr) == primitives
 
 
 def test_stablehlo_is_counted_at_all_levels_and_by_its_long_names():
@@ -285,7 +297,7 @@ def test_stablehlo_is_counted_at_all_levels_and_by_its_long_names():
         "%6 = stablehlo.reduce(%5 init: %c) applies stablehlo.add across dimensions = [0]\nreturn %1 : x\n"
     )
 
-    assert program_counts.stablehlo_operations(text) == {
+    assert program_counts.count_stablehlo_operations(text) == {
         "stablehlo.case": 1,
         "stablehlo.return": 1,
         "chlo.top_k": 1,
@@ -311,7 +323,7 @@ def test_counts_of_a_real_program_are_those_of_jax():
         names.update(equation.primitive.name for equation in jaxpr.eqns)
         inside += [part.jaxpr for equation in jaxpr.eqns for part in parts(equation.params)]
 
-    assert program_counts.primitives(str(traced.jaxpr)) == names
+    assert program_counts.count_primitives(str(traced.jaxpr)) == names
 
 
 def parts(params):
@@ -325,7 +337,7 @@ def test_every_variant_with_a_program_in_both_runs_is_compared(tmp_path):
     a = recorded(tmp_path / "a", {"a:jit": TEXTS, "b:jit": TEXTS}, case=case)
     b = recorded(tmp_path / "b", {"b:jit": OTHER, "c:jit": TEXTS}, case=case)
 
-    found = find(a, b, "selu[n=1]")
+    found = find_pairs(a, b, "selu[n=1]")
 
     assert [(pair.case, pair.variant) for pair in found.pairs] == [("selu[n=1]", "b:jit")]
     assert found.pairs[0].a.texts == TEXTS
@@ -340,7 +352,7 @@ def test_every_variant_with_a_program_in_both_runs_is_compared(tmp_path):
 def test_a_case_is_named_in_full_or_by_a_pattern_in_which_brackets_are_themselves(tmp_path, pattern):
     a, b = recorded(tmp_path / "a"), recorded(tmp_path / "b")
 
-    assert [pair.variant for pair in find(a, b, pattern).pairs] == ["selu:jit"]
+    assert [pair.variant for pair in find_pairs(a, b, pattern).pairs] == ["selu:jit"]
 
 
 @pytest.mark.parametrize(
@@ -356,7 +368,7 @@ def test_what_is_not_there_is_an_error_that_names_the_nearest(tmp_path, pattern,
     a, b = recorded(tmp_path / "a"), recorded(tmp_path / "b")
 
     with pytest.raises(NothingToCompareError) as raised:
-        find(a, b, pattern, variant)
+        find_pairs(a, b, pattern, variant)
 
     assert message in str(raised.value)
 
@@ -364,7 +376,7 @@ def test_what_is_not_there_is_an_error_that_names_the_nearest(tmp_path, pattern,
 def test_a_run_without_programs_says_how_to_get_them(tmp_path):
     a, b = recorded(tmp_path / "a"), recorded(tmp_path / "b", {"selu:jit": {}})
 
-    ended = invoke(a.folder, b.folder, "--case", "selu")
+    ended = invoke(a.folder.path, b.folder.path, "--case", "selu")
 
     assert ended.exit_code == 2
     assert "the run keeps no programs; measure again with --probe compilation" in ended.stderr
@@ -372,10 +384,10 @@ def test_a_run_without_programs_says_how_to_get_them(tmp_path):
 
 def test_a_case_that_was_lost_is_an_error(tmp_path):
     a = recorded(tmp_path / "a")
-    lost = Recorded(samples.run((a.run.manifest.cases[0], None)), tmp_path / "b")
+    lost = LoadedRun(samples.run((a.run.manifest.cases[0], None)), RunFolder(tmp_path / "b"))
 
     with pytest.raises(NothingToCompareError, match="was lost; complete it with --resume"):
-        find(a, lost, "selu")
+        find_pairs(a, lost, "selu")
 
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "../../../secret.txt", "programs/../../x/../../secret.txt"])
@@ -387,7 +399,7 @@ def test_a_path_out_of_the_case_is_not_read(tmp_path, path):
     def outside(artifact):
         return msgspec.structs.replace(artifact, path=path, sha256=digest) if artifact.kind == "jaxpr" else artifact
 
-    found = find(recorded(tmp_path / "a", change=outside), recorded(tmp_path / "b"), "selu")
+    found = find_pairs(recorded(tmp_path / "a", change=outside), recorded(tmp_path / "b"), "selu")
 
     assert set(found.pairs[0].a.texts) == {"stablehlo", "hlo"}
     assert f"its path {path!r} leads out of the case's folder; left out" in found.warnings[0]
@@ -395,19 +407,19 @@ def test_a_path_out_of_the_case_is_not_read(tmp_path, path):
 
 def test_a_link_out_of_the_case_is_not_read(tmp_path):
     a, b = recorded(tmp_path / "a"), recorded(tmp_path / "b")
-    path = next(a.folder.rglob("jaxpr.txt"))
+    path = next(a.folder.path.rglob("jaxpr.txt"))
     (tmp_path / "elsewhere").write_bytes(path.read_bytes())
     path.unlink()
     path.symlink_to(tmp_path / "elsewhere")
 
-    assert "leads out of the case's folder" in find(a, b, "selu").warnings[0]
+    assert "leads out of the case's folder" in find_pairs(a, b, "selu").warnings[0]
 
 
 def test_a_case_whose_id_is_a_path_is_not_read(tmp_path):
     case = samples.planned_case(params={"n": 1}, id="../outside")
 
     with pytest.raises(NothingToCompareError, match="leads out of the case's folder"):
-        find(recorded(tmp_path / "a", case=case), recorded(tmp_path / "b"), "selu")
+        find_pairs(recorded(tmp_path / "a", case=case), recorded(tmp_path / "b"), "selu")
 
 
 @pytest.mark.parametrize(
@@ -419,9 +431,9 @@ def test_a_case_whose_id_is_a_path_is_not_read(tmp_path):
 )
 def test_a_file_that_is_missing_or_damaged_is_left_out_and_the_rest_compared(tmp_path, damage, problem):
     a, b = recorded(tmp_path / "a"), recorded(tmp_path / "b")
-    damage(next(a.folder.rglob("stablehlo.mlir")))
+    damage(next(a.folder.path.rglob("stablehlo.mlir")))
 
-    ended = invoke(a.folder, b.folder, "--case", "selu")
+    ended = invoke(a.folder.path, b.folder.path, "--case", "selu")
 
     assert ended.exit_code == 0
     assert f"stablehlo of selu[n=1] selu:jit: {problem}" in ended.stderr
@@ -430,9 +442,9 @@ def test_a_file_that_is_missing_or_damaged_is_left_out_and_the_rest_compared(tmp
 
 def test_nothing_that_can_be_read_is_an_error(tmp_path):
     a, b = recorded(tmp_path / "a", {"jaxpr": JAXPR}), recorded(tmp_path / "b")
-    next(a.folder.rglob("jaxpr.txt")).write_text("other")
+    next(a.folder.path.rglob("jaxpr.txt")).write_text("other")
 
-    ended = invoke(a.folder, b.folder, "--case", "selu")
+    ended = invoke(a.folder.path, b.folder.path, "--case", "selu")
 
     assert ended.exit_code == 2
     assert "is not what was recorded" in ended.stderr
@@ -451,7 +463,7 @@ def test_verdicts_come_first_then_explanations_then_tables(tmp_path):
     machine = samples.environment(packages={"jax": "0.10.1"})
     b = recorded(tmp_path / "b", OTHER, memory={**PLANNED, "temp_bytes": 4096}, environment=machine)
 
-    text = invoke(a.folder, b.folder, "--case", "selu[n=1]").stdout
+    text = invoke(a.folder.path, b.folder.path, "--case", "selu[n=1]").stdout
 
     told = [
         "A: a · B: b",
@@ -507,7 +519,7 @@ def test_hostile_text_is_only_text(tmp_path, text):
     a = recorded(tmp_path / "a", case=case)
     b = recorded(tmp_path / "b", hostile, case=case, environment=machine)
 
-    ended = invoke(a.folder, b.folder, "--case", "*")
+    ended = invoke(a.folder.path, b.folder.path, "--case", "*")
 
     assert ended.exit_code == 0
     assert "\x1b" not in ended.stdout

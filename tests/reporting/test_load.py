@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.record import Stop, write_json
+from harness.record import RunFolder, Stop, StopReason, write_json
 from reporting import html, markdown
-from reporting.load import load, run_ids
+from reporting.load import load, name_runs
 from reporting.view import build
 from tests import samples
 
@@ -20,12 +20,16 @@ JSON = st.recursive(
 )
 
 
+def runs_of(loaded):
+    return tuple(one.run for one in loaded.runs)
+
+
 def test_a_run_is_read_back_as_it_was_written(tmp_path):
     run = samples.troubled_run()
 
     loaded = load([samples.write_run(tmp_path / "a", run)])
 
-    assert loaded.runs == (run,)
+    assert runs_of(loaded) == (run,)
     assert loaded.warnings == ()
 
 
@@ -33,7 +37,7 @@ def test_runs_are_ordered_by_their_start_whatever_the_order_of_the_paths(tmp_pat
     early, late = samples.run(), samples.gpu_run()
     folders = [samples.write_run(tmp_path / "late", late), samples.write_run(tmp_path / "early", early)]
 
-    assert load(folders).runs == load(reversed(folders)).runs == (early, late)
+    assert runs_of(load(folders)) == runs_of(load(reversed(folders))) == (early, late)
 
 
 def test_a_run_without_run_json_is_read_case_by_case_and_the_lost_ones_are_counted(tmp_path):
@@ -41,18 +45,19 @@ def test_a_run_without_run_json_is_read_case_by_case_and_the_lost_ones_are_count
 
     loaded = load([folder])
 
-    assert [case.name for case in loaded.runs[0].lost()] == ["lost[dtype=float32,n=10000]"]
-    assert loaded.runs[0].ended is None
+    assert [case.name for case in loaded.runs[0].run.lost()] == ["lost[dtype=float32,n=10000]"]
+    assert loaded.runs[0].run.ended is None
     assert loaded.warnings[0].endswith("did not end (no usable run.json): 1 of 2 cases lost; --resume goes on with it")
 
 
 def test_a_run_that_stopped_says_why(tmp_path):
     folder = samples.write_run(tmp_path / "a", samples.troubled_run(), cut_short=True)
-    write_json(folder / "stopped.json", Stop(at="2026-08-22T10:45:30Z", reason="the budget of 60 s is used up"))
+    stop = Stop(at="2026-08-22T10:45:30Z", reason=StopReason.BUDGET_USED, budget_s=60.0)
+    write_json(RunFolder(folder).stop, stop)
 
     loaded = load([folder])
 
-    assert loaded.runs[0].stopped == "the budget of 60 s is used up"
+    assert loaded.runs[0].run.stopped == stop
     assert loaded.warnings[0].endswith(
         "stopped: the budget of 60 s is used up: 1 of 2 cases lost; --resume goes on with it"
     )
@@ -65,7 +70,7 @@ def test_a_stop_that_cannot_be_read_is_named_and_the_cases_are_read_all_the_same
 
     loaded = load([folder])
 
-    assert loaded.runs[0].cases == run.cases
+    assert loaded.runs[0].run.cases == run.cases
     assert "stopped.json: not a record of jaxmeter, or damaged" in loaded.warnings[0]
 
 
@@ -76,7 +81,7 @@ def test_a_damaged_run_json_is_named_and_the_cases_are_read_one_by_one(tmp_path)
 
     loaded = load([folder])
 
-    assert loaded.runs[0].cases == run.cases
+    assert loaded.runs[0].run.cases == run.cases
     assert "run.json: not a record of jaxmeter, or damaged" in loaded.warnings[0]
 
 
@@ -86,7 +91,7 @@ def test_a_damaged_case_counts_as_lost_and_is_named(tmp_path):
 
     loaded = load([folder])
 
-    assert len(loaded.runs[0].lost()) == 1
+    assert len(loaded.runs[0].run.lost()) == 1
     assert "00/case.json: not a record of jaxmeter, or damaged" in loaded.warnings[0]
     assert loaded.warnings[0].endswith("this case counts as lost")
 
@@ -107,7 +112,7 @@ def test_two_runs_of_one_id_are_both_kept_with_a_warning_and_told_apart(tmp_path
 
     assert len(loaded.runs) == 2
     assert "other contents; both are shown" in loaded.warnings[0]
-    assert run_ids(loaded.runs) == (first.manifest.run_id, f"{first.manifest.run_id} (2)")
+    assert name_runs(runs_of(loaded)) == (first.manifest.run_id, f"{first.manifest.run_id} (2)")
 
 
 def test_a_case_that_no_plan_names_is_left_out_with_a_warning(tmp_path):
@@ -116,7 +121,7 @@ def test_a_case_that_no_plan_names_is_left_out_with_a_warning(tmp_path):
 
     loaded = load([samples.write_run(tmp_path / "a", msgspec.structs.replace(run, cases=(*run.cases, stray)))])
 
-    assert loaded.runs[0].cases == run.cases
+    assert loaded.runs[0].run.cases == run.cases
     assert loaded.warnings[0].endswith("case stray: not planned by the run, left out")
 
 
@@ -165,7 +170,7 @@ def test_no_content_of_a_file_is_a_crash(data):
             (folder / file).write_bytes(data)
             loaded = load([folder])
 
-            assert loaded.warnings or (file != "manifest.json" and loaded.runs == (samples.run(),))
+            assert loaded.warnings or (file != "manifest.json" and runs_of(loaded) == (samples.run(),))
 
 
 @settings(deadline=None, max_examples=60)
@@ -205,5 +210,5 @@ def test_a_damaged_manifest_costs_nothing_where_run_json_holds_it(tmp_path):
 
     loaded = load([folder])
 
-    assert loaded.runs == (samples.run(),)
+    assert runs_of(loaded) == (samples.run(),)
     assert "run.json holds it too" in loaded.warnings[0]

@@ -1,7 +1,15 @@
+from pathlib import Path
+
 from typer.testing import CliRunner
 
-from reporting.commands import app, report_name
+from harness.record import RunFolder
+from reporting.commands import app, name_report
+from reporting.load import LoadedRun
 from tests import samples
+
+
+def loaded(run_id):
+    return LoadedRun(samples.run(run_id=run_id), RunFolder(Path(run_id)))
 
 
 def invoke(*arguments):
@@ -73,8 +81,8 @@ def test_an_output_that_cannot_be_written_is_named(tmp_path):
 
 
 def test_a_report_of_many_runs_is_named_by_the_first_and_the_last():
-    assert report_name([samples.run(run_id="a"), samples.run(run_id="b"), samples.run(run_id="c")]) == "a..c"
+    assert name_report([loaded("a"), loaded("b"), loaded("c")]) == "a..c"
 
 
 def test_no_run_id_leads_out_of_the_folder():
-    assert report_name([samples.run(run_id="../../etc/x y\x00")]) == ".._.._etc_x_y_"
+    assert name_report([loaded("../../etc/x y\x00")]) == ".._.._etc_x_y_"

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reporting.text import one_of, shorten, visible, visible_record
+from reporting.text import counted, shorten, visible, visible_record
 from tests import samples
 
 
@@ -45,5 +45,13 @@ def test_a_long_text_is_cut_with_an_ellipsis():
     assert shorten("abcd", 4) == "abcd"
 
 
-def test_a_count_agrees_with_its_noun():
-    assert [one_of(1, "case"), one_of(2, "case"), one_of(0, "entry", "entries")] == ["1 case", "2 cases", "0 entries"]
+@pytest.mark.parametrize(
+    ("count", "shown"), [(0, "0 entries"), (1, "1 entry"), (2, "2 entries")], ids=["none", "one", "several"]
+)
+def test_a_count_agrees_with_its_noun(count, shown):
+    assert counted(count, "entry", "entries") == shown
+    assert counted(count, "case") == shown.replace("entries", "cases").replace("entry", "case")
+
+
+def test_line_breaks_stay_in_what_has_a_block_of_its_own():
+    assert visible("one\n\ttwo\x1b", multi_line=True) == "one\n\ttwo\\x1b"

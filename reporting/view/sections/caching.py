@@ -11,7 +11,7 @@ from harness.record.statistics import FEWEST_LAUNCHES, Interval
 
 from ... import numbers
 from ...compare.ratios import divide_readings
-from ...text import one_of, shorten
+from ...text import counted, shorten
 from ...write import write
 from ..cases import Case
 from ..cells import (
@@ -219,7 +219,7 @@ def _answer(variants: Sequence[Variant]) -> str:
         if (ratio := _divide(variant, COLD, CACHED)) and (ratio.low is None or ratio.low > 1)
     ]
     if not savings:
-        return f"Of {one_of(len(variants), 'variant')}, none shows a saving by a filled persistent cache."
+        return f"Of {counted(len(variants), 'variant')}, none shows a saving by a filled persistent cache."
     most, variant = max(savings, key=lambda pair: pair[0])
     gain = make_gain_cell(_divide(variant, COLD, CACHED))
     bounds = f" {gain.detail}" if gain.detail else ""
@@ -234,7 +234,7 @@ def _notes(variants: Sequence[Variant]) -> tuple[str, ...]:
     few = [variant for variant in variants if any(0 < count < FEWEST_LAUNCHES for count in _count_processes(variant))]
     if few:
         notes.append(
-            f"No interval for {one_of(len(few), 'variant')}: fewer than {FEWEST_LAUNCHES} processes in some regime."
+            f"No interval for {counted(len(few), 'variant')}: fewer than {FEWEST_LAUNCHES} processes in some regime."
         )
     if not all(PROBE in variant.settings.everywhere for variant in variants):
         notes.append(

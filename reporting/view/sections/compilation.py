@@ -13,7 +13,7 @@ from harness.record.metrics import METRICS, metrics_in
 from harness.record.statistics import FEWEST_LAUNCHES
 
 from ... import numbers
-from ...text import one_of
+from ...text import counted
 from ...write import write
 from ..cases import Case
 from ..cells import (
@@ -253,7 +253,7 @@ def _fingerprint(variant: Variant) -> Cell:
         return Cell(short)
     return Cell(
         short,
-        f"! {len(found)} different programs in {one_of(_count_processes(variant), 'process', 'processes')}",
+        f"! {len(found)} different programs in {counted(_count_processes(variant), 'process', 'processes')}",
         Tone.WARN,
     )
 
@@ -272,7 +272,7 @@ def _answer(staged: Sequence[Variant]) -> str:
     slowest, longest = max(whole, key=lambda pair: pair[1])
     share = numbers.percent(totals[main] / math.fsum(totals))
     return (
-        f"Of the cold time of {one_of(len(whole), 'compiled variant')}, {share} is {STAGE_NAMES[main]}. "
+        f"Of the cold time of {counted(len(whole), 'compiled variant')}, {share} is {STAGE_NAMES[main]}. "
         f"Longest: {write(METRICS['first_result_s'], longest)}, {name_variant(slowest)}."
     )
 
@@ -281,16 +281,16 @@ def _without_interval(staged: Sequence[Variant]) -> tuple[str, ...]:
     few = [count for variant in staged if (count := _count_processes(variant)) < FEWEST_LAUNCHES]
     if not few:
         return ()
-    most = one_of(max(few), "cold process", "cold processes")
+    most = counted(max(few), "cold process", "cold processes")
     less = "" if len(set(few)) == 1 else "at most "
-    return (f"No interval for {one_of(len(few), 'variant')}: {less}{most} each; it takes {FEWEST_LAUNCHES}.",)
+    return (f"No interval for {counted(len(few), 'variant')}: {less}{most} each; it takes {FEWEST_LAUNCHES}.",)
 
 
 def _different(staged: Sequence[Variant]) -> tuple[str, ...]:
     found = [variant for variant in staged if len(find_fingerprints(variant)) > 1]
     if not found:
         return ()
-    who = one_of(len(found), "variant")
+    who = counted(len(found), "variant")
     return (f"{who} got different programs from the compiler in different processes: see Programs, Fingerprint.",)
 
 
@@ -302,4 +302,4 @@ def _rest(variants: Sequence[Variant], staged: Sequence[Variant]) -> tuple[str, 
     probed = [outcome.status for variant in rest if (outcome := variant.outcomes.get(PROBE))]
     bad = sum(status not in (Status.OK, Status.UNSUPPORTED, Status.SKIPPED) for status in probed)
     more = f", {bad} of them because the probe did not end well" if bad else ""
-    return (f"Not listed: {one_of(len(rest), 'variant')} without a compilation stage{more}.",)
+    return (f"Not listed: {counted(len(rest), 'variant')} without a compilation stage{more}.",)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from harness.record.differences import Fact, facts_of, find_differences
 
 from ... import numbers
-from ...text import one_of
+from ...text import counted
 from ..page_model import Cell, Column, Group, Part, Row, Section, Table, Tone
 from ..runs import LabelledRun
 
@@ -25,13 +25,13 @@ def make_environment_section(runs: Sequence[LabelledRun]) -> Section:
     facts = [_facts(run) for run in runs]
     fields = tuple(dict.fromkeys(field for one in facts for field in one))
     different = tuple(field for field in find_differences(facts) if field not in ALWAYS_DIFFERENT)
-    everything = _table(runs, facts, fields, f"All {one_of(len(fields), 'field')}", fold="Everything recorded")
+    everything = _table(runs, facts, fields, f"All {counted(len(fields), 'field')}", fold="Everything recorded")
     if len(runs) == 1:
         answer = "One run, so nothing differs."
     elif not different:
         answer = f"The {len(runs)} runs agree in every field."
     else:
-        answer = f"{one_of(len(different), 'field')} of {len(fields)} differ between the {len(runs)} runs."
+        answer = f"{counted(len(different), 'field')} of {len(fields)} differ between the {len(runs)} runs."
     shown = (_table(runs, facts, different, "Fields that differ between the runs."),) if different else ()
     return Section("environment", "Environment", QUESTION, answer, (Part(tables=(*shown, everything)),))
 

@@ -9,7 +9,7 @@ from harness.record.metrics import METRICS
 from harness.record.reading import Reading, usable_size
 
 from ... import numbers
-from ...text import one_of, shorten
+from ...text import counted, shorten
 from ...write import write
 from ..cases import Case
 from ..cells import drop_empty_columns, group_rows, make_cell, make_column, make_name_cell
@@ -54,7 +54,7 @@ def make_memory_section(cases: Sequence[Case]) -> Section:
     groups = group_rows(cases, lambda variant: _row(variant) if variant in listed else None, _scale)
     table = drop_empty_columns(Table(caption, columns, groups, STACK if called else STACK[:-1]), kept=len(FIELDS) + 2)
     rest = len(variants) - len(listed)
-    not_listed = (f"Not listed: {one_of(rest, 'variant')} without a memory analysis.",) if rest else ()
+    not_listed = (f"Not listed: {counted(rest, 'variant')} without a memory analysis.",) if rest else ()
     part = Part(tables=(table, *_buffers(listed)), notes=(*list_notes(variants, "memory", "residency"), *not_listed))
     return Section("memory", "Memory", QUESTION, _answer(listed), (part,))
 
@@ -130,7 +130,7 @@ def _donation(variant: Variant) -> Cell:
 def _answer(listed: Sequence[Variant]) -> str:
     large = [variant for variant in listed if (variant.read(SHARE).estimate or 0.0) > 1]
     plans = {variant: planned for variant in listed if (planned := variant.read(PLANNED).estimate) is not None}
-    beyond = f"{one_of(len(large), 'variant')} {'does' if len(large) == 1 else 'do'} not fit. " if large else ""
+    beyond = f"{counted(len(large), 'variant')} {'does' if len(large) == 1 else 'do'} not fit. " if large else ""
     if not plans:
         return "Only calls were measured: no variant has a plan of its own."
     largest = max(plans, key=plans.__getitem__)
@@ -161,7 +161,7 @@ def _buffers(listed: Sequence[Variant]) -> tuple[Table, ...]:
     )
     shown = known[:MOST_PROGRAMS]
     groups = tuple(_buffer_group(variant) for variant in shown)
-    rest = f" {one_of(len(known) - len(shown), 'program')} with less left out." if len(known) > len(shown) else ""
+    rest = f" {counted(len(known) - len(shown), 'program')} with less left out." if len(known) > len(shown) else ""
     caption = (
         f"The {MOST_BUFFERS} largest places in each program's memory, programs with the largest plans first. "
         f"A place may hold several values, one after the other: the largest is named.{rest}"

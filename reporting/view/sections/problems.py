@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from harness.record import INCOMPLETE, CompilationDetails, Outcome, Status
 
-from ...text import one_of
+from ...text import counted
 from ..cases import Case
 from ..cells import find_tone
 from ..page_model import Cell, Column, Group, Part, Row, Section, Table, Tone
@@ -35,8 +35,8 @@ def make_problems_section(cases: Sequence[Case]) -> Section:
         )
         if rows
     ]
-    went = one_of(len(wrong), "entry", "entries") if wrong else "nothing"
-    answer = f"Went wrong: {went}. Known beforehand: {one_of(len(expected), 'reason')}."
+    went = counted(len(wrong), "entry", "entries") if wrong else "nothing"
+    answer = f"Went wrong: {went}. Known beforehand: {counted(len(expected), 'reason')}."
     return Section("problems", "Not measured", QUESTION, answer, (Part(tables=tuple(tables)),))
 
 

@@ -11,7 +11,7 @@ from harness.record.statistics import MINIMUM_EFFECT
 
 from ... import numbers
 from ...compare.verdicts import ABOUT_SAME, WIDEST_TOLD, Verdict, says_about_the_same
-from ...text import one_of
+from ...text import counted
 from ...write import write, write_interval
 from ..cases import Case
 from ..cells import name_level
@@ -73,8 +73,8 @@ def make_published_section(cases: Sequence[Case]) -> Section | None:
 def _answer(found: Sequence[Judged]) -> str:
     """How many claims have which verdict: `Of 4 published claims: 2 hold here, 1 fails here, 1 inconclusive`."""
     counts = count_verdicts(found)
-    holds, fails = (one_of(counts[one], verb, verb.removesuffix("s")) for one, verb in _VERBS.items())
-    claims = f"{one_of(len(found), 'published claim')}{_repeated(found)}"
+    holds, fails = (counted(counts[one], verb, verb.removesuffix("s")) for one, verb in _VERBS.items())
+    claims = f"{counted(len(found), 'published claim')}{_repeated(found)}"
     return f"Of {claims}: {holds} here, {fails} here, {counts[Verdict.INCONCLUSIVE]} inconclusive."
 
 

@@ -8,11 +8,11 @@ from harness.record import Status
 from harness.record.metric import Metric, Summary, Unit
 from harness.record.metrics import METRICS
 from harness.record.reading import Reading
-from harness.record.statistics import Growth
 
 from ... import numbers
+from ...compare.statistics import Growth
 from ...compare.verdicts import tells_exponent
-from ...text import one_of, shorten
+from ...text import counted, shorten
 from ...write import write_interval
 from ..cases import Case
 from ..cells import drop_empty_columns, make_cell, make_interval_cell, name_level
@@ -60,8 +60,8 @@ def _doubts(sweep: Sweep) -> tuple[str, ...]:
         if doubtful:
             are = "is" if doubtful == 1 else "are"
             notes.append(
-                f"{name_measure(measure)}: {doubtful} of {one_of(len(points), 'point')} {are} contended, hollow in the "
-                f"figure; the fits use {'it' if doubtful == 1 else 'them'} like the others."
+                f"{name_measure(measure)}: {doubtful} of {counted(len(points), 'point')} {are} contended, hollow in "
+                f"the figure; the fits use {'it' if doubtful == 1 else 'them'} like the others."
             )
     return tuple(notes)
 
@@ -162,5 +162,5 @@ def name_measure(measure: Metric) -> str:
 
 
 def _answer(found: Sequence[Sweep]) -> str:
-    more = f"; {one_of(len(found), 'sweep')} below" if len(found) > 1 else ""
+    more = f"; {counted(len(found), 'sweep')} below" if len(found) > 1 else ""
     return f"{_sentence(found[0])} ({found[0].label}{more})"

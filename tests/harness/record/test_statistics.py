@@ -12,12 +12,9 @@ from harness.record.statistics import (
     OWN_WAIT,
     Interval,
     agree,
-    break_even,
     clean_blocks,
     differs,
     geometric_interval,
-    growth,
-    independent_ratio,
     mean_interval,
     paired_log_ratio,
     speedup,
@@ -215,93 +212,3 @@ def test_a_block_that_waits_less_than_a_clean_one_is_clean(waits):
 def test_two_values_agree_within_a_share_of_the_smaller(other, expected):
     assert agree(100.0, other, within=0.05) is expected
     assert agree(other, 100.0, within=0.05) is expected
-
-
-@given(
-    exponent=st.floats(-3, 3),
-    factor=st.floats(1e-6, 1e3),
-    sizes=st.lists(st.integers(1, 10**6), min_size=2, max_size=8, unique=True),
-)
-def test_the_growth_of_a_power_law_is_its_exponent(exponent, factor, sizes):
-    assume(max(sizes) >= 2 * min(sizes))
-
-    found = growth(sizes, [factor * size**exponent for size in sizes])
-
-    assert found.exponent.estimate == pytest.approx(exponent, abs=1e-9)
-    assert found.factor == pytest.approx(factor, rel=1e-6)
-
-
-@pytest.mark.parametrize("above", [(6.1, 5.9, 6.0), (1.0, 9.0, 3.0, 4.0, 2.0)])
-def test_the_ratio_of_independent_processes_has_the_welch_interval_of_scipy(above):
-    below = (1.0, 1.1, 0.8, 1.3)
-    logs = [numpy.log(values) for values in (above, below)]
-
-    ratio = independent_ratio(above, below, confidence=0.95)
-
-    expected = scipy.stats.ttest_ind(*logs, equal_var=False).confidence_interval(0.95)
-    assert ratio.estimate == pytest.approx(scipy.stats.gmean(above) / scipy.stats.gmean(below))
-    assert (ratio.low, ratio.high) == pytest.approx((math.exp(expected.low), math.exp(expected.high)))
-    assert ratio.count == min(len(above), len(below))
-
-
-def test_a_ratio_of_fewer_than_three_independent_processes_has_no_interval():
-    assert independent_ratio((6.0, 6.0), (2.0, 2.0, 2.0)) == Interval(None, pytest.approx(3.0), None, 2)
-
-
-def test_equal_times_have_a_ratio_without_width():
-    ratio = independent_ratio((6.0, 6.0, 6.0), (2.0, 2.0, 2.0))
-
-    assert (ratio.low, ratio.high) == (ratio.estimate, ratio.estimate)
-
-
-def test_growth_is_the_regression_of_scipy_with_its_interval():
-    random = numpy.random.default_rng(2)
-    sizes = [10, 30, 100, 300, 1000]
-    values = [3e-9 * size**1.4 * math.exp(random.normal(0, 0.1)) for size in sizes]
-
-    found = growth(sizes, values, confidence=0.95)
-
-    expected = scipy.stats.linregress(numpy.log(sizes), numpy.log(values))
-    half = scipy.stats.t.ppf(0.975, len(sizes) - 2) * expected.stderr
-    assert bounds(found.exponent) == pytest.approx((expected.slope - half, expected.slope, expected.slope + half))
-    assert found.factor == pytest.approx(math.exp(expected.intercept))
-
-
-def test_two_sizes_give_an_exponent_without_bounds():
-    assert bounds(growth([1, 2], [1.0, 4.0]).exponent) == (None, pytest.approx(2.0), None)
-
-
-@pytest.mark.parametrize("sizes", [[], [5], [5, 5, 5]])
-def test_growth_needs_two_different_sizes(sizes):
-    with pytest.raises(ValueError, match="at least 2 different sizes"):
-        growth(sizes, [1.0] * len(sizes))
-
-
-def test_growth_needs_positive_values():
-    with pytest.raises(ValueError, match="domain"):
-        growth([1, 2, 4], [1.0, 0.0, 1.0])
-
-
-def cheaper_with_jit(calls: int, eager_s: int, jit_s: int, eager_cold_s: int, jit_cold_s: int) -> bool:
-    """Whether jit has cost no more than eager code after so many calls, the first of them cold."""
-    return jit_cold_s + (calls - 1) * jit_s <= eager_cold_s + (calls - 1) * eager_s
-
-
-@given(
-    eager_s=st.integers(1, 20), jit_s=st.integers(1, 20), eager_cold_s=st.integers(0, 50), jit_cold_s=st.integers(0, 50)
-)
-def test_break_even_is_the_first_call_from_which_on_jit_has_cost_no_more(eager_s, jit_s, eager_cold_s, jit_cold_s):
-    costs = (eager_s, jit_s, eager_cold_s, jit_cold_s)
-    # Costs are lines in the number of calls: where jit is cheaper at 100 calls, it stays so or has the shorter call.
-    stays = jit_s < eager_s or (jit_s == eager_s and jit_cold_s <= eager_cold_s)
-    expected = next(calls for calls in range(1, 100) if cheaper_with_jit(calls, *costs)) if stays else None
-
-    assert break_even(*costs) == expected
-
-
-def test_jit_that_is_slower_never_pays():
-    assert break_even(eager_s=1.0, jit_s=2.0, eager_cold_s=1.0, jit_cold_s=5.0) is None
-
-
-def test_jit_that_is_faster_from_the_first_call_pays_at_once():
-    assert break_even(eager_s=2.0, jit_s=1.0, eager_cold_s=9.0, jit_cold_s=5.0) == 1

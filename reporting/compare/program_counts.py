@@ -24,7 +24,7 @@ _HOLDERS = ("builtin.module", "func.func")
 _TARGET = re.compile(r'custom_call_target="((?:[^"\\]|\\.)*)"')
 
 
-def primitives(jaxpr: str) -> Counter[str]:
+def count_primitives(jaxpr: str) -> Counter[str]:
     """Equations by primitive, at all levels; a jaxpr that several equations share is written, and counted, once."""
     found = Counter(_WITH_RESULT.findall(jaxpr))
     found.update(_WITHOUT_RESULT.findall(jaxpr))
@@ -33,23 +33,23 @@ def primitives(jaxpr: str) -> Counter[str]:
     return found
 
 
-def stablehlo_operations(text: str) -> Counter[str]:
+def count_stablehlo_operations(text: str) -> Counter[str]:
     """Operations by name with dialect, at all levels."""
     names = [_SHORT.get(name, name) for name in _OPERATION.findall(text)]
     return Counter(name for name in (*names, *_APPLIED.findall(text)) if name not in _HOLDERS)
 
 
-def opcodes(module: Module) -> Counter[str]:
+def count_opcodes(module: Module) -> Counter[str]:
     """Instructions by opcode, inside fusions too."""
     return Counter(instruction.opcode for instruction in module.instructions())
 
 
-def collectives(module: Module) -> Counter[str]:
+def count_collectives(module: Module) -> Counter[str]:
     """Collectives by opcode, a start and its done once."""
     return Counter(opcode for _, opcode in operations(module) if opcode in COLLECTIVES)
 
 
-def custom_calls(module: Module) -> Counter[str]:
+def count_custom_calls(module: Module) -> Counter[str]:
     """Custom calls by target."""
     calls = (instruction for instruction, opcode in operations(module) if opcode == "custom-call")
     targets = (_TARGET.search(call.attributes) for call in calls)

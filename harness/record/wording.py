@@ -1,0 +1,35 @@
+"""Words that measuring and reporting share: counts with their nouns, and recorded text made safe to look at."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+_UNSEEN_CATEGORIES = ("Cc", "Cf", "Cs", "Zl", "Zp")
+_JOINERS = "\u200c\u200d"
+"""Format characters that scripts and emoji need."""
+
+_PRINTABLE_ASCII = re.compile(r"[ -~]*")
+
+
+def counted(count: int, singular: str, plural: str | None = None) -> str:
+    """`1 case`, `2 cases`: a count with its noun."""
+    return f"{count} {singular if count == 1 else plural or singular + 's'}"
+
+
+def visible(text: str, *, multi_line: bool = False) -> str:
+    r"""The text with control, direction and lone surrogate characters escaped: `\x00`, `\u202e`.
+
+    Args:
+      multi_line: Whether line breaks and tabs stay as they are.
+    """
+    if _PRINTABLE_ASCII.fullmatch(text):
+        return text
+    kept = "\n\t" if multi_line else ""
+    return "".join(character if character in kept else _escape(character) for character in text)
+
+
+def _escape(character: str) -> str:
+    unseen = unicodedata.category(character) in _UNSEEN_CATEGORIES and character not in _JOINERS
+    # As Python writes it: plain letters, which every font and terminal has.
+    return character.encode("unicode_escape").decode() if unseen else character
