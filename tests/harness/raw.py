@@ -49,7 +49,6 @@ def launch(*variants: VariantLaunch, index: int = 0) -> LaunchRecord:
         schema_version=SCHEMA_VERSION,
         case="sample",
         index=index,
-        kind="timing",
         seed=index,
         started="2026-01-02T03:04:05Z",
         variants=variants,

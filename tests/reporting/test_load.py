@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.record import RunFolder, Stop, StopReason, write_json
+from harness.record import SCHEMA_VERSION, RunFolder, Stop, StopReason, write_json
 from reporting import html, markdown
-from reporting.load import load, name_runs
+from reporting.load import explain_stop, load, name_runs
 from reporting.view import build
 from tests import samples
 
@@ -147,12 +147,74 @@ def test_what_is_no_run_is_named_and_left_out(tmp_path, make, said):
     assert said in loaded.warnings[0]
 
 
-def test_a_run_of_a_newer_jaxmeter_is_left_out_with_what_to_do(tmp_path):
-    folder = samples.write_run(tmp_path / "a", samples.run())
-    manifest = json.loads((folder / "manifest.json").read_text())
-    (folder / "manifest.json").write_text(json.dumps({**manifest, "schema_version": 999, "cases": "other"}))
+ADVICE = {1: "measure again", 99: "use a newer jaxmeter"}
 
-    assert "use a newer jaxmeter" in load([folder]).warnings[0]
+
+@pytest.mark.parametrize(("version", "advice"), ADVICE.items(), ids=["older", "newer"])
+@pytest.mark.parametrize("files", [("manifest",), ("mark",), ("manifest", "mark")], ids="+".join)
+def test_a_run_of_another_schema_version_is_left_out_with_what_to_do_and_the_others_are_read(
+    tmp_path, files, version, advice
+):
+    other = samples.gpu_run()
+    folders = [samples.write_run(tmp_path / name, run) for name, run in (("a", samples.run()), ("b", other))]
+    changed = {"schema_version": version, "cases": "other"}
+    paths = {name: getattr(RunFolder(folders[0]), name) for name in files}
+    for name, path in paths.items():
+        path.write_text(json.dumps(changed if name == "manifest" else {"manifest": changed}))
+
+    loaded = load(folders)
+
+    assert runs_of(loaded) == (other,)
+    (warning,) = loaded.warnings
+    assert warning.startswith(
+        f"left out: {paths[files[0]]}: schema version {version}, this jaxmeter reads {SCHEMA_VERSION}; "
+    )
+    assert warning.endswith(advice)
+
+
+@pytest.mark.parametrize(("version", "advice"), ADVICE.items(), ids=["older", "newer"])
+def test_a_damaged_manifest_does_not_hide_that_the_run_is_of_another_schema_version(tmp_path, version, advice):
+    folder = RunFolder(samples.write_run(tmp_path, samples.run()))
+    folder.manifest.write_text("{")
+    folder.mark.write_text(json.dumps({"manifest": {"schema_version": version}}))
+
+    loaded = load([tmp_path])
+
+    assert loaded.runs == ()
+    assert loaded.warnings[0].startswith(f"left out: {folder.mark}: schema version {version}")
+    assert loaded.warnings[0].endswith(advice)
+
+
+def test_a_run_of_which_nothing_can_be_read_is_left_out_with_all_that_is_damaged(tmp_path):
+    folder = RunFolder(samples.write_run(tmp_path, samples.run()))
+    folder.manifest.write_text("{")
+    folder.mark.write_text("[")
+
+    loaded = load([tmp_path])
+
+    assert loaded.runs == ()
+    (warning,) = loaded.warnings
+    assert warning.startswith(f"left out: {folder.manifest}: not a record of jaxmeter, or damaged")
+    assert f"; {folder.mark}: not a record of jaxmeter, or damaged" in warning
+
+
+@pytest.mark.parametrize(
+    ("stop", "words"),
+    [
+        (Stop(at="", reason=StopReason.INTERRUPTED), "it was interrupted"),
+        (Stop(at="", reason=StopReason.BUDGET_USED), "its budget is used up"),
+        (Stop(at="", reason=StopReason.BUDGET_USED, budget_s=0.0), "the budget of 0 s is used up"),
+        (Stop(at="", reason=StopReason.BUDGET_USED, budget_s=61.5), "the budget of 61.5 s is used up"),
+    ],
+)
+def test_why_a_run_stopped_is_told_in_words(stop, words):
+    assert explain_stop(stop) == words
+
+
+def test_a_run_keeps_its_folder(tmp_path):
+    folder = samples.write_run(tmp_path / "a", samples.run())
+
+    assert load([folder]).runs[0].folder == RunFolder(folder)
 
 
 def test_the_home_folder_is_shown_as_a_tilde(tmp_path, monkeypatch):

@@ -184,3 +184,169 @@ def test_a_number_that_may_be_whole_is_written_whole_where_it_is(value, text):
 @pytest.mark.parametrize(("size", "text"), [(1, "1 B"), (4096, "4 KiB"), (2**34, "16 GiB"), (2**62, "4.19e+06 TiB")])
 def test_a_tick_of_memory_is_short(size, text):
     assert plain(numbers.short_memory(size)) == text
+
+
+# Where one form ends and the next begins
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (1e18, "1.00 EFLOP"),
+        (2e15, "2.00 PFLOP"),
+        (3e12, "3.00 TFLOP"),
+        (4e9, "4.00 GFLOP"),
+        (5e6, "5.00 MFLOP"),
+        (6e3, "6.00 kFLOP"),
+        (999.4, "999 FLOP"),
+        (0.5, "0.500 FLOP"),
+        (0, "0 FLOP"),
+        (1e21, "1 000 EFLOP"),
+    ],
+)
+def test_an_amount_has_the_largest_prefix_that_leaves_at_least_1(value, text):
+    assert plain(numbers.amount(value, "FLOP")) == text
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [
+        (1.5 * 2**40, "1.50 TiB"),
+        (2.25 * 2**20, "2.25 MiB"),
+        (12_345 * 2**40, "12 300 TiB"),
+        (1_048_524, "1.00 MiB"),
+        (1_048_523, "1 020 KiB"),
+        (-2048, "−2.00 KiB"),
+        (-5, "−5 B"),
+    ],
+)
+def test_memory_has_the_largest_unit_that_leaves_at_least_1_after_rounding(size, text):
+    assert plain(numbers.memory(size)) == text
+
+
+@pytest.mark.parametrize(
+    ("interval", "texts"),
+    [
+        (Interval(19.0, 20.0, 21.0, 5), ("20.0 s", "[19.0, 21.0]")),
+        (Interval(18.9, 20.0, 21.1, 5), ("20 s", "[19, 21]")),
+        (Interval(5.0, 10.0, 15.0, 5), ("10 s", "[5, 15]")),
+        (Interval(4.9, 10.0, 15.1, 5), ("10 s", "[4.9, 15]")),
+        (Interval(900e-6, 999e-6, 1100e-6, 5), ("1.0 ms", "[0.9, 1.1]")),
+        (Interval(0.0, 0.0, 0.0, 5), ("0 ns", "[0, 0]")),
+    ],
+    ids=["±5 %", "beyond ±5 %", "±50 %", "beyond ±50 %", "a unit by its two digits", "nothing"],
+)
+def test_the_digits_of_a_time_are_those_that_its_interval_allows(interval, texts):
+    assert tuple(map(plain, numbers.time_with_bounds(interval))) == texts
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "text"),
+    [
+        (450.0e-6, 452.0e-6, "[450, 452]"),
+        (450.9e-6, 451.1e-6, "[450.9, 451.1]"),
+        (450.99e-6, 451.01e-6, "[450.99, 451.01]"),
+        (450.999e-6, 451.001e-6, "[451.00, 451.00]"),
+        (451e-6, 451e-6, "[451, 451]"),
+    ],
+)
+def test_bounds_that_would_read_the_same_get_up_to_two_decimals_more(low, high, text):
+    assert plain(numbers.time_with_bounds(Interval(low, 451e-6, high, 5))[1]) == text
+
+
+@pytest.mark.parametrize(
+    ("ratio", "text"),
+    [
+        (0.0949, "0.095×"),
+        (0.0996, "0.10×"),
+        (0.5, "0.50×"),
+        (1.0, "1.00×"),
+        (1.99, "1.99×"),
+        (2.0, "2.0×"),
+        (9.94, "9.9×"),
+        (10.0, "10×"),
+        (1.234e-9, "0.000000001×"),
+        (1e-12, "0.000000000×"),
+    ],
+)
+def test_the_decimals_of_a_gain_change_at_a_tenth_at_2_and_at_10(ratio, text):
+    assert plain(numbers.gain(ratio)) == text
+
+
+@pytest.mark.parametrize(
+    ("interval", "text"),
+    [
+        (Interval(0.95, 1.0, 1.05, 3), "[0.95, 1.05]"),
+        (Interval(1.8, 3.0, 4.2, 3), "[1.8, 4.2]"),
+        (Interval(2.0, 3.0, 4.0, 3), "[2.0, 4.0]"),
+        (Interval(0.96, 3.0, 4.0, 3), "[0.96, 4.0]"),
+        (Interval(10.4, 20.0, 24.0, 3), "[10, 24]"),
+    ],
+)
+def test_only_a_bound_near_1_gets_more_decimals(interval, text):
+    assert numbers.gain_with_bounds(interval)[1] == text
+
+
+@pytest.mark.parametrize("value", [1e300, -1e300, 10**400, math.nan, math.inf, None])
+def test_a_value_beyond_any_measurement_is_not_used(value):
+    assert numbers.usable(value) is None
+
+
+@pytest.mark.parametrize("value", [0, 0.0, -1.5, 9.99e299, -9.99e299])
+def test_any_other_value_is_used(value):
+    assert numbers.usable(value) == value
+
+
+def test_exponents_without_usable_bounds_have_none():
+    assert numbers.exponent_with_bounds(Interval(0.0, 0.0, 0.0, 3)) == ("0.00", "[0.00, 0.00]")
+    assert numbers.exponent_with_bounds(Interval(None, 1.0, None, 2)) == ("1.00", "—")
+    assert numbers.exponent_with_bounds(Interval(math.nan, 1.0, 2.0, 2)) == ("1.00", "—")
+    assert numbers.exponent_with_bounds(Interval(0.0, 1.0, math.inf, 2)) == ("1.00", "—")
+
+
+@pytest.mark.parametrize("interval", [Interval(math.nan, 2.0, 3.0, 3), Interval(1.0, 2.0, math.nan, 3)])
+def test_a_bound_that_is_no_number_leaves_none(interval):
+    assert numbers.gain_with_bounds(interval)[1] == "—"
+
+
+@pytest.mark.parametrize(
+    ("share", "digits", "text"),
+    [
+        (0.0994, 2, "9.9 %"),
+        (0.0995, 2, "10 %"),
+        (1e-5, 2, "0.001 %"),
+        (0.99e-5, 2, "0 %"),
+        (-0.031, 2, "−3.1 %"),
+        (-0.5, 2, "−50 %"),
+        (0.01234, 1, "1 %"),
+        (0.01234, 3, "1.23 %"),
+        (None, 2, "—"),
+    ],
+)
+def test_a_percentage_is_whole_from_ten_on_and_nothing_below_a_thousandth(share, digits, text):
+    assert plain(numbers.percent(share, digits=digits)) == text
+
+
+@pytest.mark.parametrize(("difference", "text"), [(12, "+12"), (-3, "−3"), (0, "0"), (12_345, "+12 345")])
+def test_a_difference_of_counts_has_its_sign(difference, text):
+    assert plain(numbers.signed_count(difference)) == text
+
+
+@pytest.mark.parametrize(("value", "text"), [(-0.5, "−0.5"), (-12_345, "−12 345"), (0, "0"), (1 / 3, "0.333333")])
+def test_a_number_that_is_not_whole_has_six_digits(value, text):
+    assert plain(numbers.number(value)) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(10.0, "10 s"), (1e-2, "10 ms"), (1e-5, "10 µs"), (1e-9, "1 ns"), (1e-10, "0.1 ns")]
+)
+def test_a_tick_of_time_is_short(seconds, text):
+    assert plain(numbers.short_time(seconds)) == text
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(1, "1"), (10_000, "10 000"), (100_000, "100 000"), (1e6, "1e6"), (1e12, "1e12"), (0.1, "1e-01")],
+)
+def test_a_tick_of_counts_is_short(number, text):
+    assert plain(numbers.short_count(number)) == text

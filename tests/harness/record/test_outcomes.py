@@ -1,30 +1,44 @@
+import itertools
+import typing
+
 import pytest
 
-from harness.record import Outcome, Status
-from harness.record.outcomes import joined
+from harness.record import (
+    Buffer,
+    CachingDetails,
+    CompilationDetails,
+    Details,
+    MemoryDetails,
+    NumericsDetails,
+    Outcome,
+    RegimeCall,
+    Status,
+    TimingDetails,
+    TraceDetails,
+)
+from harness.record.outcomes import join
 
 
-def ok(*notes: str, **values: float) -> Outcome:
-    return Outcome(status=Status.OK, values={name: (value,) for name, value in values.items()}, notes=notes)
+def ok(*notes: str, details: Details | None = None, **values: float) -> Outcome:
+    return Outcome(
+        status=Status.OK, values={name: (value,) for name, value in values.items()}, notes=notes, details=details
+    )
+
+
+def test_the_outcome_of_one_process_is_as_it_is():
+    outcome = ok("a note", trace_s=1.0)
+
+    assert join(None, outcome) is outcome
 
 
 def test_values_of_several_processes_stand_one_after_the_other():
-    found = joined(joined(None, ok(trace_s=1.0)), ok(trace_s=2.0, lower_s=3.0))
+    found = join(join(None, ok(trace_s=1.0)), ok(trace_s=2.0, lower_s=3.0))
 
     assert found.values == {"trace_s": (1.0, 2.0), "lower_s": (3.0,)}
 
 
-def test_a_note_that_all_processes_made_is_kept_once():
-    assert joined(ok("cold: 1 traced"), ok("cold: 1 traced", "warm: 0 traced")).notes == (
-        "cold: 1 traced",
-        "warm: 0 traced",
-    )
-
-
-def test_different_programs_of_different_processes_are_all_kept():
-    one, other = (Outcome(status=Status.OK, fingerprints=(name,)) for name in ("aa", "bb"))
-
-    assert joined(joined(one, other), one).fingerprints == ("aa", "bb")
+def test_a_note_that_all_processes_made_is_kept_once_in_its_first_place():
+    assert join(ok("one", "two"), ok("three", "one")).notes == ("one", "two", "three")
 
 
 @pytest.mark.parametrize("failed_first", [True, False])
@@ -32,21 +46,82 @@ def test_the_worse_status_stands_with_its_reason_beside_what_was_measured(failed
     failed = Outcome(status=Status.FAILED, reason="no luck", stderr="Traceback")
     pair = (failed, ok(trace_s=1.0)) if failed_first else (ok(trace_s=1.0), failed)
 
-    found = joined(*pair)
+    found = join(*pair)
 
     assert (found.status, found.reason, found.stderr) == (Status.FAILED, "no luck", "Traceback")
     assert found.values == {"trace_s": (1.0,)}
 
 
-def test_what_only_one_process_can_do_is_done_and_the_others_reason_is_a_note():
-    unsupported = Outcome(status=Status.UNSUPPORTED, reason="eager code has no plan")
+@pytest.mark.parametrize(("better", "worse"), list(itertools.pairwise(Status)), ids=str)
+def test_statuses_are_ordered_from_best_to_worst(better, worse):
+    one, other = Outcome(status=better, reason="one"), Outcome(status=worse, reason="other")
 
-    found = joined(unsupported, ok(runtime_peak_bytes=5))
+    assert join(one, other).status == join(other, one).status == worse
+    assert join(one, other).reason == join(other, one).reason == "other"
 
-    assert (found.status, found.reason, found.notes) == (Status.OK, None, ("eager code has no plan",))
+
+def test_of_two_equal_statuses_the_first_reason_stands():
+    first, second = (Outcome(status=Status.FAILED, reason=reason) for reason in ("first", "second"))
+
+    assert join(first, second).reason == "first"
 
 
-def test_what_no_process_can_do_stays_unsupported():
-    unsupported = Outcome(status=Status.UNSUPPORTED, reason="no plan")
+def test_different_programs_of_different_processes_are_all_kept_once():
+    one, other = (ok(details=CompilationDetails(fingerprints=(name,))) for name in ("aa", "bb"))
 
-    assert joined(unsupported, unsupported).status is Status.UNSUPPORTED
+    assert join(join(one, other), one).details == CompilationDetails(fingerprints=("aa", "bb"))
+
+
+def test_the_first_explanation_of_a_compilation_stands():
+    nothing, first, second = (ok(details=CompilationDetails(explanation=text)) for text in (None, "first", "second"))
+
+    assert join(nothing, first).details.explanation == "first"
+    assert join(first, second).details.explanation == "first"
+
+
+def test_calls_in_the_regimes_of_caches_stand_in_the_order_of_their_processes():
+    cold, warm = (RegimeCall(regime=name, proven=True) for name in ("cold", "warm"))
+
+    found = join(ok(details=CachingDetails(calls=(cold, warm))), ok(details=CachingDetails(calls=(cold,))))
+
+    assert found.details == CachingDetails(calls=(cold, warm, cold))
+
+
+@pytest.mark.parametrize(
+    "details",
+    [
+        NumericsDetails(outputs=2),
+        MemoryDetails(),
+        TimingDetails(launches=3),
+        TraceDetails(device_activity=True),
+        CompilationDetails(explanation="why"),
+        CachingDetails(calls=(RegimeCall(regime="cold", proven=False),)),
+    ],
+    ids=lambda details: type(details).__name__,
+)
+def test_details_that_only_one_process_has_are_kept(details):
+    assert type(details) in typing.get_args(Details)
+    assert join(ok(details=details), ok()).details == details
+    assert join(ok(), ok(details=details)).details == details
+
+
+def test_what_all_processes_say_alike_is_said_once():
+    assert join(ok(details=NumericsDetails(outputs=2)), ok(details=NumericsDetails(outputs=2))).details == (
+        NumericsDetails(outputs=2)
+    )
+
+
+def test_details_of_two_probes_are_never_one_outcome():
+    with pytest.raises(ValueError, match=r"of two probes, MemoryDetails.* and TraceDetails.*, cannot"):
+        join(ok(details=MemoryDetails()), ok(details=TraceDetails()))
+
+
+def test_what_a_process_does_not_tell_is_nothing():
+    call = RegimeCall(regime="cold", proven=True)
+    assert (call.elapsed_s, call.traces, call.compiled, call.hits, call.misses) == (None, 0, 0, 0, 0)
+    timing = TimingDetails(launches=1)
+    assert (timing.contended, timing.unsteady) == (0, 0)
+    numerics = NumericsDetails()
+    assert (numerics.products, numerics.outputs, numerics.unchecked, numerics.raised) == (None, 0, 0, None)
+    buffer = Buffer(kind="output", size_bytes=4, shape="f32[1]", instruction="add")
+    assert (buffer.operation, buffer.source, buffer.values) == (None, None, 1)

@@ -4,6 +4,7 @@ import math
 import os
 import string
 import typing
+from enum import Enum
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -18,30 +19,43 @@ from harness.record import (
     Artifact,
     Block,
     Buffer,
+    CachingDetails,
     CaseRecord,
+    CompilationDetails,
     Cost,
     Environment,
     Figure,
     LaunchRecord,
     Manifest,
+    MemoryDetails,
+    NumericsDetails,
     Outcome,
     PlannedCase,
     PlannedVariant,
     Published,
     RecordError,
+    RegimeCall,
     Run,
+    RunFolder,
     Settings,
     Status,
     Stop,
+    TimingDetails,
+    TraceDetails,
+    UnreadableError,
     VariantLaunch,
     VariantRecord,
+    cases,
     json_schema,
+    launches,
+    outcomes,
     read_json,
     read_manifest,
+    read_run,
+    runs,
     write_bytes,
     write_json,
 )
-from harness.record import structures as record
 from tests import samples
 from tests.harness.raw import clean, launch, variant
 
@@ -49,22 +63,32 @@ STRUCTURES = (
     Artifact,
     Block,
     Buffer,
+    CachingDetails,
     CaseRecord,
+    CompilationDetails,
     Cost,
     Environment,
     Figure,
     LaunchRecord,
     Manifest,
+    MemoryDetails,
+    NumericsDetails,
     Outcome,
     PlannedCase,
     PlannedVariant,
     Published,
+    RegimeCall,
     Run,
     Settings,
     Stop,
+    TimingDetails,
+    TraceDetails,
     VariantLaunch,
     VariantRecord,
 )
+
+MAY_BE_EMPTY = (Cost,)
+"""All their fields have defaults, and no tag tells them apart: an empty object is one."""
 
 # JSON's own numbers: beyond 64 bits other readers lose digits, and NaN is null.
 leaves = {
@@ -82,8 +106,8 @@ def values_of(kind: type) -> st.SearchStrategy:
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
         fields = {name: values_of(hint) for name, hint in typing.get_type_hints(kind).items()}
         return st.builds(kind, **fields)
-    if kind is Status:
-        return st.sampled_from(Status)
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return st.sampled_from(kind)
     arguments = typing.get_args(kind)
     if typing.get_origin(kind) is tuple:
         return st.lists(values_of(arguments[0]), max_size=2).map(tuple)
@@ -115,9 +139,14 @@ def as_data(value: msgspec.Struct) -> dict:
 
 
 def test_every_structure_of_the_record_is_tested():
-    declared = {kind for kind in vars(record).values() if isinstance(kind, type) and issubclass(kind, msgspec.Struct)}
+    declared = {
+        kind
+        for module in (cases, launches, outcomes, runs)
+        for kind in vars(module).values()
+        if isinstance(kind, type) and issubclass(kind, msgspec.Struct)
+    }
 
-    assert declared - set(STRUCTURES) == {record._Versioned}
+    assert declared - set(STRUCTURES) == {outcomes._Details}
 
 
 @given(value=records, name=st.sampled_from(sorted(damaged)))
@@ -160,10 +189,19 @@ def test_a_missing_value_is_null_and_not_left_out(tmp_path):
         "stderr": None,
         "values": {"execution_s": [None, 1.0]},
         "notes": [],
-        "contended": False,
-        "fingerprints": [],
-        "buffers": [],
+        "details": None,
     }
+
+
+@pytest.mark.parametrize("kind", typing.get_args(outcomes.Details))
+@given(drawn=st.data())
+def test_details_say_of_which_probe_they_are_and_are_read_back_as_such(kind, drawn):
+    details = drawn.draw(values_of(kind))
+
+    written_form = as_data(Outcome(status=Status.OK, details=details))
+
+    assert written_form["details"]["probe"] == kind.__name__.removesuffix("Details").lower()
+    assert msgspec.convert(written_form, Outcome).details == details
 
 
 def test_a_count_stays_a_count(tmp_path):
@@ -181,8 +219,7 @@ def test_a_count_stays_a_count(tmp_path):
     data=st.binary(max_size=200),
     pack=st.booleans(),
     name=st.sampled_from(sorted(damaged)),
-    # An empty object is a cost: it has no field that it must have.
-    kind=st.sampled_from([kind for kind in STRUCTURES if kind is not Cost]),
+    kind=st.sampled_from([kind for kind in STRUCTURES if kind not in MAY_BE_EMPTY]),
 )
 @example(data=b"", pack=False, name="a.json.gz", kind=Run)
 @example(data=b"\x1f\x8b", pack=False, name="a.json.gz", kind=Run)
@@ -283,27 +320,45 @@ def test_what_cannot_be_read_is_a_record_error(tmp_path, make):
     path = tmp_path / "run.json"
     make(path)
 
-    with pytest.raises(RecordError, match=r"run\.json: cannot be read: "):
+    with pytest.raises(UnreadableError, match=r"run\.json: cannot be read: "):
         read_json(path, Run)
 
 
-def test_a_manifest_is_read_from_its_run(tmp_path):
-    manifest = samples.run().manifest
-    write_json(tmp_path / "manifest.json", manifest)
+def test_a_run_and_its_manifest_are_read_from_their_folder(tmp_path):
+    run, folder = samples.run(), RunFolder(tmp_path)
+    samples.write_run(tmp_path, run)
 
-    assert read_manifest(tmp_path) == manifest
+    assert read_manifest(folder) == run.manifest
+    assert read_run(folder) == run
 
 
-def test_a_newer_schema_version_says_to_use_a_newer_jaxmeter(tmp_path):
-    # Of a newer version nothing but the version is understood.
-    path = written(tmp_path / "manifest.json", {"schema_version": SCHEMA_VERSION + 1, "cases": 7})
+ADVICE = {1: "it is older than the first release: measure again", SCHEMA_VERSION + 97: "use a newer jaxmeter"}
 
-    with pytest.raises(RecordError) as caught:
-        read_manifest(tmp_path)
 
-    assert str(caught.value) == (
-        f"{path}: schema version {SCHEMA_VERSION + 1}, this jaxmeter reads up to {SCHEMA_VERSION}; use a newer jaxmeter"
-    )
+@pytest.mark.parametrize(("version", "advice"), ADVICE.items(), ids=["older", "newer"])
+def test_another_schema_version_says_what_to_do(tmp_path, version, advice):
+    # Of another version nothing but the version is understood.
+    folder = RunFolder(tmp_path)
+    manifest = {"schema_version": version, "cases": 7}
+    written(folder.manifest, manifest)
+    written(folder.mark, {"manifest": manifest})
+
+    for read, path in ((read_manifest, folder.manifest), (read_run, folder.mark)):
+        with pytest.raises(RecordError) as caught:
+            read(folder)
+
+        assert str(caught.value) == f"{path}: schema version {version}, this jaxmeter reads {SCHEMA_VERSION}; {advice}"
+        assert not isinstance(caught.value, UnreadableError)
+
+
+@pytest.mark.parametrize("data", [b"{}", b'{"manifest": {}}', b'{"schema_version": "2"}', b"[", b"\xff", b"null"])
+def test_a_file_that_tells_no_version_is_damaged(tmp_path, data):
+    folder = RunFolder(tmp_path)
+    for read, path in ((read_manifest, folder.manifest), (read_run, folder.mark)):
+        path.write_bytes(data)
+
+        with pytest.raises(UnreadableError, match=rf"{path.name}: not a record of jaxmeter, or damaged"):
+            read(folder)
 
 
 # Writing whole or not at all

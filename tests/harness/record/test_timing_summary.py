@@ -3,7 +3,7 @@ import math
 import pytest
 from msgspec import structs
 
-from harness.record import Status
+from harness.record import Status, TimingDetails
 from harness.record.statistics import FEWEST_CLEAN_BLOCKS, FEWEST_CLEAN_S
 from harness.record.timing_summary import contended, execution_s, summarise, undisturbed
 from tests.harness.raw import DISTURBED, WALL_S, block, clean, launch, variant
@@ -35,6 +35,14 @@ def test_clean_blocks_that_are_short_together_are_contended(share, expected):
     wall_s = share * FEWEST_CLEAN_S / len(STEADY)
 
     assert contended(variant("a", *STEADY, wall_s=wall_s)) is expected
+
+
+def test_as_many_clean_blocks_and_as_much_time_in_them_as_asked_for_are_enough():
+    # A power of two, so that the sum of the blocks' times is exact.
+    wall_s = FEWEST_CLEAN_S / 8
+
+    assert not contended(variant("a", *clean(*[1.0] * FEWEST_CLEAN_BLOCKS), wall_s=FEWEST_CLEAN_S))
+    assert not contended(variant("a", *clean(*[1.0] * 8), wall_s=wall_s))
 
 
 def test_blocks_of_a_system_that_does_not_tell_are_clean():
@@ -106,7 +114,7 @@ def test_a_baseline_has_no_ratio_to_itself():
     assert "log_ratio" not in summarise([[launch(variant("base", *STEADY))]], "base", "base").values
 
 
-def test_notes_count_the_contended_and_the_restless_launches():
+def test_the_contended_and_the_restless_launches_are_counted():
     launches = [
         [launch(variant("a", *STEADY))],
         [launch(variant("a", *BUSY))],
@@ -116,18 +124,14 @@ def test_notes_count_the_contended_and_the_restless_launches():
 
     outcome = summarise(launches, "a", "a")
 
-    assert outcome.contended
-    assert outcome.notes == (
-        "contended: 2 of 3 launches had too few undisturbed blocks",
-        "no steady state within the warm-up in 1 of 3 launches",
-    )
+    assert outcome.details == TimingDetails(launches=3, contended=2, unsteady=1)
+    assert outcome.notes == ()
 
 
-def test_undisturbed_and_steady_launches_have_no_notes():
+def test_of_undisturbed_and_steady_launches_none_is_counted():
     outcome = summarise([[launch(variant("a", *STEADY))]] * 3, "a", "a")
 
-    assert not outcome.contended
-    assert outcome.notes == ()
+    assert outcome.details == TimingDetails(launches=3)
 
 
 def test_what_a_process_s_own_threads_make_each_other_wait_for_is_no_disturbance():

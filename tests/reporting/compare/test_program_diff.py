@@ -1,0 +1,141 @@
+from reporting.compare.program_diff import MemoryChange
+from tests.reporting.recorded_programs import HLO, JAXPR, OTHER, PLANNED, TEXTS, compared, program
+
+
+def test_equal_programs_are_the_same_whatever_their_names_and_lines():
+    diff = compared(HLO, HLO.replace("%inner", "%fused").replace("source_line=12", "source_line=20"))
+
+    assert diff.verdict == "same program"
+    assert diff.gone == diff.new == diff.layouts == ()
+
+
+def test_another_program_tells_what_is_gone_and_what_is_new():
+    more = HLO.replace("  ROOT %t =", "  %s = f32[8,2]{1,0} sine(%p)\n  ROOT %t =")
+
+    diff = compared(HLO, more)
+
+    assert diff.verdict == "different program: 1 fusion gone, 1 new, +1 instruction"
+
+
+def test_the_verdict_tells_how_the_planned_peak_changed():
+    diff = compared(program(), program(memory={**PLANNED, "peak_bytes": 3 * 2**20}))
+
+    assert diff.verdict.replace("\u202f", " ") == "same program; planned peak 1.17 KiB → 3.00 MiB"
+    assert diff.memory == (MemoryChange("peak_bytes", 1200, 3 * 2**20),)
+
+
+def test_a_change_of_an_attribute_alone_is_another_program():
+    diff = compared(
+        HLO, HLO.replace("entry_computation_layout={(f32[8,2]{1,0})", "entry_computation_layout={(f32[8,2])")
+    )
+
+    assert diff.verdict == "different program: other shapes, values, order or attributes"
+
+
+def test_large_constants_are_told_apart_by_the_recorded_fingerprints():
+    elided = {"hlo": HLO.replace("negate(%x)", "constant({...})")}
+
+    assert compared(program(elided, fingerprints=("1",)), program(elided, fingerprints=("2",))).verdict == (
+        "different program: only the values of large constants differ"
+    )
+    assert compared(program(elided, fingerprints=("1", "2")), program(elided, fingerprints=("2",))).same is True
+    assert compared(program(elided), program(elided, fingerprints=("2",))).same is True
+    assert compared(program(fingerprints=("1",)), program(fingerprints=("2",))).same is True
+
+
+def test_a_variant_that_compiled_to_several_programs_is_noted():
+    assert compared(program(fingerprints=("1", "2")), program()).notes == (
+        "A compiled 2 different programs in its processes; the text is one of them",
+    )
+
+
+def test_counts_that_differ_are_listed_largest_change_first_and_the_others_counted():
+    two = HLO.replace("  %n =", "  %c = f32[8,2]{1,0} sqrt(%x)\n  %d = f32[8,2]{1,0} sqrt(%x)\n  %n =")
+
+    (counted,) = compared(HLO, two.replace("tanh(", "sine(")).counts
+
+    assert (counted.title, counted.unchanged) == ("HLO opcodes", 4)
+    assert counted.rows == (("sqrt", 0, 2), ("sine", 0, 1), ("tanh", 1, 0))
+
+
+def test_every_level_of_the_program_is_counted():
+    titles = {one.title: one.rows for one in compared(program(), program(OTHER)).counts}
+
+    assert titles == {
+        "jaxpr primitives": (("add", 0, 1), ("mul", 1, 0)),
+        "StableHLO operations": (("stablehlo.add", 0, 1), ("stablehlo.multiply", 1, 0)),
+        "HLO opcodes": (("add", 0, 1), ("multiply", 1, 0)),
+    }
+
+
+def test_fusions_are_matched_by_what_they_do():
+    diff = compared(HLO, HLO.replace("%b = ", "%renamed = ").replace("(%b)", "(%renamed)").replace("multiply", "add"))
+
+    (gone,), (new,) = diff.gone, diff.new
+    assert (gone.kind, gone.shape, gone.fuses, gone.count) == ("kLoop", "f32[8,2]{1,0}", "multiply+tanh", 1)
+    assert (gone.operation, gone.source) == ("jit(f)/tanh", "/home/somebody/suites/selu.py:12")
+    assert new.fuses == "add+tanh"
+
+
+def test_equal_fusions_are_counted_against_each_other():
+    twice = HLO.replace("  ROOT %f =", "  %e = f32[8,2]{1,0} fusion(%n), kind=kLoop, calls=%inner\n  ROOT %f =")
+
+    diff = compared(HLO, twice)
+
+    assert diff.gone == ()
+    assert [fusion.count for fusion in diff.new] == [1]
+    assert diff.verdict == "different program: 1 fusion new, +1 instruction"
+
+
+def test_layouts_that_changed_are_told_by_place_and_by_name():
+    turned = HLO.replace("%n = f32[8,2]{1,0}", "%n = f32[8,2]{0,1}").replace("%x = f32[8,2]{1,0}", "%x = f32[8,2]{0,1}")
+
+    diff = compared(HLO, turned)
+
+    assert [(one.what, one.a, one.b) for one in diff.layouts] == [
+        ("parameter 0", "f32[8,2]{1,0}", "f32[8,2]{0,1}"),
+        ("negate jit(f)/neg", "f32[8,2]{1,0}", "f32[8,2]{0,1}"),
+    ]
+    assert diff.verdict == "different program: 2 layouts changed"
+
+
+def test_each_value_is_matched_with_one_other():
+    line = '  %{0} = f32[{1}]{{{2}}} copy(%x), metadata={{op_name="jit(f)/copy"}}\n'
+    before = HLO.replace("  %n =", line.format("c", "8,2", "1,0") + line.format("d", "8,2", "1,0") + "  %n =")
+    after = HLO.replace("  %n =", line.format("c", "8,2", "0,1") + line.format("d", "9,2", "0,1") + "  %n =")
+
+    assert [one.what for one in compared(before, after).layouts] == ["copy jit(f)/copy"]
+
+
+def test_another_shape_is_no_change_of_layout():
+    assert compared(HLO, HLO.replace("[8,2]", "[9,2]")).layouts == ()
+
+
+def test_collectives_and_custom_calls_are_counted_by_what_they_are():
+    line = '  %{0} = f32[8,2]{{1,0}} {1}(%x), custom_call_target="cublas"\n  %n ='
+    calling = HLO.replace("  %n =", line.format("c", "custom-call"))
+    reducing = HLO.replace("  %n =", line.format("r", "all-reduce-start"))
+
+    collectives, targets = compared(reducing, calling).calls
+
+    assert collectives.rows == (("all-reduce", 1, 0),)
+    assert targets.rows == (("cublas", 0, 1),)
+
+
+def test_what_a_program_lacks_is_noted_and_the_rest_compared():
+    diff = compared(program({"jaxpr": JAXPR, "hlo": HLO}), program({"jaxpr": OTHER["jaxpr"]}))
+
+    assert diff.same is None
+    assert diff.verdict == "optimised programs not compared; jaxpr primitives differ"
+    assert diff.notes == ("no stablehlo of A", "no stablehlo of B", "no hlo of B")
+
+
+def test_a_text_that_is_not_hlo_is_noted():
+    diff = compared(program(), program({**TEXTS, "hlo": "HloModule m\n\nnonsense"}))
+
+    assert diff.same is None
+    assert diff.notes[0].startswith("hlo of B cannot be read: line 3: 'nonsense' should begin a computation")
+
+
+def test_a_fusion_whose_body_is_not_in_the_text_is_compared_by_its_shape():
+    assert compared(HLO.replace("calls=%inner", "calls=%none"), HLO).new[0].fuses == "multiply+tanh"

@@ -1,0 +1,95 @@
+import pytest
+
+from reporting.compare import Difference
+from reporting.compare.pairs import Pair
+from reporting.compare.surroundings import find_changed_code, find_surroundings
+from tests import samples
+from tests.reporting.recorded_programs import program
+
+
+def test_what_differs_around_the_programs_may_explain_it():
+    machine = samples.environment(variables={"XLA_FLAGS": "--x"}, packages={"jax": "0.10.1"}, x64=True)
+    manifests = (samples.manifest([]), samples.manifest([], environment=machine))
+
+    told = {one.what: (one.a, one.b) for one in find_surroundings(*manifests)}
+
+    assert told == {
+        "variable XLA_FLAGS": (None, "--x"),
+        "package jax": ("0.10.0", "0.10.1"),
+        "package jaxlib": ("0.10.0", None),
+        "package numpy": ("2.0.0", None),
+        "x64": ("off", "on"),
+    }
+
+
+def test_code_that_changed_is_told_by_its_hash():
+    pair = Pair("selu[n=1]", "selu:jit", program(), program(source="1", definition="1"))
+
+    assert find_changed_code(pair) == ("the code of selu has changed", "the definition of selu[n=1] has changed")
+    assert find_changed_code(Pair("selu[n=1]", "selu:jit", program(), program())) == ()
+
+
+def surroundings(a=None, b=None):
+    """What differs between two runs on machines with these changes."""
+    return find_surroundings(
+        *(samples.manifest([], environment=samples.environment(**(side or {}))) for side in (a, b))
+    )
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "told"),
+    [
+        ({"device_kind": "H100"}, {"device_kind": "H200"}, ("device", "H100", "H200")),
+        ({"device_count": 8}, {"device_count": 1024}, ("devices", "8", "1\u202f024")),
+        ({"x64": True}, {}, ("x64", "on", "off")),
+        ({"matmul_precision": None}, {"matmul_precision": "highest"}, ("matmul precision", "default", "highest")),
+        ({"platform_version": None}, {"platform_version": "cuda 13"}, ("platform", "unknown", "cuda 13")),
+        ({"python": "3.11"}, {"python": "3.12"}, ("Python", "3.11", "3.12")),
+        ({"processor": "A"}, {"processor": "B"}, ("processor", "A", "B")),
+        ({"allowed_cores": 2}, {"allowed_cores": 4}, ("allowed cores", "2", "4")),
+        ({"variables": {"A.B": "1"}}, {"variables": {"A.B": "2"}}, ("variable A.B", "1", "2")),
+        ({"variables": {"A": "1"}}, {"variables": {}}, ("variable A", "1", None)),
+    ],
+    ids=lambda value: value[0] if isinstance(value, tuple) else "",
+)
+def test_a_fact_is_told_by_its_title_as_one_reads_it(a, b, told):
+    assert surroundings(a, b) == (Difference(*told),)
+
+
+@pytest.mark.parametrize(("field", "title"), [("backend", "backend"), ("tool_version", "jaxmeter")])
+def test_facts_of_the_run_itself_are_told_too(field, title):
+    manifests = (samples.manifest([], **{field: value}) for value in ("1", "2"))
+
+    assert find_surroundings(*manifests) == (Difference(title, "1", "2"),)
+
+
+def test_what_no_compiler_reads_is_not_told():
+    assert surroundings({"load_average": 0.1, "host": "a", "cores": 2}, {"load_average": 9.0, "host": "b"}) == ()
+    assert find_surroundings(samples.manifest([], run_id="a"), samples.manifest([], run_id="b")) == ()
+
+
+def test_what_reads_the_same_is_no_difference():
+    assert surroundings({"matmul_precision": None}, {"matmul_precision": "default"}) == ()
+
+
+def test_the_likeliest_cause_comes_first():
+    a = {"processor": "A", "packages": {"jax": "1", "aqt": "1"}, "x64": True, "device_kind": "A"}
+    b = {"processor": "B", "packages": {"jax": "2", "aqt": "2"}, "x64": False, "device_kind": "B"}
+
+    assert [one.what for one in surroundings(a, b)] == ["device", "x64", "package aqt", "package jax", "processor"]
+
+
+@pytest.mark.parametrize("variant", ["selu", "selu:jit", "a:b:jit"])
+def test_code_is_named_by_the_implementation(variant):
+    pair = Pair("selu[n=1]", variant, program(), program(source="1"))
+
+    (told,) = find_changed_code(pair)
+
+    assert (
+        told
+        == {
+            "selu": "the code of selu has changed",
+            "selu:jit": "the code of selu has changed",
+            "a:b:jit": "the code of a:b has changed",
+        }[variant]
+    )
