@@ -38,11 +38,10 @@ def test_clean_blocks_that_are_short_together_are_contended(share, expected):
 
 
 def test_as_many_clean_blocks_and_as_much_time_in_them_as_asked_for_are_enough():
-    # A power of two, so that the sum of the blocks' times is exact.
-    wall_s = FEWEST_CLEAN_S / 8
+    wall_s = FEWEST_CLEAN_S / FEWEST_CLEAN_BLOCKS
+    assert sum([wall_s] * FEWEST_CLEAN_BLOCKS) == FEWEST_CLEAN_S
 
-    assert not contended(variant("a", *clean(*[1.0] * FEWEST_CLEAN_BLOCKS), wall_s=FEWEST_CLEAN_S))
-    assert not contended(variant("a", *clean(*[1.0] * 8), wall_s=wall_s))
+    assert not contended(variant("a", *clean(*[1.0] * FEWEST_CLEAN_BLOCKS), wall_s=wall_s))
 
 
 def test_blocks_of_a_system_that_does_not_tell_are_clean():
