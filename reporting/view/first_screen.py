@@ -29,14 +29,14 @@ CONTENDED = (
 
 def make_finding(cases: Sequence[Case]) -> str:
     """The page's heading: what is wrong first, else what jit is worth."""
-    gain = describe_jit(cases)
     if not cases:
         return "No case was planned"
-    if not any(variant.read("execution_s").interval for case in cases for variant in case.variants):
-        gain = "no time was measured"
     troubles = _troubles(cases)
-    text = f"{troubles}; {gain}" if troubles else gain
-    return text[0].upper() + text[1:] if text.startswith("no ") else text
+    if any(variant.read("execution_s").interval for case in cases for variant in case.variants):
+        gain = describe_jit(cases, begins=not troubles)
+    else:
+        gain = f"{'no' if troubles else 'No'} time was measured"
+    return f"{troubles}; {gain}" if troubles else gain
 
 
 def make_subtitle(labelled: Sequence[LabelledRun]) -> str:
@@ -64,7 +64,7 @@ def make_verdict(runs: Sequence[LabelledRun], cases: Sequence[Case], warnings: i
     return (
         f"{complete} of {counted(len(cases), 'case')} measured completely.",
         f"Of {planned}: {listed or 'nothing'}.",
-        f"{describe_jit(cases)}.".replace("no pair", "No pair", 1),
+        f"{describe_jit(cases, begins=True)}.",
         f"Measured on {counted(len(backends), 'backend')}: {shorten(', '.join(backends), LONGEST_LINE)}.",
         f"{counted(warnings, 'data warning')}." if warnings else "No data warning.",
     )

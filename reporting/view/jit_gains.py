@@ -26,11 +26,15 @@ def compare_jit_with_eager(cases: Iterable[Case]) -> tuple[Interval, ...]:
     return tuple(pairs)
 
 
-def describe_jit(cases: Iterable[Case]) -> str:
-    """`jit beats eager in 12 of 14 measured pairs (median 8.7×)`."""
+def describe_jit(cases: Iterable[Case], *, begins: bool = False) -> str:
+    """`jit beats eager in 12 of 14 measured pairs (median 8.7×)`.
+
+    Args:
+      begins: Whether a sentence begins with it.
+    """
     pairs = compare_jit_with_eager(cases)
     if not pairs:
-        return "no pair of eager and jit was measured"
+        return f"{'No' if begins else 'no'} pair of eager and jit was measured"
     wins = sum(differs(pair) and pair.estimate > 1 for pair in pairs)
     middle = summaries.median(pair.estimate for pair in pairs)
     return f"jit beats eager in {wins} of {counted(len(pairs), 'measured pair')} (median {numbers.gain(middle)})"
