@@ -18,7 +18,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from . import numbers
 from .text import shorten
-from .view.parts import Figure, Panel, Series
+from .view.page_model import Panel, Plot, Series
 
 PANEL_INCHES = (3.9, 2.9)
 LONGEST_LABEL = 40
@@ -51,7 +51,7 @@ LIGHT = Theme("#ffffff", "#1b1f24", "#d8dde3", ("#004488", "#994455", "#8a6a00")
 DARK = Theme("#0f1318", "#e6e9ed", "#333b45", ("#7fb0e6", "#ee99aa", "#eecc66"))
 
 
-def draw(figure: Figure, theme: Theme) -> bytes:
+def draw(figure: Plot, theme: Theme) -> bytes:
     """The figure as SVG; equal input gives equal bytes."""
     settings: dict[Any, Any] = {
         "svg.hashsalt": "jaxmeter",
@@ -71,7 +71,7 @@ def draw(figure: Figure, theme: Theme) -> bytes:
         return _draw(figure, theme)
 
 
-def _draw(figure: Figure, theme: Theme) -> bytes:
+def _draw(figure: Plot, theme: Theme) -> bytes:
     width, height = PANEL_INCHES
     names = tuple(dict.fromkeys(series.name for panel in figure.panels for series in panel.series))
     legend_rows = math.ceil(len(names) / _per_row(len(figure.panels)))

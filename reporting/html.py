@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from . import figures
 from .view import Page
-from .view.parts import Figure
+from .view.page_model import Plot
 
 ATTENTION_AT_MOST = 5
 """Longer lists hide their head; the rest unfolds below it."""
@@ -45,7 +45,7 @@ def policy(css: str) -> str:
     return f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
 
 
-def picture(figure: Figure) -> dict[str, str]:
+def picture(figure: Plot) -> dict[str, str]:
     """The figure's two images as data addresses. As images they are inert, and their ids cannot clash."""
     return {
         name: _address(figures.draw(figure, theme))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from .text import shorten
 from .view import Page
-from .view.parts import Cell, Item, Table
+from .view.page_model import Cell, Item, Table
 
 MARKER = "<!-- jaxmeter report -->"
 """Lets a bot find its own comment and edit it."""

@@ -11,7 +11,7 @@ from rich.text import Text
 from .console import WIDEST, print_lines
 from .text import shorten
 from .view import Page
-from .view.parts import Cell, Item, Table, Tone
+from .view.page_model import Cell, Item, Table, Tone
 
 ITEMS_AT_MOST = 5
 ROWS_AT_MOST = 9

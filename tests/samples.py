@@ -12,6 +12,7 @@ import msgspec
 from harness.record import (
     SCHEMA_VERSION,
     Buffer,
+    CachingDetails,
     CaseRecord,
     CompilationDetails,
     Cost,
@@ -20,11 +21,13 @@ from harness.record import (
     Manifest,
     MemoryDetails,
     Number,
+    NumericsDetails,
     Outcome,
     Param,
     PlannedCase,
     PlannedVariant,
     Published,
+    RegimeCall,
     Run,
     Settings,
     Status,
@@ -202,29 +205,35 @@ PROGRAM = {
 """Counts of a program."""
 
 
-def caching(*, processes: int = 3, notes: tuple[str, ...] | None = None, **regimes_s: float) -> Outcome:
-    """Regimes of the caches by metric, in seconds, each proven."""
+def caching(
+    *,
+    processes: int = 3,
+    calls: tuple[RegimeCall, ...] | None = None,
+    notes: tuple[str, ...] = (),
+    **regimes_s: float,
+) -> Outcome:
+    """Regimes of the caches by metric, in seconds, each proven in every process unless other calls are given."""
     values: dict[str, tuple[Number | None, ...]] = {
         name: wobbling(value, processes) for name, value in regimes_s.items()
     }
-    proof = tuple(f"{CACHING_WORDS[name]}: 1 traced, 1 compiled" for name in regimes_s)
-    return Outcome(status=Status.OK, values=values, notes=proof if notes is None else notes)
+    proven = tuple(
+        RegimeCall(regime=name.removesuffix("_s"), proven=True, elapsed_s=elapsed_s, traces=1, compiled=1)
+        for name, times in values.items()
+        for elapsed_s in times
+        if elapsed_s is not None
+    )
+    details = CachingDetails(calls=proven if calls is None else calls)
+    return Outcome(status=Status.OK, values=values, details=details, notes=notes)
 
 
-PROVEN_COLD = "cold: 1 traced, 1 compiled, 0 from the persistent cache, 0 missing in it"
-UNPROVEN_CACHED = (
+PROVEN_COLD = RegimeCall(regime="cold", proven=True, elapsed_s=0.05, traces=1, compiled=1)
+UNPROVEN_CACHED = RegimeCall(regime="cached", proven=False, elapsed_s=0.031, traces=1, compiled=1, misses=1)
+PROVEN_WARM = RegimeCall(regime="warm", proven=True, elapsed_s=4e-5)
+UNPROVEN_WORDS = (
     "filled persistent cache: not proven, so its 0.031 s have no name: JAX reported 1 traced, 1 compiled, "
     "0 from the persistent cache, 1 missing in it"
 )
-PROVEN_WARM = "warm: 0 traced, 0 compiled, 0 from the persistent cache, 0 missing in it"
-
-CACHING_WORDS = {
-    "cold_s": "cold",
-    "cached_s": "filled persistent cache",
-    "warm_s": "warm",
-    "new_shape_s": "new shape",
-    "new_static_s": "new static argument",
-}
+"""What a page says of UNPROVEN_CACHED."""
 
 
 def memory(
@@ -238,15 +247,21 @@ def memory(
     buffers: tuple[Buffer, ...] = (),
     notes: tuple[str, ...] = (),
 ) -> Outcome:
-    """A memory analysis, in bytes.
+    """A memory analysis, in bytes; its peak is all that is not aliased.
 
     Args:
-      more: Further sizes by metric: the peak, what donation saves, what a call held.
+      more: Further sizes by metric: another peak, what donation saves.
     """
     sizes = {"argument_bytes": argument, "output_bytes": output, "temp_bytes": temp}
-    sizes |= {"alias_bytes": alias, "code_bytes": code}
+    sizes |= {"alias_bytes": alias, "code_bytes": code, "peak_bytes": argument + output + temp - alias}
     values: dict[str, tuple[Number | None, ...]] = {name: (size,) for name, size in {**sizes, **(more or {})}.items()}
     return Outcome(status=Status.OK, values=values, details=MemoryDetails(buffers=buffers), notes=notes)
+
+
+def residency(runtime_peak_bytes: Number | None = None, *, notes: tuple[str, ...] = ()) -> Outcome:
+    """What a call held at most, in bytes."""
+    values = {} if runtime_peak_bytes is None else {"runtime_peak_bytes": (runtime_peak_bytes,)}
+    return Outcome(status=Status.OK, values=values, notes=notes)
 
 
 def buffer(size_bytes: int, **changes: Any) -> Buffer:
@@ -451,7 +466,8 @@ def watched_run(**changes: Any) -> Run:
                         "numerics": numerics(),
                         "timing": timing(5e-4),
                         "compilation": compilation(0.08, processes=5, counts={"compiles": 6, "recompiles": 0}),
-                        "memory": Outcome(status=Status.OK, values={"runtime_peak_bytes": (14 * mib,)}),
+                        "memory": Outcome(status=Status.UNSUPPORTED, reason="this variant has no program of its own"),
+                        "residency": residency(14 * mib),
                     },
                     "selu:jit": {
                         "numerics": numerics(),
@@ -462,9 +478,8 @@ def watched_run(**changes: Any) -> Run:
                         "caching": caching(
                             processes=5, cold_s=0.06, cached_s=0.012, warm_s=5e-5, new_shape_s=0.05, new_static_s=0.055
                         ),
-                        "memory": memory(
-                            4 * mib, 4 * mib, 2 * mib, more={**plan, "runtime_peak_bytes": 11 * mib}, buffers=buffers
-                        ),
+                        "memory": memory(4 * mib, 4 * mib, 2 * mib, more=plan, buffers=buffers),
+                        "residency": residency(11 * mib),
                     },
                     "selu:aot": {
                         "numerics": numerics(),
@@ -521,7 +536,7 @@ def watched_run(**changes: Any) -> Run:
                             processes=3,
                             cold_s=0.05,
                             warm_s=4e-5,
-                            notes=(PROVEN_COLD, UNPROVEN_CACHED, PROVEN_WARM),
+                            calls=(PROVEN_COLD, UNPROVEN_CACHED, PROVEN_WARM),
                         ),
                     },
                     "two:jit": {
@@ -536,8 +551,10 @@ def watched_run(**changes: Any) -> Run:
                         "compilation": msgspec.structs.replace(
                             budget,
                             status=Status.FAILED,
-                            reason="compiled 5 programs, 1 declared (compiles=1); JAX's explanation is kept as stderr",
-                            stderr="explanation: cache miss\n  because of argument shapes",
+                            reason="compiled 5 programs, 1 declared (compiles=1); JAX's explanation is kept",
+                            details=CompilationDetails(
+                                explanation="explanation: cache miss\n  because of argument shapes"
+                            ),
                         ),
                     },
                 },
@@ -545,7 +562,7 @@ def watched_run(**changes: Any) -> Run:
         )
     )
     large = planned_case("matmul", params={"n": 100_000}, variants=("matmul:eager", "matmul:jit"))
-    too_large = Outcome(status=Status.UNSUPPORTED, reason="does not fit: needs 10.5 GiB of 8 GiB")
+    too_large = Outcome(status=Status.TOO_LARGE, reason="needs 10.5 GiB of 8 GiB")
     gib = 2**30
     pairs.append(
         (
@@ -570,7 +587,9 @@ def watched_run(**changes: Any) -> Run:
     )
     changes = {
         "environment": environment(device_memory_bytes=8 * gib),
-        "settings": settings(probes=("numerics", "compilation", "caching", "timing", "memory"), cold_launches=5),
+        "settings": settings(
+            probes=("numerics", "compilation", "caching", "timing", "memory", "residency"), cold_launches=5
+        ),
         **changes,
     }
     return run(*pairs, **changes)
@@ -616,8 +635,10 @@ def hostile_run(**changes: Any) -> Run:
         outcomes = {
             "timing": failed,
             "compilation": compilation(1, 1, 1, 1, counts=PROGRAM, fingerprints=(text, text + text), notes=(text,)),
-            "caching": caching(cold_s=1, notes=(text,)),
+            "caching": caching(cold_s=1, calls=(RegimeCall(regime=text, proven=False),), notes=(text,)),
             "memory": memory(1, 1, 1, buffers=(place,), notes=(text,)),
+            "residency": residency(1, notes=(text,)),
+            "numerics": Outcome(status=Status.OK, details=NumericsDetails(products=text, raised=text)),
         }
         variants = (*ended.variants, VariantRecord(name=f"failed {text}:jit", outcomes=outcomes))
         pairs.append((planned, msgspec.structs.replace(ended, variants=variants, notes=(text,))))
@@ -637,7 +658,9 @@ def hostile_run(**changes: Any) -> Run:
                 msgspec.structs.replace(ended, variants=tuple(records)),
             )
         )
-    machine = environment(processor=HOSTILE[0], host=HOSTILE[1], variables={text: text for text in HOSTILE})
+    machine = environment(
+        processor=HOSTILE[0], device_name=HOSTILE[0], host=HOSTILE[1], variables={text: text for text in HOSTILE}
+    )
     return run(*pairs, **{"environment": machine, "run_id": HOSTILE[2], **changes})
 
 

@@ -1,441 +1,509 @@
-"""Every metric, declared once: its unit, which direction is better, and what exactly it is."""
+"""Every metric, declared once: all that is shown, compared or explained of it is made from its entry."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import StrEnum
+from functools import partial
 
+from harness.record import derived
+from harness.record.metric import Direction, Family, Metric, Summary, Unit
 
-class Unit(StrEnum):
-    """What a metric's numbers count. Records hold these units; scaling happens when shown."""
+_timed = partial(Metric, unit=Unit.SECONDS, direction=Direction.LOWER, probe="timing", summary=Summary.LAUNCHES)
+_compiled = partial(
+    Metric, unit=Unit.SECONDS, direction=Direction.LOWER, probe="compilation", summary=Summary.PROCESSES
+)
+_counted = partial(Metric, unit=Unit.COUNT, direction=Direction.NEITHER, probe="compilation", exact=True)
+_in_program = partial(_counted, family=Family.PROGRAM)
+_sized = partial(
+    Metric,
+    unit=Unit.BYTES,
+    direction=Direction.LOWER,
+    probe="compilation",
+    exact=True,
+    # Every process that writes a program may write another size of the same.
+    summary=Summary.MEDIAN,
+)
+_compiles = partial(_counted, direction=Direction.LOWER, summary=Summary.LARGEST)
+_cached = partial(Metric, unit=Unit.SECONDS, direction=Direction.LOWER, probe="caching", summary=Summary.PROCESSES)
+_planned = partial(Metric, unit=Unit.BYTES, direction=Direction.LOWER, probe="memory", exact=True)
+_rate = partial(Metric, direction=Direction.HIGHER, summary=Summary.LAUNCHES)
 
-    SECONDS = "s"
-    BYTES = "B"
-    COUNT = "count"
-    RATIO = "ratio"
-    LOG_RATIO = "log ratio"
-    FLOP_PER_SECOND = "FLOP/s"
-    BYTES_PER_SECOND = "B/s"
-
-
-class Direction(StrEnum):
-    """Which way is better."""
-
-    LOWER = "lower"
-    HIGHER = "higher"
-    NEITHER = "neither"
-    EXACT = "exact"
-
-
-@dataclass(frozen=True)
-class Metric:
-    """A named result. `probe` is the probe that measures it, or None where it is derived on reading."""
-
-    name: str
-    unit: Unit
-    direction: Direction
-    probe: str | None
-    definition: str
-
-
-_TABLE = (
+_MEASURED = (
     Metric(
-        "max_error",
-        Unit.RATIO,
-        Direction.LOWER,
-        "numerics",
-        "Largest absolute difference from the reference, over the reference's largest absolute entry.",
+        name="max_error",
+        title="max error",
+        unit=Unit.RELATIVE_ERROR,
+        direction=Direction.LOWER,
+        probe="numerics",
+        summary=Summary.MEDIAN,
+        definition="Largest absolute difference from the reference, over the reference's largest absolute entry.",
+    ),
+    _timed(
+        name="execution_s",
+        title="execution time",
+        definition=(
+            "One call until its result is ready, compiled and warmed up: the median over the clean blocks of one "
+            "launch."
+        ),
+    ),
+    _timed(
+        name="log_ratio",
+        title="log ratio",
+        unit=Unit.LOG_RATIO,
+        direction=Direction.HIGHER,
+        definition=(
+            "log(baseline variant's time / this variant's time): the median over one launch's sweeps, each sweep "
+            "timing both within the same moment. Peers, launched on their own, are paired by launch order instead."
+        ),
+    ),
+    _timed(
+        name="dispatch_s",
+        title="dispatch",
+        definition=(
+            "One call until it returns, whether or not its result is ready; taken apart from execution_s. The median "
+            "over one launch."
+        ),
+    ),
+    _compiled(
+        name="trace_s",
+        title="trace",
+        column="trace",
+        definition=(
+            "Python function to jaxpr (`jit(f).trace`), first time in a fresh process; one value per cold process."
+        ),
+    ),
+    _compiled(
+        name="lower_s",
+        title="lower",
+        column="lower",
+        definition="Jaxpr to StableHLO (`.lower`), first time in a fresh process; one value per cold process.",
+    ),
+    _compiled(
+        name="compile_s",
+        title="compile",
+        column="compile",
+        definition=(
+            "StableHLO to executable (`.compile`) with the persistent compilation cache off, in a fresh process; one "
+            "value per cold process."
+        ),
+    ),
+    _compiled(
+        name="first_call_s",
+        title="first call",
+        column="first call",
+        definition=(
+            "The first call until its result is ready, after the stages above; for eager code it holds every "
+            "operation's own compilation."
+        ),
+    ),
+    _counted(
+        name="jaxpr_equations",
+        title="jaxpr equations",
+        column="Equations",
+        detail="jaxpr",
+        definition="Equations at the top level of the jaxpr.",
+    ),
+    _counted(
+        name="jaxpr_equations_nested",
+        title="jaxpr equations at all levels",
+        definition="Equations of the jaxpr at all levels, those of loop bodies, branches and nested calls too.",
+    ),
+    _in_program(
+        name="stablehlo_operations",
+        title="StableHLO operations",
+        column="Operations",
+        detail="StableHLO",
+        definition=(
+            "Operations of the lowered program (StableHLO), at all levels, without module and functions themselves."
+        ),
+    ),
+    _in_program(
+        name="hlo_instructions",
+        title="HLO instructions",
+        column="Instructions",
+        detail="HLO",
+        direction=Direction.LOWER,
+        definition=("Instructions of the optimised program (HLO), in all its computations, those inside fusions too."),
+    ),
+    _in_program(
+        name="hlo_fusions",
+        title="fusions",
+        definition="Fusions in the optimised program: operations that run as one kernel or loop.",
+    ),
+    _in_program(
+        name="hlo_custom_calls",
+        title="custom calls",
+        definition="Custom calls in the optimised program: libraries and hand-written kernels.",
+    ),
+    _in_program(
+        name="hlo_collectives",
+        title="collectives",
+        definition="Collectives in the optimised program; a start and its done count as one.",
+    ),
+    _sized(
+        name="executable_bytes",
+        title="executable",
+        family=Family.PROGRAM,
+        definition="Size of the serialised executable, as the persistent cache would hold it before compression.",
+    ),
+    _in_program(
+        name="counted_flops",
+        title="counted FLOP",
+        column="FLOP",
+        detail="XLA's count",
+        unit=Unit.FLOP,
+        definition=(
+            "XLA's own count of one device's floating-point operations (`cost_analysis`). XLA counts a loop's body "
+            "once; it counts here as often as it runs. No value where that is not known, or with custom calls or "
+            "conditionals. Transcendental functions are not among them."
+        ),
+    ),
+    _in_program(
+        name="counted_bytes",
+        title="counted bytes",
+        column="Bytes",
+        detail="XLA's count",
+        unit=Unit.BYTES,
+        direction=Direction.LOWER,
+        definition=(
+            "XLA's own count of bytes that one device reads and writes (`cost_analysis`), as for counted_flops."
+        ),
+    ),
+    _compiles(
+        name="compiles",
+        title="compiled programs",
+        column="Compiles",
+        definition=(
+            "Programs that XLA compiled until the first result in a cold process, counted by `jax.monitoring`; of a "
+            "stream, in its first pass."
+        ),
+    ),
+    _compiles(
+        name="recompiles",
+        title="programs compiled again",
+        definition=(
+            "Programs that XLA compiled in a second, equal call (of a stream, pass); 0 unless something defeats the "
+            "cache."
+        ),
+    ),
+    _compiles(
+        name="cache_entries",
+        title="cache entries",
+        definition=(
+            "Entries of the jitted function's own cache after the first call (of a stream, pass). jax keeps one for "
+            "each kind of call that it has seen, and several may share a program: it is no count of compilations."
+        ),
+    ),
+    _compiled(
+        name="executable_load_s",
+        title="load of the executable",
+        column="Load",
+        detail="executable",
+        definition=(
+            "The executable from its bytes (`serialize_executable.deserialize_and_load`), in the process that compiled"
+            " it; nothing is traced, lowered or compiled. Mode `aot` only, after everything else; so the next ones."
+        ),
+    ),
+    _compiled(
+        name="executable_first_call_s",
+        title="first call of the executable",
+        column="First call",
+        detail="executable",
+        definition="The first call of the executable that was loaded, until its result is ready.",
+    ),
+    _sized(
+        name="exported_bytes",
+        title="exported program",
+        column="Exported",
+        detail="size",
+        definition="Size of the program that `jax.export` serialises: StableHLO, not yet compiled.",
+    ),
+    _compiled(
+        name="export_s",
+        title="export",
+        definition=(
+            "`jax.export.export` and `.serialize` of the function that was traced before: lowering anew, and writing."
+        ),
+    ),
+    _compiled(
+        name="exported_load_s",
+        title="load of the exported program",
+        column="Load",
+        detail="exported",
+        definition="`jax.export.deserialize` of these bytes; nothing is compiled yet.",
+    ),
+    _compiled(
+        name="exported_first_call_s",
+        title="first call of the exported program",
+        column="First call",
+        detail="exported",
+        definition=(
+            "The first call of the program that was loaded, under `jax.jit`, until its result is ready: it is compiled"
+            " with it, persistent cache off."
+        ),
+    ),
+    _cached(
+        name="cold_s",
+        title="cold",
+        definition=(
+            "First call of the jitted function until its result is ready, in a fresh process that has not compiled it,"
+            " persistent cache off. Making the inputs and one trivial program have been compiled, jax imported."
+        ),
+    ),
+    _cached(
+        name="cached_s",
+        title="filled cache",
+        definition="The same in a fresh process whose persistent compilation cache holds the program.",
+    ),
+    _cached(
+        name="warm_s",
+        title="warm",
+        definition=("The second, equal call in a process that has compiled the program: one call, not a steady mean."),
+    ),
+    _cached(
+        name="new_shape_s",
+        title="new shape",
+        definition=(
+            "The call after that with arguments of another shape, as the workload names them; persistent cache off."
+        ),
+    ),
+    _cached(
+        name="new_static_s",
+        title="new static",
+        definition=(
+            "The call after that with another value of a static argument, as the workload names it; persistent cache "
+            "off."
+        ),
+    ),
+    _planned(
+        name="argument_bytes",
+        title="argument memory",
+        column="argument",
+        definition="Memory of the program's arguments, as the compiler plans it (`memory_analysis`).",
+    ),
+    _planned(
+        name="output_bytes",
+        title="output memory",
+        column="output",
+        definition="Memory of the program's outputs, as the compiler plans it (`memory_analysis`).",
+    ),
+    _planned(
+        name="temp_bytes",
+        title="temporary memory",
+        column="temp",
+        definition="Memory of temporaries, as the compiler plans it (`memory_analysis`).",
+    ),
+    _planned(
+        name="alias_bytes",
+        title="aliased memory",
+        column="alias",
+        direction=Direction.NEITHER,
+        definition="Output memory that reuses argument memory (donated buffers), as the compiler plans it.",
+    ),
+    _planned(
+        name="code_bytes",
+        title="code size",
+        column="code",
+        definition="Size of the generated code (`memory_analysis`); 0 where the backend does not tell.",
+    ),
+    _planned(
+        name="peak_bytes",
+        title="planned memory",
+        column="Planned",
+        detail="at its peak",
+        definition=(
+            "The most that the program holds at once on one device, by the compiler's plan: `peak_memory_in_bytes`, or"
+            " arguments + outputs + temporaries - aliased where that leaves out temporaries (CPU) or is not told."
+        ),
+    ),
+    _planned(
+        name="donation_saves_bytes",
+        title="saving by donation",
+        column="Donation saves",
+        detail="of the plan",
+        direction=Direction.HIGHER,
+        signed=True,
+        definition=(
+            "peak_bytes less that of the same program compiled with all its arguments donated (compiled, not run)."
+        ),
     ),
     Metric(
-        "execution_s",
-        Unit.SECONDS,
-        Direction.LOWER,
-        "timing",
-        "One call until its result is ready, compiled and warmed up: the median over the clean blocks of one launch.",
+        name="runtime_peak_bytes",
+        title="memory of a call",
+        unit=Unit.BYTES,
+        direction=Direction.LOWER,
+        probe="residency",
+        summary=Summary.MEDIAN,
+        column="A call",
+        detail="measured peak",
+        definition=(
+            "The most that was held during a call, in a process of its own, arguments included: the peak of the "
+            "device's allocator with the first call, where it counts; else the arguments plus the growth of the "
+            "process's resident memory during a warmed-up call, on all devices together."
+        ),
     ),
     Metric(
-        "log_ratio",
-        Unit.LOG_RATIO,
-        Direction.HIGHER,
-        "timing",
-        "log(baseline variant's time / this variant's time): the median over one launch's sweeps, each sweep "
-        "timing both within the same moment. Peers, launched on their own, are paired by launch order instead.",
-    ),
-    Metric(
-        "dispatch_s",
-        Unit.SECONDS,
-        Direction.LOWER,
-        "timing",
-        "One call until it returns, whether or not its result is ready; taken apart from execution_s. "
-        "The median over one launch.",
-    ),
-    Metric(
-        "trace_s",
-        Unit.SECONDS,
-        Direction.LOWER,
-        "compilation",
-        "Python function to jaxpr (`jit(f).trace`), first time in a fresh process; one value per cold process.",
-    ),
-    Metric(
-        "lower_s",
-        Unit.SECONDS,
-        Direction.LOWER,
-        "compilation",
-        "Jaxpr to StableHLO (`.lower`), first time in a fresh process; one value per cold process.",
-    ),
-    Metric(
-        "compile_s",
-        Unit.SECONDS,
-        Direction.LOWER,
-        "compilation",
-        "StableHLO to executable (`.compile`) with the persistent compilation cache off, in a fresh process; one value "
-        "per cold process.",
-    ),
-    Metric(
-        "first_call_s",
-        Unit.SECONDS,
-        Direction.LOWER,
-        "compilation",
-        "The first call until its result is ready, after the stages above; for eager code it holds every "
-        "operation's own compilation.",
-    ),
-    Metric(
-        "jaxpr_equations",
-        Unit.COUNT,
-        Direction.NEITHER,
-        "compilation",
-        "Equations at the top level of the jaxpr.",
-    ),
-    Metric(
-        "jaxpr_equations_nested",
-        Unit.COUNT,
-        Direction.NEITHER,
-        "compilation",
-        "Equations of the jaxpr at all levels, those of loop bodies, branches and nested calls too.",
-    ),
-    Metric(
-        "stablehlo_operations",
-        Unit.COUNT,
-        Direction.NEITHER,
-        "compilation",
-        "Operations of the lowered program (StableHLO), at all levels, without module and functions themselves.",
-    ),
-    Metric(
-        "hlo_instructions",
-        Unit.COUNT,
-        Direction.LOWER,
-        "compilation",
-        "Instructions of the optimised program (HLO), in all its computations, those inside fusions too.",
-    ),
-    Metric(
-        "hlo_fusions",
-        Unit.COUNT,
-        Direction.NEITHER,
-        "compilation",
-        "Fusions in the optimised program: operations that run as one kernel or loop.",
-    ),
-    Metric(
-        "hlo_custom_calls",
-        Unit.COUNT,
-        Direction.NEITHER,
-        "compilation",
-        "Custom calls in the optimised program: libraries and hand-written kernels.",
-    ),
-    Metric(
-        "hlo_collectives",
-        Unit.COUNT,
-        Direction.NEITHER,
-        "compilation",
-        "Collectives in the optimised program; a start and its done count as one.",
-    ),
-    Metric(
-        "executable_bytes",
-        Unit.BYTES,
-        Direction.LOWER,
-        "compilation",
-        "Size of the serialised executable, as the persistent cache would hold it before compression.",
-    ),
-    Metric(
-        "counted_flops",
-        Unit.COUNT,
-        Direction.NEITHER,
-        "compilation",
-        "XLA's own count of one device's floating-point operations (`cost_analysis`). XLA counts a loop's body once; "
-        "it counts here as often as it runs. No value where that is not known, or with custom calls or conditionals. "
-        "Transcendental functions are not among them.",
-    ),
-    Metric(
-        "counted_bytes",
-        Unit.BYTES,
-        Direction.LOWER,
-        "compilation",
-        "XLA's own count of bytes that one device reads and writes (`cost_analysis`), as for counted_flops.",
-    ),
-    Metric(
-        "compiles",
-        Unit.COUNT,
-        Direction.LOWER,
-        "compilation",
-        "Programs that XLA compiled until the first result in a cold process, counted by `jax.monitoring`; of a "
-        "stream, in its first pass.",
-    ),
-    Metric(
-        "recompiles",
-        Unit.COUNT,
-        Direction.LOWER,
-        "compilation",
-        "Programs that XLA compiled in a second, equal call (of a stream, pass); 0 unless something defeats the cache.",
-    ),
-    Metric(
-        "cache_entries",
-        Unit.COUNT,
-        Direction.LOWER,
-        "compilation",
-        "Entries of the jitted function's own cache after the first call (of a stream, pass). jax keeps one for each "
-        "kind of call that it has seen, and several may share a program: it is no count of compilations.",
-    ),
-    Metric(
-        "executable_load_s",
-        Unit.SECONDS,
-        Direction.LOWER,
-        "compilation",
-        "The executable from its bytes (`serialize_executable.deserialize_and_load`), in the process that compiled it; "
-        "nothing is traced, lowered or compiled. Mode `aot` only, after everything else; so the next ones.",
-    ),
-    Metric(
-        "executable_first_call_s",
-        Unit.SECONDS,
-        Direction.LOWER,
-        "compilation",
-        "The first call of the executable that was loaded, until its result is ready.",
-    ),
-    Metric(
-        "exported_bytes",
-        Unit.BYTES,
-        Direction.LOWER,
-        "compilation",
-        "Size of the program that `jax.export` serialises: StableHLO, not yet compiled.",
-    ),
-    Metric(
-        "export_s",
-        Unit.SECONDS,
-        Direction.LOWER,
-        "compilation",
-        "`jax.export.export` and `.serialize` of the function that was traced before: lowering anew, and writing.",
-    ),
-    Metric(
-        "exported_load_s",
-        Unit.SECONDS,
-        Direction.LOWER,
-        "compilation",
-        "`jax.export.deserialize` of these bytes; nothing is compiled yet.",
-    ),
-    Metric(
-        "exported_first_call_s",
-        Unit.SECONDS,
-        Direction.LOWER,
-        "compilation",
-        "The first call of the program that was loaded, under `jax.jit`, until its result is ready: it is compiled "
-        "with it, persistent cache off.",
-    ),
-    Metric(
-        "cold_s",
-        Unit.SECONDS,
-        Direction.LOWER,
-        "caching",
-        "First call of the jitted function until its result is ready, in a fresh process that has not compiled it, "
-        "persistent cache off. Making the inputs and one trivial program have been compiled, jax imported.",
-    ),
-    Metric(
-        "cached_s",
-        Unit.SECONDS,
-        Direction.LOWER,
-        "caching",
-        "The same in a fresh process whose persistent compilation cache holds the program.",
-    ),
-    Metric(
-        "warm_s",
-        Unit.SECONDS,
-        Direction.LOWER,
-        "caching",
-        "The second, equal call in a process that has compiled the program: one call, not a steady mean.",
-    ),
-    Metric(
-        "new_shape_s",
-        Unit.SECONDS,
-        Direction.LOWER,
-        "caching",
-        "The call after that with arguments of another shape, as the workload names them; persistent cache off.",
-    ),
-    Metric(
-        "new_static_s",
-        Unit.SECONDS,
-        Direction.LOWER,
-        "caching",
-        "The call after that with another value of a static argument, as the workload names it; persistent cache off.",
-    ),
-    Metric(
-        "argument_bytes",
-        Unit.BYTES,
-        Direction.LOWER,
-        "memory",
-        "Memory of the program's arguments, as the compiler plans it (`memory_analysis`).",
-    ),
-    Metric(
-        "output_bytes",
-        Unit.BYTES,
-        Direction.LOWER,
-        "memory",
-        "Memory of the program's outputs, as the compiler plans it (`memory_analysis`).",
-    ),
-    Metric(
-        "temp_bytes",
-        Unit.BYTES,
-        Direction.LOWER,
-        "memory",
-        "Memory of temporaries, as the compiler plans it (`memory_analysis`).",
-    ),
-    Metric(
-        "alias_bytes",
-        Unit.BYTES,
-        Direction.NEITHER,
-        "memory",
-        "Output memory that reuses argument memory (donated buffers), as the compiler plans it.",
-    ),
-    Metric(
-        "code_bytes",
-        Unit.BYTES,
-        Direction.LOWER,
-        "memory",
-        "Size of the generated code (`memory_analysis`); 0 where the backend does not tell.",
-    ),
-    Metric(
-        "peak_bytes",
-        Unit.BYTES,
-        Direction.LOWER,
-        "memory",
-        "The most that the program holds at once on one device, by the compiler's plan: `peak_memory_in_bytes`, or "
-        "arguments + outputs + temporaries - aliased where that leaves out temporaries (CPU) or is not told.",
-    ),
-    Metric(
-        "donation_saves_bytes",
-        Unit.BYTES,
-        Direction.HIGHER,
-        "memory",
-        "peak_bytes less that of the same program compiled with all its arguments donated (compiled, not run).",
-    ),
-    Metric(
-        "runtime_peak_bytes",
-        Unit.BYTES,
-        Direction.LOWER,
-        "memory",
-        "The most that was held during a call, in a process of its own, arguments included: the peak of the device's "
-        "allocator with the first call, where it counts; else the arguments plus the growth of the process's resident "
-        "memory during a warmed-up call, on all devices together.",
-    ),
-    Metric(
-        "trace_file_bytes",
-        Unit.BYTES,
-        Direction.NEITHER,
-        "trace",
-        "Size of the captured profile (`*.xplane.pb`).",
-    ),
-    Metric(
-        "speedup",
-        Unit.RATIO,
-        Direction.HIGHER,
-        None,
-        "Baseline variant's time over this variant's time: exp of the mean log_ratio over launches.",
-    ),
-    Metric(
-        "break_even_calls",
-        Unit.COUNT,
-        Direction.LOWER,
-        None,
-        "Calls after which jit has paid for its compilation against eager code, both from a cold process.",
-    ),
-    Metric(
-        "capacity_share",
-        Unit.RATIO,
-        Direction.LOWER,
-        None,
-        "peak_bytes over the memory of one device (environment.device_memory_bytes).",
-    ),
-    Metric(
-        "cache_saving_s",
-        Unit.SECONDS,
-        Direction.HIGHER,
-        None,
-        "cold_s - cached_s: what a filled persistent compilation cache saves a fresh process, means over processes.",
-    ),
-    Metric(
-        "growth_exponent",
-        Unit.RATIO,
-        Direction.NEITHER,
-        None,
-        "Slope of log(metric) against log(n) over a sweep of n, or of devices: 1 is linear, 2 is quadratic.",
-    ),
-    Metric(
-        "compile_exponent",
-        Unit.RATIO,
-        Direction.NEITHER,
-        None,
-        "growth_exponent of trace_s + lower_s + compile_s; it is of a workload, not of one case.",
-    ),
-    Metric(
-        "first_result_s",
-        Unit.SECONDS,
-        Direction.LOWER,
-        None,
-        "Until the first result of a cold process: trace_s, lower_s, compile_s and first_call_s, as a mode has them.",
-    ),
-    Metric(
-        "achieved_flops",
-        Unit.FLOP_PER_SECOND,
-        Direction.HIGHER,
-        None,
-        "Declared floating-point operations over execution_s.",
-    ),
-    Metric(
-        "achieved_bandwidth",
-        Unit.BYTES_PER_SECOND,
-        Direction.HIGHER,
-        None,
-        "Declared bytes that must move over execution_s.",
-    ),
-    Metric(
-        "algorithm_bandwidth",
-        Unit.BYTES_PER_SECOND,
-        Direction.HIGHER,
-        None,
-        "Of a collective: its declared message over execution_s, as NCCL's tests define it.",
-    ),
-    Metric(
-        "bus_bandwidth",
-        Unit.BYTES_PER_SECOND,
-        Direction.HIGHER,
-        None,
-        "Of a collective: what one device's link must carry over execution_s, as NCCL's tests define it; to be "
-        "compared with the link's peak, whatever the number of devices.",
+        name="trace_file_bytes",
+        title="captured profile",
+        unit=Unit.BYTES,
+        direction=Direction.NEITHER,
+        probe="trace",
+        definition="Size of the captured profile (`*.xplane.pb`).",
     ),
 )
 
-METRICS: dict[str, Metric] = {metric.name: metric for metric in _TABLE}
+_DERIVED = (
+    Metric(
+        name="speedup",
+        title="gain",
+        unit=Unit.RATIO,
+        direction=Direction.HIGHER,
+        derive=derived.derive_speedup,
+        summary=Summary.LAUNCHES,
+        definition="Baseline variant's time over this variant's time: exp of the mean log_ratio over launches.",
+    ),
+    Metric(
+        name="break_even_calls",
+        title="calls until jit pays",
+        unit=Unit.COUNT,
+        direction=Direction.LOWER,
+        derive=derived.derive_break_even,
+        column="jit pays",
+        detail="after",
+        definition="Calls after which jit has paid for its compilation against eager code, both from a cold process.",
+    ),
+    Metric(
+        name="compile_total_s",
+        title="trace + lower + compile",
+        unit=Unit.SECONDS,
+        direction=Direction.LOWER,
+        derive=derived.derive_compile_total,
+        summary=Summary.PROCESSES,
+        definition="Python function to executable: trace_s, lower_s and compile_s, added up in each cold process.",
+    ),
+    Metric(
+        name="first_result_s",
+        title="first result",
+        unit=Unit.SECONDS,
+        direction=Direction.LOWER,
+        derive=derived.derive_first_result,
+        summary=Summary.PROCESSES,
+        definition=(
+            "Until the first result of a cold process: trace_s, lower_s, compile_s and first_call_s, as a mode has "
+            "them, added up in each process."
+        ),
+    ),
+    Metric(
+        name="compile_exponent",
+        title="growth of the compile time",
+        unit=Unit.EXPONENT,
+        direction=Direction.NEITHER,
+        growth_of="compile_total_s",
+        definition=(
+            "Slope of log(compile_total_s) against log(n) over a sweep of n: 1 is linear, 2 is quadratic. It is of a "
+            "workload, not of one case."
+        ),
+    ),
+    Metric(
+        name="flops_over_declared",
+        title="counted FLOP over declared",
+        unit=Unit.RATIO,
+        direction=Direction.NEITHER,
+        exact=True,
+        derive=derived.derive_flops_over_declared,
+        definition="counted_flops times the number of devices, over the operations that the workload declares.",
+    ),
+    Metric(
+        name="bytes_over_declared",
+        title="counted bytes over declared",
+        unit=Unit.RATIO,
+        direction=Direction.LOWER,
+        exact=True,
+        derive=derived.derive_bytes_over_declared,
+        definition="counted_bytes times the number of devices, over the bytes that the workload declares.",
+    ),
+    Metric(
+        name="cache_saving_s",
+        title="saving by the cache",
+        unit=Unit.SECONDS,
+        direction=Direction.HIGHER,
+        derive=derived.derive_cache_saving,
+        signed=True,
+        column="The cache saves",
+        detail="cold − filled",
+        definition=(
+            "cold_s - cached_s: what a filled persistent compilation cache saves a fresh process, means over processes."
+        ),
+    ),
+    Metric(
+        name="capacity_share",
+        title="share of the device's memory",
+        unit=Unit.SHARE,
+        direction=Direction.LOWER,
+        exact=True,
+        derive=derived.derive_capacity_share,
+        column="Of the device",
+        detail="planned",
+        definition="peak_bytes over the memory of one device (environment.device_memory_bytes).",
+    ),
+    Metric(
+        name="call_over_plan",
+        title="memory of a call over the plan",
+        unit=Unit.RATIO,
+        direction=Direction.LOWER,
+        derive=derived.derive_call_over_plan,
+        definition="runtime_peak_bytes over peak_bytes, which is the plan of one device.",
+    ),
+    Metric(
+        name="donation_share",
+        title="saving by donation, of the plan",
+        unit=Unit.SHARE,
+        direction=Direction.HIGHER,
+        exact=True,
+        derive=derived.derive_donation_share,
+        signed=True,
+        definition="donation_saves_bytes over peak_bytes.",
+    ),
+    _rate(
+        name="achieved_flops",
+        title="achieved FLOP/s",
+        unit=Unit.FLOP_PER_SECOND,
+        derive=derived.rate_of("achieved_flops", lambda cost: cost.flops),
+        definition="Declared floating-point operations over execution_s.",
+    ),
+    _rate(
+        name="achieved_bandwidth",
+        title="achieved bandwidth",
+        unit=Unit.BYTES_PER_SECOND,
+        derive=derived.rate_of("achieved_bandwidth", lambda cost: cost.bytes),
+        definition="Declared bytes that must move over execution_s.",
+    ),
+    _rate(
+        name="algorithm_bandwidth",
+        title="algorithm",
+        unit=Unit.BYTES_PER_SECOND,
+        derive=derived.rate_of("algorithm_bandwidth", lambda cost: cost.message_bytes),
+        definition="Of a collective: its declared message over execution_s, as NCCL's tests define it.",
+    ),
+    _rate(
+        name="bus_bandwidth",
+        title="bus",
+        unit=Unit.BYTES_PER_SECOND,
+        derive=derived.rate_of("bus_bandwidth", lambda cost: cost.bus_bytes),
+        definition=(
+            "Of a collective: what one device's link must carry over execution_s, as NCCL's tests define it; to be "
+            "compared with the link's peak, whatever the number of devices."
+        ),
+    ),
+)
 
-
-REGIMES = {
-    "cold_s": "cold",
-    "cached_s": "filled persistent cache",
-    "warm_s": "warm",
-    "new_shape_s": "new shape",
-    "new_static_s": "new static argument",
-}
-"""Metrics of the probe `caching`, and what the state of the caches is called that each is measured in."""
-
-NOT_PROVEN = "not proven"
-"""After a regime's name: what its note says where the caches were not shown to be in that state."""
+METRICS: dict[str, Metric] = {metric.name: metric for metric in (*_MEASURED, *_DERIVED)}
 
 
 def metrics_of(probe: str) -> tuple[str, ...]:
     """Names of the metrics that a probe measures."""
-    return tuple(metric.name for metric in _TABLE if metric.probe == probe)
+    return tuple(metric.name for metric in _MEASURED if metric.probe == probe)
+
+
+def metrics_in(family: Family) -> tuple[Metric, ...]:
+    """The metrics of a family, in their order."""
+    return tuple(metric for metric in METRICS.values() if metric.family is family)

@@ -1,4 +1,4 @@
-"""Statistics that only pages need: how a metric grows, ratios of unpaired processes, when jit has paid for itself."""
+"""Statistics that only pages need: how a metric grows, and ratios of unpaired processes."""
 
 from __future__ import annotations
 
@@ -71,19 +71,3 @@ def compare_unpaired(
         warnings.filterwarnings("ignore", "Precision loss occurred", RuntimeWarning)
         bounds = scipy.stats.ttest_ind(above, below, equal_var=False).confidence_interval(confidence)
     return exponentiate(Interval(float(bounds.low), centre, float(bounds.high), count))
-
-
-def find_break_even(eager_s: float, jit_s: float, eager_cold_s: float, jit_cold_s: float) -> float | None:
-    """Calls after which the jitted program has cost less time than eager code, both from a cold process.
-
-    Args:
-      eager_s, jit_s: One warm call.
-      eager_cold_s, jit_cold_s: Everything until the first result, compilation included.
-    Returns:
-      The smallest whole number of calls, at least 1; None where jit never pays, since its call is not faster.
-    """
-    if eager_cold_s >= jit_cold_s and eager_s >= jit_s:
-        return 1
-    if eager_s <= jit_s:
-        return None
-    return max(1, math.ceil(1 + (jit_cold_s - eager_cold_s) / (eager_s - jit_s)))

@@ -4,47 +4,48 @@ from __future__ import annotations
 
 from ..load import Loaded
 from ..text import visible, visible_record
-from .caching import caching
-from .compilation import compilation
-from .environment import environment
-from .matrix import matrix
-from .measured import measured, places
-from .memory import memory
-from .method import method
-from .parts import Page
-from .problems import problems
-from .published import published
-from .speed import speed
-from .sweeps import sweeps
-from .verdict import attention, data_warnings, finding, subtitle, verdict
+from .cases import gather_cases
+from .first_screen import list_attention, list_warnings, make_finding, make_subtitle, make_verdict
+from .matrix import make_matrix
+from .page_model import Page
+from .runs import label_runs
+from .sections.caching import make_caching_section
+from .sections.compilation import make_compilation_section
+from .sections.environment import make_environment_section
+from .sections.memory import make_memory_section
+from .sections.method import make_method_section
+from .sections.problems import make_problems_section
+from .sections.published import make_published_section
+from .sections.speed import make_speed_section
+from .sections.sweeps import make_sweeps_section
 
 
 def build(loaded: Loaded) -> Page:
     """The page of at least one run."""
-    where = places([visible_record(run) for run in loaded.runs])
-    cases = measured(where)
-    warnings = data_warnings([visible(text) for text in loaded.warnings], where, cases)
-    found = finding(cases)
-    table, note = matrix(where, cases)
+    runs = label_runs([visible_record(one.run) for one in loaded.runs])
+    cases = gather_cases(runs)
+    warnings = list_warnings([visible(text) for text in loaded.warnings], runs, cases)
+    finding = make_finding(cases)
+    matrix, note = make_matrix(runs, cases)
     return Page(
-        title=f"{found} – jaxmeter report",
-        subtitle=subtitle(where),
-        finding=found,
-        verdict=verdict(where, cases, len(warnings)),
-        attention=attention(cases),
+        title=f"{finding} – jaxmeter report",
+        subtitle=make_subtitle(runs),
+        finding=finding,
+        verdict=make_verdict(runs, cases, len(warnings)),
+        attention=list_attention(cases),
         warnings=warnings,
-        matrix=table,
+        matrix=matrix,
         matrix_note=note,
         sections=(
-            speed(where, cases),
-            compilation(cases),
-            caching(cases),
-            sweeps(cases),
-            memory(cases),
-            *((claims,) if (claims := published(cases)) is not None else ()),
-            problems(cases),
-            environment(where),
-            method(where),
+            make_speed_section(runs, cases),
+            make_compilation_section(cases),
+            make_caching_section(cases),
+            make_sweeps_section(cases),
+            make_memory_section(cases),
+            *((claims,) if (claims := make_published_section(cases)) is not None else ()),
+            make_problems_section(cases),
+            make_environment_section(runs),
+            make_method_section(runs),
         ),
     )
 

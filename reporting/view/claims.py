@@ -1,4 +1,4 @@
-"""Claims that others published, and whether each holds in our cases. A verdict is on a direction, never on a device."""
+"""Claims that others published, each beside the same of ours: which claim meets which case, and what ours lacks."""
 
 from __future__ import annotations
 
@@ -7,37 +7,29 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from harness.record import Figure, Published, Status
-from harness.record.metrics import METRICS, Unit
-from harness.record.statistics import FEWEST_LAUNCHES, MINIMUM_EFFECT, Interval, differs
+from harness.record import Figure, Published
+from harness.record.derived import compare_paired
+from harness.record.metric import Metric, Unit
+from harness.record.metrics import METRICS
+from harness.record.reading import Reading
+from harness.record.statistics import FEWEST_LAUNCHES, Interval
 
 from .. import numbers
+from ..compare.ratios import divide_readings
+from ..compare.verdicts import Judgement, Reason, Verdict, judge_count, judge_exponent, judge_ratio
 from ..text import counted
-from .measured import Case, Place, Variant, unpaired_ratio
-from .parts import Point
-from .sweeps import COMPILE, FEWEST_SIZES, PARAM, WIDEST_TOLD, Sweep, families, is_told
-from .words import told
+from ..write import write, write_interval
+from .cases import Case
+from .page_model import Point
+from .reasons import describe_fault
+from .runs import LabelledRun
+from .sweeps import FEWEST_SIZES, PARAM, Sweep, group_cases
+from .variants import Variant
 
-COMPILE_EXPONENT = "compile_exponent"
-"""The metric of a claim on how trace + lower + compile grow with n; it is of a workload, not of one case."""
+TIME = "execution_s"
+"""The metric whose ratios are paired by launch."""
 
-ABOUT_SAME = 1.1
-"""A published ratio this near to 1, either way, claims that there is no difference: single calls tell no less."""
-
-FIRST_RESULT = "first_result_s"
-EXECUTION = "execution_s"
-
-_COMPARED = (Unit.SECONDS, Unit.COUNT, Unit.BYTES)
-_MEASURED_SIZES = frozenset({"runtime_peak_bytes"})
-"""Bytes that a process measures; all others follow from the program, as counts do."""
-
-
-class Verdict(StrEnum):
-    """What our figures say of a claim."""
-
-    HOLDS = "holds here"
-    FAILS = "fails here"
-    INCONCLUSIVE = "inconclusive"
+_COMPARED = (Unit.SECONDS, Unit.COUNT, Unit.FLOP, Unit.BYTES)
 
 
 class Kind(StrEnum):
@@ -57,23 +49,19 @@ class Judged:
       where: The case, or the workload, and the run.
       theirs: Their ratio, count or exponent; None where their figures have none.
       ours: The same of ours; None where there is none.
+      exact: Whether ours is of counts that were the same in all processes.
       reason: Why the verdict is none, or what to know of it; may be empty.
     """
 
     claim: Published
     kind: Kind
-    place: Place
+    run: LabelledRun
     where: str
     theirs: float | None
-    ours: Interval | None
-    verdict: Verdict
+    ours: Interval | None = None
+    verdict: Verdict = Verdict.INCONCLUSIVE
     reason: str = ""
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether ours is of counts that were the same in all processes."""
-        exact = all(map(_is_exact, self.claim.figures))
-        return exact and self.ours is not None and self.ours.low == self.ours.high
+    exact: bool = False
 
     @property
     def size(self) -> float | None:
@@ -83,69 +71,68 @@ class Judged:
         return numbers.usable(self.ours.estimate / self.theirs)
 
 
-def judged(cases: Sequence[Case]) -> Iterator[Judged]:
+def judge_claims(cases: Sequence[Case]) -> Iterator[Judged]:
     """Every claim of every case, in the order of the cases; one on an exponent once for its workload."""
-    for one in _compared(cases):
+    for one in _compare_claims(cases):
         why = one.claim.undecided
         yield replace(one, verdict=Verdict.INCONCLUSIVE, reason=why if one.ours else one.reason) if why else one
 
 
-def _compared(cases: Sequence[Case]) -> Iterator[Judged]:
-    sweeps = {id(case): sweep for sweep in families(cases) for _, case in sweep.cases}
+def _compare_claims(cases: Sequence[Case]) -> Iterator[Judged]:
+    sweeps = {id(case): sweep for sweep in group_cases(cases) for _, case in sweep.cases}
     seen: set[tuple[str, str, str]] = set()
     for case in cases:
         for claim in case.planned.published:
-            kind = kind_of(claim)
+            kind = find_kind(claim)
             if kind is Kind.EXPONENT:
-                sweep = sweeps.get(id(case), Sweep(case.place, case.planned.workload, "", ((1.0, case),)))
-                key = (case.place.run_id, sweep.label, repr(claim))
+                sweep = sweeps.get(id(case), Sweep(case.run, case.planned.workload, "", ((1.0, case),)))
+                key = (case.run.run_id, sweep.label, repr(claim))
                 if key not in seen:
                     seen.add(key)
-                    yield _exponent(sweep, case, claim)
+                    yield _compare_exponent(sweep, case, claim)
             elif kind is Kind.RATIO:
-                yield _ratio(case, claim)
+                yield _compare_ratio(case, claim)
             else:
-                yield _count(case, claim, kind)
+                yield _compare_number(case, claim, kind)
 
 
-def kind_of(claim: Published) -> Kind:
+def find_kind(claim: Published) -> Kind:
     """By how many figures a claim has, and of what."""
+    metric = find_metric(claim.figure)
     if claim.against is not None:
         return Kind.RATIO
-    if claim.figure.metric == COMPILE_EXPONENT:
+    if metric is None:
+        return Kind.OTHER
+    if metric.growth_of is not None:
         return Kind.EXPONENT
-    return Kind.COUNT if unit_of(claim.figure) is Unit.COUNT else Kind.OTHER
+    return Kind.COUNT if metric.exact and metric.unit is Unit.COUNT else Kind.OTHER
 
 
-def unit_of(figure: Figure) -> Unit | None:
-    """The unit of a figure; None where it is of no metric."""
-    metric = METRICS.get(figure.metric)
-    return None if metric is None else metric.unit
+def find_metric(figure: Figure) -> Metric | None:
+    """What a figure is one of; None where no such metric is known."""
+    return METRICS.get(figure.metric)
 
 
-def probe_of(figure: Figure) -> str | None:
-    """The probe that measures a figure's metric, or what it is a sum of; None where none does."""
-    metric = METRICS.get(figure.metric)
-    return "compilation" if figure.metric == FIRST_RESULT else None if metric is None else metric.probe
+def count_verdicts(found: Iterable[Judged]) -> dict[Verdict, int]:
+    """How many have each verdict."""
+    verdicts = [one.verdict for one in found]
+    return {verdict: verdicts.count(verdict) for verdict in Verdict}
 
 
-def says_about_the_same(theirs: float) -> bool:
-    """Whether a published ratio claims that there is no difference worth a word."""
-    return 1 / ABOUT_SAME <= theirs <= ABOUT_SAME
-
-
-def _ratio(case: Case, claim: Published) -> Judged:
-    theirs = _quotient(claim)
-    ours, reason = _our_ratio(case, claim)
-    verdict = Verdict.INCONCLUSIVE
+def _compare_ratio(case: Case, claim: Published) -> Judged:
+    theirs = _divide_theirs(claim)
+    ours, reason = _divide_ours(case, claim)
+    exact = all(reading is not None and reading.exact for reading in _read_figures(case, claim))
+    judgement = Judgement(Verdict.INCONCLUSIVE)
     if theirs is None:
         reason = "their figures have no ratio"
     elif ours is not None and not reason:
-        verdict, reason = _on_ratio(theirs, ours, exact=all(map(_is_exact, claim.figures)))
-    return Judged(claim, Kind.RATIO, case.place, case.label, theirs, ours, verdict, reason)
+        judgement = judge_ratio(theirs, ours, exact=exact)
+        reason = judgement.reason.value
+    return Judged(claim, Kind.RATIO, case.run, case.label, theirs, ours, judgement.verdict, reason, exact)
 
 
-def _quotient(claim: Published) -> float | None:
+def _divide_theirs(claim: Published) -> float | None:
     values = [numbers.usable(figure.value) for figure in claim.figures]
     above, below = values[0], values[-1]
     if above is None or below is None or above <= 0 or below <= 0:
@@ -154,137 +141,109 @@ def _quotient(claim: Published) -> float | None:
     return ratio if ratio is not None and ratio > 0 else None
 
 
-def _our_ratio(case: Case, claim: Published) -> tuple[Interval | None, str]:
+def _divide_ours(case: Case, claim: Published) -> tuple[Interval | None, str]:
     """The ratio of the same two of ours, and why it decides nothing where it does not."""
     figures = claim.figures
-    units = {unit_of(figure) for figure in figures}
+    units = {None if (metric := find_metric(figure)) is None else metric.unit for figure in figures}
     if len(units) > 1 or not units.issubset(_COMPARED):
         return None, "these metrics have no ratio here"
-    paired = all(figure.metric == EXECUTION for figure in figures)
-    above, below = (_variant(case, figure) for figure in figures)
+    paired = all(figure.metric == TIME for figure in figures)
+    above, below = (case.find(figure.variant) for figure in figures)
     peers = any(variant is not None and variant.is_peer for variant in (above, below))
-    reason = _lacking(case, figures, trusted=paired and not peers)
-    if above is None or below is None or any(not _values(case, figure) for figure in figures):
+    reason = _describe_lacking(case, figures, trusted=paired and not peers)
+    readings = [reading for reading in _read_figures(case, claim) if reading is not None and _has_ended_well(reading)]
+    if above is None or below is None or len(readings) < len(figures):
         return None, reason
     if paired:
         # How many times faster the second is: the first's time over the second's, paired by launch.
-        ours, replicate, none = below.speedup_over(above), "launch", "no launch timed both"
+        ours, replicate, none = compare_paired(below, above), "launch", "no launch timed both"
     else:
-        ours, replicate, none = _unpaired(case, figures), "process", "one of ours is 0, so there is no ratio"
+        ours, replicate = divide_readings(readings[0], readings[1], above.settings), "process"
+        none = "one of ours is 0, so there is no ratio"
     if ours is None:
         return None, reason or none
     if not reason and (ours.low is None or ours.high is None):
-        reason = f"no interval: {counted(ours.count, replicate, replicate + 'es')}, it takes {FEWEST_LAUNCHES}"
+        reason = f"{Reason.NO_INTERVAL}: {counted(ours.count, replicate, replicate + 'es')}, it takes {FEWEST_LAUNCHES}"
     return ours, reason
 
 
-def _unpaired(case: Case, figures: Sequence[Figure]) -> Interval | None:
-    """The ratio over processes that measured one side each; exact where both sides are the same in all processes."""
-    above, below = (_values(case, figure) for figure in figures)
-    if min(*above, *below) <= 0:
-        return None
-    if all(map(_is_exact, figures)) and len(set(above)) == len(set(below)) == 1:
-        ratio = above[0] / below[0]
-        return Interval(ratio, ratio, ratio, min(len(above), len(below)))
-    looked = max(case.place.looks if probe_of(figure) == "timing" else 1 for figure in figures)
-    return unpaired_ratio(above, below, 1 - (1 - case.place.level) / looked)
-
-
-def _on_ratio(theirs: float, ours: Interval, *, exact: bool) -> tuple[Verdict, str]:
-    low, high = ours.low, ours.high
-    if low is None or high is None:
-        return Verdict.INCONCLUSIVE, "no interval"
-    if says_about_the_same(theirs):
-        edge = numbers.percent(ABOUT_SAME - 1)
-        if low > ABOUT_SAME or high < 1 / ABOUT_SAME:
-            return Verdict.FAILS, f"ours differ by more than {edge}"
-        if low >= 1 / ABOUT_SAME and high <= ABOUT_SAME:
-            return Verdict.HOLDS, f"ours differ by less than {edge}, too"
-        return Verdict.INCONCLUSIVE, f"our interval reaches beyond a difference of {edge}"
-    if exact and low == high == 1:
-        return Verdict.FAILS, "equal here"
-    if low <= 1 <= high:
-        near = low >= 1 / ABOUT_SAME and high <= ABOUT_SAME
-        more = f"; any difference is below {numbers.percent(ABOUT_SAME - 1)}" if near else ""
-        return Verdict.INCONCLUSIVE, f"our interval includes 1{more}"
-    if not exact and not differs(ours):
-        return Verdict.INCONCLUSIVE, f"below {numbers.percent(MINIMUM_EFFECT)}, the least that is worth a verdict"
-    return (Verdict.HOLDS if (low > 1) == (theirs > 1) else Verdict.FAILS), ""
-
-
-def _count(case: Case, claim: Published, kind: Kind) -> Judged:
+def _compare_number(case: Case, claim: Published, kind: Kind) -> Judged:
     """A number by itself: a count can be equal; of anything else, devices differ."""
-    theirs, reason = numbers.usable(claim.figure.value), _lacking(case, claim.figures)
-    ours, verdict = None, Verdict.INCONCLUSIVE
+    theirs, reason = numbers.usable(claim.figure.value), _describe_lacking(case, claim.figures)
+    (ours,) = _read_figures(case, claim)
+    judged = Judged(claim, kind, case.run, case.label, theirs, reason=reason)
     if kind is Kind.OTHER:
-        reason = "one figure of another device is no claim that can be tested here"
-    elif values := _values(case, claim.figure):
-        ours = Interval(None, values[0], None, len(values))
-        if not reason and len(set(values)) > 1:
-            found = ", ".join(map(numbers.count, sorted(set(values))))
-            reason = f"ours differs between processes: {found}"
-        elif not reason:
-            verdict = Verdict.HOLDS if values[0] == theirs else Verdict.FAILS
-    return Judged(claim, kind, case.place, case.label, theirs, ours, verdict, reason)
+        return replace(judged, reason="one figure of another device is no claim that can be tested here")
+    if ours is None or not _has_ended_well(ours):
+        return judged
+    judged = replace(judged, ours=Interval(None, ours.known[0], None, len(ours.known)), exact=ours.exact)
+    if reason:
+        return judged
+    judgement = judge_count(theirs, ours)
+    if judgement.reason is Reason.UNLIKE_PROCESSES:
+        found = ", ".join(write(ours.metric, value) for value in sorted(set(ours.known)))
+        return replace(judged, reason=f"{judgement.reason}: {found}")
+    return replace(judged, verdict=judgement.verdict)
 
 
-def _exponent(sweep: Sweep, case: Case, claim: Published) -> Judged:
-    theirs, variant = numbers.usable(claim.figure.value), _variant(case, claim.figure)
-    fitted = None if variant is None else sweep.growth(variant.planned.implementation, COMPILE)
-    ours = None if fitted is None else fitted.exponent
-    verdict, reason = Verdict.INCONCLUSIVE, ""
-    if variant is None or fitted is None or ours is None or ours.low is None or ours.high is None:
-        reason = _unfitted(sweep, claim.figure)
-    elif not is_told(fitted):
-        reason = f"our interval is wider than {WIDEST_TOLD:g}"
-    elif theirs is not None:
-        verdict = Verdict.HOLDS if ours.low <= theirs <= ours.high else Verdict.FAILS
-        reason = _fitted_over(sweep.points(variant.planned.implementation, COMPILE))
-    return Judged(claim, Kind.EXPONENT, sweep.place, sweep.label, theirs, ours, verdict, reason)
+def _compare_exponent(sweep: Sweep, case: Case, claim: Published) -> Judged:
+    theirs, variant = numbers.usable(claim.figure.value), case.find(claim.figure.variant)
+    metric, grown = METRICS[claim.figure.metric], _grown(claim.figure)
+    fitted = None if variant is None else sweep.fit(variant.planned.implementation, grown)
+    judged = Judged(claim, Kind.EXPONENT, sweep.run, sweep.label, theirs)
+    judgement = Judgement(Verdict.INCONCLUSIVE, Reason.NO_INTERVAL)
+    if fitted is not None:
+        judged = replace(judged, ours=fitted.exponent)
+        judgement = judge_exponent(theirs, fitted.exponent)
+    if variant is None or judgement.reason is Reason.NO_INTERVAL:
+        return replace(judged, reason=_describe_unfitted(sweep, claim.figure))
+    if judgement.reason is not Reason.NONE:
+        return replace(judged, reason=judgement.reason.value)
+    reason = _describe_sizes(metric, sweep.points(variant.planned.implementation, grown))
+    return replace(judged, verdict=judgement.verdict, reason=reason)
 
 
-def _fitted_over(points: Sequence[Point]) -> str:
+def _grown(figure: Figure) -> Metric:
+    """The metric whose growth a figure is."""
+    return METRICS[METRICS[figure.metric].growth_of or ""]
+
+
+def _describe_sizes(metric: Metric, points: Sequence[Point]) -> str:
     """The sizes, and the slope at the largest two, which a constant part bends least."""
     sizes = f"over {PARAM} = {numbers.number(points[0].x)} to {numbers.number(points[-1].x)}"
     before, last = points[-2:]
     if last.x == before.x:
         return sizes
     slope = math.log(last.y / before.y) / math.log(last.x / before.x)
-    return f"{sizes}; {numbers.exponent_with_bounds(Interval(None, slope, None, 1))[0]} between the largest two"
+    return f"{sizes}; {write_interval(metric, Interval(None, slope, None, 1))[0]} between the largest two"
 
 
-def _unfitted(sweep: Sweep, figure: Figure) -> str:
+def _describe_unfitted(sweep: Sweep, figure: Figure) -> str:
     """Why there is no exponent: too few sizes, and what became of the first that has no compile time."""
-    variants = [variant for _, case in sweep.cases if (variant := _variant(case, figure))]
-    compiled = sum(variant.compile_total is not None for variant in variants)
-    lacking = (_why(variant, "compilation") for variant in variants if variant.compile_total is None)
+    variants = [variant for _, case in sweep.cases if (variant := case.find(figure.variant))]
+    readings = [variant.read(_grown(figure).name) for variant in variants]
+    compiled = sum(reading.interval is not None for reading in readings)
+    lacking = (_describe_reading(reading) for reading in readings if reading.interval is None)
     first = next(filter(None, lacking), "")
     have = f"{counted(compiled, 'size')} of {PARAM} with a compile time, it takes {FEWEST_SIZES}"
     return f"{have} ({figure.variant}: {first})" if first else have
 
 
-def _variant(case: Case, figure: Figure) -> Variant | None:
-    return next((variant for variant in case.variants if variant.planned.name == figure.variant), None)
+def _read_figures(case: Case, claim: Published) -> list[Reading | None]:
+    """Ours of each figure; None where there can be none."""
+    return [_read(case.find(figure.variant), find_metric(figure)) for figure in claim.figures]
 
 
-def _values(case: Case, figure: Figure) -> Sequence[float]:
-    """Ours by process, where the result was right and the probe ended well."""
-    variant, metric, probe = _variant(case, figure), METRICS.get(figure.metric), probe_of(figure)
-    if variant is None or metric is None or probe is None or variant.is_wrong:
-        return ()
-    outcome = variant.outcomes.get(probe)
-    if outcome is None or outcome.status is not Status.OK:
-        return ()
-    if figure.metric == FIRST_RESULT:
-        return variant.first_results
-    return (variant.cold_times if metric.unit is Unit.SECONDS else variant.sizes)(metric.name, probe)
+def _read(variant: Variant | None, metric: Metric | None) -> Reading | None:
+    return None if variant is None or metric is None or metric.growth_of else variant.read(metric.name)
 
 
-def _is_exact(figure: Figure) -> bool:
-    return unit_of(figure) in (Unit.COUNT, Unit.BYTES) and figure.metric not in _MEASURED_SIZES
+def _has_ended_well(reading: Reading) -> bool:
+    """Whether there is a number, the result was right and the probe ended well."""
+    return reading.interval is not None and reading.fault is None
 
 
-def _lacking(case: Case, figures: Sequence[Figure], *, trusted: bool = False) -> str:
+def _describe_lacking(case: Case, figures: Sequence[Figure], *, trusted: bool = False) -> str:
     """Whose number ours lacks or cannot trust, and why: `a:jit and b:jit: contended`; empty where all is well.
 
     Args:
@@ -293,37 +252,20 @@ def _lacking(case: Case, figures: Sequence[Figure], *, trusted: bool = False) ->
     """
     alike: dict[str, list[str]] = {}
     for figure in figures:
-        names = alike.setdefault(_missing(case, figure, trusted=trusted), [])
+        variant, metric = case.find(figure.variant), find_metric(figure)
+        reading = _read(variant, metric)
+        if reading is None:
+            why = "not planned in this case" if variant is None else f"{figure.metric} is no metric of a variant"
+        else:
+            why = _describe_reading(reading, trusted=trusted)
+        names = alike.setdefault(why, [])
         if figure.variant not in names:
             names.append(figure.variant)
     return "; ".join(f"{' and '.join(names)}: {why}" for why, names in alike.items() if why)
 
 
-def _missing(case: Case, figure: Figure, *, trusted: bool) -> str:
-    variant, probe = _variant(case, figure), probe_of(figure)
-    if variant is None:
-        return "not planned in this case"
-    if probe is None:
-        return f"{figure.metric} is no metric that is measured"
-    why = _why(variant, probe, trusted=trusted)
-    return why or ("" if _values(case, figure) else f"no {figure.metric} recorded")
-
-
-def _why(variant: Variant, probe: str, *, trusted: bool = False) -> str:
-    """What became of a variant, if one probe of it is not simply ok; `trusted` as above."""
-    worst_probe, worst = variant.worst
-    outcome = variant.outcomes.get(probe)
-    if variant.is_wrong or (outcome is None and worst.status is not Status.OK):
-        return told(worst, *filter(None, (worst_probe,)))
-    if outcome is None:
-        asked = probe in variant.case.place.run.manifest.settings.probes
-        return f"no record of its {probe}" if asked else f"the run was not asked for {probe}"
-    if outcome.status is not Status.OK:
-        return told(outcome, probe)
-    return "contended, too few undisturbed samples" if outcome.contended and not trusted else ""
-
-
-def tally(found: Iterable[Judged]) -> dict[Verdict, int]:
-    """How many have each verdict."""
-    verdicts = [one.verdict for one in found]
-    return {verdict: verdicts.count(verdict) for verdict in Verdict}
+def _describe_reading(reading: Reading, *, trusted: bool = False) -> str:
+    """Why there is no number, or none to rely on; `trusted` as above."""
+    if reading.fault is not None:
+        return describe_fault(reading.fault)
+    return "contended, too few undisturbed samples" if reading.contended and not trusted else ""

@@ -6,10 +6,9 @@ import shutil
 import pytest
 
 from reporting import html
-from reporting.load import Loaded
 from reporting.text import visible
-from reporting.view import build
 from tests import samples
+from tests.reporting.views import page_of
 
 REQUIRE = "JAXMETER_REQUIRE_BROWSER"
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -74,7 +73,7 @@ class Visit:
 @pytest.fixture(scope="module", params=PAGES)
 def path(request, tmp_path_factory):
     file = tmp_path_factory.mktemp("pages") / "page.html"
-    file.write_bytes(html.render(build(Loaded(PAGES[request.param], ()))).encode())
+    file.write_bytes(html.render(page_of(*PAGES[request.param])).encode())
     return file
 
 
@@ -110,7 +109,7 @@ def test_dark_pages_are_dark(chromium, path):
 
 def test_hostile_text_is_read_as_it_is_and_starts_nothing(chromium, tmp_path):
     file = tmp_path / "page.html"
-    file.write_bytes(html.render(build(Loaded(PAGES["hostile"], ()))).encode())
+    file.write_bytes(html.render(page_of(*PAGES["hostile"])).encode())
 
     visit = Visit(chromium, file)
 
@@ -122,7 +121,7 @@ def test_hostile_text_is_read_as_it_is_and_starts_nothing(chromium, tmp_path):
 
 def test_a_page_can_be_printed_with_its_folds_open(chromium, tmp_path):
     file = tmp_path / "page.html"
-    file.write_bytes(html.render(build(Loaded(PAGES["troubled"], ()))).encode())
+    file.write_bytes(html.render(page_of(*PAGES["troubled"])).encode())
     page = Visit(chromium, file).page
 
     page.emulate_media(media="print")

@@ -3,8 +3,8 @@ import pytest
 
 from harness.record import Status
 from harness.record.metrics import metrics_of
-from reporting.view.caching import REGIMES
-from reporting.view.parts import Tone
+from reporting.view.page_model import Tone
+from reporting.view.sections.caching import REGIMES
 from tests import samples
 from tests.reporting.views import by_variant, headings, page_of, section, tables, texts
 
@@ -83,12 +83,18 @@ def test_a_regime_that_failed_has_the_reason_of_the_failure():
 
 
 def test_a_regime_that_was_proven_in_some_processes_only_has_a_time_and_the_reason():
-    unproven = "warm: not proven, so its 0.031 s have no name: JAX reported 1 traced"
-    outcome = samples.caching(notes=(samples.PROVEN_COLD, unproven), cold_s=1.0, cached_s=0.5, warm_s=0.1)
+    unproven = samples.RegimeCall(regime="warm", proven=False, elapsed_s=0.031, traces=1)
+    outcome = samples.caching(calls=(samples.PROVEN_COLD, unproven), cold_s=1.0, cached_s=0.5, warm_s=0.1)
 
     row = row_of(page_with(outcome))
 
-    assert (row["Warm"].split(" [")[0], row["No number, why"]) == ("100 ms", unproven)
+    assert (row["Warm"].split(" [")[0], row["No number, why"]) == (
+        "100 ms",
+        (
+            "warm: not proven, so its 0.031 s have no name: JAX reported 1 traced, 0 compiled, "
+            "0 from the persistent cache, 0 missing in it"
+        ),
+    )
 
 
 def test_regimes_that_nobody_declared_have_no_column():
@@ -109,7 +115,7 @@ def test_every_sentence_of_the_proof_is_in_a_fold():
     _, proof = tables(page_of(samples.watched_run()), "caching")
 
     assert proof.fold == "Proof"
-    assert texts(proof.rows[1]) == ["restless:jit", samples.UNPROVEN_CACHED]
+    assert texts(proof.rows[1]) == ["restless:jit", samples.UNPROVEN_WORDS]
 
 
 def test_a_cache_that_costs_more_than_it_saves_saves_less_than_nothing():
@@ -137,10 +143,8 @@ def test_regimes_of_different_numbers_of_processes_say_so():
 
 def test_where_it_was_measured_is_told_unless_everywhere():
     representative, everywhere = (
-        section(page_with(samples.caching(**ALL), settings=samples.settings(caching_everywhere=one)), "caching").parts[
-            0
-        ]
-        for one in (False, True)
+        section(page_with(samples.caching(**ALL), settings=samples.settings(everywhere=one)), "caching").parts[0]
+        for one in ((), ("caching",))
     )
 
     (note,) = representative.notes

@@ -3,8 +3,8 @@ import math
 import msgspec
 import pytest
 
-from harness.record import Status
-from reporting.view.parts import StackMark, Tone
+from harness.record import NumericsDetails, Status
+from reporting.view.page_model import StackMark, Tone
 from tests import samples
 from tests.reporting.views import by_variant, headings, page_of, section, tables, texts
 
@@ -182,6 +182,7 @@ def test_a_variant_beyond_its_budget_keeps_its_times_and_stands_among_the_failur
     assert texts(failure)[0] == "failed"
     assert texts(failure)[2:4] == ["many:jit", "compilation"]
     assert failure.cells[4].text.startswith("compiled 5 programs, 1 declared")
+    assert failure.cells[4].fold_title == "JAX's explanation"
     assert failure.cells[4].fold == "explanation: cache miss\n  because of argument shapes"
 
 
@@ -272,9 +273,10 @@ def test_entries_of_the_cache_are_told_where_they_are_not_the_programs(entries, 
 
 def test_a_variant_that_raises_as_declared_tells_the_error_and_misses_nothing():
     words = "raises TypeError, as declared: Argument types differ"
+    details = NumericsDetails(raised="Argument types differ")
     declared = msgspec.structs.replace(samples.planned_variant("f:mixed"), raises="TypeError")
     planned = samples.planned_case(variants=(declared,))
-    outcome = samples.Outcome(status=Status.OK, notes=(words,))
+    outcome = samples.Outcome(status=Status.OK, details=details)
 
     page = page_of(samples.run((planned, samples.record(planned, {"f:mixed": {"numerics": outcome}}))))
 

@@ -1,7 +1,7 @@
 import msgspec
 import pytest
 
-from reporting.view.crossovers import MOST_SENTENCES, turn
+from reporting.view.sections.crossovers import MOST_SENTENCES, find_turn
 from tests import samples
 from tests.reporting.views import page_of, section
 
@@ -12,12 +12,13 @@ def variant(name):
     return f"{name}:{'native' if name == 'numpy' else 'jit'}"
 
 
-def notes(times, *, dispatch=None, spread=1, contended=()):
+def notes(times, *, dispatch=None, spread=1, contended=(), launches=5, dispatches=5):
     """What the section Growth notes of one workload.
 
     Args:
       times, dispatch: Seconds at each of SIZES by implementation, the baseline first; None is not timed.
       contended: Sizes at which all are.
+      launches, dispatches: How many of them have a time, and a dispatch; fewer than 3 give no bounds.
     """
     pairs = []
     for index, size in enumerate(SIZES):
@@ -27,10 +28,14 @@ def notes(times, *, dispatch=None, spread=1, contended=()):
             if seconds[index] is not None:
                 baseline_s = next(iter(times.values()))[index]
                 timing = samples.timing(
-                    seconds[index], baseline_s=baseline_s, spread=spread, contended=size in contended
+                    seconds[index],
+                    baseline_s=baseline_s,
+                    spread=spread,
+                    contended=int(size in contended),
+                    launches=launches,
                 )
                 if dispatch is not None:
-                    values = {**timing.values, "dispatch_s": samples.wobbling(dispatch[name][index], 5)}
+                    values = {**timing.values, "dispatch_s": samples.wobbling(dispatch[name][index], dispatches)}
                     timing = msgspec.structs.replace(timing, values=values)
                 outcomes[variant(name)] = {"timing": timing}
         pairs.append((planned, samples.record(planned, outcomes)))
@@ -60,7 +65,7 @@ FLAT, STEEP = (5e-6, 5e-6, 5e-6, 5e-6), (1e-6, 2e-6, 2e-5, 2e-4)
     ],
 )
 def test_an_order_turns_between_two_measured_sizes_if_both_ends_are_sure(sides, expected):
-    assert turn(list(zip(SIZES, sides, strict=False))) == expected
+    assert find_turn(list(zip(SIZES, sides, strict=False))) == expected
 
 
 def test_lines_that_cross_are_told_in_one_sentence_with_the_measured_sizes():
@@ -115,6 +120,14 @@ def test_dispatch_is_told_where_the_work_comes_to_outweigh_it():
     )
     assert notes({"inline": FLAT}, dispatch=dispatch) == ()
     assert notes({"tanh": times["tanh"]}, dispatch=dispatch, contended=SIZES)[0].startswith("Execution time: 4 of 4")
+
+
+@pytest.mark.parametrize(("launches", "dispatches"), [(5, 2), (2, 5), (2, 2)])
+def test_without_the_bounds_of_both_nothing_is_told_of_dispatch(launches, dispatches):
+    dispatch, times = {"tanh": (4e-6,) * 4}, {"tanh": (5e-6, 6e-6, 5e-5, 5e-4)}
+
+    assert len(notes(times, dispatch=dispatch)) == 1
+    assert notes(times, dispatch=dispatch, launches=launches, dispatches=dispatches) == ()
 
 
 def test_a_sweep_has_a_few_sentences_and_says_how_many_more_there_are():

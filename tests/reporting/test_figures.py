@@ -4,12 +4,12 @@ import pytest
 
 from reporting import figures
 from reporting.text import visible
-from reporting.view.parts import Figure, Panel, Point, Series
+from reporting.view.page_model import Panel, Plot, Point, Series
 from tests import samples
 
 
 def figure(*series, unit="s"):
-    return Figure("title", "alt", (Panel("Time", "n", unit, tuple(series)),))
+    return Plot("title", "alt", (Panel("Time", "n", unit, tuple(series)),))
 
 
 LINE = Series("scan", (Point(10.0, 1e-6), Point(1000.0, 1e-3)))

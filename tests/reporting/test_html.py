@@ -6,10 +6,9 @@ from html.parser import HTMLParser
 import pytest
 
 from reporting import html
-from reporting.load import Loaded
 from reporting.text import visible
-from reporting.view import build
 from tests import samples
+from tests.reporting.views import page_of
 
 RUNS = {
     "ok": (samples.run(), samples.gpu_run()),
@@ -39,7 +38,7 @@ class Reader(HTMLParser):
 
 
 def rendered(name: str) -> str:
-    return html.render(build(Loaded(RUNS[name], ())))
+    return html.render(page_of(*RUNS[name]))
 
 
 @pytest.mark.parametrize("name", RUNS)

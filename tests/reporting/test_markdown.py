@@ -3,13 +3,12 @@ import re
 import pytest
 
 from reporting import markdown
-from reporting.load import Loaded
-from reporting.view import build
 from tests import samples
+from tests.reporting.views import page_of
 
 
 def rendered(*runs):
-    return markdown.render(build(Loaded(runs, ())))
+    return markdown.render(page_of(*runs))
 
 
 @pytest.mark.parametrize(
@@ -31,7 +30,7 @@ def test_text_is_escaped_so_that_it_reads_as_it_is(text, escaped):
 
 
 def test_it_says_what_the_page_says_first():
-    page = build(Loaded((samples.troubled_run(),), ("results/x: damaged",)))
+    page = page_of(samples.troubled_run(), warnings=("results/x: damaged",))
 
     text = markdown.render(page)
 

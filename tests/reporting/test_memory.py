@@ -2,20 +2,20 @@ import msgspec
 import pytest
 
 from harness.record import Status
-from reporting.view.measured import DOES_NOT_FIT
-from reporting.view.memory import MOST_BUFFERS, MOST_PROGRAMS
-from reporting.view.parts import StackMark, Tone
-from reporting.view.words import MOST_NOTES
+from reporting.view.page_model import StackMark, Tone
+from reporting.view.reasons import MOST_NOTES
+from reporting.view.sections.memory import MOST_BUFFERS, MOST_PROGRAMS
 from tests import samples
 from tests.reporting.views import by_variant, headings, page_of, section, tables, texts
 
 MIB = 2**20
 
 
-def page_with(outcome, *, capacity=None, devices=1, **changes):
+def page_with(outcome, *, held=None, capacity=None, devices=1, **changes):
     planned = samples.planned_case(variants=("f:jit",), devices=devices)
+    called = {} if held is None else {"residency": samples.residency(held)}
     run = samples.run(
-        (planned, samples.record(planned, {"f:jit": {"memory": outcome}})),
+        (planned, samples.record(planned, {"f:jit": {"memory": outcome, **called}})),
         **{"environment": samples.environment(device_memory_bytes=capacity), **changes},
     )
     return page_of(run)
@@ -36,11 +36,11 @@ def test_a_program_shows_its_plan_beside_the_call_the_device_and_what_donation_s
     }
 
 
-def test_the_compiler_s_peak_goes_before_the_sum_of_the_parts():
+def test_what_is_planned_is_the_compiler_s_peak_and_no_sum_of_the_parts():
     assert row_of(page_with(samples.memory(4, 4, 4, more={"peak_bytes": 10})))["Planned"] == "10 B"
 
 
-def test_an_older_run_has_the_sum_of_the_parts_and_no_further_columns():
+def test_a_run_that_watched_no_call_and_knows_no_device_has_no_columns_for_them():
     page = page_with(samples.memory(4096, 2048, 1024, alias=2048))
 
     assert row_of(page)["Planned"] == "5.00 KiB"
@@ -88,9 +88,9 @@ def test_a_plan_beyond_the_device_does_not_fit_and_says_what_it_needs():
 
 @pytest.mark.parametrize(("devices", "told"), [(1, "4.0× the plan"), (8, "4.0× one device's plan")])
 def test_a_call_on_several_devices_is_set_against_the_plan_of_one(devices, told):
-    outcome = samples.memory(4, 4, 4, more={"peak_bytes": 10, "runtime_peak_bytes": 40})
+    outcome = samples.memory(4, 4, 4, more={"peak_bytes": 10})
 
-    assert row_of(page_with(outcome, devices=devices))["A call"] == f"40 B {told}"
+    assert row_of(page_with(outcome, held=40, devices=devices))["A call"] == f"40 B {told}"
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,11 @@ def test_what_does_not_fit_looks_neither_like_a_pass_nor_like_a_failure():
 
     assert (speed.cells[0].tone, speed.cells[-1].tone) == (Tone.WARN, Tone.WARN)
     assert speed.cells[-1].text == "does not fit: needs 10.5 GiB of 8 GiB"
-    assert [(row.cells[0].text, row.cells[0].tone) for row in known] == [("does not fit", Tone.WARN)] * 2
+    assert [(row.cells[0].text, row.cells[0].tone) for row in known] == [
+        ("does not fit", Tone.WARN),
+        ("does not fit", Tone.WARN),
+        ("unsupported", Tone.MUTED),
+    ]
     assert (cell.text, cell.tone) == ("does not fit", Tone.WARN)
     assert "matmul" not in " ".join(item.text for item in page.attention)
 
@@ -146,11 +150,11 @@ def test_donation_that_saves_nothing_says_so():
 
 def test_why_a_number_of_memory_is_missing_is_told_once_with_who_lacks_it():
     planned = samples.planned_case(variants=("f:eager", "f:jit", "g:jit"))
-    little = samples.Outcome(status=Status.OK, notes=("too little to tell",))
+    little = samples.residency(notes=("too little to tell",))
     outcomes = {
-        "f:eager": {"memory": little},
+        "f:eager": {"residency": little},
         "f:jit": {"memory": samples.memory(1, 1, 1, notes=("slow to compile",))},
-        "g:jit": {"memory": samples.memory(1, 1, 1, notes=little.notes)},
+        "g:jit": {"memory": samples.memory(1, 1, 1), "residency": little},
     }
 
     (part,) = section(page_of(samples.run((planned, samples.record(planned, outcomes)))), "memory").parts
@@ -207,7 +211,7 @@ def test_buffers_are_few_and_of_the_programs_that_hold_most():
 
 @pytest.mark.parametrize("damaged", [-1, 10**400, 1e300, None])
 def test_damaged_sizes_are_dashes(damaged):
-    page = page_with(samples.memory(4, 4, 4, more={"peak_bytes": damaged, "runtime_peak_bytes": 5}), capacity=8)
+    page = page_with(samples.memory(4, 4, 4, more={"peak_bytes": damaged}), held=5, capacity=8)
 
     assert row_of(page)["Planned"] == "—"
     assert "Of the device" not in headings(page, "memory")
@@ -246,17 +250,16 @@ def test_the_environment_shows_the_device_s_memory_as_a_size():
     assert ["device_memory_bytes", "unknown"] in [texts(row) for row in unknown.rows]
 
 
-def test_a_program_that_does_not_fit_is_recognised_by_the_words_of_the_probe():
-    pytest.importorskip("jax")
-    from harness.probes.memory import does_not_fit
-
-    reason = does_not_fit(2**34, 2**33)
-
-    assert reason.startswith(DOES_NOT_FIT)
+def test_a_program_that_does_not_fit_is_recognised_by_its_status_whatever_the_reason():
     planned = samples.planned_case(variants=("f:jit",))
-    unsupported = samples.Outcome(status=Status.UNSUPPORTED, reason=reason)
-    record = samples.record(planned, {"f:jit": {"numerics": unsupported}})
-    assert [item.label for item in page_of(samples.run((planned, record))).warnings] == ["does not fit"]
+    large = samples.Outcome(status=Status.TOO_LARGE, reason="any words")
+    record = samples.record(planned, {"f:jit": {"numerics": large}})
+
+    page = page_of(samples.run((planned, record)))
+
+    assert [item.label for item in page.warnings] == ["does not fit"]
+    assert by_variant(page)["f:jit"]["Notes"] == "does not fit: any words"
+    assert "Of 1 variant: 1 too large." in page.verdict
 
 
 def test_a_failure_whose_words_speak_of_fitting_stays_a_failure():

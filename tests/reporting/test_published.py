@@ -7,12 +7,11 @@ from rich.console import Console
 
 from harness.record import Figure, Outcome, Status
 from reporting import html, markdown, terminal
-from reporting.load import Loaded
 from reporting.view import build
-from reporting.view.parts import Tone
-from reporting.view.published import HOW_TO_READ
+from reporting.view.page_model import Tone
+from reporting.view.sections.published import HOW_TO_READ
 from tests import samples
-from tests.reporting.views import headings, page_of, section, tables, texts
+from tests.reporting.views import headings, loaded, page_of, section, tables, texts
 
 EAGER, JIT = Figure("a:eager", 6e-3), Figure("a:jit", 1e-3)
 MADE_UP = samples.claim(EAGER, JIT)
@@ -167,14 +166,14 @@ def test_a_variant_that_the_case_does_not_have_is_named():
 
 
 def test_a_ratio_that_is_paired_by_the_moment_holds_on_a_busy_machine():
-    outcomes = {"a:eager": {"timing": samples.timing(1e-2, contended=True)}}
+    outcomes = {"a:eager": {"timing": samples.timing(1e-2, contended=1)}}
 
     assert only_row(run_of(MADE_UP, outcomes=outcomes))["Verdict"] == "holds here 1.67× theirs"
 
 
 @pytest.mark.parametrize(("variant", "metric"), [("numpy:native", "execution_s"), ("b:jit", "dispatch_s")])
 def test_any_other_contended_ratio_is_shown_but_decides_nothing(variant, metric):
-    timing = samples.timing(1e-2, baseline_s=1e-2, contended=True)
+    timing = samples.timing(1e-2, baseline_s=1e-2, contended=1)
     planned = samples.planned_case(variants=("a:eager", "a:jit", "b:jit", "numpy:native"))
     claim = samples.claim(Figure(variant, 6, metric=metric), Figure("a:jit", 1, metric=metric))
 
@@ -208,7 +207,7 @@ def test_one_variant_can_stand_on_both_sides_with_two_metrics():
 
     row = only_row(run_of(claim))
 
-    assert row["Claim"] == "a:eager (execution) takes 5.6 times as long as a:eager (dispatch)"
+    assert row["Claim"] == "a:eager (execution time) takes 5.6 times as long as a:eager (dispatch)"
     assert row["Verdict"].startswith("holds here")
 
 
@@ -273,7 +272,7 @@ def test_a_count_by_itself_holds_where_ours_is_equal(ours, shown, verdict):
 def test_a_time_by_itself_is_shown_and_never_compared():
     row = only_row(run_of(samples.claim(EAGER)))
 
-    assert (row["Claim"], row["Theirs"], row["Ours"]) == ("a:eager (execution): 6.00 ms", "6.00 ms", "—")
+    assert (row["Claim"], row["Theirs"], row["Ours"]) == ("a:eager (execution time): 6.00 ms", "6.00 ms", "—")
     assert row["Verdict"] == "inconclusive one figure of another device is no claim that can be tested here"
 
 
@@ -326,7 +325,7 @@ def test_an_exponent_without_enough_sizes_tells_what_became_of_one():
 
 
 def test_every_run_has_a_row_of_its_own_below_its_case_and_device():
-    gpu = samples.environment(device_kind="Sample GPU")
+    gpu = samples.environment(device_kind="Sample GPU", device_name="Sample GPU")
     runs = run_of(MADE_UP), run_of(MADE_UP, run_id="gpu", backend="gpu", environment=gpu)
 
     (table,) = tables(page_of(*runs), "published")
@@ -393,7 +392,7 @@ def test_hostile_claims_are_shown_as_they_are(text):
     claim = samples.claim(
         Figure(text, 2, metric=text), JIT, source=text, device=text, timed=text, differs=text, at={text: text}
     )
-    page = html.render(build(Loaded((run_of(claim, planned=planned),), ())))
+    page = html.render(build(loaded(run_of(claim, planned=planned))))
     shown = page[page.index('<section id="published"') :]
 
     assert not any(tag in shown for tag in ("<script", "<img src=x", "<b "))

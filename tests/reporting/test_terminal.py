@@ -5,9 +5,8 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from reporting import terminal
-from reporting.load import Loaded
-from reporting.view import build
 from tests import samples
+from tests.reporting.views import page_of
 
 MANY = tuple(samples.run(run_id=f"run-{index}") for index in range(30))
 RUNS = {
@@ -21,7 +20,7 @@ RUNS = {
 
 def shown(*runs, width=100, encoding="utf-8", **options):
     file = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
-    terminal.show(build(Loaded(runs, ())), Console(file=file, width=width, **options))
+    terminal.show(page_of(*runs), Console(file=file, width=width, **options))
     file.seek(0)
     return file.read()
 
@@ -53,7 +52,7 @@ def test_an_output_that_takes_ascii_only_gets_likenesses(name):
 
 
 def test_the_words_are_those_of_the_page():
-    page = build(Loaded((samples.troubled_run(),), ()))
+    page = page_of(samples.troubled_run())
 
     text = " ".join(shown(samples.troubled_run()).split())
 

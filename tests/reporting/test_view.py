@@ -2,7 +2,7 @@ import msgspec
 import pytest
 
 from harness.record import Status
-from reporting.view.parts import IntervalMark, Tone
+from reporting.view.page_model import IntervalMark, Tone
 from tests import samples
 from tests.reporting.views import by_variant, page_of, section, tables, texts
 
@@ -90,7 +90,7 @@ def test_data_warnings_name_files_contention_precision_versions_and_uncommitted_
 def test_contention_is_told_of_the_variants_that_have_it_as_the_table_marks_them():
     planned = samples.planned_case(variants=("selu:eager", "selu:jit", "numpy:native"))
     timings = {
-        "selu:eager": samples.timing(1e-3, contended=True),
+        "selu:eager": samples.timing(1e-3, contended=1),
         "selu:jit": samples.timing(1e-4, baseline_s=1e-3),
         "numpy:native": samples.timing(1e-4, baseline_s=1e-3),
     }
@@ -177,7 +177,7 @@ def test_a_peer_s_gain_over_a_contended_baseline_is_marked_and_leads_nothing():
     record = samples.record(
         planned,
         {
-            "selu:eager": {"numerics": samples.numerics(), "timing": samples.timing(1e-3, contended=True)},
+            "selu:eager": {"numerics": samples.numerics(), "timing": samples.timing(1e-3, contended=1)},
             "numpy:native": {"numerics": samples.numerics(), "timing": samples.timing(1e-4, baseline_s=1e-3)},
         },
     )
@@ -242,7 +242,7 @@ def test_contention_and_an_unreached_target_stand_beside_the_number():
     rows = by_variant(page_of(samples.troubled_run()))
 
     assert rows["a:eager"]["Time"].startswith("! 1.00 ms")
-    assert rows["a:eager"]["Notes"] == "contended: 3 of 5 launches"
+    assert rows["a:eager"]["Notes"] == "contended: 3 of 5 launches had too few undisturbed blocks"
     assert rows["ok:jit"]["Notes"].startswith("target ±2 % not reached: ±6")
     assert rows["torch:native"]["Notes"] == "no interval: 2 launches"
 
@@ -361,12 +361,12 @@ def test_a_sweep_has_a_figure_and_the_exponents_with_their_intervals():
     (part,) = section(page_of(samples.sweep_run()), "sweeps").parts
 
     exponents = {row.cells[0].text: texts(row)[1:] for row in part.tables[0].rows}
-    assert [panel.title for panel in part.figure.panels] == [
+    assert [panel.title for panel in part.plot.panels] == [
         "Trace + lower + compile",
         "Execution time",
         "Jaxpr equations",
     ]
-    assert [series.name for series in part.figure.panels[0].series] == ["scan:jit", "loop:jit"]
+    assert [series.name for series in part.plot.panels[0].series] == ["scan:jit", "loop:jit"]
     assert exponents["loop:jit"][0] == "1.00"
     assert exponents["scan:jit"] == ["0.00", "[0.00, 0.00]", "1.00", "[1.00, 1.00]", "0.00", "[0.00, 0.00]"]
     assert exponents["numpy:native"][:2] == ["—", "—"]
@@ -406,7 +406,7 @@ def test_cases_that_differ_in_their_devices_are_a_sweep_of_devices():
 
     (part,) = section(page_of(samples.run(*cases)), "sweeps").parts
 
-    (panel,) = part.figure.panels
+    (panel,) = part.plot.panels
     assert part.title.startswith("step [scaling=strong] over devices")
     assert panel.x_label == "devices"
     assert [point.x for point in panel.series[0].points] == [1, 2, 4]
@@ -426,7 +426,7 @@ def test_any_number_of_three_values_is_swept_and_memory_is_shown_where_it_is_pla
 
     exponents, values = part.tables
     assert part.title == "attention [causal=True] over length · ● cpu"
-    panels = [(panel.title, panel.unit) for panel in part.figure.panels]
+    panels = [(panel.title, panel.unit) for panel in part.plot.panels]
     assert panels == [
         ("Execution time", "s"),
         ("Planned memory", "B"),
@@ -467,7 +467,7 @@ def test_each_implementation_is_shown_in_the_mode_that_compiles_most_of_it():
 
     (part,) = section(page_of(samples.run(*cases)), "sweeps").parts
 
-    first = [(series.name, series.points[0].y) for series in part.figure.panels[0].series]
+    first = [(series.name, series.points[0].y) for series in part.plot.panels[0].series]
     assert first == [
         ("a:jit", pytest.approx(2e-3, rel=1e-3)),
         ("b:mixed", pytest.approx(4e-3, rel=1e-3)),
@@ -498,7 +498,7 @@ def grown(n, **changes):
 
 def scan(run, panel):
     (part,) = section(page_of(run), "sweeps").parts
-    return part.figure.panels[panel].series[0].points
+    return part.plot.panels[panel].series[0].points
 
 
 def test_growth_of_compile_time_is_that_of_the_mean_over_cold_processes():
@@ -543,7 +543,7 @@ def test_growth_leads_with_the_first_measure_of_which_it_can_be_told():
 
 
 def test_contended_points_of_a_sweep_are_hollow_and_counted():
-    run = grown(64, timing=samples.timing(6.4e-6, contended=True))
+    run = grown(64, timing=samples.timing(6.4e-6, contended=1))
 
     (part,) = section(page_of(run), "sweeps").parts
 
@@ -605,6 +605,7 @@ def test_the_environment_shows_what_differs_up_front_and_everything_in_a_fold():
         "packages.jaxlib",
         "packages.numpy",
         "device_kind",
+        "device_name",
     ]
     assert different.fold == ""
     assert everything.fold == "Everything recorded"

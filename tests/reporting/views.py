@@ -1,11 +1,21 @@
 """Pages of made-up runs, as a test reads them."""
 
-from reporting.load import Loaded
+from pathlib import Path
+
+from harness.record import RunFolder
+from reporting.load import Loaded, LoadedRun
 from reporting.view import build
 
 
+def loaded(*runs, warnings=()):
+    """Runs as if each had been read from a folder."""
+    return Loaded(
+        tuple(LoadedRun(run, RunFolder(Path("results") / run.manifest.run_id)) for run in runs), tuple(warnings)
+    )
+
+
 def page_of(*runs, warnings=()):
-    return build(Loaded(tuple(runs), tuple(warnings)))
+    return build(loaded(*runs, warnings=warnings))
 
 
 def section(page, name):

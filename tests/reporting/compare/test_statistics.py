@@ -6,7 +6,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from harness.record.statistics import Interval
-from reporting.compare.statistics import compare_unpaired, find_break_even, fit_growth
+from reporting.compare.statistics import compare_unpaired, fit_growth
 
 times = st.floats(1e-6, 1e2)
 SHARES = st.floats(0.5, 0.999)
@@ -200,35 +200,3 @@ def test_a_side_without_processes_is_an_error(sides):
 def test_a_ratio_needs_positive_values():
     with pytest.raises(ValueError, match="domain"):
         compare_unpaired((1.0, 1.0, 0.0), (1.0, 1.0, 1.0))
-
-
-# Break-even
-
-
-def cheaper_with_jit(calls: int, eager_s: int, jit_s: int, eager_cold_s: int, jit_cold_s: int) -> bool:
-    """Whether jit has cost no more than eager code after so many calls, the first of them cold."""
-    return jit_cold_s + (calls - 1) * jit_s <= eager_cold_s + (calls - 1) * eager_s
-
-
-@given(
-    eager_s=st.integers(1, 20), jit_s=st.integers(1, 20), eager_cold_s=st.integers(0, 50), jit_cold_s=st.integers(0, 50)
-)
-@example(eager_s=1, jit_s=1, eager_cold_s=1, jit_cold_s=1)
-@example(eager_s=1, jit_s=1, eager_cold_s=1, jit_cold_s=2)
-@example(eager_s=2, jit_s=1, eager_cold_s=1, jit_cold_s=1)
-@example(eager_s=1, jit_s=2, eager_cold_s=2, jit_cold_s=1)
-def test_break_even_is_the_first_call_from_which_on_jit_has_cost_no_more(eager_s, jit_s, eager_cold_s, jit_cold_s):
-    costs = (eager_s, jit_s, eager_cold_s, jit_cold_s)
-    # Costs are lines in the number of calls: where jit is cheaper at 100 calls, it stays so or has the shorter call.
-    stays = jit_s < eager_s or (jit_s == eager_s and jit_cold_s <= eager_cold_s)
-    expected = next(calls for calls in range(1, 100) if cheaper_with_jit(calls, *costs)) if stays else None
-
-    assert find_break_even(*costs) == expected
-
-
-def test_jit_that_is_slower_never_pays():
-    assert find_break_even(eager_s=1.0, jit_s=2.0, eager_cold_s=1.0, jit_cold_s=5.0) is None
-
-
-def test_jit_that_is_faster_from_the_first_call_pays_at_once():
-    assert find_break_even(eager_s=2.0, jit_s=1.0, eager_cold_s=9.0, jit_cold_s=5.0) == 1

@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.record import Figure, Published
-from harness.record.metrics import Unit
+from harness.record.metric import Unit
+from harness.record.metrics import METRICS
 from harness.record.statistics import MINIMUM_EFFECT
 
-from .. import numbers
-from ..text import counted
-from .claims import ABOUT_SAME, EXECUTION, Judged, Kind, Verdict, judged, says_about_the_same, tally, unit_of
-from .measured import Case, device
-from .parts import Cell, Column, Group, Part, Row, Section, Table, Tone
-from .sweeps import PARAM, WIDEST_TOLD
-from .words import level_of
+from ... import numbers
+from ...compare.verdicts import ABOUT_SAME, WIDEST_TOLD, Verdict, says_about_the_same
+from ...text import counted
+from ...write import write, write_interval
+from ..cases import Case
+from ..cells import name_level
+from ..claims import TIME, Judged, Kind, count_verdicts, find_metric, judge_claims
+from ..page_model import Cell, Column, Group, Part, Row, Section, Table, Tone
+from ..runs import name_device
+from ..sweeps import PARAM
 
 ID = "published"
 QUESTION = "Against published figures: which claims hold here?"
@@ -39,22 +43,20 @@ HOW_TO_READ = (
 
 _TONES = {Verdict.HOLDS: Tone.GOOD, Verdict.FAILS: Tone.WARN, Verdict.INCONCLUSIVE: Tone.MUTED}
 _VERBS = {Verdict.HOLDS: "holds", Verdict.FAILS: "fails"}
-_TITLES = {"compiles": "compiled programs"}
-"""Metrics whose name is not what one would say."""
 
 
-def published(cases: Sequence[Case]) -> Section | None:
+def make_published_section(cases: Sequence[Case]) -> Section | None:
     """The section: a row for every claim and case; None where no case has a claim."""
-    found = tuple(judged(cases))
+    found = tuple(judge_claims(cases))
     if not found:
         return None
     groups: dict[tuple[str, str], list[Judged]] = {}
     for one in found:
-        groups.setdefault((one.where, device(one.place.run)), []).append(one)
+        groups.setdefault((one.where, name_device(one.run.run)), []).append(one)
     columns = (
         Column("Claim"),
         Column("Theirs", numeric=True),
-        Column("Ours", level_of([one.place for one in found]), numeric=True),
+        Column("Ours", name_level([one.run for one in found]), numeric=True),
         Column("Verdict"),
         Column("What differs"),
         Column("Source", "figures, device, what was timed"),
@@ -70,7 +72,7 @@ def published(cases: Sequence[Case]) -> Section | None:
 
 def _answer(found: Sequence[Judged]) -> str:
     """How many claims have which verdict: `Of 4 published claims: 2 hold here, 1 fails here, 1 inconclusive`."""
-    counts = tally(found)
+    counts = count_verdicts(found)
     holds, fails = (counted(counts[one], verb, verb.removesuffix("s")) for one, verb in _VERBS.items())
     claims = f"{counted(len(found), 'published claim')}{_repeated(found)}"
     return f"Of {claims}: {holds} here, {fails} here, {counts[Verdict.INCONCLUSIVE]} inconclusive."
@@ -106,13 +108,13 @@ def claim_in_words(one: Judged) -> str:
         return (
             f"{figure.variant} has {_value(figure)}" if one.kind is Kind.COUNT else f"{_name(figure)}: {_value(figure)}"
         )
-    timed = unit_of(figure) is Unit.SECONDS
+    timed = _unit(figure) is Unit.SECONDS
     names = [figure.variant, against.variant]
-    if timed and {figure.metric, against.metric} != {EXECUTION}:
+    if timed and {figure.metric, against.metric} != {TIME}:
         names = [_name(figure), _name(against)]
     if one.theirs is None:
         return f"{names[0]} against {names[1]}"
-    verb, adverb = ("takes", "long") if timed else ("has", f"many {_title(figure.metric)}")
+    verb, adverb = ("takes", "long") if timed else ("has", f"{_many(figure)} {_title(figure)}")
     factor = f"{numbers.gain(one.theirs).removesuffix('×')} times"
     if says_about_the_same(one.theirs):
         return f"{names[0]} {verb} about as {adverb} as {names[1]} ({factor})"
@@ -120,11 +122,21 @@ def claim_in_words(one: Judged) -> str:
 
 
 def _name(figure: Figure) -> str:
-    return f"{figure.variant} ({_title(figure.metric)})"
+    return f"{figure.variant} ({_title(figure)})"
 
 
-def _title(metric: str) -> str:
-    return _TITLES.get(metric) or metric.removesuffix("_s").replace("_", " ")
+def _title(figure: Figure) -> str:
+    metric = find_metric(figure)
+    return figure.metric if metric is None else metric.title
+
+
+def _unit(figure: Figure) -> Unit | None:
+    metric = find_metric(figure)
+    return None if metric is None else metric.unit
+
+
+def _many(figure: Figure) -> str:
+    return "much" if _unit(figure) is Unit.BYTES else "many"
 
 
 def _figures(claim: Published) -> str:
@@ -136,16 +148,14 @@ def _figures(claim: Published) -> str:
 
 def _value(figure: Figure) -> str:
     spread = "" if figure.spread is None else f"{numbers.SPACE}±{numbers.SPACE}{_amount(figure, figure.spread)}"
-    what = _title(figure.metric) if unit_of(figure) is Unit.COUNT else ""
+    what = _title(figure) if _unit(figure) is Unit.COUNT else ""
     what = what.removesuffix("s") if figure.value == 1 else what
     return " ".join(filter(None, (f"{_amount(figure, figure.value)}{spread}", what)))
 
 
 def _amount(figure: Figure, value: float) -> str:
-    unit = unit_of(figure)
-    if unit is Unit.SECONDS:
-        return numbers.time(value)
-    return numbers.memory(value) if unit is Unit.BYTES else numbers.number(value)
+    metric = find_metric(figure)
+    return numbers.number(value) if metric is None else write(metric, value)
 
 
 def _theirs(one: Judged) -> str:
@@ -155,12 +165,12 @@ def _theirs(one: Judged) -> str:
 
 
 def _ours(one: Judged) -> tuple[str, str]:
-    if one.kind is Kind.EXPONENT:
-        return numbers.exponent_with_bounds(one.ours)
-    if one.kind is Kind.COUNT:
-        return numbers.count(None if one.ours is None else one.ours.estimate), ""
-    text, bounds = numbers.gain_with_bounds(one.ours)
-    return text, "" if one.is_exact else bounds
+    if one.kind is Kind.RATIO:
+        text, bounds = numbers.gain_with_bounds(one.ours)
+        return text, "" if one.exact else bounds
+    if one.kind is Kind.OTHER:
+        return numbers.MISSING, ""
+    return write_interval(METRICS[one.claim.figure.metric], one.ours)
 
 
 def _size(one: Judged) -> str:

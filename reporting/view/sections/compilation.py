@@ -3,33 +3,40 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
-from harness.record import Cost, Status
+from harness.record import CompilationDetails, Status
+from harness.record.derived import STAGES
+from harness.record.metric import Family
+from harness.record.metrics import METRICS, metrics_in
 from harness.record.statistics import FEWEST_LAUNCHES
 
-from .. import numbers
-from ..text import counted
-from .measured import STAGES, Case, Variant
-from .parts import Cell, Column, Part, Row, Section, StackMark, Table, Tone
-from .words import grouped, level_of, measured_cell, name_cell, name_of, noted, without_empty
+from ... import numbers
+from ...text import counted
+from ...write import write
+from ..cases import Case
+from ..cells import (
+    drop_empty_columns,
+    group_rows,
+    make_cell,
+    make_column,
+    make_interval_cell,
+    make_name_cell,
+    name_level,
+)
+from ..names import name_variant
+from ..page_model import Cell, Column, Part, Row, Section, StackMark, Table, Tone
+from ..reasons import list_notes
+from ..variants import Variant
 
 QUESTION = "Where does the time to the first result go?"
-STAGE_NAMES = ("trace", "lower", "compile", "first call")
+PROBE = "compilation"
+STAGE_NAMES = tuple(METRICS[stage].title for stage in STAGES)
 
-PROGRAM_COUNTS = (
-    "jaxpr_equations_nested",
-    "stablehlo_operations",
-    "hlo_instructions",
-    "hlo_fusions",
-    "hlo_custom_calls",
-    "hlo_collectives",
-    "executable_bytes",
-    "counted_flops",
-    "counted_bytes",
-)
-"""With one of these, a variant has a row in the table of programs."""
+EQUATIONS, ALL_EQUATIONS = "jaxpr_equations", "jaxpr_equations_nested"
+OVER_DECLARED = {"counted_flops": "flops_over_declared", "counted_bytes": "bytes_over_declared"}
+"""What stands below a count: its ratio to the cost that the workload declares."""
 
 LOADED = ("executable_load_s", "executable_first_call_s", "export_s", "exported_load_s", "exported_first_call_s")
 """With one of these, a variant has a row in the table of programs that were kept and loaded again."""
@@ -37,10 +44,10 @@ LOADED = ("executable_load_s", "executable_first_call_s", "export_s", "exported_
 FINGERPRINT_DIGITS = 8
 
 
-def compilation(cases: Sequence[Case]) -> Section:
+def make_compilation_section(cases: Sequence[Case]) -> Section:
     """The section: a row for every variant that has a stage, then one for every program that was counted."""
     variants = [variant for case in cases for variant in case.variants]
-    staged = [variant for variant in variants if any(stage is not None for stage in variant.stages)]
+    staged = [variant for variant in variants if _count_processes(variant)]
     if not staged:
         return Section("compilation", "Compilation", QUESTION, "Empty: no compilation stage was measured.")
     described = [variant for variant in variants if _is_described(variant)]
@@ -49,7 +56,7 @@ def compilation(cases: Sequence[Case]) -> Section:
         *([_loaded(cases)] if any(map(_is_loaded, variants)) else []),
         *([_programs(cases)] if described else []),
     )
-    notes = (*_without_interval(staged), *_different(staged), *noted(variants, "compilation"), *_rest(variants, staged))
+    notes = (*_without_interval(staged), *_different(staged), *list_notes(variants, PROBE), *_rest(variants, staged))
     return Section("compilation", "Compilation", QUESTION, _answer(staged), (Part(tables=tables, notes=notes),))
 
 
@@ -59,18 +66,18 @@ def _stages(cases: Sequence[Case], staged: Sequence[Variant], *, with_equations:
     Args:
       with_equations: Whether it shows the number of equations: where there is no table of programs.
     """
-    level = level_of([variant.case.place for variant in staged])
-    repeated = any(variant.processes > 1 for variant in staged)
+    level = name_level([variant.case.run for variant in staged])
+    repeated = any(_count_processes(variant) > 1 for variant in staged)
     columns = (
         Column("Variant"),
-        *(Column(name, numeric=True) for name in STAGE_NAMES),
-        Column("Total", "cold", numeric=True),
+        *map(make_column, STAGES),
+        make_column("first_result_s", "Total", "cold"),
         Column("n", numeric=True),
-        Column("Compiles", numeric=True),
-        Column("Jaxpr equations", numeric=True),
+        make_column("compiles"),
+        make_column(EQUATIONS, "Jaxpr equations", ""),
         Column("Seconds", "linear, by case", plot=True),
     )
-    compiles = any(variant.most("compiles", "compilation") is not None for variant in staged)
+    compiles = any(variant.read("compiles").interval for variant in staged)
     entries = any("cache entries" in _compiles(variant).detail for variant in staged)
     caption = " ".join(
         [
@@ -87,22 +94,26 @@ def _stages(cases: Sequence[Case], staged: Sequence[Variant], *, with_equations:
         ]
     )
     row = partial(_stage_row, repeated=repeated, with_equations=with_equations)
-    groups = grouped(cases, lambda variant: row(variant) if variant in staged else None, _scale)
-    return without_empty(Table(caption, columns, groups, STAGE_NAMES), kept=len(STAGES) + 2)
+    groups = group_rows(cases, lambda variant: row(variant) if variant in staged else None, _scale)
+    return drop_empty_columns(Table(caption, columns, groups, STAGE_NAMES), kept=len(STAGES) + 2)
 
 
 def _stage_row(variant: Variant, *, repeated: bool, with_equations: bool) -> Row:
-    equations = variant.typical("jaxpr_equations", "compilation") if with_equations else None
     cells = (
-        name_cell(variant),
-        *(measured_cell(stage) for stage in variant.stages),
-        measured_cell(variant.cold),
-        Cell(numbers.count(variant.processes) if repeated else "", tone=Tone.MUTED),
+        make_name_cell(variant),
+        *(make_interval_cell(variant.read(stage)) for stage in STAGES),
+        make_interval_cell(variant.read("first_result_s")),
+        Cell(numbers.count(_count_processes(variant)) if repeated else "", tone=Tone.MUTED),
         _compiles(variant),
-        Cell(numbers.count(equations)),
+        make_cell(variant.read(EQUATIONS)) if with_equations else Cell(numbers.MISSING),
         Cell(mark=StackMark(_shares(variant))),
     )
     return Row(cells)
+
+
+def _count_processes(variant: Variant) -> int:
+    """How many cold processes its stages are of; 0 without any."""
+    return max(len(variant.read(stage).known) for stage in STAGES)
 
 
 def _shares(variant: Variant) -> tuple[float, ...]:
@@ -112,7 +123,7 @@ def _shares(variant: Variant) -> tuple[float, ...]:
 
 
 def _lengths(variant: Variant) -> tuple[float, ...]:
-    return tuple(0.0 if stage is None else stage.estimate for stage in variant.stages)
+    return tuple(variant.read(stage).estimate or 0.0 for stage in STAGES)
 
 
 def _length(variant: Variant) -> float:
@@ -125,73 +136,62 @@ def _scale(case: Case) -> str:
 
 def _compiles(variant: Variant) -> Cell:
     """Programs compiled until the first result; more in an equal call, or more than declared, is a fault."""
-    compiles, again = variant.most("compiles", "compilation"), variant.most("recompiles", "compilation")
+    reading = variant.read("compiles")
+    compiles, again, entries = (variant.read(name).estimate for name in ("compiles", "recompiles", "cache_entries"))
     if compiles is None:
         return Cell(numbers.MISSING, tone=Tone.MUTED)
     budget = variant.planned.compiles
-    entries = variant.most("cache_entries", "compilation")
+    count = partial(write, reading.metric)
     details = [
-        f"! {numbers.count(again)} again" if again else "",
-        f"{numbers.count(entries)} cache entries" if entries is not None and entries != compiles else "",
-        f"{numbers.count(budget)} declared" if budget is not None else "",
+        f"! {count(again)} again" if again else "",
+        f"{count(entries)} cache entries" if entries is not None and entries != compiles else "",
+        f"{count(budget)} declared" if budget is not None else "",
     ]
     is_beyond = budget is not None and compiles + (again or 0) > budget
     tone = Tone.BAD if is_beyond else Tone.WARN if again else Tone.PLAIN
-    return Cell(numbers.count(compiles), ", ".join(filter(None, details)), tone)
+    return Cell(count(compiles), ", ".join(filter(None, details)), tone)
 
 
 def _is_loaded(variant: Variant) -> bool:
-    return any(variant.cold_times(name, "compilation") for name in LOADED)
+    return any(variant.read(name).interval for name in LOADED)
 
 
 def _loaded(cases: Sequence[Case]) -> Table:
     """What it takes to load a program instead of making it."""
     columns = (
         Column("Variant"),
-        Column("From Python", "trace to first call", numeric=True),
-        Column("Executable", "size", numeric=True),
-        Column("Load", "executable", numeric=True),
-        Column("First call", "executable", numeric=True),
-        Column("Exported", "size", numeric=True),
-        Column("Export", numeric=True),
-        Column("Load", "exported", numeric=True),
-        Column("First call", "exported", numeric=True),
+        make_column("first_result_s", "From Python", "trace to first call"),
+        make_column("executable_bytes", detail="size"),
+        *map(make_column, LOADED[:2]),
+        make_column("exported_bytes"),
+        *map(make_column, LOADED[2:]),
     )
     caption = (
         "Programs kept as bytes and loaded again, in the same processes, after all else. An executable "
         "(serialize_executable) is compiled already and runs on this kind of device only; an exported program "
         "(jax.export) is compiled with its first call, wherever it is loaded."
     )
-    groups = grouped(cases, lambda variant: _loaded_row(variant) if _is_loaded(variant) else None, lambda case: "")
-    return without_empty(Table(caption, columns, groups))
+    groups = group_rows(cases, lambda variant: _loaded_row(variant) if _is_loaded(variant) else None, lambda case: "")
+    return drop_empty_columns(Table(caption, columns, groups))
 
 
 def _loaded_row(variant: Variant) -> Row:
-    def size(name: str) -> Cell:
-        return Cell(numbers.memory(variant.typical(name, "compilation")))
-
-    load, first_call, *exported = (measured_cell(variant.cold_time(name, "compilation")) for name in LOADED)
-    sizes = size("executable_bytes"), size("exported_bytes")
-    return Row((name_cell(variant), measured_cell(variant.cold), sizes[0], load, first_call, sizes[1], *exported))
+    times = [make_interval_cell(variant.read(name)) for name in ("first_result_s", *LOADED)]
+    executable, exported = (make_cell(variant.read(name)) for name in ("executable_bytes", "exported_bytes"))
+    return Row((make_name_cell(variant), times[0], executable, *times[1:3], exported, *times[3:]))
 
 
 def _is_described(variant: Variant) -> bool:
-    return bool(variant.fingerprints) or any(variant.most(name, "compilation") is not None for name in PROGRAM_COUNTS)
+    counts = (ALL_EQUATIONS, *(metric.name for metric in metrics_in(Family.PROGRAM)))
+    return bool(find_fingerprints(variant)) or any(variant.read(name).interval for name in counts)
 
 
 def _programs(cases: Sequence[Case]) -> Table:
     """What the compiler made, level by level."""
     columns = (
         Column("Variant"),
-        Column("Equations", "jaxpr", numeric=True),
-        Column("Operations", "StableHLO", numeric=True),
-        Column("Instructions", "HLO", numeric=True),
-        Column("Fusions", numeric=True),
-        Column("Custom calls", numeric=True),
-        Column("Collectives", numeric=True),
-        Column("Executable", numeric=True),
-        Column("FLOP", "XLA's count", numeric=True),
-        Column("Bytes", "XLA's count", numeric=True),
+        make_column(EQUATIONS),
+        *(make_column(metric.name) for metric in metrics_in(Family.PROGRAM)),
         Column("Fingerprint"),
     )
     caption = (
@@ -199,42 +199,31 @@ def _programs(cases: Sequence[Case]) -> Table:
         "all levels. What XLA counts for one device stands above its ratio to the declared cost, of several devices to "
         "one's share. Equal fingerprints: equal programs."
     )
-    groups = grouped(cases, lambda variant: _program_row(variant) if _is_described(variant) else None, _declared)
-    return without_empty(Table(caption, columns, groups, fold="Programs"))
+    groups = group_rows(cases, lambda variant: _program_row(variant) if _is_described(variant) else None, _declared)
+    return drop_empty_columns(Table(caption, columns, groups, fold="Programs"))
 
 
 def _program_row(variant: Variant) -> Row:
-    def counted(name: str, write: Callable[[float | None], str] = numbers.count, detail: str = "") -> Cell:
-        return Cell(write(variant.typical(name, "compilation")), detail)
-
-    levels = variant.typical("jaxpr_equations_nested", "compilation")
-    cost = variant.case.planned.cost or Cost()
+    levels = variant.read(ALL_EQUATIONS)
+    at_all = "" if levels.interval is None else f"{write(levels.metric, levels.estimate)} at all levels"
     cells = (
-        name_cell(variant),
-        counted("jaxpr_equations", detail="" if levels is None else f"{numbers.count(levels)} at all levels"),
-        counted("stablehlo_operations"),
-        counted("hlo_instructions"),
-        counted("hlo_fusions"),
-        counted("hlo_custom_calls"),
-        counted("hlo_collectives"),
-        counted("executable_bytes", numbers.memory),
-        counted("counted_flops", _flop, _of_declared(variant, "counted_flops", cost.flops)),
-        counted("counted_bytes", numbers.memory, _of_declared(variant, "counted_bytes", cost.bytes)),
+        make_name_cell(variant),
+        make_cell(variant.read(EQUATIONS), at_all),
+        *(
+            make_cell(variant.read(metric.name), _over_declared(variant, metric.name))
+            for metric in metrics_in(Family.PROGRAM)
+        ),
         _fingerprint(variant),
     )
     return Row(cells)
 
 
-def _flop(number: float | None) -> str:
-    return numbers.amount(number, "FLOP")
-
-
-def _of_declared(variant: Variant, metric: str, declared: int | float | None) -> str:
-    """`1.02× declared`, or empty. XLA counts what one device does, a cost what all do."""
-    counted, least = variant.typical(metric, "compilation"), numbers.usable(declared)
-    if counted is None or least is None or least <= 0:
+def _over_declared(variant: Variant, metric: str) -> str:
+    """`1.02× declared`, or empty."""
+    if metric not in OVER_DECLARED:
         return ""
-    return f"{numbers.gain(counted * variant.case.planned.devices / least)} declared" if counted else ""
+    ratio = variant.read(OVER_DECLARED[metric])
+    return f"{write(ratio.metric, ratio.estimate)} declared" if ratio.estimate else ""
 
 
 def _declared(case: Case) -> str:
@@ -242,38 +231,54 @@ def _declared(case: Case) -> str:
     cost = case.planned.cost
     if cost is None:
         return ""
-    parts = [_flop(cost.flops) if cost.flops is not None else "", numbers.memory(cost.bytes) if cost.bytes else ""]
+    parts = [
+        write(METRICS["counted_flops"], cost.flops) if cost.flops is not None else "",
+        write(METRICS["counted_bytes"], cost.bytes) if cost.bytes else "",
+    ]
     return f"declared: {' and '.join(filter(None, parts))}" if any(parts) else ""
 
 
+def find_fingerprints(variant: Variant) -> tuple[str, ...]:
+    """Of the optimised programs that its cold processes compiled, each different one once."""
+    details = variant.details(CompilationDetails)
+    return () if details is None else details.fingerprints
+
+
 def _fingerprint(variant: Variant) -> Cell:
-    found = variant.fingerprints
+    found = find_fingerprints(variant)
     if not found:
         return Cell(numbers.MISSING, tone=Tone.MUTED)
     short = ", ".join(fingerprint[:FINGERPRINT_DIGITS] for fingerprint in found)
     if len(found) == 1:
         return Cell(short)
     return Cell(
-        short, f"! {len(found)} different programs in {counted(variant.processes, 'process', 'processes')}", Tone.WARN
+        short,
+        f"! {len(found)} different programs in {counted(_count_processes(variant), 'process', 'processes')}",
+        Tone.WARN,
     )
 
 
 def _answer(staged: Sequence[Variant]) -> str:
-    whole = [(variant, cold) for variant in staged if variant.compile_total is not None and (cold := variant.cold)]
+    whole = [
+        (variant, cold.interval.estimate)
+        for variant in staged
+        if variant.read("compile_total_s").interval is not None
+        and (cold := variant.read("first_result_s")).interval is not None
+    ]
     if not whole:
         return "Only first calls were measured: no variant has stages of its own."
     totals = [math.fsum(_lengths(variant)[index] for variant, _ in whole) for index in range(len(STAGES))]
     main = max(range(len(STAGES)), key=totals.__getitem__)
-    slowest, longest = max(whole, key=lambda pair: pair[1].estimate)
+    slowest, longest = max(whole, key=lambda pair: pair[1])
     share = numbers.percent(totals[main] / math.fsum(totals))
     return (
         f"Of the cold time of {counted(len(whole), 'compiled variant')}, {share} is {STAGE_NAMES[main]}. "
-        f"Longest: {numbers.time(longest.estimate)}, {name_of(slowest)}."
+        f"Longest: {write(METRICS['first_result_s'], longest)}, {name_variant(slowest)}."
     )
 
 
 def _without_interval(staged: Sequence[Variant]) -> tuple[str, ...]:
-    few = [variant.processes for variant in staged if variant.processes < FEWEST_LAUNCHES]
+    few = [count for variant in staged if (count := _count_processes(variant)) < FEWEST_LAUNCHES]
     if not few:
         return ()
     most = counted(max(few), "cold process", "cold processes")
@@ -282,7 +287,7 @@ def _without_interval(staged: Sequence[Variant]) -> tuple[str, ...]:
 
 
 def _different(staged: Sequence[Variant]) -> tuple[str, ...]:
-    found = [variant for variant in staged if len(variant.fingerprints) > 1]
+    found = [variant for variant in staged if len(find_fingerprints(variant)) > 1]
     if not found:
         return ()
     who = counted(len(found), "variant")
@@ -294,7 +299,7 @@ def _rest(variants: Sequence[Variant], staged: Sequence[Variant]) -> tuple[str, 
     rest = [variant for variant in variants if variant not in staged]
     if not rest:
         return ()
-    probed = [outcome.status for variant in rest if (outcome := variant.outcomes.get("compilation"))]
+    probed = [outcome.status for variant in rest if (outcome := variant.outcomes.get(PROBE))]
     bad = sum(status not in (Status.OK, Status.UNSUPPORTED, Status.SKIPPED) for status in probed)
     more = f", {bad} of them because the probe did not end well" if bad else ""
     return (f"Not listed: {counted(len(rest), 'variant')} without a compilation stage{more}.",)

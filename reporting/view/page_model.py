@@ -125,7 +125,7 @@ class Panel:
 
 
 @dataclass(frozen=True)
-class Figure:
+class Plot:
     """Panels side by side with one legend; `alt` says in words what they show."""
 
     title: str
@@ -135,10 +135,10 @@ class Figure:
 
 @dataclass(frozen=True)
 class Part:
-    """A figure, tables and notes under one small heading."""
+    """A plot, tables and notes under one small heading."""
 
     title: str = ""
-    figure: Figure | None = None
+    plot: Plot | None = None
     tables: tuple[Table, ...] = ()
     notes: tuple[str, ...] = ()
 

@@ -5,21 +5,23 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from harness.record import DOES_NOT_FIT, INCOMPLETE, Outcome, Status
+from harness.record import INCOMPLETE, CompilationDetails, Outcome, Status
 
-from ..text import counted
-from .measured import Case, Variant, does_not_fit
-from .parts import Cell, Column, Group, Part, Row, Section, Table, Tone
-from .words import tone_of
+from ...text import counted
+from ..cases import Case
+from ..cells import find_tone
+from ..page_model import Cell, Column, Group, Part, Row, Section, Table, Tone
+from ..variants import Variant
 
 QUESTION = "What has no number, and why?"
 RAISES = "raises"
 """In place of a status: the error is what was to be seen, so all is well, but there is no number."""
 
+KNOWN_BEFOREHAND = (Status.SKIPPED, Status.UNSUPPORTED, Status.TOO_LARGE)
 COLUMNS = (Column("Status"), Column("Where"), Column("Variant"), Column("Probe"), Column("Reason"))
 
 
-def problems(cases: Sequence[Case]) -> Section:
+def make_problems_section(cases: Sequence[Case]) -> Section:
     """The section: what went wrong one by one, then what was known beforehand, alike reasons together."""
     wrong = (*_outcome_rows(cases), *(_lost_row(case) for case in cases if case.is_lost))
     expected = _expected_rows(cases)
@@ -58,12 +60,13 @@ def _row(variant: Variant, probes: str, outcome: Outcome, seen: set[str]) -> Row
     key = f"p-{variant.key}"
     row_id = "" if key in seen else key
     seen.add(key)
+    fold_title, fold = _find_more(outcome)
     cells = (
-        Cell(outcome.status.value, tone=tone_of(outcome.status)),
+        Cell(outcome.status.value, tone=find_tone(outcome.status)),
         Cell(variant.case.label),
         Cell(variant.planned.name),
         Cell(probes),
-        Cell(outcome.reason or "no reason recorded", fold=outcome.stderr or "", fold_title=_fold_title(outcome.stderr)),
+        Cell(outcome.reason or "no reason recorded", fold=fold, fold_title=fold_title),
     )
     return Row(cells, row_id)
 
@@ -86,9 +89,10 @@ def _expected_rows(cases: Sequence[Case]) -> tuple[Row, ...]:
         for variant in case.variants:
             for probes, outcome in variant.alike:
                 raises = variant.planned.raises is not None and outcome.status is Status.OK
-                if raises or outcome.status in (Status.SKIPPED, Status.UNSUPPORTED):
-                    reason = outcome.reason or "; ".join(outcome.notes) or "no reason recorded"
-                    status = RAISES if raises else outcome.status
+                if raises or outcome.status in KNOWN_BEFOREHAND:
+                    notes = (note for probe in probes for note in variant.notes_of(probe))
+                    reason = outcome.reason or "; ".join(notes) or "no reason recorded"
+                    status = RAISES if raises else outcome.status.value
                     key = (status, case.planned.suite, variant.planned.name, ", ".join(probes), reason)
                     alike[key].append(case.label)
     return tuple(_expected_row(*key, labels) for key, labels in alike.items())
@@ -98,11 +102,13 @@ def _expected_row(status: str, suite: str, name: str, probes: str, reason: str, 
     where = Cell(labels[0])
     if len(labels) > 1:
         where = Cell(f"{suite}: {len(labels)} cases", fold="\n".join(labels), fold_title="cases")
-    known = Cell(status, tone=Tone.MUTED)
-    if status == Status.UNSUPPORTED and does_not_fit(Outcome(status=Status.UNSUPPORTED, reason=reason)):
-        known = Cell(DOES_NOT_FIT, tone=Tone.WARN)
-    return Row((known, where, Cell(name), Cell(probes or "all"), Cell(reason)))
+    tone = Tone.MUTED if status == RAISES else find_tone(Status(status))
+    return Row((Cell(status, tone=tone), where, Cell(name), Cell(probes or "all"), Cell(reason)))
 
 
-def _fold_title(text: str | None) -> str:
-    return "JAX's explanation" if text and "CACHE MISS" in text else "stderr"
+def _find_more(outcome: Outcome) -> tuple[str, str]:
+    """What there is to unfold, and its title."""
+    details = outcome.details
+    if isinstance(details, CompilationDetails) and details.explanation:
+        return "JAX's explanation", details.explanation
+    return "stderr", outcome.stderr or ""

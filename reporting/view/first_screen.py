@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
-from harness.record import DOES_NOT_FIT, INCOMPLETE, Status
+from harness.record import INCOMPLETE, Status
+from harness.record.differences import facts_of, find_differences
 
 from ..text import counted, shorten
-from .measured import Case, Place, Variant, device
-from .parts import Item, Tone
-from .words import LONGEST_NAME, LONGEST_REASON, incomplete, jit_sentence, name_of, status_counts, unreached_target
+from .cases import Case
+from .jit_gains import describe_jit
+from .names import LONGEST_NAME, name_variant
+from .page_model import Item, Tone
+from .reasons import LONGEST_REASON, count_statuses, describe_unreached_target, find_incomplete
+from .runs import LabelledRun, name_device
+from .sections.compilation import find_fingerprints
+from .variants import Variant
 
 NAMED_AT_MOST = 3
 LONGEST_LINE = 300
@@ -21,53 +27,53 @@ CONTENDED = (
 )
 
 
-def finding(cases: Sequence[Case]) -> str:
+def make_finding(cases: Sequence[Case]) -> str:
     """The page's heading: what is wrong first, else what jit is worth."""
-    gain = jit_sentence(cases)
     if not cases:
         return "No case was planned"
-    if not any(variant.time for case in cases for variant in case.variants):
-        gain = "no time was measured"
     troubles = _troubles(cases)
-    text = f"{troubles}; {gain}" if troubles else gain
-    return text[0].upper() + text[1:] if text.startswith("no ") else text
+    if any(variant.read("execution_s").interval for case in cases for variant in case.variants):
+        gain = describe_jit(cases, begins=not troubles)
+    else:
+        gain = f"{'no' if troubles else 'No'} time was measured"
+    return f"{troubles}; {gain}" if troubles else gain
 
 
-def subtitle(places: Sequence[Place]) -> str:
+def make_subtitle(labelled: Sequence[LabelledRun]) -> str:
     """What ran where and when, with which versions."""
-    runs = [place.run for place in places]
+    runs = [one.run for one in labelled]
     dates = sorted({run.manifest.started[:10] for run in runs})
     span = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
     jax = sorted({run.manifest.environment.packages.get("jax", "unknown") for run in runs})
     tools = sorted({run.manifest.tool_version for run in runs})
-    devices = dict.fromkeys(f"{place.run.manifest.backend}: {device(place.run)}" for place in places)
+    devices = dict.fromkeys(f"{run.manifest.backend}: {name_device(run)}" for run in runs)
     more = [f"{len(devices) - NAMED_AT_MOST} more"] if len(devices) > NAMED_AT_MOST else []
     where = "; ".join([*(shorten(name, LONGEST_NAME) for name in list(devices)[:NAMED_AT_MOST]), *more])
     parts = (counted(len(runs), "run"), where, span, f"jax {', '.join(jax)}", f"jaxmeter {', '.join(tools)}")
     return shorten(" · ".join(parts), LONGEST_LINE)
 
 
-def verdict(places: Sequence[Place], cases: Sequence[Case], warnings: int) -> tuple[str, ...]:
+def make_verdict(runs: Sequence[LabelledRun], cases: Sequence[Case], warnings: int) -> tuple[str, ...]:
     """One sentence a line: completeness, variants by status, jit against eager, where, warnings."""
     complete = sum(case.is_complete for case in cases)
     planned = counted(sum(len(case.variants) for case in cases), "variant")
-    counts = status_counts(variant for case in cases for variant in case.variants)
-    words = {Status.OK: "measured"}
+    counts = count_statuses(variant for case in cases for variant in case.variants)
+    words = {Status.OK: "measured", Status.TOO_LARGE: "too large"}
     listed = ", ".join(f"{counts[status]} {words.get(status, status.value)}" for status in reversed(counts))
-    backends = dict.fromkeys(place.run.manifest.backend for place in places)
+    backends = dict.fromkeys(run.manifest.backend for run in runs)
     return (
         f"{complete} of {counted(len(cases), 'case')} measured completely.",
         f"Of {planned}: {listed or 'nothing'}.",
-        f"{jit_sentence(cases)}.".replace("no pair", "No pair", 1),
+        f"{describe_jit(cases, begins=True)}.",
         f"Measured on {counted(len(backends), 'backend')}: {shorten(', '.join(backends), LONGEST_LINE)}.",
         f"{counted(warnings, 'data warning')}." if warnings else "No data warning.",
     )
 
 
-def attention(cases: Sequence[Case]) -> tuple[Item, ...]:
+def list_attention(cases: Sequence[Case]) -> tuple[Item, ...]:
     """What failed, is wrong or missing, worst first; variants alike in case and reason share an item."""
     alike: dict[tuple[str, str, Status, str | None], list[Variant]] = {}
-    for variant in incomplete(variant for case in cases if not case.is_lost for variant in case.variants):
+    for variant in find_incomplete(variant for case in cases if not case.is_lost for variant in case.variants):
         probe, outcome = variant.worst
         alike.setdefault((variant.case.key, probe, outcome.status, outcome.reason), []).append(variant)
     return (*map(_item, alike.values()), *(_lost_item(case) for case in cases if case.is_lost))
@@ -80,33 +86,33 @@ def _item(variants: Sequence[Variant]) -> Item:
     more = f" and {len(variants) - NAMED_AT_MOST} more" if len(variants) > NAMED_AT_MOST else ""
     reason = shorten(outcome.reason or "no reason recorded", LONGEST_REASON)
     where = f" ({probe})" if probe else ""
-    text = f"{shorten(case.planned.name, LONGEST_NAME)} · {names}{more} · {case.place.label}{where}: {reason}"
+    text = f"{shorten(case.planned.name, LONGEST_NAME)} · {names}{more} · {case.run.label}{where}: {reason}"
     return Item(text, outcome.status.value, f"p-{variants[0].key}", Tone.BAD)
 
 
 def _lost_item(case: Case) -> Item:
     name = shorten(case.planned.name, LONGEST_NAME)
-    return Item(f"{name} · {case.place.label}: {case.why_lost}", Status.LOST.value, f"p-{case.key}", Tone.BAD)
+    return Item(f"{name} · {case.run.label}: {case.why_lost}", Status.LOST.value, f"p-{case.key}", Tone.BAD)
 
 
-def data_warnings(loaded: Iterable[str], places: Sequence[Place], cases: Sequence[Case]) -> tuple[Item, ...]:
+def list_warnings(loaded: Iterable[str], runs: Sequence[LabelledRun], cases: Sequence[Case]) -> tuple[Item, ...]:
     """Damaged files first, then what makes the numbers less than they seem."""
     variants = [variant for case in cases for variant in case.variants]
-    contended = [variant for variant in variants if variant.is_contended]
-    large = [variant for variant in variants if variant.does_not_fit]
-    again = [variant for variant in variants if variant.most("recompiles", "compilation")]
-    several = [variant for variant in variants if len(variant.fingerprints) > 1]
-    vague = [variant for variant in variants if unreached_target(variant)]
+    contended = [variant for variant in variants if variant.read("execution_s").contended]
+    large = [variant for variant in variants if variant.is_too_large]
+    again = [variant for variant in variants if variant.read("recompiles").estimate]
+    several = [variant for variant in variants if len(find_fingerprints(variant)) > 1]
+    vague = [variant for variant in variants if describe_unreached_target(variant)]
     found = [
         *(("file", text) for text in loaded),
         *(("data", text) for text in _missing_data(cases)),
-        (DOES_NOT_FIT, _some(large, "too large for the device's memory, so not run")),
+        (Status.TOO_LARGE.value, _some(large, "too large for the device's memory, so not run")),
         ("recompiles", _some(again, "compiled again in a second, equal call")),
         ("programs", _some(several, "got different programs from the compiler in different processes")),
         ("contended", _some(contended, "had too few undisturbed blocks", CONTENDED)),
         ("precision", _some(vague, "did not reach the precision target; the interval beside each number says so")),
-        ("versions", _versions(places)),
-        ("git", _dirty([place for place in places if place.run.manifest.environment.git_dirty])),
+        ("versions", _versions(runs)),
+        ("git", _dirty([run for run in runs if run.manifest.environment.git_dirty])),
     ]
     return tuple(Item(text, label, tone=Tone.WARN) for label, text in found if text)
 
@@ -122,7 +128,7 @@ def _missing_data(cases: Sequence[Case]) -> list[str]:
 
 def _troubles(cases: Sequence[Case]) -> str:
     """`1 variant wrong, 2 lost`, or empty."""
-    counts = status_counts(variant for case in cases for variant in case.variants)
+    counts = count_statuses(variant for case in cases for variant in case.variants)
     bad = [(status.value, number) for status, number in counts.items() if status in INCOMPLETE]
     first = [f"{counted(number, 'variant')} {word}" for word, number in bad[:1]]
     return ", ".join([*first, *(f"{number} {word}" for word, number in bad[1:])])
@@ -131,22 +137,23 @@ def _troubles(cases: Sequence[Case]) -> str:
 def _some(variants: Sequence[Variant], what: str, so: str = "") -> str:
     if not variants:
         return ""
-    names = "; ".join(name_of(variant) for variant in variants[:NAMED_AT_MOST])
+    names = "; ".join(name_variant(variant) for variant in variants[:NAMED_AT_MOST])
     more = f"; and {len(variants) - NAMED_AT_MOST} more" if len(variants) > NAMED_AT_MOST else ""
     return f"{counted(len(variants), 'variant')} {what} ({names}{more}){so}"
 
 
-def _versions(places: Sequence[Place]) -> str:
-    """Packages of which the runs had different versions."""
-    packages: list[Mapping[str, str]] = [
-        {**place.run.manifest.environment.packages, "Python": place.run.manifest.environment.python} for place in places
-    ]
-    names = sorted({name for one in packages for name in one})
-    found = {name: sorted({one[name] for one in packages if name in one}) for name in names}
-    different = [f"{name} {' and '.join(versions)}" for name, versions in found.items() if len(versions) > 1]
+def _versions(runs: Sequence[LabelledRun]) -> str:
+    """Packages of which the runs had different versions; that a run lacks one says little."""
+    facts = [facts_of(run.manifest) for run in runs]
+    different = []
+    for name in find_differences(facts, of=("python", "packages")):
+        versions = sorted({str(one[name]) for one in facts if name in one})
+        if len(versions) > 1:
+            shown = "Python" if name == "python" else name.removeprefix("packages.")
+            different.append(f"{shown} {' and '.join(versions)}")
     return f"differ between the runs: {shorten(', '.join(different), LONGEST_LINE)}" if different else ""
 
 
-def _dirty(places: Sequence[Place]) -> str:
-    names = ", ".join(place.run_id for place in places)
-    return f"made from a checkout with uncommitted changes: {shorten(names, LONGEST_LINE)}" if places else ""
+def _dirty(runs: Sequence[LabelledRun]) -> str:
+    names = ", ".join(run.run_id for run in runs)
+    return f"made from a checkout with uncommitted changes: {shorten(names, LONGEST_LINE)}" if runs else ""

@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import permutations, takewhile
 
+from harness.record.derived import compare_paired
+from harness.record.metrics import METRICS
 from harness.record.statistics import differs
 
-from .. import numbers
-from ..text import shorten
-from .measured import Variant
-from .words import LONGEST_TERM
+from ... import numbers
+from ...text import shorten
+from ...write import write
+from ..names import LONGEST_TERM
+from ..variants import Variant
+
+TIME, DISPATCH = "execution_s", "dispatch_s"
 
 MOST_SENTENCES = 8
 """More would bury the figure that they are read with."""
@@ -25,7 +30,7 @@ Pair = tuple[float, Variant, Variant]
 """A size, and two implementations' variants at it."""
 
 
-def crossovers(param: str, lines: Mapping[str, Line]) -> tuple[str, ...]:
+def describe_crossovers(param: str, lines: Mapping[str, Line]) -> tuple[str, ...]:
     """A sentence for each place where an order turns, the first MOST_SENTENCES of them.
 
     Args:
@@ -37,17 +42,17 @@ def crossovers(param: str, lines: Mapping[str, Line]) -> tuple[str, ...]:
     return (*sentences[:MOST_SENTENCES], *([f"+ {left} more"] if left > 0 else []))
 
 
-def faster(one: Variant, other: Variant) -> int:
+def compare_times(one: Variant, other: Variant) -> int:
     """-1 where the one takes less time by the launches' paired ratios, 1 where more, 0 where that is not sure."""
-    ratio = one.speedup_over(other)
+    ratio = compare_paired(one, other)
     # As for a gain: what disturbs a launch hits both of a pair, but not a peer in a launch of its own.
-    doubtful = (one.is_peer or other.is_peer) and (one.is_contended or other.is_contended)
+    doubtful = (one.is_peer or other.is_peer) and any(side.read(TIME).contended for side in (one, other))
     if ratio is None or doubtful or not differs(ratio):
         return 0
     return -1 if ratio.estimate > 1 else 1
 
 
-def turn(sides: Sequence[tuple[float, int]]) -> Sizes | None:
+def find_turn(sides: Sequence[tuple[float, int]]) -> Sizes | None:
     """Up to which size it is -1, and from which on 1; None unless it is -1 at the first size and 1 at the last.
 
     Args:
@@ -62,7 +67,9 @@ def _overtaken(param: str, lines: Mapping[str, Line]) -> Iterable[str]:
     """Such as `Execution time: loop:jit is ahead of scan:jit up to n = 100 (5× at 10), behind from 1 000 on (…)`."""
     turns = []
     for ahead, behind in permutations(lines, 2):
-        turned = turn([(size, faster(one, other)) for size, one, other in _pairs(lines[ahead], lines[behind])])
+        turned = find_turn(
+            [(size, compare_times(one, other)) for size, one, other in _pairs(lines[ahead], lines[behind])]
+        )
         if turned is not None:
             turns.append((ahead, behind, turned))
     for leaders, others, (until, since) in _merged(turns):
@@ -93,7 +100,7 @@ def _pairs(one: Line, other: Line) -> list[Pair]:
     return [
         (size, variant, others[size])
         for size, variant in one
-        if variant.time is not None and size in others and others[size].time is not None
+        if size in others and all(side.read(TIME).interval for side in (variant, others[size]))
     ]
 
 
@@ -101,10 +108,10 @@ def _gains(pairs: Iterable[Pair], *, of_the_other: bool = False) -> str:
     """How many times faster the ones are than the others at some sizes, or the others: `1.2× to 3.4× at 10`."""
     sizes, ratios = set(), []
     for size, one, other in pairs:
-        ratio = other.speedup_over(one) if of_the_other else one.speedup_over(other)
+        ratio = compare_paired(other, one) if of_the_other else compare_paired(one, other)
         sizes.add(size)
         ratios += [ratio.estimate] if ratio is not None else []
-    ends = dict.fromkeys((numbers.gain(min(ratios)), numbers.gain(max(ratios))))
+    ends = dict.fromkeys(write(METRICS["speedup"], ratio) for ratio in (min(ratios), max(ratios)))
     return f"{' to '.join(ends)} at {', '.join(map(numbers.number, sorted(sizes)))}"
 
 
@@ -112,7 +119,9 @@ def _outweighed(param: str, lines: Mapping[str, Line]) -> Iterable[str]:
     """Such as `Dispatch is more than half of the execution time up to n = 100, less from 10 000 on: tanh:jit`."""
     alike: dict[Sizes, list[str]] = {}
     for name, line in lines.items():
-        turned = turn([(size, _against_dispatch(variant)) for size, variant in line if variant.dispatch is not None])
+        turned = find_turn(
+            [(size, _against_dispatch(variant)) for size, variant in line if variant.read(DISPATCH).interval]
+        )
         if turned is not None:
             alike.setdefault(turned, []).append(name)
     for (until, since), names in alike.items():
@@ -122,8 +131,8 @@ def _outweighed(param: str, lines: Mapping[str, Line]) -> Iterable[str]:
 
 def _against_dispatch(variant: Variant) -> int:
     """-1 where the execution time is less than twice the dispatch, 1 where more, 0 where that is not sure."""
-    time, dispatch = variant.time, variant.dispatch
-    if time is None or dispatch is None or variant.is_contended:
+    time, dispatch = variant.read(TIME).interval, variant.read(DISPATCH).interval
+    if time is None or dispatch is None or variant.read(TIME).contended:
         return 0
     if time.low is None or time.high is None or dispatch.low is None or dispatch.high is None:
         return 0

@@ -4,36 +4,47 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.record import INCOMPLETE, Status, statistics
+from harness.record import INCOMPLETE, Status
+from harness.record.reading import DECISIVE_PROBES, Lack, Reading
 
-from .. import numbers
-from ..compare.statistics import find_break_even
-from ..text import shorten
-from .axis import LogAxis
-from .measured import DECISIVE_PROBES, Case, Place, Variant
-from .parts import Cell, Column, Group, IntervalMark, Part, Row, Section, Table, Tone
-from .words import LONGEST_REASON, gain_cell, jit_sentence, level_of, name_cell, name_of, told, unreached_target
+from ... import numbers
+from ...text import shorten
+from ...write import write, write_reading
+from ..axis import LogAxis
+from ..cases import Case
+from ..cells import make_cell, make_column, make_gain_cell, make_name_cell, name_level
+from ..jit_gains import describe_jit
+from ..names import name_variant
+from ..page_model import Cell, Column, Group, IntervalMark, Part, Row, Section, Table, Tone
+from ..reasons import LONGEST_REASON, describe_outcome, describe_unreached_target
+from ..runs import LabelledRun
+from ..variants import Variant
 
 QUESTION = "How fast is each way to run it?"
 
+TIME = "execution_s"
+RATES = ("achieved_flops", "achieved_bandwidth")
+RATES_OF_COLLECTIVES = ("algorithm_bandwidth", "bus_bandwidth")
+"""What a collective does is to move data between devices; its rates in memory say nothing more."""
 
-def speed(places: Sequence[Place], cases: Sequence[Case]) -> Section:
+
+def make_speed_section(runs: Sequence[LabelledRun], cases: Sequence[Case]) -> Section:
     """The section, with a row for every planned variant."""
     if not any(case.variants for case in cases):
         return Section("speed", "Speed", QUESTION, "Empty: no variant was planned.")
-    gains = [gain.estimate for case in cases for variant in case.variants if (gain := variant.speedup)]
-    axis = LogAxis.around(gains)
-    level = level_of(places)
+    gains = [variant.read("speedup").estimate for case in cases for variant in case.variants]
+    axis = LogAxis.around(gain for gain in gains if gain is not None)
+    level = name_level(runs)
     columns = (
         Column("Variant"),
-        Column("Gain", level, numeric=True),
+        make_column("speedup", detail=level),
         Column(f"{numbers.gain(axis.low)} to {numbers.gain(axis.high)}", "log, line at 1×", plot=True),
-        Column("Time", level, numeric=True),
+        make_column(TIME, "Time", level),
         Column("n", numeric=True),
-        Column("Dispatch", numeric=True),
-        Column("jit pays", "after", numeric=True),
+        make_column("dispatch_s"),
+        make_column("break_even_calls"),
         Column("Rate", "declared cost", numeric=True),
-        Column("Max error", numeric=True),
+        make_column("max_error"),
         Column("Notes"),
     )
     groups = tuple(_group(case, axis) for case in cases)
@@ -47,18 +58,19 @@ def speed(places: Sequence[Place], cases: Sequence[Case]) -> Section:
 
 def _answer(cases: Sequence[Case]) -> str:
     gains = [
-        (gain.estimate, variant)
+        (gain.interval.estimate, variant)
         for case in cases
         for variant in case.variants
-        if (gain := variant.speedup) and not variant.has_contended_gain
+        if (gain := variant.read("speedup")).interval is not None and not gain.contended
     ]
     if not gains:
-        timed = any(variant.time for case in cases for variant in case.variants)
+        timed = any(variant.read(TIME).interval for case in cases for variant in case.variants)
         return (
             "Times without a gain: no variant was paired with its baseline variant." if timed else "Nothing was timed."
         )
     largest, variant = max(gains, key=lambda pair: pair[0])
-    return f"{jit_sentence(cases)}. Largest gain: {numbers.gain(largest)}, {name_of(variant)}."
+    shown = write(variant.read("speedup").metric, largest)
+    return f"{describe_jit(cases)}. Largest gain: {shown}, {name_variant(variant)}."
 
 
 def _group(case: Case, axis: LogAxis) -> Group:
@@ -86,30 +98,37 @@ def _detail(case: Case) -> str:
 
 
 def _row(variant: Variant, axis: LogAxis) -> Row:
-    time, bounds = numbers.time_with_bounds(variant.time)
-    contended = variant.time is not None and variant.is_contended
+    time = variant.read(TIME)
     cells = (
-        name_cell(variant),
+        make_name_cell(variant),
         Cell("baseline", tone=Tone.MUTED) if variant.is_baseline else _gain(variant),
         Cell(mark=_mark(variant, axis)),
-        Cell(f"! {time}", bounds, Tone.WARN) if contended else Cell(time, bounds if variant.time else ""),
-        Cell(numbers.count(variant.time.count if variant.time else None), tone=Tone.MUTED),
-        Cell(numbers.time(variant.dispatch.estimate if variant.dispatch else None)),
-        _break_even(variant),
+        _time(time),
+        Cell(numbers.count(time.interval.count if time.interval else None), tone=Tone.MUTED),
+        make_cell(variant.read("dispatch_s")),
+        _break_even(variant.read("break_even_calls")),
         _rate(variant),
-        Cell(numbers.error(variant.typical("max_error", "numerics"))),
+        make_cell(variant.read("max_error")),
         _notes(variant),
     )
     return Row(cells, variant.key)
 
 
 def _gain(variant: Variant) -> Cell:
-    cell = gain_cell(variant.speedup)
-    return Cell(f"! {cell.text}", cell.detail, Tone.WARN) if variant.speedup and variant.has_contended_gain else cell
+    gain = variant.read("speedup")
+    cell = make_gain_cell(gain.interval)
+    return Cell(f"! {cell.text}", cell.detail, Tone.WARN) if gain.interval and gain.contended else cell
+
+
+def _time(time: Reading) -> Cell:
+    text, bounds = write_reading(time)
+    if time.interval is None:
+        return Cell(text)
+    return Cell(f"! {text}", bounds, Tone.WARN) if time.contended else Cell(text, bounds)
 
 
 def _mark(variant: Variant, axis: LogAxis) -> IntervalMark | None:
-    gain = variant.speedup
+    gain = variant.read("speedup").interval
     if gain is None:
         return None
     low, high = numbers.usable(gain.low), numbers.usable(gain.high)
@@ -122,36 +141,29 @@ def _mark(variant: Variant, axis: LogAxis) -> IntervalMark | None:
     )
 
 
-def _break_even(variant: Variant) -> Cell:
+def _break_even(calls: Reading) -> Cell:
     """Calls after which jit has paid for its compilation, against eager code of the same implementation."""
-    wanted = (variant.planned.implementation, "eager")
-    eager = next(
-        (one for one in variant.case.variants if (one.planned.implementation, one.planned.mode) == wanted), None
-    )
-    if variant.planned.mode != "jit" or eager is None or variant.time is None or eager.time is None:
-        return Cell()
-    if eager.cold is None or variant.cold is None:
-        return Cell(numbers.MISSING)
-    gain = variant.speedup_over(eager)
-    if gain is None or not statistics.differs(gain):
+    if calls.interval is not None:
+        return Cell(f"{write(calls.metric, calls.estimate)} {'call' if calls.estimate == 1 else 'calls'}")
+    lack = None if calls.fault is None else calls.fault.lack
+    if lack is Lack.NO_DIFFERENCE:
         return Cell("no difference", tone=Tone.MUTED)
-    cold = eager.cold.estimate, variant.cold.estimate
-    calls = find_break_even(eager.time.estimate, variant.time.estimate, *cold)
-    if calls is None:
+    if lack is Lack.NEVER:
         return Cell("never", tone=Tone.WARN)
-    return Cell(f"{numbers.count(calls)} {'call' if calls == 1 else 'calls'}")
+    # Where there is no time, the column of times shows it.
+    is_elsewhere = lack is Lack.NOT_DEFINED or (calls.fault is not None and calls.fault.metric == TIME)
+    return Cell() if is_elsewhere else Cell(numbers.MISSING)
 
 
 def _rate(variant: Variant) -> Cell:
-    cost, time = variant.case.planned.cost, variant.time
-    if cost is None or time is None:
-        return Cell(numbers.MISSING)
-    declared = [(cost.flops, "FLOP/s", ""), (cost.bytes, "B/s", "")]
-    if cost.message_bytes is not None:
-        # What a collective does is to move data between devices; its rates in memory say nothing more.
-        declared = [(cost.message_bytes, "B/s", " algorithm"), (cost.bus_bytes, "B/s", " bus")]
-    known = [(numbers.usable(count) or 0.0, unit, kind) for count, unit, kind in declared]
-    rates = [f"{numbers.amount(amount / time.estimate, unit)}{kind}" for amount, unit, kind in known if amount > 0]
+    cost = variant.planned_case.cost
+    is_collective = cost is not None and cost.message_bytes is not None
+    readings = [variant.read(name) for name in (RATES_OF_COLLECTIVES if is_collective else RATES)]
+    rates = [
+        f"{write(rate.metric, rate.estimate)}{f' {rate.metric.title}' if is_collective else ''}"
+        for rate in readings
+        if rate.interval is not None
+    ]
     return Cell(rates[0], " ".join(rates[1:])) if rates else Cell(numbers.MISSING)
 
 
@@ -160,23 +172,24 @@ def _notes(variant: Variant) -> Cell:
     if variant.case.is_lost and variant.status is Status.LOST:
         # The case's heading has the reason.
         return Cell(Status.LOST.value, tone=Tone.BAD)
-    told_of = [
-        told(outcome, *probes)
+    told = [
+        describe_outcome(outcome, *probes)
         for probes, outcome in variant.alike
         if outcome.status in INCOMPLETE or (outcome.status is not Status.OK and DECISIVE_PROBES.intersection(probes))
     ]
-    parts = [*told_of, *variant.notes]
-    if variant.time is None and not told_of and variant.planned.raises is None:  # whose error is its note
-        parts.append(_why_untimed(variant))
-    parts += [unreached_target(variant)]
+    parts = [*told, *variant.notes]
+    time = variant.read(TIME)
+    if time.interval is None and not told and variant.planned.raises is None:  # whose error is its note
+        parts.append(_why_untimed(variant, time))
+    parts += [describe_unreached_target(variant)]
     baseline = variant.case.baseline
-    if variant.time is not None and not variant.is_baseline and (baseline is None or baseline.time is None):
+    no_gain = baseline is None or baseline.read(TIME).interval is None
+    if time.interval is not None and not variant.is_baseline and no_gain:
         parts.append("no gain: the baseline variant has no time")
-    tone = Tone.BAD if variant.status in INCOMPLETE else Tone.WARN if variant.does_not_fit else Tone.MUTED
+    tone = Tone.BAD if variant.status in INCOMPLETE else Tone.WARN if variant.is_too_large else Tone.MUTED
     return Cell("; ".join(dict.fromkeys(part for part in parts if part)), tone=tone)
 
 
-def _why_untimed(variant: Variant) -> str:
-    if "timing" not in variant.case.place.run.manifest.settings.probes:
-        return "not timed: the run was not asked to"
-    return "no time recorded"
+def _why_untimed(variant: Variant, time: Reading) -> str:
+    is_asked = time.metric.probe in variant.settings.probes
+    return "no time recorded" if is_asked else "not timed: the run was not asked to"

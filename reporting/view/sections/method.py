@@ -8,9 +8,9 @@ from harness.record import SCHEMA_VERSION
 from harness.record.metrics import METRICS
 from harness.record.statistics import LARGEST_WAIT, MINIMUM_EFFECT
 
-from .. import numbers
-from .measured import Place
-from .parts import Cell, Column, Group, Part, Row, Section, Table
+from ... import numbers
+from ..page_model import Cell, Column, Group, Part, Row, Section, Table
+from ..runs import LabelledRun
 
 RULES = (
     "Timed: one call until its result is ready, compiled and warmed up, with inputs made beforehand.",
@@ -27,6 +27,7 @@ RULES = (
     "A dash is a missing value; the notes, or the section on what has no number, say why.",
 )
 
+PROBES = tuple(dict.fromkeys(metric.probe for metric in METRICS.values() if metric.probe is not None))
 GLOSSARY = (
     ("suite", "a file of workloads on one subject"),
     ("workload", "inputs, params, a reference and one or more implementations that must give the same answer"),
@@ -34,7 +35,7 @@ GLOSSARY = (
     ("mode", "how it is executed: eager, jit, aot; native for a peer"),
     ("variant", "implementation and mode; speed-ups refer to the case's baseline variant"),
     ("case", "a workload with one value of each param"),
-    ("probe", "one way of looking at a variant: numerics, timing, compilation, caching, memory, trace"),
+    ("probe", f"one way of looking at a variant: {', '.join(PROBES)}"),
     ("launch", "one fresh process that measures a case"),
     ("run", "one call of the harness; its backend says where it ran"),
     ("lost", "planned, but without a record"),
@@ -42,9 +43,9 @@ GLOSSARY = (
 )
 
 
-def method(places: Sequence[Place]) -> Section:
+def make_method_section(runs: Sequence[LabelledRun]) -> Section:
     """The section: the same for every report, but for the schema versions."""
-    versions = sorted({place.run.manifest.schema_version for place in places})
+    versions = sorted({run.manifest.schema_version for run in runs})
     recorded = ", ".join(map(str, versions))
     answer = f"Records of schema version {recorded}, read by a jaxmeter that knows up to {SCHEMA_VERSION}."
     return Section(

@@ -1,0 +1,49 @@
+"""What the details of a probe say, as sentences: for pages, terminals and notebooks alike."""
+
+from __future__ import annotations
+
+from harness.record.outcomes import Details, NumericsDetails, TimingDetails, TraceDetails
+
+NO_DEVICE_ACTIVITY = (
+    "the capture holds no device activity, as where a driver keeps its counters for administrators; times are not "
+    "affected; nox -s doctor and docs/containers.md say what to do"
+)
+
+
+def describe_details(details: Details | None, *, raises: str | None = None) -> tuple[str, ...]:
+    """What a reader must know beside the numbers, a sentence each; nothing where a section of its own shows it.
+
+    Args:
+      raises: The error that the implementation declares, by name.
+    """
+    match details:
+        case TimingDetails():
+            return _describe_launches(details)
+        case NumericsDetails():
+            return _describe_comparison(details, raises)
+        case TraceDetails(device_activity=False):
+            return (NO_DEVICE_ACTIVITY,)
+        case _:
+            return ()
+
+
+def _describe_launches(details: TimingDetails) -> tuple[str, ...]:
+    sentences = []
+    if details.contended:
+        few = "had too few undisturbed blocks"
+        sentences.append(f"contended: {details.contended} of {details.launches} launches {few}")
+    if details.unsteady:
+        sentences.append(f"no steady state within the warm-up in {details.unsteady} of {details.launches} launches")
+    return tuple(sentences)
+
+
+def _describe_comparison(details: NumericsDetails, raises: str | None) -> tuple[str, ...]:
+    sentences = []
+    if details.raised is not None:
+        error = "raises" if raises is None else f"raises {raises}"
+        sentences.append(f"{error}, as declared: {details.raised}")
+    if details.products is not None:
+        sentences.append(f"products in {details.products}")
+    if details.unchecked:
+        sentences.append(f"not checked: {details.unchecked} of {details.outputs} outputs, NaN in the reference too")
+    return tuple(sentences)

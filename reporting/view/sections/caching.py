@@ -1,0 +1,244 @@
+"""Caching: what a call costs by what the caches hold, and what the persistent cache saves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from harness.record import CachingDetails, Param, RegimeCall, Status
+from harness.record.metrics import METRICS
+from harness.record.statistics import FEWEST_LAUNCHES, Interval
+
+from ... import numbers
+from ...compare.ratios import divide_readings
+from ...text import counted, shorten
+from ...write import write
+from ..cases import Case
+from ..cells import (
+    drop_empty_columns,
+    group_rows,
+    make_cell,
+    make_column,
+    make_gain_cell,
+    make_interval_cell,
+    make_name_cell,
+    name_level,
+)
+from ..names import name_variant
+from ..page_model import Cell, Column, Group, Part, Row, Section, Table, Tone
+from ..reasons import LONGEST_REASON, describe_outcome
+from ..variants import Variant
+
+QUESTION = "What does a recompilation cost, and what does the cache save?"
+NOT_PROVEN = "not proven"
+
+
+@dataclass(frozen=True)
+class Regime:
+    """A state of the caches.
+
+    Args:
+      name: As the record has it.
+      metric: What a proven time is called.
+      words: What the state is called here.
+    """
+
+    name: str
+    metric: str
+    words: str
+
+
+COLD = Regime("cold", "cold_s", "cold")
+CACHED = Regime("cached", "cached_s", "filled persistent cache")
+WARM = Regime("warm", "warm_s", "warm")
+NEW_SHAPE = Regime("new_shape", "new_shape_s", "new shape")
+NEW_STATIC = Regime("new_static", "new_static_s", "new static argument")
+REGIMES = (COLD, CACHED, WARM, NEW_SHAPE, NEW_STATIC)
+ALWAYS_SHOWN = (COLD, CACHED, WARM)
+
+PROBE = METRICS[COLD.metric].probe or ""
+SAVING = "cache_saving_s"
+
+
+def make_caching_section(cases: Sequence[Case]) -> Section:
+    """The section: a row for every variant that was put into a regime, then what proves each regime."""
+    variants = [variant for case in cases for variant in case.variants if _is_probed(variant)]
+    if not variants:
+        return Section("caching", "Caching", QUESTION, "Empty: no regime of the caches was measured.")
+    part = Part(tables=(_times(cases, variants), *_proofs(cases)), notes=_notes(variants))
+    return Section("caching", "Caching", QUESTION, _answer(variants), (part,))
+
+
+def describe_call(call: RegimeCall) -> str:
+    """What proves a regime, or why its time has no name."""
+    words = next((regime.words for regime in REGIMES if regime.name == call.regime), call.regime)
+    seen = (
+        f"{call.traces} traced, {call.compiled} compiled, {call.hits} from the persistent cache, "
+        f"{call.misses} missing in it"
+    )
+    if call.proven:
+        return f"{words}: {seen}"
+    if call.elapsed_s is None:
+        return f"{words}: {NOT_PROVEN}, so it was not timed: the two calls do not differ in that"
+    return f"{words}: {NOT_PROVEN}, so its {call.elapsed_s:.2g} s have no name: JAX reported {seen}"
+
+
+def _times(cases: Sequence[Case], variants: Sequence[Variant]) -> Table:
+    columns = (
+        Column("Variant"),
+        *(make_column(regime.metric) for regime in REGIMES),
+        make_column(SAVING),
+        Column("Cold / filled", numeric=True),
+        Column("New shape / cold", numeric=True),
+        Column("n", numeric=True),
+        Column("No number, why"),
+    )
+    caption = (
+        "One call by what the caches hold, each in fresh processes (n). Cold: no cache. Filled cache: the persistent "
+        "cache holds the program. Warm: the second, equal call. New: a call after the first with something else, cache "
+        "off. A time has a name only where what JAX reported proves its regime. Below each mean and ratio stands its "
+        f"{name_level([variant.case.run for variant in variants])}."
+    )
+    groups = group_rows(cases, lambda variant: _row(variant) if _is_probed(variant) else None, _changes)
+    return drop_empty_columns(Table(caption, columns, groups), kept=len(ALWAYS_SHOWN) + 1)
+
+
+def _proofs(cases: Sequence[Case]) -> tuple[Table, ...]:
+    """What was seen in each regime, to unfold; what was alike in several processes stands once."""
+    groups = tuple(
+        Group(tuple(Row((Cell(variant.planned.name), Cell(line))) for variant, line in lines), case.label)
+        for case in cases
+        if (lines := [(variant, line) for variant in case.variants for line in _list_proofs(variant)])
+    )
+    columns = (Column("Variant"), Column("What JAX reported"))
+    return (Table("The proof of each regime.", columns, groups, fold="Proof"),) if groups else ()
+
+
+def _list_proofs(variant: Variant) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*map(describe_call, _list_calls(variant)), *variant.notes_of(PROBE))))
+
+
+def _list_calls(variant: Variant) -> tuple[RegimeCall, ...]:
+    details = variant.details(CachingDetails)
+    return () if details is None else details.calls
+
+
+def _is_probed(variant: Variant) -> bool:
+    return PROBE in variant.outcomes
+
+
+def _row(variant: Variant) -> Row:
+    counts = [count for count in _count_processes(variant) if count]
+    cells = (
+        make_name_cell(variant),
+        *(_time(variant, regime) for regime in REGIMES),
+        make_cell(variant.read(SAVING)),
+        make_gain_cell(_divide(variant, COLD, CACHED)),
+        _ratio(_divide(variant, NEW_SHAPE, COLD)),
+        Cell(
+            " to ".join(dict.fromkeys(numbers.count(count) for count in (*counts[:1], *counts[-1:]))), tone=Tone.MUTED
+        ),
+        _missing(variant),
+    )
+    return Row(cells)
+
+
+def _divide(variant: Variant, above: Regime, below: Regime) -> Interval | None:
+    """How many times as long the one regime takes as the other, which was measured in other processes."""
+    return divide_readings(variant.read(above.metric), variant.read(below.metric), variant.settings)
+
+
+def _count_processes(variant: Variant) -> tuple[int, ...]:
+    """How many processes each regime has a time of, fewest first."""
+    return tuple(sorted(len(variant.read(regime.metric).known) for regime in REGIMES))
+
+
+def _list_tried(variant: Variant) -> tuple[Regime, ...]:
+    """The regimes that the case can be put into."""
+    planned = variant.case.planned
+    new = {NEW_SHAPE: planned.new_shape, NEW_STATIC: planned.new_static}
+    return tuple(regime for regime in REGIMES if regime not in new or new[regime])
+
+
+def _time(variant: Variant, regime: Regime) -> Cell:
+    time = variant.read(regime.metric)
+    if time.interval is not None:
+        return make_interval_cell(time)
+    if regime not in _list_tried(variant):
+        return Cell(numbers.MISSING, tone=Tone.MUTED)
+    return Cell(NOT_PROVEN if _list_unproven(variant, regime) else "no number", tone=Tone.WARN)
+
+
+def _ratio(interval: Interval | None) -> Cell:
+    """A ratio of which neither side is the better."""
+    cell = make_gain_cell(interval)
+    return Cell(cell.text, cell.detail)
+
+
+def _missing(variant: Variant) -> Cell:
+    """Why a regime that was tried has no number, or fewer than others."""
+    outcome, tried = variant.outcomes[PROBE], _list_tried(variant)
+    # One of each: processes differ in the nameless time that is told of them.
+    reasons = [describe_call(call) for regime in tried for call in _list_unproven(variant, regime)[:1]]
+    if outcome.status is not Status.OK:
+        reasons.append(describe_outcome(outcome))
+    elif silent := [METRICS[regime.metric].title for regime in tried if _is_silent(variant, regime)]:
+        reasons.append(f"no number recorded: {', '.join(silent)}")
+    return Cell("; ".join(shorten(reason, LONGEST_REASON) for reason in reasons), tone=Tone.WARN)
+
+
+def _is_silent(variant: Variant, regime: Regime) -> bool:
+    return variant.read(regime.metric).interval is None and not _list_unproven(variant, regime)
+
+
+def _list_unproven(variant: Variant, regime: Regime) -> tuple[RegimeCall, ...]:
+    """Calls in which the caches were not shown to be in the state that the regime asks for."""
+    return tuple(call for call in _list_calls(variant) if call.regime == regime.name and not call.proven)
+
+
+def _changes(case: Case) -> str:
+    """What is new in the new shape and the new static argument."""
+    planned = case.planned
+    parts = [
+        f"{regime.words}: {_params(changed)}"
+        for regime, changed in ((NEW_SHAPE, planned.new_shape), (NEW_STATIC, planned.new_static))
+        if changed
+    ]
+    return " · ".join(parts)
+
+
+def _params(changed: Mapping[str, Param]) -> str:
+    return shorten(", ".join(f"{name}={value}" for name, value in changed.items()), LONGEST_REASON)
+
+
+def _answer(variants: Sequence[Variant]) -> str:
+    savings = [
+        (saving.interval.estimate, variant)
+        for variant in variants
+        if variant.status is Status.OK and (saving := variant.read(SAVING)).interval is not None
+        if (ratio := _divide(variant, COLD, CACHED)) and (ratio.low is None or ratio.low > 1)
+    ]
+    if not savings:
+        return f"Of {counted(len(variants), 'variant')}, none shows a saving by a filled persistent cache."
+    most, variant = max(savings, key=lambda pair: pair[0])
+    gain = make_gain_cell(_divide(variant, COLD, CACHED))
+    bounds = f" {gain.detail}" if gain.detail else ""
+    return (
+        f"A filled persistent cache saves a fresh process up to {write(METRICS[SAVING], most)} of its first call, "
+        f"{gain.text}{bounds}: {name_variant(variant)}."
+    )
+
+
+def _notes(variants: Sequence[Variant]) -> tuple[str, ...]:
+    notes = []
+    few = [variant for variant in variants if any(0 < count < FEWEST_LAUNCHES for count in _count_processes(variant))]
+    if few:
+        notes.append(
+            f"No interval for {counted(len(few), 'variant')}: fewer than {FEWEST_LAUNCHES} processes in some regime."
+        )
+    if not all(PROBE in variant.settings.everywhere for variant in variants):
+        notes.append(
+            "Measured in one case of each suite, for the first variant that jit compiles on "
+            "call, or for all where a static argument changes; everywhere where the run was asked for it."
+        )
+    return tuple(notes)

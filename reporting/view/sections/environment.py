@@ -1,0 +1,75 @@
+"""Environment: what differs between the runs up front, everything in a fold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from harness.record.differences import Fact, facts_of, find_differences
+
+from ... import numbers
+from ...text import counted
+from ..page_model import Cell, Column, Group, Part, Row, Section, Table, Tone
+from ..runs import LabelledRun
+
+QUESTION = "Where and how was it made?"
+ALWAYS_DIFFERENT = frozenset({"run id", "started", "ended", "load_average"})
+"""These tell runs apart but explain nothing; they stand in the full list only."""
+
+FIRST = ("run id", "started")
+SIZES = ("memory_bytes", "device_memory_bytes")
+UNKNOWN = "unknown"
+
+
+def make_environment_section(runs: Sequence[LabelledRun]) -> Section:
+    """The section: a column for each run."""
+    facts = [_facts(run) for run in runs]
+    fields = tuple(dict.fromkeys(field for one in facts for field in one))
+    different = tuple(field for field in find_differences(facts) if field not in ALWAYS_DIFFERENT)
+    everything = _table(runs, facts, fields, f"All {counted(len(fields), 'field')}", fold="Everything recorded")
+    if len(runs) == 1:
+        answer = "One run, so nothing differs."
+    elif not different:
+        answer = f"The {len(runs)} runs agree in every field."
+    else:
+        answer = f"{counted(len(different), 'field')} of {len(fields)} differ between the {len(runs)} runs."
+    shown = (_table(runs, facts, different, "Fields that differ between the runs."),) if different else ()
+    return Section("environment", "Environment", QUESTION, answer, (Part(tables=(*shown, everything)),))
+
+
+def _table(
+    runs: Sequence[LabelledRun],
+    facts: Sequence[Mapping[str, Fact]],
+    fields: Sequence[str],
+    caption: str,
+    fold: str = "",
+) -> Table:
+    columns = (
+        Column("Field"),
+        *(Column(run.label, run.run_id if run.run_id not in run.label else "") for run in runs),
+    )
+    rows = tuple(Row((Cell(field), *(_cell(field, one) for one in facts))) for field in fields)
+    return Table(caption, columns, (Group(rows),), fold=fold)
+
+
+def _cell(field: str, facts: Mapping[str, Fact]) -> Cell:
+    if field not in facts:
+        return Cell(numbers.MISSING, tone=Tone.MUTED)
+    value = facts[field]
+    if value is None:
+        return Cell(UNKNOWN, tone=Tone.MUTED)
+    return Cell(numbers.memory(value) if field in SIZES and isinstance(value, int) else _text(value))
+
+
+def _facts(run: LabelledRun) -> dict[str, Fact]:
+    """Every recorded fact by name: what names the run first."""
+    facts = facts_of(run.manifest)
+    first = {name: facts[name] for name in FIRST}
+    return {**first, "ended": run.run.ended or "cut short", **facts}
+
+
+def _text(value: Fact) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value)) or "none"
+    return str(value)

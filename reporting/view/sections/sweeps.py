@@ -1,0 +1,166 @@
+"""Sweeps: how times, program size and memory grow with n, devices or any other number, for each implementation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from harness.record import Status
+from harness.record.metric import Metric, Summary, Unit
+from harness.record.metrics import METRICS
+from harness.record.reading import Reading
+
+from ... import numbers
+from ...compare.statistics import Growth
+from ...compare.verdicts import tells_exponent
+from ...text import counted, shorten
+from ...write import write_interval
+from ..cases import Case
+from ..cells import drop_empty_columns, make_cell, make_interval_cell, name_level
+from ..names import LONGEST_TERM
+from ..page_model import Cell, Column, Group, Panel, Part, Plot, Row, Section, Series, Table, Tone
+from ..reasons import LONGEST_REASON, describe_outcome
+from ..sweeps import DEVICES, FEWEST_SIZES, Sweep, find_sweeps
+from ..variants import Variant
+from .crossovers import describe_crossovers
+
+QUESTION = "What grows with the size of a problem, or with devices?"
+HINT = "0 is constant, 1 linear, 2 quadratic"
+HINT_FOR_DEVICES = "a time's is at best −1 where they share one problem, 0 where each has its own"
+"""How to read an exponent."""
+
+MEASURES = tuple(METRICS[name] for name in ("compile_total_s", "execution_s", "jaxpr_equations", "peak_bytes"))
+"""One panel of a sweep each."""
+
+PLOT_UNITS = {Unit.SECONDS: "s", Unit.BYTES: "B"}
+GROWTH = METRICS["compile_exponent"]
+"""How the exponent of any measure is written."""
+
+
+def make_sweeps_section(cases: Sequence[Case]) -> Section:
+    """The section, with a figure for each workload that has at least three sizes."""
+    found = tuple(find_sweeps(cases))
+    if not found:
+        reason = f"Empty: no workload has {FEWEST_SIZES} or more values of a numeric param, the others being the same."
+        return Section("sweeps", "Growth", QUESTION, reason)
+    return Section("sweeps", "Growth", QUESTION, _answer(found), tuple(_part(sweep) for sweep in found))
+
+
+def _part(sweep: Sweep) -> Part:
+    lines = {sweep.name(one): sweep.variants(one) for one in sweep.implementations}
+    tables = tuple(table for table in (_exponents(sweep), _values(sweep)) if len(table.columns) > 1)
+    return Part(sweep.label, _plot(sweep), tables, (*describe_crossovers(sweep.param, lines), *_doubts(sweep)))
+
+
+def _doubts(sweep: Sweep) -> tuple[str, ...]:
+    """What to mistrust in the fits."""
+    notes = []
+    for measure in MEASURES:
+        points = [point for name in sweep.implementations for point in sweep.points(name, measure)]
+        doubtful = sum(point.doubtful for point in points)
+        if doubtful:
+            are = "is" if doubtful == 1 else "are"
+            notes.append(
+                f"{name_measure(measure)}: {doubtful} of {counted(len(points), 'point')} {are} contended, hollow in "
+                f"the figure; the fits use {'it' if doubtful == 1 else 'them'} like the others."
+            )
+    return tuple(notes)
+
+
+def _plot(sweep: Sweep) -> Plot | None:
+    panels = []
+    for measure in MEASURES:
+        lines = ((sweep.name(one), sweep.points(one, measure)) for one in sweep.implementations)
+        series = tuple(Series(name, points) for name, points in lines if points)
+        if series:
+            panels.append(Panel(name_measure(measure), sweep.param, PLOT_UNITS.get(measure.unit, ""), series))
+    if not panels:
+        return None
+    shown = f"{sweep.label}: {', '.join(panel.title.lower() for panel in panels)}"
+    title = f"Logarithmic; vertical lines are the bounds of the {name_level([sweep.run])}."
+    return Plot(title, f"{shown}, logarithmic. {_sentence(sweep)} The table below holds every value.", tuple(panels))
+
+
+def _exponents(sweep: Sweep) -> Table:
+    level = name_level([sweep.run])
+    columns = [Column("Variant")]
+    for measure in MEASURES:
+        columns += [Column(name_measure(measure), "exponent", numeric=True), Column(level, numeric=True)]
+    rows = []
+    for name in sweep.implementations:
+        cells = [Cell(sweep.name(name))]
+        for measure in MEASURES:
+            fitted = sweep.fit(name, measure)
+            exponent, bounds = write_interval(GROWTH, fitted.exponent if fitted else None)
+            cells += [Cell(exponent), Cell(bounds, tone=Tone.MUTED)]
+        rows.append(Row(tuple(cells)))
+    hint = HINT_FOR_DEVICES if sweep.param == DEVICES else HINT
+    caption = f"Exponent b of the fitted power law {sweep.param}^b: {hint}."
+    return drop_empty_columns(Table(caption, tuple(columns), (Group(tuple(rows)),)))
+
+
+def _values(sweep: Sweep) -> Table:
+    columns = (
+        Column(sweep.param, numeric=True),
+        *(Column(name_measure(one), numeric=True) for one in MEASURES),
+        Column("Notes"),
+    )
+    groups = []
+    for name in sweep.implementations:
+        rows = [_value_row(n, variant) for n, variant in sweep.variants(name)]
+        groups.append(Group(tuple(rows), sweep.name(name)))
+    return drop_empty_columns(Table("The values behind the figure.", columns, tuple(groups), fold="All values"))
+
+
+def _value_row(n: float, variant: Variant) -> Row:
+    probe, outcome = variant.worst
+    note = "" if outcome.status is Status.OK else shorten(describe_outcome(outcome, probe), LONGEST_REASON)
+    return Row(
+        (
+            Cell(numbers.number(n)),
+            *(_value(variant.read(measure.name)) for measure in MEASURES),
+            Cell(note, tone=Tone.MUTED),
+        )
+    )
+
+
+def _value(reading: Reading) -> Cell:
+    if reading.metric.summary not in (Summary.LAUNCHES, Summary.PROCESSES):
+        return make_cell(reading)
+    cell = make_interval_cell(reading)
+    if reading.interval is not None and reading.contended:
+        return Cell(f"! {cell.text}", f"{cell.detail} contended".strip(), Tone.WARN)
+    return cell
+
+
+def _sentence(sweep: Sweep) -> str:
+    """How the first measure grows of which that can be told: `Execution time grows as n^1.02 [0.98, 1.06] for loop`."""
+    found = [(measure, fits) for measure in MEASURES if (fits := _fits(sweep, measure))]
+    if not found:
+        return "No exponent: fewer than three values of each."
+    measure, fits = next(
+        (one for one in found if any(tells_exponent(fitted.exponent) for _, fitted in one[1])), found[0]
+    )
+    clear = [(name, fitted) for name, fitted in fits if tells_exponent(fitted.exponent)]
+    vague = ", ".join(shorten(name, LONGEST_TERM) for name, fitted in fits if not tells_exponent(fitted.exponent))
+    parts = (
+        f"{sweep.param}^{' '.join(write_interval(GROWTH, fitted.exponent))} for {shorten(name, LONGEST_TERM)}"
+        for name, fitted in clear
+    )
+    grows = f"{name_measure(measure)} grows as {', '.join(parts)}." if clear else ""
+    rest = f"{name_measure(measure)}: no exponent can be told for {vague}." if vague else ""
+    return " ".join(filter(None, (grows, rest)))
+
+
+def _fits(sweep: Sweep, measure: Metric) -> list[tuple[str, Growth]]:
+    """The power law of each implementation that has one, by the name of its variants."""
+    return [(sweep.name(one), fitted) for one in sweep.implementations if (fitted := sweep.fit(one, measure))]
+
+
+def name_measure(measure: Metric) -> str:
+    """Its title where nothing around it says more."""
+    return f"{measure.title[:1].upper()}{measure.title[1:]}"
+
+
+def _answer(found: Sequence[Sweep]) -> str:
+    more = f"; {counted(len(found), 'sweep')} below" if len(found) > 1 else ""
+    return f"{_sentence(found[0])} ({found[0].label}{more})"

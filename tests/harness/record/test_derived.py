@@ -1,0 +1,257 @@
+import math
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from harness.record import CompilationDetails, Cost, Outcome, Status
+from harness.record.derived import compare_paired, count_break_even, find_eager, is_peer, read_log_ratios
+from harness.record.metrics import METRICS
+from harness.record.reading import Lack
+from harness.record.recorded import list_variants
+from tests import samples
+
+COST = Cost(flops=2e6, bytes=4e6, message_bytes=1e6, bus_bytes=2e6)
+
+
+def variants_of(outcomes, *, memory_bytes=None, settings=None, **planned):
+    """The variants of a case by name."""
+    case = samples.planned_case(variants=tuple(outcomes), **planned)
+    environment = samples.environment(device_memory_bytes=memory_bytes)
+    record = samples.record(case, outcomes)
+    found = list_variants(case, record, environment, settings or samples.settings())
+    return {one.planned.name: one for one in found}
+
+
+def timed(execution_s, log_ratio=None, *, contended=0, dispatch_s=(1e-6,)):
+    values = {"execution_s": tuple(execution_s), "dispatch_s": dispatch_s}
+    if log_ratio is not None:
+        values["log_ratio"] = tuple(log_ratio)
+    details = samples.TimingDetails(launches=len(values["execution_s"]), contended=contended)
+    return {"timing": Outcome(status=Status.OK, values=values, details=details)}
+
+
+def compiled(**values):
+    return {"compilation": Outcome(status=Status.OK, values=values, details=CompilationDetails())}
+
+
+FULL = variants_of(
+    {
+        "f:eager": {
+            **timed((2.0, 2.0, 2.0)),
+            **compiled(first_call_s=(8.0,)),
+            "memory": samples.memory(4, 4, 2, more={"donation_saves_bytes": 5}),
+            "residency": samples.residency(20),
+        },
+        "f:jit": {
+            **timed((1.0, 1.0, 1.0), (math.log(2),) * 3),
+            **compiled(
+                trace_s=(1.0,),
+                lower_s=(2.0,),
+                compile_s=(4.0,),
+                first_call_s=(2.5,),
+                counted_flops=(1e6,),
+                counted_bytes=(6e6,),
+            ),
+            "caching": samples.caching(processes=1, cold_s=5.0, cached_s=7.0),
+            "memory": samples.memory(4, 4, 2, more={"donation_saves_bytes": 5}),
+            "residency": samples.residency(20),
+        },
+    },
+    memory_bytes=40,
+    cost=COST,
+    devices=4,
+)
+
+EXPECTED = {
+    "speedup": 2.0,
+    "break_even_calls": 3.0,  # 8 + (n - 1) * 2 exceeds 9.5 + (n - 1) * 1 from n = 3 on
+    "compile_total_s": 7.0,
+    "first_result_s": 9.5,
+    "flops_over_declared": 2.0,
+    "bytes_over_declared": 6.0,
+    "cache_saving_s": -2.0,
+    "capacity_share": 0.25,
+    "call_over_plan": 2.0,
+    "donation_share": 0.5,
+    "achieved_flops": 2e6,
+    "achieved_bandwidth": 4e6,
+    "algorithm_bandwidth": 1e6,
+    "bus_bandwidth": 2e6,
+}
+
+
+def test_every_derived_metric_is_derived_here():
+    assert set(EXPECTED) == {metric.name for metric in METRICS.values() if metric.derive is not None}
+
+
+@pytest.mark.parametrize("metric", EXPECTED)
+def test_a_derived_metric_is_what_its_definition_says(metric):
+    reading = FULL["f:jit"].read(metric)
+
+    assert reading.estimate == pytest.approx(EXPECTED[metric])
+    assert reading.fault is None
+
+
+@pytest.mark.parametrize("metric", EXPECTED)
+def test_a_derived_metric_of_a_variant_that_nobody_measured_tells_why(metric):
+    nothing = variants_of({"f:eager": {}, "f:jit": {}}, cost=COST)["f:jit"]
+
+    reading = nothing.read(metric)
+
+    assert (reading.interval, reading.values) == (None, ())
+    assert reading.fault is not None
+
+
+def test_the_first_result_of_eager_code_is_its_first_call():
+    assert FULL["f:eager"].read("first_result_s").values == (8.0,)
+    assert FULL["f:eager"].read("compile_total_s").fault.lack is Lack.NO_VALUE
+
+
+def test_a_process_that_lacks_a_stage_has_no_sum():
+    stages = {"trace_s": (1.0, 1.0), "lower_s": (1.0, 1.0), "compile_s": (1.0, None), "first_call_s": (1.0, 1.0)}
+    one = variants_of({"f:jit": compiled(**stages)})["f:jit"]
+
+    assert one.read("compile_total_s").values == (3.0, None)
+    assert one.read("first_result_s").values == (4.0, None)
+
+
+def test_a_time_beside_a_failure_keeps_the_failure():
+    failed = Outcome(status=Status.FAILED, reason="more than declared", values={"first_call_s": (1.0,)})
+
+    reading = variants_of({"f:eager": {"compilation": failed}})["f:eager"].read("first_result_s")
+
+    assert (reading.estimate, reading.fault.outcome) == (1.0, failed)
+
+
+@pytest.mark.parametrize("metric", ["speedup"])
+def test_the_baseline_has_no_gain_over_itself(metric):
+    assert FULL["f:eager"].read(metric).fault.lack is Lack.NOT_DEFINED
+
+
+@pytest.mark.parametrize(
+    ("mode", "own", "baseline", "contended"),
+    [("jit", 1, 1, False), ("native", 0, 0, False), ("native", 1, 0, True), ("native", 0, 1, True)],
+)
+def test_what_is_contended_matters_for_the_gain_of_a_peer_only(mode, own, baseline, contended):
+    name = f"g:{mode}"
+    found = variants_of({"f:eager": timed((2.0,), contended=baseline), name: timed((1.0,), (0.5,), contended=own)})
+
+    assert is_peer(found[name]) is (mode == "native")
+    assert found[name].read("speedup").contended is contended
+
+
+def test_a_ratio_of_two_variants_is_the_difference_of_theirs_to_the_baseline_in_the_same_launch():
+    found = variants_of(
+        {
+            "f:eager": timed((4.0, 4.0, None, 4.0)),
+            "f:jit": timed((2.0, 2.0, 2.0, 2.0), (math.log(2), None, math.log(2), math.log(2))),
+            "g:jit": timed((1.0, 1.0, 1.0, 1.0), (math.log(4), math.log(4), math.log(4), math.log(8))),
+        }
+    )
+
+    assert read_log_ratios(found["f:eager"]) == (0.0, 0.0, None, 0.0)
+    assert compare_paired(found["g:jit"], found["f:jit"]).count == 3
+    assert compare_paired(found["g:jit"], found["f:jit"]).estimate == pytest.approx(16 ** (1 / 3))
+    assert compare_paired(found["f:eager"], found["f:jit"]).estimate == pytest.approx(0.5)
+
+
+def test_without_a_time_or_a_common_launch_there_is_no_ratio():
+    found = variants_of({"f:eager": timed((4.0, None)), "f:jit": timed((None, 1.0), (None, 1.0)), "g:jit": {}})
+
+    assert read_log_ratios(found["g:jit"]) == ()
+    assert compare_paired(found["f:eager"], found["f:jit"]) is None
+
+
+def test_looks_widen_a_paired_ratio():
+    outcomes = {"f:eager": timed((4.0,) * 3), "f:jit": timed((2.0,) * 3, (0.5, 0.6, 0.7))}
+    once, often = (variants_of(outcomes, settings=samples.settings(looks=looks)) for looks in ((5,), (5, 8, 12)))
+
+    widths = [compare_paired(one["f:jit"], one["f:eager"]).half_width for one in (once, often)]
+    assert widths[0] < widths[1]
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "lack", "metric"),
+    [
+        ({"f:eager": {}, "f:aot": {}}, Lack.NOT_DEFINED, "break_even_calls"),
+        ({"g:eager": {}, "f:jit": {}}, Lack.NOT_DEFINED, "break_even_calls"),
+        ({"f:eager": {}, "f:jit": timed((1.0,))}, Lack.NOT_LOOKED, "execution_s"),
+        ({"f:eager": timed((2.0,)), "f:jit": timed((1.0,), (0.7,))}, Lack.NOT_LOOKED, "first_call_s"),
+    ],
+)
+def test_when_jit_pays_is_not_told_without_both_times_of_one_implementation(outcomes, lack, metric):
+    *_, last = variants_of(outcomes).values()
+
+    fault = last.read("break_even_calls").fault
+
+    assert (fault.lack, fault.metric) == (lack, metric)
+
+
+@pytest.mark.parametrize(("log_ratio", "lack"), [(0.001, Lack.NO_DIFFERENCE), (-1.0, Lack.NEVER)])
+def test_jit_that_is_not_faster_never_pays(log_ratio, lack):
+    cold = compiled(first_call_s=(1.0,))
+    jit_s = math.exp(-log_ratio)
+    found = variants_of(
+        {"f:eager": {**timed((1.0,) * 3), **cold}, "f:jit": {**timed((jit_s,) * 3, (log_ratio,) * 3), **cold}}
+    )
+
+    assert found["f:jit"].read("break_even_calls").fault.lack is lack
+
+
+def test_eager_code_of_another_implementation_is_not_found():
+    found = variants_of({"f:eager": {}, "f:jit": {}, "g:jit": {}})
+
+    assert find_eager(found["f:jit"]).planned.name == "f:eager"
+    assert find_eager(found["g:jit"]) is None
+
+
+@pytest.mark.parametrize("declared", [None, 0, -1, 10**400, 1e300])
+def test_a_damaged_or_missing_cost_gives_no_rate_and_no_ratio_to_it(declared):
+    outcomes = {"f:jit": {**timed((1.0,)), **compiled(counted_flops=(1,))}}
+    one = variants_of(outcomes, cost=Cost(flops=declared))["f:jit"]
+
+    for metric in ("achieved_flops", "flops_over_declared"):
+        assert one.read(metric).fault.lack is Lack.NOT_DEFINED
+
+
+@pytest.mark.parametrize("capacity", [None, 0, -1, 10**400, 2**63])
+def test_a_device_whose_memory_nobody_tells_has_no_share(capacity):
+    one = variants_of({"f:jit": {"memory": samples.memory(1, 1, 1)}}, memory_bytes=capacity)["f:jit"]
+
+    assert one.read("capacity_share").fault.lack is Lack.NOT_DEFINED
+
+
+def test_a_contended_time_makes_a_contended_rate():
+    one = variants_of({"f:jit": timed((1.0,), contended=1)}, cost=COST)["f:jit"]
+
+    assert one.read("achieved_flops").contended
+
+
+def cheaper_with_jit(calls: int, eager_s: int, jit_s: int, eager_cold_s: int, jit_cold_s: int) -> bool:
+    """Whether jit has cost no more than eager code after so many calls, the first of them cold."""
+    return jit_cold_s + (calls - 1) * jit_s <= eager_cold_s + (calls - 1) * eager_s
+
+
+@given(
+    eager_s=st.integers(1, 20), jit_s=st.integers(1, 20), eager_cold_s=st.integers(0, 50), jit_cold_s=st.integers(0, 50)
+)
+@example(eager_s=1, jit_s=1, eager_cold_s=1, jit_cold_s=1)
+@example(eager_s=1, jit_s=1, eager_cold_s=1, jit_cold_s=2)
+@example(eager_s=2, jit_s=1, eager_cold_s=1, jit_cold_s=1)
+@example(eager_s=1, jit_s=2, eager_cold_s=2, jit_cold_s=1)
+def test_break_even_is_the_first_call_from_which_on_jit_has_cost_no_more(eager_s, jit_s, eager_cold_s, jit_cold_s):
+    costs = (eager_s, jit_s, eager_cold_s, jit_cold_s)
+    # Costs are lines in the number of calls: where jit is cheaper at 100 calls, it stays so or has the shorter call.
+    stays = jit_s < eager_s or (jit_s == eager_s and jit_cold_s <= eager_cold_s)
+    expected = next(calls for calls in range(1, 100) if cheaper_with_jit(calls, *costs)) if stays else None
+
+    assert count_break_even(*costs) == expected
+
+
+def test_jit_that_is_slower_never_pays():
+    assert count_break_even(eager_s=1.0, jit_s=2.0, eager_cold_s=1.0, jit_cold_s=5.0) is None
+
+
+def test_jit_that_is_faster_from_the_first_call_pays_at_once():
+    assert count_break_even(eager_s=2.0, jit_s=1.0, eager_cold_s=9.0, jit_cold_s=5.0) == 1

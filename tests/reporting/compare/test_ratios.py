@@ -1,0 +1,74 @@
+import math
+
+import pytest
+
+from harness.record import statistics
+from harness.record.metrics import METRICS
+from harness.record.reading import Reading
+from reporting.compare.ratios import divide_readings, divide_unpaired
+from reporting.compare.statistics import compare_unpaired
+from tests import samples
+
+ONCE, OFTEN = samples.settings(looks=(5,)), samples.settings(looks=(5, 8, 12))
+
+
+def reading(metric, *values, exact=False):
+    return Reading(METRICS[metric], values, exact=exact)
+
+
+def test_times_of_processes_of_their_own_are_compared_without_pairs():
+    above, below = (4.0, 4.1, 4.2), (1.0, 1.1, 1.2)
+
+    ours = divide_readings(reading("cold_s", *above, None), reading("cached_s", *below), ONCE)
+
+    expected = compare_unpaired(above, below, confidence=ONCE.confidence)
+    assert ours.estimate == expected.estimate
+    assert (ours.low, ours.high) == pytest.approx((expected.low, expected.high))
+
+
+@pytest.mark.parametrize(("metrics", "wider"), [(("cold_s", "cached_s"), False), (("execution_s", "cold_s"), True)])
+def test_looks_widen_a_ratio_of_launches_but_not_of_processes(metrics, wider):
+    sides = reading(metrics[0], 4.0, 4.1, 4.2), reading(metrics[1], 1.0, 1.1, 1.2)
+
+    once, often = (divide_readings(*sides, settings) for settings in (ONCE, OFTEN))
+
+    assert (often.half_width > once.half_width) is wider
+
+
+def test_a_ratio_of_exact_counts_is_exact():
+    sides = reading("hlo_fusions", 6.0, 6.0, 6.0, exact=True), reading("hlo_fusions", 4.0, 4.0, exact=True)
+
+    assert divide_readings(*sides, ONCE) == statistics.Interval(1.5, 1.5, 1.5, 2)
+
+
+def test_a_count_that_is_not_the_same_in_all_processes_makes_no_exact_ratio():
+    sides = reading("hlo_fusions", 6.0, 6.1, 6.2), reading("hlo_fusions", 4.0, 4.0, 4.0, exact=True)
+
+    ours = divide_readings(*sides, ONCE)
+
+    assert ours.low < ours.estimate < ours.high
+
+
+@pytest.mark.parametrize("sides", [((0.0,), (1.0,)), ((1.0,), (0.0,)), ((), (1.0,)), ((1.0,), ())])
+def test_nothing_and_0_have_no_ratio(sides):
+    above, below = (reading("compiles", *side, exact=True) for side in sides)
+
+    assert divide_readings(above, below, ONCE) is None
+
+
+def test_processes_that_differ_by_more_than_a_float_holds_have_a_middle_and_no_bounds():
+    apart = (1e-12, 1e9, 1.0)
+
+    ours = divide_unpaired(apart, apart, confidence=1 - 1e-12)
+
+    assert (ours.low, ours.estimate, ours.high) == (None, 1.0, None)
+
+
+@pytest.mark.parametrize("sides", [((), (1.0,)), ((1.0,), ()), ((), ())])
+def test_a_side_without_processes_has_no_ratio(sides):
+    assert divide_unpaired(*sides, confidence=0.99) is None
+
+
+def test_a_ratio_without_bounds_has_a_middle():
+    assert divide_unpaired((4.0,), (2.0,), confidence=0.99).estimate == pytest.approx(2.0)
+    assert math.isclose(divide_unpaired((4.0,), (2.0,), confidence=0.99).estimate, 2.0)

@@ -1,0 +1,139 @@
+import math
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from harness.record.metrics import METRICS
+from harness.record.reading import Reading
+from harness.record.statistics import Interval
+from reporting.compare.verdicts import (
+    ABOUT_SAME,
+    Judgement,
+    Reason,
+    Verdict,
+    judge_count,
+    judge_exponent,
+    judge_ratio,
+    says_about_the_same,
+    tells_exponent,
+)
+
+HOLDS, FAILS, NOTHING = Verdict.HOLDS, Verdict.FAILS, Verdict.INCONCLUSIVE
+EDGE = ABOUT_SAME
+
+
+def interval(low, high):
+    """With its estimate in the middle of the logs."""
+    return Interval(low, math.sqrt(low * high), high, 5)
+
+
+@pytest.mark.parametrize(
+    ("theirs", "low", "high", "verdict", "reason"),
+    [
+        (6, 2.0, 3.0, HOLDS, Reason.NONE),
+        (6, 0.2, 0.3, FAILS, Reason.NONE),
+        (0.5, 0.2, 0.3, HOLDS, Reason.NONE),
+        (0.5, 2.0, 3.0, FAILS, Reason.NONE),
+        (6, 0.5, 2.0, NOTHING, Reason.INCLUDES_1),
+        (6, 1.0, 2.0, NOTHING, Reason.INCLUDES_1),
+        (6, 0.5, 1.0, NOTHING, Reason.INCLUDES_1),
+        (6, 1 / EDGE, EDGE, NOTHING, Reason.INCLUDES_1_NARROWLY),
+        (6, 0.9, 1.05, NOTHING, Reason.INCLUDES_1),
+        (6, 0.95, 1.11, NOTHING, Reason.INCLUDES_1),
+        (6, 1.01, 1.02, NOTHING, Reason.TOO_SMALL),
+        (6, 1.04, 1.05, HOLDS, Reason.NONE),
+        (1.05, 1 / EDGE, EDGE, HOLDS, Reason.DO_NOT_DIFFER),
+        (1.05, 1.11, 1.2, FAILS, Reason.DIFFER),
+        (1.05, 0.8, 0.9, FAILS, Reason.DIFFER),
+        (1.05, 1.0, 1.2, NOTHING, Reason.NEAR_UNSURE),
+        (1.05, 0.8, 1.0, NOTHING, Reason.NEAR_UNSURE),
+        (1.05, 1.1, 1.2, NOTHING, Reason.NEAR_UNSURE),
+        (1.05, 0.8, 1 / EDGE, NOTHING, Reason.NEAR_UNSURE),
+    ],
+)
+def test_a_ratio_is_judged_by_the_side_of_1_where_the_whole_interval_lies(theirs, low, high, verdict, reason):
+    assert judge_ratio(theirs, interval(low, high), exact=False) == Judgement(verdict, reason)
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "judgement"),
+    [
+        (2.0, 1.0, Judgement(FAILS, Reason.EQUAL)),
+        (2.0, 1.001, Judgement(HOLDS)),
+        (2.0, 0.999, Judgement(FAILS)),
+        (1.05, 1.0, Judgement(HOLDS, Reason.DO_NOT_DIFFER)),
+    ],
+)
+def test_counts_that_are_the_same_in_all_processes_differ_by_however_little(theirs, ours, judgement):
+    assert judge_ratio(theirs, interval(ours, ours), exact=True) == judgement
+
+
+@pytest.mark.parametrize(("low", "high"), [(None, None), (None, 3.0), (2.0, None)])
+def test_without_both_bounds_nothing_is_said(low, high):
+    half = Interval(low, 2.5, high, 2)
+
+    assert judge_ratio(6, half, exact=True) == Judgement(NOTHING, Reason.NO_INTERVAL)
+    assert judge_exponent(2, half) == Judgement(NOTHING, Reason.NO_INTERVAL)
+    assert not tells_exponent(half)
+
+
+ratios = st.floats(1e-3, 1e3)
+
+
+@given(theirs=ratios, one=ratios, other=ratios, exact=st.booleans())
+def test_turning_both_ratios_over_turns_no_verdict_over(theirs, one, other, exact):
+    low, high = sorted((one, other))
+    # Floating point may put a value on an edge to either side of it.
+    edges = (1.0, ABOUT_SAME, 1 / ABOUT_SAME, 1.03, 1 / 1.03)
+    values = (theirs, low, high, math.sqrt(low * high))
+    assume(all(abs(math.log(value / edge)) > 1e-9 for value in values for edge in edges))
+
+    turned = judge_ratio(1 / theirs, interval(1 / high, 1 / low), exact=exact)
+
+    assert turned == judge_ratio(theirs, interval(low, high), exact=exact)
+
+
+@given(theirs=ratios, low=st.floats(1e-3, 1.0, exclude_max=True), high=st.floats(1.0, 1e3), exact=st.booleans())
+def test_an_interval_on_both_sides_of_1_never_tells_a_direction(theirs, low, high, exact):
+    assume(not says_about_the_same(theirs))
+
+    assert judge_ratio(theirs, interval(low, high), exact=exact).verdict is NOTHING
+
+
+@pytest.mark.parametrize(
+    ("theirs", "same"), [(1.0, True), (ABOUT_SAME, True), (1 / ABOUT_SAME, True), (1.11, False), (0.9, False)]
+)
+def test_a_published_ratio_near_1_claims_no_difference(theirs, same):
+    assert says_about_the_same(theirs) is same
+
+
+@pytest.mark.parametrize(
+    ("theirs", "values", "judgement"),
+    [
+        (2, (2.0, 2.0), Judgement(HOLDS)),
+        (2, (3.0,), Judgement(FAILS)),
+        (None, (3.0,), Judgement(FAILS)),
+        (2, (2.0, 3.0), Judgement(NOTHING, Reason.UNLIKE_PROCESSES)),
+    ],
+)
+def test_a_count_holds_where_it_is_equal_in_all_processes(theirs, values, judgement):
+    ours = Reading(METRICS["compiles"], values, exact=len(set(values)) == 1)
+
+    assert judge_count(theirs, ours) == judgement
+
+
+@pytest.mark.parametrize(
+    ("theirs", "low", "high", "judgement"),
+    [
+        (2, 1.9, 2.1, Judgement(HOLDS)),
+        (2, 2.0, 3.0, Judgement(HOLDS)),
+        (2, 1.0, 2.0, Judgement(HOLDS)),
+        (2, 2.1, 2.2, Judgement(FAILS)),
+        (2, 1.8, 1.9, Judgement(FAILS)),
+        (2, 1.4, 2.5, Judgement(NOTHING, Reason.TOO_WIDE)),
+        (None, 1.9, 2.1, Judgement(NOTHING, Reason.NO_NUMBER)),
+    ],
+)
+def test_an_exponent_holds_where_it_lies_in_an_interval_that_tells_something(theirs, low, high, judgement):
+    assert judge_exponent(theirs, interval(low, high)) == judgement
