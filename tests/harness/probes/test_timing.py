@@ -102,6 +102,12 @@ def test_a_slow_first_call_does_not_mislead_the_tuning(clock):
     assert launch.calls == SAMPLE_S / SHORT_S + 1
 
 
+def test_calls_that_were_slow_only_while_tuning_are_counted_anew_after_the_warm_up(clock):
+    launch = time_of(clock, SAMPLE_S, SAMPLE_S, SHORT_S)
+
+    assert launch.calls == SAMPLE_S / SHORT_S
+
+
 def test_a_block_takes_samples_until_its_time_is_up(clock):
     launch = time_of(clock, 2**-10)
 
@@ -117,6 +123,15 @@ def test_a_call_longer_than_a_block_is_a_block_by_itself(clock):
 
 def test_slow_calls_have_the_fewest_sweeps(clock):
     assert len(time_of(clock, 8.0).blocks) == FEWEST_SWEEPS
+
+
+def test_calls_that_became_slow_after_tuning_have_the_fewest_sweeps(clock):
+    tuned = int(SAMPLE_S / SHORT_S) + 1
+
+    launch = time_of(clock, *[SHORT_S] * (1 + 1 + tuned), BLOCK_S)
+
+    assert launch.calls == tuned
+    assert len(launch.blocks) == FEWEST_SWEEPS
 
 
 def test_every_raw_sample_is_kept(clock):
@@ -153,6 +168,15 @@ def test_a_restless_call_is_given_up_after_the_warm_up_limit(clock):
     assert not launch.steady
     assert WARM_UP_LIMIT_S <= sum(launch.warmup_s) <= WARM_UP_LIMIT_S + 2**-6
     assert len(launch.blocks) == BLOCKS
+
+
+def test_a_slow_restless_call_is_given_up_after_two_blocks(clock):
+    tuning_s = [2.0] * 2
+
+    launch = time_of(clock, *tuning_s, 2.0, 4.0, 8.0)
+
+    assert launch.warmup_s == (2.0, 4.0)
+    assert not launch.steady
 
 
 @pytest.mark.parametrize("duration_s", [0.5, 1.0, 8.0])
@@ -295,7 +319,9 @@ def test_dispatch_is_the_time_until_the_call_returns(clock):
 
 
 @pytest.mark.parametrize(
-    ("duration_s", "expected"), [(SHORT_S, max(DISPATCH_SAMPLES)), (8.0, min(DISPATCH_SAMPLES))], ids=["short", "slow"]
+    ("duration_s", "expected"),
+    [(SHORT_S, max(DISPATCH_SAMPLES)), (2**-9, 10), (2**-8, 5), (8.0, min(DISPATCH_SAMPLES))],
+    ids=["short", "10 in 20 ms", "5 in 20 ms", "slow"],
 )
 def test_dispatch_has_many_samples_of_a_short_call_and_few_of_a_slow_one(clock, duration_s, expected):
     assert len(time_of(clock, duration_s).dispatch_s) == expected
