@@ -38,7 +38,7 @@ pytestmark = pytest.mark.end_to_end
 
 def first_quick_case(suite: Suite) -> str:
     """The name of the first case that a quick run measures."""
-    return next(case_name(w.name, params) for w in suite.workloads for params in w.cases("quick", "cpu"))
+    return next(case_name(w.name, params) for w in suite.workloads for params in w.list_cases("quick", "cpu"))
 
 
 @pytest.mark.suites

@@ -179,7 +179,7 @@ def test_what_is_larger_than_its_device_does_not_fit_and_says_both_sizes():
 
 def outcomes(function, *, mode, probes, **of_context) -> dict[str, Outcome]:
     made = workload(inputs=lambda key: (SQUARE,), reference=no_reference("none"), modes=(mode,))(function)
-    (name,) = made.variants()
+    (name,) = made.variants
     return worker.outcomes_of(name, CHECK, probes, context_on(of=made, arguments=(SQUARE,), **of_context))
 
 

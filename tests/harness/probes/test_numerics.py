@@ -26,7 +26,7 @@ def checked(function, *arguments, reference, backend="cpu", mode="jit", **declar
     """The numerics of one function that stands for a whole suite."""
     made = workload(inputs=lambda key: arguments, reference=reference, modes=(mode,), **declared)(function)
     context = Context(made, {}, BACKENDS[backend], arguments, time.perf_counter, Path())
-    (name,) = made.variants()
+    (name,) = made.variants
     return outcomes_of(name, CHECK, ("numerics",), context)["numerics"]
 
 
