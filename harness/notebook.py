@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from harness.declare.declaration import Declaration
 from harness.declare.workload import Workload
 from harness.plan.cases import planned_case, settings_for
 from harness.plan.messages import CHECK, COMPILATION
@@ -122,7 +123,7 @@ def measure(function: Callable[..., Any], /, *args: Any, **params: Any) -> Measu
             for kind, probes in _probes(name)
             for probe, one in outcomes_of(name, kind, probes, context).items()
         }
-        for name in workload.variants()
+        for name in workload.variants
     }
     sound = tuple(name for name, found in outcomes.items() if found["numerics"].status is Status.OK)
     if sound:
@@ -152,14 +153,7 @@ def _workload(function: Callable[..., Any], args: tuple[Any, ...], params: dict[
         name=getattr(function, "__name__", type(function).__name__),
         module="notebook",
         function=function,
-        inputs=lambda key: args,
-        params={},
-        reference=lambda *inputs: expected,
-        cost=None,
-        modes=("eager", "jit", "aot"),
-        baseline=None,
-        tolerance=None,
-        time_limit_s=None,
+        declaration=Declaration(inputs=lambda key: args, reference=lambda *inputs: expected),
     )
     workload.implementation(partial(function, **params) if params else function, name=workload.name)
     return workload

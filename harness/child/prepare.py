@@ -11,7 +11,7 @@ import jax
 import numpy
 
 from harness.declare.implementation import NATIVE
-from harness.declare.levels import call_with, wanted_names
+from harness.declare.levels import call_with, find_wanted_params
 from harness.declare.workload import Workload
 from harness.machine.environment import private
 from harness.plan.messages import CHECK
@@ -34,8 +34,8 @@ def no_beat(variant: str | None, stage: str) -> None:
 
 def inputs(workload: Workload, params: dict[str, Param]) -> tuple[Any, ...]:
     """A workload's arguments, ready where they belong; of a stream, a tuple of argument tuples."""
-    made = call_with(workload.inputs, params, jax.random.key(INPUT_SEED))
-    on_host = workload.positions(workload.host)
+    made = call_with(workload.declaration.inputs, params, jax.random.key(INPUT_SEED))
+    on_host = workload.find_positions(workload.declaration.needs.host)
 
     def placed(arguments: Any) -> tuple[Any, ...]:
         return tuple(
@@ -43,7 +43,7 @@ def inputs(workload: Workload, params: dict[str, Param]) -> tuple[Any, ...]:
             for place, argument in enumerate(as_tuple(arguments))
         )
 
-    arguments = tuple(map(placed, made)) if workload.stream else placed(made)
+    arguments = tuple(map(placed, made)) if workload.declaration.stream else placed(made)
     return tuple(jax.block_until_ready(arguments))
 
 
@@ -54,13 +54,13 @@ def as_tuple(arguments: Any) -> tuple[Any, ...]:
 
 def static(function: Callable[..., Any], params: dict[str, Param]) -> dict[str, Param]:
     """The params that a function takes."""
-    return {name: params[name] for name in wanted_names(function, params)}
+    return {name: params[name] for name in find_wanted_params(function, params)}
 
 
 def prepare(variant: str, context: Context, stage: Stage = lambda name: None) -> Prepared:
     """A variant of the context's workload, ready to be called."""
     workload = context.workload
-    implementation, mode = workload.variant(variant)
+    implementation, mode = workload.find_variant(variant)
     function = implementation.function
     if fixed := static(function, context.params):
         # With its name, which programs and traces carry.
@@ -68,9 +68,9 @@ def prepare(variant: str, context: Context, stage: Stage = lambda name: None) ->
     arguments = jax.tree.map(as_numpy, context.arguments) if mode == NATIVE else context.arguments
     how = How(
         carry=workload.carried,
-        donate=workload.positions(implementation.donate),
+        donate=workload.find_positions(implementation.donate),
         convert=implementation.convert,
-        stream=workload.stream,
+        stream=workload.declaration.stream,
     )
     return prepared_as(mode, function, arguments, how, context.clock, stage)
 
@@ -98,7 +98,7 @@ def outcomes_of(
 
     stage(at)
     context.stage = stage
-    if (expected := context.workload.variant(variant)[0].raises) is not None:
+    if (expected := context.workload.find_variant(variant)[0].raises) is not None:
         return {NUMERICS: _raised(expected, variant, context, stage)}
     try:
         prepared = prepare(variant, context, stage)

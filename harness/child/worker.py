@@ -76,7 +76,7 @@ def _describe(message: Describe) -> Answer:
             _planned(planned_case(suite.name, workload, params, message.backend), message)
             for suite in suites
             for workload in suite.workloads
-            for params in workload.cases(message.level, message.backend)
+            for params in workload.list_cases(message.level, message.backend)
         ),
         environment=environment,
     )
@@ -105,7 +105,7 @@ def _describe_suite(suite: Suite, message: Describe) -> SuiteDescription:
                     for mode in item.modes
                 ),
                 baseline=workload.baseline_variant,
-                cases=sum(1 for _ in workload.cases(message.level, message.backend)),
+                cases=sum(1 for _ in workload.list_cases(message.level, message.backend)),
             )
             for workload in suite.workloads
         ),
@@ -201,14 +201,14 @@ def _caching(message: Launch, context: Context, beat: Beat) -> Answer:
     forget(persistent=message.regime != caching.CACHED)
     found = {}
     for variant in message.variants:
-        function = workload.variant(variant)[0].function
+        function = workload.find_variant(variant)[0].function
         try:
             found[variant] = caching.run(
                 regime,
                 fresh(function),
                 usual=caching.Call(context.arguments, static(function, context.params)),
                 measured=caching.Call(arguments, static(function, params)),
-                stream=workload.stream,
+                stream=workload.declaration.stream,
                 clock=context.clock,
                 stage=partial(beat, variant),
             )

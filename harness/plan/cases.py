@@ -12,10 +12,11 @@ from dataclasses import dataclass
 
 import msgspec
 
+from harness.declare.declaration import NoReference
 from harness.declare.fingerprint import fingerprint
 from harness.declare.implementation import NATIVE
 from harness.declare.levels import call_with
-from harness.declare.workload import NoReference, Workload
+from harness.declare.workload import Workload
 from harness.record import Param, PlannedCase, PlannedVariant, Settings
 from harness.record.statistics import CONFIDENCE, FEWEST_LAUNCHES
 
@@ -96,7 +97,7 @@ def settings_for(
 
 def planned_case(suite: str, workload: Workload, params: dict[str, Param], backend: str) -> PlannedCase:
     """A workload with one value of each param, as data."""
-    name, source = case_name(workload.name, params), workload.data_source()
+    name, source = case_name(workload.name, params), workload.find_data_source()
     return PlannedCase(
         id=case_id(name),
         name=name,
@@ -104,7 +105,7 @@ def planned_case(suite: str, workload: Workload, params: dict[str, Param], backe
         workload=workload.name,
         description=workload.description,
         params=params,
-        definition=workload.definition(),
+        definition=workload.hash_definition(),
         baseline=workload.baseline_variant,
         variants=tuple(
             PlannedVariant(
@@ -113,25 +114,27 @@ def planned_case(suite: str, workload: Workload, params: dict[str, Param], backe
                 mode=mode,
                 description=item.description,
                 source=fingerprint(item.function),
-                skip=skip.reason if (skip := item.skip(params, backend)) else None,
-                compiles=workload.compile_budget(f"{item.name}:{mode}", params),
+                skip=skip.reason if (skip := item.find_skip(params, backend)) else None,
+                compiles=workload.find_compile_budget(f"{item.name}:{mode}", params),
                 donates=item.donate if mode in ("jit", "aot") else (),
                 raises=None if item.raises is None else item.raises.__name__,
             )
             for item in workload.implementations
             for mode in item.modes
         ),
-        cost=None if workload.cost is None else call_with(workload.cost, params),
-        no_reference=workload.reference.reason if isinstance(workload.reference, NoReference) else None,
-        time_limit_s=workload.time_limit_s,
-        new_shape=workload.alternative(workload.new_shape, params),
-        new_static=workload.alternative(workload.new_static, params),
-        representative=workload.is_representative(params),
-        devices=workload.needed_devices(params),
-        config=workload.settings(params),
+        cost=None if workload.declaration.cost is None else call_with(workload.declaration.cost, params),
+        no_reference=workload.declaration.reference.reason
+        if isinstance(workload.declaration.reference, NoReference)
+        else None,
+        time_limit_s=workload.declaration.time_limit_s,
+        new_shape=workload.find_changes(workload.declaration.caching.new_shape, params),
+        new_static=workload.find_changes(workload.declaration.caching.new_static, params),
+        representative=workload.represents_workload(params),
+        devices=workload.count_devices(params),
+        config=workload.find_config(params),
         data=None if source is None else source.words,
         data_missing=None if source is None else source.missing,
-        published=workload.claims(params, backend),
+        published=workload.find_published(params, backend),
     )
 
 

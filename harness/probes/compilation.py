@@ -26,7 +26,7 @@ def run(variant: str, prepared: Prepared, context: Context) -> Outcome:
         start = context.clock()
         prepared.wait(prepared.call(*prepared.args))
         first_call_s = context.clock() - start
-    _, mode = context.workload.variant(variant)
+    _, mode = context.workload.find_variant(variant)
     compiles = first.compiled + (0 if prepared.stages is None else prepared.stages.events.compiled)
     values: dict[str, tuple[Number | None, ...]] = {"first_call_s": (first_call_s,), "compiles": (compiles,)}
     if context.index == 0:  # the same in every process, and a call may be slow

@@ -11,8 +11,9 @@ from typing import Any
 import jax
 import numpy
 
+from harness.declare.declaration import NoReference
 from harness.declare.levels import call_with
-from harness.declare.workload import NoReference, Workload
+from harness.declare.workload import Workload
 from harness.machine.places import Backend
 from harness.programs.modes import Carried, Clock, Prepared, Stage
 from harness.record import Outcome, Param
@@ -43,7 +44,7 @@ class Context:
     @cached_property
     def reference(self) -> Any:
         """The trusted result, from the same inputs in NumPy's widest types; of a stream, one per call. None without."""
-        reference = self.workload.reference
+        reference = self.workload.declaration.reference
         if isinstance(reference, NoReference):
             return None
         workload = self.workload
@@ -51,16 +52,16 @@ class Context:
         def once(*args: Any) -> Any:
             return call_with(reference, self.params, *jax.tree.map(widest, args))
 
-        if not workload.stream:
+        if not workload.declaration.stream:
             return once(*self.arguments)
-        if not workload.carry:
+        if not workload.declaration.state.carry:
             return [once(*item) for item in self.arguments]
         carried = Carried(once, workload.carried, begin=lambda args: args)
         return carried.over(self.arguments)
 
     def compiles(self, variant: str) -> int | None:
         """How many programs the variant may compile, as declared."""
-        return self.workload.compile_budget(variant, self.params)
+        return self.workload.find_compile_budget(variant, self.params)
 
 
 def as_numpy(leaf: Any) -> Any:

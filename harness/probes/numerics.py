@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import numpy
 
-from harness.declare.levels import call_with, wanted_names
+from harness.declare.levels import call_with, find_wanted_params
 from harness.machine.environment import said
 from harness.plan.messages import CHECK
 from harness.probes.context import Context, Probe, widest
@@ -35,10 +35,10 @@ def run(variant: str, prepared: Prepared, context: Context) -> Outcome:
     """Calls the variant once and compares."""
     result = prepared.wait(prepared.call(*prepared.args))
     if context.reference is None:
-        return Outcome(status=Status.OK, notes=(f"not checked: {context.workload.reference.reason}",))  # type: ignore[union-attr]
-    if (compare := context.workload.compare) is not None:
+        return Outcome(status=Status.OK, notes=(f"not checked: {context.workload.declaration.reference.reason}",))  # type: ignore[union-attr]
+    if (compare := context.workload.declaration.compare) is not None:
         known = dict(context.params)
-        if "inputs" in wanted_names(compare, known):
+        if "inputs" in find_wanted_params(compare, known):
             known["inputs"] = jax.tree.map(_array, context.arguments)
         try:
             result = call_with(compare, known, jax.tree.map(_array, result))
@@ -120,8 +120,8 @@ def _entry(array: Any, place: tuple[int, ...]) -> str:
 
 
 def _tolerance(dtype: Any, precision: str | None, context: Context) -> float:
-    if context.workload.tolerance is not None:
-        return context.workload.tolerance
+    if context.workload.declaration.tolerance is not None:
+        return context.workload.declaration.tolerance
     if not jax.numpy.issubdtype(dtype, jax.numpy.inexact):
         return 0.0
     return max(TOLERANCE.get(str(dtype), TOLERANCE["bfloat16"]), TOLERANCE.get(precision or "", 0.0))
