@@ -47,9 +47,9 @@ def names() -> list[str]:
         f"{suite.name}/{workload.name}/{number}/{item.name}:jit"
         for suite in find_suites(["suites"])
         for workload in suite.workloads
-        for number, params in enumerate(workload.cases("quick", "cpu"))
+        for number, params in enumerate(workload.list_cases("quick", "cpu"))
         for item in workload.implementations
-        if "jit" in item.modes and item.skip(params, "cpu") is None
+        if "jit" in item.modes and item.find_skip(params, "cpu") is None
     ]
 
 
@@ -59,7 +59,7 @@ def measure(name: str) -> list[tuple[str, float, float]]:
     gc.collect()
     gc.freeze()  # as the processes of a run begin, whose server has done it
     (workload,) = (one for suite in find_suites(["suites"]) for one in suite.workloads if one.name == workload_name)
-    params = list(workload.cases("quick", "cpu"))[int(number)]
+    params = list(workload.list_cases("quick", "cpu"))[int(number)]
     context = Context(workload, params, BACKENDS["cpu"], make_inputs(workload, params), time.perf_counter, folder=None)
     jax.clear_caches()
     stages = context.prepare(variant).stages

@@ -3,28 +3,31 @@
 These names are all that a suite needs. Importing them imports no jax.
 """
 
-from harness.declare.implementation import Peer, Skip
-from harness.declare.levels import DeclarationError, itemsize, sizes
-from harness.declare.workload import Workload, no_reference, workload
+from harness.declare.declaration import Caching, Needs, Peer, Skip, State, no_reference
+from harness.declare.levels import DeclarationError, itemsize, levels
+from harness.declare.workload import Workload, workload
 from harness.machine.data import DataSource, data_folder
 from harness.notebook import measure
 from harness.record import Cost, Figure, Published
 from harness.version import __version__
 
 __all__ = [
+    "Caching",
     "Cost",
     "DataSource",
     "DeclarationError",
     "Figure",
+    "Needs",
     "Peer",
     "Published",
     "Skip",
+    "State",
     "Workload",
     "__version__",
     "data_folder",
     "itemsize",
+    "levels",
     "measure",
     "no_reference",
-    "sizes",
     "workload",
 ]

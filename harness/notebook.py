@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from harness.declare.declaration import Declaration
 from harness.declare.workload import Workload
 from harness.machine.places import BACKENDS
 from harness.plan.cases import plan_case
@@ -115,7 +116,7 @@ def measure(function: Callable[..., Any], /, *args: Any, **params: Any) -> Measu
     workload = _make_workload(plain, args, params, expected)
     started = datetime.now(UTC)
     context = _make_context(workload, args)
-    outcomes = {name: _look(name, context) for name in workload.variants()}
+    outcomes = {name: _look(name, context) for name in workload.variants}
     case = plan_case("notebook", workload, {}, context.place)
     sound = tuple(name for name, found in outcomes.items() if found["numerics"].status is Status.OK)
     if sound:
@@ -148,14 +149,7 @@ def _make_workload(
         name=getattr(function, "__name__", type(function).__name__),
         module="notebook",
         function=function,
-        inputs=lambda key: args,
-        params={},
-        reference=lambda *inputs: expected,
-        cost=None,
-        modes=("eager", "jit", "aot"),
-        baseline=None,
-        tolerance=None,
-        time_limit_s=None,
+        declaration=Declaration(inputs=lambda key: args, reference=lambda *inputs: expected),
     )
     workload.implementation(partial(function, **params) if params else function, name=workload.name)
     return workload

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from harness import Cost, Peer, Skip, itemsize, sizes, workload
+from harness import Caching, Cost, Peer, Skip, itemsize, levels, workload
 from suites.networks_in_numpy import softmax
 from suites.peers import needs_torch
 
@@ -136,9 +136,9 @@ def torch_gradient(query, key, value, cotangent, *, causal):
 @workload(
     inputs=heads,
     params={
-        "length": sizes(quick=128, default=1024, full=(512, 2048, 4096), gpu=(4096, 8192)),
-        "causal": sizes(quick=True, full=False),
-        "dtype": sizes(quick="float32", gpu="bfloat16", tpu="bfloat16"),
+        "length": levels(quick=128, default=1024, full=(512, 2048, 4096), by_device={"gpu": (4096, 8192)}),
+        "causal": levels(quick=True, full=False),
+        "dtype": levels(quick="float32", by_device={"gpu": "bfloat16", "tpu": "bfloat16"}),
     },
     reference=attention_in_numpy,
     cost=forward_cost,
@@ -146,8 +146,9 @@ def torch_gradient(query, key, value, cotangent, *, causal):
     modes=("jit",),
     implementation="naive",
     compiles=1,
-    new_shape=lambda *, length: {"length": length + 1},
-    new_static=lambda *, causal: {"causal": not causal},
+    caching=Caching(
+        new_shape=lambda *, length: {"length": length + 1}, new_static=lambda *, causal: {"causal": not causal}
+    ),
 )
 def attention(query, key, value, *, causal):
     """Scaled dot product attention by its formula, (1, length, 8, 64) -> (1, length, 8, 64).
@@ -200,9 +201,9 @@ def with_gradient(function, query, key, value, cotangent, causal):
 @workload(
     inputs=heads_and_cotangent,
     params={
-        "length": sizes(default=512, full=(128, 1024, 2048, 4096), gpu=(4096, 8192)),
-        "causal": sizes(quick=True, full=False),
-        "dtype": sizes(quick="float32", gpu="bfloat16", tpu="bfloat16"),
+        "length": levels(default=512, full=(128, 1024, 2048, 4096), by_device={"gpu": (4096, 8192)}),
+        "causal": levels(quick=True, full=False),
+        "dtype": levels(quick="float32", by_device={"gpu": "bfloat16", "tpu": "bfloat16"}),
     },
     reference=gradient_in_numpy,
     cost=gradient_cost,
@@ -210,8 +211,9 @@ def with_gradient(function, query, key, value, cotangent, causal):
     modes=("jit",),
     implementation="naive",
     compiles=1,
-    new_shape=lambda *, length: {"length": length + 1},
-    new_static=lambda *, causal: {"causal": not causal},
+    caching=Caching(
+        new_shape=lambda *, length: {"length": length + 1}, new_static=lambda *, causal: {"causal": not causal}
+    ),
     quick=False,
 )
 def attention_gradient(query, key, value, cotangent, *, causal):

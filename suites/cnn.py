@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from flax import linen as nn
 
-from harness import Cost, Figure, Peer, Published, itemsize, sizes, workload
+from harness import Caching, Cost, Figure, Needs, Peer, Published, State, itemsize, levels, workload
 from suites import cnn_in_torch, datasets, models, peers
 from suites import networks_in_numpy as reference
 from suites.cnn_networks import ROUTED, forward_flops, params_in, step_cost
@@ -175,7 +175,7 @@ def epoch_cost(images):
 
 @workload(
     inputs=training,
-    params={"batch": sizes(quick=8, default=128, gpu=1024, tpu=1024)},
+    params={"batch": levels(quick=8, default=128, by_device={"gpu": 1024, "tpu": 1024})},
     reference=reference.with_changes(step_in_numpy),
     compare=reference.result_and_changes,
     cost=lambda *, batch: step_cost(PLAIN, batch),
@@ -183,8 +183,8 @@ def epoch_cost(images):
     peers={"torch": Peer(cnn_in_torch.step, limit=peers.needs_torch, convert=cnn_in_torch.arguments)},
     modes=("jit",),
     compiles=1,
-    new_shape=lambda *, batch: {"batch": batch + 1},
-    carry={"state": 0},
+    caching=Caching(new_shape=lambda *, batch: {"batch": batch + 1}),
+    state=State(carry={"state": 0}),
     data=datasets.cifar10_source,
 )
 def cnn_step(state, images, labels):
@@ -203,7 +203,7 @@ def donated(state, images, labels):
 
 @workload(
     inputs=training,
-    params={"batch": sizes(quick=8, full=128, gpu=(128, 1024), tpu=(128, 1024))},
+    params={"batch": levels(quick=8, full=128, by_device={"gpu": (128, 1024), "tpu": (128, 1024)})},
     reference=reference.with_changes(step_in_numpy),
     compare=reference.result_and_changes,
     cost=lambda *, batch: step_cost(PLAIN, batch),
@@ -211,7 +211,7 @@ def donated(state, images, labels):
     implementation="float32",
     tolerance=ROUTED_BFLOAT16,  # float32 is returned, so nothing else tells what it was computed in
     compiles=1,
-    carry={"state": 0},
+    state=State(carry={"state": 0}),
     data=datasets.cifar10_source,
     quick=False,
 )
@@ -231,14 +231,14 @@ def bfloat16(state, images, labels):
 
 @workload(
     inputs=training_with_dropout,
-    params={"batch": sizes(quick=8, full=128, gpu=128, tpu=128)},
+    params={"batch": levels(quick=8, full=128, by_device={"gpu": 128, "tpu": 128})},
     reference=reference.with_changes(dropout_step_in_numpy),
     compare=reference.result_and_changes,
     cost=lambda *, batch: step_cost(PLAIN, batch),
     tolerance=ROUTED,
     modes=("jit",),
     compiles=1,
-    carry={"state": 0},
+    state=State(carry={"state": 0}),
     data=datasets.cifar10_source,
     quick=False,
 )
@@ -252,14 +252,14 @@ def cnn_step_dropout(state, images, labels, key):
 
 @workload(
     inputs=partial(training, model=BATCH_NORM),
-    params={"batch": sizes(quick=8, full=128, gpu=128, tpu=128)},
+    params={"batch": levels(quick=8, full=128, by_device={"gpu": 128, "tpu": 128})},
     reference=reference.with_changes(step_in_numpy),
     compare=reference.result_and_changes,
     cost=lambda *, batch: step_cost(BATCH_NORM, batch),
     tolerance=ROUTED,
     modes=("jit",),
     compiles=1,
-    carry={"state": 0},
+    state=State(carry={"state": 0}),
     data=datasets.cifar10_source,
     quick=False,
 )
@@ -273,12 +273,12 @@ def cnn_step_batch_norm(state, images, labels):
 
 @workload(
     inputs=forward_batch,
-    params={"batch": sizes(quick=8, full=128, gpu=(128, 1024), tpu=(128, 1024))},
+    params={"batch": levels(quick=8, full=128, by_device={"gpu": (128, 1024), "tpu": (128, 1024)})},
     reference=logits_in_numpy,
     cost=lambda *, batch: forward_cost(batch),
     modes=("eager", "jit"),
     compiles=1,
-    new_shape=lambda *, batch: {"batch": batch + 1},
+    caching=Caching(new_shape=lambda *, batch: {"batch": batch + 1}),
     data=datasets.cifar10_source,
     quick=False,
 )
@@ -292,13 +292,13 @@ def cnn_forward(params, images):
 
 @workload(
     inputs=test_images,
-    params={"images": sizes(quick=64, full=2_000, gpu=10_000, tpu=10_000)},
+    params={"images": levels(quick=64, full=2_000, by_device={"gpu": 10_000, "tpu": 10_000})},
     reference=evaluation_in_numpy,
     cost=lambda *, images: forward_cost(images),
     modes=("jit",),
     implementation="at_once",
     # Which class is the largest may hang on the last bits, and an image is told right or wrong.
-    config={"jax_default_matmul_precision": "highest"},
+    needs=Needs(config={"jax_default_matmul_precision": "highest"}),
     compiles=1,
     data=datasets.cifar10_source,
     quick=False,
@@ -323,14 +323,14 @@ def in_batches(params, images, labels):
 
 @workload(
     inputs=epoch,
-    params={"images": sizes(default=2 * EPOCH_BATCH, full=351 * EPOCH_BATCH)},
+    params={"images": levels(default=2 * EPOCH_BATCH, full=351 * EPOCH_BATCH)},
     reference=epoch_step_in_numpy,
     cost=lambda *, images: epoch_cost(images),
     stream=True,
     modes=("eager", "jit"),
     compiles=1,
-    carry={"state": 0},
-    host=("images", "labels"),
+    state=State(carry={"state": 0}),
+    needs=Needs(host=("images", "labels")),
     compare=first_batches,
     data=datasets.cifar10_source,
     published=(

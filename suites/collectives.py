@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from harness import Cost, itemsize, sizes, workload
+from harness import Cost, Needs, itemsize, levels, workload
 from suites.meshes import AXIS, SPLIT, WHOLE, mesh_of, placed
 
 
@@ -50,13 +50,13 @@ def traffic(*, operation, devices, n):
 @workload(
     inputs=messages,
     params={
-        "operation": sizes(quick="all_reduce", default=("all_gather", "reduce_scatter", "all_to_all", "permute")),
-        "devices": sizes(quick=8, full=(2, 4), gpu=(2, 4), tpu=(2, 4)),
-        "n": sizes(quick=2**18, full=(2**12, 2**22), gpu=(2**22, 2**26), tpu=(2**22, 2**26)),
+        "operation": levels(quick="all_reduce", default=("all_gather", "reduce_scatter", "all_to_all", "permute")),
+        "devices": levels(quick=8, full=(2, 4), by_device={"gpu": (2, 4), "tpu": (2, 4)}),
+        "n": levels(quick=2**18, full=(2**12, 2**22), by_device={"gpu": (2**22, 2**26), "tpu": (2**22, 2**26)}),
     },
     reference=in_numpy,
     cost=traffic,
-    devices=lambda *, devices: devices,
+    needs=Needs(devices=lambda *, devices: devices),
     modes=("jit",),
     implementation="shard_map",
     compiles=1,

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from harness import Cost, Figure, Published, Skip, itemsize, sizes, workload
+from harness import Cost, Figure, Published, Skip, State, itemsize, levels, workload
 from suites import cnn_networks, models, selu
 from suites import networks_in_numpy as reference
 from suites.mlp_networks import CLASSES, NETWORKS, PIXELS, steps_cost
@@ -105,8 +105,7 @@ def cnn_step_in_numpy(state, images, labels):
     cost=lambda *, batch: steps_cost(MLP.widths, batch, 1),
     modes=("jit", "aot"),
     compiles=1,
-    carry={"state": 0},
-    donate=("state",),
+    state=State(carry={"state": 0}, donate=("state",)),
     quick=False,
 )
 def mlp_ahead_of_time(state, images, labels):
@@ -126,8 +125,7 @@ def mlp_ahead_of_time(state, images, labels):
     cost=lambda *, batch: cnn_networks.step_cost(CNN, batch, "float32"),
     modes=("jit", "aot"),
     compiles=1,
-    carry={"state": 0},
-    donate=("state",),
+    state=State(carry={"state": 0}, donate=("state",)),
     quick=False,
 )
 def cnn_ahead_of_time(state, images, labels):
@@ -170,7 +168,7 @@ def square(figure):
 
 @workload(
     inputs=short_array,
-    params={"n": sizes(quick=(10, 30, 100), default=(300, 1_000), full=3_000)},
+    params={"n": levels(quick=(10, 30, 100), default=(300, 1_000), full=3_000)},
     reference=sines_in_numpy,
     cost=lambda *, n: Cost(flops=n * LENGTH, bytes=2 * LENGTH * FLOAT_BYTES),
     modes=("jit",),
@@ -202,7 +200,7 @@ def reductions_within_budget(n):
 
 @workload(
     inputs=short_array,
-    params={"n": sizes(quick=10, default=(30, 60), full=(100, 300))},
+    params={"n": levels(quick=10, default=(30, 60), full=(100, 300))},
     reference=centred_in_numpy,
     cost=lambda *, n: Cost(flops=n * 2 * LENGTH, bytes=2 * LENGTH * FLOAT_BYTES),
     modes=("jit",),

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from harness import Cost, Figure, Published, Skip, itemsize, sizes, workload
+from harness import Caching, Cost, Figure, Published, Skip, itemsize, levels, workload
 
 LONGEST_LIST_LOOP = 1_000
 LONGEST_STACKED_LOOP = 200
@@ -38,7 +38,7 @@ def stacked_loop_within_budget(n):
 
 @workload(
     inputs=values,
-    params={"n": sizes(quick=100, default=(10, 1_000, 10_000), full=(200, 100_000, 1_000_000))},
+    params={"n": levels(quick=100, default=(10, 1_000, 10_000), full=(200, 100_000, 1_000_000))},
     reference=np.cumsum,
     cost=lambda *, n: Cost(flops=n - 1, bytes=2 * n * itemsize("float32")),
     peers={"numpy": np.cumsum},
@@ -46,7 +46,7 @@ def stacked_loop_within_budget(n):
     implementation="jnp.cumsum",
     baseline="scan:jit",
     compiles=1,
-    new_shape=lambda *, n: {"n": n + 1},
+    caching=Caching(new_shape=lambda *, n: {"n": n + 1}),
     published=(
         Published(
             **LISTINGS,

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from harness import Cost, Figure, Published, itemsize, sizes, workload
+from harness import Caching, Cost, Figure, Published, itemsize, levels, workload
 from suites.networks_in_numpy import logistic
 
 FLOAT_BYTES = itemsize("float32")
@@ -28,7 +28,7 @@ def jacobian_in_numpy(weights, x):
 
 @workload(
     inputs=layer_and_point,
-    params={"inputs": sizes(quick=3, default=1_000, full=100), "outputs": sizes(quick=2, default=1_000, full=100)},
+    params={"inputs": levels(quick=3, default=1_000, full=100), "outputs": levels(quick=2, default=1_000, full=100)},
     reference=jacobian_in_numpy,
     # The product W x, and one scaling of each weight: neither mode comes near it.
     cost=lambda *, inputs, outputs: Cost(flops=3 * inputs * outputs, bytes=2 * inputs * outputs * FLOAT_BYTES),
@@ -36,7 +36,7 @@ def jacobian_in_numpy(weights, x):
     implementation="jacfwd",
     baseline="jacfwd:jit",
     compiles=1,
-    new_shape=lambda *, inputs: {"inputs": inputs + 1},
+    caching=Caching(new_shape=lambda *, inputs: {"inputs": inputs + 1}),
     published=(
         Published(
             source="Sapunov, JAX in Action (MEAP v3, 2022), chapter 4",
@@ -87,7 +87,7 @@ def hessian_in_numpy(rows, weights, direction):
 
 @workload(
     inputs=examples_and_weights,
-    params={"examples": 1_000, "features": sizes(quick=100, full=1_000, gpu=1_000)},
+    params={"examples": 1_000, "features": levels(quick=100, full=1_000, by_device={"gpu": 1_000})},
     reference=hessian_in_numpy,
     cost=lambda *, examples, features: Cost(
         flops=2 * examples * features**2, bytes=(examples * features + features**2) * FLOAT_BYTES
@@ -95,7 +95,7 @@ def hessian_in_numpy(rows, weights, direction):
     modes=("jit",),
     implementation="forward_over_reverse",
     compiles=1,
-    new_shape=lambda *, features: {"features": features + 1},
+    caching=Caching(new_shape=lambda *, features: {"features": features + 1}),
     quick=False,
 )
 def hessian(rows, weights, direction):
@@ -126,14 +126,14 @@ def hessian_vector_product_in_numpy(rows, weights, direction):
 
 @workload(
     inputs=examples_and_weights,
-    params={"examples": 1_000, "features": sizes(quick=300, full=3_000, gpu=3_000)},
+    params={"examples": 1_000, "features": levels(quick=300, full=3_000, by_device={"gpu": 3_000})},
     reference=hessian_vector_product_in_numpy,
     # Three products with the rows: by the weights, by the direction, and back.
     cost=lambda *, examples, features: Cost(flops=6 * examples * features, bytes=examples * features * FLOAT_BYTES),
     modes=("jit",),
     implementation="forward_over_reverse",
     compiles=1,
-    new_shape=lambda *, features: {"features": features + 1},
+    caching=Caching(new_shape=lambda *, features: {"features": features + 1}),
     quick=False,
 )
 def hessian_vector_product(rows, weights, direction):
@@ -184,7 +184,7 @@ def per_example_gradient_in_numpy(network, xs, targets):
 
 @workload(
     inputs=network_and_examples,
-    params={"examples": sizes(default=16, full=64), "features": 32, "hidden": 64},
+    params={"examples": levels(default=16, full=64), "features": 32, "hidden": 64},
     reference=per_example_gradient_in_numpy,
     # Of each weight: a product and a sum on the way to the error, and a product for its gradient, for each example.
     cost=lambda *, examples, features, hidden: Cost(
@@ -194,7 +194,7 @@ def per_example_gradient_in_numpy(network, xs, targets):
     implementation="vmap",
     baseline="vmap:jit",
     compiles=1,
-    new_shape=lambda *, examples: {"examples": examples + 1},
+    caching=Caching(new_shape=lambda *, examples: {"examples": examples + 1}),
     quick=False,
 )
 def per_example_gradient(network, xs, targets):
@@ -257,14 +257,14 @@ def swish_derivatives_in_numpy(x):
 
 @workload(
     inputs=points,
-    params={"n": sizes(quick=100_000, full=10_000_000, gpu=10_000_000)},
+    params={"n": levels(quick=100_000, full=10_000_000, by_device={"gpu": 10_000_000})},
     reference=swish_derivatives_in_numpy,
     cost=lambda *, n: Cost(flops=SWISH_OPERATIONS * n, bytes=(2 + SWISH_DERIVATIVES) * n * FLOAT_BYTES),
     modes=("eager", "jit"),
     implementation="vmap_grad",
     baseline="closed_form:jit",
     compiles=1,
-    new_shape=lambda *, n: {"n": n + 1},
+    caching=Caching(new_shape=lambda *, n: {"n": n + 1}),
     quick=False,
 )
 def swish_derivatives(x):
@@ -360,13 +360,13 @@ def cost_of_chain(*, layers, width, batch):
 
 @workload(
     inputs=chain_of_blocks,
-    params={"layers": 8, "width": sizes(default=128, full=(16, 512), gpu=1_024), "batch": 256},
+    params={"layers": 8, "width": levels(default=128, full=(16, 512), by_device={"gpu": 1_024}), "batch": 256},
     reference=chain_gradient_in_numpy,
     cost=cost_of_chain,
     modes=("jit",),
     implementation="no_checkpoint",
     compiles=1,
-    new_shape=lambda *, batch: {"batch": batch + 1},
+    caching=Caching(new_shape=lambda *, batch: {"batch": batch + 1}),
 )
 def rematerialization(weights, x):
     """Gradient of a chain of residual blocks by its weights, (layers, n, 4 n), (layers, 4 n, n) -> the same, by `grad`.

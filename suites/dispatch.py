@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from harness import Cost, itemsize, sizes, workload
+from harness import Caching, Cost, itemsize, levels, workload
 
 SMALL = 100
 """Elements of an array whose arithmetic takes less than its call; with 1000 XLA on a CPU would hand it to a thread."""
@@ -28,15 +28,14 @@ def positive_part(x):
 
 @workload(
     inputs=values,
-    params={"queued": sizes(quick=100, default=(1, 1_000)), "n": SMALL},
+    params={"queued": levels(quick=100, default=(1, 1_000)), "n": SMALL},
     reference=positive_parts,
     compare=lambda result: np.vstack(jax.tree.leaves(result)),
     cost=lambda *, queued, n: Cost(flops=queued * n, bytes=2 * queued * n * itemsize("float32")),
     modes=("mixed",),
     implementation="independent",
     compiles=1,
-    new_shape=lambda *, n: {"n": n + 1},
-    new_static=lambda *, queued: {"queued": queued + 1},
+    caching=Caching(new_shape=lambda *, n: {"n": n + 1}, new_static=lambda *, queued: {"queued": queued + 1}),
 )
 def queued_calls(x, *, queued):
     """Small jitted calls that know nothing of each other, issued in a row, (n,) -> queued x (n,); then one wait.
@@ -82,14 +81,19 @@ def one_program(x, *, queued):
 @workload(
     inputs=values,
     params={
-        "n": sizes(quick=100, default=(10_000, 100_000, 1_000_000), full=100_000_000, gpu=100_000_000, tpu=100_000_000),
-        "operation": sizes(quick="square", default="tanh"),
+        "n": levels(
+            quick=100,
+            default=(10_000, 100_000, 1_000_000),
+            full=100_000_000,
+            by_device={"gpu": 100_000_000, "tpu": 100_000_000},
+        ),
+        "operation": levels(quick="square", default="tanh"),
     },
     reference=lambda x, *, operation: {"square": np.square, "tanh": np.tanh}[operation](x),
     cost=lambda *, n: Cost(flops=n, bytes=2 * n * itemsize("float32")),
     modes=("jit",),
     compiles=1,
-    new_shape=lambda *, n: {"n": n + 1},
+    caching=Caching(new_shape=lambda *, n: {"n": n + 1}),
     quick=False,
 )
 def hidden_dispatch(x, *, operation):

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from harness import Cost, Figure, Published, itemsize, sizes, workload
+from harness import Caching, Cost, Figure, Published, itemsize, levels, workload
 
 FLOAT_BYTES = itemsize("float32")
 
@@ -41,13 +41,13 @@ def f_in_numpy(x):
 
 @workload(
     inputs=matrix,
-    params={"n": sizes(quick=300, default=3_000, full=10_000, gpu=10_000)},
+    params={"n": levels(quick=300, default=3_000, full=10_000, by_device={"gpu": 10_000})},
     reference=f_in_numpy,
     cost=lambda *, n: Cost(flops=OPERATIONS * n**2, bytes=2 * n**2 * FLOAT_BYTES),
     peers={"numpy": f_in_numpy},
     modes=("eager", "jit"),
     compiles=1,
-    new_shape=lambda *, n: {"n": n + 1},
+    caching=Caching(new_shape=lambda *, n: {"n": n + 1}),
     published=(
         figure_1_3(
             device="processor of a machine with a Tesla P100",
@@ -88,7 +88,7 @@ def mean_square_in_numpy(x):
     cost=lambda *, n: Cost(flops=MEAN_SQUARE_OPERATIONS * n, bytes=n * FLOAT_BYTES),
     modes=("eager", "jit"),
     compiles=1,
-    new_shape=lambda *, n: {"n": n + 1},
+    caching=Caching(new_shape=lambda *, n: {"n": n + 1}),
     published=(
         Published(
             source='"Hello JAX" tutorial notes, 2025',
@@ -126,7 +126,7 @@ def value_and_gradient_in_numpy(x):
     implementation="value_and_grad",
     baseline="value_and_grad:jit",
     compiles=1,
-    new_shape=lambda *, n: {"n": n + 1},
+    caching=Caching(new_shape=lambda *, n: {"n": n + 1}),
     quick=False,
 )
 def mean_square_gradient(x):

@@ -4,9 +4,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from harness import Cost, itemsize, sizes, workload
+from harness import Caching, Cost, State, itemsize, levels, workload
 
-LENGTHS = sizes(quick=10_000, default=1_000_000, full=(10_000_000, 100_000_000), gpu=100_000_000, tpu=100_000_000)
+LENGTHS = levels(
+    quick=10_000, default=1_000_000, full=(10_000_000, 100_000_000), by_device={"gpu": 100_000_000, "tpu": 100_000_000}
+)
 
 
 def distinct(key, *, n, updates):
@@ -43,15 +45,15 @@ def touched(*, updates, reads):
 
 @workload(
     inputs=distinct,
-    params={"n": LENGTHS, "updates": sizes(quick=1, full=1_000)},
+    params={"n": LENGTHS, "updates": levels(quick=1, full=1_000)},
     reference=lambda x, indices, values: set_in_numpy(x.copy(), indices, values),
     cost=lambda *, updates: Cost(bytes=touched(updates=updates, reads=0)),
     peers={"numpy": set_in_numpy},
     modes=("eager", "jit"),
-    carry={"x": 0},
+    state=State(carry={"x": 0}),
     baseline="at_set:jit",
     compiles=1,
-    new_shape=lambda *, n: {"n": n + 1},
+    caching=Caching(new_shape=lambda *, n: {"n": n + 1}),
 )
 def at_set(x, indices, values):
     """`x.at[indices].set(values)`, (n,), (updates,), (updates,) -> (n,): a new array, so n elements are copied.
@@ -70,17 +72,17 @@ def donated_set(x, indices, values):
 @workload(
     inputs=repeated,
     params={
-        "n": sizes(default=(10_000, 1_000_000), full=(10_000_000, 100_000_000)),
-        "updates": sizes(quick=1_000, full=1),
+        "n": levels(default=(10_000, 1_000_000), full=(10_000_000, 100_000_000)),
+        "updates": levels(quick=1_000, full=1),
     },
     reference=lambda x, indices, values: add_in_numpy(x.copy(), indices, values),
     cost=lambda *, updates: Cost(flops=updates, bytes=touched(updates=updates, reads=1)),
     peers={"numpy": add_in_numpy},
     modes=("eager", "jit"),
-    carry={"x": 0},
+    state=State(carry={"x": 0}),
     baseline="at_add:jit",
     compiles=1,
-    new_shape=lambda *, n: {"n": n + 1},
+    caching=Caching(new_shape=lambda *, n: {"n": n + 1}),
     quick=False,
 )
 def at_add(x, indices, values):

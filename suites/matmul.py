@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from harness import Cost, Figure, Peer, Published, Skip, itemsize, sizes, workload
+from harness import Caching, Cost, Figure, Peer, Published, Skip, itemsize, levels, workload
 
 LARGEST_ENTRY = 8
 """Of the integer matrices: their products stay far inside int32."""
@@ -34,17 +34,21 @@ def numpy_where_it_is_the_same(dtype, precision, backend):
 @workload(
     inputs=matrices,
     params={
-        "n": sizes(quick=512, default=(128, 2048), full=(1024, 4096), gpu=(4096, 8192), tpu=(4096, 8192)),
-        "dtype": sizes(quick="float32", full="bfloat16", gpu="bfloat16", tpu="bfloat16"),
+        "n": levels(
+            quick=512, default=(128, 2048), full=(1024, 4096), by_device={"gpu": (4096, 8192), "tpu": (4096, 8192)}
+        ),
+        "dtype": levels(quick="float32", full="bfloat16", by_device={"gpu": "bfloat16", "tpu": "bfloat16"}),
         # On a CPU both are the same float32 product.
-        "precision": sizes(quick="default", full="highest", gpu="highest", tpu="highest"),
+        "precision": levels(quick="default", full="highest", by_device={"gpu": "highest", "tpu": "highest"}),
     },
     reference=np.matmul,
     cost=lambda *, n, dtype: Cost(flops=2 * n**3, bytes=3 * n**2 * itemsize(dtype)),
     peers={"numpy": Peer(np.matmul, limit=numpy_where_it_is_the_same)},
     compiles=1,
-    new_shape=lambda *, n: {"n": n + 1},
-    new_static=lambda *, precision: {"precision": "highest" if precision == "default" else "default"},
+    caching=Caching(
+        new_shape=lambda *, n: {"n": n + 1},
+        new_static=lambda *, precision: {"precision": "highest" if precision == "default" else "default"},
+    ),
 )
 def matmul(a, b, *, precision):
     """Matrix product, (n, n) @ (n, n) -> (n, n). Source: Dongarra et al., Level 3 BLAS, 1990; JAX's `lax.Precision`."""
@@ -58,13 +62,13 @@ def numpy_of_small_integers(n):
 
 @workload(
     inputs=integer_matrices,
-    params={"n": sizes(default=1000, full=256)},
+    params={"n": levels(default=1000, full=256)},
     reference=np.matmul,
     cost=lambda *, n: Cost(flops=2 * n**3, bytes=3 * n**2 * itemsize("int32")),
     peers={"numpy": Peer(np.matmul, limit=numpy_of_small_integers)},
     modes=("eager", "jit"),
     compiles=1,
-    new_shape=lambda *, n: {"n": n + 1},
+    caching=Caching(new_shape=lambda *, n: {"n": n + 1}),
     published=(
         Published(
             source="Sapunov, JAX in Action (MEAP v3, 2022), listings 3.18 and 3.19",

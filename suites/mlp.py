@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from harness import Cost, Figure, Peer, Published, Skip, itemsize, sizes, workload
+from harness import Caching, Cost, Figure, Needs, Peer, Published, Skip, State, itemsize, levels, workload
 from suites import datasets, mlp_in_torch, models
 from suites import networks_in_numpy as reference
 from suites.mlp_networks import NETWORKS, PIXELS, RATE, TOY, params_in, products, steps_cost
@@ -192,18 +192,17 @@ def evaluation_cost(*, network, batches):
 
 @workload(
     inputs=toy_batches,
-    params={"n": sizes(quick=320, default=TOY_POINTS)},
+    params={"n": levels(quick=320, default=TOY_POINTS)},
     reference=toy_step_in_numpy,
     cost=lambda *, n: steps_cost(TOY.widths, n, math.ceil(n / TOY.batch), update=reference.ADAM),
     modes=("jit",),
     implementation="step",
     stream=True,
-    carry={"state": 0},
-    host=("points", "classes"),
+    state=State(carry={"state": 0}),
     compiles=2,
     # Adam divides each gradient by its own size, so that rounding counts most where a gradient is nearly zero.
     tolerance=1e-4,
-    config={"jax_default_matmul_precision": "highest"},
+    needs=Needs(host=("points", "classes"), config={"jax_default_matmul_precision": "highest"}),
     published=(
         Published(
             source=SPEED_TEST,
@@ -255,13 +254,13 @@ def two_programs(state, points, classes):
 
 @workload(
     inputs=one_batch,
-    params={"network": sizes(quick="784-512-10", full="784-512-512-10", gpu="784-512-512-10")},
+    params={"network": levels(quick="784-512-10", full="784-512-512-10", by_device={"gpu": "784-512-512-10"})},
     reference=reference.with_changes(step_in_numpy, reference.lengths),
     compare=reference.result_and_lengths,
     cost=lambda *, network: batches_cost(network=network, batches=1),
     modes=("eager", "jit"),
     implementation="step",
-    carry={"state": 0},
+    state=State(carry={"state": 0}),
     compiles=1,
     data=datasets.mnist_source,
     published=(
@@ -290,8 +289,8 @@ def donated(state, images, labels, *, network):
 @workload(
     inputs=host_fed_epoch,
     params={
-        "network": sizes(quick="784-512-10", default="784-512-512-10"),
-        "batches": sizes(quick=AGREEING_STEPS, full=EPOCH),
+        "network": levels(quick="784-512-10", default="784-512-512-10"),
+        "batches": levels(quick=AGREEING_STEPS, full=EPOCH),
     },
     reference=first_step_in_numpy,
     compare=first_steps,
@@ -305,8 +304,8 @@ def donated(state, images, labels, *, network):
     modes=("jit",),
     implementation="step",
     stream=True,
-    carry={"state": 0},
-    host=("images", "labels"),
+    state=State(carry={"state": 0}),
+    needs=Needs(host=("images", "labels")),
     compiles=1,
     data=datasets.mnist_source,
     published=(
@@ -363,8 +362,8 @@ def few_enough_to_check(network, batches):
 @workload(
     inputs=epoch_on_device,
     params={
-        "network": sizes(quick="784-512-10", full="784-512-512-10"),
-        "batches": sizes(default=50, full=(AGREEING_STEPS, EPOCH)),
+        "network": levels(quick="784-512-10", full="784-512-512-10"),
+        "batches": levels(default=50, full=(AGREEING_STEPS, EPOCH)),
     },
     reference=reference.with_changes(epoch_in_numpy, reference.lengths),
     compare=reference.result_and_lengths,
@@ -373,9 +372,9 @@ def few_enough_to_check(network, batches):
     implementation="scan",
     limit=few_enough_to_check,
     baseline="step_by_step:mixed",
-    carry={"state": 0},
+    state=State(carry={"state": 0}),
     compiles=1,
-    new_shape=lambda *, network, batches: {"batches": number_of(batches, "train", network) - 1},
+    caching=Caching(new_shape=lambda *, network, batches: {"batches": number_of(batches, "train", network) - 1}),
     data=datasets.mnist_source,
     quick=False,
 )
@@ -411,18 +410,17 @@ def step_by_step(state, images, labels, *, network):
 @workload(
     inputs=evaluation_batches,
     params={
-        "network": sizes(quick="784-512-10", full="784-512-512-10"),
-        "batches": sizes(quick=AGREEING_STEPS, full=EPOCH),
+        "network": levels(quick="784-512-10", full="784-512-512-10"),
+        "batches": levels(quick=AGREEING_STEPS, full=EPOCH),
     },
     reference=evaluation_in_numpy,
     cost=evaluation_cost,
     modes=("eager", "jit"),
     implementation="evaluate",
     stream=True,
-    host=("images", "labels"),
     compiles=1,
     # Which class is the largest may hang on the last bits, and an answer is right or wrong.
-    config={"jax_default_matmul_precision": "highest"},
+    needs=Needs(host=("images", "labels"), config={"jax_default_matmul_precision": "highest"}),
     data=datasets.mnist_source,
     published=(
         Published(

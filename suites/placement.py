@@ -8,7 +8,7 @@ import numpy as np
 from jax.sharding import SingleDeviceSharding
 from msgspec.structs import replace
 
-from harness import Cost, Figure, Published, Skip, itemsize, sizes, workload
+from harness import Cost, Figure, Needs, Published, Skip, itemsize, levels, workload
 from suites.selu import OPERATIONS, activations, selu, selu_in_numpy
 
 TWO_PROCESSORS = {"jax_num_cpu_devices": 2}
@@ -79,14 +79,14 @@ def selu_on(where):
 
 @workload(
     inputs=placed,
-    params={"n": 1_000_000, "data_on": sizes(quick="default", default=("other", "uncommitted"))},
+    params={"n": 1_000_000, "data_on": levels(quick="default", default=("other", "uncommitted"))},
     reference=selu_in_numpy,
     cost=lambda *, n: Cost(flops=OPERATIONS * n, bytes=2 * n * itemsize("float32")),
     modes=("eager", "jit"),
     implementation="beside",
     baseline="beside:jit",
     compiles=1,
-    config=TWO_PROCESSORS,
+    needs=Needs(config=TWO_PROCESSORS),
     published=(
         *between_devices(
             listing_5_4(
@@ -251,12 +251,12 @@ def only_in_shared_memory(backend):
     return None if backend == "cpu" else Skip("the device has a memory of its own: see host_to_device, device_to_host")
 
 
-TRANSFERRED = sizes(quick=10_000, default=(1_000_000, 10_000_000), gpu=100_000_000, tpu=100_000_000)
+TRANSFERRED = levels(quick=10_000, default=(1_000_000, 10_000_000), by_device={"gpu": 100_000_000, "tpu": 100_000_000})
 
 
 @workload(
     inputs=on_host,
-    host=("x",),
+    needs=Needs(host=("x",)),
     params={"n": TRANSFERRED},
     reference=itself,
     cost=transferred,
@@ -306,8 +306,8 @@ def np_asarray(x):
 
 @workload(
     inputs=on_both,
-    host=("aligned", "unaligned"),
-    params={"n": sizes(default=(10_000, 1_000_000), full=10_000_000)},
+    needs=Needs(host=("aligned", "unaligned")),
+    params={"n": levels(default=(10_000, 1_000_000), full=10_000_000)},
     reference=lambda aligned, unaligned, x: x,
     # Nothing need move.
     cost=lambda *, n: Cost(bytes=0),

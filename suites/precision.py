@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from harness import Cost, Peer, Skip, itemsize, sizes, workload
+from harness import Caching, Cost, Needs, Peer, Skip, itemsize, levels, workload
 from suites.cnn_networks import kernel_pixels
 
 FORMATS_OF_GPU = ("float32 default", "float32 high")
@@ -95,12 +95,11 @@ def formats_of_numpy(arithmetic):
 @workload(
     inputs=matrices,
     params={
-        "n": sizes(quick=512, full=2048, gpu=(4096, 8192), tpu=(4096, 8192)),
-        "arithmetic": sizes(
+        "n": levels(quick=512, full=2048, by_device={"gpu": (4096, 8192), "tpu": (4096, 8192)}),
+        "arithmetic": levels(
             quick="float32 highest",
             default=("float64", "bfloat16", "float16"),
-            gpu=FORMATS_OF_GPU,
-            tpu=FORMATS_OF_GPU,
+            by_device={"gpu": FORMATS_OF_GPU, "tpu": FORMATS_OF_GPU},
         ),
     },
     reference=np.matmul,
@@ -108,8 +107,8 @@ def formats_of_numpy(arithmetic):
     peers={"numpy": Peer(np.matmul, limit=formats_of_numpy)},
     modes=("jit",),
     compiles=1,
-    new_shape=lambda *, n: {"n": n + 1},
-    config=wide_where_needed,
+    caching=Caching(new_shape=lambda *, n: {"n": n + 1}),
+    needs=Needs(config=wide_where_needed),
 )
 def precision_matmul(a, b, *, arithmetic):
     """Matrix product in one format, (n, n) @ (n, n) -> (n, n). The error is the product's: inputs are in the format.
@@ -122,21 +121,20 @@ def precision_matmul(a, b, *, arithmetic):
 @workload(
     inputs=images_and_kernels,
     params={
-        "side": sizes(quick=32, full=64, gpu=128, tpu=128),
-        "arithmetic": sizes(
+        "side": levels(quick=32, full=64, by_device={"gpu": 128, "tpu": 128}),
+        "arithmetic": levels(
             quick="float32 highest",
             default="bfloat16",
             full=("float64", "float16"),
-            gpu=(*FORMATS_OF_GPU, "float16"),
-            tpu=FORMATS_OF_GPU,
+            by_device={"gpu": (*FORMATS_OF_GPU, "float16"), "tpu": FORMATS_OF_GPU},
         ),
     },
     reference=convolution_in_numpy,
     cost=convolution_cost,
     modes=("jit",),
     compiles=1,
-    new_shape=lambda *, side: {"side": side + 1},
-    config=wide_where_needed,
+    caching=Caching(new_shape=lambda *, side: {"side": side + 1}),
+    needs=Needs(config=wide_where_needed),
     quick=False,
 )
 def precision_convolution(images, kernels, *, arithmetic):
@@ -157,14 +155,14 @@ def precision_convolution(images, kernels, *, arithmetic):
 @workload(
     inputs=values,
     params={
-        "n": sizes(default=1_000_000, full=10_000, gpu=10_000_000, tpu=10_000_000),
-        "dtype": sizes(quick="float32", full="bfloat16", gpu="bfloat16", tpu="bfloat16"),
+        "n": levels(default=1_000_000, full=10_000, by_device={"gpu": 10_000_000, "tpu": 10_000_000}),
+        "dtype": levels(quick="float32", full="bfloat16", by_device={"gpu": "bfloat16", "tpu": "bfloat16"}),
     },
     reference=series_in_numpy,
     cost=lambda *, n, dtype: Cost(flops=2 * (TERMS - 1) * n, bytes=2 * n * itemsize(dtype)),
     modes=("eager", "jit"),
     compiles=1,
-    new_shape=lambda *, n: {"n": n + 1},
+    caching=Caching(new_shape=lambda *, n: {"n": n + 1}),
     quick=False,
 )
 def precision_fused(x):

@@ -5,7 +5,7 @@ from statistics import NormalDist
 import jax
 import numpy as np
 
-from harness import Cost, itemsize, sizes, workload
+from harness import Caching, Cost, itemsize, levels, workload
 
 BINS = 10
 """Equally likely ranges in which the numbers are counted."""
@@ -120,7 +120,7 @@ def normal_philox(words, *, n):
     return np.random.Generator(np.random.Philox(words)).standard_normal(n, np.float32)
 
 
-LENGTHS = sizes(default=1_000_000, full=10_000_000, gpu=100_000_000, tpu=100_000_000)
+LENGTHS = levels(default=1_000_000, full=10_000_000, by_device={"gpu": 100_000_000, "tpu": 100_000_000})
 
 
 @workload(
@@ -134,7 +134,7 @@ LENGTHS = sizes(default=1_000_000, full=10_000_000, gpu=100_000_000, tpu=100_000
     modes=("jit",),
     implementation="threefry2x32",
     compiles=1,
-    new_static=lambda *, n: {"n": n + 1},
+    caching=Caching(new_static=lambda *, n: {"n": n + 1}),
 )
 def random_uniform(words, *, n):
     """Uniform numbers from 0 to below 1 by JAX's default generator, (4,) -> (n,).
@@ -161,7 +161,7 @@ def uniform_rbg(words, *, n):
     modes=("jit",),
     implementation="threefry2x32",
     compiles=1,
-    new_static=lambda *, n: {"n": n + 1},
+    caching=Caching(new_static=lambda *, n: {"n": n + 1}),
     quick=False,
 )
 def random_normal(words, *, n):
@@ -180,14 +180,14 @@ def normal_rbg(words, *, n):
 
 @workload(
     inputs=words,
-    params={"n": sizes(default=100_000, full=1_000_000, gpu=10_000_000, tpu=10_000_000)},
+    params={"n": levels(default=100_000, full=1_000_000, by_device={"gpu": 10_000_000, "tpu": 10_000_000})},
     reference=keys_expected,
     compare=key_statistics,
     tolerance=SAMPLING_ERROR_OF_KEYS,
     modes=("jit",),
     implementation="threefry2x32",
     compiles=1,
-    new_static=lambda *, n: {"n": n + 1},
+    caching=Caching(new_static=lambda *, n: {"n": n + 1}),
     quick=False,
 )
 def random_split(words, *, n):

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from harness import Cost, itemsize, sizes, workload
+from harness import Cost, Needs, itemsize, levels, workload
 from suites.networks_in_numpy import softmax as softmax_in_numpy
 
 FLOAT_BYTES = itemsize("float32")
@@ -30,13 +30,13 @@ def shifts(key, *, values):
 
 @workload(
     inputs=shifts,
-    params={"values": sizes(default=12, full=64)},
+    params={"values": levels(default=12, full=64)},
     reference=np.roll,
     cost=lambda *, values: Cost(flops=0, bytes=values * 2 * LENGTH * FLOAT_BYTES),
     modes=("jit",),
     implementation="as_array",
     stream=True,
-    host=("shift",),
+    needs=Needs(host=("shift",)),
     compiles=1,
     quick=False,
 )
@@ -93,13 +93,13 @@ def softmax_cost(*, count):
 
 @workload(
     inputs=sequences,
-    params={"count": sizes(default=12, full=64)},
+    params={"count": levels(default=12, full=64)},
     reference=softmax_in_numpy,
     cost=softmax_cost,
     modes=("jit",),
     implementation="exact",
     stream=True,
-    host=("sequence",),
+    needs=Needs(host=("sequence",)),
     compiles=lambda *, count: count,
 )
 def lengths(sequence):
@@ -174,7 +174,7 @@ def product_in_numpy(x, factor, kind):
     modes=("jit",),
     implementation="one_kind",
     stream=True,
-    host=("factor", "kind"),
+    needs=Needs(host=("factor", "kind")),
     compiles=1,
     quick=False,
 )

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from harness import Cost, Figure, Peer, Published, Skip, itemsize, sizes, workload
+from harness import Caching, Cost, Figure, Peer, Published, Skip, itemsize, levels, workload
 
 ALPHA = 1.6732632423543772
 SCALE = 1.0507009873554805
@@ -35,14 +35,14 @@ def has_no_bfloat16(dtype):
 @workload(
     inputs=activations,
     params={
-        "n": sizes(quick=10_000, default=(1_000_000, 10_000_000), full=100_000_000, gpu=100_000_000),
-        "dtype": sizes(quick="float32", full="bfloat16", gpu="bfloat16", tpu="bfloat16"),
+        "n": levels(quick=10_000, default=(1_000_000, 10_000_000), full=100_000_000, by_device={"gpu": 100_000_000}),
+        "dtype": levels(quick="float32", full="bfloat16", by_device={"gpu": "bfloat16", "tpu": "bfloat16"}),
     },
     reference=selu_in_numpy,
     cost=lambda *, n, dtype: Cost(flops=OPERATIONS * n, bytes=2 * n * itemsize(dtype)),
     peers={"numpy": Peer(selu_in_numpy, limit=has_no_bfloat16)},
     compiles=1,
-    new_shape=lambda *, n: {"n": n + 1},
+    caching=Caching(new_shape=lambda *, n: {"n": n + 1}),
     published=(
         Published(
             source="Sapunov, JAX in Action (MEAP v3, 2022), listing 5.2",

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import PartitionSpec
 
-from harness import Cost, itemsize, sizes, workload
+from harness import Cost, Needs, State, itemsize, levels, workload
 from suites import networks_in_numpy as reference
 from suites.meshes import AXIS, SPLIT, WHOLE, mesh_of, placed
 
@@ -111,14 +111,14 @@ mapped_step = jax.pmap(step_on_one_of_many, axis_name=AXIS, in_axes=(None, 0, 0)
 @workload(
     inputs=training,
     params={
-        "devices": sizes(quick=2, default=(1, 2, 8), full=4, gpu=4, tpu=4),
-        "scaling": sizes(quick="strong", full="weak", gpu="weak", tpu="weak"),
-        "width": sizes(quick=256, gpu=4096, tpu=4096),
+        "devices": levels(quick=2, default=(1, 2, 8), full=4, by_device={"gpu": 4, "tpu": 4}),
+        "scaling": levels(quick="strong", full="weak", by_device={"gpu": "weak", "tpu": "weak"}),
+        "width": levels(quick=256, by_device={"gpu": 4096, "tpu": 4096}),
     },
     reference=step_in_numpy,
     cost=replicated_step_cost,
-    devices=lambda *, devices: devices,
-    carry={"state": 0},
+    needs=Needs(devices=lambda *, devices: devices),
+    state=State(carry={"state": 0}),
     modes=("jit",),
     implementation="automatic",
     compiles=1,
@@ -155,13 +155,13 @@ def by_pmap(state, x, y, *, devices):
 @workload(
     inputs=divided_training,
     params={
-        "devices": sizes(quick=2, full=(4, 8), gpu=8, tpu=8),
-        "width": sizes(quick=256, gpu=4096, tpu=4096),
+        "devices": levels(quick=2, full=(4, 8), by_device={"gpu": 8, "tpu": 8}),
+        "width": levels(quick=256, by_device={"gpu": 4096, "tpu": 4096}),
     },
     reference=step_in_numpy,
     cost=divided_step_cost,
-    devices=lambda *, devices: devices,
-    carry={"state": 0},
+    needs=Needs(devices=lambda *, devices: devices),
+    state=State(carry={"state": 0}),
     modes=("jit",),
     implementation="automatic",
     compiles=1,
@@ -220,12 +220,12 @@ def layer_cost(*, width, devices):
 @workload(
     inputs=divided_layer,
     params={
-        "devices": sizes(quick=2, full=(4, 8), gpu=8, tpu=8),
-        "width": sizes(quick=256, gpu=8192, tpu=8192),
+        "devices": levels(quick=2, full=(4, 8), by_device={"gpu": 8, "tpu": 8}),
+        "width": levels(quick=256, by_device={"gpu": 8192, "tpu": 8192}),
     },
     reference=lambda x, a, b: np.maximum(x @ a, 0) @ b,
     cost=layer_cost,
-    devices=lambda *, devices: devices,
+    needs=Needs(devices=lambda *, devices: devices),
     modes=("jit",),
     implementation="automatic",
     compiles=1,

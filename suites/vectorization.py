@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from harness import Cost, itemsize, sizes, workload
+from harness import Caching, Cost, itemsize, levels, workload
 
 FLOAT_BYTES = itemsize("float32")
 
@@ -40,7 +40,7 @@ LAX_MAP_BATCH = 64
 
 @workload(
     inputs=layer_and_examples,
-    params={"examples": sizes(default=64, full=(256, 1_024)), "features": 64},
+    params={"examples": levels(default=64, full=(256, 1_024)), "features": 64},
     reference=normalized_layer_in_numpy,
     # The product; before it the squares, their sum and the quotients.
     cost=lambda *, examples, features: Cost(
@@ -50,7 +50,7 @@ LAX_MAP_BATCH = 64
     implementation="vmap",
     baseline="vmap:jit",
     compiles=1,
-    new_shape=lambda *, examples: {"examples": examples + 1},
+    caching=Caching(new_shape=lambda *, examples: {"examples": examples + 1}),
     quick=False,
 )
 def per_example_function(weights, xs):
@@ -109,14 +109,15 @@ def sum_first_n_in_numpy(x, n):
 
 @workload(
     inputs=digits_and_count,
-    params={"length": 1_000_000, "first": sizes(quick=100, default=10_000)},
+    params={"length": 1_000_000, "first": levels(quick=100, default=10_000)},
     reference=sum_first_n_in_numpy,
     cost=lambda *, first: Cost(flops=first - 1, bytes=first * FLOAT_BYTES),
     modes=("jit",),
     implementation="mask",
     compiles=1,
-    new_shape=lambda *, length: {"length": length + 1},
-    new_static=lambda *, first: {"first": first + 1},
+    caching=Caching(
+        new_shape=lambda *, length: {"length": length + 1}, new_static=lambda *, first: {"first": first + 1}
+    ),
 )
 def sum_first_n(x, n):
     """Sum of the first n elements, (length,), () -> (), by a mask: all are read, and any n will do.
@@ -188,7 +189,7 @@ def branch_in_numpy(x, is_expensive):
 
 @workload(
     inputs=matrix_and_choice,
-    params={"n": sizes(quick=256, gpu=2_048), "taken": sizes(quick="cheap", default="expensive")},
+    params={"n": levels(quick=256, by_device={"gpu": 2_048}), "taken": levels(quick="cheap", default="expensive")},
     reference=branch_in_numpy,
     cost=lambda *, n, taken: Cost(
         flops=flops_of_branch(n=n, is_expensive=taken == "expensive"), bytes=2 * n**2 * FLOAT_BYTES
@@ -196,7 +197,7 @@ def branch_in_numpy(x, is_expensive):
     modes=("jit",),
     implementation="cond",
     compiles=1,
-    new_shape=lambda *, n: {"n": n + 1},
+    caching=Caching(new_shape=lambda *, n: {"n": n + 1}),
 )
 def branch(x, is_expensive):
     """One of two functions by a value of the data, (n, n), () -> (n, n), by `lax.cond`: one is computed.
@@ -252,13 +253,13 @@ def cost_of_branch_per_example(*, examples, n):
 
 @workload(
     inputs=examples_and_choices,
-    params={"examples": 32, "n": sizes(quick=64, full=512, gpu=512)},
+    params={"examples": 32, "n": levels(quick=64, full=512, by_device={"gpu": 512})},
     reference=branch_per_example_in_numpy,
     cost=cost_of_branch_per_example,
     modes=("jit",),
     implementation="vmap_cond",
     compiles=1,
-    new_shape=lambda *, n: {"n": n + 1},
+    caching=Caching(new_shape=lambda *, n: {"n": n + 1}),
     quick=False,
 )
 def branch_per_example(xs, are_expensive):

@@ -27,7 +27,7 @@ def describe(message: Describe) -> Answer:
             _limit_to_devices(plan_case(suite.name, workload, params, message.place), message)
             for suite in suites
             for workload in suite.workloads
-            for params in workload.cases(message.level, message.place.device)
+            for params in workload.list_cases(message.level, message.place.device)
         ),
         environment=environment,
     )
@@ -76,7 +76,7 @@ def _describe_suite(suite: Suite, message: Describe) -> SuiteDescription:
                     for mode in item.modes
                 ),
                 baseline=workload.baseline_variant,
-                cases=sum(1 for _ in workload.cases(message.level, device)),
+                cases=sum(1 for _ in workload.list_cases(message.level, device)),
             )
             for workload in suite.workloads
         ),

@@ -32,10 +32,10 @@ def look_at_shapes(
     context.too_large = compare_with_capacity(size_bytes(shapes), capacity)
     found = {}
     for variant in variants:
-        implementation, mode = workload.variant(variant)
+        implementation, mode = workload.find_variant(variant)
         if context.too_large is not None:
             found[variant] = _plan(variant, probes, context)
-        elif mode == "eager" and not workload.stream:
+        elif mode == "eager" and not workload.declaration.stream:
             context.variant = variant
             context.stage("trace")
             needed = _count_arguments_and_results(implementation.function, context)
@@ -55,7 +55,7 @@ def _count_arguments_and_results(function: Callable[..., Any], context: Context)
 
 def _plan(variant: str, probes: tuple[str, ...], context: Context) -> dict[str, Outcome]:
     """What can be said of a variant whose arguments cannot be made: its program's plan, from their shapes."""
-    if context.workload.stream or context.workload.variant(variant)[1] not in ONE_COMPILED:
+    if context.workload.declaration.stream or context.workload.find_variant(variant)[1] not in ONE_COMPILED:
         reason = f"{context.too_large} for its arguments alone"
         return {probes[0]: Outcome(status=Status.TOO_LARGE, reason=reason)}
     outcomes, _ = look_with(probes, (variant,), context)

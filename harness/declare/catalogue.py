@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
-from harness.declare.implementation import first_line
+from harness.declare.implementation import read_first_line
 from harness.declare.levels import DeclarationError
 from harness.declare.workload import Workload
 
@@ -43,7 +43,7 @@ def find_suites(names: Iterable[str]) -> tuple[Suite, ...]:
     """
     names = tuple(names)
     _refuse_same([Path(name).stem for name in names if name.endswith(".py")])  # before the code of any is run
-    suites = tuple(suite for name in names for suite in _suites_of(name))
+    suites = tuple(suite for name in names for suite in _load_suites(name))
     _refuse_same([suite.name for suite in suites])
     owner: dict[str, str] = {}
     for suite in suites:
@@ -63,16 +63,16 @@ def _refuse_same(names: list[str]) -> None:
         raise SuiteError(f"two suites are named '{twice[0]}'; rename one file, since a case must say which it is")
 
 
-def _suites_of(name: str) -> list[Suite]:
+def _load_suites(name: str) -> list[Suite]:
     path = Path(name).expanduser()  # a run remembers home as ~
     if path.suffix == ".py" or (path.is_dir() and not _is_module(name)):
         files = sorted(path.glob("*.py")) if path.is_dir() else [path]
-        found = [_suite(_import_file(file)) for file in files if not file.name.startswith("_")]
+        found = [_make_suite(_import_file(file)) for file in files if not file.name.startswith("_")]
     else:
         package = _import(name)
         modules = [item.name for item in pkgutil.iter_modules(getattr(package, "__path__", []))]
         members = [_import(f"{name}.{module}") for module in modules if not module.startswith("_")]
-        found = [_suite(module) for module in (package, *members)]
+        found = [_make_suite(module) for module in (package, *members)]
     found = [suite for suite in found if suite.workloads]
     if not found:
         raise SuiteError(f"no workload is declared in '{name}'; a suite declares one with @workload(...), see README")
@@ -91,9 +91,9 @@ def _import(name: str) -> ModuleType:
             raise SuiteError(
                 f"no suite module or file '{name}'; --suites takes a module name, a .py file or a folder"
             ) from error
-        raise SuiteError(_where(name, error)) from error
+        raise SuiteError(_describe_error(name, error)) from error
     except (Exception, SystemExit) as error:
-        raise SuiteError(_where(name, error)) from error
+        raise SuiteError(_describe_error(name, error)) from error
 
 
 def _import_file(path: Path) -> ModuleType:
@@ -111,11 +111,11 @@ def _import_file(path: Path) -> ModuleType:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
         del sys.modules[spec.name]
-        raise SuiteError(_where(str(path), error)) from error
+        raise SuiteError(_describe_error(str(path), error)) from error
     return module
 
 
-def _where(name: str, error: BaseException) -> str:
+def _describe_error(name: str, error: BaseException) -> str:
     if isinstance(error, SyntaxError):
         return f"suite '{name}' fails to import: {error.filename}:{error.lineno}: SyntaxError: {error.msg}"
     frames = traceback.extract_tb(error.__traceback__)
@@ -124,7 +124,7 @@ def _where(name: str, error: BaseException) -> str:
     return f"suite '{name}' fails to import: {last.filename}:{last.lineno}: {type(error).__name__}: {error}"
 
 
-def _suite(module: ModuleType) -> Suite:
+def _make_suite(module: ModuleType) -> Suite:
     declared = [
         value for value in vars(module).values() if isinstance(value, Workload) and value.module == module.__name__
     ]
@@ -133,4 +133,4 @@ def _suite(module: ModuleType) -> Suite:
             workload.check()
         except DeclarationError as error:
             raise SuiteError(f"suite '{module.__name__}': {error}") from error
-    return Suite(module.__name__.rpartition(".")[2], first_line(module), tuple(dict.fromkeys(declared)))
+    return Suite(module.__name__.rpartition(".")[2], read_first_line(module), tuple(dict.fromkeys(declared)))

@@ -2,140 +2,182 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Iterable, Sequence
+from numbers import Real
+from typing import NoReturn
 
-from harness.declare.implementation import MIXED, MODES, STREAM_MODES, Implementation
-from harness.declare.levels import DeclarationError, wanted_names
+from harness.declare.declaration import Compiles, Declaration, Function
+from harness.declare.implementation import MIXED, MODES, STREAM_MODES, Implementation, list_variants
+from harness.declare.levels import DeclarationError, Levels, find_wanted_params
 from harness.machine.places import BACKENDS
-from harness.record import NATIVE, Param
+from harness.record import NATIVE, Param, Published
 from harness.record.metrics import METRICS
-
-if TYPE_CHECKING:
-    from harness.declare.workload import Workload
 
 OF_LIMIT = ("backend",)
 """What limit() may ask for beside the params."""
 
 
-def check_implementation(workload: Workload, new: Implementation) -> None:
-    """Raises DeclarationError where an implementation does not fit its workload."""
-    where = f"workload '{workload.name}'"
-    if any(new.name == other.name for other in workload.implementations):
-        raise DeclarationError(f"{where}: the implementation name '{new.name}' is taken")
+def _refuse(workload: str, problem: str) -> NoReturn:
+    raise DeclarationError(f"workload '{workload}': {problem}")
+
+
+def check_implementation(
+    workload: str, declaration: Declaration, before: Iterable[Implementation], new: Implementation
+) -> None:
+    """Raises DeclarationError where an implementation does not fit its workload.
+
+    Args:
+      workload: Its name.
+      before: The implementations that it has.
+    """
+    if any(new.name == other.name for other in before):
+        _refuse(workload, f"the implementation name '{new.name}' is taken")
     if wrong := [mode for mode in new.modes if mode not in (*MODES, MIXED, NATIVE)]:
-        raise DeclarationError(f"{where}: no mode '{wrong[0]}'; modes are {', '.join((*MODES, MIXED))}")
-    if workload.stream and "aot" in new.modes:
-        raise DeclarationError(
-            f"{where}: a stream cannot run in mode 'aot', whose program takes one type of "
-            f"arguments; modes are {', '.join((*STREAM_MODES, MIXED))}"
+        _refuse(workload, f"no mode '{wrong[0]}'; modes are {', '.join((*MODES, MIXED))}")
+    if declaration.stream and "aot" in new.modes:
+        _refuse(
+            workload,
+            f"a stream cannot run in mode 'aot', whose program takes one type of "
+            f"arguments; modes are {', '.join((*STREAM_MODES, MIXED))}",
         )
-    if idle := [name for name in new.donate if name not in workload.carry]:
-        raise DeclarationError(
-            f"{where}: {new.name}() donates '{idle[0]}', which carry does not list, so that its second call would find "
-            f"it gone; carry has {', '.join(workload.carry) or 'nothing'}"
+    carry = declaration.state.carry
+    if idle := [name for name in new.donate if name not in carry]:
+        _refuse(
+            workload,
+            f"{new.name}() donates '{idle[0]}', which carry does not list, so that its second call would find "
+            f"it gone; carry has {', '.join(carry) or 'nothing'}",
         )
-    _check_params(workload, f"{new.name}()", new.function, keyword_only=True)
-    _check_params(workload, f"{new.name}()'s limit", new.limit, keyword_only=False, beside=OF_LIMIT)
+    _check_function(workload, declaration, f"{new.name}()", new.function, keyword_only=True)
+    _check_function(workload, declaration, f"{new.name}()'s limit", new.limit, keyword_only=False, beside=OF_LIMIT)
 
 
-def check(workload: Workload) -> None:
-    """Raises DeclarationError where names do not fit together. Called when the declaration is complete."""
-    where = f"workload '{workload.name}'"
-    _check_functions(workload)
-    _check_arguments(workload)
-    users = [workload.inputs, *(item.function for item in workload.implementations)]
-    taken = {name for function in users for name in wanted_names(function, workload.params)}
-    if unused := [name for name in workload.params if name not in taken and not _sets_up(workload, name)]:
-        raise DeclarationError(
-            f"{where}: neither inputs() nor an implementation takes the param '{unused[0]}', so its "
-            f"cases would differ only in name; take it as a keyword-only argument, or leave it out"
-        )
-    check_names(workload, "representative", workload.representative)
-    for claim in workload.published:
-        check_names(workload, f"published at {claim.source}", (name for name in claim.at if name != "backend"))
-        if (backend := claim.at.get("backend", "cpu")) not in BACKENDS:
-            raise DeclarationError(
-                f"{where}: published at backend '{backend}', which there is not; backends are {', '.join(BACKENDS)}"
+def check_declaration(
+    workload: str, declaration: Declaration, arguments: Sequence[str], implementations: Sequence[Implementation]
+) -> None:
+    """Raises DeclarationError where names do not fit together, once all implementations are there.
+
+    Args:
+      workload: Its name.
+      arguments: Names of the positional arguments of its function.
+    """
+    _check_functions(workload, declaration, implementations)
+    for what, names in (("carry", declaration.state.carry), ("host", declaration.needs.host)):
+        if unknown := [name for name in names if name not in arguments]:
+            _refuse(
+                workload,
+                f"{what} names the argument '{unknown[0]}', which "
+                f"{workload}() does not have; it has {', '.join(arguments) or 'none'}",
             )
-        if unknown := [figure.metric for figure in claim.figures if figure.metric not in METRICS]:
-            raise DeclarationError(
-                f"{where}: no metric '{unknown[0]}' to be published; metrics are {', '.join(METRICS)}"
-            )
-    counted = [item for item in workload.implementations if "jit" in item.modes and item.compiles is None]
-    if workload.compiles is not None and not counted:
-        raise DeclarationError(
-            f"{where}: compiles= counts what its jit variants compile, and it has none; declare it "
-            f"on the implementation that is meant, @{workload.name}.implementation(compiles=…), or add mode 'jit'"
+    _check_params(workload, declaration, implementations)
+    check_names(workload, declaration, "representative", declaration.representative)
+    _check_tolerance(workload, declaration.tolerance)
+    for claim in declaration.published:
+        _check_claim(workload, declaration, claim)
+    counted = [item for item in implementations if "jit" in item.modes and item.compiles is None]
+    if declaration.compiles is not None and not counted:
+        _refuse(
+            workload,
+            f"compiles= counts what its jit variants compile, and it has none; declare it "
+            f"on the implementation that is meant, @{workload}.implementation(compiles=…), or add mode 'jit'",
         )
-    wanted = [] if workload.baseline is None else [(workload.baseline, "the baseline")]
-    wanted += [(figure.variant, "published") for claim in workload.published for figure in claim.figures]
+    wanted = [] if declaration.baseline is None else [(declaration.baseline, "the baseline")]
+    wanted += [(figure.variant, "published") for claim in declaration.published for figure in claim.figures]
+    variants = list_variants(implementations)
     for variant, role in wanted:
-        if variant not in workload.variants():
-            raise DeclarationError(
-                f"{where}: no variant '{variant}' to be {role}; variants are {', '.join(workload.variants())}"
-            )
+        if variant not in variants:
+            _refuse(workload, f"no variant '{variant}' to be {role}; variants are {', '.join(variants)}")
 
 
-def _check_functions(workload: Workload) -> None:
-    _check_params(workload, "inputs()", workload.inputs, keyword_only=True)
-    _check_params(workload, "cost()", workload.cost, keyword_only=False)
-    _check_params(workload, "compare()", workload.compare, keyword_only=True, beside=("inputs",))
-    if callable(workload.reference):
-        _check_params(workload, "reference()", workload.reference, keyword_only=True)
-    for what, changed in (("new_shape", workload.new_shape), ("new_static", workload.new_static)):
+def check_names(workload: str, declaration: Declaration, what: str, names: Iterable[str]) -> None:
+    """Raises DeclarationError where a name is none of the params."""
+    if unknown := [name for name in names if name not in declaration.params]:
+        _refuse(
+            workload,
+            f"{what} names '{unknown[0]}', which params does not list; "
+            f"params has {', '.join(declaration.params) or 'nothing'}",
+        )
+
+
+def _check_functions(workload: str, declaration: Declaration, implementations: Iterable[Implementation]) -> None:
+    _check_function(workload, declaration, "inputs()", declaration.inputs, keyword_only=True)
+    _check_function(workload, declaration, "cost()", declaration.cost, keyword_only=False)
+    _check_function(workload, declaration, "compare()", declaration.compare, keyword_only=True, beside=("inputs",))
+    if callable(declaration.reference):
+        _check_function(workload, declaration, "reference()", declaration.reference, keyword_only=True)
+    caching, needs = declaration.caching, declaration.needs
+    for what, changed in (("new_shape", caching.new_shape), ("new_static", caching.new_static)):
         if callable(changed):
-            _check_params(workload, f"{what}()", changed, keyword_only=False)
+            _check_function(workload, declaration, f"{what}()", changed, keyword_only=False)
         else:
-            check_names(workload, what, changed or {})
-    budgets = (workload.compiles, *(item.compiles for item in workload.implementations))
+            check_names(workload, declaration, what, changed or {})
+    budgets: tuple[Compiles | None, ...] = (declaration.compiles, *(item.compiles for item in implementations))
     for what, value in (
-        ("devices", workload.devices),
-        ("config", workload.config),
+        ("devices", needs.devices),
+        ("config", needs.config),
         *(("compiles", budget) for budget in budgets),
     ):
         if callable(value):
-            _check_params(workload, f"{what}()", value, keyword_only=False)
+            _check_function(workload, declaration, f"{what}()", value, keyword_only=False)
 
 
-def _check_arguments(workload: Workload) -> None:
-    for what, names in (("carry", workload.carry), ("host", workload.host)):
-        if unknown := [name for name in names if name not in workload.arguments]:
-            raise DeclarationError(
-                f"workload '{workload.name}': {what} names the argument '{unknown[0]}', which "
-                f"{workload.function.__name__}() does not have; it has {', '.join(workload.arguments) or 'none'}"
+def _check_params(workload: str, declaration: Declaration, implementations: Iterable[Implementation]) -> None:
+    params = declaration.params
+    taken = {
+        name
+        for function in (declaration.inputs, *(item.function for item in implementations))
+        for name in find_wanted_params(function, params)
+    }
+    # A param may be there to make the processes differ.
+    for set_up in (declaration.needs.devices, declaration.needs.config):
+        if callable(set_up):
+            taken |= set(find_wanted_params(set_up, params, keyword_only=False))
+    if unused := [name for name in params if name not in taken]:
+        _refuse(
+            workload,
+            f"neither inputs() nor an implementation takes the param '{unused[0]}', so its "
+            f"cases would differ only in name; take it as a keyword-only argument, or leave it out",
+        )
+    for name, values in params.items():
+        devices = values.by_device if isinstance(values, Levels) else ()
+        if unknown := [device for device in devices if device not in BACKENDS]:
+            _refuse(
+                workload,
+                f"by_device of the param '{name}' names '{unknown[0]}', which there is not; "
+                f"devices are {', '.join(BACKENDS)}",
             )
 
 
-def _sets_up(workload: Workload, param: str) -> bool:
-    """Whether a param makes the processes differ."""
-    return any(
-        callable(one) and param in wanted_names(one, workload.params, keyword_only=False)
-        for one in (workload.devices, workload.config)
-    )
-
-
-def check_names(workload: Workload, what: str, names: Iterable[str]) -> None:
-    """Raises DeclarationError where a name is none of the params."""
-    if unknown := [name for name in names if name not in workload.params]:
-        raise DeclarationError(
-            f"workload '{workload.name}': {what} names '{unknown[0]}', which params does not list; "
-            f"params has {', '.join(workload.params) or 'nothing'}"
+def _check_tolerance(workload: str, tolerance: object) -> None:
+    if tolerance is not None and not (isinstance(tolerance, Real) and float(tolerance) >= 0):
+        _refuse(
+            workload,
+            f"tolerance is {tolerance!r}; it is a number, 0 or more, such as 1e-5: the largest error allowed, "
+            f"relative to the reference's largest entry; without it, dtype and precision decide",
         )
 
 
-def _check_params(
-    workload: Workload,
+def _check_claim(workload: str, declaration: Declaration, claim: Published) -> None:
+    check_names(workload, declaration, f"published at {claim.source}", (name for name in claim.at if name != "backend"))
+    if (backend := claim.at.get("backend", "cpu")) not in BACKENDS:
+        _refuse(workload, f"published at backend '{backend}', which there is not; backends are {', '.join(BACKENDS)}")
+    if unknown := [figure.metric for figure in claim.figures if figure.metric not in METRICS]:
+        _refuse(workload, f"no metric '{unknown[0]}' to be published; metrics are {', '.join(METRICS)}")
+
+
+def _check_function(
+    workload: str,
+    declaration: Declaration,
     what: str,
-    function: Callable[..., Any] | None,
+    function: Function | None,
     *,
     keyword_only: bool,
     beside: Collection[str] = (),
 ) -> None:
-    known: dict[str, Param | None] = {**dict.fromkeys(workload.params), **dict.fromkeys(beside)}
-    for name in () if function is None else wanted_names(function, known, keyword_only=keyword_only):
+    known: dict[str, Param | None] = {**dict.fromkeys(declaration.params), **dict.fromkeys(beside)}
+    for name in () if function is None else find_wanted_params(function, known, keyword_only=keyword_only):
         if name not in known:
-            raise DeclarationError(
-                f"workload '{workload.name}': {what} asks for '{name}', which params does not list; "
-                f"params has {', '.join(workload.params) or 'nothing'}"
+            _refuse(
+                workload,
+                f"{what} asks for '{name}', which params does not list; "
+                f"params has {', '.join(declaration.params) or 'nothing'}",
             )

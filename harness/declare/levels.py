@@ -20,42 +20,57 @@ class DeclarationError(Exception):
     """A suite declares something that cannot be; the message names the workload and what exists."""
 
 
-@dataclass(frozen=True)
-class Sizes:
-    """Values of a param by level; each level includes the ones before it. `gpu` and `tpu` add to default there.
+@dataclass(frozen=True, kw_only=True)
+class Levels:
+    """Values of a param, sizes or dtypes, by level; each level includes the ones before it.
 
     Without a quick value, the first of the next level stands for it.
+
+    Args:
+      quick, default, full: Values by level.
+      by_device: Kind of device -> what it adds there to the default level: `{"gpu": (1_000_000,)}`.
     """
 
     quick: tuple[Param, ...]
     default: tuple[Param, ...]
     full: tuple[Param, ...]
-    gpu: tuple[Param, ...]
-    tpu: tuple[Param, ...]
+    by_device: Mapping[str, tuple[Param, ...]]
 
-    def at(self, level: str, backend: str) -> tuple[Param, ...]:
-        """The values for a level on a backend, without repeats, numbers in order."""
+    def at(self, level: str, device: str) -> tuple[Param, ...]:
+        """The values for a level on a kind of device, without repeats, numbers in order."""
         values = self.quick or self.default[:1] or self.full[:1]
         if level != "quick":
-            values += self.default + {"gpu": self.gpu, "tpu": self.tpu}.get(backend, ())
+            values += self.default + self.by_device.get(device, ())
         if level == "full":
             values += self.full
         different = dict.fromkeys(values)
         numeric = all(isinstance(value, int | float) for value in different)
         return tuple(sorted(different) if numeric else different)
 
+    @property
+    def first(self) -> Param:
+        """The first value of the lowest level that has one, on any device."""
+        return next(values[0] for values in (self.quick, self.default, self.full, *self.by_device.values()) if values)
 
-def sizes(*, quick: Values = (), default: Values = (), full: Values = (), gpu: Values = (), tpu: Values = ()) -> Sizes:
-    """Values of a param by level: `sizes(quick=100, default=(1_000, 10_000), gpu=1_000_000)`."""
-    return Sizes(_several(quick), _several(default), _several(full), _several(gpu), _several(tpu))
+
+def levels(
+    *, quick: Values = (), default: Values = (), full: Values = (), by_device: Mapping[str, Values] | None = None
+) -> Levels:
+    """Values of a param by level: `levels(quick=100, default=(1_000, 10_000), by_device={"gpu": 1_000_000})`."""
+    return Levels(
+        quick=_make_tuple(quick),
+        default=_make_tuple(default),
+        full=_make_tuple(full),
+        by_device={device: _make_tuple(values) for device, values in (by_device or {}).items()},
+    )
 
 
-def _several(values: Values) -> tuple[Param, ...]:
+def _make_tuple(values: Values) -> tuple[Param, ...]:
     several = values if isinstance(values, list | tuple | range | numpy.ndarray) else (values,)
-    return tuple(_param(value) for value in several)
+    return tuple(_make_param(value) for value in several)
 
 
-def _param(value: Any) -> Param:
+def _make_param(value: Any) -> Param:
     """A value that a record can hold and a name can show.
 
     Raises:
@@ -78,11 +93,13 @@ def itemsize(dtype: str) -> int:
 
 def call_with(function: Callable[..., Any], params: Mapping[str, Param], *args: Any) -> Any:
     """Calls a function with positional arguments and the params that it requires by name."""
-    names = wanted_names(function, params, keyword_only=bool(args))
+    names = find_wanted_params(function, params, keyword_only=bool(args))
     return function(*args, **{name: params[name] for name in names})
 
 
-def wanted_names(function: Callable[..., Any], params: Collection[str], *, keyword_only: bool = True) -> list[str]:
+def find_wanted_params(
+    function: Callable[..., Any], params: Collection[str], *, keyword_only: bool = True
+) -> list[str]:
     """Names that a function takes as params: those without a default, and those with one that params lists.
 
     A default counts in Python functions only: NumPy's own have a `dtype` that means something else.

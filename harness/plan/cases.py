@@ -5,16 +5,18 @@ from __future__ import annotations
 import hashlib
 import re
 
+from harness.declare.declaration import NoReference
 from harness.declare.fingerprint import fingerprint
 from harness.declare.levels import call_with
-from harness.declare.workload import NoReference, Workload
+from harness.declare.workload import Workload
 from harness.machine.places import Place
 from harness.record import Param, PlannedCase, PlannedVariant
 
 
 def plan_case(suite: str, workload: Workload, params: dict[str, Param], place: Place) -> PlannedCase:
     """A workload with one value of each param, as data."""
-    name, source = name_case(workload.name, params, place), workload.data_source()
+    name, declared = name_case(workload.name, params, place), workload.declaration
+    source = workload.find_data_source()
     return PlannedCase(
         id=make_case_id(name),
         name=name,
@@ -23,7 +25,7 @@ def plan_case(suite: str, workload: Workload, params: dict[str, Param], place: P
         where=place.name,
         description=workload.description,
         params=params,
-        definition=workload.definition(),
+        definition=workload.hash_definition(),
         baseline=workload.baseline_variant,
         variants=tuple(
             PlannedVariant(
@@ -32,25 +34,25 @@ def plan_case(suite: str, workload: Workload, params: dict[str, Param], place: P
                 mode=mode,
                 description=item.description,
                 source=fingerprint(item.function),
-                skip=skip.reason if (skip := item.skip(params, place.device)) else None,
-                compiles=workload.compile_budget(f"{item.name}:{mode}", params),
+                skip=skip.reason if (skip := item.find_skip(params, place.device)) else None,
+                compiles=workload.find_compile_budget(f"{item.name}:{mode}", params),
                 donates=item.donate if mode in ("jit", "aot") else (),
                 raises=None if item.raises is None else item.raises.__name__,
             )
             for item in workload.implementations
             for mode in item.modes
         ),
-        cost=None if workload.cost is None else call_with(workload.cost, params),
-        no_reference=workload.reference.reason if isinstance(workload.reference, NoReference) else None,
-        time_limit_s=workload.time_limit_s,
-        new_shape=workload.alternative(workload.new_shape, params),
-        new_static=workload.alternative(workload.new_static, params),
-        represents_workload=workload.is_representative(params),
-        devices=workload.needed_devices(params),
-        config=workload.settings(params),
+        cost=None if declared.cost is None else call_with(declared.cost, params),
+        no_reference=declared.reference.reason if isinstance(declared.reference, NoReference) else None,
+        time_limit_s=declared.time_limit_s,
+        new_shape=workload.find_changes(declared.caching.new_shape, params),
+        new_static=workload.find_changes(declared.caching.new_static, params),
+        represents_workload=workload.represents_workload(params),
+        devices=workload.count_devices(params),
+        config=workload.find_config(params),
         data=None if source is None else source.words,
         data_missing=None if source is None else source.missing,
-        published=workload.claims(params, place.device),
+        published=workload.find_published(params, place.device),
     )
 
 

@@ -96,14 +96,14 @@ def look(variants: tuple[str, ...], context: Context) -> Findings:
     outcomes = {}
     for variant in variants:
         context.variant = variant
-        function = workload.variant(variant)[0].function
+        function = workload.find_variant(variant)[0].function
         try:
             call = time_call(
                 context.regime,
                 as_new_function(function),
                 usual=Call(context.arguments, choose_static(function, context.params)),
                 measured=Call(arguments, choose_static(function, params)),
-                stream=workload.stream,
+                stream=workload.declaration.stream,
                 clock=context.clock,
                 stage=context.stage,
             )

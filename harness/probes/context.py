@@ -9,8 +9,9 @@ from typing import Any
 
 import jax
 
+from harness.declare.declaration import NoReference
 from harness.declare.levels import call_with
-from harness.declare.workload import NoReference, Workload
+from harness.declare.workload import Workload
 from harness.machine.places import Place
 from harness.programs.arguments import as_numpy, choose_static, widest
 from harness.programs.modes import Carried, Clock, How, Prepared, prepare_as
@@ -82,7 +83,7 @@ class Context:
 
     def _prepare(self, variant: str) -> Prepared:
         workload = self.workload
-        implementation, mode = workload.variant(variant)
+        implementation, mode = workload.find_variant(variant)
         function = implementation.function
         if fixed := choose_static(function, self.params):
             # With its name, which programs and traces carry.
@@ -90,16 +91,16 @@ class Context:
         arguments = jax.tree.map(as_numpy, self.arguments) if mode == NATIVE else self.arguments
         how = How(
             carry=workload.carried,
-            donate=workload.positions(implementation.donate),
+            donate=workload.find_positions(implementation.donate),
             convert=implementation.convert,
-            stream=workload.stream,
+            stream=workload.declaration.stream,
         )
         return prepare_as(mode, function, arguments, how, self.clock, self.stage)
 
     @cached_property
     def reference(self) -> Any:
         """The trusted result, from the same inputs in NumPy's widest types; of a stream, one per call. None without."""
-        reference = self.workload.reference
+        reference = self.workload.declaration.reference
         if isinstance(reference, NoReference):
             return None
         workload = self.workload
@@ -107,13 +108,13 @@ class Context:
         def once(*args: Any) -> Any:
             return call_with(reference, self.params, *jax.tree.map(widest, args))
 
-        if not workload.stream:
+        if not workload.declaration.stream:
             return once(*self.arguments)
-        if not workload.carry:
+        if not workload.declaration.state.carry:
             return [once(*item) for item in self.arguments]
         carried = Carried(once, workload.carried, begin=lambda args: args)
         return carried.over(self.arguments)
 
     def compiles(self, variant: str) -> int | None:
         """How many programs the variant may compile, as declared."""
-        return self.workload.compile_budget(variant, self.params)
+        return self.workload.find_compile_budget(variant, self.params)

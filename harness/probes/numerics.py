@@ -8,8 +8,8 @@ from typing import Any
 import jax
 import numpy
 
-from harness.declare.levels import call_with, wanted_names
-from harness.declare.workload import NoReference
+from harness.declare.declaration import NoReference
+from harness.declare.levels import call_with, find_wanted_params
 from harness.machine.environment import describe_error, make_private
 from harness.probes.context import Context
 from harness.probes.findings import LONGEST_REASON, Findings, describe_failure, look_at_each
@@ -37,7 +37,7 @@ def look(variants: tuple[str, ...], context: Context) -> Findings:
     """Compares each variant with the reference; one that is declared to raise an error, with that."""
     outcomes = {}
     for variant in variants:
-        expected = context.workload.variant(variant)[0].raises
+        expected = context.workload.find_variant(variant)[0].raises
         if expected is not None:
             outcomes[variant] = _check_raised(expected, variant, context)
         else:
@@ -53,12 +53,12 @@ def check(variant: str, prepared: Prepared, context: Context) -> Outcome:
         _ = context.reference
         context.stage("numerics")
     result = prepared.wait(prepared.call(*prepared.args))
-    reference = context.workload.reference
+    reference = context.workload.declaration.reference
     if isinstance(reference, NoReference):
         return Outcome(status=Status.OK, notes=(f"not checked: {reference.reason}",))
-    if (compare := context.workload.compare) is not None:
+    if (compare := context.workload.declaration.compare) is not None:
         known = dict(context.params)
-        if "inputs" in wanted_names(compare, known):
+        if "inputs" in find_wanted_params(compare, known):
             known["inputs"] = jax.tree.map(_as_array, context.arguments)
         try:
             result = call_with(compare, known, jax.tree.map(_as_array, result))
@@ -156,8 +156,8 @@ def _entry(array: Any, place: tuple[int, ...]) -> str:
 
 
 def _tolerance(dtype: Any, precision: str | None, context: Context) -> float:
-    if context.workload.tolerance is not None:
-        return context.workload.tolerance
+    if context.workload.declaration.tolerance is not None:
+        return context.workload.declaration.tolerance
     if not jax.numpy.issubdtype(dtype, jax.numpy.inexact):
         return 0.0
     return max(TOLERANCE.get(str(dtype), TOLERANCE["bfloat16"]), TOLERANCE.get(precision or "", 0.0))

@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import numpy
 
-from harness.declare.levels import call_with, wanted_names
+from harness.declare.levels import call_with, find_wanted_params
 from harness.declare.workload import Workload
 from harness.record import Param
 
@@ -19,8 +19,8 @@ INPUT_SEED = 0
 
 def make_inputs(workload: Workload, params: dict[str, Param]) -> tuple[Any, ...]:
     """A workload's arguments, ready where they belong; of a stream, a tuple of argument tuples."""
-    made = call_with(workload.inputs, params, jax.random.key(INPUT_SEED))
-    on_host = workload.positions(workload.host)
+    made = call_with(workload.declaration.inputs, params, jax.random.key(INPUT_SEED))
+    on_host = workload.find_positions(workload.declaration.needs.host)
 
     def place(arguments: Any) -> tuple[Any, ...]:
         return tuple(
@@ -28,7 +28,7 @@ def make_inputs(workload: Workload, params: dict[str, Param]) -> tuple[Any, ...]
             for position, argument in enumerate(as_tuple(arguments))
         )
 
-    arguments = tuple(map(place, made)) if workload.stream else place(made)
+    arguments = tuple(map(place, made)) if workload.declaration.stream else place(made)
     return tuple(jax.block_until_ready(arguments))
 
 
@@ -38,8 +38,8 @@ def make_shapes(workload: Workload, params: dict[str, Param]) -> tuple[Any, ...]
     Raises:
       Whatever inputs() has against being traced: they may be made in any way, also without JAX.
     """
-    made = jax.eval_shape(partial(call_with, workload.inputs, params), jax.random.key(INPUT_SEED))
-    return tuple(map(as_tuple, made)) if workload.stream else as_tuple(made)
+    made = jax.eval_shape(partial(call_with, workload.declaration.inputs, params), jax.random.key(INPUT_SEED))
+    return tuple(map(as_tuple, made)) if workload.declaration.stream else as_tuple(made)
 
 
 def as_tuple(arguments: Any) -> tuple[Any, ...]:
@@ -49,7 +49,7 @@ def as_tuple(arguments: Any) -> tuple[Any, ...]:
 
 def choose_static(function: Callable[..., Any], params: dict[str, Param]) -> dict[str, Param]:
     """The params that a function takes."""
-    return {name: params[name] for name in wanted_names(function, params)}
+    return {name: params[name] for name in find_wanted_params(function, params)}
 
 
 def as_numpy(leaf: Any) -> Any:

@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 
 from harness.declare.catalogue import find_suites
-from harness.declare.workload import NoReference
+from harness.declare.declaration import NoReference
 from harness.machine.places import BACKENDS
 from harness.plan.cases import name_case
 from harness.probes import Context, look_with
@@ -45,16 +45,18 @@ class Found(NamedTuple):
 
 def needs_several_devices(workload):
     """Whether some case of the default level does, so that no process with one device has them all."""
-    cases = workload.cases("default", "cpu")
-    return any(workload.needed_devices(case) > 1 or "jax_num_cpu_devices" in workload.settings(case) for case in cases)
+    cases = workload.list_cases("default", "cpu")
+    return any(
+        workload.count_devices(case) > 1 or "jax_num_cpu_devices" in workload.find_config(case) for case in cases
+    )
 
 
 def checked(workload, params):
     """What is found of a case in this process, which must have its devices."""
-    x64 = workload.settings(params).get("jax_enable_x64", False)
+    x64 = workload.find_config(params).get("jax_enable_x64", False)
     with jax.enable_x64(True) if x64 else nullcontext():
         context = context_of(workload, params)
-        here = [item for item in workload.implementations if item.skip(params, "cpu") is None]
+        here = [item for item in workload.implementations if item.find_skip(params, "cpu") is None]
         first = next(item for item in here if item.raises is None and item.modes != (NATIVE,))
         right = {item.name: numerics(context, item) for item in here}
         return Found(right, unseen(context, first))
@@ -104,7 +106,7 @@ def unseen(context, implementation):
 
     The implementation is called once, and its result is spoiled: compiling it for each output would take minutes.
     """
-    if isinstance(context.workload.reference, NoReference):
+    if isinstance(context.workload.declaration.reference, NoReference):
         return []  # which is the same as saying so of every output
     variant = variant_of(implementation)
     prepared = context.prepare(variant)
@@ -137,7 +139,9 @@ def main(name):
     """Prints what is found of every case of a workload on several devices, as JSON."""
     jax.config.update("jax_num_cpu_devices", DEVICES)
     workload = next(workload for workload in WORKLOADS if workload.name == name)
-    found = {name_case(name, params, CPU): checked(workload, params) for params in workload.cases("default", "cpu")}
+    found = {
+        name_case(name, params, CPU): checked(workload, params) for params in workload.list_cases("default", "cpu")
+    }
     print(msgspec.json.encode(found).decode())
 
 

@@ -26,10 +26,10 @@ def widest(tree):
 
 found = []
 for params in {cases}:
-    arguments = workload.inputs(jax.random.key(0), **params)
+    arguments = workload.declaration.inputs(jax.random.key(0), **params)
     arguments = arguments if isinstance(arguments, tuple) else (arguments,)
     taken = {{name: params[name] for name in {taken}}}
-    expected = workload.reference(*widest(arguments), **{{name: params[name] for name in {of_reference}}})
+    expected = workload.declaration.reference(*widest(arguments), **{{name: params[name] for name in {of_reference}}})
     for one in workload.implementations:
         jitted = jax.jit(lambda *arguments: one.function(*arguments, **taken))
         text = jitted.lower(*arguments).compile().as_text()

@@ -48,8 +48,8 @@ def test_a_step_that_leaves_kernels_unchanged_is_wrong(name):
 
 def test_the_declared_costs_count_the_parameters_that_the_models_have():
     for make, cost, adam in (
-        (compilation.mlp_batch, compilation.mlp_ahead_of_time.cost, 1),
-        (compilation.cnn_batch, compilation.cnn_ahead_of_time.cost, 3),
+        (compilation.mlp_batch, compilation.mlp_ahead_of_time.declaration.cost, 1),
+        (compilation.cnn_batch, compilation.cnn_ahead_of_time.declaration.cost, 3),
     ):
         (variables, _), *_ = make(KEY, batch=1)
         params = sum(leaf.size for leaf in jax.tree.leaves(variables))

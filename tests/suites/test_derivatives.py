@@ -35,7 +35,7 @@ def test_the_jacobians_reference_is_the_slope_of_the_layer():
 
     expected = slopes(lambda x: np.tanh(weights @ x), x)
 
-    assert derivatives.jacobian.reference(weights, x) == pytest.approx(expected, abs=1e-8)
+    assert derivatives.jacobian.declaration.reference(weights, x) == pytest.approx(expected, abs=1e-8)
 
 
 @pytest.mark.parametrize(
@@ -55,15 +55,15 @@ def test_the_hessians_reference_is_the_slope_of_the_losses_gradient():
     expected = slopes(lambda at: gradient_in_numpy(at, rows), weights)
 
     assert gradient_in_numpy(weights, rows) == pytest.approx(gradient, abs=1e-8)
-    assert derivatives.hessian.reference(rows, weights, weights) == pytest.approx(expected, abs=1e-8)
+    assert derivatives.hessian.declaration.reference(rows, weights, weights) == pytest.approx(expected, abs=1e-8)
 
 
 def test_the_products_reference_is_the_hessian_times_the_vector():
     rows, weights, direction = RANDOM.normal(size=(7, 3)), RANDOM.normal(size=3), RANDOM.normal(size=3)
 
-    expected = derivatives.hessian.reference(rows, weights, direction) @ direction
+    expected = derivatives.hessian.declaration.reference(rows, weights, direction) @ direction
 
-    assert derivatives.hessian_vector_product.reference(rows, weights, direction) == pytest.approx(expected)
+    assert derivatives.hessian_vector_product.declaration.reference(rows, weights, direction) == pytest.approx(expected)
 
 
 def test_a_hessian_vector_product_needs_no_more_work_for_each_feature_and_the_full_hessian_does():
@@ -84,7 +84,7 @@ def test_the_per_example_reference_is_the_slope_of_each_examples_error():
     def errors(hidden, readout):
         return (np.tanh(xs @ hidden.T) @ readout - targets) ** 2 / 2
 
-    gradients = derivatives.per_example_gradient.reference(network, xs, targets)
+    gradients = derivatives.per_example_gradient.declaration.reference(network, xs, targets)
 
     by_hidden = slopes(lambda hidden: errors(hidden, network["readout"]), network["hidden"])
     by_readout = slopes(lambda readout: errors(network["hidden"], readout), network["readout"])
@@ -97,10 +97,10 @@ def test_each_swish_derivative_is_the_slope_of_the_one_before(order):
     x = np.linspace(-6, 6, 41)
 
     def one_before(x):
-        return derivatives.swish_derivatives.reference(x)[order - 1]
+        return derivatives.swish_derivatives.declaration.reference(x)[order - 1]
 
     expected = (one_before(x + 1e-5) - one_before(x - 1e-5)) / 2e-5
-    assert derivatives.swish_derivatives.reference(x)[order] == pytest.approx(expected, abs=1e-8)
+    assert derivatives.swish_derivatives.declaration.reference(x)[order] == pytest.approx(expected, abs=1e-8)
 
 
 @pytest.mark.parametrize("name", ["into", "out"])
@@ -115,7 +115,7 @@ def test_backpropagation_by_hand_is_the_slope_of_the_chains_loss(name):
             out = out + hidden * logistic(hidden) @ w[1]
         return np.mean(out**2)
 
-    gradient = derivatives.rematerialization.reference(weights, x)[name]
+    gradient = derivatives.rematerialization.declaration.reference(weights, x)[name]
 
     assert gradient == pytest.approx(slopes(loss, weights[name]), abs=1e-6)
 

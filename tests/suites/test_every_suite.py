@@ -10,6 +10,7 @@ import pytest
 
 from harness import Skip
 from harness import workload as declared
+from harness.declare.levels import call_with
 from harness.machine.places import BACKENDS
 from harness.plan.cases import name_case
 from harness.record import NATIVE, Status
@@ -47,7 +48,7 @@ def marked(workload):
 
 def smallest_case(workload):
     """The first of the lowest level that it is measured at."""
-    return next(cases[0] for level in LEVELS if (cases := list(workload.cases(level, "cpu"))))
+    return next(cases[0] for level in LEVELS if (cases := list(workload.list_cases(level, "cpu"))))
 
 
 @every_workload
@@ -63,17 +64,17 @@ def test_every_implementation_says_what_it_is(workload):
 
 @every_workload
 def test_a_workload_has_a_reference_or_a_reason(workload):
-    assert callable(workload.reference) or workload.reference.reason
+    assert callable(workload.declaration.reference) or workload.declaration.reference.reason
 
 
 @every_workload
 def test_every_case_declares_its_cost(workload):
     if workload.name in WITHOUT_COST:
-        assert workload.cost is None
+        assert workload.declaration.cost is None
         return
     for level in LEVELS:
-        for params in workload.cases(level, "gpu"):
-            cost = workload.cost(**{name: params[name] for name in inspect.signature(workload.cost).parameters})
+        for params in workload.list_cases(level, "gpu"):
+            cost = call_with(workload.declaration.cost, params)
 
             counts = [count for count in (cost.flops, cost.bytes) if count is not None]
             assert counts, name_case(workload.name, params, BACKENDS["gpu"])
@@ -81,7 +82,7 @@ def test_every_case_declares_its_cost(workload):
 
 
 def test_every_suite_has_a_quick_case_and_all_together_are_few():
-    quick = {suite.name: sum(len(list(w.cases("quick", "cpu"))) for w in suite.workloads) for suite in SUITES}
+    quick = {suite.name: sum(len(list(w.list_cases("quick", "cpu"))) for w in suite.workloads) for suite in SUITES}
 
     assert min(quick.values()) >= 1, quick
     assert sum(quick.values()) <= MOST_QUICK, quick
@@ -92,11 +93,11 @@ def test_a_published_figure_has_a_case_of_the_default_level(workload):
     claimed = [
         claim
         for backend in BACKENDS
-        for case in workload.cases("default", backend)
-        for claim in workload.claims(case, backend)
+        for case in workload.list_cases("default", backend)
+        for claim in workload.find_published(case, backend)
     ]
 
-    lost = [claim.source for claim in workload.published if claim not in claimed]
+    lost = [claim.source for claim in workload.declaration.published if claim not in claimed]
 
     assert lost == []
 
@@ -106,9 +107,9 @@ def test_the_workloads_that_nox_runs_with_pytorch_are_those_that_skip_a_peer_wit
     skips = {
         workload.name
         for workload in WORKLOADS
-        for params in workload.cases("default", "cpu")
+        for params in workload.list_cases("default", "cpu")
         for item in workload.implementations
-        if (skip := item.skip(params, "cpu")) is not None and skip.reason.startswith("PyTorch is not installed")
+        if (skip := item.find_skip(params, "cpu")) is not None and skip.reason.startswith("PyTorch is not installed")
     }
 
     assert skips == {workload.name for workload in WORKLOADS if has_pytorch_peer(workload)}
@@ -155,16 +156,16 @@ def test_listing_5_22_which_begins_its_sum_at_1_is_caught():
 
     context = context_of(workload, smallest_case(workload))
 
-    found = numerics(context, replace(workload.variant("scan:jit")[0], function=scan))
+    found = numerics(context, replace(workload.find_variant("scan:jit")[0], function=scan))
 
     assert found.status is Status.WRONG
 
 
 def test_what_is_skipped_on_a_cpu_has_a_reason():
     reasons = [
-        item.skip(params, "cpu")
+        item.find_skip(params, "cpu")
         for workload in WORKLOADS
-        for params in workload.cases("default", "cpu")
+        for params in workload.list_cases("default", "cpu")
         for item in workload.implementations
     ]
 

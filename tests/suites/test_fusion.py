@@ -15,7 +15,7 @@ def program(function, *args):
 def test_the_product_with_the_transpose_goes_by_element_and_a_matrix_product_would_be_caught():
     x = X[:16].reshape(4, 4)
 
-    error, _ = relative_error((x + x * x + 3) * (x * x + x @ x.T), fusion.fusion.reference(x))
+    error, _ = relative_error((x + x * x + 3) * (x * x + x @ x.T), fusion.fusion.declaration.reference(x))
 
     assert error > TOLERANCE["float32"]
 
@@ -23,19 +23,17 @@ def test_the_product_with_the_transpose_goes_by_element_and_a_matrix_product_wou
 def test_a_transpose_forgotten_would_be_caught():
     x = X[:16].reshape(4, 4)
 
-    error, _ = relative_error((x + x * x + 3) * (x * x + x * x), fusion.fusion.reference(x))
+    error, _ = relative_error((x + x * x + 3) * (x * x + x * x), fusion.fusion.declaration.reference(x))
 
     assert error > TOLERANCE["float32"]
 
 
 def test_the_gradients_reference_is_the_slope_of_the_values():
-    _, gradient = fusion.mean_square_gradient.reference(X)
+    _, gradient = fusion.mean_square_gradient.declaration.reference(X)
+    value = fusion.mean_square.declaration.reference
 
     step = 1e-4  # exact but for rounding: the function is quadratic
-    slopes = [
-        (fusion.mean_square.reference(X + direction) - fusion.mean_square.reference(X - direction)) / (2 * step)
-        for direction in step * np.eye(X.size)
-    ]
+    slopes = [(value(X + direction) - value(X - direction)) / (2 * step) for direction in step * np.eye(X.size)]
 
     assert gradient == pytest.approx(slopes, abs=1e-9)
 

@@ -39,12 +39,12 @@ def test_an_indexed_addition_in_numpy_which_adds_repeated_indices_once_is_not_th
 
 @pytest.mark.parametrize("workload", [at_set, at_add], ids=lambda workload: workload.name)
 def test_only_a_donated_array_lends_its_memory(workload):
-    x, indices, values = workload.inputs(jax.random.key(0), n=N, updates=UPDATES)
+    x, indices, values = workload.declaration.inputs(jax.random.key(0), n=N, updates=UPDATES)
     aliased = {}
 
     for one in workload.implementations:
         if "jit" in one.modes:
-            jitted = jax.jit(one.function, donate_argnums=workload.positions(one.donate))
+            jitted = jax.jit(one.function, donate_argnums=workload.find_positions(one.donate))
             analysis = jitted.lower(x, indices, values).compile().memory_analysis()
             aliased[one.name] = analysis.alias_size_in_bytes
 
@@ -53,11 +53,11 @@ def test_only_a_donated_array_lends_its_memory(workload):
 
 @pytest.mark.parametrize("workload", [at_set, at_add], ids=lambda workload: workload.name)
 def test_the_peer_changes_its_array_and_the_reference_does_not(workload):
-    arguments = as_numpy(workload.inputs(jax.random.key(0), n=N, updates=UPDATES))
+    arguments = as_numpy(workload.declaration.inputs(jax.random.key(0), n=N, updates=UPDATES))
     before = arguments[0].copy()
-    peer, _ = workload.variant("numpy:native")
+    peer, _ = workload.find_variant("numpy:native")
 
-    expected = workload.reference(*arguments)
+    expected = workload.declaration.reference(*arguments)
     kept = np.array_equal(arguments[0], before)
     result = peer.function(*arguments)
 
@@ -68,7 +68,8 @@ def test_the_peer_changes_its_array_and_the_reference_does_not(workload):
 
 def test_what_must_move_is_index_value_and_element_whatever_the_array():
     moved = {
-        one.name: [call_with(one.cost, {"n": n, "updates": 10}).bytes for n in (N, 2 * N)] for one in (at_set, at_add)
+        one.name: [call_with(one.declaration.cost, {"n": n, "updates": 10}).bytes for n in (N, 2 * N)]
+        for one in (at_set, at_add)
     }
 
     assert moved == {"at_set": [10 * (4 + 4 + 4)] * 2, "at_add": [10 * (4 + 4 + 4 + 4)] * 2}

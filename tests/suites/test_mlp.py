@@ -82,12 +82,12 @@ def test_about_half_of_the_toy_points_are_of_each_class():
 
 def test_a_donated_step_writes_the_new_params_over_the_old_ones():
     arguments = mlp.one_batch(KEY, network="784-512-10")
-    implementation, _ = mlp.mlp_step.variant("donated:jit")
+    implementation, _ = mlp.mlp_step.find_variant("donated:jit")
 
     def step(*args):
         return implementation.function(*args, network="784-512-10")
 
-    places = mlp.mlp_step.positions(implementation.donate)
+    places = mlp.mlp_step.find_positions(implementation.donate)
     planned = jax.jit(step, donate_argnums=places).lower(*arguments).compile().memory_analysis()
 
     assert planned.alias_size_in_bytes == 4 * mlp_networks.params_in((784, 512, 10))
@@ -136,10 +136,10 @@ def test_a_step_on_another_loss_is_caught(loss):
 )
 def test_training_that_leaves_kernels_unchanged_is_caught_in_every_format_of_products(workload, step, make, network):
     arguments = in_float64(make(KEY, network=network))
-    wanted = workload.reference(*arguments, network=network)
+    wanted = workload.declaration.reference(*arguments, network=network)
 
     right, wrong = (
-        workload.compare(tried(*arguments, network=network), inputs=arguments)
+        workload.declaration.compare(tried(*arguments, network=network), inputs=arguments)
         for tried in (step, without_kernels(step))
     )
 
@@ -169,9 +169,9 @@ def test_an_epoch_has_as_many_batches_as_the_images_of_a_part_fill():
 @pytest.mark.parametrize("workload", [mlp.mlp_epoch, mlp.mlp_epoch_on_device, mlp.mlp_evaluation])
 def test_with_full_sizes_every_network_has_its_epoch_but_where_nothing_can_check_it(workload):
     first = workload.implementations[0]
-    epochs = [case for case in workload.cases("full", "cpu") if case["batches"] == mlp.EPOCH]
+    epochs = [case for case in workload.list_cases("full", "cpu") if case["batches"] == mlp.EPOCH]
 
-    skipped = {case["network"] for case in epochs if first.skip(case, "cpu")}
+    skipped = {case["network"] for case in epochs if first.find_skip(case, "cpu")}
 
     assert {case["network"] for case in epochs} == set(mlp_networks.NETWORKS)
     assert skipped == ({"784-512-512-10"} if workload is mlp.mlp_epoch_on_device else set())
@@ -243,8 +243,8 @@ def test_a_step_does_three_products_a_layer_but_two_in_the_first():
 @pytest.mark.parametrize("network", mlp_networks.NETWORKS)
 @pytest.mark.parametrize("name", ["torch:native", "torch.compile:native"])
 def test_losses_of_7_steps_agree_with_those_of_pytorch(name, network):
-    peer, _ = mlp.mlp_epoch.variant(name)
-    assert peer.skip({}, "cpu") is None
+    peer, _ = mlp.mlp_epoch.find_variant(name)
+    assert peer.find_skip({}, "cpu") is None
     batches = mlp.host_fed_epoch(KEY, network=network, batches=mlp.AGREEING_STEPS)
     state, step = batches[0][0], jax.jit(mlp.step_of(network))
     theirs, *_ = peer.convert(*jax.tree.map(np.asarray, batches[0]))

@@ -33,10 +33,10 @@ from suites.placement import placement
 found = {}
 for data_on in ("default", "other", "uncommitted"):
     params = {"n": 1000, "data_on": data_on}
-    x = call_with(placement.inputs, params, jax.random.key(0))
+    x = call_with(placement.declaration.inputs, params, jax.random.key(0))
     found[data_on] = {"data": [x.device.id, x.committed]}
     for one in placement.implementations:
-        if one.skip(params, "cpu") is None:
+        if one.find_skip(params, "cpu") is None:
             try:
                 found[data_on][one.name] = call_with(one.function, params, x).device.id
             except jax.errors.JaxRuntimeError as error:
@@ -64,9 +64,11 @@ def test_functions_run_where_they_say_and_the_guard_names_the_one_array_that_mov
 
 
 def test_a_default_device_is_tried_only_where_it_moves_something():
-    default_device, _ = placement.variant("default_device:eager")
+    default_device, _ = placement.find_variant("default_device:eager")
 
-    skipped = {data_on: default_device.skip({"data_on": data_on}, "cpu") is not None for data_on in placement_values()}
+    skipped = {
+        data_on: default_device.find_skip({"data_on": data_on}, "cpu") is not None for data_on in placement_values()
+    }
 
     assert skipped == {"default": True, "other": True, "uncommitted": False}
 
@@ -89,8 +91,8 @@ def test_an_array_lies_in_the_hosts_memory_where_it_is_wanted(beyond):
 @pytest.mark.skipif(jax.default_backend() != "cpu", reason="an accelerator has a memory of its own")
 @pytest.mark.parametrize(("implementation", "is_a_view"), [("aligned", True), ("not_aligned", False), ("view", True)])
 def test_on_a_cpu_alignment_decides_whether_a_transfer_is_a_copy(implementation, is_a_view):
-    arguments = zero_copy.inputs(jax.random.key(0), n=1000)
-    one, _ = zero_copy.variant(f"{implementation}:")
+    arguments = zero_copy.declaration.inputs(jax.random.key(0), n=1000)
+    one, _ = zero_copy.find_variant(f"{implementation}:")
 
     result = np.asarray(one.function(*arguments))
 
@@ -104,7 +106,7 @@ def test_what_is_timed_to_the_device_is_a_copy_everywhere(name):
     x = on_host(jax.random.key(0), n=1000)
     expected = x.copy()
 
-    result = host_to_device.variant(name)[0].function(x)
+    result = host_to_device.find_variant(name)[0].function(x)
     x[:] = 0
 
     assert np.array_equal(result, expected)

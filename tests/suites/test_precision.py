@@ -32,7 +32,7 @@ def test_a_format_names_its_dtype_and_where_there_is_a_choice_its_precision():
 def test_only_float64_is_measured_in_64_bit_mode():
     formats = ("float64", "float32 highest", "float32 default", "bfloat16", "float16")
 
-    wide = [one for one in formats if precision_matmul.settings({"arithmetic": one})["jax_enable_x64"]]
+    wide = [one for one in formats if precision_matmul.find_config({"arithmetic": one})["jax_enable_x64"]]
 
     assert wide == ["float64"]
     assert wide_where_needed(arithmetic="float64") == {"jax_enable_x64": True}
@@ -41,7 +41,9 @@ def test_only_float64_is_measured_in_64_bit_mode():
 @pytest.mark.parametrize("declared", [precision_matmul, precision_convolution], ids=["matmul", "convolution"])
 def test_precisions_of_float32_are_cases_only_where_they_differ(declared):
     precisions = {
-        backend: {case["arithmetic"] for case in declared.cases("full", backend) if "float32" in case["arithmetic"]}
+        backend: {
+            case["arithmetic"] for case in declared.list_cases("full", backend) if "float32" in case["arithmetic"]
+        }
         for backend in ("cpu", "gpu", "tpu")
     }
 

@@ -4,7 +4,12 @@ import pytest
 
 from harness.declare.catalogue import find_suites
 
-CLAIMS = [claim for suite in find_suites(("suites",)) for workload in suite.workloads for claim in workload.published]
+CLAIMS = [
+    claim
+    for suite in find_suites(("suites",))
+    for workload in suite.workloads
+    for claim in workload.declaration.published
+]
 
 FIGURES = {
     "JAX in Action, listing 5.2": (786e-6, 132e-6),

@@ -91,7 +91,7 @@ def test_unsafe_rbg_draws_as_rbg_does_and_splits_otherwise():
     def drawn(generator: str) -> np.ndarray:
         return np.asarray(jax.random.bits(key_of(jnp.asarray(WORDS), generator), (1001,)))
 
-    split, _ = random_split.variant("unsafe_rbg:jit")
+    split, _ = random_split.find_variant("unsafe_rbg:jit")
 
     np.testing.assert_array_equal(drawn("unsafe_rbg"), drawn("rbg"))
     assert not np.array_equal(split.function(jnp.asarray(WORDS), n=10), split_rbg(jnp.asarray(WORDS), n=10))
@@ -99,7 +99,7 @@ def test_unsafe_rbg_draws_as_rbg_does_and_splits_otherwise():
 
 def worst(declared, result: np.ndarray) -> float:
     """The largest error that the numerics probe finds."""
-    got, want = declared.compare(result), declared.reference(WORDS)
+    got, want = declared.declaration.compare(result), declared.declaration.reference(WORDS)
     assert got.keys() == want.keys()
     return max(relative_error(np.asarray(got[name]), np.asarray(want[name]))[0] for name in want)
 

@@ -21,7 +21,7 @@ def digits(length=20, first=7):
 def test_one_element_too_many_or_too_few_shows_in_the_sum(wrong):
     x, n = map(np.asarray, digits(first=7))
 
-    assert x[:wrong].sum() != vectorization.sum_first_n.reference(x, n)
+    assert x[:wrong].sum() != vectorization.sum_first_n.declaration.reference(x, n)
 
 
 def test_the_largest_sum_is_exact_in_float32():
@@ -32,7 +32,7 @@ def test_the_largest_sum_is_exact_in_float32():
 
 @pytest.mark.parametrize("name", ["mask", "fori_loop"])
 def test_one_program_sums_any_first_n(name):
-    function = jax.jit(vectorization.sum_first_n.variant(f"{name}:jit")[0].function)
+    function = jax.jit(vectorization.sum_first_n.find_variant(f"{name}:jit")[0].function)
     x, n = digits(first=7)
     function(x, n)
     another = n + 1
@@ -68,12 +68,12 @@ def test_vmap_of_cond_computes_both_branches_and_lax_map_keeps_them_apart():
 
 @pytest.mark.parametrize("name", ["cond", "switch"])
 def test_one_program_with_a_branch_computes_whichever_is_asked_for(name):
-    function = jax.jit(vectorization.branch.variant(f"{name}:jit")[0].function)
+    function = jax.jit(vectorization.branch.find_variant(f"{name}:jit")[0].function)
     x = jnp.linspace(-1, 1, 25).reshape(5, 5)
 
     for is_expensive in (True, False):
         got = function(x, jnp.bool_(is_expensive))
-        assert got == pytest.approx(vectorization.branch.reference(np.asarray(x), is_expensive), rel=1e-5)
+        assert got == pytest.approx(vectorization.branch.declaration.reference(np.asarray(x), is_expensive), rel=1e-5)
     assert "cond" in primitives(function, x, jnp.bool_(True))
 
 
@@ -83,13 +83,15 @@ def test_lax_map_takes_what_is_left_over_by_its_batches():
 
     got = vectorization.lax_map_in_batches(weights, xs)
 
-    assert got == pytest.approx(vectorization.per_example_function.reference(*map(np.asarray, (weights, xs))), rel=1e-4)
+    assert got == pytest.approx(
+        vectorization.per_example_function.declaration.reference(*map(np.asarray, (weights, xs))), rel=1e-4
+    )
 
 
 def test_the_cost_of_branches_counts_each_examples_own():
     expensive, cheap = (vectorization.flops_of_branch(n=10, is_expensive=choice) for choice in (True, False))
 
-    cost = vectorization.branch_per_example.cost(examples=9, n=10)
+    cost = vectorization.branch_per_example.declaration.cost(examples=9, n=10)
 
     assert cost.flops == 2 * expensive + 7 * cheap
 

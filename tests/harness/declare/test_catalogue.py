@@ -1,3 +1,4 @@
+import importlib
 import statistics
 import sys
 
@@ -69,6 +70,38 @@ def test_a_package_is_all_its_modules(write, tmp_path):
 
     assert [suite.name for suite in find_suites(["family"])] == ["a"]
     assert [suite.name for suite in find_suites(["family.a"])] == ["a"]
+
+
+def test_a_file_that_was_imported_is_not_run_again(write):
+    path = write("once.py")
+
+    first, again = (find_suites([path])[0] for _ in range(2))
+
+    assert first.workloads == again.workloads
+
+
+def test_a_folder_that_is_a_module_too_is_imported_as_one(write, tmp_path, monkeypatch):
+    write("household/__init__.py", "")
+    write("household/a.py")
+    monkeypatch.chdir(tmp_path)
+    names = ["household"]
+
+    (as_folder,) = find_suites(names)
+    sys.path.insert(0, str(tmp_path))
+    (as_module,) = find_suites(names)
+
+    assert [suite.workloads[0].module for suite in (as_folder, as_module)] == ["user_suites.a", "household.a"]
+
+
+@pytest.mark.parametrize(
+    "text", ["import not_there_at_all\n", "raise ModuleNotFoundError('no such data')\n"], ids=["a module", "its own"]
+)
+def test_a_module_that_misses_another_is_there_all_the_same(write, tmp_path, text):
+    write("short_of_another.py", text)
+    sys.path.insert(0, str(tmp_path))
+
+    with pytest.raises(SuiteError, match=r"suite 'short_of_another' fails to import: .*:1: ModuleNotFoundError: "):
+        find_suites(["short_of_another"])
 
 
 def test_a_suite_may_import_its_neighbours(write):
@@ -161,6 +194,51 @@ def test_two_workloads_of_one_name_are_named_with_their_suites(write):
 
     with pytest.raises(SuiteError, match="two workloads are named 'same', in suites 'one' and 'two'; rename one"):
         find_suites([one, two])
+
+
+def test_two_workloads_of_one_name_in_one_file_are_named_with_their_lines(write):
+    text = WORKLOAD.format(name="same", title="")
+    path = write("one.py", text + text)
+
+    with pytest.raises(SuiteError, match=r"two workloads are named 'same', in lines 6 and 15 of one\.py; rename one"):
+        find_suites([path])
+
+
+def test_two_workloads_of_one_name_in_two_variables_of_a_file_are_named(write):
+    made = "def make():\n    def same(x):\n        return x\n    return workload(inputs=len, reference=len)(same)\n"
+    path = write("one.py", f"from harness import workload\n{made}first, second = make(), make()\n")
+
+    with pytest.raises(SuiteError, match="two workloads are named 'same', in suites 'one' and 'one'; rename one"):
+        find_suites([path])
+
+
+def test_a_module_may_be_imported_again(write, tmp_path):
+    write("seen_before.py")
+    sys.path.insert(0, str(tmp_path))
+    find_suites(["seen_before"])
+
+    importlib.reload(sys.modules["seen_before"])
+
+
+def test_a_workload_inside_a_function_takes_no_place_in_its_file(write):
+    inside = (
+        'def test():\n    @workload(inputs=len, reference=len)\n    def one(x):\n        """Its own."""\n\n\ntest()\n'
+    )
+    path = write("one.py", WORKLOAD.format(name="one", title="") + inside)
+
+    (suite,) = find_suites([path])
+
+    assert [workload.name for workload in suite.workloads] == ["one"]
+
+
+def test_a_workload_may_have_the_name_of_one_that_is_imported(write):
+    write("origin_of_all.py")
+    text = WORKLOAD.format(name="origin_of_all", title="")
+    path = write("user.py", "from origin_of_all import origin_of_all\n" + text)
+
+    (suite,) = find_suites([path])
+
+    assert [workload.module for workload in suite.workloads] == ["user_suites.user"]
 
 
 def test_two_files_of_one_name_are_refused_before_the_code_of_either_is_run(write, tmp_path):

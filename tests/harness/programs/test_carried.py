@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from harness import Peer, workload
+from harness import Needs, Peer, State, workload
 from harness.machine.places import BACKENDS
 from harness.probes import Context, look_with
 from harness.programs.arguments import make_inputs
@@ -185,8 +185,7 @@ def running_sum(**changes):
     declared = {
         "inputs": lambda key: (jnp.arange(3.0), jnp.float32(2)),
         "reference": step,
-        "carry": {"total": 0},
-        "donate": ("total",),
+        "state": State(carry={"total": 0}, donate=("total",)),
         "modes": ("eager", "jit", "aot"),
         **changes,
     }
@@ -207,7 +206,7 @@ def test_in_a_stream_the_reference_carries_its_state_too(drift):
         inputs=lambda key: [(jnp.arange(3.0), jnp.float32(value)) for value in (1, 2, 3)],
         stream=True,
         modes=("jit",),
-        donate=(),
+        state=State(carry={"total": 0}),
     )
     made.implementation(drifting)
 
@@ -220,15 +219,14 @@ def test_a_peer_gets_what_its_conversion_makes_of_the_inputs():
 
     made = running_sum(
         peers={"lists": Peer(of_lists, convert=lambda total, value: (total.tolist(), float(value)))},
-        carry={},
-        donate=(),
+        state=State(),
     )
 
     assert outcome(made, "lists:native").status is Status.OK
 
 
 def test_arguments_on_the_host_stay_numpys_and_others_go_to_the_device():
-    made = running_sum(host=("value",))
+    made = running_sum(needs=Needs(host=("value",)))
 
     total, value = make_inputs(made, {})
 

@@ -26,7 +26,7 @@ import jax.numpy as jnp
 import numpy
 from jax.extend.core import Primitive
 
-from harness import no_reference, workload
+from harness import Caching, no_reference, workload
 
 UNKNOWN = Primitive("unheard_of")
 UNKNOWN.def_abstract_eval(lambda x: x)
@@ -60,8 +60,7 @@ def over_budget(x):
     reference=lambda x, *, by: x * by,
     modes=("jit",),
     compiles=1,
-    new_shape=lambda *, n: dict(n=n + 1),
-    new_static=dict(by=3),
+    caching=Caching(new_shape=lambda *, n: dict(n=n + 1), new_static=dict(by=3)),
 )
 def plain(x, *, by):
     return x * by
