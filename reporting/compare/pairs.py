@@ -66,11 +66,11 @@ def _choose_variants(a: RecordedCase, b: RecordedCase, wanted: str | None, warni
         side.require_program(wanted)
     if wanted is not None:
         return (wanted,)
-    planned = [{one.name for one in side.planned.variants} & side.kept.keys() for side in (a, b)]
-    for name in sorted(planned[0] ^ planned[1]):
-        only = a if name in planned[0] else b
+    in_a, in_b = ({one.name for one in side.planned.variants} & side.kept.keys() for side in (a, b))
+    for name in sorted(in_a ^ in_b):
+        only = a if name in in_a else b
         warnings.append(f"case {only.planned.name}: {name} has a program in {only.loaded.folder.path} only")
-    both = tuple(one.name for one in a.planned.variants if one.name in planned[0] & planned[1])
+    both = tuple(one.name for one in a.planned.variants if one.name in in_a & in_b)
     if not both:
         raise NothingToCompareError(f"case {a.planned.name}: no variant has a program in both runs")
     return both

@@ -62,7 +62,7 @@ def compare_unpaired(
     if not above or not below:
         raise ValueError("compare_unpaired needs at least one value on each side")
     centre, count = statistics.fmean(above) - statistics.fmean(below), min(len(above), len(below))
-    if count < FEWEST_LAUNCHES or not 0 <= confidence <= 1:  # a record may hold any number
+    if count < FEWEST_LAUNCHES or not 0 <= confidence < 1:  # a record may hold any number
         return exponentiate(Interval(None, centre, None, count))
     if len(set(above)) == len(set(below)) == 1:
         return exponentiate(Interval(centre, centre, centre, count))

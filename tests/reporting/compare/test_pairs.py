@@ -106,3 +106,17 @@ def test_a_case_that_only_one_run_has_is_named(tmp_path):
 
     with pytest.raises(NothingToCompareError, match=r"b: no case 'selu\[n=1\]'; nearest: 'selu\[n=2\]'"):
         find_pairs(a, b, "selu")
+
+
+def test_runs_that_keep_programs_of_different_variants_only_have_nothing_to_compare(tmp_path):
+    case = samples.planned_case(params={"n": 1}, variants=("a:jit", "b:jit"))
+    a, b = (recorded(tmp_path / name, {f"{name}:jit": TEXTS}, case=case) for name in ("a", "b"))
+
+    with pytest.raises(NothingToCompareError) as raised:
+        find_pairs(a, b, "selu")
+
+    assert str(raised.value).split("\n") == [
+        "case selu[n=1]: no variant has a program in both runs",
+        f"case selu[n=1]: a:jit has a program in {tmp_path / 'a'} only",
+        f"case selu[n=1]: b:jit has a program in {tmp_path / 'b'} only",
+    ]

@@ -2,8 +2,9 @@ from collections import Counter
 
 import pytest
 
+from harness.record import hlo
 from reporting.compare import program_counts
-from tests.reporting.recorded_programs import JAXPR
+from tests.reporting.recorded_programs import HLO, JAXPR
 
 
 @pytest.mark.parametrize(
@@ -68,3 +69,16 @@ def parts(params):
     """Jaxprs among an equation's params."""
     values = [one for value in params.values() for one in (value if isinstance(value, tuple) else (value,))]
     return [value for value in values if hasattr(value, "jaxpr")]
+
+
+def test_custom_calls_are_counted_by_target_and_collectives_once_with_their_done():
+    line = "  %{0} = f32[8,2]{{1,0}} {1}\n"
+    calls = ('custom-call(%x), custom_call_target="a\\"b"', "custom-call(%x)", "all-reduce-start(%x)", "sine(%x)")
+    lines = "".join(line.format(f"c{index}", call) for index, call in enumerate(calls))
+    lines += line.format("d", "all-reduce-done(%c2)")
+
+    module = hlo.parse(HLO.replace("  %n =", f"{lines}  %n ="))
+
+    assert program_counts.count_custom_calls(module) == {'a\\"b': 1, "unnamed": 1}
+    assert program_counts.count_collectives(module) == {"all-reduce": 1}
+    assert program_counts.count_opcodes(module)["custom-call"] == 2

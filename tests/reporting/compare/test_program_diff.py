@@ -1,3 +1,5 @@
+import pytest
+
 from reporting.compare.program_diff import MemoryChange
 from tests.reporting.recorded_programs import HLO, JAXPR, OTHER, PLANNED, TEXTS, compared, program
 
@@ -139,3 +141,56 @@ def test_a_text_that_is_not_hlo_is_noted():
 
 def test_a_fusion_whose_body_is_not_in_the_text_is_compared_by_its_shape():
     assert compared(HLO.replace("calls=%inner", "calls=%none"), HLO).new[0].fuses == "multiply+tanh"
+
+
+def test_one_program_in_all_processes_is_nothing_to_note():
+    assert compared(program(fingerprints=("1",)), program()).notes == ()
+
+
+def test_the_largest_change_is_that_of_the_difference_not_of_the_numbers():
+    line = "  %{0} = f32[8,2]{{1,0}} {1}(%x)\n"
+    sines = "".join(line.format(f"s{index}", "sine") for index in range(5))
+    roots = "".join(line.format(f"r{index}", "sqrt") for index in range(2))
+    more = sines + roots + line.format("s5", "sine")
+
+    (counted,) = compared(HLO.replace("  %n =", sines + "  %n ="), HLO.replace("  %n =", more + "  %n =")).counts
+
+    assert counted.rows == (("sqrt", 0, 2), ("sine", 5, 6))
+
+
+def test_a_size_that_only_one_program_has_is_no_change():
+    assert compared(program(memory={"peak_bytes": 1}), program(memory={})).memory == ()
+    assert compared(program(memory={}), program(memory={"peak_bytes": 1})).memory == ()
+
+
+def test_a_text_that_only_one_program_has_is_not_counted():
+    with_both, without = program(), program({"jaxpr": JAXPR, "hlo": HLO})
+
+    assert [one.title for one in compared(with_both, without).counts] == ["jaxpr primitives", "HLO opcodes"]
+    assert [one.title for one in compared(without, with_both).counts] == ["jaxpr primitives", "HLO opcodes"]
+
+
+def test_of_programs_that_cannot_be_compared_nothing_is_told_to_differ():
+    diff = compared(program(), program({"jaxpr": JAXPR}))
+
+    assert (diff.same, diff.constants_only, diff.instructions) == (None, False, 0)
+    assert (diff.calls, diff.gone, diff.new, diff.layouts) == ((), (), (), ())
+    assert diff.verdict == "optimised programs not compared; jaxpr primitives have equal counts"
+
+
+@pytest.mark.parametrize(
+    ("inside", "fuses"),
+    [
+        ("constant(2)|broadcast(%p)|multiply(%p, %p)|sine(%p)|multiply(%p, %p)", "multiply×2+sine"),
+        ("broadcast(%p)|bitcast(%p)|broadcast(%p)", "broadcast×2+bitcast"),
+    ],
+    ids=["what tells something", "what says little, where there is nothing else"],
+)
+def test_a_fusion_is_named_by_what_it_computes(inside, fuses):
+    lines = [f"  %i{index} = f32[8,2]{{1,0}} {one}" for index, one in enumerate(inside.split("|"))]
+    start, end = HLO.index("  %b = "), HLO.index("}\n\nENTRY")
+    body = "\n".join([*lines[:-1], lines[-1].replace("  %", "  ROOT %")])
+
+    (new,) = compared(HLO, f"{HLO[:start]}{body}\n{HLO[end:]}").new
+
+    assert new.fuses == fuses

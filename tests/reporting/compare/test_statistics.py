@@ -12,7 +12,7 @@ times = st.floats(1e-6, 1e2)
 SHARES = st.floats(0.5, 0.999)
 
 # Quantiles of Student's t, as every table has them: by degrees of freedom, of 97.5 % and of 99.5 %.
-T_975 = {2: 4.302653, 3: 3.182446, 4: 2.776445, 6: 2.446912}
+T_975 = {1: 12.706205, 2: 4.302653, 3: 3.182446, 4: 2.776445, 6: 2.446912}
 T_995 = {3: 5.840909}
 
 
@@ -38,6 +38,25 @@ def test_the_exponent_has_the_t_interval_of_a_least_squares_line_through_the_log
     assert found.exponent.high == pytest.approx(0.98 + half, abs=1e-6)
     assert found.exponent.count == 5
     assert found.factor == pytest.approx(10**-3.94)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "values", "slope", "squares", "spread"),
+    [
+        # In powers of ten: residuals 1/6, -1/3, 1/6.
+        ([1, 10, 100], [1, 10, 1000], 1.5, 1 / 6, 2),
+        # In powers of two: residuals 0.2, -0.1, -0.4, 0.3.
+        ([1, 2, 4, 8], [1, 1, 1, 2], 0.3, 0.3, 5),
+    ],
+    ids=["three points", "two values"],
+)
+def test_the_fewest_points_and_values_that_leave_a_line_have_an_interval(sizes, values, slope, squares, spread):
+    freedom = len(sizes) - 2
+
+    found = fit_growth(sizes, values, confidence=0.95)
+
+    half = T_975[freedom] * math.sqrt(squares / freedom / spread)
+    assert bounds(found.exponent) == pytest.approx((slope - half, slope, slope + half), rel=1e-6)
 
 
 @given(
@@ -158,9 +177,18 @@ def test_equal_times_on_one_side_alone_leave_the_others_interval():
     assert math.log(ratio.high) == pytest.approx(1.0 + T_975[2] * 0.1 / math.sqrt(3), rel=1e-6)
 
 
-def test_a_confidence_that_is_no_share_gives_no_bounds():
+@pytest.mark.parametrize("confidence", [-0.1, 1.0, 1.1, 5.0])
+def test_a_confidence_that_no_interval_can_have_gives_no_bounds(confidence):
     # A damaged record may hold any number.
-    assert compare_unpaired((6.0, 6.1, 6.2), (2.0, 2.1, 2.2), confidence=5.0).low is None
+    ratio = compare_unpaired((6.0, 6.1, 6.2), (2.0, 2.1, 2.2), confidence=confidence)
+
+    assert (ratio.low, ratio.high) == (None, None)
+
+
+def test_no_confidence_is_an_interval_without_width():
+    ratio = compare_unpaired((6.0, 6.1, 6.2), (2.0, 2.1, 2.2), confidence=0.0)
+
+    assert bounds(ratio) == pytest.approx((ratio.estimate,) * 3)
 
 
 @pytest.mark.parametrize("sides", [((), (1.0,)), ((1.0,), ())])
