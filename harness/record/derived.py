@@ -98,7 +98,7 @@ def count_break_even(eager_s: float, jit_s: float, eager_cold_s: float, jit_cold
         return 1
     if eager_s <= jit_s:
         return None
-    return max(1, math.ceil(1 + (jit_cold_s - eager_cold_s) / (eager_s - jit_s)))
+    return math.ceil(1 + (jit_cold_s - eager_cold_s) / (eager_s - jit_s))
 
 
 def derive_compile_total(source: Readable) -> Derived:

@@ -74,6 +74,12 @@ def test_lines_that_cross_are_told_in_one_sentence_with_the_measured_sizes():
     )
 
 
+def test_lines_that_are_near_each_other_cross_too():
+    assert told({"scan": FLAT, "loop": (4e-6, 4e-6, 6e-6, 6e-6)}) == (
+        "loop:jit is ahead of scan:jit up to n = 100 (1.25× at 10), behind from 1 000 on (1.20× at 10 000).",
+    )
+
+
 def test_lines_that_do_not_cross_or_are_not_told_apart_at_an_end_are_not_told():
     assert notes({"scan": FLAT, "loop": (1e-6, 2e-6, 3e-6, 4e-6)}) == ()
     assert notes({"scan": FLAT, "loop": (1e-6, 2e-6, 4e-6, 5.05e-6)}) == ()
@@ -122,12 +128,29 @@ def test_dispatch_is_told_where_the_work_comes_to_outweigh_it():
     assert notes({"tanh": times["tanh"]}, dispatch=dispatch, contended=SIZES)[0].startswith("Execution time: 4 of 4")
 
 
+def test_dispatch_is_outweighed_where_it_is_less_than_half_of_the_time():
+    dispatch, times = {"tanh": (4e-6,) * 4}, {"tanh": (7e-6, 7e-6, 9e-6, 9e-6)}
+
+    assert notes(times, dispatch=dispatch) == (
+        "Dispatch is more than half of the execution time up to n = 100, less from 1 000 on: tanh:jit.",
+    )
+
+
 @pytest.mark.parametrize(("launches", "dispatches"), [(5, 2), (2, 5), (2, 2)])
 def test_without_the_bounds_of_both_nothing_is_told_of_dispatch(launches, dispatches):
     dispatch, times = {"tanh": (4e-6,) * 4}, {"tanh": (5e-6, 6e-6, 5e-5, 5e-4)}
 
     assert len(notes(times, dispatch=dispatch)) == 1
     assert notes(times, dispatch=dispatch, launches=launches, dispatches=dispatches) == ()
+
+
+def test_as_many_sentences_as_there_may_be_are_all():
+    fans = {f"f{index}": tuple(1e-5 * (size / 300) ** (index / 5) for size in SIZES) for index in range(9)}
+
+    found = notes(fans)
+
+    assert len(found) == MOST_SENTENCES
+    assert not any(note.startswith("+") for note in found)
 
 
 def test_a_sweep_has_a_few_sentences_and_says_how_many_more_there_are():

@@ -215,6 +215,14 @@ def test_a_damaged_or_missing_cost_gives_no_rate_and_no_ratio_to_it(declared):
         assert one.read(metric).fault.lack is Lack.NOT_DEFINED
 
 
+def test_a_cost_of_1_has_a_rate_and_a_ratio():
+    outcomes = {"f:jit": {**timed((0.5,)), **compiled(counted_flops=(3,))}}
+    one = variants_of(outcomes, cost=Cost(flops=1))["f:jit"]
+
+    assert one.read("achieved_flops").estimate == pytest.approx(2.0)
+    assert one.read("flops_over_declared").estimate == 3.0
+
+
 @pytest.mark.parametrize("capacity", [None, 0, -1, 10**400, 2**63])
 def test_a_device_whose_memory_nobody_tells_has_no_share(capacity):
     one = variants_of({"f:jit": {"memory": samples.memory(1, 1, 1)}}, memory_bytes=capacity)["f:jit"]

@@ -58,6 +58,10 @@ def test_looks_widen_the_interval_of_launches_whose_number_followed_from_them(me
     assert (often.half_width > once.half_width) is wider
 
 
+def test_one_look_is_as_good_as_a_fixed_number():
+    assert read("execution_s", 1.0, 1.1, 1.2, looks=(3,)).interval == read("compile_s", 1.0, 1.1, 1.2).interval
+
+
 def test_a_run_without_looks_has_looked_once():
     assert read("execution_s", 1.0, 1.1, 1.2, looks=()) == read("execution_s", 1.0, 1.1, 1.2, looks=(5,))
 

@@ -41,6 +41,14 @@ def test_a_ratio_of_exact_counts_is_exact():
     assert divide_readings(*sides, ONCE) == statistics.Interval(1.5, 1.5, 1.5, 2)
 
 
+def test_a_count_of_1_and_a_time_below_a_second_have_a_ratio():
+    counts = reading("hlo_fusions", 3.0, exact=True), reading("hlo_fusions", 1.0, exact=True)
+    times = reading("cold_s", 0.5), reading("cached_s", 0.25)
+
+    assert divide_readings(*counts, ONCE).estimate == 3.0
+    assert divide_readings(*times, ONCE).estimate == pytest.approx(2.0)
+
+
 def test_a_count_that_is_not_the_same_in_all_processes_makes_no_exact_ratio():
     sides = reading("hlo_fusions", 6.0, 6.1, 6.2), reading("hlo_fusions", 4.0, 4.0, 4.0, exact=True)
 
