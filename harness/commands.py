@@ -28,7 +28,7 @@ from harness.machine.environment import make_private
 from harness.machine.places import BACKENDS, DEFAULT_BACKEND, PLACES, Backend, list_unused_variables
 from harness.parent.execution import execute, find_finished_cases
 from harness.parent.fork_client import ForkServer, ServerError
-from harness.parent.progress import Lines, Live, Watcher, one_of, printable
+from harness.parent.progress import Lines, Live, Watcher, printable
 from harness.parent.run import (
     UsageError,
     check_resumable,
@@ -46,6 +46,7 @@ from harness.plan.probes import PROBE_NAMES
 from harness.plan.selection import SelectionError, choose_representatives, select
 from harness.plan.settings import make_settings
 from harness.record import RecordError, Run, RunFolder, Settings, read_run, write_json
+from harness.record.wording import counted
 
 OK, USAGE, INCOMPLETE, INTERRUPTED = 0, 2, 3, 130
 
@@ -281,7 +282,7 @@ def _say_what_is_kept(folder: RunFolder) -> Iterator[None]:
         manifest = load_for_resume(folder)
         done = len(find_finished_cases(folder, manifest))
         _complain(
-            f"interrupted: {done} of {one_of(len(manifest.cases), 'case')} measured and kept; "
+            f"interrupted: {done} of {counted(len(manifest.cases), 'case')} measured and kept; "
             f"finish with: {_own_command()} --resume {folder.path}"
         )
         raise
@@ -299,7 +300,7 @@ def conclude(run: Run, folder: Path, *, as_json: bool) -> int:
         )
         return code
     words = ", ".join(f"{count} {status}" for status, count in sorted(counts.items())) or "no cases"
-    print(f"{one_of(len(run.manifest.cases), 'case')}: {words}; {folder}")
+    print(f"{counted(len(run.manifest.cases), 'case')}: {words}; {folder}")
     if lost:
         print(f"finish it with: {_own_command()} --resume {folder}")
     return code

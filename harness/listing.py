@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from harness.parent.progress import one_of
 from harness.plan.estimate import estimate
 from harness.plan.launches import Launch
 from harness.plan.messages import Description, WorkloadDescription
 from harness.plan.probes import list_runnable
 from harness.record import PlannedCase, Settings
+from harness.record.wording import counted
 
 
 def catalogue_lines(description: Description) -> Iterator[str]:
@@ -23,7 +23,7 @@ def catalogue_lines(description: Description) -> Iterator[str]:
 
 
 def _workload_lines(workload: WorkloadDescription) -> Iterator[str]:
-    yield f"  {workload.name}: {workload.description}  ({one_of(workload.cases, 'case')})"
+    yield f"  {workload.name}: {workload.description}  ({counted(workload.cases, 'case')})"
     for name, values in workload.params.items():
         yield f"    {name} = {', '.join(map(str, values))}"
     width = max(len(name) for name, _ in workload.variants)
@@ -54,7 +54,7 @@ def plan_lines(cases: Sequence[PlannedCase], launches: Sequence[Launch], setting
     for suite, members in suites.items():
         ids = {case.id for case in members}
         own = [launch for launch in launches if launch.case in ids]
-        yield f"{suite}: {one_of(len(members), 'case')}, {_cost(own, settings)}"
+        yield f"{suite}: {counted(len(members), 'case')}, {_cost(own, settings)}"
         for case in members:
             names = ", ".join(item.name for item in list_runnable(case, settings))
             yield f"  {case.name}: {names or 'nothing'}"
@@ -63,7 +63,7 @@ def plan_lines(cases: Sequence[PlannedCase], launches: Sequence[Launch], setting
                     yield f"    not {item.name}: {item.skip}"
     yield ""
     yield (
-        f"{one_of(len(cases), 'case')}, {_cost(launches, settings)}; budget {_duration(settings.budget_s)}. "
+        f"{counted(len(cases), 'case')}, {_cost(launches, settings)}; budget {_duration(settings.budget_s)}. "
         f"Probes: {', '.join(settings.probes)}. Timing launches: {_timing_launches(settings)}."
     )
 
@@ -72,7 +72,7 @@ def _cost(launches: Sequence[Launch], settings: Settings) -> str:
     found = estimate(launches, settings)
     time = f"about {_duration(found.least_s)} to {_duration(found.most_s)} and what compiling takes"
     fewest = "" if found.fewest == found.most else f"{found.fewest} to "
-    return f"{time}, {fewest}{one_of(found.most, 'process', 'processes')}"
+    return f"{time}, {fewest}{counted(found.most, 'process', 'processes')}"
 
 
 def _duration(seconds: float) -> str:

@@ -5,11 +5,9 @@ One process gives no interval, and its compile times are not those of a fresh on
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +16,10 @@ from harness.declare.workload import Workload
 from harness.machine.places import BACKENDS
 from harness.plan.cases import plan_case
 from harness.plan.settings import make_settings
-from harness.record import CaseRecord, Environment, Outcome, PlannedCase, Status, VariantRecord
+from harness.record import CaseRecord, Environment, Outcome, PlannedCase, Settings, Status, VariantRecord, now
+from harness.record.metrics import METRICS
+from harness.record.recorded import RecordedVariant, list_variants
+from harness.record.sentences import describe_details
 from harness.record.statistics import VERSION
 from harness.record.timing_summary import summarise
 
@@ -27,15 +28,17 @@ if TYPE_CHECKING:
 
 IN_PROCESS = "measured inside this process: no interval, and compile times are not those of a fresh process"
 UNWRAPPED = "measured without its own jax.jit: static and donated arguments do not apply; pass static ones by keyword"
+NOTEBOOK_PROBES = ("compilation", "memory", "timing")
 _COLUMNS = (
-    ("execution_s", "execution", 1e6, "us"),
-    ("dispatch_s", "dispatch", 1e6, "us"),
-    ("trace_s", "trace", 1e3, "ms"),
-    ("lower_s", "lower", 1e3, "ms"),
-    ("compile_s", "compile", 1e3, "ms"),
-    ("first_call_s", "first call", 1e3, "ms"),
-    ("temp_bytes", "temporaries", 2**-10, "KiB"),
+    ("execution_s", 1e6, "us"),
+    ("dispatch_s", 1e6, "us"),
+    ("trace_s", 1e3, "ms"),
+    ("lower_s", 1e3, "ms"),
+    ("compile_s", 1e3, "ms"),
+    ("first_call_s", 1e3, "ms"),
+    ("temp_bytes", 2**-10, "KiB"),
 )
+"""Metrics of the table, with the factor to the unit that they are shown in."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -46,51 +49,55 @@ class Measurement:
       case: What was measured, as a run's manifest would plan it.
       record: The results, as a run's case.json would hold them.
       environment: Where.
+      settings: How it was timed.
     """
 
     case: PlannedCase
     record: CaseRecord
     environment: Environment
+    settings: Settings
 
-    def value(self, variant: str, metric: str) -> float | int | None:
+    def value(self, variant: str, metric: str) -> float | None:
         """One metric of a variant, named in full or by its mode such as "jit"; None where there is none."""
-        for item in self.record.variants:
-            if item.name == variant or item.name.endswith(f":{variant}"):
-                for outcome in item.outcomes.values():
-                    if metric in outcome.values:
-                        return outcome.values[metric][0]
+        for item in self._variants():
+            if metric in METRICS and variant in (item.planned.name, item.planned.mode):
+                return next(iter(item.read(metric).known), None)
         return None
 
     def __repr__(self) -> str:
         return "\n".join(self._lines())
 
+    def _variants(self) -> tuple[RecordedVariant, ...]:
+        return list_variants(self.case, self.record, self.environment, self.settings)
+
     def _lines(self) -> Iterator[str]:
         jax = self.environment.packages.get("jax", "?")
         yield f"{self.case.name} on {self.environment.device_count} x {self.environment.device_kind}, jax {jax}"
-        rows = [["", "speed-up", *(f"{title} [{unit}]" for _, title, _, unit in _COLUMNS)]]
-        rows += [self._row(variant) for variant in self.record.variants]
+        titles = [f"{METRICS[name].title} [{unit}]" for name, _, unit in _COLUMNS]
+        rows = [["", METRICS["speedup"].title, *titles], *map(self._row, self._variants())]
         widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
         for row in rows:
             cells = (cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))
             yield "  ".join([row[0].ljust(widths[0]), *cells]).rstrip()
-        for variant in self.record.variants:
+        for variant in self._variants():
             for outcome in variant.outcomes.values():
                 if outcome.status not in (Status.OK, Status.UNSUPPORTED):
-                    yield f"{variant.name}: {outcome.status.value}: {outcome.reason}"
-                for note in outcome.notes:
-                    yield f"{variant.name}: {note}"
+                    yield f"{variant.planned.name}: {outcome.status.value}: {outcome.reason}"
+                for note in (*describe_details(outcome.details), *outcome.notes):
+                    yield f"{variant.planned.name}: {note}"
         for note in self.record.notes:
             yield f"({note})"
 
-    def _row(self, variant: VariantRecord) -> list[str]:
-        ratio = self.value(variant.name, "log_ratio")
-        gain = "baseline" if variant.name == self.case.baseline else "-" if ratio is None else f"{math.exp(ratio):.2f}x"
-        values = [self.value(variant.name, name) for name, *_ in _COLUMNS]
+    def _row(self, variant: RecordedVariant) -> list[str]:
+        ratio = next(iter(variant.read("speedup").known), None)
+        is_baseline = variant.planned.name == self.case.baseline
+        gain = "baseline" if is_baseline else "-" if ratio is None else f"{ratio:.2f}x"
+        values = [next(iter(variant.read(name).known), None) for name, *_ in _COLUMNS]
         cells = [
             "-" if value is None else f"{value * scale:,.1f}"
-            for value, (_, _, scale, _) in zip(values, _COLUMNS, strict=True)
+            for value, (_, scale, _) in zip(values, _COLUMNS, strict=True)
         ]
-        return [variant.name, gain, *cells]
+        return [variant.planned.name, gain, *cells]
 
 
 def measure(function: Callable[..., Any], /, *args: Any, **params: Any) -> Measurement:
@@ -114,14 +121,14 @@ def measure(function: Callable[..., Any], /, *args: Any, **params: Any) -> Measu
     plain = getattr(function, "__wrapped__") if jitted else function  # noqa: B009  its type does not know
     expected = jax.block_until_ready(plain(*args, **params))
     workload = _make_workload(plain, args, params, expected)
-    started = datetime.now(UTC)
+    started, start = now(), time.monotonic()
     context = _make_context(workload, args)
     outcomes = {name: _look(name, context) for name in workload.variants}
     case = plan_case("notebook", workload, {}, context.place)
+    settings = make_settings("quick", probes=NOTEBOOK_PROBES, suites=(), run_id=case.id)
     sound = tuple(name for name, found in outcomes.items() if found["numerics"].status is Status.OK)
     if sound:
-        context.case = case
-        context.settings = make_settings("quick", suites=(), run_id=case.id)
+        context.case, context.settings = case, settings
         launch = time_launch({name: context.prepare(name) for name in sound}, context)
         for name in sound:
             outcomes[name]["timing"] = summarise([[launch]], name, case.baseline)
@@ -130,14 +137,15 @@ def measure(function: Callable[..., Any], /, *args: Any, **params: Any) -> Measu
         record=CaseRecord(
             id=case.id,
             name=case.name,
-            started=started.isoformat(timespec="seconds"),
-            elapsed_s=round((datetime.now(UTC) - started).total_seconds(), 3),
+            started=started,
+            elapsed_s=round(time.monotonic() - start, 3),
             launches=1,
             variants=tuple(VariantRecord(name=name, outcomes=found) for name, found in outcomes.items()),
             notes=(IN_PROCESS, UNWRAPPED) if jitted else (IN_PROCESS,),
             statistics_version=VERSION,
         ),
         environment=describe_environment(jax),
+        settings=settings,
     )
 
 

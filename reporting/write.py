@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from harness.record.metric import Metric, Unit
-from harness.record.reading import Reading
+from harness.record.metric import Metric, Reading, Unit
 from harness.record.statistics import Interval
 
 from . import numbers

@@ -10,7 +10,7 @@ from harness.declare.declaration import Compiles, Declaration, Function
 from harness.declare.implementation import MIXED, MODES, STREAM_MODES, Implementation, list_variants
 from harness.declare.levels import DeclarationError, Levels, find_wanted_params
 from harness.machine.places import BACKENDS
-from harness.record import NATIVE, Param, Published
+from harness.record.cases import NATIVE, Param, Published
 from harness.record.metrics import METRICS
 
 OF_LIMIT = ("backend",)

@@ -9,7 +9,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar, cast, dataclass_transform,
 
 from harness.declare.levels import DeclarationError, Levels, Values
 from harness.machine.data import DataSource
-from harness.record import Cost, Param, Published
+from harness.record.cases import Cost, Param, Published
 
 Function = Callable[..., Any]
 Compiles = int | Callable[..., int]

@@ -9,7 +9,7 @@ from typing import Any
 
 from harness.declare.declaration import Function, ImplementationOptions, Peer, Skip
 from harness.declare.levels import call_with
-from harness.record import NATIVE, Param
+from harness.record.cases import NATIVE, Param
 
 MODES = ("eager", "jit", "aot")
 """How a JAX implementation is executed, unless it says otherwise."""

@@ -11,7 +11,7 @@ from typing import Any
 import ml_dtypes
 import numpy
 
-from harness.record import Param
+from harness.record.cases import Param
 
 Values = Param | tuple[Param, ...] | list[Param]
 

@@ -31,7 +31,7 @@ from harness.declare.implementation import (
 )
 from harness.declare.levels import DeclarationError, Levels, call_with, levels
 from harness.machine.data import DataSource
-from harness.record import NATIVE, Param, Published
+from harness.record.cases import NATIVE, Param, Published
 
 
 @dataclass(eq=False)

@@ -24,6 +24,8 @@ from harness.record.outcomes import join
 from harness.record.statistics import VERSION
 from harness.record.timing_summary import summarise
 
+NOTHING_TO_COMPILE = "a target runs nothing, and without a run there is nothing to tell of a variant without a program"
+
 
 @dataclass
 class CaseProgress:
@@ -50,10 +52,15 @@ class CaseProgress:
         for item in self.case.variants:
             if item.skip is not None:
                 self.outcomes[item.name]["numerics"] = Outcome(status=Status.SKIPPED, reason=item.skip)
-        names = {probe for launch in self.launches for probe in launch.probes}
+        launched = {(probe, name) for one in self.launches for probe in one.probes for name in one.variants}
         self._planned = {
-            (probe, item.name) for probe in names for item in PROBES[probe].choose(self.case, self.settings)
+            (probe, item.name)
+            for probe in {probe for probe, _ in launched}
+            for item in PROBES[probe].choose(self.case, self.settings)
+            if (probe, item.name) in launched
         }
+        for name in self.outcomes.keys() - {name for _, name in launched}:
+            self.outcomes[name].setdefault("numerics", Outcome(status=Status.UNSUPPORTED, reason=NOTHING_TO_COMPILE))
         self._round: dict[str, int] = {}  # which one has begun, by kind of process
         self._spent_s: dict[str, float] = {}
         self._before_s: dict[str, float] = {}  # what the case had used when the first of a kind began

@@ -11,6 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from harness.plan.messages import Heartbeat
 from harness.record import INCOMPLETE, CaseRecord, Manifest, PlannedCase, Status
+from harness.record.wording import counted
 
 
 class Watcher:
@@ -57,7 +58,7 @@ class Lines(Watcher):
         self._done += 1
         self._say(
             f"[{self._done}/{self._todo}] {record.status.value:9} {record.name}  {record.elapsed_s:.1f} s, "
-            f"{one_of(record.launches, 'launch', 'launches')}; {used_s:.0f} of {self._budget_s:.0f} s used"
+            f"{counted(record.launches, 'launch', 'launches')}; {used_s:.0f} of {self._budget_s:.0f} s used"
         )
         for trouble in list_troubles(record):
             self._say(f"    {trouble}")
@@ -141,12 +142,7 @@ def list_troubles(record: CaseRecord) -> list[str]:
 
 def _announce(manifest: Manifest, folder: Path, todo: int) -> str:
     device = f"{manifest.environment.device_count} x {manifest.environment.device_kind}"
-    return f"run {manifest.run_id}: {one_of(todo, 'case')} on {manifest.backend} ({device}), into {folder}"
-
-
-def one_of(count: int, singular: str, plural: str | None = None) -> str:
-    """`1 case`, `2 cases`: a count with its noun."""
-    return f"{count} {singular if count == 1 else plural or singular + 's'}"
+    return f"run {manifest.run_id}: {counted(todo, 'case')} on {manifest.backend} ({device}), into {folder}"
 
 
 def printable(text: str) -> str:

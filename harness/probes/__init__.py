@@ -6,8 +6,7 @@ from collections.abc import Callable
 from importlib import import_module
 
 from harness.plan.probes import PROBES
-from harness.probes.context import Context
-from harness.probes.findings import Findings
+from harness.probes.context import Context, Findings
 from harness.record import LaunchRecord, Outcome
 
 Look = Callable[[tuple[str, ...], Context], Findings]

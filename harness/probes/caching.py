@@ -9,8 +9,8 @@ from typing import Any
 import jax
 
 from harness.plan.probes import REGIMES as NAMES
-from harness.probes.context import Context
-from harness.probes.findings import Findings, describe_failure
+from harness.probes.context import Context, Findings
+from harness.probes.findings import describe_failure
 from harness.programs.arguments import choose_static, make_inputs
 from harness.programs.caches import forget_compiled
 from harness.programs.jax_events import JaxEvents, watch_jax

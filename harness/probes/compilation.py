@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from harness.machine.environment import describe_error, make_private
-from harness.probes.context import Context
-from harness.probes.findings import Findings, look_at_each
+from harness.probes.context import Context, Findings
+from harness.probes.findings import look_at_each
 from harness.programs import cost, program, serialised
 from harness.programs.caches import forget_compiled
 from harness.programs.jax_events import explain_misses, watch_jax

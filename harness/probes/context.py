@@ -1,4 +1,4 @@
-"""What a probe may know of the case that its process works on, and the variants of it, prepared when asked for."""
+"""What a probe may know of the case that its process works on, its variants prepared when asked for; what it gives."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from harness.declare.declaration import NoReference
 from harness.declare.levels import call_with
 from harness.declare.workload import Workload
 from harness.machine.places import Place
+from harness.probes.fit import compare_with_capacity, peak_bytes
 from harness.programs.arguments import as_numpy, choose_static, widest
 from harness.programs.modes import Carried, Clock, How, Prepared, prepare_as
-from harness.record import NATIVE, CaseFolder, Param, PlannedCase, Settings
+from harness.record import NATIVE, CaseFolder, LaunchRecord, Outcome, Param, PlannedCase, Settings
 
 Beat = Callable[[str | None, str], None]
 """Told the variant and the stage that begins, so that a crash or a hang has a name."""
@@ -23,6 +24,14 @@ Beat = Callable[[str | None, str], None]
 
 def ignore_beat(variant: str | None, stage: str) -> None:
     """For callers without a watcher."""
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What one probe found in one process: an outcome by variant, or raw samples that outcomes are made of later."""
+
+    outcomes: dict[str, Outcome] = field(default_factory=dict)
+    launch: LaunchRecord | None = None
 
 
 @dataclass
@@ -114,6 +123,17 @@ class Context:
             return [once(*item) for item in self.arguments]
         carried = Carried(once, workload.carried, begin=lambda args: args)
         return carried.over(self.arguments)
+
+    def find_excess(self, prepared: Prepared) -> str | None:
+        """Why a variant cannot be called here, or None; also where that is not known.
+
+        The plan knows better than the arguments alone: also temporaries, and arguments that are not used.
+        """
+        if prepared.stages is not None:
+            planned = peak_bytes(prepared.stages.compiled, self.place)
+            if (excess := compare_with_capacity(planned, self.capacity_bytes)) is not None:
+                return excess
+        return None if self.too_large is None else f"{self.too_large} for its arguments alone"
 
     def compiles(self, variant: str) -> int | None:
         """How many programs the variant may compile, as declared."""

@@ -1,28 +1,18 @@
-"""What a probe found, and looking at variants one by one: whatever a suite's code raises is an outcome."""
+"""Looks at variants one by one: whatever a suite's code raises is an outcome."""
 
 from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 
 from harness.machine.environment import make_private
 from harness.plan.probes import PROBES
-from harness.probes.context import Context
-from harness.probes.fit import find_excess
+from harness.probes.context import Context, Findings
 from harness.programs.modes import Prepared
-from harness.record import LaunchRecord, Outcome, Status
+from harness.record import Outcome, Status
 
 LONGEST_REASON = 1000
 LONGEST_TRACEBACK = 4000
-
-
-@dataclass(frozen=True)
-class Findings:
-    """What one probe found in one process: an outcome by variant, or raw samples that outcomes are made of later."""
-
-    outcomes: dict[str, Outcome] = field(default_factory=dict)
-    launch: LaunchRecord | None = None
 
 
 LookAt = Callable[[str, Prepared, Context], Outcome]
@@ -42,7 +32,7 @@ def _look_at_one(probe: str, look_at: LookAt, variant: str, context: Context) ->
     context.stage("prepare")
     try:
         prepared = context.prepare(variant)
-        if PROBES[probe].calls and (excess := find_excess(prepared, context)) is not None:
+        if PROBES[probe].calls and (excess := context.find_excess(prepared)) is not None:
             return Outcome(status=Status.TOO_LARGE, reason=excess)
         context.stage(probe)
         prepared.reset()

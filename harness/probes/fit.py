@@ -5,20 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from harness.machine.places import Place
-from harness.probes.context import Context
-from harness.programs.modes import Prepared
-
-
-def find_excess(prepared: Prepared, context: Context) -> str | None:
-    """Why a variant cannot be called here, or None; also where that is not known.
-
-    The plan knows better than the arguments alone: also temporaries, and arguments that are not used.
-    """
-    if prepared.stages is not None:
-        planned = peak_bytes(prepared.stages.compiled, context.place)
-        if (excess := compare_with_capacity(planned, context.capacity_bytes)) is not None:
-            return excess
-    return None if context.too_large is None else f"{context.too_large} for its arguments alone"
 
 
 def compare_with_capacity(needed_bytes: int | None, capacity_bytes: int | None) -> str | None:

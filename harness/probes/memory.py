@@ -7,8 +7,8 @@ import warnings
 import jax
 
 from harness.machine.environment import describe_error
-from harness.probes.context import Context
-from harness.probes.findings import Findings, look_at_each
+from harness.probes.context import Context, Findings
+from harness.probes.findings import look_at_each
 from harness.probes.fit import peak_bytes
 from harness.programs import buffers
 from harness.programs.modes import Prepared, Stages

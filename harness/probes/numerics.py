@@ -11,8 +11,8 @@ import numpy
 from harness.declare.declaration import NoReference
 from harness.declare.levels import call_with, find_wanted_params
 from harness.machine.environment import describe_error, make_private
-from harness.probes.context import Context
-from harness.probes.findings import LONGEST_REASON, Findings, describe_failure, look_at_each
+from harness.probes.context import Context, Findings
+from harness.probes.findings import LONGEST_REASON, describe_failure, look_at_each
 from harness.programs.arguments import widest
 from harness.programs.modes import Prepared
 from harness.programs.program import walk_equations
@@ -100,7 +100,8 @@ def _check_raised(expected: type[Exception], variant: str, context: Context) -> 
         context.stage("numerics")
         prepared.wait(prepared.call(*prepared.args))
     except expected as error:
-        words = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        name = "" if type(error) is expected else f"{type(error).__name__}: "
+        words = f"{name}{' '.join(str(error).split())}"
         return Outcome(status=Status.OK, details=NumericsDetails(raised=make_private(words)[:LONGEST_REASON]))
     except Exception as error:  # noqa: BLE001  a suite's code may raise anything, and that is a result
         return describe_failure(error, "numerics")

@@ -13,8 +13,8 @@ from typing import Any
 
 from harness.machine.disturbance import Disturbance, ReadDisturbance, Reading
 from harness.machine.environment import allowed_cores
-from harness.probes.context import Beat, Context
-from harness.probes.findings import Findings, describe_failure
+from harness.probes.context import Beat, Context, Findings
+from harness.probes.findings import describe_failure
 from harness.programs.modes import Clock, Prepared
 from harness.record import SCHEMA_VERSION, Block, LaunchRecord, Settings, VariantLaunch, now
 from harness.record.statistics import agree

@@ -8,8 +8,8 @@ from pathlib import Path
 import jax
 
 from harness.machine.places import Backend
-from harness.probes.context import Context
-from harness.probes.findings import Findings, look_at_each
+from harness.probes.context import Context, Findings
+from harness.probes.findings import look_at_each
 from harness.programs.modes import Prepared
 from harness.record import Outcome, Status, TraceDetails
 

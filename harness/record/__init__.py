@@ -12,6 +12,7 @@ from harness.record.cases import (
     Published,
     VariantRecord,
 )
+from harness.record.environment import Environment
 from harness.record.files import RecordError, UnreadableError, now, read_json, write_bytes, write_json
 from harness.record.launches import Block, LaunchRecord, VariantLaunch
 from harness.record.layout import CaseFolder, RunFolder
@@ -32,16 +33,15 @@ from harness.record.outcomes import (
 )
 from harness.record.runs import (
     SCHEMA_VERSION,
-    Environment,
     Manifest,
     Run,
-    Settings,
     Stop,
     StopReason,
     json_schema,
     read_manifest,
     read_run,
 )
+from harness.record.settings import Settings
 
 __all__ = [
     "INCOMPLETE",

@@ -8,8 +8,9 @@ from itertools import zip_longest
 
 from harness.record import statistics
 from harness.record.cases import Cost
+from harness.record.guards import LARGEST, bound, looks_at, usable_size
+from harness.record.metric import Derived, Fault, Lack, Readable, Reading
 from harness.record.outcomes import Number
-from harness.record.reading import LARGEST, Derived, Fault, Lack, Readable, Reading, bound, looks_at, usable_size
 from harness.record.statistics import Interval
 
 STAGES = ("trace_s", "lower_s", "compile_s", "first_call_s")

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from harness.record.runs import Environment, Manifest, Settings
+from harness.record.environment import Environment
+from harness.record.runs import Manifest
+from harness.record.settings import Settings
 
 Fact = object
 """A recorded value: a text, a number, a truth value, None, or a tuple of them."""

@@ -1,14 +1,17 @@
-"""What a metric is: a named result, how it is written and compared, and how several processes become one number."""
+"""What a metric is, what is read of one, and what it is read from."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-if TYPE_CHECKING:
-    from harness.record.reading import Derived, Readable
+from harness.record.cases import PlannedCase, PlannedVariant
+from harness.record.environment import Environment
+from harness.record.outcomes import Outcome
+from harness.record.settings import Settings
+from harness.record.statistics import Interval
 
 
 class Unit(StrEnum):
@@ -96,3 +99,100 @@ class Metric:
     def heading(self) -> str:
         """The heading of its column."""
         return self.column or f"{self.title[:1].upper()}{self.title[1:]}"
+
+
+class Lack(StrEnum):
+    """Why a variant has no number of a metric, or one that is not to be relied on."""
+
+    NOT_ASKED = "the run was not asked for its probe"
+    NOT_LOOKED = "its probe did not look at this variant"
+    ENDED = "its probe, or the variant itself, did not end well"
+    NO_VALUE = "its probe ended well, but recorded none"
+    NOT_DEFINED = "a variant like this one has no such metric"
+    NO_DIFFERENCE = "the two that it compares do not differ"
+    NEVER = "it is beyond any number"
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What stands in the way of a number.
+
+    Args:
+      metric: Of what; in a derived metric, what it lacks.
+      probe: The probe that is at fault; None where none is.
+      outcome: How that probe ended, where it did not end well.
+    """
+
+    lack: Lack
+    metric: str
+    probe: str | None = None
+    outcome: Outcome | None = None
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One metric of one variant.
+
+    Args:
+      values: By process; None where a process has none that can have been measured.
+      interval: The number, with bounds where processes give some; None where there is no number.
+      exact: Whether the number is exact: the metric is, and it was the same in all processes.
+      contended: Whether too much other work disturbed what it was measured from.
+      fault: Why there is no number; beside a number, what went wrong although there is one.
+    """
+
+    metric: Metric
+    values: tuple[float | None, ...] = ()
+    interval: Interval | None = None
+    exact: bool = False
+    contended: bool = False
+    fault: Fault | None = None
+
+    @property
+    def known(self) -> tuple[float, ...]:
+        """The values of the processes that have one."""
+        return tuple(value for value in self.values if value is not None)
+
+    @property
+    def estimate(self) -> float | None:
+        """The number."""
+        return None if self.interval is None else self.interval.estimate
+
+
+@dataclass(frozen=True)
+class Derived:
+    """What a derived metric has instead of a probe's record: values by process, or why there is none."""
+
+    values: tuple[float | None, ...] = ()
+    contended: bool = False
+    fault: Fault | None = None
+
+
+class Readable(Protocol):
+    """A variant of a case, and all that was recorded of it."""
+
+    @property
+    def planned_case(self) -> PlannedCase:
+        """What was planned of the case."""
+
+    @property
+    def planned(self) -> PlannedVariant:
+        """What was planned of the variant."""
+
+    @property
+    def outcomes(self) -> Mapping[str, Outcome]:
+        """By probe; under the empty name of the variant itself, where no probe looked at it."""
+
+    @property
+    def environment(self) -> Environment:
+        """Where it ran."""
+
+    @property
+    def settings(self) -> Settings:
+        """How it was measured."""
+
+    def read(self, metric: str) -> Reading:
+        """A metric of the variant, by name."""
+
+    def find(self, variant: str) -> Readable | None:
+        """Another variant of the case, by name; None where the case has none."""

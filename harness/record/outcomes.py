@@ -86,7 +86,7 @@ class NumericsDetails(_Details, frozen=True, kw_only=True, tag="numerics"):
       products: The coarsest format that float32 matrix products are computed in; None without such products.
       outputs: Arrays that were compared; None where that was not recorded.
       unchecked: How many of them the reference does not know (NaN in both).
-      raised: What the call raised, as its implementation declares, in the error's own words; None where it does not.
+      raised: The words of the error that the call raised, as its implementation declares; None where none is declared.
     """
 
     products: str | None = None

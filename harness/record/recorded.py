@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from harness.record.cases import CaseRecord, PlannedCase, PlannedVariant
+from harness.record.environment import Environment
+from harness.record.metric import Reading
 from harness.record.metrics import METRICS
 from harness.record.outcomes import Outcome
-from harness.record.reading import Reading, read_metric
-from harness.record.runs import Environment, Settings
+from harness.record.reading import read_metric
+from harness.record.settings import Settings
 
 
 @dataclass(frozen=True)

@@ -9,85 +9,13 @@ from typing import Any
 import msgspec
 
 from harness.record.cases import CaseRecord, PlannedCase
+from harness.record.environment import Environment
 from harness.record.files import RecordError, decode, read_bytes
 from harness.record.launches import LaunchRecord
 from harness.record.layout import RunFolder
+from harness.record.settings import Settings
 
 SCHEMA_VERSION = 2
-
-
-class Environment(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a run was made. `host` is a hash, `variables` an allow-list; no user name, home shown as `~`.
-
-    Args:
-      image: Name and id of the container image; None outside a container.
-      lock_sha256: Hash of the lock that the environment was made from; None for an environment of the user's own.
-      device_name: What the devices are called: jax's name of their kind; the processor where that is the device.
-      device_memory_bytes: What programs may use of one device: the allocator's limit; on a CPU the machine's memory, or
-        the control group's limit. None where nobody tells.
-    """
-
-    python: str
-    system: str
-    machine: str
-    packages: dict[str, str]
-    device_kind: str
-    device_name: str
-    device_count: int
-    platform_version: str | None
-    processor: str
-    cores: int
-    allowed_cores: int
-    cpu_quota: float | None
-    governor: str | None
-    memory_bytes: int | None
-    load_average: float | None
-    threads: dict[str, int | None]
-    variables: dict[str, str]
-    x64: bool
-    matmul_precision: str | None
-    host: str
-    git_revision: str | None
-    git_dirty: bool | None
-    image: str | None
-    lock_sha256: str | None = None
-    device_memory_bytes: int | None = None
-
-
-class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """How a run measured; times are seconds.
-
-    Args:
-      looks: Launch counts at which timing may stop, once its intervals are narrow enough.
-      launches: Their number where it was fixed by hand; then time limits do not cut it.
-      data: Folder of the user's data sets, for suites that read some.
-      cold_launches: Fresh processes per variant that compile, and per caching regime.
-      not_used: Names of variables that were set and left out, as they would change what the numbers mean.
-      everywhere: Probes that look at every case, though by themselves only at one that represents others.
-      notes: What a reader must know of how it measured, such as why every process imported the suites itself.
-      case_limit_s: After this, and at least 3 launches, timing a case stops whatever its intervals.
-    """
-
-    level: str
-    probes: tuple[str, ...]
-    looks: tuple[int, ...]
-    launches: int | None = None
-    case_limit_s: float
-    budget_s: float
-    stage_limit_s: float
-    block_s: float
-    sample_s: float
-    blocks: int
-    seed: int
-    confidence: float
-    target_half_width: float
-    select: tuple[str, ...]
-    suites: tuple[str, ...]
-    data: str | None = None
-    cold_launches: int = 1
-    everywhere: tuple[str, ...] = ()
-    not_used: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,8 +6,8 @@ import statistics as summaries
 from collections.abc import Sequence
 
 from harness.record import Settings
-from harness.record.metric import Summary
-from harness.record.reading import Reading, looks_at
+from harness.record.guards import looks_at
+from harness.record.metric import Reading, Summary
 from harness.record.statistics import Interval
 
 from .statistics import compare_unpaired

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from harness.record.reading import Reading
+from harness.record.metric import Reading
 from harness.record.statistics import MINIMUM_EFFECT, Interval, differs
 
 from .. import numbers

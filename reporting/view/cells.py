@@ -6,16 +6,15 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from harness.record import INCOMPLETE, Status
+from harness.record.metric import Reading
 from harness.record.metrics import METRICS
-from harness.record.reading import Reading
 from harness.record.statistics import Interval, differs
 
 from .. import numbers
 from ..write import write, write_reading
-from .cases import Case
+from .cases import Case, Variant
 from .page_model import Cell, Column, Group, Row, Table, Tone
 from .runs import LabelledRun
-from .variants import Variant
 
 _TONES = {
     Status.OK: Tone.PLAIN,

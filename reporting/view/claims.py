@@ -9,9 +9,8 @@ from enum import StrEnum
 
 from harness.record import Figure, Published
 from harness.record.derived import compare_paired
-from harness.record.metric import Metric, Unit
+from harness.record.metric import Metric, Reading, Unit
 from harness.record.metrics import METRICS
-from harness.record.reading import Reading
 from harness.record.statistics import FEWEST_LAUNCHES, Interval
 
 from .. import numbers
@@ -19,12 +18,11 @@ from ..compare.ratios import divide_readings
 from ..compare.verdicts import Judgement, Reason, Verdict, judge_count, judge_exponent, judge_ratio
 from ..text import counted
 from ..write import write, write_interval
-from .cases import Case
+from .cases import Case, Variant
 from .page_model import Point
 from .reasons import describe_fault
 from .runs import LabelledRun
 from .sweeps import FEWEST_SIZES, PARAM, Sweep, group_cases
-from .variants import Variant
 
 TIME = "execution_s"
 """The metric whose ratios are paired by launch."""

@@ -9,14 +9,13 @@ from harness.record import INCOMPLETE, Status
 from harness.record.differences import facts_of, find_differences
 
 from ..text import counted, shorten
-from .cases import Case
+from .cases import Case, Variant
 from .jit_gains import describe_jit
 from .names import LONGEST_NAME, name_variant
 from .page_model import Item, Tone
 from .reasons import LONGEST_REASON, count_statuses, describe_unreached_target, find_incomplete
 from .runs import LabelledRun, name_device
 from .sections.compilation import find_fingerprints
-from .variants import Variant
 
 NAMED_AT_MOST = 3
 LONGEST_LINE = 300

@@ -8,11 +8,10 @@ from harness.record import INCOMPLETE, Status
 
 from ..text import counted, shorten
 from ..write import write, write_reading
-from .cases import Case, find_size
+from .cases import Case, Variant, find_size
 from .cells import find_gain_tone
 from .page_model import Cell, Column, Group, Row, Table, Tone
 from .runs import LabelledRun, name_device
-from .variants import Variant
 
 MOST_SUITES = 24
 MOST_RUNS = 6

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..text import shorten
-from .variants import Variant
+from .cases import Variant
 
 LONGEST_NAME = 80
 LONGEST_TERM = 40

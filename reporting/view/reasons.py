@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from harness.record import INCOMPLETE, Outcome, Status
-from harness.record.reading import Fault, Lack
+from harness.record.metric import Fault, Lack
 
 from .. import numbers
 from ..text import counted, shorten
+from .cases import Variant
 from .names import name_variant
-from .variants import Variant
 
 LONGEST_REASON = 160
 """In a sentence or a table of numbers; the section on what has no number gives every reason in full."""

@@ -13,11 +13,10 @@ from harness.record.statistics import Interval
 from ..compare.statistics import Growth, fit_growth
 from ..numbers import usable
 from ..text import shorten
-from .cases import Case
+from .cases import Case, Variant
 from .names import LONGEST_NAME, LONGEST_TERM
 from .page_model import Point
 from .runs import LabelledRun
-from .variants import Variant
 
 PARAM = "n"
 """The size of a problem: what growth is told of, unless another param is named."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from harness.machine.places import PLACES, Target
+from harness.parent.case import NOTHING_TO_COMPILE
 from harness.parent.execution import execute
 from harness.parent.fork_client import ForkServer
 from harness.parent.progress import Watcher
@@ -18,7 +19,7 @@ from harness.plan.launches import Launch, plan_launches
 from harness.plan.probes import PROBE_NAMES, PROBES
 from harness.plan.selection import choose_representatives
 from harness.plan.settings import make_settings
-from harness.record import RunFolder, Status
+from harness.record import Outcome, RunFolder, Status
 
 pytestmark = pytest.mark.end_to_end
 
@@ -145,6 +146,10 @@ def test_a_case_for_a_target_is_planned_compiled_and_recorded_and_never_called(t
     assert outcomes["double:jit"]["memory"].values["argument_bytes"] == (4_000,)
     assert set(outcomes["double:jit"]["compilation"].values) >= {"trace_s", "lower_s", "compile_s", "hlo_instructions"}
     assert not set(outcomes["double:aot"]["compilation"].values) & {"first_call_s", "compiles", "executable_load_s"}
-    assert outcomes["double:eager"] == outcomes["numpy:native"] == {}
+    assert (
+        outcomes["double:eager"]
+        == outcomes["numpy:native"]
+        == {"numerics": Outcome(status=Status.UNSUPPORTED, reason=NOTHING_TO_COMPILE)}
+    )
     assert outcomes["unlucky:jit"]["memory"].status is Status.FAILED
     assert {artifact.kind for artifact in run.cases[0].artifacts} == {"jaxpr", "stablehlo", "hlo"}

@@ -13,7 +13,7 @@ from ... import numbers
 from ...compare.ratios import divide_readings
 from ...text import counted, shorten
 from ...write import write
-from ..cases import Case
+from ..cases import Case, Variant
 from ..cells import (
     drop_empty_columns,
     group_rows,
@@ -27,7 +27,6 @@ from ..cells import (
 from ..names import name_variant
 from ..page_model import Cell, Column, Group, Part, Row, Section, Table, Tone
 from ..reasons import LONGEST_REASON, describe_outcome
-from ..variants import Variant
 
 QUESTION = "What does a recompilation cost, and what does the cache save?"
 NOT_PROVEN = "not proven"

@@ -15,7 +15,7 @@ from harness.record.statistics import FEWEST_LAUNCHES
 from ... import numbers
 from ...text import counted
 from ...write import write
-from ..cases import Case
+from ..cases import Case, Variant
 from ..cells import (
     drop_empty_columns,
     group_rows,
@@ -28,7 +28,6 @@ from ..cells import (
 from ..names import name_variant
 from ..page_model import Cell, Column, Part, Row, Section, StackMark, Table, Tone
 from ..reasons import list_notes
-from ..variants import Variant
 
 QUESTION = "Where does the time to the first result go?"
 PROBE = "compilation"

@@ -12,8 +12,8 @@ from harness.record.statistics import differs
 from ... import numbers
 from ...text import shorten
 from ...write import write
+from ..cases import Variant
 from ..names import LONGEST_TERM
-from ..variants import Variant
 
 TIME, DISPATCH = "execution_s", "dispatch_s"
 

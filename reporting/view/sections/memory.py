@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.record import Buffer, MemoryDetails
+from harness.record.guards import usable_size
+from harness.record.metric import Reading
 from harness.record.metrics import METRICS
-from harness.record.reading import Reading, usable_size
 
 from ... import numbers
 from ...text import counted, shorten
 from ...write import write
-from ..cases import Case
+from ..cases import Case, Variant
 from ..cells import drop_empty_columns, group_rows, make_cell, make_column, make_name_cell
 from ..names import name_variant
 from ..page_model import Cell, Column, Group, Part, Row, Section, StackMark, Table, Tone
 from ..reasons import LONGEST_REASON, list_notes
-from ..variants import Variant
 
 QUESTION = "What does it hold, and does it fit?"
 PLANNED, CALLED, SHARE, SAVED = "peak_bytes", "runtime_peak_bytes", "capacity_share", "donation_saves_bytes"

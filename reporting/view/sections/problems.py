@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from harness.record import INCOMPLETE, CompilationDetails, Outcome, Status
 
 from ...text import counted
-from ..cases import Case
+from ..cases import Case, Variant
 from ..cells import find_tone
 from ..page_model import Cell, Column, Group, Part, Row, Section, Table, Tone
-from ..variants import Variant
 
 QUESTION = "What has no number, and why?"
 RAISES = "raises"

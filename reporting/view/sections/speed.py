@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.record import INCOMPLETE, Status
-from harness.record.reading import DECISIVE_PROBES, Lack, Reading
+from harness.record.metric import Lack, Reading
+from harness.record.reading import DECISIVE_PROBES
 
 from ... import numbers
 from ...text import shorten
 from ...write import write, write_reading
 from ..axis import LogAxis
-from ..cases import Case
+from ..cases import Case, Variant
 from ..cells import make_cell, make_column, make_gain_cell, make_name_cell, name_level
 from ..jit_gains import describe_jit
 from ..names import name_variant
 from ..page_model import Cell, Column, Group, IntervalMark, Part, Row, Section, Table, Tone
 from ..reasons import LONGEST_REASON, describe_outcome, describe_unreached_target
 from ..runs import LabelledRun
-from ..variants import Variant
 
 QUESTION = "How fast is each way to run it?"
 

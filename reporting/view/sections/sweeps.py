@@ -5,22 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.record import Status
-from harness.record.metric import Metric, Summary, Unit
+from harness.record.metric import Metric, Reading, Summary, Unit
 from harness.record.metrics import METRICS
-from harness.record.reading import Reading
 
 from ... import numbers
 from ...compare.statistics import Growth
 from ...compare.verdicts import tells_exponent
 from ...text import counted, shorten
 from ...write import write_interval
-from ..cases import Case
+from ..cases import Case, Variant
 from ..cells import drop_empty_columns, make_cell, make_interval_cell, name_level
 from ..names import LONGEST_TERM
 from ..page_model import Cell, Column, Group, Panel, Part, Plot, Row, Section, Series, Table, Tone
 from ..reasons import LONGEST_REASON, describe_outcome
 from ..sweeps import DEVICES, FEWEST_SIZES, Sweep, find_sweeps
-from ..variants import Variant
 from .crossovers import describe_crossovers
 
 QUESTION = "What grows with the size of a problem, or with devices?"

@@ -3,7 +3,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness import Cost, DataSource, Figure, Published, Skip, no_reference, sizes, workload
+from harness import Caching, Cost, DataSource, Figure, Needs, Published, Skip, State, levels, no_reference, workload
 from harness.machine.places import PLACES, Target
 from harness.plan.cases import make_case_id, name_case, plan_case
 from harness.plan.probes import list_of_jax, list_runnable
@@ -58,7 +58,7 @@ def test_names_that_differ_in_signs_case_or_only_at_their_end_have_unlike_ids():
 
 @workload(
     inputs=lambda key, *, n: None,
-    params={"n": sizes(quick=4)},
+    params={"n": levels(quick=4)},
     reference=no_reference("it is random"),
     cost=lambda n: Cost(flops=n),
     peers={"numpy": len},
@@ -66,7 +66,7 @@ def test_names_that_differ_in_signs_case_or_only_at_their_end_have_unlike_ids():
     limit=lambda n: Skip("too small") if n < 10 else None,
     time_limit_s=7.0,
     compiles=2,
-    new_shape=lambda *, n: {"n": n + 1},
+    caching=Caching(new_shape=lambda *, n: {"n": n + 1}),
 )
 def sampled(x):
     """Draws."""
@@ -133,10 +133,8 @@ def test_a_plan_says_what_processes_are_set_to_and_what_stands_beside():
         inputs=lambda key, *, n: (n, n),
         reference=no_reference("none"),
         params={"n": (4, 5)},
-        carry={"state": 0},
-        donate=("state",),
-        devices=lambda *, n: n,
-        config={"jax_enable_x64": True},
+        state=State(carry={"state": 0}, donate=("state",)),
+        needs=Needs(devices=lambda *, n: n, config={"jax_enable_x64": True}),
         data=lambda: "digits",
         published=(claim,),
     )(step)

@@ -4,11 +4,12 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from harness import no_reference, workload
+from harness import State, no_reference, workload
 from harness.machine.places import BACKENDS
 from harness.plan.probes import PROBES
 from harness.probes import Context, find_look, look_with
-from harness.probes.findings import LONGEST_REASON, LONGEST_TRACEBACK, Findings, describe_failure, look_at_each
+from harness.probes.context import Findings
+from harness.probes.findings import LONGEST_REASON, LONGEST_TRACEBACK, describe_failure, look_at_each
 from harness.record import Outcome, Status
 from tests import samples
 
@@ -25,7 +26,7 @@ def context_of(function, *, modes=("jit",), **of_context) -> Context:
 
 def look(context: Context, *probes: str) -> dict[str, Outcome]:
     """Outcomes of the only variant, by probe."""
-    (name,) = context.workload.variants()
+    (name,) = context.workload.variants
     found, _ = look_with(probes, (name,), context)
     return found[name]
 
@@ -176,9 +177,12 @@ def test_variants_are_prepared_and_looked_at_one_by_one_and_one_that_fails_costs
 
 def test_each_probe_begins_with_the_inputs_whatever_the_one_before_has_called():
     made = workload(
-        inputs=lambda key: (jnp.float32(1),), reference=no_reference("none"), modes=("jit",), carry={"total": 0}
+        inputs=lambda key: (jnp.float32(1),),
+        reference=no_reference("none"),
+        modes=("jit",),
+        state=State(carry={"total": 0}),
     )(lambda total: total + 1)
-    (name,) = made.variants()
+    (name,) = made.variants
     context = Context(made, {}, BACKENDS["cpu"], (jnp.float32(1),), time.perf_counter, None)
     results = []
 

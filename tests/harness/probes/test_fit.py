@@ -7,7 +7,7 @@ import pytest
 
 from harness.machine.places import BACKENDS
 from harness.probes import Context
-from harness.probes.fit import compare_with_capacity, find_excess, peak_bytes
+from harness.probes.fit import compare_with_capacity, peak_bytes
 from harness.programs.modes import How, Prepared, prepare_as
 from tests.harness.probes.made_up import plan
 
@@ -65,7 +65,7 @@ def excess_of(planned_bytes: int | None, *, capacity_bytes: int | None, too_larg
     context = Context(
         None, {}, BACKENDS["cpu"], (), time.perf_counter, None, capacity_bytes=capacity_bytes, too_large=too_large
     )
-    return find_excess(prepared, context)
+    return context.find_excess(prepared)
 
 
 ARGUMENTS = "needs 3 GiB of 2 GiB"
@@ -95,7 +95,7 @@ def test_a_real_program_is_held_against_its_capacity_by_its_plan():
     needed = 2 * ones.nbytes
 
     def excess(capacity_bytes):
-        return find_excess(prepared, Context(None, {}, BACKENDS["cpu"], (), time.perf_counter, None, capacity_bytes))
+        return Context(None, {}, BACKENDS["cpu"], (), time.perf_counter, None, capacity_bytes).find_excess(prepared)
 
     assert excess(needed) is None
     assert excess(needed - 1) is not None

@@ -1,7 +1,7 @@
 import gc
 import math
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain, repeat
+from itertools import chain, cycle, repeat
 
 import pytest
 from hypothesis import given, settings
@@ -123,6 +123,11 @@ def test_a_call_longer_than_a_block_is_a_block_by_itself(clock):
 
 def test_slow_calls_have_the_fewest_sweeps(clock):
     assert len(time_of(clock, 8.0).blocks) == FEWEST_SWEEPS
+
+
+@pytest.mark.parametrize(("duration_s", "sweeps"), [(2**-5, 8), (5 * 2**-7, 6)], ids=["8 in 0.25 s", "6 in 0.25 s"])
+def test_sweeps_are_as_many_as_a_quarter_of_a_second_holds(clock, duration_s, sweeps):
+    assert len(time_of(clock, duration_s).blocks) == sweeps
 
 
 def test_calls_that_became_slow_after_tuning_have_the_fewest_sweeps(clock):
@@ -262,6 +267,14 @@ def test_slow_calls_are_not_extended_beyond_the_time_for_it(clock):
     assert len(launch.blocks) == FEWEST_SWEEPS
 
 
+def test_disturbed_sweeps_go_on_for_three_times_the_planned_time(clock):
+    always = waiting(repeat(2**-4 / BLOCK_S))
+
+    launch = time_of(clock, 2**-4, disturbance=always)
+
+    assert len(launch.blocks) == 3 * 0.25 / 2**-4
+
+
 def test_one_disturbed_variant_extends_all_of_them(clock):
     # Two variants take turns; in each sweep one of the two blocks waits.
     variants = {name: prepared(clock, repeat(BLOCK_S)) for name in "ab"}
@@ -285,6 +298,14 @@ def test_a_system_that_does_not_tell_gives_null_and_no_more_sweeps(clock):
     launch = time_of(clock, BLOCK_S, disturbance=lambda: reading(None))
 
     assert [(block.wait_s, block.steal_s) for block in launch.blocks] == [(None, None)] * BLOCKS
+
+
+def test_a_counter_that_is_told_at_only_one_end_of_a_block_gives_null(clock):
+    readings = (reading(wait_s) for wait_s in cycle([0.0, None]))
+
+    launch = time_of(clock, BLOCK_S, disturbance=readings.__next__)
+
+    assert [block.wait_s for block in launch.blocks] == [None] * BLOCKS
 
 
 def test_a_counter_that_went_back_with_a_thread_that_ended_is_no_negative_wait(clock):
@@ -388,7 +409,7 @@ def context_of(*functions, clock: FakeClock, **of_context) -> Context:
     made = workload(inputs=lambda key: (), reference=no_reference("none"), modes=("eager",))(first)
     for other in others:
         made.implementation(other)
-    case = samples.planned_case(variants=tuple(made.variants()))
+    case = samples.planned_case(variants=tuple(made.variants))
     as_usual = {"case": case, "settings": SETTINGS, "index": 3, "seed": 5}
     return Context(made, {}, BACKENDS["cpu"], (), clock, None, **{**as_usual, **of_context})
 

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from harness import workload
+from harness import Needs, workload
 from harness.programs.arguments import as_numpy, choose_static, make_inputs, make_shapes, size_bytes, widest
 
 CHECKOUT = Path(__file__).parents[3]
@@ -38,7 +38,7 @@ PARAMS = {"n": 3, "by": 2}
 
 
 def test_inputs_are_on_the_device_but_for_those_that_belong_on_the_host():
-    x, w = make_inputs(declared(host=("w",)), PARAMS)
+    x, w = make_inputs(declared(needs=Needs(host=("w",))), PARAMS)
 
     assert (type(w), w.shape) == (np.ndarray, (3, 2))
     assert isinstance(x, jax.Array)

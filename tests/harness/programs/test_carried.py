@@ -268,7 +268,7 @@ def test_an_error_that_is_declared_is_a_result_with_its_words():
     found = outcome(made, "of_another_type:jit")
 
     assert found.status is Status.OK
-    assert found.details == NumericsDetails(raised="TypeError: not this type")
+    assert found.details == NumericsDetails(raised="not this type")
     assert found.notes == ()
 
 

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from harness.record import CompilationDetails, Cost, Outcome, Status
 from harness.record.derived import compare_paired, count_break_even, find_eager, is_peer, read_log_ratios
+from harness.record.metric import Lack
 from harness.record.metrics import METRICS
-from harness.record.reading import Lack
 from harness.record.recorded import list_variants
 from tests import samples
 

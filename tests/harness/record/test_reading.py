@@ -5,18 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.record import Outcome, Status, TimingDetails
-from harness.record.metric import Direction, Metric, Summary, Unit
+from harness.record.guards import LARGEST_COUNT, LARGEST_LOG_RATIO, LONGEST_S, SHORTEST_S, usable_size
+from harness.record.metric import Direction, Lack, Metric, Summary, Unit
 from harness.record.metrics import METRICS
-from harness.record.reading import (
-    LARGEST_COUNT,
-    LARGEST_LOG_RATIO,
-    LONGEST_S,
-    SHORTEST_S,
-    Lack,
-    find_worst,
-    read_metric,
-    usable_size,
-)
+from harness.record.reading import find_worst, read_metric
 from harness.record.recorded import list_variants
 from tests import samples
 

@@ -3,8 +3,8 @@ import math
 import pytest
 
 from harness.record import statistics
+from harness.record.metric import Reading
 from harness.record.metrics import METRICS
-from harness.record.reading import Reading
 from reporting.compare.ratios import divide_readings, divide_unpaired
 from reporting.compare.statistics import compare_unpaired
 from tests import samples

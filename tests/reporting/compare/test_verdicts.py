@@ -4,8 +4,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from harness.record.metric import Reading
 from harness.record.metrics import METRICS
-from harness.record.reading import Reading
 from harness.record.statistics import Interval
 from reporting.compare.verdicts import (
     ABOUT_SAME,

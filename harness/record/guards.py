@@ -1,0 +1,42 @@
+"""What can have been measured and what is a damaged file; means of values that lie too far apart for a float."""
+
+from __future__ import annotations
+
+import statistics as summaries
+from collections.abc import Callable, Sequence
+
+from harness.record.outcomes import Number
+from harness.record.settings import Settings
+from harness.record.statistics import Interval
+
+SHORTEST_S, LONGEST_S = 1e-12, 1e9
+LARGEST_LOG_RATIO = 50.0
+LARGEST_COUNT = 2.0**62
+"""Beyond these a value is a damaged file, not a measurement: a picosecond, thirty years, 10^21 times, an exbibyte."""
+
+LARGEST = 1e300
+"""Of what is computed from others; beyond it, the next step could overflow."""
+
+
+def looks_at(settings: Settings) -> int:
+    """How often timing launches were looked at to decide whether to go on."""
+    return max(1, len(settings.looks))
+
+
+def bound(mean: Callable[..., Interval], values: Sequence[float], *, confidence: float, looks: int) -> Interval:
+    """The mean with its bounds; without them where values differ by more than a float can hold."""
+    try:
+        return mean(values, confidence=confidence, looks=looks)
+    except OverflowError:
+        return mean([summaries.median(values)])
+
+
+def between(value: Number | None, low: float, high: float) -> float | None:
+    """The value, or None where it lies outside: no measurement."""
+    # Compared before it is converted, since a count in a damaged file may be larger than any float.
+    return float(value) if value is not None and low <= value <= high else None
+
+
+def usable_size(value: Number | None) -> float | None:
+    """A size or count as it may have been recorded, else None: of what is no metric, such as a buffer."""
+    return between(value, 0.0, LARGEST_COUNT)

@@ -1,0 +1,41 @@
+"""How a run measured."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """How a run measured; times are seconds.
+
+    Args:
+      looks: Launch counts at which timing may stop, once its intervals are narrow enough.
+      launches: Their number where it was fixed by hand; then time limits do not cut it.
+      data: Folder of the user's data sets, for suites that read some.
+      cold_launches: Fresh processes per variant that compile, and per caching regime.
+      not_used: Names of variables that were set and left out, as they would change what the numbers mean.
+      everywhere: Probes that look at every case, though by themselves only at one that represents others.
+      notes: What a reader must know of how it measured, such as why every process imported the suites itself.
+      case_limit_s: After this, and at least 3 launches, timing a case stops whatever its intervals.
+    """
+
+    level: str
+    probes: tuple[str, ...]
+    looks: tuple[int, ...]
+    launches: int | None = None
+    case_limit_s: float
+    budget_s: float
+    stage_limit_s: float
+    block_s: float
+    sample_s: float
+    blocks: int
+    seed: int
+    confidence: float
+    target_half_width: float
+    select: tuple[str, ...]
+    suites: tuple[str, ...]
+    data: str | None = None
+    cold_launches: int = 1
+    everywhere: tuple[str, ...] = ()
+    not_used: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
