@@ -9,7 +9,7 @@ from typing import Any
 import jax
 
 from harness.plan.probes import ONE_COMPILED
-from harness.probes import Context, look_with
+from harness.probes import Context, look_with, looks_at
 from harness.probes.fit import compare_with_capacity
 from harness.programs.arguments import choose_static, make_shapes, size_bytes
 from harness.record import Outcome, Status
@@ -57,6 +57,7 @@ def _plan(variant: str, probes: tuple[str, ...], context: Context) -> dict[str, 
     """What can be said of a variant whose arguments cannot be made: its program's plan, from their shapes."""
     if context.workload.declaration.stream or context.workload.find_variant(variant)[1] not in ONE_COMPILED:
         reason = f"{context.too_large} for its arguments alone"
-        return {probes[0]: Outcome(status=Status.TOO_LARGE, reason=reason)}
+        outcome = Outcome(status=Status.TOO_LARGE, reason=reason)
+        return {probe: outcome for probe in probes if looks_at(probe, variant, context)}
     outcomes, _ = look_with(probes, (variant,), context)
     return outcomes.get(variant, {})

@@ -33,7 +33,7 @@ def look_with(
     launch = None
     for group in [variants] if side_by_side else [(variant,) for variant in variants]:
         for probe in probes:
-            wanted = tuple(variant for variant in group if _looks_at(probe, variant, context))
+            wanted = tuple(variant for variant in group if looks_at(probe, variant, context))
             if not wanted:
                 continue
             found = find_look(probe)(wanted, context)
@@ -43,11 +43,11 @@ def look_with(
     return outcomes, launch
 
 
-def _looks_at(probe: str, variant: str, context: Context) -> bool:
+def looks_at(probe: str, variant: str, context: Context) -> bool:
     """Whether the probe's own row chooses the variant, where probes share a process."""
     if context.case is None or context.settings is None:
         return True
     return variant in {item.name for item in PROBES[probe].choose(context.case, context.settings)}
 
 
-__all__ = ["Context", "Findings", "Look", "find_look", "look_with"]
+__all__ = ["Context", "Findings", "Look", "find_look", "look_with", "looks_at"]

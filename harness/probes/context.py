@@ -66,7 +66,7 @@ class Context:
     beat: Beat = ignore_beat
     variant: str | None = None
     at: str = "start"
-    _last: tuple[str, Prepared | Exception] | None = field(default=None, repr=False)
+    _last: tuple[str, Prepared | Exception, str] | None = field(default=None, repr=False)
 
     def stage(self, name: str) -> None:
         """Says that a stage of the variant begins."""
@@ -81,12 +81,15 @@ class Context:
         """
         if self._last is None or self._last[0] != variant:
             self._last = None  # what the last one holds is free before this one takes memory
+            made: Prepared | Exception
             try:
-                self._last = variant, self._prepare(variant)
+                made = self._prepare(variant)
             except Exception as error:  # noqa: BLE001  a suite's code may raise anything
-                self._last = variant, error
-        prepared = self._last[1]
+                made = error
+            self._last = variant, made, self.at
+        _, prepared, at = self._last
         if isinstance(prepared, Exception):
+            self.at = at  # the stage that it failed in, also for the probe that follows
             raise prepared
         return prepared
 

@@ -196,7 +196,9 @@ def _format(equation: Any, default: str) -> str:
     if default == "float32":
         return default
     asked = equation.params.get("precision")
-    asked = asked[0] if isinstance(asked, tuple) else asked
-    if asked == jax.lax.Precision.HIGHEST:
+    both = asked if isinstance(asked, tuple) else (asked,)
+    # Of two operands the coarser counts.
+    if all(one == jax.lax.Precision.HIGHEST for one in both):
         return "float32"
-    return "tensorfloat32" if asked == jax.lax.Precision.HIGH else default
+    finer = (jax.lax.Precision.HIGHEST, jax.lax.Precision.HIGH)
+    return "tensorfloat32" if all(one in finer for one in both) else default

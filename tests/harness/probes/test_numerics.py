@@ -211,6 +211,24 @@ def test_a_float32_product_is_judged_by_the_format_it_is_computed_in(backend, pr
     assert beyond.reason.endswith(f"allowed {TOLERANCE[format_]:.2g} for {format_}")
 
 
+@pytest.mark.parametrize(
+    ("precisions", "format_"),
+    [
+        (("highest", "highest"), "float32"),
+        (("highest", "high"), "tensorfloat32"),
+        (("default", "highest"), "bfloat16"),
+        (("highest", "default"), "bfloat16"),
+    ],
+)
+def test_of_a_products_two_operands_the_coarser_counts(precisions, format_):
+    def product(a):
+        return jax.lax.dot_general(a, a, (((1,), (0,)), ((), ())), precision=precisions)
+
+    found = checked(product, jnp.eye(4), reference=lambda a: a @ a, backend="tpu")
+
+    assert found.details.products == format_
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "complex64"])
 def test_without_products_the_tolerance_is_that_of_the_results_dtype(dtype):
     def outcome(error: float) -> Outcome:

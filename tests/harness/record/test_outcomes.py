@@ -122,6 +122,6 @@ def test_what_a_process_does_not_tell_is_nothing():
     timing = TimingDetails(launches=1)
     assert (timing.contended, timing.unsteady) == (0, 0)
     numerics = NumericsDetails()
-    assert (numerics.products, numerics.outputs, numerics.unchecked, numerics.raised) == (None, 0, 0, None)
+    assert (numerics.products, numerics.outputs, numerics.unchecked, numerics.raised) == (None, None, 0, None)
     buffer = Buffer(kind="output", size_bytes=4, shape="f32[1]", instruction="add")
     assert (buffer.operation, buffer.source, buffer.values) == (None, None, 1)

@@ -46,6 +46,7 @@ from harness.record import (
     VariantLaunch,
     VariantRecord,
     cases,
+    environment,
     json_schema,
     launches,
     outcomes,
@@ -53,6 +54,7 @@ from harness.record import (
     read_manifest,
     read_run,
     runs,
+    settings,
     write_bytes,
     write_json,
 )
@@ -141,12 +143,12 @@ def as_data(value: msgspec.Struct) -> dict:
 def test_every_structure_of_the_record_is_tested():
     declared = {
         kind
-        for module in (cases, launches, outcomes, runs)
+        for module in (cases, environment, launches, outcomes, runs, settings)
         for kind in vars(module).values()
         if isinstance(kind, type) and issubclass(kind, msgspec.Struct)
     }
 
-    assert declared - set(STRUCTURES) == {outcomes._Details}
+    assert declared - set(STRUCTURES) == {outcomes._Details, runs._Versioned, runs._WithManifest}
 
 
 @given(value=records, name=st.sampled_from(sorted(damaged)))
