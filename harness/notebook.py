@@ -47,7 +47,7 @@ class Measurement:
 
     Args:
       case: What was measured, as a run's manifest would plan it.
-      record: The results, as a run's case.json would hold them.
+      record: The results, as a run's case record would hold them.
       environment: Where.
       settings: How it was timed.
     """

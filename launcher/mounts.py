@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from launcher.options import UsageError, take_option, take_options
-from launcher.runs import Run
+from launcher.runs import MANIFEST, Run
 
 REPORTS = "reports"
 
@@ -137,7 +137,7 @@ def _absolute(path: str | Path, here: Path) -> Path:
 def _settings(folder: Path) -> dict[str, Any]:
     """Settings of the run to resume; empty where they cannot be read, which the harness explains better."""
     try:
-        manifest = json.loads((folder / "manifest.json").read_text(encoding="utf8"))
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf8"))
         settings = manifest.get("settings")
     except (OSError, ValueError, AttributeError):
         return {}

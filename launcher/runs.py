@@ -11,6 +11,10 @@ from pathlib import Path
 from launcher.options import take_option
 
 DEFAULT_OUT = "results"
+
+MANIFEST = "manifest.json"
+"""The first file of a run. The launcher imports nothing; a test holds that the harness calls it the same."""
+
 TOKEN_DIGITS = 7
 """28 random bits: two runs started in the same second, by jobs of one array, still get folders of their own."""
 
@@ -25,7 +29,7 @@ class Run:
 
     def can_be_reported(self, harness_code: int) -> bool:
         """Whether the harness, ended with this exit code, measured and left a run: complete (0) or not (3)."""
-        return harness_code in (0, 3) and not self.is_rehearsal and (self.folder / "manifest.json").is_file()
+        return harness_code in (0, 3) and not self.is_rehearsal and (self.folder / MANIFEST).is_file()
 
 
 def new_run_id(backend: str, *, now: datetime | None = None, token: str | None = None) -> str:

@@ -9,7 +9,7 @@ from typing import NoReturn
 from harness.declare.declaration import Compiles, Declaration, Function
 from harness.declare.implementation import MIXED, MODES, STREAM_MODES, Implementation, list_variants
 from harness.declare.levels import DeclarationError, Levels, find_wanted_params
-from harness.machine.places import BACKENDS
+from harness.machine.places import BACKENDS, DEFAULT_BACKEND
 from harness.record.cases import NATIVE, Param, Published
 from harness.record.metrics import METRICS
 
@@ -158,7 +158,7 @@ def _check_tolerance(workload: str, tolerance: object) -> None:
 
 def _check_claim(workload: str, declaration: Declaration, claim: Published) -> None:
     check_names(workload, declaration, f"published at {claim.source}", (name for name in claim.at if name != "backend"))
-    if (backend := claim.at.get("backend", "cpu")) not in BACKENDS:
+    if (backend := claim.at.get("backend", DEFAULT_BACKEND)) not in BACKENDS:
         _refuse(workload, f"published at backend '{backend}', which there is not; backends are {', '.join(BACKENDS)}")
     if unknown := [figure.metric for figure in claim.figures if figure.metric not in METRICS]:
         _refuse(workload, f"no metric '{unknown[0]}' to be published; metrics are {', '.join(METRICS)}")

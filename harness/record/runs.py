@@ -114,7 +114,7 @@ def _check_version(path: Path, found: _Versioned) -> None:
 
 
 def json_schema() -> dict[str, Any]:
-    """JSON Schema of run.json, with every structure that it holds, and of the launch files."""
+    """JSON Schema of the commit mark, with every structure that it holds, and of the launch files."""
     _, components = msgspec.json.schema_components([Run, LaunchRecord], ref_template="#/$defs/{name}")
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -169,7 +169,7 @@ class Case:
         """Why a case has no record."""
         if (stop := self.run.run.stopped) is not None:
             return f"no record: the run stopped before it, since {explain_stop(stop)}; --resume goes on with the run"
-        return "no record: the run ended before the case did, or its case.json cannot be read"
+        return "no record: the run ended before the case did, or its record cannot be read"
 
     def _outcomes(self, variant: PlannedVariant) -> dict[str, Outcome]:
         recorded = (

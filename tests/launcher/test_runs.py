@@ -3,7 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from launcher.runs import new_run_id, plan_run
+from harness.record import RunFolder
+from launcher.runs import MANIFEST, new_run_id, plan_run
 
 ID = "2026-08-22T10-15-30Z-cpu-1f0c9a7"
 
@@ -84,3 +85,7 @@ def test_a_rehearsal_is_not_reported(tmp_path):
 def test_a_harness_that_left_no_run_is_not_reported(tmp_path):
     """`--help` ends with exit code 0 too."""
     assert not plan_run(["--out", str(tmp_path), "--help"], ID).can_be_reported(0)
+
+
+def test_the_launcher_and_the_record_call_the_manifest_the_same():
+    assert RunFolder(Path("run")).manifest == Path("run") / MANIFEST
