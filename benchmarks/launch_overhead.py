@@ -16,7 +16,7 @@ from pathlib import Path
 from harness.declare.catalogue import DEFAULT_SUITES
 from harness.machine.places import BACKENDS
 from harness.parent.fork_client import ForkServer
-from harness.parent.run import describe_suites
+from harness.parent.prepare_run import describe_suites
 from harness.parent.servers import start_servers
 from harness.plan.launches import Launch, plan_launches_of
 from harness.plan.messages import Heartbeat, Measure

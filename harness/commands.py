@@ -28,8 +28,7 @@ from harness.machine.environment import make_private
 from harness.machine.places import BACKENDS, DEFAULT_BACKEND, PLACES, Backend, list_unused_variables
 from harness.parent.execution import execute, find_finished_cases
 from harness.parent.fork_client import ForkServer, ServerError
-from harness.parent.progress import Lines, Live, Watcher, printable
-from harness.parent.run import (
+from harness.parent.prepare_run import (
     UsageError,
     check_resumable,
     describe_suites,
@@ -39,6 +38,7 @@ from harness.parent.run import (
     make_folder,
     make_manifest,
 )
+from harness.parent.progress import Lines, Live, Watcher, printable
 from harness.parent.servers import start_servers
 from harness.plan.estimate import estimate
 from harness.plan.launches import plan_launches

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from harness.declare.declaration import Declaration
 from harness.declare.workload import Workload
 from harness.machine.places import BACKENDS
@@ -28,7 +30,9 @@ if TYPE_CHECKING:
 
 IN_PROCESS = "measured inside this process: no interval, and compile times are not those of a fresh process"
 UNWRAPPED = "measured without its own jax.jit: static and donated arguments do not apply; pass static ones by keyword"
-NOTEBOOK_PROBES = ("compilation", "memory", "timing")
+PROBES = ("numerics", "memory", "compilation", "timing")
+"""What a call of the user's own process can tell: it is not forked, and has no cache and no trace of its own."""
+
 _COLUMNS = (
     ("execution_s", 1e6, "us"),
     ("dispatch_s", 1e6, "us"),
@@ -60,7 +64,7 @@ class Measurement:
     def value(self, variant: str, metric: str) -> float | None:
         """One metric of a variant, named in full or by its mode such as "jit"; None where there is none."""
         for item in self._variants():
-            if metric in METRICS and variant in (item.planned.name, item.planned.mode):
+            if variant in (item.planned.name, item.planned.mode) and _is_of_variant(metric):
                 return next(iter(item.read(metric).known), None)
         return None
 
@@ -80,11 +84,8 @@ class Measurement:
             cells = (cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))
             yield "  ".join([row[0].ljust(widths[0]), *cells]).rstrip()
         for variant in self._variants():
-            for outcome in variant.outcomes.values():
-                if outcome.status not in (Status.OK, Status.UNSUPPORTED):
-                    yield f"{variant.planned.name}: {outcome.status.value}: {outcome.reason}"
-                for note in (*describe_details(outcome.details), *outcome.notes):
-                    yield f"{variant.planned.name}: {note}"
+            words = [word for outcome in variant.outcomes.values() for word in _describe(outcome)]
+            yield from (f"{variant.planned.name}: {word}" for word in dict.fromkeys(words))
         for note in self.record.notes:
             yield f"({note})"
 
@@ -98,6 +99,18 @@ class Measurement:
             for value, (_, scale, _) in zip(values, _COLUMNS, strict=True)
         ]
         return [variant.planned.name, gain, *cells]
+
+
+def _describe(outcome: Outcome) -> Iterator[str]:
+    """What a reader must know of a probe's outcome."""
+    if outcome.status not in (Status.OK, Status.UNSUPPORTED):
+        yield f"{outcome.status.value}: {outcome.reason}"
+    yield from (*describe_details(outcome.details), *outcome.notes)
+
+
+def _is_of_variant(metric: str) -> bool:
+    """Whether there is such a metric, and not one that only a sweep of cases has."""
+    return metric in METRICS and METRICS[metric].growth_of is None
 
 
 def measure(function: Callable[..., Any], /, *args: Any, **params: Any) -> Measurement:
@@ -125,7 +138,8 @@ def measure(function: Callable[..., Any], /, *args: Any, **params: Any) -> Measu
     context = _make_context(workload, args)
     outcomes = {name: _look(name, context) for name in workload.variants}
     case = plan_case("notebook", workload, {}, context.place)
-    settings = make_settings("quick", probes=NOTEBOOK_PROBES, suites=(), run_id=case.id)
+    settings = make_settings("quick", launches=1, suites=(), run_id=case.id)
+    settings = msgspec.structs.replace(settings, probes=PROBES)
     sound = tuple(name for name, found in outcomes.items() if found["numerics"].status is Status.OK)
     if sound:
         context.case, context.settings = case, settings
@@ -169,7 +183,7 @@ def _look(variant: str, context: Context) -> dict[str, Outcome]:
     Nothing that this process has compiled is forgotten: it is the user's own.
     """
     from harness.probes.compilation import compile_and_call
-    from harness.probes.findings import look_at_each
+    from harness.probes.look_at_each import look_at_each
     from harness.probes.memory import read_plan
     from harness.probes.numerics import check
 
@@ -184,6 +198,9 @@ def _make_context(workload: Workload, args: tuple[Any, ...]) -> Context:
 
     from harness.probes import Context
 
-    place = next(item for item in BACKENDS.values() if item.jax_backend == jax.default_backend())
+    here = jax.default_backend()
+    place = next((item for item in BACKENDS.values() if item.jax_backend == here), None)
+    if place is None:
+        raise ValueError(f"jax runs on '{here}', of which nothing is known here; backends are {', '.join(BACKENDS)}")
     arguments = tuple(jax.tree.map(jax.numpy.asarray, args))
     return Context(workload, {}, place, arguments, time.perf_counter, folder=None)

@@ -29,7 +29,7 @@ def render(page: Page) -> str:
     parts = [
         f"{MARKER}\n## {escape(page.finding)}",
         escape(page.subtitle),
-        escape(" ".join(page.verdict)),
+        escape(" ".join(page.summary)),
         *_items("Needs attention", page.attention),
         *_items("Data warnings", page.warnings),
         *([_table(page.matrix, MOST_CHARACTERS // 4)] if page.matrix else []),

@@ -29,7 +29,7 @@ def show(page: Page, console: Console) -> None:
 
 def _write_summary(page: Page, width: int) -> Iterator[Text | Grid]:
     yield Text(page.finding, "bold")
-    yield Text(" ".join(page.verdict))
+    yield Text(" ".join(page.summary))
     yield from _write_items("Needs attention", page.attention)
     yield from _write_items("Data warnings", page.warnings)
     yield from (Text(section.answer) for section in page.sections if section.id in TOLD_SECTIONS)

@@ -119,8 +119,8 @@ def test_every_folder_of_the_harness_has_its_arrows():
         ("harness/record/layout.py", "import jax", "imports jax"),
         ("harness/plan/cases.py", "from jax import numpy", "imports jax"),
         ("harness/plan/cases.py", "from harness.programs import modes", "imports harness.programs"),
-        ("harness/parent/run.py", "def late():\n    import jax", "imports jax"),
-        ("harness/parent/run.py", "from harness.child import worker", "imports harness.child"),
+        ("harness/parent/prepare_run.py", "def late():\n    import jax", "imports jax"),
+        ("harness/parent/prepare_run.py", "from harness.child import worker", "imports harness.child"),
         ("harness/programs/modes.py", "import jax", None),
         ("harness/programs/modes.py", "from harness.probes import timing", "imports harness.probes"),
         ("reporting/load.py", "from harness.record import load_run", None),
@@ -160,7 +160,7 @@ def test_an_import_against_the_arrows_is_found(tmp_path, module, code, violation
     "modules",
     [
         "harness.record, harness.record.metrics",
-        "harness.plan.cases, harness.parent.run",
+        "harness.plan.cases, harness.parent.prepare_run",
         "reporting.html, reporting.__main__",
     ],
 )

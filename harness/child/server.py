@@ -113,7 +113,7 @@ def _tried(names: list[str]) -> str:
 
 
 def _ended(status: int) -> str:
-    """Why a process that tried to import suites describe_error nothing, by its wait status."""
+    """Why a process that tried to import suites said nothing, by its wait status."""
     if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGALRM:
         return f"importing them takes longer than {_TRIAL_LIMIT_S} s; do long work in functions, such as inputs()"
     return f"a trial of importing them ended its process; {_DO_NOTHING_ONCE}"

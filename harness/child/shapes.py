@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import jax
 
 from harness.plan.probes import ONE_COMPILED
-from harness.probes import Context, look_with, looks_at
+from harness.probes import Context, look_with
 from harness.probes.fit import compare_with_capacity
 from harness.programs.arguments import choose_static, make_shapes, size_bytes
 from harness.record import Outcome, Status
 
 
-def look_at_shapes(
-    probes: tuple[str, ...], variants: tuple[str, ...], context: Context
-) -> dict[str, dict[str, Outcome]]:
+def look_at_shapes(looks: Mapping[str, Collection[str]], context: Context) -> dict[str, dict[str, Outcome]]:
     """Outcomes of the variants that do not fit; nothing else is answered.
 
     In a process of its own: what a suite's code keeps of being traced ends with it.
+
+    Args:
+      looks: Which probe of the check looks at which variants.
     """
     workload = context.workload
     try:
@@ -31,16 +32,17 @@ def look_at_shapes(
     capacity = None if context.capacity_bytes is None else context.capacity_bytes * jax.device_count()
     context.too_large = compare_with_capacity(size_bytes(shapes), capacity)
     found = {}
-    for variant in variants:
+    for variant in dict.fromkeys(name for names in looks.values() for name in names):
+        own = [probe for probe, names in looks.items() if variant in names]
         implementation, mode = workload.find_variant(variant)
         if context.too_large is not None:
-            found[variant] = _plan(variant, probes, context)
+            found[variant] = _plan(variant, own, context)
         elif mode == "eager" and not workload.declaration.stream:
             context.variant = variant
             context.stage("trace")
             needed = _count_arguments_and_results(implementation.function, context)
             if (excess := compare_with_capacity(needed, capacity)) is not None:
-                found[variant] = {probes[0]: Outcome(status=Status.TOO_LARGE, reason=excess)}
+                found[variant] = dict.fromkeys(own, Outcome(status=Status.TOO_LARGE, reason=excess))
     return found
 
 
@@ -53,11 +55,10 @@ def _count_arguments_and_results(function: Callable[..., Any], context: Context)
     return size_bytes((context.arguments, results))
 
 
-def _plan(variant: str, probes: tuple[str, ...], context: Context) -> dict[str, Outcome]:
+def _plan(variant: str, probes: Sequence[str], context: Context) -> dict[str, Outcome]:
     """What can be said of a variant whose arguments cannot be made: its program's plan, from their shapes."""
     if context.workload.declaration.stream or context.workload.find_variant(variant)[1] not in ONE_COMPILED:
         reason = f"{context.too_large} for its arguments alone"
-        outcome = Outcome(status=Status.TOO_LARGE, reason=reason)
-        return {probe: outcome for probe in probes if looks_at(probe, variant, context)}
-    outcomes, _ = look_with(probes, (variant,), context)
+        return dict.fromkeys(probes, Outcome(status=Status.TOO_LARGE, reason=reason))
+    outcomes, _ = look_with(dict.fromkeys(probes, (variant,)), context)
     return outcomes.get(variant, {})

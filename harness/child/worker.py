@@ -18,7 +18,7 @@ from harness.declare.catalogue import SuiteError, find_suites
 from harness.declare.levels import DeclarationError
 from harness.declare.workload import Workload
 from harness.machine.environment import device_memory_bytes, make_private
-from harness.machine.places import Place, Target
+from harness.machine.places import Place
 from harness.plan.cases import plan_case
 from harness.plan.launches import SHAPES
 from harness.plan.messages import Answer, Describe, Measure, Message, Problem, Result
@@ -71,10 +71,10 @@ def _measure(message: Measure, beat: Beat) -> Answer:
         beat=beat,
     )
     if launch.process == SHAPES:
-        return Result(outcomes=look_at_shapes(launch.probes, launch.variants, context))
+        return Result(outcomes=look_at_shapes(launch.looks, context))
     make = make_inputs if message.place.measures else make_shapes
     context.arguments = make(workload, context.params)
-    outcomes, samples = look_with(launch.probes, launch.variants, context)
+    outcomes, samples = look_with(launch.looks, context)
     return Result(outcomes=outcomes, launch=samples, artifacts=tuple(_collect_artifacts(message)))
 
 
@@ -91,7 +91,8 @@ def _set_up_jax(case: PlannedCase, place: Place) -> None:
 
 def _capacity_bytes(place: Place) -> int | None:
     """What programs may use of one device."""
-    return place.memory_bytes if isinstance(place, Target) else device_memory_bytes(jax.devices()[0])
+    known = place.memory_bytes
+    return known if known is not None or not place.measures else device_memory_bytes(jax.devices()[0])
 
 
 def _find_workload(message: Measure) -> Workload:

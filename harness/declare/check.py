@@ -9,7 +9,7 @@ from typing import NoReturn
 from harness.declare.declaration import Compiles, Declaration, Function
 from harness.declare.implementation import MIXED, MODES, STREAM_MODES, Implementation, list_variants
 from harness.declare.levels import DeclarationError, Levels, find_wanted_params
-from harness.machine.places import BACKENDS, DEFAULT_BACKEND
+from harness.machine.places import DEVICES
 from harness.record.cases import NATIVE, Param, Published
 from harness.record.metrics import METRICS
 
@@ -138,12 +138,12 @@ def _check_params(workload: str, declaration: Declaration, implementations: Iter
             f"cases would differ only in name; take it as a keyword-only argument, or leave it out",
         )
     for name, values in params.items():
-        devices = values.by_device if isinstance(values, Levels) else ()
-        if unknown := [device for device in devices if device not in BACKENDS]:
+        named = values.by_device if isinstance(values, Levels) else ()
+        if unknown := [device for device in named if device not in DEVICES]:
             _refuse(
                 workload,
                 f"by_device of the param '{name}' names '{unknown[0]}', which there is not; "
-                f"devices are {', '.join(BACKENDS)}",
+                f"devices are {', '.join(DEVICES)}",
             )
 
 
@@ -158,8 +158,8 @@ def _check_tolerance(workload: str, tolerance: object) -> None:
 
 def _check_claim(workload: str, declaration: Declaration, claim: Published) -> None:
     check_names(workload, declaration, f"published at {claim.source}", (name for name in claim.at if name != "backend"))
-    if (backend := claim.at.get("backend", DEFAULT_BACKEND)) not in BACKENDS:
-        _refuse(workload, f"published at backend '{backend}', which there is not; backends are {', '.join(BACKENDS)}")
+    if (device := claim.at.get("backend", DEVICES[0])) not in DEVICES:
+        _refuse(workload, f"published at backend '{device}', which there is not; backends are {', '.join(DEVICES)}")
     if unknown := [figure.metric for figure in claim.figures if figure.metric not in METRICS]:
         _refuse(workload, f"no metric '{unknown[0]}' to be published; metrics are {', '.join(METRICS)}")
 

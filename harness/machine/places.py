@@ -9,22 +9,23 @@ import msgspec
 from harness.machine.data import DATA_VARIABLE
 
 
-class Backend(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """A backend that runs programs.
+class _Row(msgspec.Struct, frozen=True, kw_only=True):
+    """What a backend and a target have both.
 
     Args:
       name: As the command line and the record have it.
       device: Its kind of device, by which suites name values and limits: cpu, gpu or tpu.
       platforms: JAX's names (`JAX_PLATFORMS`): first its own, the default; then the host's processor, since data and
-        functions may be placed there too.
+        functions may be placed there too. Of a target, those of the process that compiles.
       jax_backend: What `jax.default_backend()` then says.
       looked_for: The devices in words, for the error when there are none.
       extra: The requirement that brings it.
+      product_dtype: What a float32 product at default precision is computed in (the tolerance follows).
       any_device_count: Whether it stands for as many devices as a case asks for (`jax_num_cpu_devices`).
+      peak_counts_temporaries: Whether `peak_memory_in_bytes` of a compiled program holds its temporaries.
       forgets_peak: Whether one process can tell the memory of several variants: an allocator never forgets its peak.
       trace_plane: How the planes of its devices are called in a profiler capture; None where there are none.
-      peak_counts_temporaries: Whether `peak_memory_in_bytes` of a compiled program holds its temporaries.
-      product_dtype: What a float32 product at default precision is computed in (the tolerance follows).
+      memory_bytes: What programs may use of one device; None where the device itself is asked.
     """
 
     name: str
@@ -33,11 +34,16 @@ class Backend(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     jax_backend: str
     looked_for: str
     extra: str
+    product_dtype: str
     any_device_count: bool = False
+    peak_counts_temporaries: bool = True
     forgets_peak: bool = False
     trace_plane: str | None = None
-    peak_counts_temporaries: bool = True
-    product_dtype: str
+    memory_bytes: int | None = None
+
+
+class Backend(_Row, frozen=True, kw_only=True, tag=True):
+    """A backend that runs programs."""
 
     @property
     def measures(self) -> bool:
@@ -45,24 +51,8 @@ class Backend(msgspec.Struct, frozen=True, kw_only=True, tag=True):
         return True
 
 
-class Target(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """A device that programs are compiled for and never run on.
-
-    Args:
-      memory_bytes: What programs may use of one device.
-      Others: As a backend has them; `platforms` and `jax_backend` are those of the compiler's process.
-    """
-
-    name: str
-    device: str
-    platforms: str
-    jax_backend: str
-    looked_for: str
-    extra: str
-    memory_bytes: int | None
-    any_device_count: bool = False
-    peak_counts_temporaries: bool = True
-    product_dtype: str
+class Target(_Row, frozen=True, kw_only=True, tag=True):
+    """A device that programs are compiled for and never run on."""
 
     @property
     def measures(self) -> bool:
@@ -112,6 +102,9 @@ PLACES: dict[str, Place] = {
 
 BACKENDS: dict[str, Backend] = {name: place for name, place in PLACES.items() if isinstance(place, Backend)}
 """Those that `--backend` takes."""
+
+DEVICES = tuple(dict.fromkeys(place.device for place in PLACES.values()))
+"""Kinds of device, by which suites name values, limits and published figures."""
 
 DEFAULT_BACKEND = next(iter(BACKENDS))
 """Every machine has it: catalogue and plan are made there."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from harness.parent.rounds import are_cold_rounds_over, are_launches_over
@@ -52,14 +52,8 @@ class CaseProgress:
         for item in self.case.variants:
             if item.skip is not None:
                 self.outcomes[item.name]["numerics"] = Outcome(status=Status.SKIPPED, reason=item.skip)
-        launched = {(probe, name) for one in self.launches for probe in one.probes for name in one.variants}
-        self._planned = {
-            (probe, item.name)
-            for probe in {probe for probe, _ in launched}
-            for item in PROBES[probe].choose(self.case, self.settings)
-            if (probe, item.name) in launched
-        }
-        for name in self.outcomes.keys() - {name for _, name in launched}:
+        self._planned = {(probe, name) for one in self.launches for probe in one.probes for name in one.looks[probe]}
+        for name in self.outcomes.keys() - {name for _, name in self._planned}:
             self.outcomes[name].setdefault("numerics", Outcome(status=Status.UNSUPPORTED, reason=NOTHING_TO_COMPILE))
         self._round: dict[str, int] = {}  # which one has begun, by kind of process
         self._spent_s: dict[str, float] = {}
@@ -78,16 +72,13 @@ class CaseProgress:
             return ()
         return tuple(name for name in launch.variants if self._goes_on(name, launch))
 
-    def choose_probes(self, variant: str, launch: Launch) -> tuple[str, ...]:
-        """The launch's probes that look at a variant."""
-        return tuple(probe for probe in launch.probes if (probe, variant) in self._planned)
-
     def keep(self, launch: Launch, result: Result) -> None:
         """Adds what a process found."""
         self.artifacts += result.artifacts
         for variant, outcomes in result.outcomes.items():
             for probe, outcome in outcomes.items():
-                before = None if PROBES[probe].side_by_side else self.outcomes[variant].get(probe)
+                # Of timing the samples are summed up anew after every launch; a failure ends that.
+                before = None if PROBES[probe].keeps_samples else self.outcomes[variant].get(probe)
                 self.outcomes[variant][probe] = join(before, outcome)
                 if outcome.status is not Status.OK:
                     self._broken.add((PROBES[probe].process, variant, launch.regime))
@@ -127,8 +118,8 @@ class CaseProgress:
         spent_s = self._spent_s.get(process, 0.0)
         if not any(PROBES[probe].rounds.until_precise for probe in launch.probes):
             return are_cold_rounds_over(launch.round, spent_s, self.share_s, self.settings)
-        limit_s = min(self.settings.case_limit_s, self.share_s, self.share_s - self._before_s.get(process, 0.0))
-        timings = [outcomes["timing"] for outcomes in self.outcomes.values() if "timing" in outcomes]
+        limit_s = min(self.settings.case_limit_s, self.share_s - self._before_s.get(process, 0.0))
+        timings = [one[probe] for one in self.outcomes.values() for probe in launch.probes if probe in one]
         return are_launches_over(launch.round, spent_s, limit_s, self.settings, timings)
 
     def _goes_on(self, variant: str, launch: Launch) -> bool:
@@ -146,12 +137,8 @@ class CaseProgress:
         """Adds raw samples, and sums up each variant's timing anew."""
         self.timed.setdefault(launch.round, []).append(samples)
         rounds = [self.timed[index] for index in sorted(self.timed)]
-        for name in self._timed_variants(rounds):
-            self.outcomes[name]["timing"] = summarise(rounds, name, self.case.baseline)
-
-    def _timed_variants(self, rounds: Sequence[Sequence[LaunchRecord]]) -> Iterable[str]:
-        """Those that were timed and not broken since."""
-        seen = {item.variant for processes in rounds for samples in processes for item in samples.variants}
-        return (
-            name for name in self.outcomes if name in seen and self._status("timing", name) in (Status.OK, Status.LOST)
-        )
+        seen = {item.variant for processes in rounds for one in processes for item in one.variants}
+        for probe in launch.probes:
+            for name in seen:
+                if self._status(probe, name) in (Status.OK, Status.LOST):  # not broken since
+                    self.outcomes[name][probe] = summarise(rounds, name, self.case.baseline)

@@ -8,8 +8,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import msgspec
-
 from harness.machine.places import PLACES, Place
 from harness.parent.case import CaseProgress
 from harness.parent.ended import describe_end
@@ -36,8 +34,8 @@ from harness.record import (
 )
 
 EVEN_SHARE = 0.5
-"""A case may take this part of an even share of the time that is left, unless it is the last. Some cases need more for
-the least that tells anything, and none shall be lost for them. What a case leaves comes to the cases after it."""
+"""A case may take this part of an even share of the time that is left, unless it is the last. Slow cases need more for
+the fewest processes that tell anything: the other half is for them. What a case leaves comes to the cases after it."""
 
 
 def execute(
@@ -117,8 +115,7 @@ class _Execution:
     def run(self) -> None:
         """Launches in the order of the list; a case that nothing is planned of has its record at once."""
         for case in self.todo.values():
-            if case.id not in self._last:
-                self._begin(case)
+            if case.id not in self._last and self._begin(case):
                 self._end(case.id)
         for index, launch in enumerate(self.launches):
             if launch.case in self.lost:
@@ -165,10 +162,11 @@ class _Execution:
 
     def _launch(self, launch: Launch, variants: tuple[str, ...], progress: CaseProgress) -> None:
         """Runs one process; one that dies costs the variant that it was at, and is repeated without it."""
+        if any(PROBES[probe].keeps_samples for probe in launch.probes):
+            self.watcher.launching(launch.round + 1)
         kept = self._read_kept(launch, variants, progress)
         if kept is not None:
             progress.keep(launch, Result(launch=kept))
-            self.watcher.launched(progress.rounds)
             return
         side_by_side = any(PROBES[probe].side_by_side for probe in launch.probes)
         while variants:
@@ -181,7 +179,8 @@ class _Execution:
             else:
                 broken = variants if ended.last.variant is None else (ended.last.variant,)
                 outcome = describe_end(ended, self._stage_limit_s(progress.case))
-                outcomes = {name: dict.fromkeys(progress.choose_probes(name, launch), outcome) for name in broken}
+                looks = launch.looks.items()
+                outcomes = {name: {probe: outcome for probe, names in looks if name in names} for name in broken}
                 progress.keep(launch, Result(outcomes=outcomes))
             variants = tuple(name for name in variants if name not in broken) if broken else ()
 
@@ -190,12 +189,10 @@ class _Execution:
         if result.launch is not None:
             write_json(self._samples_path(launch, progress.case), result.launch)
         progress.keep(launch, result)
-        if result.launch is not None:
-            self.watcher.launched(progress.rounds)
 
     def _read_kept(self, launch: Launch, variants: tuple[str, ...], progress: CaseProgress) -> LaunchRecord | None:
         """Raw samples that an interrupted run has left of the same variants."""
-        if not any(PROBES[probe].side_by_side for probe in launch.probes):
+        if not any(PROBES[probe].keeps_samples for probe in launch.probes):
             return None
         try:
             kept = read_json(self._samples_path(launch, progress.case), LaunchRecord)
@@ -212,7 +209,7 @@ class _Execution:
         case, settings, place = progress.case, self.manifest.settings, self.places[progress.case.where]
         return self.servers.of(place).run(
             lambda result: Measure(
-                launch=msgspec.structs.replace(launch, variants=variants),
+                launch=launch.limit_to(variants),
                 case=case,
                 place=place,
                 settings=settings,

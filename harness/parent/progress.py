@@ -26,8 +26,8 @@ class Watcher:
     def beat(self, heartbeat: Heartbeat) -> None:
         """A process begins a stage."""
 
-    def launched(self, count: int) -> None:
-        """A case has that many timing launches."""
+    def launching(self, number: int) -> None:
+        """A process of a case's timing launch with this number begins, from 1."""
 
     def case_ended(self, record: CaseRecord, used_s: float) -> None:
         """A case is written; `used_s` of the budget are gone."""
@@ -105,13 +105,13 @@ class Live(Watcher):
 
     def beat(self, heartbeat: Heartbeat) -> None:
         """Shows the variant and stage."""
-        launch = f"launch {self._launch + 1}: " if self._launch else ""
+        launch = f"launch {self._launch}: " if self._launch else ""
         text = f"{launch}{heartbeat.variant or ''} {heartbeat.stage}"
         self._bar.update(self._task, stage=escape(printable(text))[:48])
 
-    def launched(self, count: int) -> None:
-        """Counts timing launches."""
-        self._launch = count
+    def launching(self, number: int) -> None:
+        """Remembers the number of the timing launch."""
+        self._launch = number
 
     def case_ended(self, record: CaseRecord, used_s: float) -> None:
         """Advances, and prints the troubles."""

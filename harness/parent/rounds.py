@@ -17,14 +17,14 @@ BEHIND = 1 / 3
 
 
 def are_cold_rounds_over(rounds: int, elapsed_s: float, share_s: float, settings: Settings) -> bool:
-    """Whether the cold processes of a case end here.
+    """Whether the cold processes of a case end here, before those that were planned are done.
 
     Args:
-      rounds: How many are done.
+      rounds: How many are done, at least 1.
       elapsed_s: What they took.
       share_s: The case's share of the run's budget.
     """
-    if rounds == 0 or settings.launches is not None:
+    if settings.launches is not None:
         return False
     limit_s = min(settings.case_limit_s, share_s)
     if rounds >= FEWEST_LAUNCHES:
@@ -37,17 +37,17 @@ def are_cold_rounds_over(rounds: int, elapsed_s: float, share_s: float, settings
 def are_launches_over(
     rounds: int, elapsed_s: float, limit_s: float, settings: Settings, timings: Iterable[Outcome]
 ) -> bool:
-    """Whether a case has been timed often enough, or long enough.
+    """Whether a case has been timed often enough, or long enough, before the launches that were planned are done.
 
     Args:
-      rounds: How many launches are done.
+      rounds: How many launches are done, at least 1.
       elapsed_s: What they took.
       limit_s: What they may take.
       timings: Of the case's variants.
     """
     if settings.launches is not None:
-        return rounds >= settings.launches
-    if rounds >= settings.looks[-1] or (rounds in settings.looks and are_precise(timings, settings)):
+        return False
+    if rounds in settings.looks and are_precise(timings, settings):
         return True
     return rounds >= FEWEST_LAUNCHES and elapsed_s > limit_s
 

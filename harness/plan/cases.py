@@ -10,6 +10,7 @@ from harness.declare.fingerprint import fingerprint
 from harness.declare.levels import call_with
 from harness.declare.workload import Workload
 from harness.machine.places import Place
+from harness.plan.probes import ONE_COMPILED
 from harness.record import Param, PlannedCase, PlannedVariant
 
 
@@ -36,7 +37,7 @@ def plan_case(suite: str, workload: Workload, params: dict[str, Param], place: P
                 source=fingerprint(item.function),
                 skip=skip.reason if (skip := item.find_skip(params, place.device)) else None,
                 compiles=workload.find_compile_budget(f"{item.name}:{mode}", params),
-                donates=item.donate if mode in ("jit", "aot") else (),
+                donates=item.donate if mode in ONE_COMPILED else (),
                 raises=None if item.raises is None else item.raises.__name__,
             )
             for item in workload.implementations

@@ -22,8 +22,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     Args:
       case: The case's id.
       process: Its kind: SHAPES, or the `process` of its probes.
-      probes: Names of the probes that look, in order.
-      variants: Names of the variants that they look at.
+      looks: Which probe looks at which variants, in order.
       round: Which of the processes that look at the same it is, from 0.
       regime: What the caches hold when a call begins, see harness/probes/caching.py; empty for other probes.
       extra: Whether it is left out where time is short or the intervals are narrow already.
@@ -31,11 +30,25 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
 
     case: str
     process: str
-    probes: tuple[str, ...]
-    variants: tuple[str, ...]
+    looks: dict[str, tuple[str, ...]]
     round: int = 0
     regime: str = ""
     extra: bool = False
+
+    @property
+    def probes(self) -> tuple[str, ...]:
+        """The probes that look, in order."""
+        return tuple(self.looks)
+
+    @property
+    def variants(self) -> tuple[str, ...]:
+        """The variants that some of them look at, in the order of the case."""
+        return tuple(dict.fromkeys(name for names in self.looks.values() for name in names))
+
+    def limit_to(self, variants: Collection[str]) -> Launch:
+        """The same launch without other variants."""
+        looks = {probe: tuple(name for name in names if name in variants) for probe, names in self.looks.items()}
+        return msgspec.structs.replace(self, looks={probe: names for probe, names in looks.items() if names})
 
 
 def plan_launches(
@@ -65,8 +78,10 @@ def plan_launches_of(case: PlannedCase, settings: Settings, place: Place) -> Ite
             yield Launch(
                 case=case.id,
                 process=SHAPES,
-                probes=tuple(probe.name for probe in sharing),
-                variants=tuple(dict.fromkeys(name for launch in launches for name in launch.variants)),
+                looks={
+                    probe.name: tuple(name for launch in launches for name in launch.looks.get(probe.name, ()))
+                    for probe in sharing
+                },
             )
         yield from launches
 
@@ -74,27 +89,26 @@ def plan_launches_of(case: PlannedCase, settings: Settings, place: Place) -> Ite
 def _plan_process(
     process: str, probes: Sequence[Probe], case: PlannedCase, settings: Settings, place: Place
 ) -> Iterator[Launch]:
-    """The launches of the probes that share a kind of process; the first of them says how that is launched."""
-    first = probes[0]
-    chosen = {
-        probe.name: {
-            item.name
-            for item in probe.choose(case, settings)
-            if place.measures or item.mode in ONE_COMPILED  # of others there is nothing without a call
-        }
-        for probe in probes
-    }
+    """The launches of the probes that share a kind of process, whose rows agree on how it is launched."""
+    how = probes[0]
+    chosen = {probe.name: _choose(probe, case, settings, place) for probe in probes}
     variants = tuple(item for item in case.variants if any(item.name in names for names in chosen.values()))
-    for index in range(first.rounds.most(settings)):
-        for regime in first.regimes(case):
-            for group in first.group(variants, place):
-                names = tuple(item.name for item in group)
+    for index in range(how.rounds.most(settings)):
+        for regime in how.regimes(case):
+            for group in how.group(variants, place):
+                looks = {
+                    probe: tuple(item.name for item in group if item.name in names) for probe, names in chosen.items()
+                }
                 yield Launch(
                     case=case.id,
                     process=process,
-                    probes=tuple(probe for probe, of_probe in chosen.items() if of_probe.intersection(names)),
-                    variants=names,
+                    looks={probe: names for probe, names in looks.items() if names},
                     round=index,
                     regime=regime,
                     extra=settings.launches is None and index >= FEWEST_LAUNCHES,
                 )
+
+
+def _choose(probe: Probe, case: PlannedCase, settings: Settings, place: Place) -> frozenset[str]:
+    """Names of the variants that a probe looks at; where nothing is called, of those with a program of their own."""
+    return frozenset(item.name for item in probe.choose(case, settings) if place.measures or item.mode in ONE_COMPILED)

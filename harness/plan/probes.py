@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from harness.machine.places import Backend, Place
+from harness.machine.places import Place
 from harness.record import NATIVE, PlannedCase, PlannedVariant, Settings
 
 CHECK = "check"
@@ -116,8 +116,7 @@ def group_each(variants: Variants, place: Place) -> list[Variants]:
 
 def group_by_allocator(variants: Variants, place: Place) -> list[Variants]:
     """One process for all variants where it can forget its peak, else a process for each."""
-    forgets = isinstance(place, Backend) and place.forgets_peak
-    return ([variants] if variants else []) if forgets else group_each(variants, place)
+    return ([variants] if variants else []) if place.forgets_peak else group_each(variants, place)
 
 
 def _split(variants: Variants) -> tuple[Variants, Variants]:
@@ -136,13 +135,15 @@ class Probe:
       group: Variants and place -> those of each process.
       calls: Whether it can tell nothing without calling the variant, which a target cannot.
       side_by_side: Whether it needs all variants of a process at once; else they come one after the other.
+      keeps_samples: Whether its processes leave raw samples on disk, which the outcomes are made of.
       rounds: How many processes look at the same.
       regimes: Case -> what the caches hold, a process for each in every round; `("",)` where that is no question.
       after: Probes that must have ended well for the variant, where they are planned.
       artifacts: Kinds of file that it leaves.
       always: Whether every run has it, whatever was asked for.
       left_out_at: Levels that leave it out unless it is asked for.
-      everywhere_at: Levels at which it looks at every case, as it does where it is asked for.
+      represented: Whether it looks only at cases that represent others, unless it is asked for.
+      everywhere_at: Levels at which it looks at every case all the same.
       part_of: The probe that it is asked for with.
       variant_s: Settings -> seconds for a variant of a process, without what compiling takes.
     """
@@ -153,12 +154,14 @@ class Probe:
     group: Callable[[Variants, Place], list[Variants]]
     calls: bool = True
     side_by_side: bool = False
+    keeps_samples: bool = False
     rounds: Rounds = ONCE
     regimes: Callable[[PlannedCase], tuple[str, ...]] = lambda case: ("",)
     after: tuple[str, ...] = ("numerics",)
     artifacts: tuple[str, ...] = ()
     always: bool = False
     left_out_at: tuple[str, ...] = ()
+    represented: bool = False
     everywhere_at: tuple[str, ...] = ()
     part_of: str = ""
     variant_s: Callable[[Settings], float] = lambda settings: COLD_VARIANT_S
@@ -185,6 +188,7 @@ _ROWS = (
         group=group_each,
         rounds=COLD,
         regimes=list_regimes,
+        represented=True,
         left_out_at=("quick",),
     ),
     Probe(
@@ -193,6 +197,7 @@ _ROWS = (
         choose=list_measurable,
         group=group_peers_apart,
         side_by_side=True,
+        keeps_samples=True,
         rounds=TIMED,
         variant_s=lambda settings: settings.blocks * settings.block_s + TIMED_VARIANT_S,
     ),
@@ -203,6 +208,7 @@ _ROWS = (
         group=group_by_library,
         after=("numerics", "timing"),
         artifacts=("trace",),
+        represented=True,
         everywhere_at=("full",),
     ),
 )

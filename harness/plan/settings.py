@@ -50,10 +50,13 @@ def make_settings(
     """
     asked = {probe.name for probe in PROBES.values() if probe.name in probes or probe.part_of in probes}
     of_level = {probe.name for probe in PROBES.values() if level not in probe.left_out_at}
-    everywhere = {probe.name for probe in PROBES.values() if level in probe.everywhere_at}
+    wanted = {name: probe for name, probe in PROBES.items() if probe.always or name in (asked or of_level)}
+    everywhere = [
+        name for name, probe in wanted.items() if probe.represented and (name in asked or level in probe.everywhere_at)
+    ]
     return Settings(
         level=level,
-        probes=tuple(name for name, probe in PROBES.items() if probe.always or name in (asked or of_level)),
+        probes=tuple(wanted),
         looks=(launches,) if launches else QUICK_LOOKS if level == "quick" else LOOKS,
         launches=launches,
         case_limit_s=CASE_LIMIT_S[level] if budget_s is None else budget_s,
@@ -69,6 +72,6 @@ def make_settings(
         suites=tuple(suites),
         data=data,
         cold_launches=launches or COLD_LAUNCHES[level],
-        everywhere=tuple(name for name in PROBES if name in asked or name in everywhere),
+        everywhere=tuple(everywhere),
         not_used=tuple(not_used),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from importlib import import_module
 
 from harness.plan.probes import PROBES
@@ -19,21 +19,22 @@ def find_look(probe: str) -> Look:
 
 
 def look_with(
-    probes: tuple[str, ...], variants: tuple[str, ...], context: Context
+    looks: Mapping[str, Collection[str]], context: Context
 ) -> tuple[dict[str, dict[str, Outcome]], LaunchRecord | None]:
-    """Has each probe look at the variants: at all of them at once if one needs them side by side, else one by one.
+    """Has each probe look at its variants: at all of them at once if one needs them side by side, else one by one.
 
     Args:
-      probes: Of one kind of process, in order.
+      looks: Probe -> variants; probes of one kind of process, in order.
     Returns:
       Outcomes by variant and probe, and raw samples where a probe leaves some.
     """
-    side_by_side = any(PROBES[probe].side_by_side for probe in probes)
+    variants = tuple(dict.fromkeys(name for names in looks.values() for name in names))
+    side_by_side = any(PROBES[probe].side_by_side for probe in looks)
     outcomes: dict[str, dict[str, Outcome]] = {}
     launch = None
     for group in [variants] if side_by_side else [(variant,) for variant in variants]:
-        for probe in probes:
-            wanted = tuple(variant for variant in group if looks_at(probe, variant, context))
+        for probe, names in looks.items():
+            wanted = tuple(variant for variant in group if variant in names)
             if not wanted:
                 continue
             found = find_look(probe)(wanted, context)
@@ -43,11 +44,4 @@ def look_with(
     return outcomes, launch
 
 
-def looks_at(probe: str, variant: str, context: Context) -> bool:
-    """Whether the probe's own row chooses the variant, where probes share a process."""
-    if context.case is None or context.settings is None:
-        return True
-    return variant in {item.name for item in PROBES[probe].choose(context.case, context.settings)}
-
-
-__all__ = ["Context", "Findings", "Look", "find_look", "look_with", "looks_at"]
+__all__ = ["Context", "Findings", "Look", "find_look", "look_with"]

@@ -8,9 +8,8 @@ from typing import Any
 
 import jax
 
-from harness.plan.probes import REGIMES as NAMES
 from harness.probes.context import Context, Findings
-from harness.probes.findings import describe_failure
+from harness.probes.look_at_each import describe_failure
 from harness.programs.arguments import choose_static, make_inputs
 from harness.programs.caches import forget_compiled
 from harness.programs.jax_events import JaxEvents, watch_jax
@@ -67,19 +66,13 @@ def _has_another_static_argument(usual: Call, measured: Call) -> bool:
     return usual.static != measured.static and _types(usual) == _types(measured)
 
 
-REGIMES = dict(
-    zip(
-        NAMES,
-        (
-            Regime(before=False, proof=_compiled),
-            Regime(before=False, proof=_read, cached=True),
-            Regime(before=True, proof=_reused),
-            Regime(before=True, proof=_compiled, change=_has_another_shape),
-            Regime(before=True, proof=_compiled, change=_has_another_static_argument),
-        ),
-        strict=True,
-    )
-)
+REGIMES = {
+    "cold": Regime(before=False, proof=_compiled),
+    "cached": Regime(before=False, proof=_read, cached=True),
+    "warm": Regime(before=True, proof=_reused),
+    "new_shape": Regime(before=True, proof=_compiled, change=_has_another_shape),
+    "new_static": Regime(before=True, proof=_compiled, change=_has_another_static_argument),
+}
 
 
 def look(variants: tuple[str, ...], context: Context) -> Findings:

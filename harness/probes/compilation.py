@@ -8,7 +8,7 @@ import msgspec
 
 from harness.machine.environment import describe_error, make_private
 from harness.probes.context import Context, Findings
-from harness.probes.findings import look_at_each
+from harness.probes.look_at_each import look_at_each
 from harness.programs import cost, program, serialised
 from harness.programs.caches import forget_compiled
 from harness.programs.jax_events import explain_misses, watch_jax

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, partial, update_wrapper
+from types import TracebackType
 from typing import Any
 
 import jax
@@ -32,6 +33,15 @@ class Findings:
 
     outcomes: dict[str, Outcome] = field(default_factory=dict)
     launch: LaunchRecord | None = None
+
+
+@dataclass(frozen=True)
+class _Failure:
+    """Why a variant cannot be prepared, and the stage that it was in."""
+
+    error: Exception
+    traceback: TracebackType | None
+    stage: str
 
 
 @dataclass
@@ -66,7 +76,7 @@ class Context:
     beat: Beat = ignore_beat
     variant: str | None = None
     at: str = "start"
-    _last: tuple[str, Prepared | Exception, str] | None = field(default=None, repr=False)
+    _last: tuple[str, Prepared | _Failure] | None = field(default=None, repr=False)
 
     def stage(self, name: str) -> None:
         """Says that a stage of the variant begins."""
@@ -81,16 +91,17 @@ class Context:
         """
         if self._last is None or self._last[0] != variant:
             self._last = None  # what the last one holds is free before this one takes memory
-            made: Prepared | Exception
+            made: Prepared | _Failure
             try:
                 made = self._prepare(variant)
             except Exception as error:  # noqa: BLE001  a suite's code may raise anything
-                made = error
-            self._last = variant, made, self.at
-        _, prepared, at = self._last
-        if isinstance(prepared, Exception):
-            self.at = at  # the stage that it failed in, also for the probe that follows
-            raise prepared
+                made = _Failure(error, error.__traceback__, self.at)
+            self._last = variant, made
+        prepared = self._last[1]
+        if isinstance(prepared, _Failure):
+            self.at = prepared.stage
+            # With its own traceback, else every probe would add to it, and the same failure would read like another.
+            raise prepared.error.with_traceback(prepared.traceback)
         return prepared
 
     def _prepare(self, variant: str) -> Prepared:

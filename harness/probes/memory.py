@@ -8,8 +8,8 @@ import jax
 
 from harness.machine.environment import describe_error
 from harness.probes.context import Context, Findings
-from harness.probes.findings import look_at_each
 from harness.probes.fit import peak_bytes
+from harness.probes.look_at_each import look_at_each
 from harness.programs import buffers
 from harness.programs.modes import Prepared, Stages
 from harness.record import MemoryDetails, Number, Outcome, Status

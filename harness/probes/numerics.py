@@ -12,7 +12,7 @@ from harness.declare.declaration import NoReference
 from harness.declare.levels import call_with, find_wanted_params
 from harness.machine.environment import describe_error, make_private
 from harness.probes.context import Context, Findings
-from harness.probes.findings import LONGEST_REASON, describe_failure, look_at_each
+from harness.probes.look_at_each import LONGEST_REASON, describe_failure, look_at_each
 from harness.programs.arguments import widest
 from harness.programs.modes import Prepared
 from harness.programs.program import walk_equations
@@ -104,7 +104,7 @@ def _check_raised(expected: type[Exception], variant: str, context: Context) -> 
         words = f"{name}{' '.join(str(error).split())}"
         return Outcome(status=Status.OK, details=NumericsDetails(raised=make_private(words)[:LONGEST_REASON]))
     except Exception as error:  # noqa: BLE001  a suite's code may raise anything, and that is a result
-        return describe_failure(error, "numerics")
+        return describe_failure(error, context.at)
     return Outcome(status=Status.WRONG, reason=f"raised nothing; it is declared to raise {expected.__name__}")
 
 

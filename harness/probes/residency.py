@@ -13,7 +13,7 @@ import jax
 import numpy
 
 from harness.probes.context import Context, Findings
-from harness.probes.findings import look_at_each
+from harness.probes.look_at_each import look_at_each
 from harness.programs.arguments import size_bytes
 from harness.programs.jax_events import watch_jax
 from harness.programs.modes import Prepared

@@ -14,7 +14,7 @@ from typing import Any
 from harness.machine.disturbance import Disturbance, ReadDisturbance, Reading
 from harness.machine.environment import allowed_cores
 from harness.probes.context import Beat, Context, Findings
-from harness.probes.findings import describe_failure
+from harness.probes.look_at_each import describe_failure
 from harness.programs.modes import Clock, Prepared
 from harness.record import SCHEMA_VERSION, Block, LaunchRecord, Settings, VariantLaunch, now
 from harness.record.statistics import agree
@@ -61,10 +61,11 @@ def look(variants: tuple[str, ...], context: Context) -> Findings:
         context.stage("prepare")
         try:
             prepared[variant] = context.prepare(variant)
+            context.stage("first call")
             prepared[variant].reset()
             prepared[variant].wait(prepared[variant].call(*prepared[variant].args))
         except Exception as error:  # noqa: BLE001  a suite's code may raise anything, and that is a result
-            return Findings({variant: describe_failure(error, "prepare")})
+            return Findings({variant: describe_failure(error, context.at)})
     return Findings(launch=time_launch(prepared, context))
 
 

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import jax
 
-from harness.machine.places import Backend
 from harness.probes.context import Context, Findings
-from harness.probes.findings import look_at_each
+from harness.probes.look_at_each import look_at_each
 from harness.programs.modes import Prepared
 from harness.record import Outcome, Status, TraceDetails
 
@@ -40,7 +39,7 @@ def capture(variant: str, prepared: Prepared, context: Context) -> Outcome:
     if not captures:
         return Outcome(status=Status.FAILED, reason="the profiler wrote no capture (*.xplane.pb), or an empty one")
     size = sum(path.stat().st_size for path in captures)
-    plane = context.place.trace_plane if isinstance(context.place, Backend) else None
+    plane = context.place.trace_plane
     activity = None if plane is None else any(has_activity(path, plane) for path in captures)
     details = TraceDetails(device_activity=activity)
     return Outcome(status=Status.OK, values={"trace_file_bytes": (size,)}, details=details)

@@ -55,7 +55,7 @@ def count_work(compiled: Any) -> Work:
     whole = _work(compiled.cost_analysis())
     text = program.read_hlo(compiled)
     module = hlo.parse(text)
-    if hlo.counts(module).custom_calls:
+    if hlo.count_program(module).custom_calls:
         raise NotCountableError(UNKNOWN_CALLS)
     if any(one.opcode == "conditional" for one in module.instructions()):
         raise NotCountableError(UNKNOWN_BRANCH)
@@ -78,7 +78,7 @@ class _Loops:
             trips = hlo.trip_count(loop)
             if trips is None:
                 raise NotCountableError(UNKNOWN_TRIPS)
-            for name in hlo.called(loop):  # body and condition
+            for name in hlo.list_called(loop):  # body and condition
                 inside = self.module.computation(name)
                 body = self._count(inside)
                 total = total.plus(self.completed(inside, body), trips).plus(body, -1)
@@ -90,7 +90,7 @@ class _Loops:
             if instruction.opcode == "while":
                 yield instruction
             elif instruction.opcode != "fusion":
-                for name in hlo.called(instruction):
+                for name in hlo.list_called(instruction):
                     yield from self._outermost(self.module.computation(name))
 
     def _count(self, computation: Computation) -> Work:

@@ -18,16 +18,12 @@ class NoTextError(Exception):
     """The backend does not tell its optimised program."""
 
 
-_ELIDED = "constant({...})"
-_LEFT_OUT = re.compile(r"\[([\d,]*)\]\S* constant\(\{\.\.\.\}\)")
+_LEFT_OUT = re.compile(rf"\[([\d,]*)\]\S* {re.escape(hlo.ELIDED)}")
 _LARGE_CONSTANT = 16
 """Elements beyond which a constant's values are left out of a text; XLA has some such number of its own."""
 
 MOST_ELEMENTS = 4_000_000
 """Of constants that a fingerprint is made of: about a second."""
-
-_SURROUNDINGS = ("builtin.module", "func.func")
-"""What holds operations in StableHLO and is none itself."""
 
 
 def read_texts(stages: Stages) -> dict[str, str]:
@@ -73,7 +69,7 @@ def count_optimised(stages: Stages) -> dict[str, Number]:
     Raises:
       NoTextError, HloError: The backend tells it not at all, or in another way.
     """
-    found = hlo.counts(hlo.parse(read_hlo(stages.compiled)))
+    found = hlo.count_program(hlo.parse(read_hlo(stages.compiled)))
     return {
         "hlo_instructions": found.instructions,
         "hlo_fusions": found.fusions,
@@ -98,7 +94,7 @@ def find_fingerprint(compiled: Any) -> str:
       NoTextError, HloError: The backend tells it not at all, or in another way.
     """
     text = read_hlo(compiled)
-    return hlo.fingerprint(_with_constants(compiled, text) if _ELIDED in text else text)
+    return hlo.find_fingerprint(_with_constants(compiled, text) if hlo.ELIDED in text else text)
 
 
 def measure_executable(compiled: Any) -> dict[str, Number]:
@@ -132,7 +128,7 @@ def _with_constants(compiled: Any, text: str) -> str:
 def _operations(operation: Any) -> int:
     """Operations inside an MLIR operation at all levels, without the module and functions that hold them."""
     inside = [one for region in operation.regions for block in region for one in block]
-    return sum((one.operation.name not in _SURROUNDINGS) + _operations(one.operation) for one in inside)
+    return sum((one.operation.name not in hlo.STABLEHLO_HOLDERS) + _operations(one.operation) for one in inside)
 
 
 def _is_jaxpr(value: Any) -> bool:

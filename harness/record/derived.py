@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from itertools import zip_longest
 
 from harness.record import statistics
-from harness.record.cases import Cost
-from harness.record.guards import LARGEST, bound, looks_at, usable_size
+from harness.record.cases import NATIVE, Cost
+from harness.record.guards import LARGEST, bound, count_looks, usable_size
 from harness.record.metric import Derived, Fault, Lack, Readable, Reading
 from harness.record.outcomes import Number
 from harness.record.statistics import Interval
@@ -19,7 +19,7 @@ STAGES = ("trace_s", "lower_s", "compile_s", "first_call_s")
 
 def is_peer(source: Readable) -> bool:
     """Whether it is of another library, and not timed beside the others: a busy moment does not hit both."""
-    return source.planned.mode == "native"
+    return source.planned.mode == NATIVE
 
 
 def is_baseline(source: Readable) -> bool:
@@ -50,7 +50,7 @@ def compare_paired(one: Readable, other: Readable) -> Interval | None:
     known = [mine - theirs for mine, theirs in pairs if mine is not None and theirs is not None]
     if not known:
         return None
-    return bound(statistics.speedup, known, confidence=one.settings.confidence, looks=looks_at(one.settings))
+    return bound(statistics.speedup, known, confidence=one.settings.confidence, looks=count_looks(one.settings))
 
 
 def derive_speedup(source: Readable) -> Derived:

@@ -18,7 +18,7 @@ LARGEST = 1e300
 """Of what is computed from others; beyond it, the next step could overflow."""
 
 
-def looks_at(settings: Settings) -> int:
+def count_looks(settings: Settings) -> int:
     """How often timing launches were looked at to decide whether to go on."""
     return max(1, len(settings.looks))
 
@@ -31,7 +31,7 @@ def bound(mean: Callable[..., Interval], values: Sequence[float], *, confidence:
         return mean([summaries.median(values)])
 
 
-def between(value: Number | None, low: float, high: float) -> float | None:
+def keep_between(value: Number | None, low: float, high: float) -> float | None:
     """The value, or None where it lies outside: no measurement."""
     # Compared before it is converted, since a count in a damaged file may be larger than any float.
     return float(value) if value is not None and low <= value <= high else None
@@ -39,4 +39,4 @@ def between(value: Number | None, low: float, high: float) -> float | None:
 
 def usable_size(value: Number | None) -> float | None:
     """A size or count as it may have been recorded, else None: of what is no metric, such as a buffer."""
-    return between(value, 0.0, LARGEST_COUNT)
+    return keep_between(value, 0.0, LARGEST_COUNT)

@@ -1,7 +1,7 @@
 """Reads an optimised program as XLA writes it (HLO text): its instructions, counts and fingerprint. Pure text, no jax.
 
-`compiled.as_text()` writes large constants as `constant({...})`. Programs that differ only in those are told apart by a
-text that holds them (`HloPrintOptions.print_large_constants`); nothing here can restore them.
+`compiled.as_text()` leaves out the values of large constants (`ELIDED`). Programs that differ only in those are told
+apart by a text that holds them (`HloPrintOptions.print_large_constants`); nothing here can restore them.
 """
 
 from __future__ import annotations
@@ -14,6 +14,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 DIGITS = 16
+
+ELIDED = "constant({...})"
+"""What stands for the values of a large constant."""
+
+STABLEHLO_HOLDERS = ("builtin.module", "func.func")
+"""What holds operations in StableHLO, the program before it is optimised, and is none itself."""
 
 COLLECTIVES = frozenset(
     {
@@ -178,16 +184,16 @@ def parse(text: str) -> Module:
     return Module(header[1], header[2].removeprefix(",").strip(), computations, entries[0])
 
 
-def called(instruction: Instruction) -> tuple[str, ...]:
+def list_called(instruction: Instruction) -> tuple[str, ...]:
     """Names of the computations that it calls, in the order of the text."""
     found = _REFERENCE.finditer(instruction.attributes)
     values = [match["value"] for match in found if match["key"] in _CALLING]
     return tuple(name for value in values for name in re.findall(_NAME, value))
 
 
-def counts(module: Module) -> Counts:
+def count_program(module: Module) -> Counts:
     """Counts what runs; a start and its done are one, also where the start wraps a computation with the operation."""
-    opcodes = [opcode for _, opcode in operations(module)]
+    opcodes = [opcode for _, opcode in walk_operations(module)]
     return Counts(
         instructions=sum(len(computation.instructions) for computation in module.computations),
         fusions=opcodes.count("fusion"),
@@ -196,13 +202,13 @@ def counts(module: Module) -> Counts:
     )
 
 
-def operations(module: Module) -> Iterator[tuple[Instruction, str]]:
+def walk_operations(module: Module) -> Iterator[tuple[Instruction, str]]:
     """Instructions with their opcodes; a start has that of what it starts, and is left out where it calls just that."""
     inside = {computation.name: {one.opcode for one in computation.instructions} for computation in module.computations}
     for instruction in module.instructions():
         opcode = instruction.opcode.removesuffix("-start")
         is_start = opcode != instruction.opcode
-        if not (is_start and any(opcode in inside.get(name, ()) for name in called(instruction))):
+        if not (is_start and any(opcode in inside.get(name, ()) for name in list_called(instruction))):
             yield instruction, opcode
 
 
@@ -217,7 +223,7 @@ def trip_count(loop: Instruction) -> int | None:
     return None if found is None else int(found[1])
 
 
-def fingerprint(text: str) -> str:
+def find_fingerprint(text: str) -> str:
     """Hash of what the program does: its names, and where its operations come from, do not count.
 
     Raises:
@@ -228,7 +234,7 @@ def fingerprint(text: str) -> str:
     return hashlib.sha256(canonical.encode("utf-8", "replace")).hexdigest()[:DIGITS]
 
 
-def body(module: Module, name: str) -> str:
+def read_body(module: Module, name: str) -> str:
     """A computation, and all that it calls, as text without names and origins: equal for equal bodies.
 
     Raises:
@@ -239,7 +245,7 @@ def body(module: Module, name: str) -> str:
     waiting = [name]
     while waiting:
         for instruction in reached[waiting.pop()].instructions:
-            for other in called(instruction):
+            for other in list_called(instruction):
                 if other not in reached:
                     reached[other] = module.computation(other)
                     waiting.append(other)

@@ -2,7 +2,7 @@
 
 results/<run-id>/
 manifest.json                   environment, settings, every planned case; written first
-cases/<id>/launches/NN.json.gz  raw samples and block conditions of one timing launch
+cases/<id>/launches/NN.json.gz  raw samples and block conditions of one timing launch; NN-<peer>.json.gz of a peer's
 cases/<id>/case.json            statuses and per-launch summaries; written when the case ends
 cases/<id>/programs/<variant>/  jaxpr.txt, stablehlo.mlir, hlo.txt of a compiled variant
 cases/<id>/trace/<variant>/     profiler captures, as xprof wants them

@@ -104,13 +104,26 @@ class Metric:
 class Lack(StrEnum):
     """Why a variant has no number of a metric, or one that is not to be relied on."""
 
-    NOT_ASKED = "the run was not asked for its probe"
-    NOT_LOOKED = "its probe did not look at this variant"
-    ENDED = "its probe, or the variant itself, did not end well"
-    NO_VALUE = "its probe ended well, but recorded none"
-    NOT_DEFINED = "a variant like this one has no such metric"
-    NO_DIFFERENCE = "the two that it compares do not differ"
-    NEVER = "it is beyond any number"
+    NOT_ASKED = "not asked"
+    """The run was not asked for its probe."""
+
+    NOT_LOOKED = "not looked"
+    """Its probe did not look at this variant."""
+
+    ENDED = "ended"
+    """Its probe, or the variant itself, did not end well."""
+
+    NO_VALUE = "no value"
+    """Its probe ended well, but recorded none."""
+
+    NOT_DEFINED = "not defined"
+    """A variant like this one has no such metric."""
+
+    NO_DIFFERENCE = "no difference"
+    """The two that it compares do not differ."""
+
+    NEVER = "never"
+    """It is beyond any number."""
 
 
 @dataclass(frozen=True)

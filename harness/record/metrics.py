@@ -499,11 +499,6 @@ _DERIVED = (
 METRICS: dict[str, Metric] = {metric.name: metric for metric in (*_MEASURED, *_DERIVED)}
 
 
-def metrics_of(probe: str) -> tuple[str, ...]:
-    """Names of the metrics that a probe measures."""
-    return tuple(metric.name for metric in _MEASURED if metric.probe == probe)
-
-
 def metrics_in(family: Family) -> tuple[Metric, ...]:
     """The metrics of a family, in their order."""
     return tuple(metric for metric in METRICS.values() if metric.family is family)

@@ -12,9 +12,9 @@ from harness.record.guards import (
     LARGEST_LOG_RATIO,
     LONGEST_S,
     SHORTEST_S,
-    between,
     bound,
-    looks_at,
+    count_looks,
+    keep_between,
 )
 from harness.record.metric import Fault, Lack, Metric, Readable, Reading, Summary, Unit
 from harness.record.outcomes import INCOMPLETE, Outcome, Status, TimingDetails
@@ -33,7 +33,7 @@ def read_metric(source: Readable, metric: Metric) -> Reading:
     """
     if metric.derive is not None:
         derived = metric.derive(source)
-        values = tuple(between(value, -LARGEST, LARGEST) for value in derived.values)
+        values = tuple(keep_between(value, -LARGEST, LARGEST) for value in derived.values)
         fault, contended = derived.fault, derived.contended
     elif metric.probe is not None:
         values = _measured(source, metric)
@@ -83,7 +83,7 @@ def _measured(source: Readable, metric: Metric) -> tuple[float | None, ...]:
     if metric.summary is Summary.LAUNCHES and (outcome.status is not Status.OK or is_wrong(source.outcomes)):
         return ()
     low, high = _limits(metric)
-    return tuple(between(value, low, high) for value in outcome.values.get(metric.name, ()))
+    return tuple(keep_between(value, low, high) for value in outcome.values.get(metric.name, ()))
 
 
 def _limits(metric: Metric) -> tuple[float, float]:
@@ -113,7 +113,7 @@ def _summarise(metric: Metric, known: Sequence[float], settings: Settings) -> In
     if not known:
         return None
     if metric.summary in (Summary.LAUNCHES, Summary.PROCESSES):
-        looks = looks_at(settings) if metric.summary is Summary.LAUNCHES else 1
+        looks = count_looks(settings) if metric.summary is Summary.LAUNCHES else 1
         mean = statistics.mean_interval if metric.unit is Unit.LOG_RATIO else statistics.geometric_interval
         return bound(mean, known, confidence=settings.confidence, looks=looks)
     rules: Mapping[Summary, Callable[[Sequence[float]], float]] = {

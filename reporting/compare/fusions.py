@@ -48,14 +48,14 @@ def find_fusions(a: Module, b: Module) -> tuple[tuple[Fusion, ...], tuple[Fusion
 
 def _read_bodies(module: Module, known: dict[str, Fusion]) -> Iterator[str]:
     """Each fusion's kind and body as text; `known` keeps what there is to tell of the first that has it."""
-    for instruction, opcode in hlo.operations(module):
+    for instruction, opcode in hlo.walk_operations(module):
         if opcode != "fusion":
             continue
         found = _KIND.search(instruction.attributes)
         kind = "" if found is None else found[1]
-        called = hlo.called(instruction)
+        called = hlo.list_called(instruction)
         try:
-            body = "\n".join([kind, instruction.shape, *(hlo.body(module, name) for name in called)])
+            body = "\n".join([kind, instruction.shape, *(hlo.read_body(module, name) for name in called)])
             inside = [one.opcode for name in called for one in module.computation(name).instructions]
         except HloError:  # a hand-made text that calls what it does not hold
             body, inside = f"{kind}\n{instruction.shape}", []

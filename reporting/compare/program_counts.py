@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from harness.record.hlo import COLLECTIVES, Module, operations
+from harness.record.hlo import COLLECTIVES, STABLEHLO_HOLDERS, Module, walk_operations
 
 # `c:f32[16] d:f32[2] = scan[…`: what follows the last result's type is a primitive.
 _WITH_RESULT = re.compile(r"(?:^|\s)[\w*]+:\S+\s+=\s+([A-Za-z_][\w.\-]*)", re.MULTILINE)
@@ -18,8 +18,6 @@ _OF_REFERENCE = re.compile(r"(?:^|\s)(\w+:)?\S+ (<-|\+=) ", re.MULTILINE)
 _OPERATION = re.compile(r'^\s*(?:%[^=\n"]*= )?"?((?:[a-z_]\w*\.)+\w+|call|return)\b"?', re.MULTILINE)
 _APPLIED = re.compile(r"\bapplies ((?:[a-z_]\w*\.)+\w+)")
 _SHORT = {"call": "func.call", "return": "func.return"}
-_HOLDERS = ("builtin.module", "func.func")
-"""What holds operations in StableHLO and is none itself."""
 
 _TARGET = re.compile(r'custom_call_target="((?:[^"\\]|\\.)*)"')
 
@@ -36,7 +34,7 @@ def count_primitives(jaxpr: str) -> Counter[str]:
 def count_stablehlo_operations(text: str) -> Counter[str]:
     """Operations by name with dialect, at all levels."""
     names = [_SHORT.get(name, name) for name in _OPERATION.findall(text)]
-    return Counter(name for name in (*names, *_APPLIED.findall(text)) if name not in _HOLDERS)
+    return Counter(name for name in (*names, *_APPLIED.findall(text)) if name not in STABLEHLO_HOLDERS)
 
 
 def count_opcodes(module: Module) -> Counter[str]:
@@ -46,11 +44,11 @@ def count_opcodes(module: Module) -> Counter[str]:
 
 def count_collectives(module: Module) -> Counter[str]:
     """Collectives by opcode, a start and its done once."""
-    return Counter(opcode for _, opcode in operations(module) if opcode in COLLECTIVES)
+    return Counter(opcode for _, opcode in walk_operations(module) if opcode in COLLECTIVES)
 
 
 def count_custom_calls(module: Module) -> Counter[str]:
     """Custom calls by target."""
-    calls = (instruction for instruction, opcode in operations(module) if opcode == "custom-call")
+    calls = (instruction for instruction, opcode in walk_operations(module) if opcode == "custom-call")
     targets = (_TARGET.search(call.attributes) for call in calls)
     return Counter("unnamed" if target is None else target[1] for target in targets)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from harness.record import Number, hlo
+from harness.record import hlo
 from harness.record.hlo import HloError, Module
 
 from .. import numbers
@@ -24,9 +24,6 @@ from .program_counts import (
 )
 from .programs import KINDS, PLANNED, Program
 
-ELIDED = "constant({...})"
-"""What stands in HLO for the values of a large constant."""
-
 
 @dataclass(frozen=True)
 class CountChanges:
@@ -41,8 +38,8 @@ class MemoryChange(NamedTuple):
     """Planned bytes that differ."""
 
     metric: str
-    a: Number
-    b: Number
+    a: float
+    b: float
 
 
 @dataclass(frozen=True)
@@ -116,14 +113,14 @@ def compare_programs(pair: Pair) -> ProgramDiff:
         a, b = (_parse(name, side, notes) for name, side in sides)
     except _UnreadableError:
         return ProgramDiff(pair, None, False, 0, counts, (), (), (), (), _find_memory_changes(pair), tuple(notes))
-    equal_texts = hlo.fingerprint(pair.a.texts["hlo"]) == hlo.fingerprint(pair.b.texts["hlo"])
+    equal_texts = hlo.find_fingerprint(pair.a.texts["hlo"]) == hlo.find_fingerprint(pair.b.texts["hlo"])
     other_constants = equal_texts and _have_other_constants(pair)
     gone, new = find_fusions(a, b)
     return ProgramDiff(
         pair=pair,
         same=equal_texts and not other_constants,
         constants_only=other_constants,
-        instructions=hlo.counts(b).instructions - hlo.counts(a).instructions,
+        instructions=hlo.count_program(b).instructions - hlo.count_program(a).instructions,
         counts=(
             *counts,
             _find_changes("HLO opcodes", count_opcodes(a), count_opcodes(b)),
@@ -158,7 +155,7 @@ def _parse(name: str, program: Program, notes: list[str]) -> Module:
 def _have_other_constants(pair: Pair) -> bool:
     """Whether equal texts leave out constants of unequal values, which the recorded fingerprints tell."""
     recorded = [set(one.fingerprints) for one in (pair.a, pair.b)]
-    return ELIDED in pair.a.texts["hlo"] and all(recorded) and not recorded[0] & recorded[1]
+    return hlo.ELIDED in pair.a.texts["hlo"] and all(recorded) and not recorded[0] & recorded[1]
 
 
 def _count_texts(pair: Pair) -> tuple[CountChanges, ...]:

@@ -5,18 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from harness.record import (
-    INCOMPLETE,
-    Artifact,
-    CompilationDetails,
-    Number,
-    Outcome,
-    PlannedCase,
-    PlannedVariant,
-    Status,
-)
+from harness.record import INCOMPLETE, Artifact, CompilationDetails, PlannedCase, PlannedVariant
 from harness.record.layout import PROGRAM_TEXTS
 from harness.record.patterns import find_nearest
+from harness.record.recorded import RecordedVariant
 
 from ..load import LoadedRun
 from .artifacts import ArtifactError, read_text
@@ -40,14 +32,14 @@ class Program:
 
     Args:
       texts: By kind; what is missing or damaged is left out.
-      memory: Planned bytes by metric.
+      memory: Planned bytes by metric; what is missing or damaged is left out.
       fingerprints: Of the programs that its processes compiled, large constants included.
       source: Hash of the implementation.
       definition: Hash of the workload's inputs, reference and cost.
     """
 
     texts: Mapping[str, str]
-    memory: Mapping[str, Number]
+    memory: Mapping[str, float]
     fingerprints: tuple[str, ...]
     source: str
     definition: str
@@ -115,18 +107,18 @@ class RecordedCase:
 
     def read_program(self, variant: str, warnings: list[str]) -> Program:
         """What the run has of a variant; a text that cannot be read is left out with a warning."""
-        outcomes = next((one.outcomes for one in self.record.variants if one.name == variant), {})
-        nothing = Outcome(status=Status.LOST)
-        values = outcomes.get("memory", nothing).values
-        known = {name: [value for value in values.get(name, ()) if value is not None] for name in PLANNED}
-        compiled = outcomes.get("compilation", nothing).details
+        planned, manifest = self.require_variant(variant), self.loaded.run.manifest
+        recorded = RecordedVariant(self.planned, self.record, manifest.environment, manifest.settings, planned)
+        bytes_by_metric = {name: recorded.read(name).estimate for name in PLANNED}
+        compilation = recorded.outcomes.get("compilation")
+        details = None if compilation is None else compilation.details
         kept = self.kept.get(variant, {})
         texts = {kind: self._read_text(kept[kind], warnings) for kind in KINDS if kind in kept}
         return Program(
             texts={kind: text for kind, text in texts.items() if text is not None},
-            memory={name: found[0] for name, found in known.items() if found},
-            fingerprints=compiled.fingerprints if isinstance(compiled, CompilationDetails) else (),
-            source=self.require_variant(variant).source,
+            memory={name: size for name, size in bytes_by_metric.items() if size is not None},
+            fingerprints=details.fingerprints if isinstance(details, CompilationDetails) else (),
+            source=planned.source,
             definition=self.planned.definition,
         )
 

@@ -6,7 +6,7 @@ import statistics as summaries
 from collections.abc import Sequence
 
 from harness.record import Settings
-from harness.record.guards import looks_at
+from harness.record.guards import count_looks
 from harness.record.metric import Reading, Summary
 from harness.record.statistics import Interval
 
@@ -33,5 +33,5 @@ def divide_readings(above: Reading, below: Reading, settings: Settings) -> Inter
         return Interval(ratio, ratio, ratio, min(map(len, values)))
     # The error is shared among the looks that decided how many launches there are.
     looked = any(one.metric.summary is Summary.LAUNCHES for one in (above, below))
-    error = (1 - settings.confidence) / (looks_at(settings) if looked else 1)
+    error = (1 - settings.confidence) / (count_looks(settings) if looked else 1)
     return divide_unpaired(*values, confidence=1 - error)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..load import Loaded
 from ..text import visible, visible_record
 from .cases import gather_cases
-from .first_screen import list_attention, list_warnings, make_finding, make_subtitle, make_verdict
+from .first_screen import list_attention, list_warnings, make_finding, make_subtitle, make_summary
 from .matrix import make_matrix
 from .page_model import Page
 from .runs import label_runs
@@ -31,7 +31,7 @@ def build(loaded: Loaded) -> Page:
         title=f"{finding} – jaxmeter report",
         subtitle=make_subtitle(runs),
         finding=finding,
-        verdict=make_verdict(runs, cases, len(warnings)),
+        summary=make_summary(runs, cases, len(warnings)),
         attention=list_attention(cases),
         warnings=warnings,
         matrix=matrix,

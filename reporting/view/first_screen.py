@@ -52,7 +52,7 @@ def make_subtitle(labelled: Sequence[LabelledRun]) -> str:
     return shorten(" · ".join(parts), LONGEST_LINE)
 
 
-def make_verdict(runs: Sequence[LabelledRun], cases: Sequence[Case], warnings: int) -> tuple[str, ...]:
+def make_summary(runs: Sequence[LabelledRun], cases: Sequence[Case], warnings: int) -> tuple[str, ...]:
     """One sentence a line: completeness, variants by status, jit against eager, where, warnings."""
     complete = sum(case.is_complete for case in cases)
     planned = counted(sum(len(case.variants) for case in cases), "variant")

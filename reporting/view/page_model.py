@@ -171,7 +171,7 @@ class Page:
     title: str
     subtitle: str
     finding: str
-    verdict: tuple[str, ...]
+    summary: tuple[str, ...]
     attention: tuple[Item, ...]
     warnings: tuple[Item, ...]
     matrix: Table | None

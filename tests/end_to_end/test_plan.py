@@ -11,8 +11,8 @@ from harness.machine.places import PLACES, Target
 from harness.parent.case import NOTHING_TO_COMPILE
 from harness.parent.execution import execute
 from harness.parent.fork_client import ForkServer
+from harness.parent.prepare_run import describe_suites, make_manifest
 from harness.parent.progress import Watcher
-from harness.parent.run import describe_suites, make_manifest
 from harness.parent.servers import Servers, start_servers
 from harness.plan.estimate import estimate
 from harness.plan.launches import Launch, plan_launches

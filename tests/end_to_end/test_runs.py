@@ -39,7 +39,9 @@ pytestmark = pytest.mark.end_to_end
 
 def first_quick_case(suite: Suite) -> str:
     """The name of the first case that a quick run measures."""
-    return next(name_case(w.name, params, PLACES["cpu"]) for w in suite.workloads for params in w.cases("quick", "cpu"))
+    cases = ((workload.name, params) for workload in suite.workloads for params in workload.list_cases("quick", "cpu"))
+    name, params = next(cases)
+    return name_case(name, params, PLACES["cpu"])
 
 
 @pytest.mark.suites

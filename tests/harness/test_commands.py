@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from harness.commands import RunRequest, conclude, dry_run, find_backend, read_duration, run_command
 from harness.machine.places import BACKENDS
 from harness.parent.fork_client import ServerError
-from harness.parent.run import UsageError, is_complete, make_folder
+from harness.parent.prepare_run import UsageError, is_complete, make_folder
 from harness.plan.selection import SelectionError
 from harness.record import Outcome, Status
 from tests import samples

@@ -31,6 +31,7 @@ def test_what_a_mode_does_not_have_is_none(measurement):
     assert measurement.value("eager", "compile_s") is None
     assert measurement.value("jit", "compile_s") > 0
     assert measurement.value("jit", "no_such_metric") is None
+    assert measurement.value("jit", "compile_exponent") is None
 
 
 def test_one_process_says_what_it_cannot_tell(measurement):
@@ -52,6 +53,13 @@ def test_a_jitted_function_is_measured_unwrapped():
 
     assert [variant.name.rpartition(":")[2] for variant in measurement.record.variants] == ["eager", "jit", "aot"]
     assert measurement.record.status is Status.OK
+
+
+def test_what_fails_in_every_look_is_said_once():
+    measurement = harness.measure(lambda x: x if x.sum() > 0 else -x, jnp.ones(4))
+
+    lines = repr(measurement).splitlines()
+    assert [line.partition(":jit: ")[2][:6] for line in lines if ":jit: " in line] == ["failed"]
 
 
 def test_what_the_function_raises_is_raised():

@@ -2,7 +2,7 @@ import msgspec
 import pytest
 
 from harness.record import Status
-from harness.record.metrics import metrics_of
+from harness.record.metrics import METRICS
 from reporting.view.page_model import Tone
 from reporting.view.sections.caching import REGIMES
 from tests import samples
@@ -177,4 +177,6 @@ def test_processes_that_differ_beyond_measure_have_a_ratio_without_bounds():
 
 
 def test_every_regime_of_the_probe_has_a_column():
-    assert [regime.metric for regime in REGIMES] == list(metrics_of("caching"))
+    measured = [name for name, metric in METRICS.items() if metric.probe == "caching"]
+
+    assert [regime.metric for regime in REGIMES] == measured

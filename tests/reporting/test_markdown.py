@@ -36,7 +36,7 @@ def test_it_says_what_the_page_says_first():
 
     assert text.startswith(markdown.MARKER)
     assert f"## {page.finding}\n" in text
-    assert all(line in text for line in page.verdict)
+    assert all(line in text for line in page.summary)
     assert "- **file** results/x: damaged" in text
 
 

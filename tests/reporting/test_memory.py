@@ -259,7 +259,7 @@ def test_a_program_that_does_not_fit_is_recognised_by_its_status_whatever_the_re
 
     assert [item.label for item in page.warnings] == ["does not fit"]
     assert by_variant(page)["f:jit"]["Notes"] == "does not fit: any words"
-    assert "Of 1 variant: 1 too large." in page.verdict
+    assert "Of 1 variant: 1 too large." in page.summary
 
 
 def test_a_failure_whose_words_speak_of_fitting_stays_a_failure():

@@ -56,7 +56,7 @@ def test_the_words_are_those_of_the_page():
 
     text = " ".join(shown(samples.troubled_run()).split())
 
-    assert " ".join(page.verdict) in text
+    assert " ".join(page.summary) in text
     assert "wrong odd[dtype=float32,n=10000] · wrong:jit · ● cpu (numerics): largest error 0.5, allowed 1e-05" in text
 
 

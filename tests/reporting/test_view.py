@@ -17,8 +17,8 @@ def test_what_went_wrong_comes_before_what_is_fast():
     assert page.finding.startswith("1 variant wrong, 1 failed, 1 killed, 1 timed out, 3 lost; jit beats eager")
 
 
-def test_the_verdict_counts_cases_and_variants_by_status():
-    assert page_of(samples.troubled_run()).verdict == (
+def test_the_summary_counts_cases_and_variants_by_status():
+    assert page_of(samples.troubled_run()).summary == (
         "0 of 2 cases measured completely.",
         "Of 11 variants: 3 measured, 1 skipped, 3 lost, 1 timed out, 1 killed, 1 failed, 1 wrong.",
         "No pair of eager and jit was measured.",

@@ -97,7 +97,7 @@ def numerics(context, implementation):
     )
     own.reference = context.reference
     variant = variant_of(implementation)
-    found, _ = look_with(("numerics",), (variant,), own)
+    found, _ = look_with({"numerics": (variant,)}, own)
     return found[variant]["numerics"]
 
 

@@ -15,7 +15,7 @@ def outcome_of(workload, function, **params):
     tried = replace(workload, implementations=[])
     tried.implementation(lambda *arguments: function(*exact(*arguments)), name="tried", modes=("mixed",))
     context = Context(tried, params, BACKENDS["cpu"], make_inputs(tried, params), time.perf_counter, folder=None)
-    found, _ = look_with(("numerics",), ("tried:mixed",), context)
+    found, _ = look_with({"numerics": ("tried:mixed",)}, context)
     return found["tried:mixed"]["numerics"]
 
 

@@ -21,7 +21,7 @@ from harness.machine.environment import (
     make_private,
     recorded_variables,
 )
-from harness.probes.findings import LONGEST_REASON, describe_failure
+from harness.probes.look_at_each import LONGEST_REASON, describe_failure
 from launcher.host import cpu_quota as quota_as_the_launcher_reads_it
 
 

@@ -58,7 +58,8 @@ class NoteTaker:
             outcomes = {name: {"numerics": outcome} for name, outcome in self.too_large.items()}
         else:
             outcomes = {
-                name: {probe: self.answers(launched, name) for probe in launched.probes} for name in launched.variants
+                name: {probe: self.answers(launched, name) for probe, names in launched.looks.items() if name in names}
+                for name in launched.variants
             }
         return Ended(answer=Result(outcomes=outcomes), **ALIVE)
 
@@ -530,8 +531,8 @@ class Told(Watcher):
     def case_started(self, case):
         self.words.append(("begins", case.workload))
 
-    def launched(self, count):
-        self.words.append(("launch", count))
+    def launching(self, number):
+        self.words.append(("launch", number))
 
     def case_ended(self, record, used_s):
         self.words.append(("ends", record.name.partition("[")[0], used_s))
@@ -567,6 +568,14 @@ def test_a_case_at_whose_turn_the_budget_is_just_used_up_is_lost(executed):
     kinds = [word[0] for word in watcher.words]
     assert kinds == ["run", "begins", "ends", "lost", "over"]
     assert watcher.words[3][2] == "the budget of 3 s is used up; go on with --resume"
+
+
+def test_a_case_of_which_nothing_can_be_run_is_lost_where_no_budget_is_left(executed):
+    skipped = samples.planned_variant("a:jit", skip="needs 2 devices, found 1")
+
+    run, _ = executed(fixed(), [samples.planned_case(variants=(skipped,))], budget_s=0.0)
+
+    assert len(run.lost()) == 1
 
 
 def test_samples_that_are_taken_from_an_interrupted_run_count_as_launches_too(executed, tmp_path):

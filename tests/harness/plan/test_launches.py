@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.machine.places import PLACES, Target
-from harness.plan.launches import SHAPES, plan_launches, plan_launches_of
+from harness.plan.launches import SHAPES, Launch, plan_launches, plan_launches_of
 from harness.plan.probes import CHECK, PROBES
 from harness.plan.settings import make_settings
 from tests import samples
@@ -15,22 +15,19 @@ VARIANTS = ("a:eager", "a:jit", "a:aot", "numpy:native")
 
 
 def planned(probes: tuple[str, ...] = (), *, where: str = "cpu", launches: int | None = 2, level="default", **changes):
-    """(process, round, regime, probes, variants) of each launch of one case."""
+    """(process, round, regime, looks) of each launch of one case."""
     settings = make_settings(level, probes=probes, launches=launches, suites=(), run_id="a")
     case = msgspec.structs.replace(samples.planned_case(variants=VARIANTS, where=where), **changes)
-    return [
-        (one.process, one.round, one.regime, one.probes, one.variants)
-        for one in plan_launches_of(case, settings, PLACES[where])
-    ]
+    return [(one.process, one.round, one.regime, one.looks) for one in plan_launches_of(case, settings, PLACES[where])]
 
 
 def test_the_check_is_one_process_for_jax_and_one_for_peers_after_a_look_at_shapes():
-    of_jax = ("a:eager", "a:jit", "a:aot")
+    of_jax, compiled = ("a:eager", "a:jit", "a:aot"), ("a:jit", "a:aot")
 
     assert planned(("memory",))[:3] == [
-        (SHAPES, 0, "", ("numerics", "memory"), VARIANTS),
-        (CHECK, 0, "", ("numerics", "memory"), of_jax),
-        (CHECK, 0, "", ("numerics",), ("numpy:native",)),
+        (SHAPES, 0, "", {"numerics": VARIANTS, "memory": compiled}),
+        (CHECK, 0, "", {"numerics": of_jax, "memory": compiled}),
+        (CHECK, 0, "", {"numerics": ("numpy:native",)}),
     ]
 
 
@@ -43,7 +40,7 @@ def test_cold_processes_come_in_rounds_over_the_variants_and_regimes():
 
 def test_a_timing_launch_is_one_process_for_jax_and_one_for_each_peer():
     assert [one[1:] for one in planned(("timing",)) if one[0] == "timing"] == [
-        (index, "", ("timing",), names)
+        (index, "", {"timing": names})
         for index in (0, 1)
         for names in (("a:eager", "a:jit", "a:aot"), ("numpy:native",))
     ]
@@ -112,7 +109,15 @@ def test_a_target_has_only_what_can_be_told_without_a_call():
 
     found = plan_launches([case], settings, places={target.name: target})
 
-    assert [(one.process, one.probes, one.variants) for one in found] == [
-        (CHECK, ("memory",), ("a:jit", "a:aot")),
-        *(("compilation", ("compilation",), (name,)) for name in ("a:jit", "a:aot")),
+    assert [(one.process, one.looks) for one in found] == [
+        (CHECK, {"memory": ("a:jit", "a:aot")}),
+        *(("compilation", {"compilation": (name,)}) for name in ("a:jit", "a:aot")),
     ]
+
+
+def test_a_launch_is_limited_to_some_of_its_variants_and_to_the_probes_that_look_at_them():
+    launch = Launch(case="a", process=CHECK, looks={"numerics": ("f:eager", "f:jit"), "memory": ("f:jit",)})
+
+    assert (launch.probes, launch.variants) == (("numerics", "memory"), ("f:eager", "f:jit"))
+    assert launch.limit_to(("f:eager",)).looks == {"numerics": ("f:eager",)}
+    assert launch.limit_to(("f:jit", "f:eager")) == launch

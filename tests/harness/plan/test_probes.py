@@ -11,6 +11,7 @@ from harness.plan.cases import make_case_id
 from harness.plan.probes import (
     PROBE_NAMES,
     PROBES,
+    REGIMES,
     group_by_allocator,
     group_by_library,
     group_each,
@@ -183,3 +184,15 @@ def test_what_is_part_of_a_probe_is_asked_for_with_it():
         "memory",
         "residency",
     )
+
+
+def test_probes_that_share_a_process_agree_on_how_it_is_launched():
+    for process in {probe.process for probe in PROBES.values()}:
+        sharing = [probe for probe in PROBES.values() if probe.process == process]
+
+        how = {(one.group, one.rounds, one.regimes, one.after, one.side_by_side) for one in sharing}
+        assert len(how) == 1
+
+
+def test_the_regimes_of_the_plan_are_those_that_the_probe_knows():
+    assert set(KNOWN) == set(REGIMES)

@@ -48,7 +48,9 @@ def test_the_run_id_decides_the_seed():
     [
         ("default", (), ()),
         ("full", (), ("trace",)),
-        ("default", ("caching", "memory"), ("memory", "residency", "caching")),
+        ("default", ("caching", "memory"), ("caching",)),
+        ("full", ("timing",), ()),
+        ("full", ("trace",), ("trace",)),
     ],
 )
 def test_what_is_asked_for_looks_at_every_case_and_traces_do_at_the_full_level(level, probes, expected):

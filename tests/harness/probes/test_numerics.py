@@ -24,7 +24,7 @@ def checked(function, *arguments, reference, backend="cpu", mode="jit", **declar
     made = workload(inputs=lambda key: arguments, reference=reference, modes=(mode,), **declared)(function)
     context = Context(made, {}, BACKENDS[backend], arguments, time.perf_counter, None)
     (name,) = made.variants
-    found, _ = look_with(("numerics",), (name,), context)
+    found, _ = look_with({"numerics": (name,)}, context)
     return found[name]["numerics"]
 
 
@@ -463,7 +463,7 @@ def test_a_reference_is_computed_once_for_all_variants_and_that_is_told():
     context = Context(made, {}, BACKENDS["cpu"], (jnp.ones(2),), time.perf_counter, None)
     context.beat = lambda variant, stage: told.append((variant and variant.rpartition(":")[2], stage))
 
-    look_with(("numerics",), tuple(made.variants), context)
+    look_with({"numerics": tuple(made.variants)}, context)
 
     assert len(computed) == 1
     assert told == [

@@ -446,7 +446,7 @@ def test_a_variant_that_cannot_be_called_is_named_and_nothing_is_timed(clock):
 
     assert found.launch is None
     assert {name: (one.status, one.reason) for name, one in found.outcomes.items()} == {
-        "broken:eager": (Status.FAILED, "in stage 'prepare': ValueError: no luck")
+        "broken:eager": (Status.FAILED, "in stage 'first call': ValueError: no luck")
     }
     assert clock.now == 2**-10
 

@@ -177,7 +177,7 @@ def context_of(made):
 
 
 def outcome(made, variant):
-    found, _ = look_with(("numerics", "memory"), (variant,), context_of(made))
+    found, _ = look_with({"numerics": (variant,), "memory": (variant,)}, context_of(made))
     return found[variant]["numerics"]
 
 

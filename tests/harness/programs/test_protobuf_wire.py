@@ -19,6 +19,10 @@ def test_fields_of_every_wire_type_are_read():
     assert list(read_fields(message)) == [(1, 150), (2, b"hi"), (3, bytes([1, 2, 3, 4])), (4, bytes(range(8)))]
 
 
+def test_a_number_of_two_bytes_and_a_field_without_content_are_read_as_they_stand():
+    assert list(read_fields(bytes([0xA2, 0x06, 0x00, 0x08, 0x00]))) == [(100, b""), (1, 0)]
+
+
 @pytest.mark.parametrize("size", [1, 4, 6])
 def test_a_protocol_buffer_that_is_cut_short_says_so(size):
     whole = bytes([0x08, 0x96, 0x01, 0x12, 0x02, 0x68, 0x69])

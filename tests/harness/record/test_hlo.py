@@ -174,7 +174,7 @@ def test_braces_and_signs_in_quotes_are_text():
     )
 
     assert told.operation is None
-    assert hlo.called(told) == ()
+    assert hlo.list_called(told) == ()
     assert told.attributes.endswith(r'backend_config="{\"calls=%x\": 1}"')
 
 
@@ -194,11 +194,11 @@ def test_braces_and_signs_in_quotes_are_text():
     ],
 )
 def test_the_computations_that_an_instruction_calls(attributes, names):
-    assert hlo.called(only(f"  %x = f32[] call(%y), {attributes}")) == names
+    assert hlo.list_called(only(f"  %x = f32[] call(%y), {attributes}")) == names
 
 
 def test_counts_take_in_every_computation_and_those_inside_fusions():
-    assert hlo.counts(hlo.parse(LOOP)) == Counts(instructions=18, fusions=1, custom_calls=0, collectives=0)
+    assert hlo.count_program(hlo.parse(LOOP)) == Counts(instructions=18, fusions=1, custom_calls=0, collectives=0)
 
 
 def test_a_start_and_its_done_count_once():
@@ -212,7 +212,7 @@ def test_a_start_and_its_done_count_once():
         "  ROOT %g = f32[8]{0} custom-call-done(%f)",
     )
 
-    assert hlo.counts(hlo.parse(text)) == Counts(instructions=7, fusions=0, custom_calls=1, collectives=3)
+    assert hlo.count_program(hlo.parse(text)) == Counts(instructions=7, fusions=0, custom_calls=1, collectives=3)
 
 
 @pytest.mark.parametrize("opcode", ["async", "all-to-all"])
@@ -228,7 +228,7 @@ def test_an_asynchronous_wrapper_and_what_it_wraps_count_once(opcode):
         before=wrapped,
     )
 
-    assert hlo.counts(hlo.parse(text)).collectives == 1
+    assert hlo.count_program(hlo.parse(text)).collectives == 1
 
 
 def test_a_fusion_inside_a_fusion_counts_as_well():
@@ -236,7 +236,7 @@ def test_a_fusion_inside_a_fusion_counts_as_well():
         "ROOT %m.1 = f32[8]{0} multiply(%p.1, %b.1)", "ROOT %m.1 = f32[8]{0} fusion(%p.1), calls=%add"
     )
 
-    assert hlo.counts(hlo.parse(nested)).fusions == 2
+    assert hlo.count_program(hlo.parse(nested)).fusions == 2
 
 
 def test_trip_counts_are_those_the_compiler_knows_in_the_order_of_the_text():
@@ -285,7 +285,7 @@ def test_a_computation_that_is_not_there_is_an_error():
 
 
 def test_a_fingerprint_is_sixteen_hex_digits():
-    assert re.fullmatch("[0-9a-f]{16}", hlo.fingerprint(LOOP))
+    assert re.fullmatch("[0-9a-f]{16}", hlo.find_fingerprint(LOOP))
 
 
 @pytest.mark.parametrize(
@@ -305,7 +305,7 @@ def test_names_and_origins_do_not_count(old, new):
     changed = LOOP.replace(old, new)
 
     assert changed != LOOP
-    assert hlo.fingerprint(changed) == hlo.fingerprint(LOOP)
+    assert hlo.find_fingerprint(changed) == hlo.find_fingerprint(LOOP)
 
 
 def test_the_hash_of_the_program_before_it_was_scheduled_does_not_count():
@@ -314,7 +314,7 @@ def test_the_hash_of_the_program_before_it_was_scheduled_does_not_count():
         for digits in ("0a1b", "2c3d")
     )
 
-    assert hlo.fingerprint(one) == hlo.fingerprint(other)
+    assert hlo.find_fingerprint(one) == hlo.find_fingerprint(other)
 
 
 def test_the_origin_inside_a_sharding_does_not_count():
@@ -323,7 +323,7 @@ def test_the_origin_inside_a_sharding_does_not_count():
         for name in "fg"
     ]
 
-    assert hlo.fingerprint(entry(lines[0])) == hlo.fingerprint(entry(lines[1]))
+    assert hlo.find_fingerprint(entry(lines[0])) == hlo.find_fingerprint(entry(lines[1]))
     assert only(lines[0]).operation is None
 
 
@@ -351,46 +351,46 @@ def test_everything_else_counts(old, new):
     changed = LOOP.replace(old, new)
 
     assert changed != LOOP
-    assert hlo.fingerprint(changed) != hlo.fingerprint(LOOP)
+    assert hlo.find_fingerprint(changed) != hlo.find_fingerprint(LOOP)
 
 
 def test_the_thread_of_a_computation_counts():
     one, other = (LOOP.replace("}\n\n%body", f'}}, execution_thread="{name}"\n\n%body') for name in ("host", "device"))
 
-    assert hlo.fingerprint(one) != hlo.fingerprint(other)
+    assert hlo.find_fingerprint(one) != hlo.find_fingerprint(other)
 
 
 def test_a_name_in_an_attribute_that_nobody_knows_is_a_name():
     one = LOOP.replace("control-predecessors=", "unheard_of=")
 
-    assert hlo.fingerprint(one) == hlo.fingerprint(one.replace("%zero", "%nought"))
-    assert hlo.fingerprint(one) != hlo.fingerprint(one.replace("{%zero}", "{%start}"))
+    assert hlo.find_fingerprint(one) == hlo.find_fingerprint(one.replace("%zero", "%nought"))
+    assert hlo.find_fingerprint(one) != hlo.find_fingerprint(one.replace("{%zero}", "{%start}"))
 
 
 def test_a_name_may_mean_another_instruction_in_another_computation():
     shared = LOOP.replace("%i.2", "%i.1").replace("%s.2", "%s.1")
 
-    assert hlo.fingerprint(shared) == hlo.fingerprint(LOOP)
+    assert hlo.find_fingerprint(shared) == hlo.find_fingerprint(LOOP)
 
 
 def test_equal_bodies_have_equal_text_whatever_their_names_and_their_place():
     inner = LOOP[LOOP.index("%inner") : LOOP.index("%body")]
     module = hlo.parse(LOOP + inner.replace("inner", "copy").replace(".1", ".9"))
 
-    assert hlo.body(module, "copy") == hlo.body(module, "inner")
-    assert hlo.body(module, "copy") != hlo.body(module, "condition")
+    assert hlo.read_body(module, "copy") == hlo.read_body(module, "inner")
+    assert hlo.read_body(module, "copy") != hlo.read_body(module, "condition")
 
 
 def test_a_body_holds_what_it_calls():
     changed = hlo.parse(LOOP.replace("constant(2)", "constant(3)"))
 
-    assert hlo.body(changed, "body") != hlo.body(hlo.parse(LOOP), "body")
+    assert hlo.read_body(changed, "body") != hlo.read_body(hlo.parse(LOOP), "body")
 
 
 def test_a_body_that_calls_itself_ends():
     text = LOOP.replace("calls=%inner", "calls=%body")
 
-    assert "fusion" in hlo.body(hlo.parse(text), "body")
+    assert "fusion" in hlo.read_body(hlo.parse(text), "body")
 
 
 @pytest.mark.parametrize("name", REAL)
@@ -400,7 +400,7 @@ def test_real_programs_are_read_and_every_instruction_of_them_is_found(name):
     module = hlo.parse(text)
 
     assert sum(len(one.instructions) for one in module.computations) == len(re.findall(r"^ .* = ", text, re.MULTILINE))
-    assert all(module.computation(called) for one in module.instructions() for called in hlo.called(one))
+    assert all(module.computation(called) for one in module.instructions() for called in hlo.list_called(one))
     assert any(one.source and one.source.startswith(f"{__file__}:") for one in module.instructions())
 
 
@@ -409,18 +409,18 @@ def test_a_real_scan_has_a_known_trip_count():
 
 
 def test_real_custom_calls_are_counted():
-    assert hlo.counts(hlo.parse(compiled("library"))).custom_calls == 2
+    assert hlo.count_program(hlo.parse(compiled("library"))).custom_calls == 2
 
 
 def test_donating_an_argument_is_another_program():
-    assert hlo.fingerprint(compiled("double", donate_argnums=0)) != hlo.fingerprint(compiled("double"))
+    assert hlo.find_fingerprint(compiled("double", donate_argnums=0)) != hlo.find_fingerprint(compiled("double"))
 
 
 @pytest.mark.parametrize("text", [LOOP, *REAL])
 def test_signs_before_names_do_not_count(text):
     text = text if text is LOOP else compiled(text)
 
-    assert hlo.fingerprint(without_signs(text)) == hlo.fingerprint(text)
+    assert hlo.find_fingerprint(without_signs(text)) == hlo.find_fingerprint(text)
 
 
 PROGRAM = """
@@ -435,7 +435,7 @@ text = jax.jit({function}).lower(jnp.ones((3, 4, 4))).compile().as_text()
 mesh = jax.sharding.Mesh(jax.devices(), ("i",))
 total = jax.shard_map(lambda x: jax.lax.psum(x, "i"), mesh=mesh, in_specs=jax.P("i"), out_specs=jax.P())
 sharded = jax.jit(total).lower(jnp.ones(8)).compile().as_text()
-print(hlo.fingerprint(text), hlo.fingerprint(sharded), hlo.counts(hlo.parse(sharded)).collectives)
+print(hlo.find_fingerprint(text), hlo.find_fingerprint(sharded), hlo.count_program(hlo.parse(sharded)).collectives)
 """
 
 
@@ -462,7 +462,7 @@ def test_a_fingerprint_is_the_same_in_every_process_until_the_program_changes():
 @example("HloModule m\nENTRY a {\n}")
 def test_any_text_is_read_or_is_an_hlo_error(text):
     try:
-        hlo.fingerprint(text)
+        hlo.find_fingerprint(text)
     except HloError:
         return
 
@@ -480,9 +480,9 @@ def test_a_damaged_program_is_read_or_is_an_hlo_error(data):
         module = hlo.parse(text)
     except HloError:
         return
-    hlo.counts(module)
+    hlo.count_program(module)
     hlo.trip_counts(module)
-    assert hlo.fingerprint(text) == hlo.fingerprint(text)
+    assert hlo.find_fingerprint(text) == hlo.find_fingerprint(text)
 
 
 @given(st.lists(st.from_regex(r"[A-Za-z_][A-Za-z0-9_.-]{0,12}", fullmatch=True), min_size=22, max_size=22, unique=True))
@@ -497,11 +497,11 @@ def test_whatever_the_names_are_the_fingerprint_is_the_same(names):
         LOOP,
     )
 
-    assert hlo.fingerprint(text) == hlo.fingerprint(LOOP)
+    assert hlo.find_fingerprint(text) == hlo.find_fingerprint(LOOP)
 
 
 @given(st.text(st.characters(codec="ascii", exclude_characters='"\\\n')), st.integers(1, 999))
 def test_whatever_the_origin_is_the_fingerprint_is_the_same(operation, line):
     text = re.sub(r"metadata=\{[^}]*\}", lambda _: f'metadata={{op_name="{operation}" source_line={line}}}', LOOP)
 
-    assert hlo.fingerprint(text) == hlo.fingerprint(LOOP)
+    assert hlo.find_fingerprint(text) == hlo.find_fingerprint(LOOP)

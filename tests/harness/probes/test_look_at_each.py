@@ -9,9 +9,8 @@ from harness.machine.places import BACKENDS
 from harness.plan.probes import PROBES
 from harness.probes import Context, find_look, look_with
 from harness.probes.context import Findings
-from harness.probes.findings import LONGEST_REASON, LONGEST_TRACEBACK, describe_failure, look_at_each
+from harness.probes.look_at_each import LONGEST_REASON, LONGEST_TRACEBACK, describe_failure, look_at_each
 from harness.record import Outcome, Status
-from tests import samples
 
 SIDE = 64
 SQUARE_BYTES = SIDE * SIDE * 4
@@ -27,7 +26,7 @@ def context_of(function, *, modes=("jit",), **of_context) -> Context:
 def look(context: Context, *probes: str) -> dict[str, Outcome]:
     """Outcomes of the only variant, by probe."""
     (name,) = context.workload.variants
-    found, _ = look_with(probes, (name,), context)
+    found, _ = look_with(dict.fromkeys(probes, (name,)), context)
     return found[name]
 
 
@@ -248,7 +247,7 @@ def looked(monkeypatch):
 def test_probes_of_one_process_look_at_a_variant_together_before_the_next(looked):
     context = context_of(one_more, modes=("jit", "aot"))
 
-    found, launch = look_with(("numerics", "memory"), ("one_more:jit", "one_more:aot"), context)
+    found, launch = look_with(dict.fromkeys(("numerics", "memory"), ("one_more:jit", "one_more:aot")), context)
 
     assert looked == [
         (probe, (variant,)) for variant in ("one_more:jit", "one_more:aot") for probe in ("numerics", "memory")
@@ -260,17 +259,16 @@ def test_probes_of_one_process_look_at_a_variant_together_before_the_next(looked
 
 
 def test_a_probe_that_needs_variants_side_by_side_has_them_at_once(looked):
-    look_with(("timing",), ("one_more:jit", "one_more:aot"), context_of(one_more, modes=("jit", "aot")))
+    look_with({"timing": ("one_more:jit", "one_more:aot")}, context_of(one_more, modes=("jit", "aot")))
 
     assert looked == [("timing", ("one_more:jit", "one_more:aot"))]
 
 
-def test_where_probes_share_a_process_each_looks_at_the_variants_that_its_row_chooses(looked):
+def test_where_probes_share_a_process_each_looks_at_its_own_variants(looked):
     names = ("one_more:eager", "one_more:jit")
-    case = samples.planned_case(variants=names)
-    context = context_of(one_more, modes=("eager", "jit"), case=case, settings=samples.settings())
+    context = context_of(one_more, modes=("eager", "jit"))
 
-    found, _ = look_with(("numerics", "memory"), names, context)
+    found, _ = look_with({"numerics": names, "memory": names[1:]}, context)
 
     assert looked == [("numerics", names[:1]), ("numerics", names[1:]), ("memory", names[1:])]
     assert {variant: set(of) for variant, of in found.items()} == {
@@ -282,3 +280,17 @@ def test_where_probes_share_a_process_each_looks_at_the_variants_that_its_row_ch
 @pytest.mark.parametrize("probe", PROBES)
 def test_what_a_probe_does_is_in_the_file_that_has_its_name(probe):
     assert find_look(probe).__module__ == f"harness.probes.{probe}"
+
+
+def test_a_variant_that_cannot_be_prepared_fails_alike_for_every_probe_with_its_own_traceback():
+    def broken(x):
+        raise ValueError("no luck")
+
+    made = workload(inputs=lambda key: (jnp.ones(2),), reference=no_reference("none"), modes=("jit",))(broken)
+    context = Context(made, {}, BACKENDS["cpu"], (jnp.ones(2),), time.perf_counter, None)
+
+    found, _ = look_with(dict.fromkeys(("numerics", "memory", "compilation"), ("broken:jit",)), context)
+
+    [outcome] = {(one.status, one.reason, one.stderr) for one in found["broken:jit"].values()}
+    assert outcome[1] == "in stage 'trace': ValueError: no luck"
+    assert "in broken" in outcome[2]
