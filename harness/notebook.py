@@ -188,7 +188,7 @@ def _look(variant: str, context: Context) -> dict[str, Outcome]:
     from harness.probes.numerics import check
 
     looks = {"numerics": check}
-    if not variant.endswith(":eager"):
+    if context.workload.find_variant(variant)[1] != "eager":
         looks = {"compilation": compile_and_call, "memory": read_plan, **looks}
     return {probe: look_at_each(probe, look, (variant,), context).outcomes[variant] for probe, look in looks.items()}
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from harness.machine.places import THREAD_VARIABLES
 from harness.record import Environment
 
 PACKAGES = (
@@ -63,7 +64,6 @@ _CODE = Path(__file__).parents[2]
 """The checkout, or where packages are installed: a neighbour of the harness is named from here."""
 
 _NAME_ENDS = r"(?![\w-]|\.[\w.-])"
-_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def describe_environment(jax: Any) -> Environment:
@@ -91,7 +91,7 @@ def describe_environment(jax: Any) -> Environment:
         governor=_text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         memory_bytes=_memory_bytes(),
         load_average=os.getloadavg()[0],
-        threads={name: _whole(os.environ.get(name)) for name in _THREADS},
+        threads={name: _whole(os.environ.get(name)) for name in THREAD_VARIABLES},
         variables=recorded_variables(os.environ),
         x64=bool(jax.config.jax_enable_x64),
         matmul_precision=jax.config.jax_default_matmul_precision,

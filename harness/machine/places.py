@@ -109,7 +109,8 @@ DEVICES = tuple(dict.fromkeys(place.device for place in PLACES.values()))
 DEFAULT_BACKEND = next(iter(BACKENDS))
 """Every machine has it: catalogue and plan are made there."""
 
-_THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+"""By which the libraries of peers, and some of jax's own, are told how many threads to use."""
 
 _NOT_USED = (
     "JAX_COMPILATION_CACHE_",
@@ -139,6 +140,6 @@ def make_process_environment(
     variables["JAX_PLATFORMS"] = place.platforms
     if data is not None:
         variables[DATA_VARIABLE] = data
-    for name in _THREAD_VARIABLES:
+    for name in THREAD_VARIABLES:
         variables.setdefault(name, str(allowed_cores))
     return variables
