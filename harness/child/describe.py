@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import jax
+import msgspec
 from msgspec.structs import replace
 
-from harness.declare.catalogue import Suite, find_suites
+from harness.declare.catalogue import Suite, SuiteError, find_suites
+from harness.declare.levels import DeclarationError
+from harness.declare.workload import Workload
 from harness.machine.environment import describe_environment, make_private
 from harness.machine.places import DEFAULT_BACKEND, Place
 from harness.plan.cases import plan_case
 from harness.plan.messages import Answer, Describe, Description, Problem, SuiteDescription, WorkloadDescription
-from harness.record import PlannedCase
+from harness.record import Param, PlannedCase
 
 
 def describe(message: Describe) -> Answer:
@@ -24,13 +27,30 @@ def describe(message: Describe) -> Answer:
     return Description(
         suites=tuple(_describe_suite(suite, message) for suite in suites),
         cases=tuple(
-            _limit_to_devices(plan_case(suite.name, workload, params, message.place), message)
+            _limit_to_devices(_plan(suite.name, workload, params, message.place), message)
             for suite in suites
             for workload in suite.workloads
             for params in workload.list_cases(message.level, message.place.device)
         ),
         environment=environment,
     )
+
+
+def _plan(suite: str, workload: Workload, params: dict[str, Param], place: Place) -> PlannedCase:
+    """A case of a workload, as a record can hold it.
+
+    Raises:
+      SuiteError: A declared value, or what a declared function gives, is of a wrong type; or the function raises.
+    """
+    try:
+        case = plan_case(suite, workload, params, place)
+        return msgspec.json.decode(msgspec.json.encode(case), type=PlannedCase)
+    except DeclarationError:
+        raise
+    except Exception as error:
+        what = f"workload '{workload.name}' of suite '{suite}' cannot be planned with {params}"
+        hint = "see what its options and their functions give; docs/suites.md has the types"
+        raise SuiteError(f"{what}: {type(error).__name__}: {error}; {hint}") from error
 
 
 def find_missing_device(place: Place) -> str | None:

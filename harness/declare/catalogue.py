@@ -133,4 +133,7 @@ def _make_suite(module: ModuleType) -> Suite:
             workload.check()
         except DeclarationError as error:
             raise SuiteError(f"suite '{module.__name__}': {error}") from error
+        except Exception as error:
+            what = f"workload '{workload.name}': its options cannot be checked"
+            raise SuiteError(f"suite '{module.__name__}': {what}: {type(error).__name__}: {error}") from error
     return Suite(module.__name__.rpartition(".")[2], read_first_line(module), tuple(dict.fromkeys(declared)))

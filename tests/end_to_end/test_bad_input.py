@@ -230,3 +230,41 @@ def test_a_finished_run_is_not_written_again_by_resume(harness: Harness, suite: 
     assert ended.returncode == 0
     assert "3 cases: 3 ok" in ended.stdout
     assert (tmp_path / "results" / "it" / "run.json").read_bytes() == before
+
+
+WRONG = """'''Declares what cannot be.'''
+
+import jax.numpy as jnp
+
+from harness import Needs, workload
+
+
+@workload(inputs=lambda key: jnp.ones(2), reference=lambda x: x, OPTION)
+def same(x):
+    return x
+"""
+
+
+@pytest.mark.parametrize(
+    ("option", "told"),
+    [
+        ("needs=Needs(devices='two')", "Expected `int`, got `str` - at `$.devices`"),
+        ("time_limit_s='3'", "Expected `float | null`, got `str` - at `$.time_limit_s`"),
+        ("cost=lambda: 5", "Expected `object | null`, got `int` - at `$.cost`"),
+        ("limit=lambda: 1 / 0", "ZeroDivisionError: division by zero"),
+        ("published=3", "TypeError: 'int' object is not iterable"),
+        ("cost=3", "TypeError: 3 is not a callable object"),
+    ],
+)
+def test_an_option_of_a_wrong_type_names_its_workload_and_measures_nothing(
+    harness: Harness, tmp_path: Path, option: str, told: str
+) -> None:
+    (tmp_path / "wrong.py").write_text(WRONG.replace("OPTION", option))
+
+    ended = harness("run", "--suites", "wrong.py", "--quick", "--run-id", "it")
+
+    assert ended.returncode == 2
+    assert "workload 'same'" in ended.stderr
+    assert told in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert not (tmp_path / "results" / "it").exists()
