@@ -350,3 +350,8 @@ def test_a_tick_of_time_is_short(seconds, text):
 )
 def test_a_tick_of_counts_is_short(number, text):
     assert plain(numbers.short_count(number)) == text
+
+
+@pytest.mark.parametrize(("share", "shown"), [(0.0994, "9.94"), (0.0996, "10"), (0.124, "12")])
+def test_a_share_is_whole_from_ten_percent_on_however_many_digits_are_asked_for(share, shown):
+    assert numbers.percent(share, digits=3) == f"{shown}{numbers.SPACE}%"

@@ -35,6 +35,7 @@ class NoteTaker:
     too_large: dict[str, Outcome] = field(default_factory=dict)
     dies: Callable[[Launch], Ended | None] = lambda launched: None
     messages: list[Measure] = field(default_factory=list)
+    limits_s: list[float] = field(default_factory=list)
 
     def of(self, place):
         return self
@@ -42,6 +43,7 @@ class NoteTaker:
     def run(self, make, *, stage_limit_s, on_beat):
         message = make("/nowhere")
         self.messages.append(message)
+        self.limits_s.append(stage_limit_s)
         self.clock.advance(1.0)
         launched = message.launch
         if (end := self.dies(launched)) is not None:
@@ -589,3 +591,10 @@ def test_samples_that_are_taken_from_an_interrupted_run_count_as_launches_too(ex
     executed(timed, [case("selu")], watcher=watcher)
 
     assert [word for word in watcher.words if word[0] == "launch"] == [("launch", 1)] * 2
+
+
+@pytest.mark.parametrize(("own_s", "expected_s"), [(None, 90.0), (7.0, 7.0)])
+def test_a_stage_may_take_as_long_as_the_workload_says_else_as_the_run(measured, own_s, expected_s):
+    _, server = measured(settings(stage_limit_s=90.0), time_limit_s=own_s)
+
+    assert set(server.limits_s) == {expected_s}

@@ -1,3 +1,4 @@
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -75,3 +76,16 @@ def test_timing_takes_up_to_the_limit_of_each_case_at_most():
     found = estimate(plan_launches(cases, settings), settings)
 
     assert found.most_s == pytest.approx(2 * (2 * (PROCESS_S + COLD_VARIANT_S) + settings.case_limit_s))
+
+
+def test_where_even_the_fewest_launches_take_longer_than_a_cases_limit_all_of_them_count():
+    settings = make_settings("default", probes=("timing",), budget_s=1e9, suites=(), run_id="a")
+    settings = msgspec.structs.replace(settings, case_limit_s=0.0)
+    launches = plan_launches([case("s", "w[n=1]", ("a:jit", "numpy:native"))], settings)
+
+    found = estimate(launches, settings)
+
+    sweeps_s = settings.blocks * settings.block_s + TIMED_VARIANT_S
+    around_s = 3 * PROCESS_S + 4 * COLD_VARIANT_S  # shapes, and a check for each library
+    least_s = pytest.approx(around_s + 3 * 2 * (PROCESS_S + sweeps_s))
+    assert (found.least_s, found.most_s) == (least_s, least_s)
