@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from harness.machine.places import Target
 from harness.record import (
     SCHEMA_VERSION,
     Buffer,
@@ -69,6 +70,21 @@ def environment(**changes: Any) -> Environment:
         git_revision="0" * 40,
         git_dirty=False,
         image=None,
+    )
+    return msgspec.structs.replace(made_up, **changes)
+
+
+def target(name: str = "cpu:made-up", **changes: Any) -> Target:
+    """A target that the CPU's own compiler stands for: no case of it is ever called."""
+    made_up = Target(
+        name=name,
+        device=name.partition(":")[0],
+        platforms="cpu",
+        jax_backend="cpu",
+        looked_for="a compiler",
+        extra="jaxmeter",
+        memory_bytes=2**30,
+        product_dtype="float32",
     )
     return msgspec.structs.replace(made_up, **changes)
 

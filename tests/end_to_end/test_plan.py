@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from harness.machine.places import PLACES, Target
+from harness.machine.places import PLACES
 from harness.parent.case import NOTHING_TO_COMPILE
 from harness.parent.execution import execute
 from harness.parent.fork_client import ForkServer
@@ -20,6 +20,7 @@ from harness.plan.probes import PROBE_NAMES, PROBES
 from harness.plan.selection import choose_representatives
 from harness.plan.settings import make_settings
 from harness.record import Outcome, RunFolder, Status
+from tests import samples
 
 pytestmark = pytest.mark.end_to_end
 
@@ -47,16 +48,7 @@ def unlucky(x):
     raise ValueError("no luck")
 '''
 
-TARGET = Target(
-    name="cpu:made-up",
-    device="cpu",
-    platforms="cpu",
-    jax_backend="cpu",
-    looked_for="a compiler",
-    extra="jaxmeter",
-    memory_bytes=2**30,
-    product_dtype="float32",
-)
+TARGET = samples.target()
 EVERYWHERE = {**PLACES, TARGET.name: TARGET}
 
 

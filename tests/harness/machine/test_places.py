@@ -5,11 +5,11 @@ from harness.machine.places import (
     DEFAULT_BACKEND,
     PLACES,
     Backend,
-    Target,
     list_unused_variables,
     make_process_environment,
 )
 from harness.probes.numerics import TOLERANCE
+from tests import samples
 
 CPU, GPU = BACKENDS["cpu"], BACKENDS["gpu"]
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
@@ -61,16 +61,7 @@ def test_the_products_of_a_backend_have_a_tolerance(name):
 
 
 def test_a_backend_measures_and_a_target_only_compiles():
-    target = Target(
-        name="tpu:v5e",
-        device="tpu",
-        platforms="tpu,cpu",
-        jax_backend="tpu",
-        looked_for="libtpu",
-        extra="jaxmeter[tpu]",
-        memory_bytes=16 * 2**30,
-        product_dtype="bfloat16",
-    )
+    target = samples.target("tpu:v5e", memory_bytes=16 * 2**30, product_dtype="bfloat16")
 
     assert not target.measures
     assert [backend.measures for backend in BACKENDS.values()] == [True] * len(BACKENDS)

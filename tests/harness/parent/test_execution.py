@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 
-from harness.machine.places import PLACES, Target
+from harness.machine.places import PLACES
 from harness.parent import execution, rounds
 from harness.parent.execution import execute
 from harness.parent.fork_client import Ended
@@ -458,16 +458,7 @@ def test_where_nothing_is_timed_a_trace_wants_only_a_right_answer(measured):
 
 # Only compiled
 
-TARGET = Target(
-    name="cpu:made-up",
-    device="cpu",
-    platforms="cpu",
-    jax_backend="cpu",
-    looked_for="nothing",
-    extra="jaxmeter",
-    memory_bytes=2**30,
-    product_dtype="float32",
-)
+TARGET = samples.target()
 
 
 def test_a_case_on_a_target_is_compiled_without_a_check_and_never_called(executed):

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness import Caching, Cost, DataSource, Figure, Needs, Published, Skip, State, levels, no_reference, workload
-from harness.machine.places import PLACES, Target
+from harness.machine.places import PLACES
 from harness.plan.cases import make_case_id, name_case, plan_case
 from harness.plan.probes import list_of_jax, list_runnable
 from tests import samples
@@ -157,16 +157,7 @@ def refused(state, batch):
 
 
 def test_a_case_says_where_it_runs_and_only_a_targets_name_is_part_of_its_own():
-    target = Target(
-        name="tpu:made-up",
-        device="tpu",
-        platforms="cpu",
-        jax_backend="cpu",
-        looked_for="nothing",
-        extra="jaxmeter",
-        memory_bytes=None,
-        product_dtype="bfloat16",
-    )
+    target = samples.target("tpu:made-up")
 
     here, compiled = (plan_case("random", sampled, {"n": 4}, place) for place in (CPU, target))
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.machine.places import PLACES, Target
+from harness.machine.places import PLACES
 from harness.plan.launches import SHAPES, Launch, plan_launches, plan_launches_of
 from harness.plan.probes import CHECK, PROBES
 from harness.plan.settings import make_settings
@@ -94,16 +94,7 @@ def test_the_seed_decides_the_order_of_cases_and_nothing_else(seed):
 
 
 def test_a_target_has_only_what_can_be_told_without_a_call():
-    target = Target(
-        name="gpu:made-up",
-        device="gpu",
-        platforms="cpu",
-        jax_backend="cpu",
-        looked_for="nothing",
-        extra="jaxmeter",
-        memory_bytes=2**30,
-        product_dtype="float32",
-    )
+    target = samples.target("gpu:made-up")
     settings = make_settings("full", launches=1, suites=(), run_id="a")
     case = samples.planned_case(variants=VARIANTS, where=target.name, represents_workload=True)
 

@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 
 from harness import no_reference, workload
-from harness.machine.places import BACKENDS, Target
+from harness.machine.places import BACKENDS
 from harness.probes import Context, compilation
 from harness.programs import program, serialised
 from harness.programs.modes import How, Prepared, prepare_as
 from harness.record import CaseFolder, CompilationDetails, Outcome, Status
 from harness.record.layout import PROGRAM_TEXTS
+from tests import samples
 
 STAGES = {"trace_s", "lower_s", "compile_s"}
 COUNTS = {
@@ -42,16 +43,7 @@ def double(x):
     return x * 2
 
 
-TARGET = Target(
-    name="tpu:v5e",
-    device="tpu",
-    platforms="tpu,cpu",
-    jax_backend="tpu",
-    looked_for="libtpu",
-    extra="jaxmeter[tpu]",
-    memory_bytes=16 * 2**30,
-    product_dtype="bfloat16",
-)
+TARGET = samples.target("tpu:v5e", memory_bytes=16 * 2**30, product_dtype="bfloat16")
 
 
 def context(folder=None, *, index=0, compiles=None, place=BACKENDS["cpu"]) -> Context:
