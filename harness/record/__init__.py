@@ -14,7 +14,7 @@ from harness.record.cases import (
 )
 from harness.record.environment import Environment
 from harness.record.files import RecordError, UnreadableError, now, read_json, write_bytes, write_json
-from harness.record.launches import Block, LaunchRecord, VariantLaunch
+from harness.record.launches import Block, Canary, DeviceState, LaunchRecord, VariantLaunch
 from harness.record.layout import CaseFolder, RunFolder
 from harness.record.outcomes import (
     INCOMPLETE,
@@ -51,11 +51,13 @@ __all__ = [
     "Block",
     "Buffer",
     "CachingDetails",
+    "Canary",
     "CaseFolder",
     "CaseRecord",
     "CompilationDetails",
     "Cost",
     "Details",
+    "DeviceState",
     "Environment",
     "Figure",
     "LaunchRecord",

@@ -157,7 +157,13 @@ class Artifact(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CaseRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A finished case."""
+    """What was measured of a case so far.
+
+    Args:
+      launches: How often it was timed.
+      rounds: How many rounds of the run are whole: every process that they plan for the case was run. None of a record
+        that was only written when the case had ended.
+    """
 
     id: str
     name: str
@@ -168,6 +174,7 @@ class CaseRecord(msgspec.Struct, frozen=True, kw_only=True):
     artifacts: tuple[Artifact, ...] = ()
     notes: tuple[str, ...] = ()
     statistics_version: int
+    rounds: int | None = None
 
     @property
     def status(self) -> Status:

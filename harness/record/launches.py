@@ -16,6 +16,7 @@ class Block(msgspec.Struct, frozen=True, kw_only=True):
       cpu_s: Processor time of the process.
       steal_s: Time that the hypervisor gave to others, all cores; null elsewhere.
       involuntary_switches: Context switches forced on the process.
+      throttled_s: Time that the process's control group was not let run, its quota being used up; null elsewhere.
     """
 
     sweep: int
@@ -25,6 +26,7 @@ class Block(msgspec.Struct, frozen=True, kw_only=True):
     cpu_s: float
     steal_s: float | None
     involuntary_switches: int
+    throttled_s: float | None = None
 
 
 class VariantLaunch(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,6 +34,7 @@ class VariantLaunch(msgspec.Struct, frozen=True, kw_only=True):
 
     Args:
       cores: Cores that the process was allowed to use.
+      solo_s: Blocks of this variant alone, one after the other, after the sweeps: the median of each, seconds per call.
     """
 
     variant: str
@@ -41,10 +44,46 @@ class VariantLaunch(msgspec.Struct, frozen=True, kw_only=True):
     steady: bool
     blocks: tuple[Block, ...]
     dispatch_s: tuple[float, ...]
+    solo_s: tuple[float, ...] = ()
+
+
+class Canary(msgspec.Struct, frozen=True, kw_only=True):
+    """A fixed piece of work, timed between the variants: how fast the machine was meanwhile.
+
+    Args:
+      name: alu, copy or device.
+      identity: What it is, with the versions that decide how fast; times of two identities cannot be compared.
+      samples_s: Seconds, one in every two sweeps.
+    """
+
+    name: str
+    identity: str
+    samples_s: tuple[float, ...]
+
+
+class DeviceState(msgspec.Struct, frozen=True, kw_only=True):
+    """What a device told of itself at the end of two sweeps.
+
+    Args:
+      sweep: The second of the two.
+      clock_hz: Of its processors; null where it does not tell.
+      most_clock_hz: The highest that it has.
+      throttled: Reasons for which it runs slower than it could, in the vendor's words.
+    """
+
+    sweep: int
+    clock_hz: float | None = None
+    most_clock_hz: float | None = None
+    throttled: tuple[str, ...] = ()
 
 
 class LaunchRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """Raw samples of one launch: one fresh process that timed some variants alternately."""
+    """Raw samples of one launch: one fresh process that timed some variants alternately.
+
+    Args:
+      canaries: Empty in records of before there were any.
+      device_states: Empty where no device tells.
+    """
 
     schema_version: int
     case: str
@@ -52,3 +91,5 @@ class LaunchRecord(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
     started: str
     variants: tuple[VariantLaunch, ...]
+    canaries: tuple[Canary, ...] = ()
+    device_states: tuple[DeviceState, ...] = ()

@@ -135,13 +135,19 @@ class TimingDetails(_Details, frozen=True, kw_only=True, tag="timing"):
 
     Args:
       launches: How many timed it.
-      contended: How many of them had too few undisturbed blocks: the time is not to be trusted. Paired ratios are.
+      contended: How many of them had too few undisturbed blocks.
       unsteady: How many found no steady state within the warm-up.
+      replaced: How many contended launches a fresh process has replaced; they are not among `launches`.
+      looks: How often the intervals were looked at to decide whether to go on; None in records of before it was told.
+      canary: The identity of the canary that times are divided by; None where there is none.
     """
 
     launches: int
     contended: int = 0
     unsteady: int = 0
+    replaced: int = 0
+    looks: int | None = None
+    canary: str | None = None
 
 
 class TraceDetails(_Details, frozen=True, kw_only=True, tag="trace"):

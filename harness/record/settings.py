@@ -9,19 +9,24 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """How a run measured; times are seconds.
 
     Args:
-      looks: Launch counts at which timing may stop, once its intervals are narrow enough.
+      looks: Launch counts at which timing might stop, of runs that measured case after case; empty since.
+      fewest_rounds, most_rounds: Over all cases; None in those runs.
+      shown_confidence: Of the intervals that are shown; None where they are those of the verdicts.
       launches: Their number where it was fixed by hand; then time limits do not cut it.
       data: Folder of the user's data sets, for suites that read some.
       cold_launches: Fresh processes per variant that compile, and per caching regime.
       not_used: Names of variables that were set and left out, as they would change what the numbers mean.
       everywhere: Probes that look at every case, though by themselves only at one that represents others.
       notes: What a reader must know of how it measured, such as why every process imported the suites itself.
-      case_limit_s: After this, and at least 3 launches, timing a case stops whatever its intervals.
+      case_limit_s: After this, and at least 3 launches, timing a case stopped in runs that measured case after case.
+      confidence: Of the intervals that verdicts go by.
     """
 
     level: str
     probes: tuple[str, ...]
-    looks: tuple[int, ...]
+    looks: tuple[int, ...] = ()
+    fewest_rounds: int | None = None
+    most_rounds: int | None = None
     launches: int | None = None
     case_limit_s: float
     budget_s: float
@@ -31,6 +36,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     blocks: int
     seed: int
     confidence: float
+    shown_confidence: float | None = None
     target_half_width: float
     select: tuple[str, ...]
     suites: tuple[str, ...]
