@@ -26,7 +26,7 @@ from harness.declare.catalogue import DEFAULT_SUITES
 from harness.listing import catalogue_lines, data_warnings, plan_lines
 from harness.machine.environment import make_private
 from harness.machine.places import BACKENDS, DEFAULT_BACKEND, PLACES, Backend, list_unused_variables
-from harness.parent.execution import execute, find_finished_cases
+from harness.parent.execution import execute, find_records
 from harness.parent.fork_client import ForkServer, ServerError
 from harness.parent.prepare_run import (
     UsageError,
@@ -280,9 +280,9 @@ def _say_what_is_kept(folder: RunFolder) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         manifest = load_for_resume(folder)
-        done = len(find_finished_cases(folder, manifest))
+        done = sum(not record.is_lost for record in find_records(folder, manifest).values())
         _complain(
-            f"interrupted: {done} of {counted(len(manifest.cases), 'case')} measured and kept; "
+            f"interrupted: what was measured is kept ({done} of {counted(len(manifest.cases), 'case')} can be reported); "
             f"finish with: {_own_command()} --resume {folder.path}"
         )
         raise
@@ -291,7 +291,7 @@ def _say_what_is_kept(folder: RunFolder) -> Iterator[None]:
 def conclude(run: Run, folder: Path, *, as_json: bool) -> int:
     """Prints how a run ended, and how to finish it if it is not; returns its exit code."""
     code = OK if is_complete(run) else INCOMPLETE
-    counts = Counter(case.status.value for case in run.cases)
+    counts = Counter(case.status.value for case in run.cases if not case.is_lost)
     if lost := len(run.lost()):
         counts["lost"] += lost
     if as_json:

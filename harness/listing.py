@@ -10,7 +10,6 @@ from harness.plan.launches import Launch
 from harness.plan.messages import Description, WorkloadDescription
 from harness.plan.probes import list_runnable
 from harness.record import PlannedCase, Settings
-from harness.record.statistics import FEWEST_LAUNCHES
 from harness.record.wording import counted
 
 
@@ -83,5 +82,4 @@ def _duration(seconds: float) -> str:
 def _timing_launches(settings: Settings) -> str:
     if settings.launches is not None:
         return str(settings.launches)
-    most = settings.looks[-1]
-    return str(most) if most == FEWEST_LAUNCHES else f"{FEWEST_LAUNCHES} to {most}"
+    return f"{settings.fewest_rounds} to {settings.most_rounds}, by the time given"

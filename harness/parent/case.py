@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Self
 
-from harness.parent.rounds import are_cold_rounds_over, are_launches_over
+import msgspec
+
 from harness.plan.launches import Launch
 from harness.plan.messages import Result
 from harness.plan.probes import PROBES
@@ -13,10 +15,12 @@ from harness.record import (
     Artifact,
     CaseRecord,
     LaunchRecord,
+    NumericsDetails,
     Outcome,
     PlannedCase,
     Settings,
     Status,
+    TimingDetails,
     VariantRecord,
     now,
 )
@@ -26,6 +30,10 @@ from harness.record.timing_summary import summarise
 
 NOTHING_TO_COMPILE = "a target runs nothing, and without a run there is nothing to tell of a variant without a program"
 
+ANOTHER_PROGRAM = (
+    "compiled again when the run was resumed, the program is another: its launches cannot be joined; start a new run"
+)
+
 
 @dataclass
 class CaseProgress:
@@ -33,17 +41,21 @@ class CaseProgress:
 
     Args:
       launches: All that are planned of it.
-      share_s: Its share of the run's budget. Its fewest processes are run whatever they take; more of them, and more
-        launches, as far as it goes.
+      timed: Raw samples by round, a record for each process.
+      rounds: How many rounds are whole.
+      replaced: How many contended launches a fresh one has replaced.
+      looks: How often its intervals were looked at to decide on more launches, and at the end.
     """
 
     case: PlannedCase
     settings: Settings
     launches: Sequence[Launch]
-    share_s: float
     outcomes: dict[str, dict[str, Outcome]] = field(default_factory=dict)
     artifacts: list[Artifact] = field(default_factory=list)
     timed: dict[int, list[LaunchRecord]] = field(default_factory=dict)
+    rounds: int = 0
+    replaced: int = 0
+    looks: int = 1
     used_s: float = 0.0
 
     def __post_init__(self) -> None:
@@ -55,25 +67,49 @@ class CaseProgress:
         self._planned = {(probe, name) for one in self.launches for probe in one.probes for name in one.looks[probe]}
         for name in self.outcomes.keys() - {name for _, name in self._planned}:
             self.outcomes[name].setdefault("numerics", Outcome(status=Status.UNSUPPORTED, reason=NOTHING_TO_COMPILE))
-        self._round: dict[str, int] = {}  # which one has begun, by kind of process
-        self._spent_s: dict[str, float] = {}
-        self._before_s: dict[str, float] = {}  # what the case had used when the first of a kind began
-        self._over: set[str] = set()  # kinds of process whose rounds have ended
         self._broken: set[tuple[str, str, str]] = set()  # process, variant and regime that ended badly
 
-    @property
-    def rounds(self) -> int:
-        """How many timing launches there are."""
-        return len(self.timed)
+    @classmethod
+    def go_on(
+        cls,
+        case: PlannedCase,
+        settings: Settings,
+        launches: Sequence[Launch],
+        record: CaseRecord,
+        kept: Iterable[LaunchRecord],
+    ) -> Self:
+        """What an interrupted run has left of a case.
+
+        Args:
+          kept: Raw samples of the rounds that are whole.
+        """
+        progress = cls(case, settings, launches)
+        progress._started, progress.used_s, progress.rounds = record.started, record.elapsed_s, record.rounds or 0
+        progress.artifacts = list(record.artifacts)
+        regimes = {launch.regime for launch in launches}
+        for variant in record.variants:
+            for probe, outcome in variant.outcomes.items():
+                if isinstance(outcome.details, TimingDetails):
+                    progress.replaced = max(progress.replaced, outcome.details.replaced)
+                    continue  # summed up anew from the samples
+                progress.outcomes[variant.name][probe] = outcome
+                if outcome.status is not Status.OK:
+                    progress._broken |= {(PROBES[probe].process, variant.name, regime) for regime in regimes}
+        for samples in kept:
+            progress._keep_samples(tuple(name for name, one in PROBES.items() if one.keeps_samples), samples)
+        return progress
 
     def choose_variants(self, launch: Launch) -> tuple[str, ...]:
-        """The variants that a launch still has to look at; none where its rounds have ended."""
-        if self._is_over(launch):
-            return ()
+        """The variants that a launch still has to look at."""
+        if launch.refills:
+            return tuple(name for name in launch.variants if self._status("numerics", name) is Status.OK)
         return tuple(name for name in launch.variants if self._goes_on(name, launch))
 
     def keep(self, launch: Launch, result: Result) -> None:
         """Adds what a process found."""
+        if launch.refills:
+            self._compare_programs(result)
+            return
         self.artifacts += result.artifacts
         for variant, outcomes in result.outcomes.items():
             for probe, outcome in outcomes.items():
@@ -83,13 +119,24 @@ class CaseProgress:
                 if outcome.status is not Status.OK:
                     self._broken.add((PROBES[probe].process, variant, launch.regime))
         if result.launch is not None:
-            self._keep_samples(launch, result.launch)
+            self._keep_samples(launch.probes, result.launch)
 
-    def spend(self, launch: Launch, seconds: float) -> None:
-        """Counts what a process took."""
-        self._before_s.setdefault(launch.process, self.used_s)
-        self._spent_s[launch.process] = self._spent_s.get(launch.process, 0.0) + seconds
-        self.used_s += seconds
+    def stop_timing(self, variant: str, outcome: Outcome) -> None:
+        """Times a variant no more, nor tells what its few launches say."""
+        for probe, row in PROBES.items():
+            if row.keeps_samples and probe in self.settings.probes:
+                self.outcomes[variant][probe] = outcome
+                self._broken |= {(row.process, variant, launch.regime) for launch in self.launches}
+
+    @property
+    def timings(self) -> list[Outcome]:
+        """How the timing of each variant ended so far."""
+        return [
+            outcome
+            for outcomes in self.outcomes.values()
+            for probe, outcome in outcomes.items()
+            if PROBES[probe].keeps_samples
+        ]
 
     def make_record(self) -> CaseRecord:
         """The case's record, as far as it is measured."""
@@ -98,29 +145,23 @@ class CaseProgress:
             name=self.case.name,
             started=self._started,
             elapsed_s=round(self.used_s, 3),
-            launches=self.rounds,
-            variants=tuple(VariantRecord(name=name, outcomes=outcomes) for name, outcomes in self.outcomes.items()),
+            launches=len(self.timed),
+            variants=tuple(
+                VariantRecord(name=name, outcomes={probe: self._judge(outcome) for probe, outcome in outcomes.items()})
+                for name, outcomes in self.outcomes.items()
+            ),
             artifacts=tuple(self.artifacts),
             statistics_version=VERSION,
+            rounds=self.rounds,
         )
 
-    def _is_over(self, launch: Launch) -> bool:
-        """Whether the rounds of a launch's kind have ended; looked at when a new one would begin."""
-        process = launch.process
-        if process not in self._over and launch.round > self._round.get(process, 0):
-            if self._has_enough(launch):
-                self._over.add(process)
-            self._round[process] = launch.round
-        return process in self._over
-
-    def _has_enough(self, launch: Launch) -> bool:
-        process = launch.process
-        spent_s = self._spent_s.get(process, 0.0)
-        if not any(PROBES[probe].rounds.until_precise for probe in launch.probes):
-            return are_cold_rounds_over(launch.round, spent_s, self.share_s, self.settings)
-        limit_s = min(self.settings.case_limit_s, self.share_s - self._before_s.get(process, 0.0))
-        timings = [one[probe] for one in self.outcomes.values() for probe in launch.probes if probe in one]
-        return are_launches_over(launch.round, spent_s, limit_s, self.settings, timings)
+    def _judge(self, outcome: Outcome) -> Outcome:
+        """The outcome; lost where it was timed too seldom."""
+        details, fewest = outcome.details, self.settings.fewest_rounds or 0
+        if not isinstance(details, TimingDetails) or outcome.status is not Status.OK or details.launches >= fewest:
+            return outcome
+        reason = f"timed by {details.launches} of at least {fewest} launches"
+        return msgspec.structs.replace(outcome, status=Status.LOST, reason=reason)
 
     def _goes_on(self, variant: str, launch: Launch) -> bool:
         """Whether what must have ended well before has, and nothing of this kind went wrong: it would again."""
@@ -133,12 +174,28 @@ class CaseProgress:
         outcome = self.outcomes[variant].get(probe)
         return Status.LOST if outcome is None else outcome.status
 
-    def _keep_samples(self, launch: Launch, samples: LaunchRecord) -> None:
+    def _keep_samples(self, probes: Sequence[str], samples: LaunchRecord) -> None:
         """Adds raw samples, and sums up each variant's timing anew."""
-        self.timed.setdefault(launch.round, []).append(samples)
+        self.timed.setdefault(samples.index, []).append(samples)
         rounds = [self.timed[index] for index in sorted(self.timed)]
         seen = {item.variant for processes in rounds for one in processes for item in one.variants}
-        for probe in launch.probes:
+        for probe in probes:
             for name in seen:
                 if self._status(probe, name) in (Status.OK, Status.LOST):  # not broken since
-                    self.outcomes[name][probe] = summarise(rounds, name, self.case.baseline)
+                    outcome = summarise(rounds, name, self.case.baseline)
+                    assert isinstance(outcome.details, TimingDetails)
+                    details = msgspec.structs.replace(outcome.details, replaced=self.replaced, looks=self.looks)
+                    self.outcomes[name][probe] = msgspec.structs.replace(outcome, details=details)
+
+    def _compare_programs(self, result: Result) -> None:
+        """Gives up the timing of a variant whose program is another since the run was resumed."""
+        for variant, outcomes in result.outcomes.items():
+            sides = [find_fingerprint(one) for one in (self.outcomes[variant], outcomes)]
+            if None not in sides and sides[0] != sides[1]:
+                self.stop_timing(variant, Outcome(status=Status.FAILED, reason=ANOTHER_PROGRAM))
+
+
+def find_fingerprint(outcomes: dict[str, Outcome]) -> str | None:
+    """Of the program that was checked, and that timing launches load."""
+    found = (one.details.fingerprint for one in outcomes.values() if isinstance(one.details, NumericsDetails))
+    return next(found, None)

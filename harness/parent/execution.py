@@ -1,41 +1,39 @@
-"""Executes the list of launches: one process after the other, a record for each case, and the commit mark."""
+"""Executes the list of launches, round after round: one process after the other, case records, and the commit mark."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
+from itertools import groupby
 
 from harness.machine.places import PLACES, Place
 from harness.parent.case import CaseProgress
-from harness.parent.ended import describe_end
-from harness.parent.fork_client import Ended
+from harness.parent.pace import Pace
 from harness.parent.progress import Watcher
+from harness.parent.rounds import count_rounds, leave_out
 from harness.parent.servers import Servers
-from harness.plan.launches import SHAPES, Launch, plan_launches
-from harness.plan.messages import Measure, Result
-from harness.plan.probes import PROBES
+from harness.parent.starter import Starter
+from harness.parent.widest import matters, measure_width, share_out
+from harness.plan.launches import Launch, plan_launches, plan_more
+from harness.plan.selection import shuffle
 from harness.record import (
-    NATIVE,
     CaseRecord,
     LaunchRecord,
     Manifest,
+    Outcome,
     PlannedCase,
     RecordError,
     Run,
     RunFolder,
+    Status,
     Stop,
     StopReason,
     now,
     read_json,
     write_json,
 )
-
-EVEN_SHARE = 0.5
-"""A case may take this part of an even share of the time that is left, unless it is the last. Slow cases need more for
-the fewest processes that tell anything: the other half is for them. What a case leaves comes to the cases after it."""
 
 
 def execute(
@@ -46,21 +44,18 @@ def execute(
     budget_s: float | None = None,
     places: Mapping[str, Place] = PLACES,
 ) -> Run:
-    """Measures the manifest's cases that have no record yet, and writes the commit mark.
+    """Measures what the manifest's cases lack, and writes the commit mark.
 
-    A case's record is on disk when its last launch has ended. Interrupted or out of time, the run leaves what was
-    measured and why it stopped.
+    A case's record is on disk after each round, and says how many are whole. Interrupted or out of time, the run leaves
+    what was measured and why it stopped.
 
     Args:
       budget_s: For what is left of a resumed run; the manifest's own where it is None.
     """
-    settings = manifest.settings
-    budget_s = settings.budget_s if budget_s is None else budget_s
-    done = find_finished_cases(folder, manifest)
-    launches = plan_launches(manifest.cases, settings, done=done, places=places)
-    execution = _Execution(manifest, folder, servers, watcher, budget_s, places, launches, done)
+    budget_s = manifest.settings.budget_s if budget_s is None else budget_s
+    execution = _Execution(manifest, folder, servers, watcher, budget_s, places)
     folder.stop.unlink(missing_ok=True)
-    watcher.run_started(manifest, folder.path, len(execution.todo), budget_s)
+    watcher.run_started(manifest, folder.path, len(execution.launches), budget_s)
     try:
         execution.run()
     except KeyboardInterrupt:
@@ -69,7 +64,8 @@ def execute(
         raise
     finally:
         watcher.run_ended()
-    run = Run(manifest=manifest, cases=tuple(done[case.id] for case in manifest.cases if case.id in done), ended=now())
+    cases = tuple(execution.done[case.id] for case in manifest.cases if case.id in execution.done)
+    run = Run(manifest=manifest, cases=cases, ended=now())
     if run.lost():
         write_json(folder.stop, Stop(at=now(), reason=StopReason.BUDGET_USED, budget_s=budget_s))
     else:
@@ -77,7 +73,7 @@ def execute(
     return run
 
 
-def find_finished_cases(folder: RunFolder, manifest: Manifest) -> dict[str, CaseRecord]:
+def find_records(folder: RunFolder, manifest: Manifest) -> dict[str, CaseRecord]:
     """Case records that a run already holds; a damaged one counts as not measured."""
     found = {}
     for case in manifest.cases:
@@ -91,8 +87,8 @@ class _Execution:
     """A run while it goes on.
 
     Args:
+      done: Case records by id, as they are on disk.
       launches: What is left to do, in order.
-      done: Case records by id; those of this execution are added.
     """
 
     manifest: Manifest
@@ -101,126 +97,160 @@ class _Execution:
     watcher: Watcher
     budget_s: float
     places: Mapping[str, Place]
-    launches: Sequence[Launch]
-    done: dict[str, CaseRecord]
-    begun: dict[str, CaseProgress] = field(default_factory=dict)
-    lost: set[str] = field(default_factory=set)
+    pace: Pace = field(default_factory=Pace)
 
     def __post_init__(self) -> None:
-        """Cases without a record, and the place of each one's last launch in the list."""
         self._start = time.monotonic()
-        self._last = {launch.case: index for index, launch in enumerate(self.launches)}
-        self.todo = {case.id: case for case in self.manifest.cases if case.id not in self.done}
+        self._settings = self.manifest.settings
+        self.done = find_records(self.folder, self.manifest)
+        self._cases = {case.id: case for case in self.manifest.cases}
+        rounds = {name: record.rounds or 0 for name, record in self.done.items()}
+        planned = plan_launches(self.manifest.cases, self._settings, places=self.places)
+        self.launches = plan_launches(self.manifest.cases, self._settings, done=rounds, places=self.places)
+        self._progress = {
+            case.id: self._begin(case, [launch for launch in planned if launch.case == case.id])
+            for case in self.manifest.cases
+        }
+        self._starter = Starter(self._settings, self.folder, self.servers, self.watcher, self.places, self.pace)
+        self._left_out: set[tuple[str, ...]] = set()
 
     def run(self) -> None:
-        """Launches in the order of the list; a case that nothing is planned of has its record at once."""
-        for case in self.todo.values():
-            if case.id not in self._last and self._begin(case):
-                self._end(case.id)
-        for index, launch in enumerate(self.launches):
-            if launch.case in self.lost:
-                continue
-            case = self.todo[launch.case]
-            if launch.case not in self.begun and not self._begin(case):
-                continue
-            progress = self.begun[launch.case]
-            if variants := progress.choose_variants(launch):
-                with self._clocked(progress, launch):
-                    self._launch(launch, variants, progress)
-            if self._last[launch.case] == index:
-                self._end(launch.case)
+        """Round after round, as many as the time allows; then more launches where intervals are the widest."""
+        for progress in self._progress.values():
+            if not progress.launches:  # nothing is planned of it
+                self._write(progress)
+        if self._run_rounds():
+            self._add_launches()
+        for case in self.manifest.cases:
+            if case.id not in self.done or self.done[case.id].is_lost:
+                self.watcher.case_lost(case, f"the budget of {self.budget_s:g} s is used up; go on with --resume")
+            else:
+                self.watcher.case_ended(self.done[case.id], self._elapsed_s())
 
-    def _begin(self, case: PlannedCase) -> bool:
-        """Gives the case its share of the time that is left; without any, it is lost."""
-        left_s = self.budget_s - self._elapsed_s()
-        if left_s <= 0:
-            self.lost.add(case.id)
-            self.watcher.case_lost(case, f"the budget of {self.budget_s:g} s is used up; go on with --resume")
-            return False
-        left = len(self.todo) - len(self.begun)
-        share_s = (EVEN_SHARE if left > 1 else 1) * left_s / left
-        own = [launch for launch in self.launches if launch.case == case.id]
-        self.watcher.case_started(case)
-        self.begun[case.id] = CaseProgress(case, self.manifest.settings, own, share_s)
+    def _run_rounds(self) -> bool:
+        """As many whole rounds as there is time for, but at least the fewest; whether there was time for those."""
+        coming = [tuple(launches) for _, launches in groupby(self.launches, key=lambda launch: launch.round)]
+        first, last = (coming[0][0].round, coming[-1][0].round) if coming else (0, -1)
+        while coming and coming[0][0].round <= last:
+            launches = coming.pop(0)
+            self.watcher.round_started(launches[0].round + 1, last + 1, len(launches) + sum(map(len, coming)))
+            if not self._run_round(launches):
+                return False
+            last = self._plan_rest(launches[0].round, [launch for later in coming for launch in later])
+            if launches[0].round == first and coming:
+                self.watcher.said(
+                    f"round {first + 1} took {self._elapsed_s():.0f} s of {self.budget_s:g} s: "
+                    f"there will be {last + 1} rounds"
+                )
         return True
 
-    def _end(self, case_id: str) -> None:
-        """Writes the case's record."""
-        record = self.begun[case_id].make_record()
-        write_json(self.folder.case(case_id).record, record)
-        self.done[case_id] = record
-        self.watcher.case_ended(record, self._elapsed_s())
+    def _begin(self, case: PlannedCase, launches: Sequence[Launch]) -> CaseProgress:
+        """The case from its beginning, or from where an interrupted run has left it."""
+        record = self.done.get(case.id)
+        if record is None:
+            return CaseProgress(case, self._settings, launches)
+        return CaseProgress.go_on(case, self._settings, launches, record, self._read_rounds(case, record.rounds or 0))
 
-    @contextmanager
-    def _clocked(self, progress: CaseProgress, launch: Launch) -> Iterator[None]:
+    def _read_rounds(self, case: PlannedCase, rounds: int) -> Iterator[LaunchRecord]:
+        """Raw samples of the rounds that are whole; a file that is damaged is a launch less."""
+        for path in self.folder.case(case.id).launches():
+            with suppress(RecordError):
+                kept = read_json(path, LaunchRecord)
+                if kept.index < rounds:
+                    yield kept
+
+    def _run_round(self, launches: Sequence[Launch]) -> bool:
+        """Runs the launches of a round, case after case; whether there was time for all of them."""
+        for case_id, own in groupby(launches, key=lambda one: one.case):
+            progress = self._progress[case_id]
+            for launch in own:
+                if self._left_s() <= 0:
+                    return False
+                if launch.identity not in self._left_out and (variants := progress.choose_variants(launch)):
+                    self._clock(launch, variants, progress)
+            progress.rounds = max(progress.rounds, launch.round + 1)
+            self._write(progress)
+        return True
+
+    def _plan_rest(self, done: int, rest: Sequence[Launch]) -> int:
+        """The last round that there is time for; what has no place in the fewest is left out.
+
+        Args:
+          done: The round that is whole now.
+        """
+        coming = self._list_coming(rest)
+        fewest = [launch for launch in coming if not launch.extra]
+        if self._settings.launches is None and self.pace.predict_s(fewest) > self._left_s():
+            self._leave_out(fewest)
+            coming = self._list_coming(rest)
+        return count_rounds(coming, self.pace, self._left_s(), done=done + 1) - 1
+
+    def _list_coming(self, rest: Sequence[Launch]) -> list[Launch]:
+        """What is left of the launches to come, as far as they still look at something."""
+        kept = [launch for launch in rest if launch.identity not in self._left_out]
+        limited = [launch.limit_to(self._progress[launch.case].choose_variants(launch)) for launch in kept]
+        return [launch for launch in limited if launch.variants]
+
+    def _leave_out(self, launches: Sequence[Launch]) -> None:
+        """Makes room for the fewest rounds, and says at whose cost."""
+        found = leave_out(launches, self.manifest.cases, self.pace, self._left_s())
+        for case, variant, seconds in found.slow:
+            reason = (
+                f"left out: a launch spends {seconds:.1f} s on it, too much for a budget of {self.budget_s:g} s; "
+                "a larger --budget times it"
+            )
+            self._progress[case.id].stop_timing(variant, Outcome(status=Status.SKIPPED, reason=reason))
+            self._write(self._progress[case.id])
+            self.watcher.said(f"{case.name}: {variant}: {reason}")
+        self._left_out |= {launch.identity for launch in found.cold}
+        if found.cold:
+            self.watcher.said(f"{len(found.cold)} cold processes are left out: the budget has no time for them")
+
+    def _add_launches(self) -> None:
+        """Gives what time is left to the widest intervals among cases behind an answer or a published claim."""
+        if self._settings.launches is not None:
+            return
+        widths = [
+            width
+            for progress in self._progress.values()
+            if matters(progress.case) and (width := measure_width(progress.case, progress.timings)) is not None
+        ]
+        more = {width.case.id: self._plan_more(width.case, 0) for width in widths}
+        widths = [width for width in widths if more[width.case.id]]
+        seconds = {case: self.pace.predict_s(launches) for case, launches in more.items()}
+        given = share_out(widths, seconds, self._left_s(), self._settings)
+        for case_id in given:
+            self._progress[case_id].looks += 1
+        if given:
+            self.watcher.said(f"{sum(given.values())} more launches for the widest intervals of {len(given)} cases")
+        for step in range(max(given.values(), default=0)):
+            wanted = [self._cases[case_id] for case_id, count in given.items() if count > step]
+            for case in shuffle(wanted, self._settings.seed + step):
+                if not self._run_round(self._plan_more(case, step)):
+                    return
+
+    def _plan_more(self, case: PlannedCase, step: int) -> tuple[Launch, ...]:
+        """The processes of one more launch, beyond those that the case has."""
+        index = max(self._progress[case.id].timed, default=-1) + 1
+        return plan_more(case, self._settings, self.places[case.where], index)
+
+    def _write(self, progress: CaseProgress) -> None:
+        """Writes the case's record, as far as it is."""
+        record = progress.make_record()
+        write_json(self.folder.case(record.id).record, record)
+        self.done[record.id] = record
+
+    def _clock(self, launch: Launch, variants: tuple[str, ...], progress: CaseProgress) -> None:
         start = time.monotonic()
-        yield
-        progress.spend(launch, time.monotonic() - start)
+        self.watcher.launch_started(launch)
+        self._starter.start(launch, variants, progress, self._left_s)
+        seconds = time.monotonic() - start
+        progress.used_s += seconds
+        self.pace.add(launch, seconds)
+        self.watcher.launch_ended(launch, self._elapsed_s())
 
     def _elapsed_s(self) -> float:
         return time.monotonic() - self._start
 
-    def _launch(self, launch: Launch, variants: tuple[str, ...], progress: CaseProgress) -> None:
-        """Runs one process; one that dies costs the variant that it was at, and is repeated without it."""
-        if any(PROBES[probe].keeps_samples for probe in launch.probes):
-            self.watcher.launching(launch.round + 1)
-        kept = self._read_kept(launch, variants, progress)
-        if kept is not None:
-            progress.keep(launch, Result(launch=kept))
-            return
-        side_by_side = any(PROBES[probe].side_by_side for probe in launch.probes)
-        while variants:
-            ended = self._start_process(launch, variants, progress)
-            if isinstance(ended.answer, Result):
-                self._keep(launch, ended.answer, progress)
-                broken = tuple(ended.answer.outcomes) if side_by_side else variants
-            elif launch.process == SHAPES:  # one that fails knows nothing; the check will tell
-                return
-            else:
-                broken = variants if ended.last.variant is None else (ended.last.variant,)
-                outcome = describe_end(ended, self._stage_limit_s(progress.case))
-                looks = launch.looks.items()
-                outcomes = {name: {probe: outcome for probe, names in looks if name in names} for name in broken}
-                progress.keep(launch, Result(outcomes=outcomes))
-            variants = tuple(name for name in variants if name not in broken) if broken else ()
-
-    def _keep(self, launch: Launch, result: Result, progress: CaseProgress) -> None:
-        """Adds what a process found; raw samples are on disk first."""
-        if result.launch is not None:
-            write_json(self._samples_path(launch, progress.case), result.launch)
-        progress.keep(launch, result)
-
-    def _read_kept(self, launch: Launch, variants: tuple[str, ...], progress: CaseProgress) -> LaunchRecord | None:
-        """Raw samples that an interrupted run has left of the same variants."""
-        if not any(PROBES[probe].keeps_samples for probe in launch.probes):
-            return None
-        try:
-            kept = read_json(self._samples_path(launch, progress.case), LaunchRecord)
-        except RecordError:  # not there, or damaged: measured again
-            return None
-        return kept if {item.variant for item in kept.variants} == set(variants) else None
-
-    def _samples_path(self, launch: Launch, case: PlannedCase) -> Path:
-        native = {item.name for item in case.variants if item.mode == NATIVE}
-        peer = launch.variants[0] if launch.variants[0] in native else None
-        return self.folder.case(case.id).launch(launch.round, peer)
-
-    def _start_process(self, launch: Launch, variants: tuple[str, ...], progress: CaseProgress) -> Ended:
-        case, settings, place = progress.case, self.manifest.settings, self.places[progress.case.where]
-        return self.servers.of(place).run(
-            lambda result: Measure(
-                launch=launch.limit_to(variants),
-                case=case,
-                place=place,
-                settings=settings,
-                seed=settings.seed + launch.round,
-                cache=str(self.folder.cache),
-                folder=str(self.folder.case(case.id).path),
-                result=result,
-            ),
-            stage_limit_s=self._stage_limit_s(case),
-            on_beat=self.watcher.beat,
-        )
-
-    def _stage_limit_s(self, case: PlannedCase) -> float:
-        return case.time_limit_s or self.manifest.settings.stage_limit_s
+    def _left_s(self) -> float:
+        return self.budget_s - self._elapsed_s()

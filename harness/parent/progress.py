@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from harness.plan.launches import Launch
 from harness.plan.messages import Heartbeat
 from harness.record import INCOMPLETE, CaseRecord, Manifest, PlannedCase, Status
 from harness.record.wording import counted
@@ -17,23 +18,29 @@ from harness.record.wording import counted
 class Watcher:
     """Told what a run does, as it does it. This one shows nothing (`--quiet`)."""
 
-    def run_started(self, manifest: Manifest, folder: Path, todo: int, budget_s: float) -> None:
-        """The run begins, with so many cases to measure in so many seconds."""
+    def run_started(self, manifest: Manifest, folder: Path, launches: int, budget_s: float) -> None:
+        """The run begins, with so many processes to start at most, in so many seconds."""
 
-    def case_started(self, case: PlannedCase) -> None:
-        """A case begins."""
+    def round_started(self, number: int, of: int, launches_left: int) -> None:
+        """A round over all cases begins, from 1."""
+
+    def launch_started(self, launch: Launch) -> None:
+        """A process begins."""
+
+    def launch_ended(self, launch: Launch, used_s: float) -> None:
+        """A process has ended; `used_s` of the budget are gone."""
 
     def beat(self, heartbeat: Heartbeat) -> None:
         """A process begins a stage."""
 
-    def launching(self, number: int) -> None:
-        """A process of a case's timing launch with this number begins, from 1."""
+    def said(self, text: str) -> None:
+        """Something that a person should know now, on one line."""
 
     def case_ended(self, record: CaseRecord, used_s: float) -> None:
-        """A case is written; `used_s` of the budget are gone."""
+        """A case is whole; `used_s` of the budget are gone."""
 
     def case_lost(self, case: PlannedCase, reason: str) -> None:
-        """A case will not be measured."""
+        """A case is not measured, or not often enough."""
 
     def run_ended(self) -> None:
         """No more will be told."""
@@ -48,10 +55,10 @@ class Lines(Watcher):
         self._todo = 0
         self._budget_s = 0.0
 
-    def run_started(self, manifest: Manifest, folder: Path, todo: int, budget_s: float) -> None:
+    def run_started(self, manifest: Manifest, folder: Path, launches: int, budget_s: float) -> None:
         """Names the run."""
-        self._todo, self._budget_s = todo, budget_s
-        self._say(_announce(manifest, folder, todo))
+        self._todo, self._budget_s = len(manifest.cases), budget_s
+        self._say(_announce(manifest, folder, len(manifest.cases)))
 
     def case_ended(self, record: CaseRecord, used_s: float) -> None:
         """Says how the case ended, with every trouble on a line of its own."""
@@ -62,6 +69,14 @@ class Lines(Watcher):
         )
         for trouble in list_troubles(record):
             self._say(f"    {trouble}")
+
+    def said(self, text: str) -> None:
+        """A line."""
+        self._say(text)
+
+    def round_started(self, number: int, of: int, launches_left: int) -> None:
+        """A line."""
+        self._say(f"round {number} of {of}")
 
     def case_lost(self, case: PlannedCase, reason: str) -> None:
         """Says why."""
@@ -91,17 +106,12 @@ class Live(Watcher):
         self._budget_s = 1.0
         self._launch = 0
 
-    def run_started(self, manifest: Manifest, folder: Path, todo: int, budget_s: float) -> None:
+    def run_started(self, manifest: Manifest, folder: Path, launches: int, budget_s: float) -> None:
         """Names the run and shows the bar."""
         self._budget_s = budget_s
-        self._console.print(escape(printable(_announce(manifest, folder, todo))), highlight=False)
-        self._bar.update(self._task, total=todo)
+        self._console.print(escape(printable(_announce(manifest, folder, launches))), highlight=False)
+        self._bar.update(self._task, total=launches)
         self._bar.start()
-
-    def case_started(self, case: PlannedCase) -> None:
-        """Names the case."""
-        self._launch = 0
-        self._bar.update(self._task, case=escape(printable(case.name)), stage="")
 
     def beat(self, heartbeat: Heartbeat) -> None:
         """Shows the variant and stage."""
@@ -109,9 +119,9 @@ class Live(Watcher):
         text = f"{launch}{heartbeat.variant or ''} {heartbeat.stage}"
         self._bar.update(self._task, stage=escape(printable(text))[:48])
 
-    def launching(self, number: int) -> None:
-        """Remembers the number of the timing launch."""
-        self._launch = number
+    def said(self, text: str) -> None:
+        """Above the bar."""
+        self._bar.console.print(escape(printable(text)), highlight=False)
 
     def case_ended(self, record: CaseRecord, used_s: float) -> None:
         """Advances, and prints the troubles."""

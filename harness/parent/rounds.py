@@ -1,72 +1,90 @@
-"""When the rounds of a case end: enough processes have looked at the same, or they have taken too long."""
+"""How many rounds over all cases the time allows, and what is left out where it does not allow the fewest."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from harness.plan.settings import CASE_LIMIT_S
-from harness.record import Number, Outcome, Settings
-from harness.record.statistics import FEWEST_LAUNCHES, Interval, geometric_interval, speedup
-
-COLD_SHARE, MOST_COLD_SHARE = 1 / 3, 1.5
-"""Cold processes are cut to three rounds, the fewest that give an interval, beyond this share of the case's time for
-timing; and to fewer beyond the other, of what any case of the level may take."""
-
-BEHIND = 1 / 3
-"""Of what any case may take. Where a case's share is less, the run is late: the next case comes before an interval."""
+from harness.parent.pace import Pace
+from harness.plan.launches import Launch
+from harness.plan.probes import PROBES
+from harness.record import PlannedCase
 
 
-def are_cold_rounds_over(rounds: int, elapsed_s: float, share_s: float, settings: Settings) -> bool:
-    """Whether the cold processes of a case end here, before those that were planned are done.
+@dataclass(frozen=True)
+class LeftOut:
+    """What the fewest rounds do without, so that they fit into the time that is left.
 
     Args:
-      rounds: How many are done, at least 1.
-      elapsed_s: What they took.
-      share_s: The case's share of the run's budget.
+      slow: Case and eager variant that are not timed any more, with the seconds that a launch spends on each.
+      cold: Launches with a cold process that are not run; their metrics have fewer values, maybe no interval.
     """
-    if settings.launches is not None:
-        return False
-    limit_s = min(settings.case_limit_s, share_s)
-    if rounds >= FEWEST_LAUNCHES:
-        return elapsed_s > COLD_SHARE * limit_s
-    of_any_s = CASE_LIMIT_S[settings.level]
-    late = share_s < BEHIND * of_any_s
-    return elapsed_s > MOST_COLD_SHARE * (limit_s if late else max(limit_s, of_any_s))
+
+    slow: tuple[tuple[PlannedCase, str, float], ...] = ()
+    cold: tuple[Launch, ...] = ()
 
 
-def are_launches_over(
-    rounds: int, elapsed_s: float, limit_s: float, settings: Settings, timings: Iterable[Outcome]
-) -> bool:
-    """Whether a case has been timed often enough, or long enough, before the launches that were planned are done.
+def count_rounds(launches: Sequence[Launch], pace: Pace, left_s: float, *, done: int) -> int:
+    """How many rounds there will be: as many as fit whole into the time that is left, and never fewer than the fewest.
 
     Args:
-      rounds: How many launches are done, at least 1.
-      elapsed_s: What they took.
-      limit_s: What they may take.
-      timings: Of the case's variants.
+      launches: Those to come, of all rounds.
+      done: Rounds that are whole.
     """
-    if settings.launches is not None:
-        return False
-    if rounds in settings.looks and are_precise(timings, settings):
-        return True
-    return rounds >= FEWEST_LAUNCHES and elapsed_s > limit_s
+    rounds, needed_s = done, 0.0
+    for index in sorted({launch.round for launch in launches if launch.round >= done}):
+        of_round = [launch for launch in launches if launch.round == index]
+        needed_s += pace.predict_s(of_round)
+        if needed_s > left_s and any(launch.extra for launch in of_round):
+            break
+        rounds = index + 1
+    return rounds
 
 
-def are_precise(timings: Iterable[Outcome], settings: Settings) -> bool:
-    """Whether every ratio's interval is as narrow as wanted; the times' own where there is no ratio."""
-    confidence, looks, timings = settings.confidence, len(settings.looks), tuple(timings)
-    ratios, times = _values_of(timings, "log_ratio"), _values_of(timings, "execution_s")
-    intervals = [speedup(values, confidence=confidence, looks=looks) for values in ratios]
-    if not intervals:
-        intervals = [geometric_interval(values, confidence=confidence, looks=looks) for values in times]
-    return all(_is_narrow(interval, settings.target_half_width) for interval in intervals)
+def leave_out(launches: Sequence[Launch], cases: Sequence[PlannedCase], pace: Pace, left_s: float) -> LeftOut:
+    """What to leave out of the fewest rounds: the slowest eager variants first, then the slowest cold processes.
+
+    Eager code that takes seconds a call tells little by its exact time, and it takes the time of all others.
+    """
+    coming = [launch for launch in launches if not launch.extra]
+    excess_s = pace.predict_s(coming) - left_s
+    slow: list[tuple[PlannedCase, str, float]] = []
+    for case, variant, seconds in _list_eager(coming, cases, pace):
+        if excess_s <= 0:
+            break
+        slow.append((case, variant, seconds))
+        excess_s -= seconds * sum(launch.case == case.id and variant in launch.variants for launch in _timed(coming))
+    cold: list[Launch] = []
+    for launch in sorted(_cold(coming), key=lambda one: pace.predict_s([one]), reverse=True):
+        if excess_s <= 0:
+            break
+        cold.append(launch)
+        excess_s -= pace.predict_s([launch])
+    return LeftOut(tuple(slow), tuple(cold))
 
 
-def _values_of(timings: Sequence[Outcome], metric: str) -> list[list[Number]]:
-    """Each variant's values of a timing metric, without the missing ones."""
-    known = [[value for value in timing.values.get(metric, ()) if value is not None] for timing in timings]
-    return [values for values in known if values]
+def _list_eager(
+    launches: Sequence[Launch], cases: Sequence[PlannedCase], pace: Pace
+) -> list[tuple[PlannedCase, str, float]]:
+    """Eager variants that are still to be timed, the slowest first."""
+    timed = {(launch.case, name) for launch in _timed(launches) for name in launch.variants}
+    eager = [
+        (case, item.name, pace.predict_variant_s(case.id, item.name))
+        for case in cases
+        for item in case.variants
+        if item.mode == "eager" and (case.id, item.name) in timed
+    ]
+    return sorted((one for one in eager if one[2] > 0), key=lambda one: one[2], reverse=True)
 
 
-def _is_narrow(interval: Interval, target: float) -> bool:
-    return interval.half_width is not None and interval.half_width <= target
+def _timed(launches: Sequence[Launch]) -> list[Launch]:
+    return [launch for launch in launches if any(PROBES[probe].keeps_samples for probe in launch.probes)]
+
+
+def _cold(launches: Sequence[Launch]) -> list[Launch]:
+    """Launches of later rounds that repeat what an earlier one looked at, and time no call by its samples."""
+    return [
+        launch
+        for launch in launches
+        if launch.round > 0 and not launch.refills and not any(PROBES[probe].keeps_samples for probe in launch.probes)
+    ]

@@ -32,14 +32,7 @@ class Estimate:
 def estimate(launches: Sequence[Launch], settings: Settings) -> Estimate:
     """From processes and variants; what compiling takes is not known before, and not in it."""
     least = math.fsum(launch_s(launch, settings) for launch in launches if not launch.extra)
-    timed: dict[str, float] = {}
-    most = 0.0
-    for launch in launches:
-        if not _is_limited(launch):
-            most += launch_s(launch, settings)
-        elif not launch.extra:
-            timed[launch.case] = timed.get(launch.case, 0.0) + launch_s(launch, settings)
-    most += math.fsum(max(seconds, settings.case_limit_s) for seconds in timed.values())
+    most = math.fsum(launch_s(launch, settings) for launch in launches)
     return Estimate(
         least_s=min(least, settings.budget_s),
         most_s=min(max(least, most), settings.budget_s),
@@ -52,8 +45,3 @@ def launch_s(launch: Launch, settings: Settings) -> float:
     """Seconds of one process, without compiling."""
     of_variant = [PROBES[name].variant_s(settings) for name in launch.probes if PROBES[name].process == launch.process]
     return PROCESS_S + len(launch.variants) * max(of_variant, default=COLD_VARIANT_S)
-
-
-def _is_limited(launch: Launch) -> bool:
-    """Whether the time limit of a case holds for it."""
-    return any(PROBES[name].rounds.until_precise for name in launch.probes)

@@ -1,7 +1,12 @@
-"""The list of launches of a run, and their order. Measuring, estimating, rehearsing and resuming all go by it."""
+"""The list of launches of a run, and their order. Measuring, estimating, rehearsing and resuming all go by it.
+
+They come in rounds over all cases: the first of every case, then the second. Launches of one case one after the other
+would share the machine's state of that minute, and only look precise.
+"""
 
 from __future__ import annotations
 
+import random
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import msgspec
@@ -9,8 +14,7 @@ import msgspec
 from harness.machine.places import PLACES, Place
 from harness.plan.probes import CHECK, ONE_COMPILED, PROBES, Probe
 from harness.plan.selection import shuffle
-from harness.record import PlannedCase, Settings
-from harness.record.statistics import FEWEST_LAUNCHES
+from harness.record import NATIVE, PlannedCase, Settings
 
 SHAPES = "shapes"
 """The process before the check: what cannot fit by its shapes alone. What a trace keeps of a suite ends with it."""
@@ -23,9 +27,11 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
       case: The case's id.
       process: Its kind: SHAPES, or the `process` of its probes.
       looks: Which probe looks at which variants, in order.
-      round: Which of the processes that look at the same it is, from 0.
+      round: The round over all cases that it belongs to, from 0; so, which of the processes that look at the same.
       regime: What the caches hold when a call begins, see harness/probes/caching.py; empty for other probes.
-      extra: Whether it is left out where time is short or the intervals are narrow already.
+      extra: Whether it is left out where time is short.
+      refills: Whether it only fills the compilation cache of a run that is resumed, and tells whether the programs are
+        still the same.
     """
 
     case: str
@@ -34,6 +40,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     round: int = 0
     regime: str = ""
     extra: bool = False
+    refills: bool = False
 
     @property
     def probes(self) -> tuple[str, ...]:
@@ -45,6 +52,11 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
         """The variants that some of them look at, in the order of the case."""
         return tuple(dict.fromkeys(name for names in self.looks.values() for name in names))
 
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """What tells it from all others of the run."""
+        return (self.case, self.process, str(self.round), self.regime, str(self.refills), *self.variants)
+
     def limit_to(self, variants: Collection[str]) -> Launch:
         """The same launch without other variants."""
         looks = {probe: tuple(name for name in names if name in variants) for probe, names in self.looks.items()}
@@ -55,17 +67,26 @@ def plan_launches(
     cases: Sequence[PlannedCase],
     settings: Settings,
     *,
-    done: Collection[str] = (),
+    done: Mapping[str, int] | None = None,
     places: Mapping[str, Place] = PLACES,
 ) -> tuple[Launch, ...]:
-    """Every launch of a run, in order: case after case, the cases shuffled.
+    """Every launch of a run, in order: round after round, the cases of each shuffled anew.
 
     Args:
-      done: Ids of the cases that have their record, of a run that is resumed.
+      done: How many rounds are whole, by the case's id, in a run that is resumed; none of a case that is left out.
       places: By name, where cases may run.
     """
-    left = [case for case in shuffle(cases, settings.seed) if case.id not in done]
-    return tuple(launch for case in left for launch in plan_launches_of(case, settings, places[case.where]))
+    done = {} if done is None else done
+    by_case = {case.id: list(plan_launches_of(case, settings, places[case.where])) for case in cases}
+    rounds = 1 + max((launch.round for launches in by_case.values() for launch in launches), default=-1)
+    planned: list[Launch] = []
+    for index in range(rounds):
+        for case in shuffle(cases, settings.seed + index):
+            own = [launch for launch in by_case[case.id] if launch.round == index >= done.get(case.id, 0)]
+            if own and 0 < done.get(case.id, 0) == index:
+                planned += [_refill(launch, index) for launch in by_case[case.id] if _fills_cache(launch, case)]
+            planned += own
+    return tuple(planned)
 
 
 def plan_launches_of(case: PlannedCase, settings: Settings, place: Place) -> Iterator[Launch]:
@@ -86,29 +107,56 @@ def plan_launches_of(case: PlannedCase, settings: Settings, place: Place) -> Ite
         yield from launches
 
 
+def plan_more(case: PlannedCase, settings: Settings, place: Place, index: int) -> tuple[Launch, ...]:
+    """The processes of one more timing launch of a case, beyond the planned rounds."""
+    probes = [PROBES[name] for name in settings.probes if PROBES[name].adds_launches]
+    return tuple(
+        launch for probe in probes for launch in _plan_round(index, probe.process, [probe], case, settings, place)
+    )
+
+
 def _plan_process(
     process: str, probes: Sequence[Probe], case: PlannedCase, settings: Settings, place: Place
 ) -> Iterator[Launch]:
-    """The launches of the probes that share a kind of process, whose rows agree on how it is launched."""
+    """The launches of the probes that share a kind of process, in all rounds."""
+    for index in range(probes[0].rounds(settings)):
+        yield from _plan_round(index, process, probes, case, settings, place)
+
+
+def _plan_round(
+    index: int, process: str, probes: Sequence[Probe], case: PlannedCase, settings: Settings, place: Place
+) -> Iterator[Launch]:
+    """Those of one round. The probes' rows agree on how they are launched."""
     how = probes[0]
     chosen = {probe.name: _choose(probe, case, settings, place) for probe in probes}
     variants = tuple(item for item in case.variants if any(item.name in names for names in chosen.values()))
-    for index in range(how.rounds.most(settings)):
-        for regime in how.regimes(case):
-            for group in how.group(variants, place):
-                looks = {
-                    probe: tuple(item.name for item in group if item.name in names) for probe, names in chosen.items()
-                }
-                yield Launch(
-                    case=case.id,
-                    process=process,
-                    looks={probe: names for probe, names in looks.items() if names},
-                    round=index,
-                    regime=regime,
-                    extra=settings.launches is None and index >= FEWEST_LAUNCHES,
-                )
+    fewest = settings.fewest_rounds or 0
+    for regime in how.regimes(case):
+        groups = how.group(variants, place)
+        if how.side_by_side:  # not always the peers after JAX's, whatever that process leaves behind
+            random.Random(f"{settings.seed} {case.id} {index}").shuffle(groups)
+        for group in groups:
+            looks = {probe: tuple(item.name for item in group if item.name in names) for probe, names in chosen.items()}
+            yield Launch(
+                case=case.id,
+                process=process,
+                looks={probe: names for probe, names in looks.items() if names},
+                round=index,
+                regime=regime,
+                extra=index >= fewest,
+            )
 
 
 def _choose(probe: Probe, case: PlannedCase, settings: Settings, place: Place) -> frozenset[str]:
     """Names of the variants that a probe looks at; where nothing is called, of those with a program of their own."""
     return frozenset(item.name for item in probe.choose(case, settings) if place.measures or item.mode in ONE_COMPILED)
+
+
+def _fills_cache(launch: Launch, case: PlannedCase) -> bool:
+    """Whether it compiles what timing launches load."""
+    peers = {item.name for item in case.variants if item.mode == NATIVE}
+    return launch.process == CHECK and not peers.issuperset(launch.variants)
+
+
+def _refill(launch: Launch, index: int) -> Launch:
+    return msgspec.structs.replace(launch, round=index, refills=True)

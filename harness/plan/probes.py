@@ -28,22 +28,19 @@ TIMED_VARIANT_S = 0.08
 Variants = tuple[PlannedVariant, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Rounds:
-    """How often the same is looked at, each time by a fresh process.
-
-    Args:
-      most: Settings -> their number, where neither time nor precision cuts it.
-      until_precise: Whether they end when the intervals are narrow enough; else only where they take too long.
-    """
-
-    most: Callable[[Settings], int]
-    until_precise: bool = False
+def once(settings: Settings) -> int:
+    """In the first round only."""
+    return 1
 
 
-ONCE = Rounds(most=lambda settings: 1)
-COLD = Rounds(most=lambda settings: settings.cold_launches)
-TIMED = Rounds(most=lambda settings: settings.looks[-1], until_precise=True)
+def in_cold_rounds(settings: Settings) -> int:
+    """In as many rounds as cold processes have."""
+    return settings.cold_launches
+
+
+def in_all_rounds(settings: Settings) -> int:
+    """In every round, of which there are at most so many."""
+    return settings.most_rounds or 0
 
 
 def list_runnable(case: PlannedCase, settings: Settings) -> Variants:
@@ -136,7 +133,8 @@ class Probe:
       calls: Whether it can tell nothing without calling the variant, which a target cannot.
       side_by_side: Whether it needs all variants of a process at once; else they come one after the other.
       keeps_samples: Whether its processes leave raw samples on disk, which the outcomes are made of.
-      rounds: How many processes look at the same.
+      rounds: Settings -> in how many rounds of the run it looks, at most; each time with a fresh process.
+      adds_launches: Whether what time is left goes to more of its processes, where intervals are wide.
       regimes: Case -> what the caches hold, a process for each in every round; `("",)` where that is no question.
       after: Probes that must have ended well for the variant, where they are planned.
       artifacts: Kinds of file that it leaves.
@@ -155,7 +153,8 @@ class Probe:
     calls: bool = True
     side_by_side: bool = False
     keeps_samples: bool = False
-    rounds: Rounds = ONCE
+    rounds: Callable[[Settings], int] = once
+    adds_launches: bool = False
     regimes: Callable[[PlannedCase], tuple[str, ...]] = lambda case: ("",)
     after: tuple[str, ...] = ("numerics",)
     artifacts: tuple[str, ...] = ()
@@ -178,7 +177,7 @@ _ROWS = (
         choose=list_of_jax,
         group=group_each,
         calls=False,
-        rounds=COLD,
+        rounds=in_cold_rounds,
         artifacts=("jaxpr", "stablehlo", "hlo"),
     ),
     Probe(
@@ -186,7 +185,7 @@ _ROWS = (
         process="caching",
         choose=list_cached,
         group=group_each,
-        rounds=COLD,
+        rounds=in_cold_rounds,
         regimes=list_regimes,
         represented=True,
         left_out_at=("quick",),
@@ -198,7 +197,8 @@ _ROWS = (
         group=group_peers_apart,
         side_by_side=True,
         keeps_samples=True,
-        rounds=TIMED,
+        rounds=in_all_rounds,
+        adds_launches=True,
         variant_s=lambda settings: settings.blocks * settings.block_s + TIMED_VARIANT_S,
     ),
     Probe(

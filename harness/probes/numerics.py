@@ -15,7 +15,7 @@ from harness.probes.context import Context, Findings
 from harness.probes.look_at_each import LONGEST_REASON, describe_failure, look_at_each
 from harness.programs.arguments import widest
 from harness.programs.modes import Prepared
-from harness.programs.program import walk_equations
+from harness.programs.program import find_fingerprint, walk_equations
 from harness.record import NumericsDetails, Outcome, Status
 
 TOLERANCE = {
@@ -55,7 +55,8 @@ def check(variant: str, prepared: Prepared, context: Context) -> Outcome:
     result = prepared.wait(prepared.call(*prepared.args))
     reference = context.workload.declaration.reference
     if isinstance(reference, NoReference):
-        return Outcome(status=Status.OK, notes=(f"not checked: {reference.reason}",))
+        details = NumericsDetails(fingerprint=_find_fingerprint(prepared))
+        return Outcome(status=Status.OK, notes=(f"not checked: {reference.reason}",), details=details)
     if (compare := context.workload.declaration.compare) is not None:
         known = dict(context.params)
         if "inputs" in find_wanted_params(compare, known):
@@ -87,8 +88,19 @@ def check(variant: str, prepared: Prepared, context: Context) -> Outcome:
         outputs=len(pairs),
         # What a reference does not know it gives as NaN, and compare() does the same.
         unchecked=sum(bool(want.size and numpy.isnan(want).all()) for _, want in pairs),
+        fingerprint=_find_fingerprint(prepared),
     )
     return Outcome(status=Status.OK, values={"max_error": (worst,)}, details=details)
+
+
+def _find_fingerprint(prepared: Prepared) -> str | None:
+    """Which program was called; None where there is none, or where the backend does not tell it."""
+    if prepared.stages is None:
+        return None
+    try:
+        return find_fingerprint(prepared.stages.compiled)
+    except Exception:  # noqa: BLE001  backends tell their programs in many ways, or not
+        return None
 
 
 def _check_raised(expected: type[Exception], variant: str, context: Context) -> Outcome:

@@ -177,6 +177,11 @@ class CaseRecord(msgspec.Struct, frozen=True, kw_only=True):
     rounds: int | None = None
 
     @property
+    def is_lost(self) -> bool:
+        """Whether something of it is lost, until the run is resumed."""
+        return any(one.status is Status.LOST for variant in self.variants for one in variant.outcomes.values())
+
+    @property
     def status(self) -> Status:
         """The worst status of any variant and probe that makes the case incomplete; else ok, if anything is."""
         order = list(Status)

@@ -3,7 +3,8 @@
 results/<run-id>/
 manifest.json                   environment, settings, every planned case; written first
 cases/<id>/launches/NN.json.gz  raw samples and block conditions of one timing launch; NN-<peer>.json.gz of a peer's
-cases/<id>/case.json            statuses and per-launch summaries; written when the case ends
+cases/<id>/launches/NN.replaced.json.gz  of a contended launch that a fresh process has replaced
+cases/<id>/case.json            statuses and per-launch summaries; written anew after each round
 cases/<id>/programs/<variant>/  jaxpr.txt, stablehlo.mlir, hlo.txt of a compiled variant
 cases/<id>/trace/<variant>/     profiler captures, as xprof wants them
 scratch/                        messages, and the compilation cache of the run; gone when it ends
@@ -20,6 +21,8 @@ from pathlib import Path
 PROGRAM_TEXTS = {"jaxpr": "jaxpr.txt", "stablehlo": "stablehlo.mlir", "hlo": "hlo.txt"}
 """Kinds of artifact that are a program's text, and their file names; from what JAX traced to what XLA compiled."""
 
+_REPLACED = ".replaced.json.gz"
+
 
 @dataclass(frozen=True)
 class CaseFolder:
@@ -32,10 +35,18 @@ class CaseFolder:
         """What was measured of the case."""
         return self.path / "case.json"
 
-    def launch(self, index: int, peer: str | None = None) -> Path:
-        """Raw samples of a timing launch: of JAX's variants, or of a peer, which has a process of its own."""
+    def launch(self, index: int, peer: str | None = None, *, replaced: bool = False) -> Path:
+        """Raw samples of a timing launch: of JAX's variants, or of a peer, which has a process of its own.
+
+        Args:
+          replaced: Of the contended one that another has replaced.
+        """
         of_peer = "" if peer is None else f"-{_as_folder(peer)}"
-        return self.path / "launches" / f"{index:02d}{of_peer}.json.gz"
+        return self.path / "launches" / f"{index:02d}{of_peer}{_REPLACED if replaced else '.json.gz'}"
+
+    def launches(self) -> list[Path]:
+        """Raw samples of every timing launch, without those that another has replaced."""
+        return sorted(path for path in (self.path / "launches").glob("*.json.gz") if not path.name.endswith(_REPLACED))
 
     def programs(self, variant: str) -> Path:
         """Where a variant's program texts are kept."""

@@ -87,12 +87,14 @@ class NumericsDetails(_Details, frozen=True, kw_only=True, tag="numerics"):
       outputs: Arrays that were compared; None where that was not recorded.
       unchecked: How many of them the reference does not know (NaN in both).
       raised: The words of the error that the call raised, as its implementation declares; None where none is declared.
+      fingerprint: Of the program that was checked, which timing launches load; None without one, or where not told.
     """
 
     products: str | None = None
     outputs: int | None = None
     unchecked: int = 0
     raised: str | None = None
+    fingerprint: str | None = None
 
 
 class MemoryDetails(_Details, frozen=True, kw_only=True, tag="memory"):

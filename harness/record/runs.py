@@ -64,8 +64,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     stopped: Stop | None = None
 
     def lost(self) -> tuple[PlannedCase, ...]:
-        """Planned cases that have no record."""
-        done = {case.id for case in self.cases}
+        """Planned cases that have no record, or that were timed too seldom."""
+        done = {case.id for case in self.cases if not case.is_lost}
         return tuple(case for case in self.manifest.cases if case.id not in done)
 
 

@@ -28,7 +28,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     fewest_rounds: int | None = None
     most_rounds: int | None = None
     launches: int | None = None
-    case_limit_s: float
+    case_limit_s: float | None = None
     budget_s: float
     stage_limit_s: float
     block_s: float

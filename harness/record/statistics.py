@@ -16,6 +16,11 @@ VERSION = 1
 """Stored with every summary; a change of any rule below raises it."""
 
 CONFIDENCE = 0.99
+"""Of the intervals that verdicts go by."""
+
+SHOWN_CONFIDENCE = 0.95
+"""Of the intervals that are shown."""
+
 MINIMUM_EFFECT = 0.03
 """The smallest difference worth a verdict: the A/A differences of one process reach about 2 % on a busy machine."""
 

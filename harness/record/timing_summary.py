@@ -51,6 +51,11 @@ def contended(launch: VariantLaunch) -> bool:
     return not enough_undisturbed(launch.blocks, launch.cores)
 
 
+def is_contended(record: LaunchRecord) -> bool:
+    """Whether the absolute time of some variant of a launch is not to be trusted."""
+    return any(map(contended, record.variants))
+
+
 def _dispatches(launch: VariantLaunch | None) -> TypeGuard[VariantLaunch]:
     return launch is not None and bool(launch.dispatch_s)
 

@@ -58,3 +58,8 @@ def launch(*variants: VariantLaunch, index: int = 0) -> LaunchRecord:
 def clean(*samples_s: float) -> list[tuple[float, float | None]]:
     """Undisturbed blocks."""
     return [(sample_s, CLEAN) for sample_s in samples_s]
+
+
+def disturbed(*samples_s: float) -> list[tuple[float, float | None]]:
+    """Blocks whose threads waited for a core."""
+    return [(sample_s, DISTURBED) for sample_s in samples_s]

@@ -1,114 +1,97 @@
-"""When a case has been looked at often enough, or for long enough."""
-
-import math
+"""How many rounds the time allows, and what the fewest do without."""
 
 import pytest
 
-from harness.parent import rounds
-from harness.parent.rounds import are_cold_rounds_over, are_launches_over, are_precise
-from harness.record import Outcome, Settings, Status
+from harness.parent.pace import Pace
+from harness.parent.rounds import count_rounds, leave_out
+from harness.plan.launches import Launch
 from tests import samples
 
-NARROW, WIDE = (0.0, 0.0, 0.0, 0.0, 0.0), (0.0, 1.0, 0.0, 1.0, 0.0)
+CASES = [samples.planned_case(name, variants=("a:eager", "b:eager", "a:jit")) for name in ("selu", "matmul")]
 
 
-def settings(**changes) -> Settings:
-    return samples.settings(launches=None, **{"looks": (5, 8, 12), "case_limit_s": 12.0, **changes})
+def timing(case, index: int, *variants: str, extra: bool = False) -> Launch:
+    names = variants or ("a:eager", "b:eager", "a:jit")
+    return Launch(case=case.id, process="timing", looks={"timing": names}, round=index, extra=extra)
 
 
-def timing(log_ratios=(), times=(1.0, 1.0, 1.0)) -> Outcome:
-    return Outcome(status=Status.OK, values={"execution_s": times, "log_ratio": log_ratios})
+def cold(case, index: int) -> Launch:
+    return Launch(case=case.id, process="compilation", looks={"compilation": ("a:jit",)}, round=index)
 
 
-# Cold processes
+@pytest.fixture
+def pace() -> Pace:
+    """Each timing launch takes a second; of it, a:eager half in selu, b:eager half in matmul."""
+    pace = Pace()
+    for case, slow in zip(CASES, ("a:eager", "b:eager"), strict=True):
+        pace.add(timing(case, 0), 1.0)
+        for variant in ("a:eager", "b:eager", "a:jit"):
+            pace.add_variant(case.id, variant, 0.5 if variant == slow else 0.125)
+    pace.add_variant(CASES[0].id, "a:eager", 0.75)
+    pace.add(cold(CASES[0], 0), 4.0)
+    pace.add(cold(CASES[1], 0), 2.0)
+    return pace
+
+
+TO_COME = [timing(case, index, extra=index >= 3) for index in range(1, 8) for case in CASES]
+
+
+@pytest.mark.parametrize(("left_s", "rounds"), [(14.0, 8), (13.9, 7), (6.0, 4), (5.9, 3), (4.0, 3), (0.0, 3)])
+def test_rounds_are_as_many_as_fit_whole_and_never_fewer_than_the_fewest(pace, left_s, rounds):
+    assert count_rounds(TO_COME, pace, left_s, done=1) == rounds
+
+
+def test_rounds_that_are_done_count_where_nothing_is_to_come(pace):
+    assert count_rounds([], pace, 100.0, done=5) == 5
+
+
+def test_nothing_is_left_out_of_what_fits(pace):
+    found = leave_out(TO_COME, CASES, pace, 4.0)
+
+    assert (found.slow, found.cold) == ((), ())
 
 
 @pytest.mark.parametrize(
-    ("count", "elapsed_s", "share_s", "over"),
+    ("left_s", "slow"),
     [
-        (3, 4.0, 100.0, False),  # a third of the case's limit of 12 s
-        (3, 4.1, 100.0, True),
-        (3, 2.0, 6.0, False),  # or of its share, where that is less
-        (3, 2.1, 6.0, True),
-        (2, 18.0, 100.0, False),  # one and a half times the limit
-        (2, 18.1, 100.0, True),
-        (2, 18.0, 4.0, False),  # what any case may take, 12 s, while the share is a third of that
-        (2, 18.1, 4.0, True),
-        (2, 5.9, 3.9, True),  # below a third the run is late: one and a half times the share
-        (2, 5.8, 3.9, False),
+        (3.9, [("selu", "a:eager")]),
+        (2.5, [("selu", "a:eager")]),  # it saves 0.75 s in two rounds
+        (2.4, [("selu", "a:eager"), ("matmul", "b:eager")]),
+        (1.5, [("selu", "a:eager"), ("matmul", "b:eager")]),
+        (1.4, [("selu", "a:eager"), ("matmul", "b:eager"), ("selu", "b:eager")]),
     ],
 )
-def test_cold_rounds_end_where_they_take_too_much_of_the_cases_time(monkeypatch, count, elapsed_s, share_s, over):
-    monkeypatch.setitem(rounds.CASE_LIMIT_S, "quick", 12.0)
+def test_the_slowest_eager_variants_are_left_out_until_the_rest_fits(pace, left_s, slow):
+    found = leave_out(TO_COME, CASES, pace, left_s)
 
-    assert are_cold_rounds_over(count, elapsed_s, share_s, settings()) is over
-
-
-def test_cold_rounds_whose_number_is_fixed_are_cut_by_no_time():
-    fixed = samples.settings(launches=5)
-
-    assert not are_cold_rounds_over(4, 1e9, 1e-9, fixed)
+    assert [(case.workload, variant) for case, variant, _ in found.slow] == slow
+    assert found.slow[0][2] == 0.75
+    assert found.cold == ()
 
 
-# Launches
+def test_only_eager_variants_are_left_out_however_slow_others_are(pace):
+    pace.add_variant(CASES[0].id, "a:jit", 100.0)
+
+    found = leave_out(TO_COME, CASES, pace, 0.0)
+
+    assert {variant for _, variant, _ in found.slow} == {"a:eager", "b:eager"}
 
 
-@pytest.mark.parametrize(
-    ("count", "elapsed_s", "timings", "over"),
-    [
-        (5, 0.0, [timing(NARROW)], True),
-        (5, 0.0, [timing(WIDE)], False),
-        (6, 0.0, [timing(NARROW)], False),  # not one of the looks
-        (8, 0.0, [timing(NARROW)], True),
-        (11, 0.0, [timing(WIDE)], False),
-        (3, 7.0, [timing(WIDE)], False),
-        (3, 7.1, [timing(WIDE)], True),
-        (2, 7.1, [timing(WIDE)], False),  # too few for an interval
-    ],
-)
-def test_launches_end_when_they_are_precise_at_a_look_or_have_taken_their_time(count, elapsed_s, timings, over):
-    assert are_launches_over(count, elapsed_s, 7.0, settings(), timings) is over
+def test_an_eager_variant_that_is_not_timed_any_more_is_not_left_out_again(pace):
+    without = [timing(case, index, "a:jit") for index in (1, 2) for case in CASES]
+
+    assert leave_out(without, CASES, pace, 0.0).slow == ()
 
 
-def test_a_fixed_number_of_launches_is_run_whatever_it_takes():
-    fixed = samples.settings(launches=4, looks=(4,))
+def test_where_that_is_not_enough_the_slowest_cold_processes_of_later_rounds_are_left_out(pace):
+    coming = [*[timing(case, 1, "a:jit") for case in CASES], *[cold(case, 1) for case in CASES]]
 
-    assert not are_launches_over(3, 1e9, 0.0, fixed, [timing(NARROW)])
-
-
-# Precision
-
-
-@pytest.mark.parametrize(("confidence", "precise"), [(0.99, False), (0.90, True)])
-def test_precision_is_that_of_the_runs_own_confidence(confidence, precise):
-    # Three logarithms 0, 0, d have a standard error of d / 3: t at 99 % is 9.92, at 90 % 2.92, of two degrees.
-    d = 3 * 0.02 / math.sqrt(9.924843 * 2.919986)
-    narrow = settings(confidence=confidence, looks=(3,), target_half_width=0.02)
-
-    assert are_precise([timing((0.0, 0.0, d))], narrow) is precise
+    assert leave_out(coming, CASES, pace, 8.0).cold == ()
+    assert leave_out(coming, CASES, pace, 7.9).cold == (cold(CASES[0], 1),)
+    assert leave_out(coming, CASES, pace, 3.9).cold == (cold(CASES[0], 1), cold(CASES[1], 1))
 
 
-def test_the_error_is_shared_among_all_looks():
-    d = 3 * 0.02 / math.sqrt(9.924843 * 17.277)  # t at 99 %, and at 99 2/3 %, of two degrees of freedom
-    target = {"target_half_width": 0.02}
+def test_what_a_first_round_looks_at_and_what_fills_the_cache_is_never_left_out(pace):
+    refill = Launch(case=CASES[0].id, process="check", looks={"numerics": ("a:jit",)}, round=2, refills=True)
 
-    assert are_precise([timing((0.0, 0.0, d))], settings(looks=(3,), **target))
-    assert not are_precise([timing((0.0, 0.0, d))], settings(looks=(3, 5, 8), **target))
-
-
-def test_every_ratio_has_to_be_precise():
-    assert are_precise([timing(NARROW), timing(NARROW)], settings())
-    assert not are_precise([timing(NARROW), timing(WIDE)], settings())
-
-
-def test_two_launches_are_never_precise():
-    assert not are_precise([timing((0.0, 0.0))], settings())
-
-
-@pytest.mark.parametrize(("times", "precise"), [((1.0, 1.0, 1.0), True), ((1.0, 2.0, 1.0), False)])
-def test_where_there_is_no_ratio_the_times_have_to_be(times, precise):
-    assert are_precise([timing((), times)], settings()) is precise
-
-
-def test_launches_that_lack_a_variant_do_not_count():
-    assert are_precise([timing((None, *NARROW))], settings())
+    assert leave_out([cold(CASES[0], 0), refill], CASES, pace, 0.0).cold == ()

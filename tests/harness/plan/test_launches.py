@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.machine.places import PLACES
-from harness.plan.launches import SHAPES, Launch, plan_launches, plan_launches_of
+from harness.plan.launches import SHAPES, Launch, plan_launches, plan_launches_of, plan_more
 from harness.plan.probes import CHECK, PROBES
 from harness.plan.settings import make_settings
 from tests import samples
@@ -39,10 +39,75 @@ def test_cold_processes_come_in_rounds_over_the_variants_and_regimes():
 
 
 def test_a_timing_launch_is_one_process_for_jax_and_one_for_each_peer():
-    assert [one[1:] for one in planned(("timing",)) if one[0] == "timing"] == [
-        (index, "", {"timing": names})
-        for index in (0, 1)
-        for names in (("a:eager", "a:jit", "a:aot"), ("numpy:native",))
+    found = [(index, looks["timing"]) for process, index, _, looks in planned(("timing",)) if process == "timing"]
+
+    assert sorted(found) == [
+        (index, names) for index in (0, 1) for names in (("a:eager", "a:jit", "a:aot"), ("numpy:native",))
+    ]
+
+
+def test_a_peer_is_not_always_timed_after_jax():
+    found = [looks["timing"] for process, _, _, looks in planned(("timing",), launches=16) if process == "timing"]
+
+    firsts = set(found[::2])
+    assert firsts == {("a:eager", "a:jit", "a:aot"), ("numpy:native",)}
+
+
+CASES = [samples.planned_case(name, variants=VARIANTS) for name in ("selu", "matmul", "mlp", "cnn")]
+
+
+def list_turns(launches) -> list[tuple[int, str]]:
+    """Round and case of launches in a row."""
+    turns = [(one.round, one.case) for one in launches]
+    return [turn for index, turn in enumerate(turns) if index == 0 or turns[index - 1] != turn]
+
+
+def test_the_first_launch_of_every_case_comes_before_the_second_of_any():
+    settings = make_settings("default", launches=3, suites=(), run_id="a")
+
+    turns = list_turns(plan_launches(CASES, settings))
+
+    assert [index for index, _ in turns] == [0] * 4 + [1] * 4 + [2] * 4
+    assert all({case for at, case in turns if at == index} == {case.id for case in CASES} for index in range(3))
+
+
+def test_each_round_has_an_order_of_its_own():
+    settings = make_settings("default", launches=8, suites=(), run_id="a")
+
+    turns = list_turns(plan_launches(CASES, settings))
+
+    assert len({tuple(case for at, case in turns if at == index) for index in range(8)}) > 4
+
+
+def test_whole_rounds_of_a_resumed_run_are_not_planned_again_but_its_cache_is_filled_first():
+    settings = make_settings("default", probes=("timing",), launches=3, suites=(), run_id="a")
+
+    planned = plan_launches(CASES, settings)
+    left = plan_launches(CASES, settings, done={CASES[0].id: 2, CASES[1].id: 3})
+
+    own = [(one.process, one.round, one.refills) for one in left if one.case == CASES[0].id]
+    assert own[0] == (CHECK, 2, True)
+    assert own[1:] == [("timing", 2, False)] * 2
+    assert not [one for one in left if one.case == CASES[1].id]
+    assert [one for one in left if one.case == CASES[2].id] == [one for one in planned if one.case == CASES[2].id]
+
+
+def test_only_what_jax_compiles_fills_the_cache():
+    settings = make_settings("default", probes=("timing",), launches=3, suites=(), run_id="a")
+
+    [refill] = [one for one in plan_launches(CASES[:1], settings, done={CASES[0].id: 1}) if one.refills]
+
+    assert refill.variants == ("a:eager", "a:jit", "a:aot")
+
+
+def test_one_more_launch_of_a_case_is_its_timing_alone():
+    settings = make_settings("default", suites=(), run_id="a")
+
+    more = plan_more(CASES[0], settings, PLACES["cpu"], 9)
+
+    assert sorted((one.process, one.round, one.variants) for one in more) == [
+        ("timing", 9, ("a:eager", "a:jit", "a:aot")),
+        ("timing", 9, ("numpy:native",)),
     ]
 
 
@@ -61,7 +126,7 @@ def test_a_probe_that_looks_at_nothing_of_a_case_has_no_launch():
     }
 
 
-@pytest.mark.parametrize(("launches", "extra"), [(None, [False] * 3 + [True] * 9), (5, [False] * 5)])
+@pytest.mark.parametrize(("launches", "extra"), [(None, [False] * 3 + [True] * 5), (5, [False] * 5)])
 def test_rounds_after_the_fewest_that_give_an_interval_are_extra_unless_their_number_is_fixed(launches, extra):
     settings = make_settings("default", probes=("timing",), launches=launches, suites=(), run_id="a")
     case = samples.planned_case(variants=("a:jit",))
@@ -69,18 +134,8 @@ def test_rounds_after_the_fewest_that_give_an_interval_are_extra_unless_their_nu
     assert [one.extra for one in plan_launches([case], settings) if one.process == "timing"] == extra
 
 
-def test_cases_that_have_their_record_are_left_out():
-    settings = make_settings("default", suites=(), run_id="a")
-    cases = [samples.planned_case(name) for name in ("selu", "matmul", "mlp")]
-
-    left = plan_launches(cases, settings, done={cases[1].id})
-
-    assert left == tuple(one for one in plan_launches(cases, settings) if one.case != cases[1].id)
-    assert {one.case for one in left} == {cases[0].id, cases[2].id}
-
-
 @given(seed=st.integers(0, 2**32 - 1))
-def test_the_seed_decides_the_order_of_cases_and_nothing_else(seed):
+def test_the_seed_decides_the_order_of_cases_and_of_their_libraries_and_nothing_else(seed):
     settings = make_settings("quick", suites=(), run_id="a")
     cases = [samples.planned_case(name, variants=VARIANTS) for name in ("selu", "matmul", "mlp")]
 
@@ -90,7 +145,9 @@ def test_the_seed_decides_the_order_of_cases_and_nothing_else(seed):
 
     assert sorted(usual, key=repr) == sorted(other, key=repr)
     for case in cases:
-        assert [one for one in usual if one.case == case.id] == [one for one in other if one.case == case.id]
+        assert sorted((one for one in usual if one.case == case.id), key=repr) == sorted(
+            (one for one in other if one.case == case.id), key=repr
+        )
 
 
 def test_a_target_has_only_what_can_be_told_without_a_call():

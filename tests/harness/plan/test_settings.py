@@ -1,7 +1,7 @@
 import pytest
 
 from harness.plan.probes import PROBES
-from harness.plan.settings import LOOKS, QUICK_LOOKS, make_settings
+from harness.plan.settings import MOST_ROUNDS, make_settings
 
 LEVELS = ("quick", "default", "full")
 
@@ -12,15 +12,24 @@ def test_a_level_decides_how_long_a_run_takes(level):
 
     assert found.level == level
     assert found.probes == tuple(name for name in PROBES if level != "quick" or name != "caching")
-    assert found.looks == (QUICK_LOOKS if level == "quick" else LOOKS)
+    assert (found.fewest_rounds, found.most_rounds) == (3, MOST_ROUNDS[level])
     assert found.launches is None
-    assert found.case_limit_s < found.budget_s
 
 
-def test_a_fixed_count_of_launches_is_the_only_look():
+def test_no_level_has_less_than_five_rounds_where_the_time_allows_them():
+    assert MOST_ROUNDS == {"quick": 5, "default": 8, "full": 8}
+
+
+def test_a_fixed_count_of_launches_is_the_number_of_rounds():
     found = make_settings("default", launches=4, suites=(), run_id="a")
 
-    assert (found.launches, found.looks) == (4, (4,))
+    assert (found.launches, found.fewest_rounds, found.most_rounds, found.cold_launches) == (4, 4, 4, 4)
+
+
+def test_verdicts_go_by_wider_intervals_than_those_that_are_shown():
+    found = make_settings("default", suites=(), run_id="a")
+
+    assert (found.confidence, found.shown_confidence) == (0.99, 0.95)
 
 
 def test_numerics_is_always_among_the_probes_and_first():

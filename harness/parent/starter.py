@@ -1,0 +1,128 @@
+"""Runs one launch of a case: a process, another where it dies or is contended, and its raw samples on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.machine.places import Place
+from harness.parent.case import CaseProgress
+from harness.parent.ended import describe_end
+from harness.parent.fork_client import Ended
+from harness.parent.pace import Pace
+from harness.parent.progress import Watcher
+from harness.parent.servers import Servers
+from harness.plan.launches import SHAPES, Launch
+from harness.plan.messages import Measure, Result
+from harness.plan.probes import PROBES
+from harness.record import NATIVE, LaunchRecord, PlannedCase, RecordError, RunFolder, Settings, read_json, write_json
+from harness.record.timing_summary import is_contended
+
+_OTHER_ORDER = 1_000
+"""Added to the seed of a launch that replaces another: the same order again would be the same draw again."""
+
+
+@dataclass(frozen=True)
+class Starter:
+    """Runs the launches of a run, one at a time."""
+
+    settings: Settings
+    folder: RunFolder
+    servers: Servers
+    watcher: Watcher
+    places: Mapping[str, Place]
+    pace: Pace
+
+    def start(
+        self, launch: Launch, variants: tuple[str, ...], progress: CaseProgress, left_s: Callable[[], float]
+    ) -> None:
+        """Runs one process; one that dies costs the variant that it was at, and is repeated without it.
+
+        Args:
+          left_s: Tells the time that is left of the budget.
+        """
+        kept = self._read_kept(launch, variants, progress)
+        if kept is not None:
+            progress.keep(launch, Result(launch=kept))
+            return
+        side_by_side = any(PROBES[probe].side_by_side for probe in launch.probes)
+        while variants:
+            ended = self._start_process(launch, variants, progress)
+            if isinstance(ended.answer, Result):
+                result = ended.answer
+                if left_s() > 0:
+                    result = self._replace_contended(result, launch, variants, progress)
+                self._keep(launch, result, progress)
+                broken = tuple(ended.answer.outcomes) if side_by_side else variants
+            elif launch.process == SHAPES or launch.refills:  # one that fails knows nothing; those after it will tell
+                return
+            else:
+                broken = variants if ended.last.variant is None else (ended.last.variant,)
+                outcome = describe_end(ended, self._stage_limit_s(progress.case))
+                looks = launch.looks.items()
+                outcomes = {name: {probe: outcome for probe, names in looks if name in names} for name in broken}
+                progress.keep(launch, Result(outcomes=outcomes))
+            variants = tuple(name for name in variants if name not in broken) if broken else ()
+
+    def _replace_contended(
+        self, result: Result, launch: Launch, variants: tuple[str, ...], progress: CaseProgress
+    ) -> Result:
+        """The result; of a contended launch that of a fresh process, which the system may place better.
+
+        That happens at most once for a launch, and counts only if it ends well. What was replaced is kept on disk.
+        """
+        samples = result.launch
+        if samples is None or not is_contended(samples):
+            return result
+        again = self._start_process(launch, variants, progress, again=True).answer
+        if not isinstance(again, Result) or again.launch is None:
+            return result
+        write_json(self._samples_path(launch, progress.case, replaced=True), samples)
+        progress.replaced += 1
+        return again
+
+    def _keep(self, launch: Launch, result: Result, progress: CaseProgress) -> None:
+        """Adds what a process found; raw samples are on disk first."""
+        if result.launch is not None:
+            write_json(self._samples_path(launch, progress.case), result.launch)
+            for item in result.launch.variants:
+                self.pace.add_variant(progress.case.id, item.variant, sum(block.wall_s for block in item.blocks))
+        progress.keep(launch, result)
+
+    def _read_kept(self, launch: Launch, variants: tuple[str, ...], progress: CaseProgress) -> LaunchRecord | None:
+        """Raw samples that an interrupted run has left of the same variants."""
+        if not any(PROBES[probe].keeps_samples for probe in launch.probes):
+            return None
+        try:
+            kept = read_json(self._samples_path(launch, progress.case), LaunchRecord)
+        except RecordError:  # not there, or damaged: measured again
+            return None
+        return kept if {item.variant for item in kept.variants} == set(variants) else None
+
+    def _samples_path(self, launch: Launch, case: PlannedCase, *, replaced: bool = False) -> Path:
+        native = {item.name for item in case.variants if item.mode == NATIVE}
+        peer = launch.variants[0] if launch.variants[0] in native else None
+        return self.folder.case(case.id).launch(launch.round, peer, replaced=replaced)
+
+    def _start_process(
+        self, launch: Launch, variants: tuple[str, ...], progress: CaseProgress, *, again: bool = False
+    ) -> Ended:
+        case, settings, place = progress.case, self.settings, self.places[progress.case.where]
+        return self.servers.of(place).run(
+            lambda result: Measure(
+                launch=launch.limit_to(variants),
+                case=case,
+                place=place,
+                settings=settings,
+                seed=settings.seed + launch.round + (_OTHER_ORDER if again else 0),
+                cache=str(self.folder.cache),
+                folder=str(self.folder.case(case.id).path),
+                result=result,
+            ),
+            stage_limit_s=self._stage_limit_s(case),
+            on_beat=self.watcher.beat,
+        )
+
+    def _stage_limit_s(self, case: PlannedCase) -> float:
+        return case.time_limit_s or self.settings.stage_limit_s

@@ -1,0 +1,85 @@
+"""Where the time goes that whole rounds leave: to more launches of cases that matter, where intervals are widest."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from scipy.special import stdtrit
+
+from harness.plan.settings import MOST_LAUNCHES
+from harness.record import Number, Outcome, PlannedCase, Settings
+from harness.record.statistics import FEWEST_LAUNCHES, SHOWN_CONFIDENCE
+
+
+@dataclass(frozen=True)
+class Width:
+    """How wide the widest interval of a case is, and from how many launches; of logarithms, half."""
+
+    case: PlannedCase
+    half: float
+    launches: int
+
+    def predict(self, more: int) -> float:
+        """The same after so many more launches: the standard deviation stays, the t multiplier and the root change."""
+        now, then = self.launches, self.launches + more
+        return self.half * _multiplier(then) / _multiplier(now)
+
+
+def matters(case: PlannedCase) -> bool:
+    """Whether an answer of the page, or a published claim, rests on the case."""
+    return case.represents_workload or bool(case.published)
+
+
+def measure_width(case: PlannedCase, timings: Iterable[Outcome]) -> Width | None:
+    """Of the case's ratios, or of its times where there is no ratio; None where no interval can be told."""
+    timings = tuple(timings)
+    ratios = _values_of(timings, "log_ratio")
+    logs = ratios or [[math.log(value) for value in times] for times in _values_of(timings, "execution_s")]
+    halves = [(statistics.stdev(values) * _multiplier(len(values)), len(values)) for values in logs if _enough(values)]
+    return Width(case, *max(halves)) if halves else None
+
+
+def share_out(widths: Sequence[Width], seconds: dict[str, float], left_s: float, settings: Settings) -> dict[str, int]:
+    """How many more launches each case is given: one after the other to the one that would be the widest.
+
+    All is decided at once, so that the intervals are looked at once and no more before the end.
+
+    Args:
+      seconds: What one more launch takes, by the case's id.
+    Returns:
+      By the case's id, for those that are given some.
+    """
+    given: dict[str, int] = {}
+    most = MOST_LAUNCHES[settings.level]
+    while left_s > 0:
+        open_to = [
+            one
+            for one in widths
+            if one.launches + given.get(one.case.id, 0) < most
+            and seconds[one.case.id] <= left_s
+            and one.predict(given.get(one.case.id, 0)) > settings.target_half_width
+        ]
+        if not open_to:
+            break
+        widest = max(open_to, key=lambda one: one.predict(given.get(one.case.id, 0)))
+        given[widest.case.id] = given.get(widest.case.id, 0) + 1
+        left_s -= seconds[widest.case.id]
+    return given
+
+
+def _enough(values: Sequence[Number]) -> bool:
+    return len(values) >= FEWEST_LAUNCHES
+
+
+def _multiplier(launches: int) -> float:
+    """Of the standard deviation, for half the interval of a mean."""
+    return float(stdtrit(launches - 1, (1 + SHOWN_CONFIDENCE) / 2)) / math.sqrt(launches)
+
+
+def _values_of(timings: Sequence[Outcome], metric: str) -> list[list[Number]]:
+    """Each variant's values of a timing metric, without the missing ones."""
+    known = [[value for value in timing.values.get(metric, ()) if value is not None] for timing in timings]
+    return [values for values in known if values]

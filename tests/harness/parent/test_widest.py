@@ -1,0 +1,88 @@
+"""Who is given the time that whole rounds leave."""
+
+import math
+
+import pytest
+
+from harness.parent.widest import Width, matters, measure_width, share_out
+from harness.record import Figure, Outcome, Status
+from tests import samples
+
+T_975 = {2: 4.302653, 4: 2.776445}  # of so many degrees of freedom
+CASE = samples.planned_case("selu", variants=("a:jit", "b:jit"))
+SETTINGS = samples.settings(level="default", target_half_width=0.02)
+
+
+def timing(**values) -> Outcome:
+    return Outcome(status=Status.OK, values=values)
+
+
+def case(name: str, **changes):
+    return samples.planned_case(name, variants=("a:jit",), **changes)
+
+
+def test_a_case_matters_that_stands_for_its_workload_or_beside_a_published_figure():
+    assert matters(case("selu", represents_workload=True))
+    assert matters(case("selu", published=(samples.claim(Figure(variant="a:jit", value=1.0)),)))
+    assert not matters(case("selu"))
+
+
+def test_the_width_is_half_the_95_percent_interval_of_the_widest_ratio():
+    ratios = [timing(log_ratio=(0.0, 0.1, 0.2)), timing(log_ratio=(0.0, 0.2, 0.4)), timing(execution_s=(1.0, 9.0, 1.0))]
+
+    found = measure_width(CASE, ratios)
+
+    assert found.half == pytest.approx(0.2 * T_975[2] / math.sqrt(3), rel=1e-6)
+    assert (found.case, found.launches) == (CASE, 3)
+
+
+def test_without_ratios_it_is_that_of_the_times_on_the_logarithm():
+    found = measure_width(CASE, [timing(execution_s=(1.0, math.e, math.e**2))])
+
+    assert found.half == pytest.approx(T_975[2] / math.sqrt(3), rel=1e-6)
+
+
+@pytest.mark.parametrize("values", [(0.1, 0.2), (0.1, None, 0.2), ()])
+def test_fewer_than_three_launches_have_no_width(values):
+    assert measure_width(CASE, [timing(log_ratio=values)]) is None
+
+
+def test_more_launches_narrow_it_by_the_t_multiplier_and_the_root_of_their_number():
+    width = Width(CASE, T_975[2] / math.sqrt(3), 3)
+
+    assert width.predict(0) == pytest.approx(width.half)
+    assert width.predict(2) == pytest.approx(T_975[4] / math.sqrt(5), rel=1e-6)
+
+
+def share(widths, left_s: float, seconds: float = 1.0, **settings) -> dict[str, int]:
+    names = {width.case.id: width.case.workload for width in widths}
+    given = share_out(
+        widths, dict.fromkeys(names, seconds), left_s, samples.settings(**{"level": "default", **settings})
+    )
+    return {names[case_id]: count for case_id, count in given.items()}
+
+
+def test_the_widest_is_given_launches_until_another_would_be_wider():
+    wide, narrow = Width(case("selu"), 0.5, 3), Width(case("mlp"), 0.3, 3)
+
+    assert share([narrow, wide], 1.0) == {"selu": 1}  # now 0.32
+    assert share([narrow, wide], 2.0) == {"selu": 2}  # now 0.25
+    assert share([narrow, wide], 3.0) == {"selu": 2, "mlp": 1}
+
+
+def test_nobody_is_given_a_launch_for_which_no_time_is_left():
+    wide = Width(case("selu"), 0.5, 3)
+
+    assert share([wide], 2.9) == {"selu": 2}
+    assert share([wide], 0.9) == {}
+    assert share([wide], 0.0) == {}
+
+
+def test_what_is_narrow_enough_is_given_none():
+    assert share([Width(case("selu"), 0.0200, 3)], 100.0, target_half_width=0.02) == {}
+    assert share([Width(case("selu"), 0.0201, 3)], 100.0, target_half_width=0.02) == {"selu": 1}
+
+
+@pytest.mark.parametrize(("level", "most"), [("quick", 5), ("default", 12), ("full", 12)])
+def test_a_level_has_a_limit_of_launches(level, most):
+    assert share([Width(case("selu"), 100.0, 3)], 1000.0, level=level) == {"selu": most - 3}
