@@ -60,7 +60,7 @@ def execute(
     launches = plan_launches(manifest.cases, settings, done=done, places=places)
     execution = _Execution(manifest, folder, servers, watcher, budget_s, places, launches, done)
     folder.stop.unlink(missing_ok=True)
-    watcher.run_started(manifest, folder.path, len(execution.todo), budget_s)
+    watcher.run_started(manifest, folder.path, len(launches), budget_s)
     try:
         execution.run()
     except KeyboardInterrupt:
@@ -140,7 +140,6 @@ class _Execution:
         left = len(self.todo) - len(self.begun)
         share_s = (EVEN_SHARE if left > 1 else 1) * left_s / left
         own = [launch for launch in self.launches if launch.case == case.id]
-        self.watcher.case_started(case)
         self.begun[case.id] = CaseProgress(case, self.manifest.settings, own, share_s)
         return True
 
@@ -153,17 +152,17 @@ class _Execution:
 
     @contextmanager
     def _clocked(self, progress: CaseProgress, launch: Launch) -> Iterator[None]:
+        self.watcher.launch_started(launch)
         start = time.monotonic()
         yield
         progress.spend(launch, time.monotonic() - start)
+        self.watcher.launch_ended(launch, self._elapsed_s())
 
     def _elapsed_s(self) -> float:
         return time.monotonic() - self._start
 
     def _launch(self, launch: Launch, variants: tuple[str, ...], progress: CaseProgress) -> None:
         """Runs one process; one that dies costs the variant that it was at, and is repeated without it."""
-        if any(PROBES[probe].keeps_samples for probe in launch.probes):
-            self.watcher.launching(launch.round + 1)
         kept = self._read_kept(launch, variants, progress)
         if kept is not None:
             progress.keep(launch, Result(launch=kept))

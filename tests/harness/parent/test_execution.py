@@ -518,14 +518,14 @@ class Told(Watcher):
 
     words: list[tuple] = field(default_factory=list)
 
-    def run_started(self, manifest, folder, todo, budget_s):
-        self.words.append(("run", todo, budget_s))
+    def run_started(self, manifest, folder, launches, budget_s):
+        self.words.append(("run", launches, budget_s))
 
-    def case_started(self, case):
-        self.words.append(("begins", case.workload))
+    def launch_started(self, launch):
+        self.words.append(("begins", launch.process))
 
-    def launching(self, number):
-        self.words.append(("launch", number))
+    def launch_ended(self, launch, used_s):
+        self.words.append(("ended", launch.process, used_s))
 
     def case_ended(self, record, used_s):
         self.words.append(("ends", record.name.partition("[")[0], used_s))
@@ -544,10 +544,12 @@ def test_a_watcher_is_told_of_cases_launches_and_the_budget_that_is_used(execute
     executed(timed, [case("selu")], watcher=watcher)
 
     assert watcher.words == [
-        ("run", 1, 1000.0),
-        ("begins", "selu"),
-        *[("launch", 1)] * 2,  # JAX's process, and the peer's
-        *[("launch", 2)] * 2,
+        ("run", 7, 1000.0),
+        *[("begins", "shapes"), ("ended", "shapes", 1.0)],
+        *[("begins", "check"), ("ended", "check", 2.0), ("begins", "check"), ("ended", "check", 3.0)],
+        # JAX's process, and the peer's
+        *[("begins", "timing"), ("ended", "timing", 4.0), ("begins", "timing"), ("ended", "timing", 5.0)],
+        *[("begins", "timing"), ("ended", "timing", 6.0), ("begins", "timing"), ("ended", "timing", 7.0)],
         ("ends", "selu", 7.0),
         ("over",),
     ]
@@ -558,9 +560,9 @@ def test_a_case_at_whose_turn_the_budget_is_just_used_up_is_lost(executed):
 
     executed(settings(), [case("selu"), case("matmul")], budget_s=3.0, watcher=watcher)
 
-    kinds = [word[0] for word in watcher.words]
-    assert kinds == ["run", "begins", "ends", "lost", "over"]
-    assert watcher.words[3][2] == "the budget of 3 s is used up; go on with --resume"
+    told = [word for word in watcher.words if word[0] not in ("begins", "ended")]
+    assert [word[0] for word in told] == ["run", "ends", "lost", "over"]
+    assert told[2][2] == "the budget of 3 s is used up; go on with --resume"
 
 
 def test_a_case_of_which_nothing_can_be_run_is_lost_where_no_budget_is_left(executed):
@@ -581,7 +583,7 @@ def test_samples_that_are_taken_from_an_interrupted_run_count_as_launches_too(ex
 
     executed(timed, [case("selu")], watcher=watcher)
 
-    assert [word for word in watcher.words if word[0] == "launch"] == [("launch", 1)] * 2
+    assert [word[:2] for word in watcher.words].count(("ended", "timing")) == 2
 
 
 @pytest.mark.parametrize(("own_s", "expected_s"), [(None, 90.0), (7.0, 7.0)])
