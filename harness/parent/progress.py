@@ -20,8 +20,6 @@ REFRESHES_PER_S = 2
 """Drawing takes processor time from what is measured beside it: 10 a second, with a heartbeat each block, took 7 % of a
 core on the reference machine."""
 
-STAGE_WIDTH = 48
-
 
 class Watcher:
     """Told what a run does, as it does it. This one shows nothing (`--quiet`)."""
@@ -109,12 +107,13 @@ class _At:
     heartbeat: Heartbeat | None = None
 
     def write(self) -> str:
-        """Round, case, stage and the share of the budget."""
+        """Round and share of the budget, then case and stage, which a narrow terminal cuts."""
         stage = self.process
         if self.heartbeat is not None:
-            stage = f"{self.process}: {self.heartbeat.variant or ''} {self.heartbeat.stage}"
+            of = f"{self.heartbeat.variant} " if self.heartbeat.variant else ""
+            stage = f"{self.process}: {of}{self.heartbeat.stage}"
         budget = f"budget {100 * self.used_s / self.budget_s:.0f} %"
-        return "  ".join(filter(None, (self.round, self.case, stage[:STAGE_WIDTH], budget)))
+        return "  ".join(filter(None, (self.round, budget, self.case, stage)))
 
 
 class _Where(ProgressColumn):

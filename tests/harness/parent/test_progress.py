@@ -131,11 +131,11 @@ def test_it_says_round_case_process_variant_and_stage(live):
 
     watcher.round_started(1, 8, 4)
     watcher.launch_started(LAUNCH)
-    assert "round 1 of 8 selu[n=4] timing budget 0 %" in shown()
+    assert "round 1 of 8 budget 0 % selu[n=4] timing 0:00" in shown()
     watcher.beat(Heartbeat("selu:jit", "warm-up"))
-    assert "round 1 of 8 selu[n=4] timing: selu:jit warm-up budget 0 %" in shown()
+    assert "round 1 of 8 budget 0 % selu[n=4] timing: selu:jit warm-up 0:00" in shown()
     watcher.launch_started(LAUNCH)
-    assert "selu[n=4] timing budget" in shown()
+    assert "selu[n=4] timing 0:00" in shown()
 
 
 def test_a_process_that_is_at_no_variant_shows_its_stage(live):
@@ -144,7 +144,7 @@ def test_a_process_that_is_at_no_variant_shows_its_stage(live):
     watcher.launch_started(LAUNCH)
     watcher.beat(Heartbeat(None, "inputs"))
 
-    assert "timing: inputs budget" in shown()
+    assert "timing: inputs 0:00" in shown()
 
 
 def test_where_fewer_processes_are_left_than_were_planned_the_share_of_the_work_grows(live):
