@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import re
@@ -24,18 +23,21 @@ from rich.console import Console
 
 from harness.declare.catalogue import DEFAULT_SUITES
 from harness.listing import catalogue_lines, data_warnings, plan_lines
+from harness.machine.disk import is_disk_full
 from harness.machine.environment import make_private
 from harness.machine.places import BACKENDS, DEFAULT_BACKEND, PLACES, Backend, list_unused_variables
 from harness.parent.execution import execute, find_records
 from harness.parent.fork_client import ForkServer, ServerError
 from harness.parent.prepare_run import (
+    RunError,
     UsageError,
+    begin_folder,
     check_resumable,
+    check_still_there,
     describe_suites,
     is_complete,
     load_for_resume,
     lock_folder,
-    make_folder,
     make_manifest,
 )
 from harness.parent.progress import Lines, Live, Watcher, printable
@@ -45,10 +47,13 @@ from harness.plan.launches import plan_launches
 from harness.plan.probes import PROBE_NAMES
 from harness.plan.selection import SelectionError, choose_representatives, select
 from harness.plan.settings import make_settings
-from harness.record import RecordError, Run, RunFolder, Settings, read_run, write_json
+from harness.record import Manifest, RecordError, Run, RunFolder, Settings, read_run, write_json
 from harness.record.wording import counted
 
 OK, USAGE, INCOMPLETE, INTERRUPTED = 0, 2, 3, 130
+
+LEAST_BUDGET_S, MOST_BUDGET_S = 1.0, 30 * 24 * 3600.0
+"""Less than one process takes, and more than any run: a slip of the hand."""
 
 _DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s?)?")
 
@@ -110,23 +115,21 @@ def new_run(request: RunRequest, watcher: Watcher, *, as_json: bool) -> int:
     run_id = request.run_id or made_up
     settings = _settings(request, run_id)
     place = find_backend(request.backend)
-    folder = make_folder(request.out, run_id)
     _say_what_is_not_used()
-    try:
-        with lock_folder(folder), start_servers(folder.scratch, settings.data, settings.suites) as servers:
-            server = servers.of(place)
-            description = describe_suites(server, settings.suites, place, request.level, devices=True)
-            assert description.environment is not None
-            settings = msgspec.structs.replace(settings, notes=_notes_on(server))
-            cases = choose_representatives(select(description.cases, request.select))
-            manifest = make_manifest(run_id, place.name, settings, description.environment, cases)
-            write_json(folder.manifest, manifest)
-            _warn(data_warnings(cases, settings))
-            with _say_what_is_kept(folder):
-                run = execute(manifest, folder, servers, watcher)
-    finally:
-        if not any(folder.path.iterdir()):  # nothing was measured: the id is free again
-            folder.path.rmdir()
+    with (
+        begin_folder(request.out, run_id) as folder,
+        start_servers(folder.scratch, settings.data, settings.suites) as servers,
+    ):
+        server = servers.of(place)
+        description = describe_suites(server, settings.suites, place, request.level, devices=True)
+        assert description.environment is not None
+        settings = msgspec.structs.replace(settings, notes=_notes_on(server))
+        cases = choose_representatives(select(description.cases, request.select))
+        manifest = make_manifest(run_id, place.name, settings, description.environment, cases)
+        write_json(folder.manifest, manifest)
+        _warn(data_warnings(cases, settings))
+        with _say_what_is_kept(folder, manifest):
+            run = execute(manifest, folder, servers, watcher)
     return conclude(run, folder.path, as_json=as_json)
 
 
@@ -144,7 +147,7 @@ def resume_run(path: Path, watcher: Watcher, budget: str | None, *, as_json: boo
         check_resumable(manifest, description)
         _notes_on(server)
         _warn(data_warnings(manifest.cases, settings))
-        with _say_what_is_kept(folder):
+        with _say_what_is_kept(folder, manifest):
             run = execute(manifest, folder, servers, watcher, budget_s)
     return conclude(run, path, as_json=as_json)
 
@@ -189,13 +192,15 @@ def run_command(command: Callable[[], int]) -> int:
     except (UsageError, SelectionError, ServerError) as error:
         _complain(str(error))
         return USAGE
-    except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-            _complain(f"{error.filename or 'the run'} cannot be read or written: {error.strerror or error}")
-            return USAGE
-        place = error.filename or "while writing the run"
-        _complain(f"the disk is full ({place}); free some room, then go on with --resume RUN")
+    except RunError as error:
+        _complain(str(error))
         return INCOMPLETE
+    except OSError as error:
+        if is_disk_full(error):
+            _complain(f"the disk is full ({_place_of(error)}); free some room, then go on with --resume RUN")
+            return INCOMPLETE
+        _complain(f"{error.filename or 'the run'} cannot be read or written: {error.strerror or error}")
+        return USAGE
     except KeyboardInterrupt:
         return INTERRUPTED
     except Exception:  # noqa: BLE001  Python's own exit code would be 1, which means a confirmed regression
@@ -263,7 +268,17 @@ def _settings(request: RunRequest, run_id: str) -> Settings:
 
 
 def _budget_s(text: str | None) -> float | None:
-    return None if text is None else read_duration(text)
+    """Seconds of `--budget`.
+
+    Raises:
+      UsageError: No time, or none that anything can be measured in.
+    """
+    if text is None:
+        return None
+    budget_s = read_duration(text)
+    if not LEAST_BUDGET_S <= budget_s <= MOST_BUDGET_S:
+        raise UsageError(f"--budget '{text}' is not between 1 s and 30 days; write 90s, 10m or 1h30m")
+    return budget_s
 
 
 def _read_ended(folder: RunFolder) -> Run:
@@ -274,18 +289,32 @@ def _read_ended(folder: RunFolder) -> Run:
 
 
 @contextmanager
-def _say_what_is_kept(folder: RunFolder) -> Iterator[None]:
-    """Says what an interrupted run has kept, and how to finish it."""
+def _say_what_is_kept(folder: RunFolder, manifest: Manifest) -> Iterator[None]:
+    """Says what a run has kept that was interrupted, or that a full disk has stopped, and how to finish it."""
+
+    def kept() -> str:
+        done = sum(not record.is_lost for record in find_records(folder, manifest).values())
+        return f"what was measured is kept ({done} of {counted(len(manifest.cases), 'case')} can be reported)"
+
+    finish = f"{_own_command()} --resume {folder.path}"
     try:
         yield
+        check_still_there(folder, manifest)
     except KeyboardInterrupt:
-        manifest = load_for_resume(folder)
-        done = sum(not record.is_lost for record in find_records(folder, manifest).values())
-        _complain(
-            f"interrupted: what was measured is kept ({done} of {counted(len(manifest.cases), 'case')} can be reported); "
-            f"finish with: {_own_command()} --resume {folder.path}"
-        )
+        check_still_there(folder, manifest)
+        _complain(f"interrupted: {kept()}; finish with: {finish}")
         raise
+    except OSError as error:
+        if not is_disk_full(error):
+            raise
+        words = f"the disk is full ({_place_of(error)}): {kept()}; free some room, then go on with: {finish}"
+        raise RunError(words) from error
+
+
+def _place_of(error: OSError) -> str:
+    """Where the disk is full, and what a process said of it."""
+    words = "" if error.strerror in (None, os.strerror(error.errno or 0)) else f": {error.strerror}"
+    return f"{error.filename or 'while writing the run'}{words}"
 
 
 def conclude(run: Run, folder: Path, *, as_json: bool) -> int:

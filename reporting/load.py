@@ -136,17 +136,22 @@ def _require_run_folder(folder: RunFolder) -> None:
     """
     path = folder.path
     try:
-        if folder.manifest.exists():
+        if _holds_manifest(folder):
             return
         if not path.exists():
             raise RecordError(f"{path}: no such folder")
         if not path.is_dir():
             raise RecordError(f"{path}: a file, not a run folder")
-        if any(RunFolder(child).manifest.exists() for child in path.iterdir()):
+        if any(_holds_manifest(RunFolder(child)) for child in path.iterdir()):
             raise RecordError(f"{path}: holds runs but is none itself; give {path}/*")
     except (OSError, ValueError) as error:
         raise RecordError(f"{path}: cannot be read: {error}") from error
     raise RecordError(f"{path}: no run folder, since it has no {folder.manifest.name}")
+
+
+def _holds_manifest(folder: RunFolder) -> bool:
+    """Whether a folder is a run's: its commit mark holds the manifest too."""
+    return folder.manifest.exists() or folder.mark.exists()
 
 
 def _read_cases(folder: RunFolder, warnings: list[str]) -> Iterator[CaseRecord]:

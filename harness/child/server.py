@@ -25,6 +25,7 @@ import msgspec
 from harness.child.worker import answer
 from harness.declare import fingerprint
 from harness.declare.catalogue import find_suites
+from harness.machine.disk import EXIT_CODE, is_disk_full
 from harness.machine.environment import describe_error
 from harness.plan.messages import Describe, Measure
 from harness.plan.probes import PROBES
@@ -140,11 +141,14 @@ def _child(message: Path, heartbeat: int, stderr: int) -> None:
         os.dup2(stderr, 2)
         answer(msgspec.json.decode(message.read_bytes(), type=Describe | Measure), heartbeat)
         code = 0
-    except BaseException:  # noqa: BLE001  whatever it was, the parent shall read it
-        traceback.print_exc()
+    except BaseException as error:  # noqa: BLE001  whatever it was, the parent shall read it
+        code = EXIT_CODE if is_disk_full(error) else 1
+        with suppress(OSError):  # a full disk has no room for words
+            traceback.print_exc()
     finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError):
+                stream.flush()
         os._exit(code)  # no teardown: a device's threads may hang in it, and the answer is written
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 
-from harness.parent.fork_client import Ended
+from harness.parent.fork_client import Ended, silence_limit_s
 from harness.plan.messages import Problem
 from harness.record import Outcome, Status
 
@@ -13,14 +13,15 @@ def describe_end(ended: Ended, limit_s: float) -> Outcome:
     """The outcome of each variant that the process was at.
 
     Args:
-      limit_s: The longest silence that it was allowed.
+      limit_s: The longest silence that it was allowed in a stage of a variant.
     """
     stderr = ended.stderr or None
     if isinstance(ended.answer, Problem):
         return Outcome(status=Status.FAILED, reason=ended.answer.message, stderr=stderr)
     stage = f"in stage '{ended.last.stage}'"
     if ended.timed_out:
-        reason = f"no progress for {limit_s:g} s {stage}, so it was ended; a workload's time_limit_s sets this limit"
+        silence_s = silence_limit_s(ended.last, limit_s)
+        reason = f"no progress for {silence_s:g} s {stage}, so it was ended; a workload's time_limit_s sets this limit"
         return Outcome(status=Status.TIMED_OUT, reason=reason, stderr=stderr)
     if ended.signal is not None:
         reason = f"ended by {_name_signal(ended.signal)} {stage}{_suspect_memory(ended)}"

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import select
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -18,12 +21,16 @@ from typing import Any, Self
 
 import msgspec
 
+from harness.machine.disk import EXIT_CODE
 from harness.machine.environment import make_private
 from harness.plan.messages import Answer, Description, Heartbeat, Message, Problem, Result
 from harness.record import write_bytes
 
 START_LIMIT_S = 120.0
 STDERR_KEPT = 4000
+LOW_BYTES = 8 * 2**20
+"""Less room than this explains an end without words: one capture of a trace takes some MiB."""
+
 _READ = 65536
 
 
@@ -52,6 +59,26 @@ class Ended:
     code: int | None
     stderr: str
     peak_bytes: int
+
+
+def silence_limit_s(last: Heartbeat, stage_limit_s: float) -> float:
+    """The longest silence after a heartbeat: starting and inputs, before any variant, get START_LIMIT_S at least."""
+    return stage_limit_s if last.variant else max(stage_limit_s, START_LIMIT_S)
+
+
+def raise_if_disk_full(ended: Ended, folder: Path) -> None:
+    """Stops at a process that ended since the disk is full: what it was at has no fault, and shall be measured later.
+
+    Raises:
+      OSError: It said so; or it said nothing, and there is no room left in the folder or for temporary files.
+    """
+    words = ended.stderr.splitlines()[-1:]
+    if ended.code == EXIT_CODE:
+        raise OSError(errno.ENOSPC, *words or [os.strerror(errno.ENOSPC)], str(folder))
+    silent = ended.answer is None and not ended.timed_out and (ended.signal is not None or not words)
+    for place in (folder, Path(tempfile.gettempdir())) if silent else ():
+        if (free := shutil.disk_usage(place).free) < LOW_BYTES:
+            raise OSError(errno.ENOSPC, f"a process ended without words, and {free} bytes are free", str(place))
 
 
 class ForkServer:
@@ -96,19 +123,22 @@ class ForkServer:
 
         Args:
           make: Gets the path where the answer goes, returns the message.
-          stage_limit_s: The longest silence in a stage of a variant; starting and inputs get START_LIMIT_S at least.
+          stage_limit_s: The longest silence in a stage of a variant, see `silence_limit_s`.
         Raises:
           ServerError: No process can be started.
+          OSError: The disk is full, for the process or here.
         """
         self._count += 1
         place = self._scratch / f"{self._count:05d}"
         result, errors = place.with_suffix(".answer"), place.with_suffix(".stderr")
         write_bytes(place.with_suffix(".message"), msgspec.json.encode(make(str(result))), lasting=False)
         try:
-            return self._run(place.with_suffix(".message"), result, errors, stage_limit_s, on_beat)
+            ended = self._run(place.with_suffix(".message"), result, errors, stage_limit_s, on_beat)
         finally:
             for path in (place.with_suffix(".message"), result, errors):
                 path.unlink(missing_ok=True)
+        raise_if_disk_full(ended, self._scratch)
+        return ended
 
     def _run(
         self,
@@ -160,7 +190,7 @@ class ForkServer:
         assert self._control is not None
         watched: list[socket.socket | int]
         last, buffer, timed_out, open_pipe = Heartbeat(None, "start"), b"", False, True
-        deadline = time.monotonic() + max(stage_limit_s, START_LIMIT_S)
+        deadline = time.monotonic() + silence_limit_s(last, stage_limit_s)
         while True:
             watched = [self._control, reader] if open_pipe else [self._control]
             ready, _, _ = select.select(watched, [], [], max(0.0, deadline - time.monotonic()))
@@ -171,8 +201,7 @@ class ForkServer:
                 for line in lines:
                     last = Heartbeat(*json.loads(line))
                     on_beat(last)
-                    limit_s = stage_limit_s if last.variant else max(stage_limit_s, START_LIMIT_S)
-                    deadline = time.monotonic() + limit_s
+                    deadline = time.monotonic() + silence_limit_s(last, stage_limit_s)
             elif self._control in ready:
                 ended = self._wait_for_end()
                 return ended.get("status", signal.SIGKILL), last, timed_out, ended.get("peak_kib", 0)

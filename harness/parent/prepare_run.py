@@ -6,7 +6,7 @@ import fcntl
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from harness.machine.places import Place
@@ -23,8 +23,11 @@ from harness.record import (
     RunFolder,
     Settings,
     Status,
+    UnreadableError,
     now,
     read_manifest,
+    read_run,
+    write_json,
 )
 from harness.record.differences import find_differences, flatten
 from harness.version import __version__
@@ -43,6 +46,10 @@ _SAME_TO_RESUME = (
 
 class UsageError(Exception):
     """What was asked cannot be done; the message says what to do instead. Exit code 2."""
+
+
+class RunError(Exception):
+    """What was begun is not whole; the message says what is kept, and where. Exit code 3."""
 
 
 def describe_suites(
@@ -65,30 +72,68 @@ def describe_suites(
     raise UsageError(f"the suites cannot be listed: the process that imports them {how}\n{ended.stderr}")
 
 
-def make_folder(out: Path, run_id: str) -> RunFolder:
-    """Makes a run's folder.
+@contextmanager
+def begin_folder(out: Path, run_id: str) -> Iterator[RunFolder]:
+    """A new run's folder, held against other processes; it is gone at the end where nothing was kept in it.
 
     Raises:
       UsageError: The id is taken, the place cannot be written, or the disk has too little room.
     """
+    folder = make_folder(out, run_id)
+    with lock_folder(folder):
+        _require_free(folder)  # another process may have begun here since
+        for left in folder.path.iterdir():
+            shutil.rmtree(left) if left.is_dir() else left.unlink()
+        try:
+            yield folder
+        finally:
+            with suppress(OSError):  # it holds something, or it is gone
+                folder.path.rmdir()
+
+
+def make_folder(out: Path, run_id: str) -> RunFolder:
+    """Makes a run's folder, or takes over one that a run has left before anything was measured.
+
+    Raises:
+      UsageError: As for `begin_folder`.
+    """
     if run_id != Path(run_id).name or run_id in ("", ".", ".."):
         raise UsageError(f"--run-id '{run_id}' cannot be a folder's name; use letters, digits, '-', '_' and '.'")
-    folder = out / run_id
+    folder = RunFolder(out / run_id)
     try:
-        folder.mkdir(parents=True)
-    except FileExistsError as error:
-        raise UsageError(
-            f"the run id '{run_id}' is taken: {folder} exists; choose another, or finish it with --resume {folder}"
-        ) from error
+        folder.path.mkdir(parents=True)
+    except FileExistsError:
+        _require_free(folder)
     except OSError as error:
-        raise UsageError(f"cannot make {folder}: {error.strerror}; choose a writable place with --out DIR") from error
-    if (free := shutil.disk_usage(folder).free) < FREE_BYTES:
-        folder.rmdir()
+        words = f"cannot make {folder.path}: {error.strerror}; choose a writable place with --out DIR"
+        raise UsageError(words) from error
+    if (free := shutil.disk_usage(folder.path).free) < FREE_BYTES:
+        with suppress(OSError):
+            folder.path.rmdir()
         raise UsageError(
             f"{out} has {free / 2**20:.0f} MiB free, a run needs {FREE_BYTES / 2**20:.0f} MiB; "
             f"free some or choose another place with --out DIR"
         )
-    return RunFolder(folder)
+    return folder
+
+
+def _require_free(folder: RunFolder) -> None:
+    """Raises UsageError where a folder holds a run, or anything else."""
+    if not _holds_nothing(folder):
+        raise UsageError(
+            f"the run id '{folder.path.name}' is taken: {folder.path} exists; "
+            f"choose another, or finish it with --resume {folder.path}"
+        )
+
+
+def _holds_nothing(folder: RunFolder) -> bool:
+    """Whether a folder is empty, but for what a run that was killed before its manifest leaves."""
+    unfinished = f".{folder.manifest.name}."  # as write_bytes begins it
+    try:
+        names = [path.name for path in folder.path.iterdir()]
+    except OSError:  # a file, or nothing that can be read
+        return False
+    return all(name == folder.scratch.name or name.startswith(unfinished) for name in names)
 
 
 @contextmanager
@@ -96,16 +141,51 @@ def lock_folder(folder: RunFolder) -> Iterator[None]:
     """Holds a run's folder against a second process.
 
     Raises:
-      UsageError: Another process is writing this run.
+      UsageError: Another process is writing this run, or has just removed its folder.
+      RunError: At the end: the folder was moved or removed meanwhile.
     """
     handle = os.open(folder.path, os.O_RDONLY)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    except BlockingIOError as error:
-        raise UsageError(f"another process is writing {folder.path}; wait for it, or end it") from error
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise UsageError(f"another process is writing {folder.path}; wait for it, or end it") from error
+        if not _is_at(handle, folder.path):
+            raise UsageError(f"another process has removed {folder.path}; try again")
+        moved = RunError(
+            f"{folder.path} was moved or removed while the run went on: what was written before is where it is now, "
+            f"what was written since is in a new folder of the old name"
+        )
+        try:
+            yield
+        except OSError as error:
+            if _is_at(handle, folder.path):
+                raise
+            raise moved from error
+        if not _is_at(handle, folder.path):
+            raise moved
     finally:
         os.close(handle)
+
+
+def _is_at(handle: int, path: Path) -> bool:
+    """Whether an open folder is still the one at a path."""
+    try:
+        return os.path.samestat(os.fstat(handle), path.stat())
+    except OSError:
+        return False
+
+
+def check_still_there(folder: RunFolder, manifest: Manifest) -> None:
+    """Writes the manifest again where somebody has removed it: without it a run cannot be finished.
+
+    Raises:
+      RunError: The whole folder is gone.
+    """
+    if not folder.path.is_dir():
+        raise RunError(f"{folder.path} was moved or removed while the run went on; nothing more is written there")
+    if not folder.manifest.exists():
+        write_json(folder.manifest, manifest)
 
 
 def make_manifest(
@@ -148,12 +228,20 @@ def is_complete(run: Run) -> bool:
 
 
 def load_for_resume(folder: RunFolder) -> Manifest:
-    """The manifest of a run to finish.
+    """The manifest of a run to finish; the one in the commit mark where it has no other.
 
     Raises:
-      UsageError: There is no such run, or its manifest is damaged.
+      UsageError: There is no such run, it was killed before anything was measured, or its manifest is damaged.
     """
     try:
-        return read_manifest(folder)
+        try:
+            return read_manifest(folder)
+        except UnreadableError:
+            if not folder.mark.exists():
+                raise
+            return read_run(folder).manifest
     except RecordError as error:
+        if _holds_nothing(folder):
+            again = f"start it again with --run-id {folder.path.name}, by its own options"
+            raise UsageError(f"cannot resume: nothing was measured in {folder.path}; {again}") from error
         raise UsageError(f"cannot resume: {error}") from error

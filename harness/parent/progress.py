@@ -2,141 +2,196 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn
+from rich.text import Text
 
 from harness.plan.launches import Launch
 from harness.plan.messages import Heartbeat
 from harness.record import INCOMPLETE, CaseRecord, Manifest, PlannedCase, Status
 from harness.record.wording import counted
 
+REFRESHES_PER_S = 2
+"""Drawing takes processor time from what is measured beside it: 10 a second, with a heartbeat each block, took 7 % of a
+core on the reference machine."""
+
 
 class Watcher:
     """Told what a run does, as it does it. This one shows nothing (`--quiet`)."""
 
     def run_started(self, manifest: Manifest, folder: Path, launches: int, budget_s: float) -> None:
-        """The run begins, with so many processes to start at most, in so many seconds."""
+        """The run begins, with so many launches planned and so many seconds for them."""
 
     def round_started(self, number: int, of: int, launches_left: int) -> None:
-        """A round over all cases begins, from 1."""
+        """A round over all cases begins, from 1; with it, so many launches are left as far as is known."""
 
     def launch_started(self, launch: Launch) -> None:
         """A process begins."""
 
+    def beat(self, heartbeat: Heartbeat) -> None:
+        """A process begins a stage; told many times a second."""
+
     def launch_ended(self, launch: Launch, used_s: float) -> None:
         """A process has ended; `used_s` of the budget are gone."""
 
-    def beat(self, heartbeat: Heartbeat) -> None:
-        """A process begins a stage."""
-
-    def said(self, text: str) -> None:
-        """Something that a person should know now, on one line."""
-
     def case_ended(self, record: CaseRecord, used_s: float) -> None:
-        """A case is whole; `used_s` of the budget are gone."""
+        """A case's record is whole and written."""
 
     def case_lost(self, case: PlannedCase, reason: str) -> None:
-        """A case is not measured, or not often enough."""
+        """A case will not be measured."""
+
+    def said(self, text: str) -> None:
+        """Something that a person should know now, in one line."""
 
     def run_ended(self) -> None:
         """No more will be told."""
 
 
 class Lines(Watcher):
-    """One line per case, and one per trouble as it happens: for logs and pipes."""
+    """A line for each round and case, and one for each trouble as it happens: for logs and pipes."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
-        self._done = 0
-        self._todo = 0
+        self._used_s = 0.0
         self._budget_s = 0.0
 
     def run_started(self, manifest: Manifest, folder: Path, launches: int, budget_s: float) -> None:
         """Names the run."""
-        self._todo, self._budget_s = len(manifest.cases), budget_s
-        self._say(_announce(manifest, folder, len(manifest.cases)))
+        self._budget_s = budget_s
+        self.said(_announce(manifest, folder, launches))
+
+    def round_started(self, number: int, of: int, launches_left: int) -> None:
+        """Says how far the run is."""
+        left = counted(launches_left, "process", "processes")
+        self.said(f"round {number} of {of}: {left} left; {self._used()}")
+
+    def launch_ended(self, launch: Launch, used_s: float) -> None:
+        """Remembers what is used."""
+        self._used_s = used_s
 
     def case_ended(self, record: CaseRecord, used_s: float) -> None:
         """Says how the case ended, with every trouble on a line of its own."""
-        self._done += 1
-        self._say(
-            f"[{self._done}/{self._todo}] {record.status.value:9} {record.name}  {record.elapsed_s:.1f} s, "
-            f"{counted(record.launches, 'launch', 'launches')}; {used_s:.0f} of {self._budget_s:.0f} s used"
-        )
+        self._used_s = used_s
+        launches = counted(record.launches, "launch", "launches")
+        self.said(f"{record.status.value:9} {record.name}  {record.elapsed_s:.1f} s, {launches}; {self._used()}")
         for trouble in list_troubles(record):
-            self._say(f"    {trouble}")
-
-    def said(self, text: str) -> None:
-        """A line."""
-        self._say(text)
-
-    def round_started(self, number: int, of: int, launches_left: int) -> None:
-        """A line."""
-        self._say(f"round {number} of {of}")
+            self.said(f"    {trouble}")
 
     def case_lost(self, case: PlannedCase, reason: str) -> None:
         """Says why."""
-        self._done += 1
-        self._say(f"[{self._done}/{self._todo}] lost      {case.name}: {reason}")
+        self.said(f"lost      {case.name}: {reason}")
 
-    def _say(self, text: str) -> None:
+    def said(self, text: str) -> None:
+        """Prints it."""
         print(printable(text), file=self._stream, flush=True)
+
+    def _used(self) -> str:
+        return f"{self._used_s:.0f} of {self._budget_s:.0f} s used"
+
+
+@dataclass
+class _At:
+    """Where a run is. Words are made of it when the bar is drawn, and not when it is told."""
+
+    names: dict[str, str] = field(default_factory=dict)
+    budget_s: float = 1.0
+    used_s: float = 0.0
+    round: str = ""
+    case: str = ""
+    process: str = ""
+    heartbeat: Heartbeat | None = None
+
+    def write(self) -> str:
+        """Round and share of the budget, then case and stage, which a narrow terminal cuts."""
+        stage = self.process
+        if self.heartbeat is not None:
+            of = f"{self.heartbeat.variant} " if self.heartbeat.variant else ""
+            stage = f"{self.process}: {of}{self.heartbeat.stage}"
+        budget = f"budget {100 * self.used_s / self.budget_s:.0f} %"
+        return "  ".join(filter(None, (self.round, budget, self.case, stage)))
+
+
+class _Where(ProgressColumn):
+    """What the bar says beside its length."""
+
+    def __init__(self, at: _At) -> None:
+        super().__init__()
+        self._at = at
+
+    def render(self, task: Task) -> Text:
+        """Words of where the run is now."""
+        return Text(printable(self._at.write()), overflow="ellipsis", no_wrap=True)
 
 
 class Live(Watcher):
-    """A bar with the case, n of m and the budget used; troubles scroll by above it."""
+    """A bar that grows with every process, with round, case, stage and budget; troubles scroll by above it."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
+        self._at = _At()
         self._bar = Progress(
-            TextColumn("[bold]{task.fields[case]}", markup=True),
             BarColumn(bar_width=20),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[stage]}"),
-            TextColumn("budget {task.fields[used]}"),
+            TextColumn("{task.percentage:>3.0f} %"),
+            _Where(self._at),
             TimeElapsedColumn(),
             console=console,
             transient=True,
+            refresh_per_second=REFRESHES_PER_S,
         )
-        self._task = self._bar.add_task("run", total=None, case="", stage="", used="0 %")
-        self._budget_s = 1.0
-        self._launch = 0
+        self._task = self._bar.add_task("run", total=None)
 
     def run_started(self, manifest: Manifest, folder: Path, launches: int, budget_s: float) -> None:
         """Names the run and shows the bar."""
-        self._budget_s = budget_s
-        self._console.print(escape(printable(_announce(manifest, folder, launches))), highlight=False)
+        self._at.names = {case.id: case.name for case in manifest.cases}
+        self._at.budget_s = budget_s
+        self.said(_announce(manifest, folder, launches))
         self._bar.update(self._task, total=launches)
         self._bar.start()
 
-    def beat(self, heartbeat: Heartbeat) -> None:
-        """Shows the variant and stage."""
-        launch = f"launch {self._launch}: " if self._launch else ""
-        text = f"{launch}{heartbeat.variant or ''} {heartbeat.stage}"
-        self._bar.update(self._task, stage=escape(printable(text))[:48])
+    def round_started(self, number: int, of: int, launches_left: int) -> None:
+        """Shows the round; what is left may have become less."""
+        self._at.round = f"round {number} of {of}"
+        self._bar.update(self._task, total=self._bar.tasks[0].completed + launches_left)
 
-    def said(self, text: str) -> None:
-        """Above the bar."""
-        self._bar.console.print(escape(printable(text)), highlight=False)
+    def launch_started(self, launch: Launch) -> None:
+        """Shows the case and the kind of process."""
+        self._at.case, self._at.process = self._at.names[launch.case], launch.process
+        self._at.heartbeat = None
+
+    def beat(self, heartbeat: Heartbeat) -> None:
+        """Keeps the stage for when the bar is drawn."""
+        self._at.heartbeat = heartbeat
+
+    def launch_ended(self, launch: Launch, used_s: float) -> None:
+        """Advances."""
+        self._at.used_s = used_s
+        self._bar.update(self._task, advance=1)
 
     def case_ended(self, record: CaseRecord, used_s: float) -> None:
-        """Advances, and prints the troubles."""
-        self._bar.update(self._task, advance=1, used=f"{100 * used_s / self._budget_s:.0f} %")
+        """Prints the troubles."""
+        self._at.used_s = used_s
         for trouble in list_troubles(record):
-            self._bar.console.print(escape(printable(f"{record.name}: {trouble}")), style="red", highlight=False)
+            self._print(f"{record.name}: {trouble}", "red")
 
     def case_lost(self, case: PlannedCase, reason: str) -> None:
-        """Advances, and says why."""
-        self._bar.update(self._task, advance=1)
-        self._bar.console.print(escape(printable(f"{case.name}: lost: {reason}")), style="red", highlight=False)
+        """Says why."""
+        self._print(f"{case.name}: lost: {reason}", "red")
+
+    def said(self, text: str) -> None:
+        """Prints it above the bar."""
+        self._print(text, "")
 
     def run_ended(self) -> None:
         """Removes the bar."""
         self._bar.stop()
+
+    def _print(self, text: str, style: str) -> None:
+        self._console.print(escape(printable(text)), style=style, highlight=False, soft_wrap=True)
 
 
 def list_troubles(record: CaseRecord) -> list[str]:
@@ -150,9 +205,10 @@ def list_troubles(record: CaseRecord) -> list[str]:
     return list(dict.fromkeys(lines))
 
 
-def _announce(manifest: Manifest, folder: Path, todo: int) -> str:
+def _announce(manifest: Manifest, folder: Path, launches: int) -> str:
     device = f"{manifest.environment.device_count} x {manifest.environment.device_kind}"
-    return f"run {manifest.run_id}: {counted(todo, 'case')} on {manifest.backend} ({device}), into {folder}"
+    cases, processes = counted(len(manifest.cases), "case"), counted(launches, "process", "processes")
+    return f"run {manifest.run_id}: {cases}, {processes} on {manifest.backend} ({device}), into {folder}"
 
 
 def printable(text: str) -> str:

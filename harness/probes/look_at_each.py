@@ -5,6 +5,7 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Iterable
 
+from harness.machine.disk import is_disk_full
 from harness.machine.environment import make_private
 from harness.plan.probes import PROBES
 from harness.probes.context import Context, Findings
@@ -45,7 +46,12 @@ def describe_failure(error: Exception, stage: str) -> Outcome:
     """A failed outcome: the stage, the error's own words, and the traceback where stderr would be.
 
     A compiler that finds a program too large for its device says what the plan of others tells: it does not fit.
+
+    Raises:
+      The error itself where the disk is full: that says nothing of the variant.
     """
+    if is_disk_full(error):
+        raise error
     words = " ".join(str(error).split())
     if stage == "compile" and "RESOURCE_EXHAUSTED" in words:
         return Outcome(status=Status.TOO_LARGE, reason=make_private(words)[:LONGEST_REASON])

@@ -11,9 +11,18 @@ from hypothesis import strategies as st
 from harness.commands import RunRequest, conclude, dry_run, find_backend, read_duration, run_command
 from harness.machine.places import BACKENDS
 from harness.parent.fork_client import ServerError
-from harness.parent.prepare_run import UsageError, is_complete, make_folder
+from harness.parent.prepare_run import (
+    RunError,
+    UsageError,
+    begin_folder,
+    check_still_there,
+    is_complete,
+    load_for_resume,
+    lock_folder,
+    make_folder,
+)
 from harness.plan.selection import SelectionError
-from harness.record import Outcome, Status
+from harness.record import Outcome, RunFolder, Status, read_manifest, write_json
 from tests import samples
 
 
@@ -23,6 +32,21 @@ def signals():
     before = signal.getsignal(signal.SIGTERM)
     yield
     signal.signal(signal.SIGTERM, before)
+
+
+def request(folder: Path, *, budget: str | None = None, data: Path | None = None) -> RunRequest:
+    return RunRequest(
+        backend="cpu",
+        level="quick",
+        select=(),
+        suites=(),
+        probes=(),
+        launches=None,
+        budget=budget,
+        data=data,
+        out=folder,
+        run_id=None,
+    )
 
 
 @pytest.mark.parametrize(("count", "said"), [(1, "1 case: 1 ok; here\n"), (2, "2 cases: 2 ok; here\n")])
@@ -70,26 +94,22 @@ def test_anything_else_is_no_time_and_the_error_shows_how_to_write_one(text):
     assert str(caught.value) == f"--budget '{text}' is not a time; write 90, 90s, 10m or 1h30m"
 
 
+@pytest.mark.parametrize("text", ["0", "0s", "0h0m0.0s", "0.5s", "31m999h", "99999h", "9" * 400])
+def test_a_budget_that_no_run_can_have_is_refused_with_what_is_allowed(tmp_path, text):
+    with pytest.raises(
+        UsageError, match=r"--budget '.*' is not (between 1 s and 30 days|a time); write .*10m or 1h30m"
+    ):
+        dry_run(request(tmp_path, budget=text), as_json=False)
+
+
 # Data
 
 
 def test_a_folder_of_data_that_cannot_be_read_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "access", lambda path, mode: False)  # root may read all
-    request = RunRequest(
-        backend="cpu",
-        level="quick",
-        select=(),
-        suites=(),
-        probes=(),
-        launches=None,
-        budget=None,
-        data=tmp_path,
-        out=tmp_path,
-        run_id=None,
-    )
 
     with pytest.raises(UsageError, match=r"--data '.*' cannot be read by this user; allow that"):
-        dry_run(request, as_json=False)
+        dry_run(request(tmp_path, data=tmp_path), as_json=False)
 
 
 # Exit codes
@@ -113,11 +133,12 @@ def test_a_command_gives_its_own_code(code):
         (UsageError("no backend 'npu'"), 2),
         (SelectionError("no case matches"), 2),
         (ServerError("cannot start"), 2),
+        (RunError("moved"), 3),
         (OSError(errno.ENOSPC, "No space left on device", "run.json"), 3),
         (OSError(errno.EDQUOT, "Disk quota exceeded", "run.json"), 3),
         (KeyboardInterrupt(), 130),
     ],
-    ids=["usage", "selection", "server", "full disk", "full quota", "interrupted"],
+    ids=["usage", "selection", "server", "not whole", "full disk", "full quota", "interrupted"],
 )
 def test_errors_that_a_person_can_act_on_are_a_line_and_a_code(error, code, capsys):
     assert run_command(raising(error)) == code
@@ -133,6 +154,12 @@ def test_a_full_disk_names_the_file_and_the_way_on(capsys):
     assert (
         capsys.readouterr().err == "error: the disk is full (run.json); free some room, then go on with --resume RUN\n"
     )
+
+
+def test_a_full_disk_that_a_process_met_is_told_in_its_words(capsys):
+    run_command(raising(OSError(errno.ENOSPC, "OSError: [Errno 28] no room for it", "results/it")))
+
+    assert "the disk is full (results/it: OSError: [Errno 28] no room for it); free" in capsys.readouterr().err
 
 
 def test_an_error_that_nobody_foresaw_is_shown_and_is_not_taken_for_a_regression(capsys):
@@ -209,8 +236,98 @@ def test_a_run_id_is_the_name_of_a_folder(tmp_path, run_id):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_run_id_that_is_taken_says_how_to_go_on(tmp_path):
-    make_folder(tmp_path, "mine")
+@pytest.mark.parametrize("name", ["manifest.json", "run.json", "notes.txt"])
+def test_a_run_id_that_is_taken_says_how_to_go_on(tmp_path, name):
+    (make_folder(tmp_path, "mine").path / name).write_text("precious")
 
-    with pytest.raises(UsageError, match=r"the run id 'mine' is taken: .* or finish it with --resume"):
-        make_folder(tmp_path, "mine")
+    with (
+        pytest.raises(UsageError, match=r"the run id 'mine' is taken: .* or finish it with --resume"),
+        begin_folder(tmp_path, "mine"),
+    ):
+        pass
+
+    assert (tmp_path / "mine" / name).read_text() == "precious"
+
+
+def test_a_folder_that_was_left_before_anything_was_measured_is_taken_over_empty(tmp_path):
+    left = make_folder(tmp_path, "mine")
+    left.cache.mkdir(parents=True)
+    (left.path / ".manifest.json.x1").touch()
+
+    with begin_folder(tmp_path, "mine") as folder:
+        assert list(folder.path.iterdir()) == []
+        write_json(folder.manifest, samples.manifest([]))
+
+    assert folder.manifest.exists()
+
+
+def test_a_folder_in_which_nothing_was_kept_is_gone_again(tmp_path):
+    with pytest.raises(SelectionError), begin_folder(tmp_path, "mine"):
+        raise SelectionError("no case")
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_of_two_that_begin_one_run_the_second_is_refused_and_costs_the_first_nothing(tmp_path):
+    with begin_folder(tmp_path, "mine") as folder:
+        with pytest.raises(UsageError, match="another process is writing"), begin_folder(tmp_path, "mine"):
+            pass
+        assert folder.path.is_dir()
+        write_json(folder.manifest, samples.manifest([]))
+
+    assert folder.manifest.exists()
+
+
+def test_a_run_that_was_killed_before_its_manifest_is_to_be_started_again(tmp_path):
+    make_folder(tmp_path, "mine").scratch.mkdir()
+
+    with pytest.raises(UsageError, match=r"nothing was measured in .*mine; start it again with --run-id mine"):
+        load_for_resume(RunFolder(tmp_path / "mine"))
+
+
+def test_a_run_without_its_manifest_is_known_by_its_commit_mark(tmp_path):
+    run = samples.run()
+    folder = RunFolder(samples.write_run(tmp_path / "mine", run))
+    folder.manifest.unlink()
+
+    assert load_for_resume(folder) == run.manifest
+
+
+def test_a_manifest_that_was_removed_meanwhile_is_written_again(tmp_path):
+    manifest = samples.manifest([])
+    folder = make_folder(tmp_path, "mine")
+
+    check_still_there(folder, manifest)
+
+    assert read_manifest(folder) == manifest
+
+
+def test_a_manifest_that_is_there_is_left_alone(tmp_path):
+    folder = make_folder(tmp_path, "mine")
+    folder.manifest.write_text("precious")
+
+    check_still_there(folder, samples.manifest([]))
+
+    assert folder.manifest.read_text() == "precious"
+
+
+def test_a_folder_that_is_gone_is_told_and_not_made_anew(tmp_path):
+    with pytest.raises(RunError, match="was moved or removed while the run went on"):
+        check_still_there(RunFolder(tmp_path / "gone"), samples.manifest([]))
+
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("because", [None, FileNotFoundError("it/scratch/1.answer")])
+def test_a_folder_that_was_moved_while_it_was_held_is_told_though_another_has_its_name(tmp_path, because):
+    folder = make_folder(tmp_path, "mine")
+
+    def move() -> None:
+        with lock_folder(folder):
+            folder.path.rename(tmp_path / "moved")
+            folder.path.mkdir()
+            if because is not None:
+                raise because
+
+    with pytest.raises(RunError, match="mine was moved or removed while the run went on"):
+        move()

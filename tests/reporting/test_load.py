@@ -50,6 +50,18 @@ def test_a_run_without_run_json_is_read_case_by_case_and_the_lost_ones_are_count
     assert loaded.warnings[0].endswith("did not end (no usable run.json): 1 of 2 cases lost; --resume goes on with it")
 
 
+def test_a_run_that_has_lost_its_manifest_is_read_from_run_json_which_holds_it_too(tmp_path):
+    run = samples.troubled_run()
+    folder = samples.write_run(tmp_path / "a", run)
+    (folder / "manifest.json").unlink()
+
+    loaded = load([folder])
+
+    assert runs_of(loaded) == (run,)
+    assert "manifest.json: cannot be read" in loaded.warnings[0]
+    assert loaded.warnings[0].endswith("; run.json holds it too")
+
+
 def test_a_run_that_stopped_says_why(tmp_path):
     folder = samples.write_run(tmp_path / "a", samples.troubled_run(), cut_short=True)
     stop = Stop(at="2026-08-22T10:45:30Z", reason=StopReason.BUDGET_USED, budget_s=60.0)

@@ -1,9 +1,15 @@
 """What is recorded of a process that gave no result."""
 
+import dataclasses
+import errno
+import shutil
+from types import SimpleNamespace
+
 import pytest
 
+from harness.machine.disk import EXIT_CODE
 from harness.parent.ended import describe_end
-from harness.parent.fork_client import Ended
+from harness.parent.fork_client import LOW_BYTES, START_LIMIT_S, Ended, raise_if_disk_full
 from harness.plan.messages import Heartbeat, Problem
 from harness.record import Outcome, Status
 
@@ -57,6 +63,59 @@ def test_the_reason_says_how_it_ended_and_where(how, status, reason):
 def test_what_it_wrote_is_kept_and_nothing_is_null(how):
     assert describe_end(ended(stderr="Traceback", **how), LIMIT_S).stderr == "Traceback"
     assert describe_end(ended(**how), LIMIT_S).stderr is None
+
+
+def test_before_any_variant_the_time_that_it_was_given_is_that_of_starting():
+    found = describe_end(dataclasses.replace(ended(signal=9, timed_out=True), last=Heartbeat(None, "inputs")), LIMIT_S)
+
+    assert found.reason.startswith(f"no progress for {START_LIMIT_S:g} s in stage 'inputs'")
+
+
+# A full disk
+
+
+@pytest.fixture
+def free(monkeypatch):
+    """Makes every file system have so many bytes free."""
+
+    def have(free_bytes: int) -> None:
+        monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=free_bytes))
+
+    return have
+
+
+@pytest.mark.parametrize(("stderr", "words"), [("one\nno room", "no room"), ("", "No space left on device")])
+def test_a_process_that_could_not_write_stops_the_run_with_its_last_words(free, tmp_path, stderr, words):
+    free(2**40)
+
+    with pytest.raises(OSError, match=words) as caught:
+        raise_if_disk_full(ended(code=EXIT_CODE, stderr=stderr), tmp_path)
+
+    assert (caught.value.errno, caught.value.filename) == (errno.ENOSPC, str(tmp_path))
+
+
+@pytest.mark.parametrize("how", [{"signal": 7, "stderr": "Bus error"}, {"signal": 11}, {"code": 1}])
+def test_an_end_without_words_is_that_of_a_full_disk_where_no_room_is_left(free, tmp_path, how):
+    free(LOW_BYTES)
+    raise_if_disk_full(ended(**how), tmp_path)
+
+    free(LOW_BYTES - 1)
+    with pytest.raises(OSError, match="and 8388607 bytes are free"):
+        raise_if_disk_full(ended(**how), tmp_path)
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"code": 0, "answer": Problem(message="no device")},
+        {"code": 1, "stderr": "ValueError: no luck"},
+        {"signal": 9, "timed_out": True},
+    ],
+)
+def test_an_end_that_explains_itself_is_not_put_down_to_the_disk(free, tmp_path, how):
+    free(0)
+
+    raise_if_disk_full(ended(**how), tmp_path)
 
 
 def test_nothing_else_is_made_up():

@@ -1,5 +1,6 @@
 """Real processes that end badly: one costs its own variant, and never the others."""
 
+import errno
 import os
 import subprocess
 import sys
@@ -9,7 +10,9 @@ import pytest
 
 from harness.machine.places import PLACES
 from harness.parent.fork_client import ForkServer, ServerError
-from harness.plan.messages import Describe, Description, Heartbeat, Problem
+from harness.plan.launches import plan_launches
+from harness.plan.messages import Describe, Description, Heartbeat, Measure, Problem
+from harness.plan.settings import make_settings
 from harness.record import CaseRecord, Outcome, Run, Status, read_json
 
 pytestmark = pytest.mark.end_to_end
@@ -273,6 +276,31 @@ def test_a_suite_that_exits_is_an_answer_and_one_that_ends_its_process_is_told_w
     assert ended.code == 5
     assert ended.stderr == "enough"
     assert ended.last == Heartbeat(None, "start")
+
+
+def test_a_process_that_meets_a_full_disk_is_no_result_and_its_words_are_told(server, tmp_path):
+    path = tmp_path / "a.py"
+    path.write_text(SUITE.replace("return jnp.ones(4)", "raise OSError(28, 'No space left on device', 'it.npy')"))
+    (case,) = describe(server, str(path)).answer.cases[:1]
+    settings = make_settings("quick", suites=(str(path),), run_id="it")
+    (launch, *_) = [one for one in plan_launches([case], settings) if one.process == "check"]
+
+    with pytest.raises(OSError, match=r"No space left on device: 'it\.npy'") as caught:
+        server.run(
+            lambda result: Measure(
+                launch=launch,
+                case=case,
+                place=PLACES["cpu"],
+                settings=settings,
+                seed=0,
+                cache=str(tmp_path / "cache"),
+                folder=str(tmp_path / "case"),
+                result=result,
+            ),
+            stage_limit_s=60.0,
+        )
+
+    assert caught.value.errno == errno.ENOSPC
 
 
 def test_a_server_that_cannot_start_says_what_python_said(tmp_path, monkeypatch):
