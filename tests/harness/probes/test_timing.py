@@ -4,15 +4,18 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import chain, cycle, repeat
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from harness import no_reference, workload
 from harness.machine.disturbance import Reading
 from harness.machine.environment import usable_cores
 from harness.machine.places import BACKENDS
+from harness.machine.states import LIBRARIES
 from harness.probes import Context
 from harness.probes.pace import (
     FEWEST_DISPATCHES,
@@ -27,6 +30,7 @@ from harness.probes.pace import (
 from harness.probes.timing import look, measure, time_launch
 from harness.programs.modes import Prepared
 from harness.record import SCHEMA_VERSION, Status, VariantLaunch
+from harness.record.launches import DeviceState
 from tests import samples
 from tests.harness.conftest import FakeClock
 
@@ -501,8 +505,8 @@ def context_of(*functions, clock: FakeClock, **of_context) -> Context:
     for other in others:
         made.implementation(other)
     case = samples.planned_case(variants=tuple(made.variants))
-    as_usual = {"case": case, "settings": SETTINGS, "index": 3, "seed": 5}
-    return Context(made, {}, BACKENDS["cpu"], (), clock, None, **{**as_usual, **of_context})
+    as_usual = {"place": BACKENDS["cpu"], "case": case, "settings": SETTINGS, "index": 3, "seed": 5}
+    return Context(workload=made, params={}, arguments=(), clock=clock, folder=None, **{**as_usual, **of_context})
 
 
 def test_a_launch_tells_what_it_is_of_and_times_every_variant(clock):
@@ -524,6 +528,34 @@ def test_a_launch_tells_what_it_is_of_and_times_every_variant(clock):
         "long:eager": {2**-8},
     }
     assert {one.cores for one in launch.variants} == {usable_cores()}
+
+
+def test_a_launch_holds_a_canary_of_every_second_sweep(clock):
+    def one():
+        clock.advance(2**-10)
+
+    def other():
+        clock.advance(2**-10)
+
+    found = look(("one:eager", "other:eager"), context_of(one, other, clock=clock))
+
+    assert {one.name: len(one.samples_s) for one in found.launch.canaries} == {"copy": BLOCKS / 2, "alu": BLOCKS / 2}
+    assert found.launch.device_states == ()
+
+
+def test_a_launch_holds_the_states_of_the_devices_that_a_case_uses(clock, monkeypatch):
+    asked = []
+
+    def open_library(ordinals):
+        asked.append(list(ordinals))
+        return SimpleNamespace(read=lambda sweep: DeviceState(sweep=sweep), close=lambda: asked.append("closed"))
+
+    monkeypatch.setitem(LIBRARIES, "made up", open_library)
+    place = structs.replace(BACKENDS["cpu"], state_library="made up")
+    found = look(("<lambda>:eager",), context_of(lambda: clock.advance(BLOCK_S), clock=clock, place=place))
+
+    assert [one.sweep for one in found.launch.device_states] == [1, 3, 5, 7]
+    assert asked == [[0], "closed"]
 
 
 def test_a_variant_that_cannot_be_called_is_named_and_nothing_is_timed(clock):
