@@ -25,8 +25,11 @@ REASONS = {
     0x40: "hw thermal slowdown",
     0x80: "hw power brake slowdown",
     0x100: "display clocks setting",
+    0x200: "board limit",
+    0x400: "reliability",
 }
-"""By bit, in the words of nvidia-smi. nvml.h, nvmlClocksEventReason..., called throttle reasons before driver 535."""
+"""By bit, in the words of nvidia-smi. nvml.h, nvmlClocksEventReason...; called throttle reasons before driver 535,
+which had the last two."""
 
 
 class Nvml:
