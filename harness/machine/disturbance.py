@@ -9,9 +9,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.machine.environment import list_limited_groups
+
 _STEAL_FIELD = 8
 _NANOSECONDS = 1e-9
 _TASKS = Path("/proc/self/task")
+_THROTTLED = {b"throttled_usec": 1e-6, b"throttled_time": 1e-9}
+"""In cpu.stat, with its unit in seconds: of cgroup v2 and v1. Documentation/admin-guide/cgroup-v2.rst, and
+scheduler/sched-bwc.rst."""
 
 
 @dataclass(frozen=True)
@@ -23,12 +28,14 @@ class Reading:
       cpu_s: Processor time of the process.
       steal_s: Time that the hypervisor gave to other guests, all cores; None where the system does not tell.
       involuntary_switches: Context switches forced on the process.
+      throttled_s: Time that its control groups were not let run, a quota being used up; None without a quota.
     """
 
     wait_s: float | None
     cpu_s: float
     steal_s: float | None
     involuntary_switches: int
+    throttled_s: float | None = None
 
 
 ReadDisturbance = Callable[[], Reading]
@@ -37,13 +44,20 @@ ReadDisturbance = Callable[[], Reading]
 class Disturbance:
     """Reads this process's counters when called: about 40 us, as the files are kept open; never in a timed span."""
 
-    def __init__(self) -> None:
+    def __init__(self, root: Path = Path("/")) -> None:
+        """Opens the files of now.
+
+        Args:
+          root: Where control groups are looked for.
+        """
         self._schedstat: dict[str, int] = {}
         self._stat = _open("/proc/stat")
+        opened = (_open(str(group / "cpu.stat")) for group in list_limited_groups(root))
+        self._limited = [handle for handle in opened if handle is not None]
 
     def close(self) -> None:
         """Closes the files."""
-        for handle in (*self._schedstat.values(), *([] if self._stat is None else [self._stat])):
+        for handle in (*self._schedstat.values(), *self._limited, *([] if self._stat is None else [self._stat])):
             os.close(handle)
 
     def __call__(self) -> Reading:
@@ -53,6 +67,7 @@ class Disturbance:
             cpu_s=time.process_time(),
             steal_s=self._steal(),
             involuntary_switches=resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw,
+            throttled_s=sum(map(_throttled, self._limited)) if self._limited else None,
         )
 
     def _run_queue_wait(self) -> float | None:
@@ -81,6 +96,12 @@ class Disturbance:
             return None
         fields = os.pread(self._stat, 200, 0).partition(b"\n")[0].split()
         return int(fields[_STEAL_FIELD]) / os.sysconf("SC_CLK_TCK") if len(fields) > _STEAL_FIELD else None
+
+
+def _throttled(handle: int) -> float:
+    """What cpu.stat says of its group; 0 where it does not."""
+    lines = (line.split() for line in os.pread(handle, 1000, 0).splitlines())
+    return sum(int(line[1]) * _THROTTLED[line[0]] for line in lines if len(line) == 2 and line[0] in _THROTTLED)
 
 
 def _open(path: str) -> int | None:

@@ -128,6 +128,15 @@ def allowed_cores() -> int:
     return os.cpu_count() or 1
 
 
+def usable_cores(root: Path = Path("/")) -> int:
+    """Cores that this process can keep busy: those it may use, or the whole ones that its control groups pay for.
+
+    With more threads than that it would be stopped in the middle of its work, whenever the quota is used up.
+    """
+    quota = cpu_quota(root)
+    return allowed_cores() if quota is None else max(1, min(allowed_cores(), int(quota)))
+
+
 def recorded_variables(variables: Mapping[str, str]) -> dict[str, str]:
     """The allow-list: what steers JAX and XLA, never a secret; home as `~`."""
     return {
@@ -189,18 +198,30 @@ def cpu_quota(root: Path = Path("/")) -> float | None:
 
     A group may be limited itself or by any that it is in: the least counts.
     """
-    quotas = []
+    return min((cores for _, cores in _list_quotas(root)), default=None)
+
+
+def list_limited_groups(root: Path = Path("/")) -> list[Path]:
+    """Folders of the control groups around this process that have a quota, and tell when it was used up."""
+    return [group for group, _ in _list_quotas(root)]
+
+
+def _list_quotas(root: Path) -> Iterator[tuple[Path, float]]:
+    """Every limited control group, with the cores that it allows."""
     for line in (_text(root / "proc/self/cgroup") or "0::/\n1:cpu:/").splitlines():
         number, controllers, path = (*line.split(":", 2), "", "")[:3]
         if number == "0":
-            pairs = [(_text(group / "cpu.max") or "").split() for group in _groups(root / "sys/fs/cgroup", path)]
+            groups = _groups(root / "sys/fs/cgroup", path)
+            found = [(group, (_text(group / "cpu.max") or "").split()) for group in groups]
         elif "cpu" in controllers.split(","):
             names = ("cpu.cfs_quota_us", "cpu.cfs_period_us")
-            pairs = [[_text(item / name) or "" for name in names] for item in _groups(root / "sys/fs/cgroup/cpu", path)]
+            groups = _groups(root / "sys/fs/cgroup/cpu", path)
+            found = [(group, [_text(group / name) or "" for name in names]) for group in groups]
         else:
             continue
-        quotas += [int(pair[0]) / int(pair[1]) for pair in pairs if len(pair) == 2 and all(map(str.isdigit, pair))]
-    return min(quotas, default=None)
+        for group, pair in found:
+            if len(pair) == 2 and all(map(str.isdigit, pair)):
+                yield group, int(pair[0]) / int(pair[1])
 
 
 def least_memory_bytes(root: Path = Path("/")) -> int | None:

@@ -26,6 +26,8 @@ class _Row(msgspec.Struct, frozen=True, kw_only=True):
       forgets_peak: Whether one process can tell the memory of several variants: an allocator never forgets its peak.
       trace_plane: How the planes of its devices are called in a profiler capture; None where there are none.
       memory_bytes: What programs may use of one device; None where the device itself is asked.
+      is_host: Whether its device is the host's own processor, whose speed a loop of Python tells.
+      state_library: By which its devices tell their clocks, a name in harness/machine/states.py; None where none does.
     """
 
     name: str
@@ -40,6 +42,8 @@ class _Row(msgspec.Struct, frozen=True, kw_only=True):
     forgets_peak: bool = False
     trace_plane: str | None = None
     memory_bytes: int | None = None
+    is_host: bool = False
+    state_library: str | None = None
 
 
 class Backend(_Row, frozen=True, kw_only=True, tag=True):
@@ -75,6 +79,7 @@ PLACES: dict[str, Place] = {
             any_device_count=True,
             forgets_peak=True,
             peak_counts_temporaries=False,
+            is_host=True,
             product_dtype="float32",
         ),
         Backend(
@@ -85,6 +90,7 @@ PLACES: dict[str, Place] = {
             looked_for="an NVIDIA GPU with its driver (JAX platform 'cuda')",
             extra="jaxmeter[gpu]",
             trace_plane="/device:GPU",
+            state_library="nvml",
             product_dtype="tensorfloat32",
         ),
         Backend(

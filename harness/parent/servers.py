@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from harness.machine.environment import allowed_cores
+from harness.machine.environment import usable_cores
 from harness.machine.places import Place, make_process_environment
 from harness.parent.fork_client import ForkServer
 
@@ -22,7 +22,7 @@ class Servers:
 
     def of(self, place: Place) -> ForkServer:
         """The place's server; places with equal environments share one."""
-        variables = make_process_environment(place, os.environ, allowed_cores=allowed_cores(), data=self._data)
+        variables = make_process_environment(place, os.environ, allowed_cores=usable_cores(), data=self._data)
         key = frozenset(variables.items())
         if key not in self._running:
             scratch = self._scratch / f"server{len(self._running)}"

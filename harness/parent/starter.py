@@ -17,7 +17,7 @@ from harness.plan.launches import SHAPES, Launch
 from harness.plan.messages import Measure, Result
 from harness.plan.probes import PROBES
 from harness.record import NATIVE, LaunchRecord, PlannedCase, RecordError, RunFolder, Settings, read_json, write_json
-from harness.record.timing_summary import is_contended
+from harness.record.contention import is_disturbed
 
 _OTHER_ORDER = 1_000
 """Added to the seed of a launch that replaces another: the same order again would be the same draw again."""
@@ -73,7 +73,7 @@ class Starter:
         That happens at most once for a launch, and counts only if it ends well. What was replaced is kept on disk.
         """
         samples = result.launch
-        if samples is None or not is_contended(samples):
+        if samples is None or not is_disturbed(samples):
             return result
         again = self._start_process(launch, variants, progress, again=True).answer
         if not isinstance(again, Result) or again.launch is None:

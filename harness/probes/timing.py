@@ -3,54 +3,32 @@
 from __future__ import annotations
 
 import gc
-import itertools
 import random
-import statistics
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import closing
-from dataclasses import dataclass, field
-from typing import Any
 
-from harness.machine.disturbance import Disturbance, ReadDisturbance, Reading
-from harness.machine.environment import allowed_cores
+import jax
+
+from harness.machine.disturbance import Disturbance, ReadDisturbance
+from harness.machine.environment import usable_cores
+from harness.machine.states import DeviceStates
+from harness.probes.canary import Canaries, make_works
 from harness.probes.context import Beat, Context, Findings
 from harness.probes.look_at_each import describe_failure
+from harness.probes.pace import (
+    FEWEST_SLOW_SWEEPS,
+    FEWEST_SWEEPS,
+    SLOW_SWEEPS_S_PER_VARIANT,
+    SOLO_BLOCKS,
+    SOLO_S,
+    SWEEPS_S_PER_VARIANT,
+)
+from harness.probes.subject import Subject
 from harness.programs.modes import Clock, Prepared
-from harness.record import SCHEMA_VERSION, Block, LaunchRecord, Settings, VariantLaunch, now
-from harness.record.statistics import agree
-from harness.record.timing_summary import enough_undisturbed
+from harness.record import SCHEMA_VERSION, LaunchRecord, Settings, VariantLaunch, now
 
-FEWEST_SWEEPS = 6
-"""Three shuffled orders, each with its reverse: one more than the blocks that a clean launch needs."""
-
-SWEEPS_S_PER_VARIANT = 0.25
-"""Time for one variant's blocks in a launch, beyond which sweeps are cut to the fewest."""
-
-EXTENSION = 3
-"""Sweeps go on up to so many times the planned number (and time) while the machine is busy: the scatter of the ratios
-falls with the root of their number, and an undisturbed stretch may still come."""
-
-WARM_UP_S = 0.05
-WARM_UP_LIMIT_S = 1.0
-WARM_UP_BLOCK_S = 0.005
-
-STEADY_WITHIN = 0.05
-MOST_CALLS = 1_000_000
-DISPATCH_SAMPLES = (3, 50)
-DISPATCH_S = 0.02
-
-
-@dataclass
-class _Subject:
-    """One variant while it is measured."""
-
-    prepared: Prepared
-    calls: int = 1
-    call_s: float = 0.0
-    warmup_s: list[float] = field(default_factory=list)
-    steady: bool = False
-    blocks: list[Block] = field(default_factory=list)
-    dispatch_s: list[float] = field(default_factory=list)
+Between = Callable[[int], None]
+"""What is looked at beside the variants: called after every second sweep, with its number."""
 
 
 def look(variants: tuple[str, ...], context: Context) -> Findings:
@@ -70,19 +48,30 @@ def look(variants: tuple[str, ...], context: Context) -> Findings:
 
 
 def time_launch(prepared: Mapping[str, Prepared], context: Context) -> LaunchRecord:
-    """Raw samples of variants that alternate in this process."""
+    """Raw samples of variants that alternate in this process, and of what tells how fast it was meanwhile."""
     if context.case is None or context.settings is None:
         raise ValueError("timing needs the planned case, and the settings of the run")
     started = now()
-    with closing(Disturbance()) as disturbance:
+    on_device = any(one.dispatches for one in prepared.values())
+    used = jax.local_devices()[: context.case.devices] if on_device else []
+    ordinals = [device.local_hardware_id for device in used]
+    works = make_works(context.place, alone=len(prepared) == 1, on_device=on_device)
+    with closing(Disturbance()) as disturbance, closing(DeviceStates(context.place.state_library, ordinals)) as states:
+        canaries = Canaries(works, context.clock)
+
+        def between(sweep: int) -> None:
+            states.take(sweep)  # before anything else runs there
+            canaries.take()
+
         timed = measure(
             prepared,
             context.settings,
             seed=context.seed,
             clock=context.clock,
             disturbance=disturbance,
-            cores=allowed_cores(),
+            cores=usable_cores(),
             beat=context.beat,
+            between=between,
         )
     return LaunchRecord(
         schema_version=SCHEMA_VERSION,
@@ -91,7 +80,13 @@ def time_launch(prepared: Mapping[str, Prepared], context: Context) -> LaunchRec
         seed=context.seed,
         started=started,
         variants=timed,
+        canaries=canaries.record(),
+        device_states=tuple(states.taken),
     )
+
+
+def _nothing(sweep: int) -> None:
+    """Nothing is looked at beside the variants."""
 
 
 def measure(
@@ -103,6 +98,7 @@ def measure(
     disturbance: ReadDisturbance,
     cores: int,
     beat: Beat,
+    between: Between = _nothing,
 ) -> tuple[VariantLaunch, ...]:
     """Times variants alternately, in sweeps of one block each: a shuffled order, then its reverse, and so on.
 
@@ -111,12 +107,12 @@ def measure(
       seed: Of the orders.
       clock: Seconds, e.g. `time.perf_counter`.
       disturbance: Reads the process's counters, before and after each block.
-      cores: Cores that the process may use.
+      cores: Cores that the process can use.
       beat: Told what begins.
     Returns:
       Raw samples of each variant, seconds per call, in the order given.
     """
-    subjects = {name: _Subject(prepared) for name, prepared in variants.items()}
+    subjects = {name: Subject(prepared, clock, settings.sample_s) for name, prepared in variants.items()}
     orders = random.Random(seed)
     collecting = gc.isenabled()
     gc.collect()
@@ -124,129 +120,45 @@ def measure(
     try:
         for name, subject in subjects.items():
             beat(name, "warm-up")
-            _calibrate(subject, settings, clock)
+            subject.calibrate()
             beat(name, "warm-up")
-            _warm_up(subject, settings, clock)
-        planned = _sweeps(subjects.values(), settings)
-        longest_s = EXTENSION * SWEEPS_S_PER_VARIANT * len(subjects)
-        sweep, start, before = 0, clock(), disturbance()
-        while sweep < planned or (
-            sweep < EXTENSION * planned and clock() - start < longest_s and _disturbed(subjects, cores)
-        ):
-            order = list(subjects)
+            subject.warm_up()
+        sweeps = _count_sweeps(subjects.values(), settings)
+        # In few sweeps as long as in all: where one variant is slow, the others must have enough blocks all the same.
+        block_s = max(settings.block_s, settings.blocks * settings.block_s / sweeps)
+        order = list(subjects)
+        for sweep in range(0, sweeps, 2):
             orders.shuffle(order)
-            for names in (order, order[::-1]):
+            for number, names in ((sweep, order), (sweep + 1, order[::-1])):
                 for name in names:
                     beat(name, "timing")
-                    block, before = _block(subjects[name], sweep, settings, clock, before, disturbance)
-                    subjects[name].blocks.append(block)
-                sweep += 1
+                    subjects[name].take_block(number, block_s, disturbance)
+            between(sweep + 1)
+        for name, subject in subjects.items():
+            if len(subjects) > 1 and SOLO_BLOCKS * _block_s(subject, settings) <= SOLO_S:
+                beat(name, "solo")
+                subject.take_solos(SOLO_BLOCKS, settings.block_s)
         for name, subject in subjects.items():
             if subject.prepared.dispatches:
                 beat(name, "dispatch")
-                _measure_dispatch(subject, clock)
+                subject.take_dispatches()
     finally:
         if collecting:
             gc.enable()
-    return tuple(
-        VariantLaunch(
-            variant=name,
-            cores=cores,
-            calls=subject.calls,
-            warmup_s=tuple(subject.warmup_s),
-            steady=subject.steady,
-            blocks=tuple(subject.blocks),
-            dispatch_s=tuple(subject.dispatch_s),
-        )
-        for name, subject in subjects.items()
-    )
+    return tuple(subject.record(name, cores) for name, subject in subjects.items())
 
 
-def sample(prepared: Prepared, calls: int, clock: Clock) -> float:
-    """Seconds per call over `calls` calls, each waited for."""
-    call, args, wait = prepared.call, prepared.args, prepared.wait
-    numbers = itertools.repeat(None, calls)
-    start = clock()
-    for _ in numbers:
-        wait(call(*args))
-    return (clock() - start) / calls
+def _count_sweeps(subjects: Collection[Subject], settings: Settings) -> int:
+    """An even number: `settings.blocks`, or fewer where calls are slow."""
+    sweep_s = sum(_block_s(subject, settings) for subject in subjects)
+
+    def fit(s_per_variant: float) -> int:
+        return int(s_per_variant * len(subjects) / sweep_s)
+
+    sweeps = max(min(FEWEST_SWEEPS, fit(SLOW_SWEEPS_S_PER_VARIANT)), min(settings.blocks, fit(SWEEPS_S_PER_VARIANT)))
+    return max(FEWEST_SLOW_SWEEPS, 2 * (sweeps // 2))
 
 
-def _calibrate(subject: _Subject, settings: Settings, clock: Clock) -> None:
-    """Finds how many calls make a sample of `settings.sample_s`; the first call is not looked at."""
-    sample(subject.prepared, 1, clock)
-    while True:
-        subject.call_s = sample(subject.prepared, subject.calls, clock)
-        if subject.call_s * subject.calls >= settings.sample_s or subject.calls >= MOST_CALLS:
-            return
-        wanted = settings.sample_s / subject.call_s if subject.call_s > 0 else MOST_CALLS
-        subject.calls = min(MOST_CALLS, max(2 * subject.calls, int(wanted) + 1))
-
-
-def _warm_up(subject: _Subject, settings: Settings, clock: Clock) -> None:
-    """Runs until two blocks in a row agree and WARM_UP_S have passed; gives up after WARM_UP_LIMIT_S."""
-    start = clock()
-    while not subject.steady and (clock() - start < WARM_UP_LIMIT_S or len(subject.warmup_s) < 2):
-        subject.warmup_s.append(statistics.median(_samples(subject, WARM_UP_BLOCK_S, clock)))
-        if clock() - start >= WARM_UP_S and len(subject.warmup_s) >= 2:
-            subject.steady = agree(*subject.warmup_s[-2:], within=STEADY_WITHIN)
-    subject.call_s = subject.warmup_s[-1]
-    if subject.call_s > 0:  # the first samples may have been slow, and the number of calls too small
-        subject.calls = min(MOST_CALLS, max(subject.calls, int(settings.sample_s / subject.call_s)))
-
-
-def _samples(subject: _Subject, duration_s: float, clock: Clock) -> list[float]:
-    samples: list[float] = []
-    start = clock()
-    while not samples or clock() - start < duration_s:
-        samples.append(sample(subject.prepared, subject.calls, clock))
-    return samples
-
-
-def _sweeps(subjects: Any, settings: Settings) -> int:
-    """An even number: `settings.blocks`, or fewer for slow calls, and never fewer than FEWEST_SWEEPS."""
-    blocks_s = [max(settings.block_s, subject.call_s * subject.calls) for subject in subjects]
-    affordable = SWEEPS_S_PER_VARIANT * len(blocks_s) / sum(blocks_s)
-    return max(FEWEST_SWEEPS, 2 * (min(settings.blocks, int(affordable)) // 2))
-
-
-def _disturbed(subjects: Mapping[str, _Subject], cores: int) -> bool:
-    return not all(enough_undisturbed(subject.blocks, cores) for subject in subjects.values())
-
-
-def _block(
-    subject: _Subject, sweep: int, settings: Settings, clock: Clock, before: Reading, disturbance: ReadDisturbance
-) -> tuple[Block, Reading]:
-    """One block, and the reading at its end, which begins the next."""
-    subject.prepared.reset()
-    start = clock()
-    samples = _samples(subject, settings.block_s, clock)
-    wall_s, after = clock() - start, disturbance()
-    block = Block(
-        sweep=sweep,
-        samples_s=tuple(samples),
-        wall_s=wall_s,
-        wait_s=_passed(before, after, "wait_s"),
-        cpu_s=after.cpu_s - before.cpu_s,
-        steal_s=_passed(before, after, "steal_s"),
-        involuntary_switches=after.involuntary_switches - before.involuntary_switches,
-    )
-    return block, after
-
-
-def _passed(before: Reading, after: Reading, name: str) -> float | None:
-    first, last = getattr(before, name), getattr(after, name)
-    # A thread that ended took its counter with it.
-    return None if first is None or last is None else max(0.0, last - first)
-
-
-def _measure_dispatch(subject: _Subject, clock: Clock) -> None:
-    """Times single calls until they return, each waited for before the next begins."""
-    fewest, most = DISPATCH_SAMPLES
-    call, args, wait = subject.prepared.call, subject.prepared.args, subject.prepared.wait
-    affordable = int(DISPATCH_S / subject.call_s) if subject.call_s > 0 else most
-    for _ in range(max(fewest, min(most, affordable))):
-        start = clock()
-        result = call(*args)
-        subject.dispatch_s.append(clock() - start)
-        wait(result)
+def _block_s(subject: Subject, settings: Settings) -> float:
+    """How long a block takes at least: one sample, if that is longer than a block."""
+    return max(settings.block_s, subject.call_s * subject.calls)

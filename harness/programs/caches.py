@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import jax
 from jax.experimental.compilation_cache import compilation_cache
 
@@ -14,6 +17,22 @@ def use_cache(folder: str) -> None:
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 
 
+@contextmanager
+def without_cache() -> Iterator[None]:
+    """Compiles without any persistent cache meanwhile; that of the process, a user's own, is back afterwards."""
+    enabled = bool(jax.config.values["jax_enable_compilation_cache"])
+    _enable_cache(False)
+    try:
+        yield
+    finally:
+        _enable_cache(enabled)
+
+
+def _enable_cache(enabled: bool) -> None:
+    jax.config.update("jax_enable_compilation_cache", enabled)
+    compilation_cache.reset_cache()  # it decides only once whether there is one
+
+
 def forget_compiled(*, persistent: bool) -> None:
     """Forgets what making the inputs compiled.
 
@@ -23,7 +42,6 @@ def forget_compiled(*, persistent: bool) -> None:
       persistent: Whether to compile without the persistent cache from here on.
     """
     if persistent:
-        jax.config.update("jax_enable_compilation_cache", False)
-        compilation_cache.reset_cache()
+        _enable_cache(False)
     jax.clear_caches()
     jax.jit(lambda: jax.numpy.zeros(()))().block_until_ready()

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 import msgspec
 
+ALU, COPY, DEVICE = "alu", "copy", "device"
+"""Names of canaries: a core's own speed, that of memory, that of the device."""
+
+IDLE = "gpu idle"
+"""That a device had nothing to do is no reason of being slow; its clock then tells nothing."""
+
 
 class Block(msgspec.Struct, frozen=True, kw_only=True):
     """A few milliseconds of one variant's samples, and how undisturbed they were.
@@ -33,7 +39,7 @@ class VariantLaunch(msgspec.Struct, frozen=True, kw_only=True):
     """Raw timing of one variant in one launch. Samples are of `calls` calls each, stored per call.
 
     Args:
-      cores: Cores that the process was allowed to use.
+      cores: Cores that the process could use, by its affinity and by its control groups' quota.
       solo_s: Blocks of this variant alone, one after the other, after the sweeps: the median of each, seconds per call.
     """
 

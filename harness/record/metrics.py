@@ -63,6 +63,33 @@ _MEASURED = (
             "over one launch."
         ),
     ),
+    _timed(
+        name="canary_s",
+        title="canary",
+        direction=Direction.NEITHER,
+        summary=Summary.MEDIAN,
+        definition=(
+            "A fixed loop of Python in the process that timed the variant, once in every two sweeps: how fast the "
+            "machine's cores were meanwhile. The median over one launch; none where a device of its own is timed."
+        ),
+    ),
+    _timed(
+        name="parallelism",
+        title="parallelism",
+        unit=Unit.RATIO,
+        direction=Direction.NEITHER,
+        summary=Summary.MEDIAN,
+        definition="Processor time of the process over wall time, in the variant's blocks of one launch.",
+    ),
+    _timed(
+        name="solo_s",
+        title="time alone",
+        summary=Summary.MEDIAN,
+        definition=(
+            "One call until its result is ready, as execution_s, but in a few blocks of this variant in a row, after "
+            "the sweeps. The median over one launch; none of slow calls, nor where a process times one variant only."
+        ),
+    ),
     _compiled(
         name="trace_s",
         title="trace",

@@ -137,7 +137,7 @@ class TimingDetails(_Details, frozen=True, kw_only=True, tag="timing"):
 
     Args:
       launches: How many timed it.
-      contended: How many of them had too few undisturbed blocks.
+      contended: How many of them were too disturbed for an absolute time: harness/record/contention.py.
       unsteady: How many found no steady state within the warm-up.
       replaced: How many contended launches a fresh process has replaced; they are not among `launches`.
       looks: How often the intervals were looked at to decide whether to go on; None in records of before it was told.

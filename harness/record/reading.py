@@ -55,8 +55,11 @@ def read_metric(source: Readable, metric: Metric) -> Reading:
 
 
 def is_contended(outcome: Outcome | None) -> bool:
-    """Whether some launches of a timing had too few undisturbed blocks."""
-    return outcome is not None and isinstance(outcome.details, TimingDetails) and outcome.details.contended > 0
+    """Whether a timing has contended launches, and fewer clean ones beside them than an interval needs."""
+    if outcome is None or not isinstance(outcome.details, TimingDetails):
+        return False
+    details = outcome.details
+    return details.contended > 0 and details.launches - details.contended < statistics.FEWEST_LAUNCHES
 
 
 def is_wrong(outcomes: Mapping[str, Outcome]) -> bool:

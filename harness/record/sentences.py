@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harness.record.outcomes import Details, NumericsDetails, TimingDetails, TraceDetails
+from harness.record.statistics import FEWEST_LAUNCHES
 
 NO_DEVICE_ACTIVITY = (
     "the capture holds no device activity, as where a driver keeps its counters for administrators; times are not "
@@ -30,8 +31,13 @@ def describe_details(details: Details | None, *, raises: str | None = None) -> t
 def _describe_launches(details: TimingDetails) -> tuple[str, ...]:
     sentences = []
     if details.contended:
-        few = "had too few undisturbed blocks"
-        sentences.append(f"contended: {details.contended} of {details.launches} launches {few}")
+        many = f"{details.contended} of {details.launches} launches"
+        enough = details.launches - details.contended >= FEWEST_LAUNCHES
+        sentences.append(
+            f"set aside: {many}, which other work disturbed"
+            if enough
+            else f"contended: {many} had too few undisturbed blocks"
+        )
     if details.unsteady:
         sentences.append(f"no steady state within the warm-up in {details.unsteady} of {details.launches} launches")
     return tuple(sentences)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from scipy.special import stdtrit
 
-VERSION = 1
+VERSION = 2
 """Stored with every summary; a change of any rule below raises it."""
 
 CONFIDENCE = 0.99
@@ -28,14 +28,37 @@ FEWEST_LAUNCHES = 3
 """Fewer replicates give no interval."""
 
 FEWEST_CLEAN_BLOCKS = 5
-FEWEST_CLEAN_S = 0.05
-"""Undisturbed blocks, and time in them, that a launch needs before its absolute time is trusted."""
+FEWEST_CLEAN_S = 0.02
+"""Undisturbed blocks, and time in them, that a launch needs before its absolute time is trusted: ten blocks of 2 ms,
+with which times scatter hardly more between launches than with forty (sd 20 and 18 %). Where calls are so slow that
+there are fewer than five blocks, all must be undisturbed."""
 
 LARGEST_WAIT = 0.10
-"""Share of a block's wall time that its threads may wait for a core before the block counts as disturbed."""
+"""Share of the time in which a block's threads were ready to run, but had no core, before it counts as disturbed. On
+two cores, code on two threads that waited up to 20 % of the wall time, 10 % of both threads', took 3 to 4 % longer,
+beyond that up to twice as long. Being counted by threads, it means the same on many cores."""
 
-OWN_WAIT = 0.12
-"""Multi-threaded code waits up to this share by itself, on an idle machine."""
+OWN_WAIT = 0.06
+"""Code on several threads waits up to this share by itself: on an idle machine 5 to 12 % of the wall time of two."""
+
+LARGEST_LOSS = 0.2
+"""Share of a launch's time that the hypervisor or a quota may take, before none of it is trusted. The kernel counts in
+ticks of 10 ms: two in the 80 ms of a variant's blocks, since one may be another's."""
+
+SLOWEST_CLOCK = 0.75
+"""Of its highest clock: below it, a device's times are not its own. NVBench's rule (its throttle threshold)."""
+
+MOST_SLOW_STATES = 0.25
+"""Of a launch's looks at a device. A median over blocks does not mind a few that were slow."""
+
+UNEQUALLY_PARALLEL = 0.2
+"""Two variants whose processor time over wall time differs by more lose unequally where a core is taken away: code on
+one thread reads 1.0, on two 1.6 to 2.0."""
+
+ALTERNATION_EFFECT = 0.05
+SHORTEST_ALTERNATED_S = 1e-3
+"""A variant is noted whose calls take longer beside others than alone by more than this share: in calls beyond a
+millisecond the caches hold the other variant's data at first, while blocks of shorter ones are mostly their own."""
 
 
 @dataclass(frozen=True)
@@ -122,8 +145,23 @@ def paired_log_ratio(baseline_s: Sequence[float], variant_s: Sequence[float]) ->
     return statistics.median(math.log(b / v) for b, v in zip(baseline_s, variant_s, strict=True))
 
 
+def lost_share(waited_s: float, wall_s: float, cpu_s: float, cores: int) -> float:
+    """Share of the time that threads were ready to run, in which something else had the core that they lacked.
+
+    Of the wall time, where they sleep for most of it: what waits for a device misses little of a core.
+
+    Args:
+      waited_s: Time that the threads were ready and did not run, added up.
+      wall_s: Of the stretch.
+      cpu_s: Time that they ran, added up.
+      cores: Threads of one process also wait for each other: what the process itself used of its cores, nobody took.
+    """
+    lost_s = min(waited_s, max(0.0, cores * wall_s - cpu_s))
+    return lost_s / max(wall_s, lost_s + cpu_s) if lost_s > 0 else 0.0
+
+
 def clean_blocks(waits: Sequence[float | None]) -> tuple[bool, ...]:
-    """Which blocks were undisturbed, by the share of their wall time spent waiting for a core.
+    """Which blocks were undisturbed, by the share of their threads' time spent waiting for a core.
 
     Args:
       waits: One variant's blocks in one launch, shape (blocks,); null where the system does not tell.

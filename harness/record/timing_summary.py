@@ -7,12 +7,31 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
-from typing import TypeGuard
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
-from harness.record.launches import Block, LaunchRecord, VariantLaunch
+from harness.record.contention import contended, is_slowed, undisturbed
+from harness.record.launches import ALU, DEVICE, Block, LaunchRecord, VariantLaunch
 from harness.record.outcomes import Number, Outcome, Status, TimingDetails
-from harness.record.statistics import FEWEST_CLEAN_BLOCKS, FEWEST_CLEAN_S, clean_blocks, paired_log_ratio
+from harness.record.statistics import (
+    ALTERNATION_EFFECT,
+    FEWEST_LAUNCHES,
+    SHORTEST_ALTERNATED_S,
+    UNEQUALLY_PARALLEL,
+    agree,
+    differs,
+    paired_log_ratio,
+    speedup,
+)
+
+
+@dataclass(frozen=True)
+class _Timed:
+    """One variant in one launch, with the process that timed it."""
+
+    process: LaunchRecord
+    launch: VariantLaunch
+    contended: bool
 
 
 def summarise(launches: Sequence[Sequence[LaunchRecord]], variant: str, baseline: str) -> Outcome:
@@ -21,23 +40,35 @@ def summarise(launches: Sequence[Sequence[LaunchRecord]], variant: str, baseline
     Args:
       launches: By launch index, the processes of that index: one for JAX's variants, one per peer.
     Returns:
-      execution_s, dispatch_s and log_ratio with one value per launch, null where the launch lacks the variant.
+      execution_s, dispatch_s, solo_s, parallelism, canary_s and log_ratio with one value per launch, null where the
+      launch lacks the variant. Contended launches have none but canary_s, which is of the machine, where enough clean
+      ones remain; a ratio is lost only where the two sides lost unequally.
     """
     own = [_find(processes, variant) for processes in launches]
     base = [_find(processes, baseline) for processes in launches]
+    trusted = _list_trusted(own)
     values: dict[str, tuple[Number | None, ...]] = {
-        "execution_s": tuple(None if launch is None else execution_s(launch) for launch in own),
-        "dispatch_s": tuple(statistics.median(launch.dispatch_s) if _dispatches(launch) else None for launch in own),
+        "execution_s": tuple(None if one is None else execution_s(one.launch) for one in trusted),
+        "dispatch_s": tuple(None if one is None else _median_of(one.launch.dispatch_s) for one in trusted),
+        "solo_s": tuple(None if one is None else _median_of(one.launch.solo_s) for one in trusted),
+        "parallelism": tuple(None if one is None else parallelism(one.launch) for one in trusted),
+        "canary_s": tuple(None if one is None else _canary_s(one.process) for one in own),
     }
     if variant != baseline and any(base):
-        values["log_ratio"] = tuple(_log_ratio(processes, variant, baseline) for processes in launches)
-    present = [launch for launch in own if launch is not None]
+        values["log_ratio"] = _log_ratios(own, base)
+    present = [one for one in own if one is not None]
     details = TimingDetails(
         launches=len(present),
-        contended=sum(map(contended, present)),
-        unsteady=sum(not launch.steady for launch in present),
+        contended=sum(one.contended for one in present),
+        unsteady=sum(not one.launch.steady for one in present),
+        canary=_find_identity(present),
     )
-    return Outcome(status=Status.OK, values=values, details=details)
+    used = {name: found for name, found in values.items() if name in _ALWAYS or any(one is not None for one in found)}
+    return Outcome(status=Status.OK, values=used, notes=tuple(_describe_alternation(values)), details=details)
+
+
+_ALWAYS = frozenset({"execution_s", "dispatch_s", "log_ratio"})
+"""Values that an outcome has also where no launch has any."""
 
 
 def execution_s(launch: VariantLaunch) -> float:
@@ -46,57 +77,108 @@ def execution_s(launch: VariantLaunch) -> float:
     return statistics.median(map(_median, blocks))
 
 
-def contended(launch: VariantLaunch) -> bool:
-    """Whether too few blocks were undisturbed for an absolute time to be trusted."""
-    return not enough_undisturbed(launch.blocks, launch.cores)
+def parallelism(launch: VariantLaunch) -> float | None:
+    """Processor time over wall time of the blocks; None where no time passed."""
+    wall_s = sum(block.wall_s for block in launch.blocks)
+    return sum(block.cpu_s for block in launch.blocks) / wall_s if wall_s > 0 else None
 
 
-def is_contended(record: LaunchRecord) -> bool:
-    """Whether the absolute time of some variant of a launch is not to be trusted."""
-    return any(map(contended, record.variants))
-
-
-def _dispatches(launch: VariantLaunch | None) -> TypeGuard[VariantLaunch]:
-    return launch is not None and bool(launch.dispatch_s)
-
-
-def _find(processes: Sequence[LaunchRecord], variant: str) -> VariantLaunch | None:
-    return next((item for process in processes for item in process.variants if item.variant == variant), None)
-
-
-def _log_ratio(processes: Sequence[LaunchRecord], variant: str, baseline: str) -> float | None:
+def _find(processes: Sequence[LaunchRecord], variant: str) -> _Timed | None:
     for process in processes:
-        by_name = {item.variant: item for item in process.variants}
-        if variant in by_name and baseline in by_name:
-            pairs = [list(map(_median, by_name[name].blocks)) for name in (baseline, variant)]
-            return paired_log_ratio(*pairs)
-    one, other = _find(processes, baseline), _find(processes, variant)
-    if one is None or other is None:
+        for item in process.variants:
+            if item.variant == variant:
+                return _Timed(process, item, contended(item) or is_slowed(process.device_states))
+    return None
+
+
+def _list_trusted(launches: Sequence[_Timed | None]) -> list[_Timed | None]:
+    """The clean launches alone where there are enough of them, else all."""
+    clean = [None if one is None or one.contended else one for one in launches]
+    return clean if sum(one is not None for one in clean) >= FEWEST_LAUNCHES else list(launches)
+
+
+def _log_ratios(own: Sequence[_Timed | None], base: Sequence[_Timed | None]) -> tuple[float | None, ...]:
+    """By launch. One that cannot be trusted is left out where enough others remain."""
+    pairs = list(zip(own, base, strict=True))
+    ratios = [None if one is None or other is None else _log_ratio(one, other) for one, other in pairs]
+    equal = _equally_parallel(own, base)
+    trusted = [
+        None
+        if one is None or other is None or (_any_contended(one, other) and not (equal and _paired(one, other)))
+        else ratio
+        for ratio, (one, other) in zip(ratios, pairs, strict=True)
+    ]
+    return tuple(trusted if sum(ratio is not None for ratio in trusted) >= FEWEST_LAUNCHES else ratios)
+
+
+def _log_ratio(own: _Timed, base: _Timed) -> float:
+    """Paired by the sweep within one process; of two processes, the times' own."""
+    if _paired(own, base):
+        return paired_log_ratio(list(map(_median, base.launch.blocks)), list(map(_median, own.launch.blocks)))
+    return math.log(execution_s(base.launch) / execution_s(own.launch))
+
+
+def _paired(one: _Timed, other: _Timed) -> bool:
+    """Whether a busy moment hits both."""
+    return one.process is other.process
+
+
+def _any_contended(one: _Timed, other: _Timed) -> bool:
+    return one.contended or other.contended
+
+
+def _equally_parallel(own: Sequence[_Timed | None], base: Sequence[_Timed | None]) -> bool:
+    """Whether both lose alike where a core is taken away; by their clean launches, since contended ones look alike."""
+    one, other = _usual_parallelism(own), _usual_parallelism(base)
+    return one is None or other is None or agree(one, other, within=UNEQUALLY_PARALLEL)
+
+
+def _usual_parallelism(launches: Sequence[_Timed | None]) -> float | None:
+    present = [one for one in launches if one is not None]
+    of_all = [parallelism(one.launch) for one in [one for one in present if not one.contended] or present]
+    return _median_of([value for value in of_all if value is not None])
+
+
+def _canary_s(process: LaunchRecord) -> float | None:
+    """The speed of the core that timed the variants; None of a device that works by itself, whose clock is another."""
+    found = _find_canary(process)
+    return None if found is None else found[1]
+
+
+def _find_canary(process: LaunchRecord) -> tuple[str, float] | None:
+    """The canary that times are divided by: its identity and its median, of samples that can have been measured."""
+    by_name = {canary.name: canary for canary in process.canaries}
+    if DEVICE in by_name or ALU not in by_name:
         return None
-    return math.log(execution_s(one) / execution_s(other))
+    median_s = _median_of([one for one in by_name[ALU].samples_s if 0 < one < math.inf])
+    return None if median_s is None else (by_name[ALU].identity, median_s)
 
 
-def enough_undisturbed(blocks: Sequence[Block], cores: int) -> bool:
-    """Whether one variant's blocks of one launch hold enough clean ones for an absolute time."""
-    clean = undisturbed(blocks, cores)
-    return len(clean) >= FEWEST_CLEAN_BLOCKS and sum(block.wall_s for block in clean) >= FEWEST_CLEAN_S
+def _find_identity(present: Iterable[_Timed]) -> str | None:
+    """What all launches have had as their canary; None where one had none or another."""
+    found = {_find_canary(one.process) for one in present}
+    identities = {None if one is None else one[0] for one in found}
+    return identities.pop() if len(identities) == 1 else None
 
 
-def undisturbed(blocks: Sequence[Block], cores: int) -> list[Block]:
-    """The clean ones among one variant's blocks of one launch."""
-    waits = [_wait_share(block, cores) for block in blocks]
-    return [block for block, clean in zip(blocks, clean_blocks(waits), strict=True) if clean]
-
-
-def _wait_share(block: Block, cores: int) -> float | None:
-    """Share of a block's wall time that its threads waited for a core which another process may have had.
-
-    Threads of one process also wait for each other. What the process itself used of its cores, nobody took from it.
-    """
-    if block.wait_s is None:
-        return None
-    return min(block.wait_s, max(0.0, cores * block.wall_s - block.cpu_s)) / block.wall_s
+def _describe_alternation(values: dict[str, tuple[Number | None, ...]]) -> Iterator[str]:
+    """What alternating costs the variant, where that is beyond doubt."""
+    pairs = zip(values["execution_s"], values["solo_s"], strict=True)
+    known = [(one, alone) for one, alone in pairs if one is not None and alone is not None and one > 0 < alone]
+    if not known:
+        return
+    beside_s, alone_s = (statistics.median(side) for side in zip(*known, strict=True))
+    ratio = speedup([math.log(one / alone) for one, alone in known])
+    if beside_s > SHORTEST_ALTERNATED_S and ratio.estimate > 1 and differs(ratio, minimum_effect=ALTERNATION_EFFECT):
+        yield (
+            f"{1e3 * beside_s:.3g} ms a call beside the other variants, {1e3 * alone_s:.3g} ms alone: in calls over 1 "
+            "ms the caches hold the other variant's data at first"
+        )
 
 
 def _median(block: Block) -> float:
     return statistics.median(block.samples_s)
+
+
+def _median_of(values: Sequence[float]) -> float | None:
+    return statistics.median(values) if values else None

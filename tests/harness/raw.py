@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
-from harness.record import SCHEMA_VERSION, Block, LaunchRecord, VariantLaunch
+from harness.record import SCHEMA_VERSION, Block, Canary, LaunchRecord, VariantLaunch
+from harness.record.launches import DeviceState
 
 WALL_S = 0.25
 CLEAN, DISTURBED = 0.0, 0.5
 """Share of a block's wall time spent waiting for a core."""
 
 
-def block(sample_s: float, *, wait: float | None = CLEAN, sweep: int = 0, wall_s: float = WALL_S) -> Block:
-    """A block whose median sample is `sample_s`."""
+def block(
+    sample_s: float,
+    *,
+    wait: float | None = CLEAN,
+    sweep: int = 0,
+    wall_s: float = WALL_S,
+    parallel: float = 1.0,
+    stolen: float | None = None,
+    throttled: float | None = None,
+) -> Block:
+    """A block whose median sample is `sample_s`; all else are shares of its wall time."""
     return Block(
         sweep=sweep,
         samples_s=(sample_s, sample_s, 64 * sample_s),
         wall_s=wall_s,
         wait_s=None if wait is None else wait * wall_s,
-        cpu_s=wall_s,
-        steal_s=None,
+        cpu_s=parallel * wall_s,
+        steal_s=None if stolen is None else stolen * wall_s,
         involuntary_switches=0,
+        throttled_s=None if throttled is None else throttled * wall_s,
     )
 
 
@@ -28,6 +39,8 @@ def variant(
     dispatch_s: tuple[float, ...] = (1e-6,),
     steady: bool = True,
     wall_s: float = WALL_S,
+    solo_s: tuple[float, ...] = (),
+    **of_block: float | None,
 ) -> VariantLaunch:
     """A variant's launch from (median sample, wait) per sweep."""
     return VariantLaunch(
@@ -37,13 +50,20 @@ def variant(
         warmup_s=(1.0,),
         steady=steady,
         blocks=tuple(
-            block(sample_s, wait=wait, sweep=sweep, wall_s=wall_s) for sweep, (sample_s, wait) in enumerate(blocks)
+            block(sample_s, wait=wait, sweep=sweep, wall_s=wall_s, **of_block)
+            for sweep, (sample_s, wait) in enumerate(blocks)
         ),
         dispatch_s=dispatch_s,
+        solo_s=solo_s,
     )
 
 
-def launch(*variants: VariantLaunch, index: int = 0) -> LaunchRecord:
+def launch(
+    *variants: VariantLaunch,
+    index: int = 0,
+    canaries: tuple[Canary, ...] = (),
+    device_states: tuple[DeviceState, ...] = (),
+) -> LaunchRecord:
     """One process that timed these variants."""
     return LaunchRecord(
         schema_version=SCHEMA_VERSION,
@@ -52,7 +72,14 @@ def launch(*variants: VariantLaunch, index: int = 0) -> LaunchRecord:
         seed=index,
         started="2026-01-02T03:04:05Z",
         variants=variants,
+        canaries=canaries,
+        device_states=device_states,
     )
+
+
+def canary(*samples_s: float, name: str = "alu", identity: str = "alu 1") -> Canary:
+    """A canary's samples."""
+    return Canary(name=name, identity=identity, samples_s=samples_s)
 
 
 def clean(*samples_s: float) -> list[tuple[float, float | None]]:

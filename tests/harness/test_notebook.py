@@ -1,9 +1,11 @@
 import jax
 import jax.numpy as jnp
 import pytest
+from jax.experimental.compilation_cache import compilation_cache
 
 import harness
 from harness.notebook import IN_PROCESS
+from harness.programs.jax_events import watch_jax
 from harness.record import Status
 
 
@@ -98,3 +100,47 @@ def test_unwrapping_a_jitted_function_is_said():
     measurement = harness.measure(jax.jit(lambda x: x + 1), jnp.ones(4))
 
     assert "measured without its own jax.jit" in repr(measurement)
+
+
+@pytest.fixture
+def own_cache(tmp_path):
+    """A user's persistent cache that keeps everything."""
+    wanted = {
+        "jax_compilation_cache_dir": str(tmp_path),
+        "jax_persistent_cache_min_compile_time_secs": 0,
+        "jax_persistent_cache_min_entry_size_bytes": -1,
+    }
+    before = {name: getattr(jax.config, name) for name in wanted}
+    for name, value in wanted.items():
+        jax.config.update(name, value)
+    compilation_cache.reset_cache()
+    yield tmp_path
+    for name, value in before.items():
+        jax.config.update(name, value)
+    compilation_cache.reset_cache()
+
+
+def hyperbolic(x):
+    return jnp.tanh(x) @ x
+
+
+def test_what_is_measured_is_compiled_and_never_taken_from_the_users_own_cache(own_cache):
+    x = jnp.ones((3, 3))
+    jax.block_until_ready(hyperbolic(x))  # eager operations are the user's own
+    kept = set(own_cache.iterdir())
+
+    with watch_jax() as events:
+        harness.measure(hyperbolic, x)
+        harness.measure(hyperbolic, x)
+
+    assert (events.hits, set(own_cache.iterdir()) - kept) == (0, set())
+
+
+def test_the_users_own_cache_is_used_again_afterwards(own_cache):
+    harness.measure(hyperbolic, jnp.ones((3, 3)))
+    kept = set(own_cache.iterdir())
+
+    jax.jit(lambda x: jnp.tanh(x) - 17)(jnp.ones(5)).block_until_ready()
+
+    assert jax.config.jax_enable_compilation_cache
+    assert set(own_cache.iterdir()) - kept

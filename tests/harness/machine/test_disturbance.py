@@ -106,6 +106,41 @@ def test_a_thread_that_ended_counts_no_more_and_its_file_is_closed(system):
 
 
 @pytest.mark.parametrize(
+    ("files", "throttled_s"),
+    [
+        (
+            {
+                "proc/self/cgroup": "0::/a/b",
+                "sys/fs/cgroup/a/cpu.max": "150000 100000",
+                "sys/fs/cgroup/a/cpu.stat": "usage_usec 9000000\nnr_throttled 3\nthrottled_usec 1500000\n",
+                "sys/fs/cgroup/a/b/cpu.max": "max 100000",
+                "sys/fs/cgroup/a/b/cpu.stat": "usage_usec 1\nthrottled_usec 7000000\n",
+            },
+            1.5,
+        ),
+        (
+            {
+                "proc/self/cgroup": "4:cpu,cpuacct:/a",
+                "sys/fs/cgroup/cpu/a/cpu.cfs_quota_us": "150000",
+                "sys/fs/cgroup/cpu/a/cpu.cfs_period_us": "100000",
+                "sys/fs/cgroup/cpu/a/cpu.stat": "nr_periods 9\nnr_throttled 3\nthrottled_time 250000000\n",
+            },
+            0.25,
+        ),
+        ({"proc/self/cgroup": "0::/", "sys/fs/cgroup/cpu.stat": "throttled_usec 1\n"}, None),
+    ],
+    ids=["version 2", "version 1", "no quota"],
+)
+def test_time_that_a_quota_took_is_that_of_the_groups_that_have_one(tmp_path, files, throttled_s):
+    for name, content in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(content)
+
+    with closing(Disturbance(tmp_path)) as read:
+        assert read().throttled_s == throttled_s
+
+
+@pytest.mark.parametrize(
     ("stat", "steal_s"), [("cpu 1 2 4 8 16 32 64 500\n", 2.0), ("cpu 1 2 4 8 16 32 64\n", None)], ids=["last", "none"]
 )
 def test_a_kernel_that_does_not_count_what_the_hypervisor_took_gives_null(system, stat, steal_s):
@@ -120,15 +155,18 @@ def test_without_a_thread_whose_wait_is_told_the_wait_is_null(system):
     assert read_once().wait_s is None
 
 
-def test_closing_closes_every_file(system):
+def test_closing_closes_every_file(system, tmp_path):
     system(STAT, {"17": "0 1 0\n", "18": "0 1 0\n"})
-    read = Disturbance()
+    (tmp_path / "sys/fs/cgroup").mkdir(parents=True)
+    (tmp_path / "sys/fs/cgroup/cpu.max").write_text("1 2")
+    (tmp_path / "sys/fs/cgroup/cpu.stat").write_text("")
+    read = Disturbance(tmp_path)
     read()
-    handles = [read._stat, *read._schedstat.values()]
+    handles = [read._stat, *read._limited, *read._schedstat.values()]
 
     read.close()
 
-    assert [is_open(handle) for handle in handles] == [False] * 3
+    assert [is_open(handle) for handle in handles] == [False] * 4
 
 
 @linux

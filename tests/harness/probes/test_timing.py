@@ -1,30 +1,36 @@
 import gc
 import math
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from functools import partial
 from itertools import chain, cycle, repeat
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from harness import no_reference, workload
 from harness.machine.disturbance import Reading
-from harness.machine.environment import allowed_cores
+from harness.machine.environment import usable_cores
 from harness.machine.places import BACKENDS
+from harness.machine.states import LIBRARIES
 from harness.probes import Context
-from harness.probes.timing import (
-    DISPATCH_SAMPLES,
-    EXTENSION,
+from harness.probes.pace import (
+    FEWEST_DISPATCHES,
+    FEWEST_SLOW_SWEEPS,
     FEWEST_SWEEPS,
+    MOST_DISPATCHES,
+    SOLO_BLOCKS,
     WARM_UP_BLOCK_S,
     WARM_UP_LIMIT_S,
     WARM_UP_S,
-    look,
-    measure,
-    time_launch,
 )
+from harness.probes.timing import look, measure, time_launch
 from harness.programs.modes import Prepared
 from harness.record import SCHEMA_VERSION, Status, VariantLaunch
+from harness.record.launches import DeviceState
 from tests import samples
 from tests.harness.conftest import FakeClock
 
@@ -58,8 +64,8 @@ def waiting(shares: Iterable[float]) -> Callable[[], Reading]:
 
     def totals() -> Iterator[Reading]:
         total = 0.0
-        yield reading(total)
         for share in shares:
+            yield reading(total)
             total += share * BLOCK_S
             yield reading(total)
 
@@ -121,8 +127,26 @@ def test_a_call_longer_than_a_block_is_a_block_by_itself(clock):
     assert {block.samples_s for block in launch.blocks} == {(LONG_S,)}
 
 
-def test_slow_calls_have_the_fewest_sweeps(clock):
-    assert len(time_of(clock, 8.0).blocks) == FEWEST_SWEEPS
+@pytest.mark.parametrize(
+    ("duration_s", "sweeps"), [(0.25, FEWEST_SWEEPS), (0.5, FEWEST_SWEEPS), (1.0, 2), (8.0, 2)], ids=str
+)
+def test_slow_calls_have_few_sweeps_and_very_slow_ones_an_order_and_its_reverse(clock, duration_s, sweeps):
+    assert len(time_of(clock, duration_s).blocks) == sweeps
+
+
+def test_a_launch_of_very_slow_calls_makes_as_few_as_can_be(clock):
+    time_of(clock, 5.0)
+
+    warm_up, dispatch = 2, 1
+    assert clock.now == 5.0 * (warm_up + FEWEST_SLOW_SWEEPS + dispatch)
+
+
+def test_beside_a_slow_call_a_quick_one_has_as_much_time_in_few_blocks_as_in_all(clock):
+    variants = {"quick": prepared(clock, repeat(BLOCK_S / 4)), "slow": prepared(clock, repeat(8.0))}
+
+    quick, _ = measure(variants, SETTINGS, seed=0, clock=clock, disturbance=undisturbed, cores=2, beat=nobody)
+
+    assert [block.wall_s for block in quick.blocks] == [BLOCKS * BLOCK_S / 2] * 2
 
 
 @pytest.mark.parametrize(("duration_s", "sweeps"), [(2**-5, 8), (5 * 2**-7, 6)], ids=["8 in 0.25 s", "6 in 0.25 s"])
@@ -130,13 +154,13 @@ def test_sweeps_are_as_many_as_a_quarter_of_a_second_holds(clock, duration_s, sw
     assert len(time_of(clock, duration_s).blocks) == sweeps
 
 
-def test_calls_that_became_slow_after_tuning_have_the_fewest_sweeps(clock):
+def test_calls_that_became_slow_after_tuning_have_few_sweeps(clock):
     tuned = int(SAMPLE_S / SHORT_S) + 1
 
     launch = time_of(clock, *[SHORT_S] * (1 + 1 + tuned), BLOCK_S)
 
     assert launch.calls == tuned
-    assert len(launch.blocks) == FEWEST_SWEEPS
+    assert len(launch.blocks) == FEWEST_SLOW_SWEEPS
 
 
 def test_every_raw_sample_is_kept(clock):
@@ -175,10 +199,8 @@ def test_a_restless_call_is_given_up_after_the_warm_up_limit(clock):
     assert len(launch.blocks) == BLOCKS
 
 
-def test_a_slow_restless_call_is_given_up_after_two_blocks(clock):
-    tuning_s = [2.0] * 2
-
-    launch = time_of(clock, *tuning_s, 2.0, 4.0, 8.0)
+def test_the_calls_that_tune_a_slow_one_warm_it_up_too(clock):
+    launch = time_of(clock, 2.0, 4.0, 8.0)
 
     assert launch.warmup_s == (2.0, 4.0)
     assert not launch.steady
@@ -239,7 +261,7 @@ def test_every_variant_has_a_block_in_every_sweep(powers, seed):
     launches = measure(variants, SETTINGS, seed=seed, clock=clock, disturbance=undisturbed, cores=2, beat=nobody)
 
     (count,) = {len(launch.blocks) for launch in launches}
-    assert FEWEST_SWEEPS <= count <= BLOCKS
+    assert FEWEST_SLOW_SWEEPS <= count <= BLOCKS
     assert all([block.sweep for block in launch.blocks] == list(range(count)) for launch in launches)
     assert [all_samples(launch) for launch in launches] == [{2.0**power} for power in powers]
 
@@ -247,54 +269,35 @@ def test_every_variant_has_a_block_in_every_sweep(powers, seed):
 # Disturbance
 
 
-def test_disturbed_blocks_extend_the_launch_until_enough_are_clean(clock):
-    launch = time_of(clock, BLOCK_S, disturbance=waiting([*[0.5] * 6, *repeat(0.0, 100)]))
-
-    # Sweeps come in pairs: after 10 there are four clean blocks, after 12 six.
-    assert len(launch.blocks) == 12
-
-
-def test_a_launch_that_stays_disturbed_ends_after_the_extension(clock):
+def test_a_launch_that_stays_disturbed_has_no_more_sweeps_than_any_other(clock):
     launch = time_of(clock, BLOCK_S, disturbance=waiting(repeat(0.5)))
 
-    assert len(launch.blocks) == EXTENSION * BLOCKS
-    assert {block.wait_s for block in launch.blocks} == {0.5 * BLOCK_S}
+    assert [block.wait_s for block in launch.blocks] == [0.5 * BLOCK_S] * BLOCKS
 
 
-def test_slow_calls_are_not_extended_beyond_the_time_for_it(clock):
-    launch = time_of(clock, 1.0, disturbance=waiting(repeat(0.5)))
+def test_the_counters_of_a_block_are_of_the_very_time_that_its_samples_took(clock):
+    # What comes before a block, copying state above all, takes as long as the block, and runs on all the time.
+    calls = replace(prepared(clock, repeat(BLOCK_S)), reset=lambda: clock.advance(BLOCK_S))
 
-    assert len(launch.blocks) == FEWEST_SWEEPS
+    def disturbance() -> Reading:
+        return Reading(
+            wait_s=clock() / 4,
+            cpu_s=clock(),
+            steal_s=clock() / 8,
+            involuntary_switches=int(clock() / BLOCK_S),
+            throttled_s=clock() / 16,
+        )
 
+    (launch,) = measure({"a": calls}, SETTINGS, seed=0, clock=clock, disturbance=disturbance, cores=2, beat=nobody)
 
-def test_disturbed_sweeps_go_on_for_three_times_the_planned_time(clock):
-    always = waiting(repeat(2**-4 / BLOCK_S))
-
-    launch = time_of(clock, 2**-4, disturbance=always)
-
-    assert len(launch.blocks) == 3 * 0.25 / 2**-4
-
-
-def test_one_disturbed_variant_extends_all_of_them(clock):
-    # Two variants take turns; in each sweep one of the two blocks waits.
-    variants = {name: prepared(clock, repeat(BLOCK_S)) for name in "ab"}
-    told = []
-    disturbance = waiting(0.5 if name == "a" else 0.0 for name in iter(lambda: told[-1], None))
-
-    launches = measure(
-        variants,
-        SETTINGS,
-        seed=0,
-        clock=clock,
-        disturbance=disturbance,
-        cores=2,
-        beat=lambda variant, stage: told.append(variant),
-    )
-
-    assert [len(launch.blocks) for launch in launches] == [EXTENSION * BLOCKS] * 2
+    found = {
+        (one.wall_s, one.cpu_s, one.wait_s, one.steal_s, one.throttled_s, one.involuntary_switches)
+        for one in launch.blocks
+    }
+    assert found == {(BLOCK_S, BLOCK_S, BLOCK_S / 4, BLOCK_S / 8, BLOCK_S / 16, 1)}
 
 
-def test_a_system_that_does_not_tell_gives_null_and_no_more_sweeps(clock):
+def test_a_system_that_does_not_tell_gives_null(clock):
     launch = time_of(clock, BLOCK_S, disturbance=lambda: reading(None))
 
     assert [(block.wait_s, block.steal_s) for block in launch.blocks] == [(None, None)] * BLOCKS
@@ -314,14 +317,65 @@ def test_a_counter_that_went_back_with_a_thread_that_ended_is_no_negative_wait(c
     assert [block.wait_s for block in launch.blocks] == [0.0] * BLOCKS
 
 
-def test_blocks_hold_what_passed_while_they_ran(clock):
-    def disturbance() -> Reading:
-        return Reading(wait_s=None, cpu_s=2 * clock(), steal_s=clock() / 4, involuntary_switches=int(clock() / BLOCK_S))
+# Alone
 
-    launch = time_of(clock, BLOCK_S, disturbance=disturbance)
 
-    assert {(block.cpu_s, block.steal_s) for block in launch.blocks} == {(2 * BLOCK_S, BLOCK_S / 4)}
-    assert {block.involuntary_switches for block in launch.blocks} == {1}
+def two_that_slow_each_other_down(clock: FakeClock, call_s: float) -> dict[str, Prepared]:
+    """Calls that take twice as long after the other's call."""
+    last = []
+
+    def call(name: str) -> None:
+        clock.advance(call_s if last[-1:] == [name] else 2 * call_s)
+        last.append(name)
+
+    return {
+        name: Prepared(call=partial(call, name), args=(), wait=lambda result: result, dispatches=False) for name in "ab"
+    }
+
+
+def test_after_the_sweeps_each_variant_is_timed_alone_where_the_caches_hold_its_own_data(clock):
+    variants = two_that_slow_each_other_down(clock, BLOCK_S)
+
+    one, other = measure(variants, SETTINGS, seed=0, clock=clock, disturbance=undisturbed, cores=2, beat=nobody)
+
+    assert 2 * BLOCK_S in all_samples(one)
+    assert one.solo_s == other.solo_s == (BLOCK_S,) * SOLO_BLOCKS
+
+
+def test_a_variant_that_is_timed_alone_anyway_has_no_time_of_its_own_for_that(clock):
+    assert time_of(clock, BLOCK_S).solo_s == ()
+
+
+def test_slow_calls_are_not_timed_alone_too(clock):
+    variants = two_that_slow_each_other_down(clock, 2**-2)
+
+    launches = measure(variants, SETTINGS, seed=0, clock=clock, disturbance=undisturbed, cores=2, beat=nobody)
+
+    assert [launch.solo_s for launch in launches] == [(), ()]
+
+
+# Between the sweeps
+
+
+def test_after_every_second_sweep_others_have_their_turn(clock):
+    turns = []
+
+    measure(
+        {"a": prepared(clock, repeat(BLOCK_S))},
+        SETTINGS,
+        seed=0,
+        clock=clock,
+        disturbance=undisturbed,
+        cores=2,
+        beat=lambda variant, stage: turns.append(stage),
+        between=turns.append,
+    )
+
+    assert turns == [
+        *["warm-up"] * 2,
+        *[item for last in (1, 3, 5, 7) for item in ("timing", "timing", last)],
+        "dispatch",
+    ]
 
 
 # Dispatch
@@ -341,11 +395,51 @@ def test_dispatch_is_the_time_until_the_call_returns(clock):
 
 @pytest.mark.parametrize(
     ("duration_s", "expected"),
-    [(SHORT_S, max(DISPATCH_SAMPLES)), (2**-9, 10), (2**-8, 5), (8.0, min(DISPATCH_SAMPLES))],
-    ids=["short", "10 in 20 ms", "5 in 20 ms", "slow"],
+    [(SHORT_S, MOST_DISPATCHES), (2**-9, 10), (2**-8, 5), (2**-2, FEWEST_DISPATCHES), (8.0, 1)],
+    ids=["short", "10 in 20 ms", "5 in 20 ms", "long", "slow"],
 )
 def test_dispatch_has_many_samples_of_a_short_call_and_few_of_a_slow_one(clock, duration_s, expected):
     assert len(time_of(clock, duration_s).dispatch_s) == expected
+
+
+class Large:
+    """A result that takes a while to be freed."""
+
+    def __init__(self, free):
+        self._free = free
+
+    def __del__(self):
+        self._free()
+
+
+def freed_in(clock: FakeClock, seconds: float, *, call_s: float) -> Prepared:
+    """A call whose result takes these seconds to be freed."""
+
+    def call() -> Large:
+        clock.advance(call_s)
+        return Large(lambda: clock.advance(seconds))
+
+    return Prepared(call=call, args=(), wait=lambda result: result)
+
+
+def test_freeing_the_previous_result_is_no_part_of_the_dispatch(clock):
+    launch = dispatch_of(clock, freed_in(clock, 2**-7, call_s=2**-8))
+
+    assert set(launch.dispatch_s) == {2**-8}
+
+
+def test_freeing_the_result_is_no_part_of_a_sample_of_one_call(clock):
+    launch = dispatch_of(clock, freed_in(clock, 2**-7, call_s=2**-8))
+
+    assert launch.calls == 1
+    assert all_samples(launch) == {2**-8}
+
+
+def test_freeing_results_is_part_of_a_sample_of_several_calls(clock):
+    launch = dispatch_of(clock, freed_in(clock, 2**-16, call_s=2**-16))
+
+    assert launch.calls > 1
+    assert all_samples(launch) == {2**-15}
 
 
 def test_a_peer_that_returns_its_result_has_no_dispatch(clock):
@@ -396,7 +490,8 @@ def test_every_stage_is_told_before_it_begins(clock):
 
     timed = {("a", "timing"), ("b", "timing")}
     assert told[:4] == [("a", "warm-up"), ("a", "warm-up"), ("b", "warm-up"), ("b", "warm-up")]
-    assert set(told[4:-2]) == timed
+    assert set(told[4:-4]) == timed
+    assert told[-4:-2] == [("a", "solo"), ("b", "solo")]
     assert told[-2:] == [("a", "dispatch"), ("b", "dispatch")]
 
 
@@ -410,8 +505,8 @@ def context_of(*functions, clock: FakeClock, **of_context) -> Context:
     for other in others:
         made.implementation(other)
     case = samples.planned_case(variants=tuple(made.variants))
-    as_usual = {"case": case, "settings": SETTINGS, "index": 3, "seed": 5}
-    return Context(made, {}, BACKENDS["cpu"], (), clock, None, **{**as_usual, **of_context})
+    as_usual = {"place": BACKENDS["cpu"], "case": case, "settings": SETTINGS, "index": 3, "seed": 5}
+    return Context(workload=made, params={}, arguments=(), clock=clock, folder=None, **{**as_usual, **of_context})
 
 
 def test_a_launch_tells_what_it_is_of_and_times_every_variant(clock):
@@ -432,7 +527,35 @@ def test_a_launch_tells_what_it_is_of_and_times_every_variant(clock):
         "short:eager": {2**-10},
         "long:eager": {2**-8},
     }
-    assert {one.cores for one in launch.variants} == {allowed_cores()}
+    assert {one.cores for one in launch.variants} == {usable_cores()}
+
+
+def test_a_launch_holds_a_canary_of_every_second_sweep(clock):
+    def one():
+        clock.advance(2**-10)
+
+    def other():
+        clock.advance(2**-10)
+
+    found = look(("one:eager", "other:eager"), context_of(one, other, clock=clock))
+
+    assert {one.name: len(one.samples_s) for one in found.launch.canaries} == {"copy": BLOCKS / 2, "alu": BLOCKS / 2}
+    assert found.launch.device_states == ()
+
+
+def test_a_launch_holds_the_states_of_the_devices_that_a_case_uses(clock, monkeypatch):
+    asked = []
+
+    def open_library(ordinals):
+        asked.append(list(ordinals))
+        return SimpleNamespace(read=lambda sweep: DeviceState(sweep=sweep), close=lambda: asked.append("closed"))
+
+    monkeypatch.setitem(LIBRARIES, "made up", open_library)
+    place = structs.replace(BACKENDS["cpu"], state_library="made up")
+    found = look(("<lambda>:eager",), context_of(lambda: clock.advance(BLOCK_S), clock=clock, place=place))
+
+    assert [one.sweep for one in found.launch.device_states] == [1, 3, 5, 7]
+    assert asked == [[0], "closed"]
 
 
 def test_a_variant_that_cannot_be_called_is_named_and_nothing_is_timed(clock):

@@ -177,9 +177,12 @@ def test_a_missing_number_has_its_reason_as_fields(outcomes, probes, lack, probe
     assert (fault.outcome is None) is (lack is not Lack.ENDED)
 
 
-@pytest.mark.parametrize(("contended", "expected"), [(0, False), (1, True)])
-def test_a_time_with_one_launch_of_too_few_undisturbed_blocks_is_contended(contended, expected):
-    details = TimingDetails(launches=3, contended=contended)
+@pytest.mark.parametrize(
+    ("launches", "contended", "expected"),
+    [(3, 0, False), (3, 1, True), (4, 1, False), (12, 9, False), (12, 10, True), (1, 0, False), (1, 1, True)],
+)
+def test_a_time_is_contended_where_fewer_than_three_clean_launches_remain(launches, contended, expected):
+    details = TimingDetails(launches=launches, contended=contended)
     one = variant_of({"timing": Outcome(status=Status.OK, values={"execution_s": (1.0,)}, details=details)})
 
     assert one.read("execution_s").contended is expected

@@ -15,6 +15,7 @@ from harness.record.statistics import (
     clean_blocks,
     differs,
     geometric_interval,
+    lost_share,
     mean_interval,
     paired_log_ratio,
     speedup,
@@ -182,12 +183,27 @@ def test_a_block_is_clean_up_to_the_largest_wait():
 
 
 def test_code_that_always_waits_a_little_has_a_limit_of_twice_its_own_wait():
-    assert clean_blocks([0.08, 0.08, 0.08, 0.16, 0.17]) == (True, True, True, True, False)
+    assert clean_blocks([0.055, 0.055, 0.055, 0.11, 0.12]) == (True, True, True, True, False)
 
 
 def test_a_launch_that_always_waits_much_is_not_taken_for_clean():
     assert clean_blocks([0.5] * 10) == (False,) * 10
     assert clean_blocks([OWN_WAIT * 2 + 0.01] * 10) == (False,) * 10
+
+
+@pytest.mark.parametrize(
+    ("waited_s", "cpu_s", "expected"),
+    [(0.0, 1.0, 0.0), (0.25, 0.75, 0.25), (0.5, 1.5, 0.25), (2.0, 1.5, 0.25), (0.5, 2.0, 0.0), (0.25, 0.0, 0.25)],
+    ids=["no wait", "one thread", "two threads", "what the process left", "nothing left", "asleep"],
+)
+def test_what_was_lost_is_a_share_of_what_ready_threads_could_have_run(waited_s, cpu_s, expected):
+    assert lost_share(waited_s, 1.0, cpu_s, cores=2) == expected
+
+
+def test_the_same_loss_of_each_thread_is_the_same_share_on_many_cores():
+    shares = [lost_share(0.05 * threads, 1.0, 0.95 * threads, cores=threads) for threads in (1, 2, 64)]
+
+    assert shares == pytest.approx([0.05] * 3)
 
 
 def test_a_block_without_a_reading_is_clean():

@@ -3,10 +3,12 @@ import math
 import pytest
 from msgspec import structs
 
-from harness.record import Status, TimingDetails
+from harness.record import Canary, LaunchRecord, Status, TimingDetails, VariantLaunch
+from harness.record.contention import contended, is_disturbed, is_slowed, undisturbed
+from harness.record.launches import DeviceState
 from harness.record.statistics import FEWEST_CLEAN_BLOCKS, FEWEST_CLEAN_S
-from harness.record.timing_summary import contended, execution_s, summarise, undisturbed
-from tests.harness.raw import DISTURBED, WALL_S, block, clean, launch, variant
+from harness.record.timing_summary import execution_s, summarise
+from tests.harness.raw import DISTURBED, WALL_S, block, canary, clean, launch, variant
 
 STEADY = clean(*[1.0] * 6)
 BUSY = [*clean(1.0), *[(1.0, DISTURBED)] * 5]
@@ -54,13 +56,17 @@ def test_times_are_one_value_per_launch_in_launch_order():
     outcome = summarise(launches, "a", "a")
 
     assert outcome.status is Status.OK
-    assert outcome.values == {"execution_s": (1.0, 4.0, 2.0), "dispatch_s": (0.25, 1.0, 0.5)}
+    assert outcome.values == {
+        "execution_s": (1.0, 4.0, 2.0),
+        "dispatch_s": (0.25, 1.0, 0.5),
+        "parallelism": (1.0, 1.0, 1.0),
+    }
 
 
 def test_what_has_no_dispatch_has_null_for_it():
     outcome = summarise([[launch(variant("peer", *STEADY, dispatch_s=()))]], "peer", "base")
 
-    assert outcome.values == {"execution_s": (1.0,), "dispatch_s": (None,)}
+    assert outcome.values == {"execution_s": (1.0,), "dispatch_s": (None,), "parallelism": (1.0,)}
 
 
 def test_the_log_ratio_is_paired_within_the_sweeps_of_one_process():
@@ -91,6 +97,7 @@ def test_a_launch_without_the_variant_has_null_for_it():
     assert outcome.values == {
         "execution_s": (1.0, None, None),
         "dispatch_s": (1e-6, None, None),
+        "parallelism": (1.0, None, None),
         "log_ratio": (0.0, None, None),
     }
 
@@ -133,6 +140,111 @@ def test_of_undisturbed_and_steady_launches_none_is_counted():
     assert outcome.details == TimingDetails(launches=3)
 
 
+def test_a_launch_of_very_slow_calls_is_clean_only_if_all_its_few_blocks_are():
+    assert not contended(variant("a", *clean(5.0, 5.0), wall_s=5.0))
+    assert contended(variant("a", *clean(5.0), (5.0, DISTURBED), wall_s=5.0))
+
+
+# Contended launches
+
+
+def launches_of(*variants: VariantLaunch | None, base: VariantLaunch | None = None) -> list[list[LaunchRecord]]:
+    """Launches of one process each: a variant of every one, beside the same baseline."""
+    return [[launch(*[item for item in (base, one) if item is not None])] for one in variants]
+
+
+QUIET, CROWDED = variant("a", *STEADY), variant("a", *[(8.0, DISTURBED)] * 6, dispatch_s=(1.0,), solo_s=(8.0,))
+
+
+def test_clean_launches_stand_alone_where_three_of_them_remain():
+    outcome = summarise(launches_of(QUIET, CROWDED, QUIET, QUIET), "a", "a")
+
+    assert outcome.values == {
+        "execution_s": (1.0, None, 1.0, 1.0),
+        "dispatch_s": (1e-6, None, 1e-6, 1e-6),
+        "parallelism": (1.0, None, 1.0, 1.0),
+    }
+    assert outcome.details == TimingDetails(launches=4, contended=1)
+
+
+def test_where_fewer_clean_launches_remain_all_count():
+    outcome = summarise(launches_of(QUIET, CROWDED, QUIET), "a", "a")
+
+    assert outcome.values["execution_s"] == (1.0, 8.0, 1.0)
+    assert outcome.values["solo_s"] == (None, 8.0, None)
+
+
+BASE = variant("base", *STEADY)
+SPOILT = variant("a", *[(4.0, DISTURBED)] * 6)
+
+
+def test_the_ratio_of_a_contended_launch_holds_where_both_sides_lose_alike():
+    outcome = summarise(launches_of(QUIET, SPOILT, QUIET, QUIET, base=BASE), "a", "base")
+
+    assert outcome.values["log_ratio"] == (0.0, math.log(1 / 4), 0.0, 0.0)
+
+
+def on_two_threads(*blocks: tuple[float, float | None], parallel: float = 1.8) -> VariantLaunch:
+    return variant("a", *blocks, parallel=parallel)
+
+
+def test_the_ratio_of_a_contended_launch_is_lost_where_the_sides_are_unequally_parallel():
+    # With one core left to it, the variant on two threads looks like one on one thread: only clean launches tell.
+    quiet, spoilt = on_two_threads(*STEADY), on_two_threads(*[(4.0, DISTURBED)] * 6, parallel=1.0)
+
+    outcome = summarise(launches_of(quiet, spoilt, quiet, quiet, base=BASE), "a", "base")
+
+    assert outcome.values["log_ratio"] == (0.0, None, 0.0, 0.0)
+
+
+def test_a_contended_baseline_spoils_the_ratio_as_a_contended_variant_does():
+    busy = variant("base", *[(4.0, DISTURBED)] * 6)
+    quiet = on_two_threads(*STEADY)
+    launches = [[launch(busy if index == 1 else BASE, quiet)] for index in range(4)]
+
+    assert summarise(launches, "a", "base").values["log_ratio"] == (0.0, None, 0.0, 0.0)
+
+
+def test_ratios_of_unequally_parallel_sides_stay_where_fewer_than_three_others_remain():
+    quiet, spoilt = on_two_threads(*STEADY), on_two_threads(*[(4.0, DISTURBED)] * 6, parallel=1.0)
+
+    outcome = summarise(launches_of(quiet, spoilt, quiet, base=BASE), "a", "base")
+
+    assert outcome.values["log_ratio"] == (0.0, math.log(1 / 4), 0.0)
+
+
+@pytest.mark.parametrize(("parallel", "expected"), [(1.19, math.log(1 / 4)), (1.21, None)])
+def test_sides_are_unequally_parallel_beyond_a_fifth(parallel, expected):
+    quiet, spoilt = (on_two_threads(*blocks, parallel=parallel) for blocks in (STEADY, [(4.0, DISTURBED)] * 6))
+
+    outcome = summarise(launches_of(quiet, spoilt, quiet, quiet, base=BASE), "a", "base")
+
+    assert outcome.values["log_ratio"][1] == expected
+
+
+def test_a_contended_peer_has_no_ratio_since_nothing_disturbed_the_other_process():
+    peers = [QUIET, SPOILT, QUIET, QUIET]
+    launches = [[launch(BASE), launch(one)] for one in peers]
+
+    assert summarise(launches, "a", "base").values["log_ratio"] == (0.0, None, 0.0, 0.0)
+
+
+@pytest.mark.parametrize("of_block", [{"stolen": 0.24}, {"throttled": 0.24}, {"stolen": 0.12, "throttled": 0.12}])
+def test_what_the_hypervisor_or_a_quota_takes_of_a_launch_makes_it_contended(of_block):
+    # 0.24 of 0.76 + 0.24 is above the share; half of it is not.
+    half = {name: share / 2 for name, share in of_block.items()}
+
+    assert contended(variant("a", *STEADY, parallel=0.76, **of_block))
+    assert not contended(variant("a", *STEADY, parallel=0.88, **half))
+
+
+def test_what_was_taken_is_judged_over_a_whole_launch_and_not_block_by_block():
+    ticks = variant("a", *STEADY)
+    blocks = [structs.replace(ticks.blocks[0], steal_s=WALL_S), *ticks.blocks[1:]]
+
+    assert not contended(structs.replace(ticks, blocks=tuple(blocks)))
+
+
 def test_what_a_process_s_own_threads_make_each_other_wait_for_is_no_disturbance():
     both_cores = [structs.replace(block(1.0, wait=0.5, sweep=sweep), cpu_s=2 * WALL_S) for sweep in range(10)]
     one_core = [structs.replace(item, cpu_s=WALL_S) for item in both_cores]
@@ -140,3 +252,134 @@ def test_what_a_process_s_own_threads_make_each_other_wait_for_is_no_disturbance
     assert undisturbed(both_cores, cores=2) == both_cores
     assert undisturbed(one_core, cores=2) == []
     assert undisturbed(one_core, cores=1) == one_core
+
+
+# Devices
+
+
+FAST, SLOW = 1980e6, 1400e6
+
+
+def state(clock_hz: float | None, *throttled: str, most_clock_hz: float | None = FAST) -> DeviceState:
+    return DeviceState(sweep=1, clock_hz=clock_hz, most_clock_hz=most_clock_hz, throttled=throttled)
+
+
+@pytest.mark.parametrize(
+    ("shown", "expected"),
+    [
+        (state(FAST), False),
+        (state(0.75 * FAST), False),
+        (state(SLOW), True),
+        (state(SLOW, "gpu idle"), False),
+        (state(FAST, "applications clocks setting"), False),
+        (state(FAST, "sw thermal slowdown"), True),
+        (state(FAST, "gpu idle", "hw slowdown"), True),
+        (state(None), False),
+        (state(SLOW, most_clock_hz=None), False),
+    ],
+    ids=["fast", "at the limit", "slow", "idle", "set", "hot", "idle and slowed", "not told", "no highest"],
+)
+def test_a_device_that_is_throttled_or_slow_while_it_works_makes_the_launch_contended(shown, expected):
+    process = launch(variant("a", *STEADY), device_states=(shown,) * 4)
+
+    assert is_disturbed(process) is expected
+    assert summarise([[process]], "a", "a").details.contended == expected
+
+
+def test_a_few_slow_looks_at_a_device_are_no_slow_device():
+    looks = [state(SLOW), state(FAST), state(FAST), state(FAST)]
+
+    assert not is_slowed(looks)
+    assert is_slowed([state(SLOW), *looks])
+    assert not is_slowed([])
+
+
+def test_a_process_is_disturbed_where_any_of_its_variants_is_contended():
+    assert not is_disturbed(launch(QUIET, BASE))
+    assert is_disturbed(launch(QUIET, variant("b", *BUSY)))
+
+
+# The canary
+
+
+def with_canaries(*canaries: Canary) -> list[LaunchRecord]:
+    return [launch(QUIET, canaries=canaries)]
+
+
+def test_the_canary_of_a_launch_is_the_median_of_its_loop():
+    launches = [
+        with_canaries(canary(1.0, 2.0, 8.0), canary(64.0, name="copy", identity="copy 1")),
+        with_canaries(canary(4.0)),
+    ]
+
+    outcome = summarise(launches, "a", "a")
+
+    assert outcome.values["canary_s"] == (2.0, 4.0)
+    assert outcome.details.canary == "alu 1"
+
+
+def test_a_contended_launch_keeps_its_canary_which_is_of_the_machine():
+    launches = [[launch(one, canaries=(canary(2.0),))] for one in (QUIET, QUIET, QUIET, CROWDED)]
+
+    assert summarise(launches, "a", "a").values["canary_s"] == (2.0,) * 4
+
+
+def test_a_time_that_cannot_have_been_measured_is_no_canary():
+    broken = canary(0.0, -1.0, math.inf, math.nan, 2.0)
+
+    outcome = summarise([with_canaries(broken), with_canaries(canary(0.0, -1.0))], "a", "a")
+
+    assert outcome.values["canary_s"] == (2.0, None)
+    assert outcome.details.canary is None
+
+
+@pytest.mark.parametrize("other", [(), (canary(1.0, identity="alu 2"),)], ids=["none", "another"])
+def test_launches_that_lack_the_canary_or_have_another_have_none_in_common(other):
+    outcome = summarise([with_canaries(canary(1.0)), with_canaries(*other)], "a", "a")
+
+    assert outcome.details.canary is None
+
+
+def test_nothing_is_divided_by_a_loop_on_the_host_where_a_device_is_timed():
+    canaries = canary(1.0), canary(1.0, name="device", identity="device 1")
+
+    outcome = summarise([with_canaries(*canaries)], "a", "a")
+
+    assert "canary_s" not in outcome.values
+    assert outcome.details.canary is None
+
+
+# Alone
+
+
+def beside_and_alone(beside_s: float, alone_s: float) -> tuple[str, ...]:
+    """Notes of a variant that three launches timed so."""
+    timed = variant("a", *clean(*[beside_s] * 6), solo_s=(alone_s,) * 5)
+    return summarise(launches_of(timed, timed, timed), "a", "a").notes
+
+
+def test_the_time_alone_is_the_median_of_its_blocks():
+    timed = variant("a", *STEADY, solo_s=(8.0, 0.5, 0.5))
+
+    assert summarise(launches_of(timed), "a", "a").values["solo_s"] == (0.5,)
+
+
+def test_what_alternating_costs_is_said_with_both_numbers():
+    (note,) = beside_and_alone(0.0064, 0.006)
+
+    assert note.startswith("6.4 ms a call beside the other variants, 6 ms alone: in calls over 1 ms the caches hold")
+
+
+@pytest.mark.parametrize(
+    ("beside_s", "alone_s"),
+    [(0.0062, 0.006), (0.006, 0.0064), (0.00064, 0.0006)],
+    ids=["within 5 %", "longer alone", "short calls"],
+)
+def test_nothing_is_said_where_alternating_costs_nothing_to_speak_of(beside_s, alone_s):
+    assert beside_and_alone(beside_s, alone_s) == ()
+
+
+def test_nothing_is_said_of_alternating_where_launches_leave_a_doubt():
+    timed = [variant("a", *clean(*[s] * 6), solo_s=(1.0,) * 5) for s in (1.0, 1.5, 1.0)]
+
+    assert summarise(launches_of(*timed), "a", "a").notes == ()

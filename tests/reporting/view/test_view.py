@@ -90,7 +90,7 @@ def test_data_warnings_name_files_contention_precision_versions_and_uncommitted_
 def test_contention_is_told_of_the_variants_that_have_it_as_the_table_marks_them():
     planned = samples.planned_case(variants=("selu:eager", "selu:jit", "numpy:native"))
     timings = {
-        "selu:eager": samples.timing(1e-3, contended=1),
+        "selu:eager": samples.timing(1e-3, contended=3),
         "selu:jit": samples.timing(1e-4, baseline_s=1e-3),
         "numpy:native": samples.timing(1e-4, baseline_s=1e-3),
     }
@@ -177,7 +177,7 @@ def test_a_peer_s_gain_over_a_contended_baseline_is_marked_and_leads_nothing():
     record = samples.record(
         planned,
         {
-            "selu:eager": {"numerics": samples.numerics(), "timing": samples.timing(1e-3, contended=1)},
+            "selu:eager": {"numerics": samples.numerics(), "timing": samples.timing(1e-3, contended=3)},
             "numpy:native": {"numerics": samples.numerics(), "timing": samples.timing(1e-4, baseline_s=1e-3)},
         },
     )
@@ -543,7 +543,7 @@ def test_growth_leads_with_the_first_measure_of_which_it_can_be_told():
 
 
 def test_contended_points_of_a_sweep_are_hollow_and_counted():
-    run = grown(64, timing=samples.timing(6.4e-6, contended=1))
+    run = grown(64, timing=samples.timing(6.4e-6, contended=3))
 
     (part,) = section(page_of(run), "sweeps").parts
 

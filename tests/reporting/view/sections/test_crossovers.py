@@ -31,7 +31,7 @@ def notes(times, *, dispatch=None, spread=1, contended=(), launches=5, dispatche
                     seconds[index],
                     baseline_s=baseline_s,
                     spread=spread,
-                    contended=int(size in contended),
+                    contended=launches * (size in contended),
                     launches=launches,
                 )
                 if dispatch is not None:

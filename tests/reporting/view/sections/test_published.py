@@ -166,14 +166,14 @@ def test_a_variant_that_the_case_does_not_have_is_named():
 
 
 def test_a_ratio_that_is_paired_by_the_moment_holds_on_a_busy_machine():
-    outcomes = {"a:eager": {"timing": samples.timing(1e-2, contended=1)}}
+    outcomes = {"a:eager": {"timing": samples.timing(1e-2, contended=3)}}
 
     assert only_row(run_of(MADE_UP, outcomes=outcomes))["Verdict"] == "holds here 1.67× theirs"
 
 
 @pytest.mark.parametrize(("variant", "metric"), [("numpy:native", "execution_s"), ("b:jit", "dispatch_s")])
 def test_any_other_contended_ratio_is_shown_but_decides_nothing(variant, metric):
-    timing = samples.timing(1e-2, baseline_s=1e-2, contended=1)
+    timing = samples.timing(1e-2, baseline_s=1e-2, contended=3)
     planned = samples.planned_case(variants=("a:eager", "a:jit", "b:jit", "numpy:native"))
     claim = samples.claim(Figure(variant, 6, metric=metric), Figure("a:jit", 1, metric=metric))
 

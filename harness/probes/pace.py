@@ -1,0 +1,35 @@
+"""How much of what one timing process does: every number that steers it, with its source.
+
+How long a block lasts and how many there are at most is a run's setting: harness/plan/settings.py.
+"""
+
+WARM_UP_S = 0.02
+WARM_UP_LIMIT_S = 0.3
+WARM_UP_BLOCK_S = 0.005
+STEADY_WITHIN = 0.05
+"""Two blocks in a row that agree end the warm-up, not before the first of these and not after the second. After
+compiling, calls of four benchmarks were within 10 % of their steady time after at most 42 ms (90 % of processes, on a
+busy machine of two cores): the limit is seven times that, and the sweeps warm up too."""
+
+SLOW_CALL_S = WARM_UP_LIMIT_S
+"""A call so long is a warm-up block and a sample of dispatch by itself: it is called as seldom as can be."""
+
+MOST_CALLS = 1_000_000
+"""In one sample: 200 us of calls that take less than a nanosecond do not exist."""
+
+SWEEPS_S_PER_VARIANT = 0.25
+FEWEST_SWEEPS = 6
+SLOW_SWEEPS_S_PER_VARIANT = 3.0
+FEWEST_SLOW_SWEEPS = 2
+"""Sweeps are cut to what the first holds for each variant, but not to fewer than three shuffled orders with their
+reverses, one more block than a clean launch needs; beyond the third, not to fewer than one order and its reverse. A
+launch of one variant of 5 s a call so makes six calls: two to warm up, two sweeps, one of dispatch, and the first."""
+
+DISPATCH_S = 0.02
+FEWEST_DISPATCHES, MOST_DISPATCHES = 3, 50
+"""As many single calls as that time holds. Of slow calls it is one."""
+
+SOLO_BLOCKS = 5
+SOLO_S = 0.5
+"""Blocks of one variant alone, where they take no longer than that in all: a call beyond 0.1 s fills the caches by
+itself, whoever ran before it."""

@@ -1,0 +1,159 @@
+"""One variant while it is measured: its samples, blocks and warm-up."""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+from dataclasses import dataclass, field
+
+from harness.machine.disturbance import ReadDisturbance, Reading
+from harness.probes.pace import (
+    DISPATCH_S,
+    FEWEST_DISPATCHES,
+    MOST_CALLS,
+    MOST_DISPATCHES,
+    SLOW_CALL_S,
+    STEADY_WITHIN,
+    WARM_UP_BLOCK_S,
+    WARM_UP_LIMIT_S,
+    WARM_UP_S,
+)
+from harness.programs.modes import Clock, Prepared
+from harness.record import Block, VariantLaunch
+from harness.record.statistics import agree
+
+
+@dataclass
+class Subject:
+    """A variant, and what was measured of it so far.
+
+    Args:
+      sample_s: The least time that a sample may take.
+    """
+
+    prepared: Prepared
+    clock: Clock
+    sample_s: float
+    calls: int = 1
+    call_s: float = 0.0
+    warmup_s: list[float] = field(default_factory=list)
+    steady: bool = False
+    blocks: list[Block] = field(default_factory=list)
+    dispatch_s: list[float] = field(default_factory=list)
+    solo_s: list[float] = field(default_factory=list)
+
+    def calibrate(self) -> None:
+        """Finds how many calls make a sample; the first call is not looked at, unless calls are slow."""
+        first_s = sample(self.prepared, 1, self.clock)
+        while True:
+            self.call_s = sample(self.prepared, self.calls, self.clock)
+            if self.call_s * self.calls >= self.sample_s or self.calls >= MOST_CALLS:
+                break
+            wanted = self.sample_s / self.call_s if self.call_s > 0 else MOST_CALLS
+            self.calls = min(MOST_CALLS, max(2 * self.calls, int(wanted) + 1))
+        if self.call_s >= SLOW_CALL_S:
+            self.warmup_s = [first_s, self.call_s]
+
+    def warm_up(self) -> None:
+        """Runs until two blocks in a row agree and WARM_UP_S have passed; gives up after WARM_UP_LIMIT_S."""
+        if self.warmup_s:  # slow calls, two of which were made
+            self.steady = agree(*self.warmup_s, within=STEADY_WITHIN)
+            return
+        start = self.clock()
+        while not self.steady and (self.clock() - start < WARM_UP_LIMIT_S or len(self.warmup_s) < 2):
+            self.warmup_s.append(statistics.median(self._samples(WARM_UP_BLOCK_S)))
+            if self.clock() - start >= WARM_UP_S and len(self.warmup_s) >= 2:
+                self.steady = agree(*self.warmup_s[-2:], within=STEADY_WITHIN)
+        self.call_s = self.warmup_s[-1]
+        if self.call_s > 0:  # the first samples may have been slow, and the number of calls too small
+            self.calls = min(MOST_CALLS, max(self.calls, int(self.sample_s / self.call_s)))
+
+    def take_block(self, sweep: int, block_s: float, disturbance: ReadDisturbance) -> None:
+        """One block of samples, with what the counters say of that very time."""
+        self.prepared.reset()
+        before = disturbance()
+        start = self.clock()
+        samples = self._samples(block_s)
+        wall_s = self.clock() - start
+        after = disturbance()
+        self.blocks.append(
+            Block(
+                sweep=sweep,
+                samples_s=tuple(samples),
+                wall_s=wall_s,
+                wait_s=_passed(before, after, "wait_s"),
+                cpu_s=after.cpu_s - before.cpu_s,
+                steal_s=_passed(before, after, "steal_s"),
+                involuntary_switches=after.involuntary_switches - before.involuntary_switches,
+                throttled_s=_passed(before, after, "throttled_s"),
+            )
+        )
+
+    def take_solos(self, count: int, block_s: float) -> None:
+        """Blocks in a row, after one call that takes the caches back from whoever ran before."""
+        self.prepared.reset()
+        sample(self.prepared, 1, self.clock)
+        for _ in range(count):
+            self.prepared.reset()
+            self.solo_s.append(statistics.median(self._samples(block_s)))
+
+    def take_dispatches(self) -> None:
+        """Times single calls until they return, each waited for before the next begins."""
+        call, args, wait = self.prepared.call, self.prepared.args, self.prepared.wait
+        affordable = int(DISPATCH_S / self.call_s) if self.call_s > 0 else MOST_DISPATCHES
+        fewest = 1 if self.call_s >= SLOW_CALL_S else FEWEST_DISPATCHES
+        for _ in range(max(fewest, min(MOST_DISPATCHES, affordable))):
+            start = self.clock()
+            result = call(*args)
+            self.dispatch_s.append(self.clock() - start)
+            wait(result)
+            # Now and not by the next call, within the clock. A state that calls carry is freed by the call that
+            # replaces it, as in a training loop.
+            del result
+
+    def record(self, name: str, cores: int) -> VariantLaunch:
+        """All of it."""
+        return VariantLaunch(
+            variant=name,
+            cores=cores,
+            calls=self.calls,
+            warmup_s=tuple(self.warmup_s),
+            steady=self.steady,
+            blocks=tuple(self.blocks),
+            dispatch_s=tuple(self.dispatch_s),
+            solo_s=tuple(self.solo_s),
+        )
+
+    def _samples(self, duration_s: float) -> list[float]:
+        samples: list[float] = []
+        start = self.clock()
+        while not samples or self.clock() - start < duration_s:
+            samples.append(sample(self.prepared, self.calls, self.clock))
+        return samples
+
+
+def sample(prepared: Prepared, calls: int, clock: Clock) -> float:
+    """Seconds per call over `calls` calls, each waited for.
+
+    A single call's result is freed when the clock has stopped, which takes milliseconds where it is large. Of several
+    calls each result is freed on the way, as in any loop: they are small, being of calls that are short, and to keep
+    them all would take memory that no loop takes.
+    """
+    call, args, wait = prepared.call, prepared.args, prepared.wait
+    if calls == 1:
+        start = clock()
+        result = wait(call(*args))
+        elapsed_s = clock() - start
+        del result
+        return elapsed_s
+    numbers = itertools.repeat(None, calls)
+    start = clock()
+    for _ in numbers:
+        wait(call(*args))
+    return (clock() - start) / calls
+
+
+def _passed(before: Reading, after: Reading, name: str) -> float | None:
+    first, last = getattr(before, name), getattr(after, name)
+    # A thread that ended took its counter with it.
+    return None if first is None or last is None else max(0.0, last - first)

@@ -1,0 +1,105 @@
+"""How the parent listens to a process, by a pipe and a server that tests write to."""
+
+import json
+import os
+import signal
+import socket
+
+import pytest
+
+from harness.parent import fork_client
+from harness.parent.fork_client import ForkServer
+from harness.plan.messages import Heartbeat
+
+ENDED = {"status": signal.SIGSEGV, "peak_kib": 7}
+
+
+@pytest.fixture
+def ends(tmp_path):
+    """A server that is listened to: (itself, its side of the talk, the two ends of the heartbeats' pipe)."""
+    ours, theirs = socket.socketpair()
+    reader, writer = os.pipe()
+    server = ForkServer({}, tmp_path)
+    server._control = ours
+    yield server, theirs, reader, writer
+    for one in (ours, theirs):
+        one.close()
+    os.close(reader)
+    os.close(writer)
+
+
+def beat(writer: int, variant: str | None, stage: str) -> None:
+    os.write(writer, json.dumps([variant, stage]).encode() + b"\n")
+
+
+def say(side: socket.socket, **facts: int) -> None:
+    side.sendall(json.dumps(facts).encode() + b"\n")
+
+
+def test_what_a_process_began_last_is_known_however_soon_it_died(ends):
+    server, theirs, reader, writer = ends
+    for number in range(500):
+        beat(writer, f"variant {number}", "timing")
+    say(theirs, **ENDED)
+
+    status, last, timed_out, peak_kib = server._listen(reader, 60.0, lambda beat: None)
+
+    assert last == Heartbeat("variant 499", "timing")
+    assert (status, timed_out, peak_kib) == (signal.SIGSEGV, False, 7)
+
+
+def test_heartbeats_that_came_together_are_told_as_one(ends):
+    server, theirs, reader, writer = ends
+    told = []
+    for variant in "abab":
+        beat(writer, variant, "timing")
+    say(theirs, **ENDED)
+
+    server._listen(reader, 60.0, told.append)
+
+    assert told == [Heartbeat("b", "timing")]
+
+
+def test_a_process_that_begins_something_does_not_wake_its_parent(ends, monkeypatch):
+    server, theirs, reader, writer = ends
+    really, slept = fork_client.select.select, []
+
+    def select(watched, others, errors, wait_s):
+        slept.append((watched, wait_s))
+        if len(slept) == 3:
+            say(theirs, **ENDED)
+        beat(writer, "a", "timing")
+        return really(watched, others, errors, wait_s)
+
+    monkeypatch.setattr(fork_client.select, "select", select)
+    server._listen(reader, 60.0, lambda beat: None)
+
+    assert slept == [([server._control], fork_client.LISTEN_S)] * 3
+
+
+def test_half_a_heartbeat_waits_for_its_other_half(ends, monkeypatch):
+    server, theirs, reader, writer = ends
+    halves = iter([b'["a", "tim', b'ing"]\n'])
+    really, told = fork_client.select.select, []
+
+    def select(watched, others, errors, wait_s):
+        if (half := next(halves, None)) is None:
+            say(theirs, **ENDED)
+        else:
+            os.write(writer, half)
+        return really(watched, others, errors, wait_s)
+
+    monkeypatch.setattr(fork_client.select, "select", select)
+    server._listen(reader, 60.0, told.append)
+
+    assert told == [Heartbeat("a", "timing")]
+
+
+def test_a_process_that_is_silent_for_too_long_is_ended(ends, monkeypatch):
+    server, theirs, reader, writer = ends
+    beat(writer, "a", "timing")
+    monkeypatch.setattr(server, "_end_child", lambda: say(theirs, status=signal.SIGKILL))
+
+    _, last, timed_out, _ = server._listen(reader, 0.01, lambda beat: None)
+
+    assert (last, timed_out) == (Heartbeat("a", "timing"), True)
