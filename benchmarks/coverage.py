@@ -3,8 +3,8 @@
     python -m benchmarks.coverage [--cases 200000]
 
 Forty cases are launched K times. The third of them with the widest intervals gets up to three launches more, chosen
-once by these widths. An interval that misses has the true value outside. Its error is shared by the looks that it has had
-(the rule in use), by two in all cases, or not at all. Launches are independent and their log ratios normal, with one
+once by these widths. An interval that misses has the true value outside. Its error is shared by the looks that it has
+had (the rule in use), by two in all cases, or not at all. Launches are independent, their log ratios normal, with one
 scatter for all cases or with those that this project's cases have.
 """
 
