@@ -12,13 +12,13 @@ from __future__ import annotations
 import argparse
 import math
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.here import describe_here
 from benchmarks.verdicts import compare_runs, write_rate
-from harness.record import Settings, TimingDetails
+from harness.record import Run, Settings, TimingDetails
 from harness.record.metric import Reading
 from harness.record.metrics import METRICS
 from harness.record.statistics import CONFIDENCE, MINIMUM_EFFECT, Interval, differs
@@ -27,6 +27,8 @@ from reporting.view.cases import Variant, gather_cases
 from reporting.view.runs import label_runs
 
 AT_REFERENCE_SPEED = "at_reference_speed_s"
+
+Variants = Mapping[tuple[str, str], Variant]
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,7 @@ class Pair:
       to_first: What the second run's values are multiplied by, so that both are of one reference speed.
     """
 
+    name: str
     first: Reading
     second: Reading
     to_first: float = 1.0
@@ -103,8 +106,8 @@ def main() -> None:
             print(f"{kind.title}: {error}")
 
 
-def read_variants(path: Path) -> dict[tuple[str, str], Variant]:
-    """Every planned variant of a run, by its case's id and its own name.
+def read_variants(path: Path) -> Variants:
+    """Every planned variant of the run in a folder.
 
     Raises:
       SystemExit: There is no run to read.
@@ -112,17 +115,23 @@ def read_variants(path: Path) -> dict[tuple[str, str], Variant]:
     loaded = load([path])
     if not loaded.runs:
         raise SystemExit("\n".join(loaded.warnings))
-    cases = gather_cases(label_runs([one.run for one in loaded.runs]))
+    return index_variants(loaded.runs[0].run)
+
+
+def index_variants(run: Run) -> Variants:
+    """Every planned variant of a run, by its case's id and its own name."""
+    cases = gather_cases(label_runs([run]))
     return {(case.planned.id, variant.planned.name): variant for case in cases for variant in case.variants}
 
 
 def describe_run(variant: Variant) -> str:
     """Where and how the run of a variant was made."""
     manifest, here = variant.case.run.manifest, variant.environment
+    shown, decisive = (100 * level for level in (find_shown_confidence(variant.settings), variant.settings.confidence))
     return (
         f"run {manifest.run_id}: {here.allowed_cores} cores of {here.processor}, {here.system}, load "
-        f"{here.load_average:.2f}; Python {here.python}, jax {here.packages['jax']}; {manifest.started}; shown "
-        f"intervals {100 * find_shown_confidence(variant.settings):.0f} %, of verdicts {100 * variant.settings.confidence:.0f} %"
+        f"{here.load_average:.2f}; Python {here.python}, jax {here.packages['jax']}; {manifest.started}; "
+        f"intervals shown {shown:.0f} %, of verdicts {decisive:.0f} %"
     )
 
 
@@ -137,7 +146,7 @@ def find_verdict_interval(reading: Reading) -> Interval | None:
     return found
 
 
-def find_pairs(kind: Kind, first: dict[tuple[str, str], Variant], second: dict[tuple[str, str], Variant]) -> list[Pair]:
+def find_pairs(kind: Kind, first: Variants, second: Variants) -> list[Pair]:
     """The numbers of a kind that both runs have.
 
     Raises:
@@ -157,7 +166,12 @@ def find_pairs(kind: Kind, first: dict[tuple[str, str], Variant], second: dict[t
         if len(canaries := {name_canary(variant) for variants in runs for variant in variants}) > 1:
             raise NothingToCompareError(f"they are of different canaries, {', '.join(sorted(map(str, canaries)))}")
         to_first = find_reference_s(runs[0]) / find_reference_s(runs[1])
-    return [Pair(one, other, to_first) for _, one, other in both]
+    return [Pair(name_variant(first[key]), one, other, to_first) for key, one, other in both]
+
+
+def name_variant(variant: Variant) -> str:
+    """As a command line would select it."""
+    return f"{variant.planned_case.name} {variant.planned.name}"
 
 
 def name_canary(variant: Variant) -> str | None:
@@ -192,10 +206,12 @@ def describe_kind(kind: Kind, pairs: Sequence[Pair]) -> list[str]:
         lines.append(f"  half-width in {name}: {describe_widths([width for width in widths if width is not None])}")
     held = [one for pair in pairs for one in pair.holds]
     lines.append(f"  one run's interval holds the other's value: {write_rate(sum(held), len(held))}")
-    flags = [(differs(pair.ratio), is_contended(pair)) for pair in pairs if pair.ratio.low is not None]
-    for title, chosen in (("all", flags), ("contended in neither", [flag for flag in flags if not flag[1]])):
-        false = sum(found for found, _ in chosen)
-        lines.append(f'  "differs" between the runs, {title}: {write_rate(false, len(chosen))}')
+    bounded = [pair for pair in pairs if pair.ratio.low is not None]
+    calm = [pair for pair in bounded if not is_contended(pair)]
+    for title, chosen in (("all", bounded), ("contended in neither", calm)):
+        false = [pair for pair in chosen if differs(pair.ratio)]
+        lines.append(f'  "differs" between the runs, {title}: {write_rate(len(false), len(chosen))}')
+        lines += [f"    {pair.name}: {pair.ratio.estimate:.3f}" for pair in false]
     off = [abs(math.log(pair.ratio.estimate)) for pair in pairs]
     lines.append(
         f"  the runs' values differ by: median {100 * statistics.median(off):.1f} %, largest {100 * max(off):.1f} %"
