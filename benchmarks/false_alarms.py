@@ -88,11 +88,12 @@ def describe_readings(readings: Sequence[Reading]) -> str:
     launches = [interval.count for interval in intervals]
     off = [abs(math.log(interval.estimate)) for interval in intervals]
     widths = [interval.half_width or math.inf for interval in intervals]
+    flagged = sum(map(differs, intervals))
     return (
-        f"{write_rate(sum(map(differs, intervals)), len(intervals))} differ, "
-        f"minimum effect {100 * MINIMUM_EFFECT:.0f} %; launches median {statistics.median(launches):g}, {min(launches)} to {max(launches)}; |estimate - 1| median "
-        f"{100 * statistics.median(off):.2f} %, largest {100 * max(off):.2f} %; half width median "
-        f"{100 * statistics.median(widths):.2f} %"
+        f"{write_rate(flagged, len(intervals))} differ, minimum effect {100 * MINIMUM_EFFECT:.0f} %; "
+        f"launches median {statistics.median(launches):g}, {min(launches)} to {max(launches)}; "
+        f"|estimate - 1| median {100 * statistics.median(off):.2f} %, largest {100 * max(off):.2f} %; "
+        f"half width median {100 * statistics.median(widths):.2f} %"
     )
 
 
