@@ -1,75 +1,101 @@
 """Our own false-alarm rate, and what we miss, while something else uses a core.
 
-    python -m benchmarks.false_alarms [CASES]
+    python -m benchmarks.false_alarms [--cases 300] [--budget 24m]
 
-One function is declared as two implementations, and a third works on 5 % more rows. Every case is
-K = 5 launches of the real harness. `differs`: the 99 % interval excludes 1 and the estimate is beyond 3 %.
+Each case has one function declared twice. Beside it, in the same processes, stands one that works on 5 % more rows; in
+every third case one that runs on two threads where the two run on one, or the reverse. It is a default run, so the
+harness decides on the number of launches within the budget. "Differs" is what its own interval of verdicts says.
 """
 
 from __future__ import annotations
 
+import argparse
 import math
+import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
-from scipy.stats import beta
+from benchmarks.here import describe_here
+from benchmarks.two_runs import Variants, find_verdict_interval, read_variants
+from benchmarks.verdicts import write_rate
+from harness.record.metric import Reading
+from harness.record.statistics import MINIMUM_EFFECT, differs
 
-from harness.record import Run, read_json
-from harness.record.statistics import MINIMUM_EFFECT, differs, speedup
-
-CASES = 100
+CASES = 300
+BUDGET = "24m"
 SUITE = Path(__file__).parent / "same_twice.py"
 BUSY = "while True: pass"
+INCOMPLETE = 3
+"""What a run exits with that its budget has cut; what it has is read all the same."""
+
+KINDS = (
+    ("same function", "twice", "same:jit"),
+    ("same function, an unequally parallel one beside it", "unequal", "same:jit"),
+    ("5 % more work", "twice", "slower:jit"),
+)
+"""What is counted: a title, and the workload and variant that are held against the first one."""
 
 
-def main() -> int:
-    """Prints both rates with their bounds."""
-    cases = int(sys.argv[1]) if len(sys.argv) > 1 else CASES
+def main() -> None:
+    """Prints the rates with their bounds."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cases", type=int, default=CASES)
+    parser.add_argument("--budget", default=BUDGET)
+    given = parser.parse_args()
+    print(f"beside a process that uses a core; {describe_here('jax', 'numpy')}", flush=True)
     load = subprocess.Popen([sys.executable, "-c", BUSY])
     try:
         with tempfile.TemporaryDirectory() as folder:
-            run = _measure(cases, Path(folder))
+            variants = measure(given.cases, given.budget, Path(folder))
     finally:
         load.kill()
         load.wait()
-    for title, variant in (("same function", "same:jit"), ("5 % more work", "slower:jit")):
-        _show(title, variant, run)
-    return 0
+    found = {title: list_readings(variants, workload, name) for title, workload, name in KINDS}
+    found["same function, all"] = [reading for title in list(found)[:2] for reading in found[title]]
+    for title, readings in found.items():
+        print(f"{title}: {describe_readings(readings)}")
 
 
-def _measure(cases: int, folder: Path) -> Run:
+def measure(cases: int, budget: str, folder: Path) -> Variants:
+    """A default run of so many cases; every third is of the unequally parallel."""
+    names = [f"{'unequal' if number % 3 == 2 else 'twice'}[number={number}]" for number in range(cases)]
+    selection = [word for name in names for word in ("--select", name)]
     command = [sys.executable, "-m", "harness", "run", "--suites", str(SUITE), "--out", str(folder), "--run-id", "aa"]
-    options = ["--probe", "timing", "--launches", "5", "--budget", "10h"]
-    selection = [word for number in range(cases) for word in ("--select", f"twice[number={number}]")]
-    subprocess.run([*command, *options, *selection], check=True)
-    return read_json(folder / "aa" / "run.json", Run)
+    ended = subprocess.run([*command, "--probe", "timing", "--budget", budget, *selection], check=False)
+    if ended.returncode not in (0, INCOMPLETE):
+        raise SystemExit(f"the run ended with {ended.returncode}")
+    return read_variants(folder / "aa")
 
 
-def _show(title: str, variant: str, run: Run) -> None:
-    ratios = []
-    for case in run.cases:
-        values = next(item for item in case.variants if item.name == variant).outcomes["timing"].values["log_ratio"]
-        ratios.append(speedup([value for value in values if value is not None]))
-    flagged = sum(map(differs, ratios))
-    low, high = _bounds(flagged, len(ratios))
-    off = sorted(abs(math.log(ratio.estimate)) for ratio in ratios)
-    widths = sorted(ratio.half_width or math.inf for ratio in ratios)
-    print(
-        f"{title}: {flagged} of {len(ratios)} differ (99 % interval, minimum effect {100 * MINIMUM_EFFECT:.0f} %), "
-        f"95 % bounds {100 * low:.1f} to {100 * high:.1f} %; "
-        f"|estimate - 1| median {100 * off[len(off) // 2]:.2f} %, largest {100 * off[-1]:.2f} %; "
-        f"half width median {100 * widths[len(widths) // 2]:.2f} %"
+def list_readings(variants: Variants, workload: str, name: str) -> list[Reading]:
+    """The speed-ups of a variant in every case of a workload that has them."""
+    readings = [
+        variant.read("speedup")
+        for variant in variants.values()
+        if (variant.planned_case.workload, variant.planned.name) == (workload, name)
+    ]
+    return [reading for reading in readings if reading.interval is not None]
+
+
+def describe_readings(readings: Sequence[Reading]) -> str:
+    """How many differ, from how many launches, how far their estimates are from 1, and how wide their intervals are."""
+    intervals = [interval for interval in map(find_verdict_interval, readings) if interval is not None]
+    if not intervals:
+        return "no case was measured"
+    launches = [interval.count for interval in intervals]
+    off = [abs(math.log(interval.estimate)) for interval in intervals]
+    widths = [interval.half_width or math.inf for interval in intervals]
+    flagged = sum(map(differs, intervals))
+    return (
+        f"{write_rate(flagged, len(intervals))} differ, minimum effect {100 * MINIMUM_EFFECT:.0f} %; "
+        f"launches median {statistics.median(launches):g}, {min(launches)} to {max(launches)}; "
+        f"|estimate - 1| median {100 * statistics.median(off):.2f} %, largest {100 * max(off):.2f} %; "
+        f"half width median {100 * statistics.median(widths):.2f} %"
     )
 
 
-def _bounds(count: int, of: int) -> tuple[float, float]:
-    """Clopper-Pearson interval of a proportion, 95 %."""
-    low = 0.0 if count == 0 else float(beta.ppf(0.025, count, of - count + 1))
-    high = 1.0 if count == of else float(beta.ppf(0.975, count + 1, of - count))
-    return low, high
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

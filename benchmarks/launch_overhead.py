@@ -2,20 +2,24 @@
 
     python -m benchmarks.launch_overhead [LAUNCHES]
 
-A launch's measuring lasts from its first warm-up to its last dispatch sample; the rest is overhead.
+A launch's measuring lasts from its first warm-up to the begin of its last stage; the rest is overhead. Of that, loading
+programs is what tracing, lowering and fetching them from the cache take: it grows with their number and size.
 """
 
 from __future__ import annotations
 
+import itertools
 import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
+from benchmarks.here import describe_here
 from harness.declare.catalogue import DEFAULT_SUITES
 from harness.machine.places import BACKENDS
-from harness.parent.fork_client import ForkServer
+from harness.parent import fork_client
 from harness.parent.prepare_run import describe_suites
 from harness.parent.servers import start_servers
 from harness.plan.launches import Launch, plan_launches_of
@@ -25,15 +29,24 @@ from harness.plan.selection import select
 from harness.plan.settings import make_settings
 from harness.record import PlannedCase, Settings
 
+Beats = list[tuple[float, Heartbeat]]
+
 CPU = BACKENDS["cpu"]
 LAUNCHES = 20
+MEASURING = ("warm-up", "timing", "solo", "dispatch")
+LOADING = ("prepare", "trace", "lower", "compile")
+LISTEN_S = 0.001
+"""How often heartbeats are read here, as the stages are told apart by them; a run reads them more rarely."""
+
 CASES = ("selu[dtype=float32,n=1000000]", "matmul[dtype=float32,n=512,precision=default]", "cumulative_sum[n=100]")
 
 
 def main() -> None:
-    """Prints the median overhead per case."""
+    """Prints the median overhead per case, loading apart and together."""
     launches = int(sys.argv[1]) if len(sys.argv) > 1 else LAUNCHES
+    fork_client.LISTEN_S = LISTEN_S
     settings = make_settings("default", probes=("timing",), suites=(DEFAULT_SUITES,), run_id="launch_overhead")
+    print(f"{launches} launches; {describe_here('jax', 'numpy')}")
     with (
         tempfile.TemporaryDirectory() as folder,
         start_servers(Path(folder) / "scratch", suites=settings.suites) as servers,
@@ -46,15 +59,25 @@ def main() -> None:
             _measure(server, first[CHECK], case, settings, Path(folder))  # fills the cache, as in a run
             timing = first["timing"]
             spent = [_measure(server, timing, case, settings, Path(folder)) for _ in range(launches)]
+            overhead = [seconds for seconds, _ in spent]
+            loading = [add_up_loading(beats) for _, beats in spent]
+            rest = [one - other for one, other in zip(overhead, loading, strict=True)]
             print(
-                f"{case.name}, {len(timing.variants)} variants: median {statistics.median(spent):.3f} s, "
-                f"{min(spent):.3f} to {max(spent):.3f} s over {launches} launches"
+                f"{case.name}, {len(timing.variants)} variants: {_describe(overhead)}; of it loading its programs "
+                f"{_describe(loading)}, the rest {_describe(rest)}",
+                flush=True,
             )
 
 
-def _measure(server: ForkServer, launch: Launch, case: PlannedCase, settings: Settings, folder: Path) -> float:
-    """Seconds of one process outside its measuring."""
-    beats: list[tuple[float, Heartbeat]] = []
+def _describe(seconds: Sequence[float]) -> str:
+    return f"{statistics.median(seconds):.3f} s ({min(seconds):.3f} to {max(seconds):.3f})"
+
+
+def _measure(
+    server: fork_client.ForkServer, launch: Launch, case: PlannedCase, settings: Settings, folder: Path
+) -> tuple[float, Beats]:
+    """Seconds of one process outside its measuring, and when each of its stages began."""
+    beats: Beats = []
     start = time.perf_counter()
     server.run(
         lambda result: Measure(
@@ -71,8 +94,13 @@ def _measure(server: ForkServer, launch: Launch, case: PlannedCase, settings: Se
         on_beat=lambda beat: beats.append((time.perf_counter(), beat)),
     )
     end = time.perf_counter()
-    measured = [moment for moment, beat in beats if beat.stage in ("warm-up", "timing", "dispatch")]
-    return end - start - (measured[-1] - measured[0] if measured else 0.0)
+    measured = [moment for moment, beat in beats if beat.stage in MEASURING]
+    return end - start - (measured[-1] - measured[0] if measured else 0.0), beats
+
+
+def add_up_loading(beats: Beats) -> float:
+    """Seconds of the stages before a variant's first call, over all variants; each lasts until the next begins."""
+    return sum(end - begin for (begin, beat), (end, _) in itertools.pairwise(beats) if beat.stage in LOADING)
 
 
 if __name__ == "__main__":

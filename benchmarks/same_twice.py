@@ -1,4 +1,4 @@
-"""A suite for benchmarks.false_alarms: one function twice, and once on 5 % more rows."""
+"""A suite for benchmarks.false_alarms: one function twice, and beside it one that works more, or on fewer cores."""
 
 import jax
 import jax.numpy as jnp
@@ -8,6 +8,11 @@ from harness import no_reference, workload
 STEPS = 4
 ROWS, MORE_ROWS = 800, 840
 COLUMNS = 256
+
+SERIAL_STEPS = 5000
+"""Of one row, too little for XLA to share among threads; so many take about half a millisecond, as the product does."""
+
+NUMBERS = tuple(range(1000))
 
 
 def matrices(key, *, number):
@@ -27,7 +32,7 @@ def repeat(x, square, number):
 
 @workload(
     inputs=matrices,
-    params={"number": tuple(range(1000))},
+    params={"number": NUMBERS},
     reference=no_reference("the third implementation works on more rows on purpose"),
     modes=("jit",),
     implementation="one",
@@ -47,3 +52,37 @@ def same(x, longer, square, *, number):
 def slower(x, longer, square, *, number):
     """The loop over 840 rows."""
     return repeat(longer, square, number)
+
+
+def multiply(x, square):
+    """A product, which XLA shares among threads."""
+    return repeat(x, square, 1)
+
+
+def iterate(x, square):
+    """A loop over one row, which runs on one thread."""
+    return jax.lax.fori_loop(0, SERIAL_STEPS, lambda _, y: jnp.tanh(y) + x[0], x[0])
+
+
+@workload(
+    inputs=lambda key, *, number: matrices(key, number=number)[::2],
+    params={"number": NUMBERS},
+    reference=no_reference("the third implementation computes something else on purpose"),
+    modes=("jit",),
+    implementation="one",
+)
+def unequal(x, square, *, number):
+    """Of even numbers the product, of odd ones the loop over one row."""
+    return (iterate if number % 2 else multiply)(x, square)
+
+
+@unequal.implementation(name="same")
+def same_beside_unequal(x, square, *, number):
+    """The same once more."""
+    return (iterate if number % 2 else multiply)(x, square)
+
+
+@unequal.implementation
+def other(x, square, *, number):
+    """The one of the two that its neighbours are not."""
+    return (multiply if number % 2 else iterate)(x, square)

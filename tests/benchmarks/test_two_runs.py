@@ -1,0 +1,110 @@
+"""What two runs of unchanged code say of each other."""
+
+import math
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from benchmarks import two_runs
+from benchmarks.two_runs import KINDS, NothingToCompareError, Pair, describe_kind, describe_widths, find_pairs
+from harness.record.metric import Reading
+from harness.record.metrics import METRICS
+from harness.record.statistics import geometric_interval, speedup
+from tests.samples import planned_case, record, run, timing
+
+RATIOS, PEERS, TIMES, AT_REFERENCE_SPEED = KINDS
+CASE = planned_case(variants=("selu:eager", "selu:jit", "numpy:native"))
+
+
+def variants_of(jit_s: float, *, contended: int = 0) -> two_runs.Variants:
+    """One case of one run: eager code at 1 ms, a jitted function, a peer."""
+    outcomes = {
+        "selu:eager": {"timing": timing(1e-3)},
+        "selu:jit": {"timing": timing(jit_s, baseline_s=1e-3, contended=contended)},
+        "numpy:native": {"timing": timing(5e-3, baseline_s=1e-3)},
+    }
+    return two_runs.index_variants(run((CASE, record(CASE, outcomes))))
+
+
+def pair(first: list[float], second: list[float], *, to_first: float = 1.0) -> Pair:
+    """One time in two runs."""
+    readings = [
+        Reading(METRICS["execution_s"], tuple(values), geometric_interval(values)) for values in (first, second)
+    ]
+    return Pair("made up", *readings, to_first=to_first)
+
+
+def test_a_kind_has_the_variants_that_have_such_a_number():
+    first, second = variants_of(1e-4), variants_of(1e-4)
+
+    names = {kind.title: [one.name for one in find_pairs(kind, first, second)] for kind in (RATIOS, PEERS, TIMES)}
+
+    case = CASE.name
+    assert names == {
+        "JAX ratios": [f"{case} selu:jit"],
+        "peer ratios": [f"{case} numpy:native"],
+        "times": [f"{case} selu:eager", f"{case} selu:jit", f"{case} numpy:native"],
+    }
+
+
+def test_a_ratio_of_ratios_is_of_the_second_run_over_the_first():
+    (found,) = find_pairs(RATIOS, variants_of(1e-4), variants_of(5e-5))
+
+    assert found.ratio.estimate == pytest.approx(2.0)
+    assert found.holds == (False, False)
+
+
+def test_each_run_is_asked_whether_its_interval_holds_the_other_s_value():
+    narrow, wide = [1.0, 1.001, 0.999], [1.1, 1.4, 0.9]
+
+    assert pair(narrow, wide).holds == (False, True)
+    assert pair(narrow, [1.0]).holds == (True,)
+
+
+def test_times_at_reference_speed_are_brought_to_that_of_the_first_run():
+    twice_as_slow = pair([1.0, 1.001, 0.999], [2.0, 2.002, 1.998], to_first=0.5)
+
+    assert twice_as_slow.ratio.estimate == pytest.approx(1.0)
+    assert twice_as_slow.holds == (True, True)
+
+
+def test_the_reference_is_found_from_what_a_run_s_readings_say():
+    def variant(canary_s: tuple[float | None, ...]) -> Any:
+        at = {"execution_s": (2.0, 4.0, 3.0), "at_reference_speed_s": (1.0, 1.0, None)}
+        return SimpleNamespace(
+            read=lambda metric: SimpleNamespace(values=at[metric]),
+            outcomes={"timing": SimpleNamespace(values={"canary_s": canary_s})},
+        )
+
+    reference_s = two_runs.find_reference_s([variant((0.2, 0.4, 0.3)), variant((0.2, None, 0.3))])
+
+    assert reference_s == pytest.approx(0.1)
+
+
+def test_runs_without_such_numbers_are_told_so_in_a_sentence():
+    with pytest.raises(NothingToCompareError, match=r"no variant has speedup in both runs|no metric"):
+        find_pairs(RATIOS, variants_of(1e-4), {})
+    with pytest.raises(NothingToCompareError, match="at_reference_speed_s"):
+        find_pairs(AT_REFERENCE_SPEED, variants_of(1e-4), variants_of(1e-4))
+
+
+def test_false_verdicts_are_counted_with_and_without_what_is_contended():
+    first, second = variants_of(1e-4), variants_of(2e-4, contended=1)
+
+    lines = describe_kind(TIMES, find_pairs(TIMES, first, second))
+
+    assert '  "differs" between the runs, all: 1 of 3 (33.3 %; 95 % bounds 0.8 to 90.6 %)' in lines
+    assert f"    {CASE.name} selu:jit: 2.000" in lines
+    assert '  "differs" between the runs, contended in neither: 0 of 2 (0.0 %; 95 % bounds 0.0 to 84.2 %)' in lines
+
+
+def test_widths_are_told_by_tenths_of_the_variants():
+    assert describe_widths([n / 100 for n in range(11)]) == "1.0 / 5.0 / 9.0 % (10 / 50 / 90 % of 11 variants)"
+    assert describe_widths([0.1]) == "1 variants have bounds, too few to say"
+
+
+def test_a_ratio_s_interval_is_what_the_page_shows():
+    (found,) = find_pairs(RATIOS, variants_of(1e-4), variants_of(1e-4))
+
+    assert found.first.interval == speedup([math.log(value) for value in found.first.known])
