@@ -399,8 +399,8 @@ _DERIVED = (
         direction=Direction.NEITHER,
         growth_of="compile_total_s",
         definition=(
-            "Slope of log(compile_total_s) against log(n) over a sweep of n: 1 is linear, 2 is quadratic. It is of a "
-            "workload, not of one case."
+            "p of a + b * n**p through compile_total_s over a sweep of n, a being 0 below 5 sizes: 1 is linear, 2 is "
+            "quadratic. It is of a workload, not of one case."
         ),
     ),
     Metric(
