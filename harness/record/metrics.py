@@ -369,7 +369,10 @@ _DERIVED = (
         derive=derived.derive_break_even,
         column="jit pays",
         detail="after",
-        definition="Calls after which jit has paid for its compilation against eager code, both from a cold process.",
+        definition=(
+            "Calls after which jit has paid for its compilation against eager code, both from a cold process: from the "
+            "fewest to the most that the intervals of gain, eager call and cold processes allow."
+        ),
     ),
     Metric(
         name="compile_total_s",
@@ -431,7 +434,8 @@ _DERIVED = (
         column="The cache saves",
         detail="cold − filled",
         definition=(
-            "cold_s - cached_s: what a filled persistent compilation cache saves a fresh process, means over processes."
+            "cold_s - cached_s: what a filled persistent compilation cache saves a fresh process. Difference of two "
+            "arithmetic means over processes, with Welch's t interval."
         ),
     ),
     Metric(
