@@ -20,7 +20,7 @@ from ..write import write
 from .cases import Case, Variant
 from .reasons import describe_fault
 from .runs import LabelledRun
-from .sweeps import FEWEST_SIZES, PARAM, Sweep, group_cases, write_slopes
+from .sweeps import FEWEST_SIZES, PARAM, Sweep, group_cases, list_slopes
 
 TIME = "execution_s"
 """The metric whose ratios are paired by launch."""
@@ -192,7 +192,8 @@ def _compare_exponent(sweep: Sweep, case: Case, claim: Published) -> Judged:
     judgement = judge_exponent(theirs, fitted)
     points = sweep.points(variant.planned.implementation, grown)
     sizes = f"over {PARAM} = {numbers.number(points[0].x)} to {numbers.number(points[-1].x)}"
-    reason = "; ".join(filter(None, (judgement.reason, sizes, write_slopes(fitted))))
+    slopes = ", ".join(list_slopes(fitted, bounds=fitted.exponent.low is None))
+    reason = "; ".join(filter(None, (judgement.reason, sizes, f"between sizes {slopes}")))
     return replace(judged, ours=fitted.exponent, verdict=judgement.verdict, reason=reason)
 
 

@@ -124,12 +124,10 @@ def write_exponent(growth: Growth) -> tuple[str, str]:
     return exponent, numbers.MISSING if growth.exact else bounds
 
 
-def write_slopes(growth: Growth) -> str:
-    """`between sizes 0.93, 1.02`: with their bounds where the exponent through all sizes has none."""
-    vague = growth.exponent.low is None
+def list_slopes(growth: Growth, *, bounds: bool = False) -> list[str]:
+    """The exponents between neighbouring sizes: `0.93`; with bounds `0.93 [0.90, 0.96]`."""
     slopes = (write_interval(GROWTH, one) for one in growth.slopes)
-    shown = (f"{slope} {bounds}" if vague and bounds != numbers.MISSING else slope for slope, bounds in slopes)
-    return f"between sizes {', '.join(shown)}"
+    return [f"{slope} {found}" if bounds and found != numbers.MISSING else slope for slope, found in slopes]
 
 
 def find_sweeps(cases: Sequence[Case]) -> Iterable[Sweep]:

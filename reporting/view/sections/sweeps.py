@@ -17,7 +17,7 @@ from ..cells import drop_empty_columns, make_cell, make_interval_cell, name_leve
 from ..names import LONGEST_TERM
 from ..page_model import Cell, Column, Group, Panel, Part, Plot, Row, Section, Series, Table, Tone
 from ..reasons import LONGEST_REASON, describe_outcome
-from ..sweeps import DEVICES, FEWEST_SIZES, GROWTH, Sweep, find_sweeps, write_exponent, write_slopes
+from ..sweeps import DEVICES, FEWEST_SIZES, GROWTH, Sweep, find_sweeps, list_slopes, write_exponent
 from .crossovers import describe_crossovers
 
 QUESTION = "What grows with the size of a problem, or with devices?"
@@ -79,7 +79,7 @@ def _exponents(sweep: Sweep) -> Table:
     level = name_level([sweep.run])
     columns = [Column("Variant")]
     for measure in MEASURES:
-        columns += [Column(name_measure(measure), "exponent", numeric=True), Column(level, "or none", numeric=True)]
+        columns += [Column(name_measure(measure), "exponent", numeric=True), Column(level, numeric=True)]
     rows = []
     for name in sweep.implementations:
         cells = [Cell(sweep.name(name))]
@@ -89,17 +89,23 @@ def _exponents(sweep: Sweep) -> Table:
     hint = HINT_FOR_DEVICES if sweep.param == DEVICES else HINT
     caption = (
         f"Exponent b of {sweep.param}^b: {hint}. Small, those between neighbouring sizes, where no constant part could "
-        "be set apart: it makes them rise."
+        "be set apart: it bends them."
     )
     return drop_empty_columns(Table(caption, tuple(columns), (Group(tuple(rows)),)))
 
 
 def _exponent(fitted: Growth | None) -> tuple[Cell, Cell]:
+    """The exponent above those between sizes, and its interval; without one, theirs to unfold."""
     if fitted is None:
         return Cell(numbers.MISSING), Cell(numbers.MISSING, tone=Tone.MUTED)
     exponent, bounds = write_exponent(fitted)
-    shown = "exact" if fitted.exact else bounds
-    return Cell(exponent), Cell(shown, write_slopes(fitted) if fitted.may_bend else "", tone=Tone.MUTED)
+    slopes = list_slopes(fitted) if fitted.may_bend else []
+    vague = fitted.exponent.low is None
+    fold = "\n".join(list_slopes(fitted, bounds=True)) if vague else ""
+    return (
+        Cell(exponent, ", ".join(slopes)),
+        Cell("exact" if fitted.exact else bounds, tone=Tone.MUTED, fold=fold, fold_title="between sizes"),
+    )
 
 
 def _values(sweep: Sweep) -> Table:
