@@ -10,7 +10,9 @@ import subprocess
 import sys
 import time
 
-from reporting.compare.statistics import fit_growth
+from harness.record.metrics import METRICS
+from reporting.compare.growth import fit_exponent
+from reporting.write import write_interval
 
 SIZES = {"loop_list": (100, 150, 220, 330, 500, 750), "loop_stacked": (10, 20, 40, 60, 80, 100)}
 BEYOND = {"loop_stacked": (100, 130, 170, 220, 280, 360)}
@@ -21,9 +23,9 @@ def main() -> None:
     for sizes_of in (SIZES, BEYOND):
         for name, sizes in sizes_of.items():
             times_s = [float(child(name, str(n))) for n in sizes]
-            exponent = fit_growth(sizes, times_s).exponent
+            exponent = " ".join(write_interval(METRICS["compile_exponent"], fit_exponent(sizes, times_s)))
             shown = ", ".join(f"{n}: {seconds:.2f} s" for n, seconds in zip(sizes, times_s, strict=True))
-            print(f"{name}: n^{exponent.estimate:.2f} [{exponent.low:.2f}, {exponent.high:.2f}] ({shown})", flush=True)
+            print(f"{name}: n^{exponent} ({shown})", flush=True)
 
 
 def child(*arguments: str) -> str:

@@ -46,20 +46,27 @@ def time(seconds: float | None) -> str:
 
 
 def time_with_bounds(interval: Interval | None) -> tuple[str, str]:
-    """(`451 µs`, `[448, 456]`): the bounds in the estimate's unit and decimals."""
-    estimate = None if interval is None else usable(interval.estimate)
-    if interval is None or estimate is None or estimate < 0:
+    """(`451 µs`, `[448, 456]`): the bounds in the estimate's unit and decimals; none below 0 was measured."""
+    if interval is None or interval.estimate < 0:
         return MISSING, MISSING
-    digits = _digits(interval)
-    size, unit = _time_unit(estimate, digits)
-    decimals = _decimals(estimate / size, digits)
-    return f"{_fixed(estimate / size, decimals)}{SPACE}{unit}", _bounds(interval, decimals, size)
+    return difference_with_bounds(interval)
 
 
 def difference(seconds: float | None) -> str:
     """`45.2 ms`, `−3.1 ms`: a time saved, or lost."""
-    value = usable(seconds)
-    return time(value) if value is None or value >= 0 else f"−{time(-value)}"
+    return difference_with_bounds(None if seconds is None else Interval(None, seconds, None, 1))[0]
+
+
+def difference_with_bounds(interval: Interval | None) -> tuple[str, str]:
+    """(`−3.1 ms`, `[−4.0, −2.2]`): a time saved, or lost, in the estimate's unit, or the bounds' if 0 is between."""
+    estimate = None if interval is None else usable(interval.estimate)
+    if interval is None or estimate is None:
+        return MISSING, MISSING
+    digits, low, high = _digits(interval), usable(interval.low), usable(interval.high)
+    around_0 = low is not None and high is not None and low < 0 < high
+    size, unit = _time_unit(max(-(low or 0.0), high or 0.0) if around_0 else abs(estimate), digits)
+    decimals = _decimals(estimate / size, digits)
+    return f"{_fixed(estimate / size, decimals)}{SPACE}{unit}", _bounds(interval, decimals, size)
 
 
 def gain(ratio: float | None) -> str:
@@ -113,6 +120,18 @@ def count(number: float | int | None) -> str:
     """`12 345`: a whole number, thousands apart."""
     value = usable(number)
     return MISSING if value is None else _fixed(value, 0)
+
+
+def count_in_range(interval: Interval, noun: str) -> str:
+    """`3 to 12 calls`, `at least 3 calls` without a high bound, `3 calls` without any."""
+    low, high = usable(interval.low), usable(interval.high)
+    if low is None:
+        shown, last = count(interval.estimate), interval.estimate
+    elif high is None:
+        shown, last = f"at least {count(low)}", low
+    else:
+        shown, last = count(low) if low == high else f"{count(low)} to {count(high)}", high
+    return f"{shown} {noun}{'' if last == 1 else 's'}"
 
 
 def signed_count(difference: int) -> str:

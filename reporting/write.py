@@ -24,7 +24,7 @@ _WRITERS: Mapping[Unit, Callable[[float | None], str]] = {
 }
 
 _WRITERS_WITH_BOUNDS: Mapping[Unit, Callable[[Interval | None], tuple[str, str]]] = {
-    Unit.SECONDS: numbers.time_with_bounds,
+    Unit.SECONDS: numbers.difference_with_bounds,
     Unit.RATIO: numbers.gain_with_bounds,
     Unit.EXPONENT: numbers.exponent_with_bounds,
 }
@@ -38,7 +38,7 @@ def write(metric: Metric, value: float | None) -> str:
 def write_reading(reading: Reading) -> tuple[str, str]:
     """(`451 µs`, `[448, 456]`): the number, with the digits that its interval allows, and its bounds.
 
-    A metric that may be below 0, or whose processes give no interval, has no bounds.
+    A unit in which nothing has an interval has no bounds.
     """
     return write_interval(reading.metric, reading.interval)
 
@@ -46,6 +46,6 @@ def write_reading(reading: Reading) -> tuple[str, str]:
 def write_interval(metric: Metric, interval: Interval | None) -> tuple[str, str]:
     """The same of an interval in the metric's unit."""
     writer = _WRITERS_WITH_BOUNDS.get(metric.unit)
-    if writer is None or metric.signed:
+    if writer is None:
         return write(metric, None if interval is None else interval.estimate), numbers.MISSING
     return writer(interval)

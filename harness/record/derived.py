@@ -12,6 +12,7 @@ from harness.record.guards import LARGEST, bound, count_looks, usable_size
 from harness.record.metric import Derived, Fault, Lack, Readable, Reading
 from harness.record.outcomes import Number
 from harness.record.statistics import Interval
+from harness.record.unpaired import subtract_means
 
 STAGES = ("trace_s", "lower_s", "compile_s", "first_call_s")
 """The way from a Python function to its first result."""
@@ -71,19 +72,39 @@ def derive_speedup(source: Readable) -> Derived:
 
 
 def derive_break_even(source: Readable) -> Derived:
-    """Of a jitted implementation, against the same as eager code."""
+    """Of a jitted implementation, against the same as eager code, as a range.
+
+    The fewest calls come from the longest eager call and the largest gain that the intervals allow, the dearest cold
+    start of eager code and the cheapest of jit; the most from the opposite. A gain that is not told apart from 1 leaves
+    the fewest alone: jit may never pay.
+    """
     eager = find_eager(source)
     if source.planned.mode != "jit" or eager is None:
         return _undefined("break_even_calls")
-    warm = eager.read("execution_s"), source.read("execution_s")
-    cold = eager.read("first_result_s"), source.read("first_result_s")
-    if (fault := _first_lacking(*warm, *cold)) is not None:
-        return Derived(fault=fault)
-    gain = compare_paired(source, eager)
-    if gain is None or not statistics.differs(gain):
-        return Derived(fault=Fault(Lack.NO_DIFFERENCE, "break_even_calls"))
-    calls = count_break_even(*_estimates(*warm), *_estimates(*cold))
-    return Derived(fault=Fault(Lack.NEVER, "break_even_calls")) if calls is None else Derived((calls,))
+    readings = eager.read("execution_s"), eager.read("first_result_s"), source.read("first_result_s")
+    call, eager_cold, jit_cold = (reading.interval for reading in readings)
+    gain, nothing = compare_paired(source, eager), Fault(Lack.NO_DIFFERENCE, "break_even_calls")
+    if call is None or eager_cold is None or jit_cold is None or gain is None:
+        return Derived(fault=_first_lacking(source.read("execution_s"), *readings) or nothing)
+    fewest = _count_at(call.high, gain.high, eager_cold.high, jit_cold.low)
+    calls = _count_at(call.estimate, gain.estimate, eager_cold.estimate, jit_cold.estimate)
+    if statistics.differs(gain):
+        if calls is None:
+            return Derived(fault=Fault(Lack.NEVER, "break_even_calls"))
+        most = _count_at(call.low, gain.low, eager_cold.low, jit_cold.high)
+        return Derived((calls,), interval=Interval(fewest, calls, most, gain.count))
+    if calls is None or fewest is None or fewest == 1:
+        return Derived(fault=nothing)
+    return Derived((calls,), interval=Interval(fewest, calls, None, gain.count))
+
+
+def _count_at(
+    eager_s: float | None, gain: float | None, eager_cold_s: float | None, jit_cold_s: float | None
+) -> int | None:
+    """The break-even of these costs, where there are all and jit ever pays."""
+    if eager_s is None or gain is None or eager_cold_s is None or jit_cold_s is None:
+        return None
+    return count_break_even(eager_s, eager_s / gain, eager_cold_s, jit_cold_s)
 
 
 def count_break_even(eager_s: float, jit_s: float, eager_cold_s: float, jit_cold_s: float) -> int | None:
@@ -134,8 +155,8 @@ def derive_cache_saving(source: Readable) -> Derived:
     cold, cached = source.read("cold_s"), source.read("cached_s")
     if (fault := _first_lacking(cold, cached)) is not None:
         return Derived(fault=fault)
-    above, below = _estimates(cold, cached)
-    return Derived((above - below,), fault=cold.fault)
+    saving = subtract_means(cold.known, cached.known, confidence=source.settings.confidence)
+    return Derived((saving.estimate,), fault=cold.fault, interval=saving)
 
 
 def derive_capacity_share(source: Readable) -> Derived:
@@ -190,10 +211,6 @@ def _divide(metric: str, above: Reading, below: Number | None, *, times: int = 1
     if below is None or not 0 < below < LARGEST:
         return _undefined(metric)
     return Derived((above.estimate * times / below,), above.contended, above.fault)
-
-
-def _estimates(*readings: Reading) -> list[float]:
-    return [reading.estimate for reading in readings if reading.estimate is not None]
 
 
 def _first_lacking(*readings: Reading) -> Fault | None:

@@ -174,11 +174,16 @@ class Reading:
 
 @dataclass(frozen=True)
 class Derived:
-    """What a derived metric has instead of a probe's record: values by process, or why there is none."""
+    """What a derived metric has instead of a probe's record: values by process, or why there is none.
+
+    Args:
+      interval: The number with its bounds, where these do not follow from the values.
+    """
 
     values: tuple[float | None, ...] = ()
     contended: bool = False
     fault: Fault | None = None
+    interval: Interval | None = None
 
 
 class Readable(Protocol):

@@ -396,7 +396,10 @@ _DERIVED = (
         derive=derived.derive_break_even,
         column="jit pays",
         detail="after",
-        definition="Calls after which jit has paid for its compilation against eager code, both from a cold process.",
+        definition=(
+            "Calls after which jit has paid for its compilation against eager code, both from a cold process: from the "
+            "fewest to the most that the intervals of gain, eager call and cold processes allow."
+        ),
     ),
     Metric(
         name="compile_total_s",
@@ -426,8 +429,8 @@ _DERIVED = (
         direction=Direction.NEITHER,
         growth_of="compile_total_s",
         definition=(
-            "Slope of log(compile_total_s) against log(n) over a sweep of n: 1 is linear, 2 is quadratic. It is of a "
-            "workload, not of one case."
+            "p of a + b * n**p through compile_total_s over a sweep of n, a being 0 below 5 sizes: 1 is linear, 2 is "
+            "quadratic. It is of a workload, not of one case."
         ),
     ),
     Metric(
@@ -458,7 +461,8 @@ _DERIVED = (
         column="The cache saves",
         detail="cold − filled",
         definition=(
-            "cold_s - cached_s: what a filled persistent compilation cache saves a fresh process, means over processes."
+            "cold_s - cached_s: what a filled persistent compilation cache saves a fresh process. Difference of two "
+            "arithmetic means over processes, with Welch's t interval."
         ),
     ),
     Metric(

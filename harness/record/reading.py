@@ -31,17 +31,18 @@ def read_metric(source: Readable, metric: Metric) -> Reading:
     Raises:
       ValueError: It is of a workload, not of a variant.
     """
+    interval = None
     if metric.derive is not None:
         derived = metric.derive(source)
         values = tuple(keep_between(value, -LARGEST, LARGEST) for value in derived.values)
-        fault, contended = derived.fault, derived.contended
+        fault, contended, interval = derived.fault, derived.contended, derived.interval
     elif metric.probe is not None:
         values = _measured(source, metric)
         fault, contended = _fault(source, metric), is_contended(source.outcomes.get(metric.probe))
     else:
         raise ValueError(f"{metric.name} is of a workload, not of a variant")
     known = [value for value in values if value is not None]
-    interval = _summarise(metric, known, source.settings)
+    interval = interval or _summarise(metric, known, source.settings)
     if interval is None and fault is None:
         fault = Fault(Lack.NO_VALUE, metric.name, metric.probe)
     return Reading(

@@ -9,12 +9,10 @@ from harness.record.metric import Reading
 from harness.record.statistics import MINIMUM_EFFECT, Interval, differs
 
 from .. import numbers
+from .growth import NEAR, Growth
 
 ABOUT_SAME = 1.1
 """A published ratio this near to 1, either way, claims that there is no difference: single calls tell no less."""
-
-WIDEST_TOLD = 1.0
-"""An exponent between bounds further apart tells nothing, such as linear from quadratic."""
 
 _NEAR, _LEAST = numbers.percent(ABOUT_SAME - 1), numbers.percent(MINIMUM_EFFECT)
 
@@ -40,7 +38,8 @@ class Reason(StrEnum):
     INCLUDES_1 = "our interval includes 1"
     INCLUDES_1_NARROWLY = f"our interval includes 1; any difference is below {_NEAR}"
     TOO_SMALL = f"below {_LEAST}, the least that is worth a verdict"
-    TOO_WIDE = f"our interval is wider than {WIDEST_TOLD:g}"
+    BESIDE_CONSTANT = "beside a constant part, ours could be many exponents"
+    UNSURE = f"ours lies neither wholly within {NEAR:g} of theirs nor wholly outside"
     UNLIKE_PROCESSES = "ours differs between processes"
 
 
@@ -90,18 +89,22 @@ def judge_count(theirs: float | None, ours: Reading) -> Judgement:
     return Judgement(Verdict.HOLDS if ours.known[0] == theirs else Verdict.FAILS)
 
 
-def judge_exponent(theirs: float | None, ours: Interval) -> Judgement:
-    """Whether theirs lies in our interval, where that is narrow enough to tell anything."""
-    if ours.low is None or ours.high is None:
+def judge_exponent(theirs: float | None, ours: Growth) -> Judgement:
+    """Whether ours lies within NEAR of theirs with its whole interval, or outside with it.
+
+    So a vague exponent of ours decides nothing. Of too few sizes for an interval, all exponents between neighbouring
+    sizes must lie within; or all outside, on the same side.
+    """
+    bounds = [(one.low, one.high) for one in ours.bounded if one.low is not None and one.high is not None]
+    if not bounds:
         return Judgement(Verdict.INCONCLUSIVE, Reason.NO_INTERVAL)
+    if ours.is_lost_beside_constant:
+        return Judgement(Verdict.INCONCLUSIVE, Reason.BESIDE_CONSTANT)
     if theirs is None:
         return Judgement(Verdict.INCONCLUSIVE, Reason.NO_NUMBER)
-    if not tells_exponent(ours):
-        return Judgement(Verdict.INCONCLUSIVE, Reason.TOO_WIDE)
-    return Judgement(Verdict.HOLDS if ours.low <= theirs <= ours.high else Verdict.FAILS)
-
-
-def tells_exponent(exponent: Interval) -> bool:
-    """Whether the interval is narrow enough to say anything, such as linear rather than quadratic."""
-    low, high = exponent.low, exponent.high
-    return low is not None and high is not None and high - low <= WIDEST_TOLD
+    least, most = theirs - NEAR, theirs + NEAR
+    if all(least <= low and high <= most for low, high in bounds):
+        return Judgement(Verdict.HOLDS)
+    if all(high < least for _, high in bounds) or all(low > most for low, _ in bounds):
+        return Judgement(Verdict.FAILS)
+    return Judgement(Verdict.INCONCLUSIVE, Reason.UNSURE)

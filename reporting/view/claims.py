@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -17,12 +16,11 @@ from .. import numbers
 from ..compare.ratios import divide_readings
 from ..compare.verdicts import Judgement, Reason, Verdict, judge_count, judge_exponent, judge_ratio
 from ..text import counted
-from ..write import write, write_interval
+from ..write import write
 from .cases import Case, Variant
-from .page_model import Point
 from .reasons import describe_fault
 from .runs import LabelledRun
-from .sweeps import FEWEST_SIZES, PARAM, Sweep, group_cases
+from .sweeps import FEWEST_SIZES, PARAM, Sweep, group_cases, list_slopes
 
 TIME = "execution_s"
 """The metric whose ratios are paired by launch."""
@@ -186,40 +184,23 @@ def _compare_number(case: Case, claim: Published, kind: Kind) -> Judged:
 
 def _compare_exponent(sweep: Sweep, case: Case, claim: Published) -> Judged:
     theirs, variant = numbers.usable(claim.figure.value), case.find(claim.figure.variant)
-    metric, grown = METRICS[claim.figure.metric], _grown(claim.figure)
+    grown = METRICS[METRICS[claim.figure.metric].growth_of or ""]
     fitted = None if variant is None else sweep.fit(variant.planned.implementation, grown)
     judged = Judged(claim, Kind.EXPONENT, sweep.run, sweep.label, theirs)
-    judgement = Judgement(Verdict.INCONCLUSIVE, Reason.NO_INTERVAL)
-    if fitted is not None:
-        judged = replace(judged, ours=fitted.exponent)
-        judgement = judge_exponent(theirs, fitted.exponent)
-    if variant is None or judgement.reason is Reason.NO_INTERVAL:
-        return replace(judged, reason=_describe_unfitted(sweep, claim.figure))
-    if judgement.reason is not Reason.NONE:
-        return replace(judged, reason=judgement.reason.value)
-    reason = _describe_sizes(metric, sweep.points(variant.planned.implementation, grown))
-    return replace(judged, verdict=judgement.verdict, reason=reason)
-
-
-def _grown(figure: Figure) -> Metric:
-    """The metric whose growth a figure is."""
-    return METRICS[METRICS[figure.metric].growth_of or ""]
-
-
-def _describe_sizes(metric: Metric, points: Sequence[Point]) -> str:
-    """The sizes, and the slope at the largest two, which a constant part bends least."""
+    if variant is None or fitted is None:
+        return replace(judged, reason=_describe_unfitted(sweep, claim.figure, grown))
+    judgement = judge_exponent(theirs, fitted)
+    points = sweep.points(variant.planned.implementation, grown)
     sizes = f"over {PARAM} = {numbers.number(points[0].x)} to {numbers.number(points[-1].x)}"
-    before, last = points[-2:]
-    if last.x == before.x:
-        return sizes
-    slope = math.log(last.y / before.y) / math.log(last.x / before.x)
-    return f"{sizes}; {write_interval(metric, Interval(None, slope, None, 1))[0]} between the largest two"
+    slopes = ", ".join(list_slopes(fitted, bounds=fitted.exponent.low is None))
+    reason = "; ".join(filter(None, (judgement.reason, sizes, f"between sizes {slopes}")))
+    return replace(judged, ours=fitted.exponent, verdict=judgement.verdict, reason=reason)
 
 
-def _describe_unfitted(sweep: Sweep, figure: Figure) -> str:
+def _describe_unfitted(sweep: Sweep, figure: Figure, grown: Metric) -> str:
     """Why there is no exponent: too few sizes, and what became of the first that has no compile time."""
     variants = [variant for _, case in sweep.cases if (variant := case.find(figure.variant))]
-    readings = [variant.read(_grown(figure).name) for variant in variants]
+    readings = [variant.read(grown.name) for variant in variants]
     compiled = sum(reading.interval is not None for reading in readings)
     lacking = (_describe_reading(reading) for reading in readings if reading.interval is None)
     first = next(filter(None, lacking), "")

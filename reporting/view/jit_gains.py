@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import statistics as summaries
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from harness.record.derived import compare_paired, find_eager
-from harness.record.statistics import Interval, differs
+from harness.record.statistics import Interval
 
 from .. import numbers
 from ..text import counted
 from .cases import Case
+from .headlines import count_sides
 
 
 def compare_jit_with_eager(cases: Iterable[Case]) -> tuple[Interval, ...]:
@@ -27,7 +29,7 @@ def compare_jit_with_eager(cases: Iterable[Case]) -> tuple[Interval, ...]:
 
 
 def describe_jit(cases: Iterable[Case], *, begins: bool = False) -> str:
-    """`jit beats eager in 12 of 14 measured pairs (median 8.7×)`.
+    """`jit against eager in 36 pairs: 31 faster, 1 slower, 4 undecided (median 8.7× [8.1, 9.3])`.
 
     Args:
       begins: Whether a sentence begins with it.
@@ -35,6 +37,14 @@ def describe_jit(cases: Iterable[Case], *, begins: bool = False) -> str:
     pairs = compare_jit_with_eager(cases)
     if not pairs:
         return f"{'No' if begins else 'no'} pair of eager and jit was measured"
-    wins = sum(differs(pair) and pair.estimate > 1 for pair in pairs)
-    middle = summaries.median(pair.estimate for pair in pairs)
-    return f"jit beats eager in {wins} of {counted(len(pairs), 'measured pair')} (median {numbers.gain(middle)})"
+    middle = " ".join(part for part in numbers.gain_with_bounds(_find_middle(pairs)) if part != numbers.MISSING)
+    return f"jit against eager in {counted(len(pairs), 'pair')}: {count_sides(pairs)} (median {middle})"
+
+
+def _find_middle(pairs: Sequence[Interval]) -> Interval:
+    """The median gain. It lies between the median bounds wherever each gain lies between its own."""
+    lows = [0.0 if pair.low is None else pair.low for pair in pairs]
+    highs = [math.inf if pair.high is None else pair.high for pair in pairs]
+    return Interval(
+        summaries.median(lows), summaries.median(pair.estimate for pair in pairs), summaries.median(highs), len(pairs)
+    )

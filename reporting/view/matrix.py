@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.record import INCOMPLETE, Status
+from harness.record.metric import Reading
+from harness.record.statistics import differs
 
+from .. import numbers
 from ..text import counted, shorten
-from ..write import write, write_reading
+from ..write import write_reading
 from .cases import Case, Variant, find_size
 from .cells import find_gain_tone
 from .page_model import Cell, Column, Group, Row, Table, Tone
@@ -38,7 +41,8 @@ def make_matrix(runs: Sequence[LabelledRun], cases: Sequence[Case]) -> tuple[Tab
         for suite in suites[:MOST_SUITES]
     )
     caption = (
-        "Each suite's largest case: its fastest jit variant, and how many times faster than the baseline variant it is."
+        "Each suite's largest case: the jit variant with the surest gain over the baseline variant (by its lower "
+        "bound), its time, and the gain with its interval."
     )
     left_out = [
         f"{counted(len(runs) - len(shown), 'earlier run')}" if len(runs) > len(shown) else "",
@@ -67,19 +71,39 @@ def _cell(cases: Sequence[Case]) -> Cell:
         tone = Tone.BAD if any(variant.status in INCOMPLETE for variant in largest.variants) else tone
         return Cell(_why_none(largest), name, tone)
     time, speedup = best.read(TIME), best.read("speedup")
-    gain = "baseline" if best.is_baseline else write(speedup.metric, speedup.estimate)
-    flags = [shorten(best.planned.name, LONGEST_LABEL), *(["! contended"] if time.contended else [])]
+    gain = _why_baseline(largest) if best.is_baseline else _gain(speedup)
+    contended = time.contended or speedup.contended
+    flags = [shorten(best.planned.name, LONGEST_LABEL), *(["! contended"] if contended else [])]
     bad = [variant for case in cases for variant in case.variants if variant.status in INCOMPLETE]
     flags += [f"! {counted(len(bad), 'variant')} not measured"] if bad else []
-    tone = Tone.WARN if bad or time.contended else find_gain_tone(speedup.interval)
+    tone = Tone.WARN if bad or contended else find_gain_tone(speedup.interval)
     return Cell(f"{write_reading(time)[0]} · {gain}", " · ".join([name, *flags]), tone)
 
 
+def _why_baseline(case: Case) -> str:
+    alone = sum(variant.planned.mode == "jit" for variant in case.variants if variant.read(TIME).interval) < 2
+    return "baseline" if alone else "baseline, none surely faster"
+
+
+def _gain(speedup: Reading) -> str:
+    """`8.7× [8.5, 8.9]`, `1.02× [0.98, 1.06] undecided`."""
+    undecided = speedup.interval is not None and not differs(speedup.interval)
+    parts = (*write_reading(speedup), "undecided" if undecided else "")
+    return " ".join(part for part in parts if part not in ("", numbers.MISSING)) or numbers.MISSING
+
+
 def _headline(case: Case) -> Variant | None:
-    """The fastest jit variant; without one, the fastest of all."""
+    """The jit variant, or without one the variant, that is surely the fastest: by the lower bound of its gain."""
     timed = [variant for variant in case.variants if variant.read(TIME).interval is not None]
     jitted = [variant for variant in timed if variant.planned.mode == "jit"]
-    return min(jitted or timed, key=lambda variant: variant.read(TIME).estimate or 0.0, default=None)
+    return max(jitted or timed, key=_sure_gain, default=None)
+
+
+def _sure_gain(variant: Variant) -> tuple[float, float]:
+    """The lower bound over the baseline variant; where it has none, the shorter estimate is the better."""
+    gain = variant.read("speedup").interval
+    low = 1.0 if variant.is_baseline else None if gain is None else gain.low
+    return low or 0.0, -(variant.read(TIME).estimate or 0.0)
 
 
 def _why_none(case: Case) -> str:

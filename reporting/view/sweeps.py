@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 from harness.record import Param
-from harness.record.metric import Metric
+from harness.record.metric import Metric, Reading
+from harness.record.metrics import METRICS
 from harness.record.statistics import Interval
 
-from ..compare.statistics import Growth, fit_growth
-from ..numbers import usable
+from .. import numbers
+from ..compare.growth import Growth, find_slope, fit_exponent
+from ..compare.ratios import divide_readings
 from ..text import shorten
+from ..write import write_interval
 from .cases import Case, Variant
 from .names import LONGEST_NAME, LONGEST_TERM
 from .page_model import Point
@@ -20,6 +24,9 @@ from .runs import LabelledRun
 
 PARAM = "n"
 """The size of a problem: what growth is told of, unless another param is named."""
+
+GROWTH = METRICS["compile_exponent"]
+"""How the exponent of any metric is written."""
 
 DEVICES = "devices"
 FEWEST_SIZES = 3
@@ -75,24 +82,52 @@ class Sweep:
 
     def points(self, implementation: str, metric: Metric) -> tuple[Point, ...]:
         """Where there is a value above 0, however wide its interval; what is contended is doubtful."""
-        found = ((n, variant.read(metric.name)) for n, variant in self.variants(implementation))
         return tuple(
-            Point(n, reading.interval.estimate, _bounds(reading.interval), reading.contended)
-            for n, reading in found
-            if reading.interval is not None and reading.interval.estimate > 0
+            Point(n, interval.estimate, _bounds(interval), reading.contended)
+            for n, _, reading, interval in self._read(implementation, metric)
         )
 
     def fit(self, implementation: str, metric: Metric) -> Growth | None:
-        """The power law through the points; None with fewer than three."""
-        points = self.points(implementation, metric)
-        sizes, values = [point.x for point in points], [point.y for point in points]
+        """How the metric grows through the points; None with fewer than three."""
+        found = self._read(implementation, metric)
+        sizes, values = [n for n, *_ in found], [interval.estimate for *_, interval in found]
         if len(set(sizes)) < FEWEST_SIZES:
             return None
+        exact = all(reading.exact for _, _, reading, _ in found)
         try:
-            return fit_growth(sizes, values, confidence=self.run.level)
+            exponent = fit_exponent(sizes, values, confidence=self.run.level, exact=exact)
+            slopes = tuple(_slope(*pair) for pair in pairwise(found) if pair[0][0] < pair[1][0])
         except (OverflowError, ValueError):
             # Sizes that differ by less than a logarithm can tell: there is no slope to give.
             return None
+        return Growth(exponent, slopes, exact)
+
+    def _read(self, implementation: str, metric: Metric) -> list[_Found]:
+        found = ((n, variant, variant.read(metric.name)) for n, variant in self.variants(implementation))
+        return [(*one, interval) for one in found if (interval := one[2].interval) and interval.estimate > 0]
+
+
+_Found = tuple[float, Variant, Reading, Interval]
+"""A size, and what was read there."""
+
+
+def _slope(smaller: _Found, larger: _Found) -> Interval:
+    """Between two sizes, which were measured in processes of their own."""
+    (before, variant, below, low), (after, _, above, high) = smaller, larger
+    ratio = divide_readings(above, below, variant.settings)
+    return find_slope(ratio or Interval(None, high.estimate / low.estimate, None, 1), before, after)
+
+
+def write_exponent(growth: Growth) -> tuple[str, str]:
+    """(`1.02`, `[0.98, 1.06]`); an exact one has no bounds."""
+    exponent, bounds = write_interval(GROWTH, growth.exponent)
+    return exponent, numbers.MISSING if growth.exact else bounds
+
+
+def list_slopes(growth: Growth, *, bounds: bool = False) -> list[str]:
+    """The exponents between neighbouring sizes: `0.93`; with bounds `0.93 [0.90, 0.96]`."""
+    slopes = (write_interval(GROWTH, one) for one in growth.slopes)
+    return [f"{slope} {found}" if bounds and found != numbers.MISSING else slope for slope, found in slopes]
 
 
 def find_sweeps(cases: Sequence[Case]) -> Iterable[Sweep]:
@@ -119,10 +154,10 @@ def group_cases(cases: Iterable[Case], param: str = PARAM) -> Iterable[Sweep]:
 def _size(value: Param | None) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    number = usable(value)
-    return number if number is not None and number > 0 else None
+    size = numbers.usable(value)
+    return size if size is not None and size > 0 else None
 
 
 def _bounds(interval: Interval) -> tuple[float, float] | None:
-    low, high = usable(interval.low), usable(interval.high)
+    low, high = numbers.usable(interval.low), numbers.usable(interval.high)
     return None if low is None or high is None or low <= 0 else (low, high)

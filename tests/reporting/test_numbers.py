@@ -355,3 +355,33 @@ def test_a_tick_of_counts_is_short(number, text):
 @pytest.mark.parametrize(("share", "shown"), [(0.0994, "9.94"), (0.0996, "10"), (0.124, "12")])
 def test_a_share_is_whole_from_ten_percent_on_however_many_digits_are_asked_for(share, shown):
     assert numbers.percent(share, digits=3) == f"{shown}{numbers.SPACE}%"
+
+
+@pytest.mark.parametrize(
+    ("low", "estimate", "high", "text"),
+    [
+        (3, 5, 1200, "3 to 1 200 calls"),
+        (1, 1, 1, "1 call"),
+        (3, 3, 3, "3 calls"),
+        (3, 5, None, "at least 3 calls"),
+        (None, 1, None, "1 call"),
+        (None, 5, None, "5 calls"),
+    ],
+)
+def test_a_count_has_the_range_that_its_bounds_allow(low, estimate, high, text):
+    assert numbers.count_in_range(Interval(low, estimate, high, 3), "call").replace("\u202f", " ") == text
+
+
+@pytest.mark.parametrize(
+    ("low", "estimate", "high", "text"),
+    [
+        (0.045, 0.048, 0.051, ("48 ms", "[45, 51]")),
+        (-0.0035, -0.003, -0.0025, ("−3.0 ms", "[−3.5, −2.5]")),
+        (-0.005, 1e-7, 0.004, ("0.00010 ms", "[−5.0, 4.0]")),
+        (None, -0.003, None, ("−3.00 ms", "—")),
+    ],
+)
+def test_a_time_saved_has_bounds_on_both_sides_of_0_and_a_unit_that_fits_them(low, estimate, high, text):
+    found = numbers.difference_with_bounds(Interval(low, estimate, high, 3))
+
+    assert tuple(one.replace("\u202f", " ") for one in found) == text

@@ -6,24 +6,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.record import CachingDetails, Param, RegimeCall, Status
+from harness.record.metric import Reading
 from harness.record.metrics import METRICS
-from harness.record.statistics import FEWEST_LAUNCHES, Interval
+from harness.record.statistics import FEWEST_LAUNCHES, Interval, differs
 
 from ... import numbers
 from ...compare.ratios import divide_readings
 from ...text import counted, shorten
-from ...write import write
+from ...write import write_interval
 from ..cases import Case, Variant
 from ..cells import (
     drop_empty_columns,
     group_rows,
-    make_cell,
     make_column,
     make_gain_cell,
     make_interval_cell,
     make_name_cell,
     name_level,
 )
+from ..headlines import count_sides
 from ..names import name_variant
 from ..page_model import Cell, Column, Group, Part, Row, Section, Table, Tone
 from ..reasons import LONGEST_REASON, describe_outcome
@@ -131,7 +132,7 @@ def _row(variant: Variant) -> Row:
     cells = (
         make_name_cell(variant),
         *(_time(variant, regime) for regime in REGIMES),
-        make_cell(variant.read(SAVING)),
+        _saving(variant.read(SAVING)),
         make_gain_cell(_divide(variant, COLD, CACHED)),
         _ratio(_divide(variant, NEW_SHAPE, COLD)),
         Cell(
@@ -174,6 +175,15 @@ def _ratio(interval: Interval | None) -> Cell:
     return Cell(cell.text, cell.detail)
 
 
+def _saving(saving: Reading) -> Cell:
+    """What the cache saves; what is not told apart from nothing is muted and says so."""
+    cell = make_interval_cell(saving)
+    low, high = (None, None) if saving.interval is None else (saving.interval.low, saving.interval.high)
+    if low is None or high is None or not low <= 0 <= high:
+        return cell
+    return Cell(cell.text, f"{cell.detail} undecided", Tone.MUTED)
+
+
 def _missing(variant: Variant) -> Cell:
     """Why a regime that was tried has no number, or fewer than others."""
     outcome, tried = variant.outcomes[PROBE], _list_tried(variant)
@@ -211,20 +221,22 @@ def _params(changed: Mapping[str, Param]) -> str:
 
 
 def _answer(variants: Sequence[Variant]) -> str:
+    well = [variant for variant in variants if variant.status is Status.OK]
+    ratios = [(ratio, variant) for variant in well if (ratio := _divide(variant, COLD, CACHED)) is not None]
     savings = [
-        (saving.interval.estimate, variant)
-        for variant in variants
-        if variant.status is Status.OK and (saving := variant.read(SAVING)).interval is not None
-        if (ratio := _divide(variant, COLD, CACHED)) and (ratio.low is None or ratio.low > 1)
+        (saving, ratio, variant)
+        for ratio, variant in ratios
+        if differs(ratio) and (saving := variant.read(SAVING).interval) and saving.low is not None and saving.low > 0
     ]
     if not savings:
-        return f"Of {counted(len(variants), 'variant')}, none shows a saving by a filled persistent cache."
-    most, variant = max(savings, key=lambda pair: pair[0])
-    gain = make_gain_cell(_divide(variant, COLD, CACHED))
-    bounds = f" {gain.detail}" if gain.detail else ""
+        sides = f": {count_sides(ratio for ratio, _ in ratios)}" if ratios else ""
+        return f"Of {counted(len(variants), 'variant')}, none shows a saving by a filled persistent cache{sides}."
+    saving, ratio, variant = max(savings, key=lambda one: one[0].low or 0.0)
+    saves = " ".join(write_interval(METRICS[SAVING], saving))
+    gain = " ".join(numbers.gain_with_bounds(ratio))
     return (
-        f"A filled persistent cache saves a fresh process up to {write(METRICS[SAVING], most)} of its first call, "
-        f"{gain.text}{bounds}: {name_variant(variant)}."
+        f"A filled persistent cache saves a fresh process up to {saves} of its first call, {gain}: "
+        f"{name_variant(variant)}."
     )
 
 

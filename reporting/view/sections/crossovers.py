@@ -6,12 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import permutations, takewhile
 
 from harness.record.derived import compare_paired
-from harness.record.metrics import METRICS
-from harness.record.statistics import differs
+from harness.record.statistics import Interval, differs
 
 from ... import numbers
 from ...text import shorten
-from ...write import write
 from ..cases import Variant
 from ..names import LONGEST_TERM
 
@@ -105,14 +103,20 @@ def _pairs(one: Line, other: Line) -> list[Pair]:
 
 
 def _gains(pairs: Iterable[Pair], *, of_the_other: bool = False) -> str:
-    """How many times faster the ones are than the others at some sizes, or the others: `1.2× to 3.4× at 10`."""
+    """How many times faster the ones are than the others at some sizes, or the others: `1.2× to 3.4× [1.1, 3.6] at 10`.
+
+    The bounds are the outermost of all; an order that turns is sure at its ends, so each has some.
+    """
     sizes, ratios = set(), []
     for size, one, other in pairs:
         ratio = compare_paired(other, one) if of_the_other else compare_paired(one, other)
         sizes.add(size)
-        ratios += [ratio.estimate] if ratio is not None else []
-    ends = dict.fromkeys(write(METRICS["speedup"], ratio) for ratio in (min(ratios), max(ratios)))
-    return f"{' to '.join(ends)} at {', '.join(map(numbers.number, sorted(sizes)))}"
+        ratios += [ratio] if ratio is not None else []
+    least, most = min(ratio.estimate for ratio in ratios), max(ratio.estimate for ratio in ratios)
+    lows, highs = [ratio.low or 0.0 for ratio in ratios], [ratio.high or 0.0 for ratio in ratios]
+    _, bounds = numbers.gain_with_bounds(Interval(min(lows), least, max(highs), len(ratios)))
+    ends = dict.fromkeys(map(numbers.gain, (least, most)))
+    return f"{' to '.join(ends)} {bounds} at {', '.join(map(numbers.number, sorted(sizes)))}"
 
 
 def _outweighed(param: str, lines: Mapping[str, Line]) -> Iterable[str]:

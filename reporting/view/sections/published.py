@@ -10,7 +10,8 @@ from harness.record.metrics import METRICS
 from harness.record.statistics import MINIMUM_EFFECT
 
 from ... import numbers
-from ...compare.verdicts import ABOUT_SAME, WIDEST_TOLD, Verdict, says_about_the_same
+from ...compare.growth import NEAR
+from ...compare.verdicts import ABOUT_SAME, Verdict, says_about_the_same
 from ...text import counted
 from ...write import write, write_interval
 from ..cases import Case
@@ -36,7 +37,8 @@ HOW_TO_READ = (
     f"A ratio within {_NEAR} of 1 claims no difference: it holds where our whole interval is that near, too.",
     "It fails where our whole interval is further off.",
     "A count by itself holds where ours is equal.",
-    f"An exponent holds where it lies in our interval, and nothing is said where that is wider than {WIDEST_TOLD:g}.",
+    f"An exponent holds where our whole interval lies within {NEAR:g} of it, and fails where it lies wholly outside.",
+    "Where ours has no interval, that goes for all exponents between neighbouring sizes.",
     "The verdict is on the direction; below it stands our ratio over theirs. No time of ours is ranked with theirs.",
     "± is the spread that the source gives, mostly of single calls; no interval follows from it.",
 )

@@ -14,8 +14,8 @@ from ...write import write, write_reading
 from ..axis import LogAxis
 from ..cases import Case, Variant
 from ..cells import make_cell, make_column, make_gain_cell, make_name_cell, name_level
+from ..headlines import describe_largest_gain
 from ..jit_gains import describe_jit
-from ..names import name_variant
 from ..page_model import Cell, Column, Group, IntervalMark, Part, Row, Section, Table, Tone
 from ..reasons import LONGEST_REASON, describe_outcome, describe_unreached_target
 from ..runs import LabelledRun
@@ -57,20 +57,12 @@ def make_speed_section(runs: Sequence[LabelledRun], cases: Sequence[Case]) -> Se
 
 
 def _answer(cases: Sequence[Case]) -> str:
-    gains = [
-        (gain.interval.estimate, variant)
-        for case in cases
-        for variant in case.variants
-        if (gain := variant.read("speedup")).interval is not None and not gain.contended
-    ]
-    if not gains:
+    if not (largest := describe_largest_gain(cases)):
         timed = any(variant.read(TIME).interval for case in cases for variant in case.variants)
         return (
             "Times without a gain: no variant was paired with its baseline variant." if timed else "Nothing was timed."
         )
-    largest, variant = max(gains, key=lambda pair: pair[0])
-    shown = write(variant.read("speedup").metric, largest)
-    return f"{describe_jit(cases)}. Largest gain: {shown}, {name_variant(variant)}."
+    return f"{describe_jit(cases)}. {largest}"
 
 
 def _group(case: Case, axis: LogAxis) -> Group:
@@ -144,7 +136,7 @@ def _mark(variant: Variant, axis: LogAxis) -> IntervalMark | None:
 def _break_even(calls: Reading) -> Cell:
     """Calls after which jit has paid for its compilation, against eager code of the same implementation."""
     if calls.interval is not None:
-        return Cell(f"{write(calls.metric, calls.estimate)} {'call' if calls.estimate == 1 else 'calls'}")
+        return Cell(numbers.count_in_range(calls.interval, "call"), "no interval" if calls.interval.low is None else "")
     lack = None if calls.fault is None else calls.fault.lack
     if lack is Lack.NO_DIFFERENCE:
         return Cell("no difference", tone=Tone.MUTED)

@@ -9,8 +9,7 @@ from harness.record.metric import Metric, Reading, Summary, Unit
 from harness.record.metrics import METRICS
 
 from ... import numbers
-from ...compare.statistics import Growth
-from ...compare.verdicts import tells_exponent
+from ...compare.growth import Growth
 from ...text import counted, shorten
 from ...write import write_interval
 from ..cases import Case, Variant
@@ -18,7 +17,7 @@ from ..cells import drop_empty_columns, make_cell, make_interval_cell, name_leve
 from ..names import LONGEST_TERM
 from ..page_model import Cell, Column, Group, Panel, Part, Plot, Row, Section, Series, Table, Tone
 from ..reasons import LONGEST_REASON, describe_outcome
-from ..sweeps import DEVICES, FEWEST_SIZES, Sweep, find_sweeps
+from ..sweeps import DEVICES, FEWEST_SIZES, GROWTH, Sweep, find_sweeps, list_slopes, write_exponent
 from .crossovers import describe_crossovers
 
 QUESTION = "What grows with the size of a problem, or with devices?"
@@ -30,8 +29,6 @@ MEASURES = tuple(METRICS[name] for name in ("compile_total_s", "execution_s", "j
 """One panel of a sweep each."""
 
 PLOT_UNITS = {Unit.SECONDS: "s", Unit.BYTES: "B"}
-GROWTH = METRICS["compile_exponent"]
-"""How the exponent of any measure is written."""
 
 
 def make_sweeps_section(cases: Sequence[Case]) -> Section:
@@ -87,13 +84,28 @@ def _exponents(sweep: Sweep) -> Table:
     for name in sweep.implementations:
         cells = [Cell(sweep.name(name))]
         for measure in MEASURES:
-            fitted = sweep.fit(name, measure)
-            exponent, bounds = write_interval(GROWTH, fitted.exponent if fitted else None)
-            cells += [Cell(exponent), Cell(bounds, tone=Tone.MUTED)]
+            cells += _exponent(sweep.fit(name, measure))
         rows.append(Row(tuple(cells)))
     hint = HINT_FOR_DEVICES if sweep.param == DEVICES else HINT
-    caption = f"Exponent b of the fitted power law {sweep.param}^b: {hint}."
+    caption = (
+        f"Exponent b of {sweep.param}^b: {hint}. Small, those between neighbouring sizes, where no constant part could "
+        "be set apart: it bends them."
+    )
     return drop_empty_columns(Table(caption, tuple(columns), (Group(tuple(rows)),)))
+
+
+def _exponent(fitted: Growth | None) -> tuple[Cell, Cell]:
+    """The exponent above those between sizes, and its interval; without one, theirs to unfold."""
+    if fitted is None:
+        return Cell(numbers.MISSING), Cell(numbers.MISSING, tone=Tone.MUTED)
+    exponent, bounds = write_exponent(fitted)
+    slopes = list_slopes(fitted) if fitted.may_bend else []
+    vague = fitted.exponent.low is None
+    fold = "\n".join(list_slopes(fitted, bounds=True)) if vague else ""
+    return (
+        Cell(exponent, ", ".join(slopes)),
+        Cell("exact" if fitted.exact else bounds, tone=Tone.MUTED, fold=fold, fold_title="between sizes"),
+    )
 
 
 def _values(sweep: Sweep) -> Table:
@@ -135,18 +147,23 @@ def _sentence(sweep: Sweep) -> str:
     found = [(measure, fits) for measure in MEASURES if (fits := _fits(sweep, measure))]
     if not found:
         return "No exponent: fewer than three values of each."
-    measure, fits = next(
-        (one for one in found if any(tells_exponent(fitted.exponent) for _, fitted in one[1])), found[0]
+    measure, fits = next((one for one in found if any(fitted.is_told for _, fitted in one[1])), found[0])
+    clear = ", ".join(
+        f"{_in_words(sweep.param, fitted)} for {shorten(name, LONGEST_TERM)}" for name, fitted in fits if fitted.is_told
     )
-    clear = [(name, fitted) for name, fitted in fits if tells_exponent(fitted.exponent)]
-    vague = ", ".join(shorten(name, LONGEST_TERM) for name, fitted in fits if not tells_exponent(fitted.exponent))
-    parts = (
-        f"{sweep.param}^{' '.join(write_interval(GROWTH, fitted.exponent))} for {shorten(name, LONGEST_TERM)}"
-        for name, fitted in clear
-    )
-    grows = f"{name_measure(measure)} grows as {', '.join(parts)}." if clear else ""
+    vague = ", ".join(shorten(name, LONGEST_TERM) for name, fitted in fits if not fitted.is_told)
+    grows = f"{name_measure(measure)} grows as {clear}." if clear else ""
     rest = f"{name_measure(measure)}: no exponent can be told for {vague}." if vague else ""
     return " ".join(filter(None, (grows, rest)))
+
+
+def _in_words(param: str, fitted: Growth) -> str:
+    """`n^1.02 [0.98, 1.06]`; without an interval `n^0.93 [0.90, 0.96] to n^1.02 [0.99, 1.05] between sizes`."""
+    if fitted.exact:
+        return f"{param}^{write_exponent(fitted)[0]}"
+    ends = sorted(fitted.bounded, key=lambda one: one.estimate)
+    powers = (f"{param}^{' '.join(write_interval(GROWTH, one))}" for one in dict.fromkeys((ends[0], ends[-1])))
+    return " to ".join(powers) + (" between sizes" if fitted.exponent.low is None else "")
 
 
 def _fits(sweep: Sweep, measure: Metric) -> list[tuple[str, Growth]]:

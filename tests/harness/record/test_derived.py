@@ -257,6 +257,74 @@ def test_break_even_is_the_first_call_from_which_on_jit_has_cost_no_more(eager_s
     assert count_break_even(*costs) == expected
 
 
+def paying(log_ratios, *, eager_cold_s=(1.0,) * 3, jit_cold_s=(101.0,) * 3, eager_s=(1.0,) * 3):
+    """When jit pays, of an eager call of about a second and a cold start that takes about 100 s longer."""
+    jit = timed([1.0 / math.exp(one) for one in log_ratios], log_ratios)
+    found = variants_of(
+        {
+            "f:eager": {**timed(eager_s), **compiled(first_call_s=eager_cold_s)},
+            "f:jit": {**jit, **compiled(first_call_s=jit_cold_s)},
+        }
+    )
+    return found["f:jit"].read("break_even_calls")
+
+
+def spread(log_ratio, by):
+    """Of three launches; half of the 99 % interval is 5.7301 times as wide, t of 2 degrees over the root of 3."""
+    return log_ratio - by, log_ratio, log_ratio + by
+
+
+def test_jit_pays_between_the_fewest_and_the_most_calls_that_the_gain_allows():
+    # Gains of 1.9832 to 2.2241: 1 + 100 / (1 - 1 / gain).
+    calls = paying(spread(math.log(2.1), 0.01)).interval
+
+    assert (calls.low, calls.estimate, calls.high) == (183, 192, 203)
+
+
+def test_cold_starts_and_the_eager_call_widen_the_range():
+    gain = spread(math.log(2.1), 0.01)
+    alone = paying(gain).interval
+
+    wider = [
+        paying(gain, jit_cold_s=(100.0, 101.0, 102.0)).interval,
+        paying(gain, eager_cold_s=(0.5, 1.0, 2.0)).interval,
+        paying(gain, eager_s=(0.98, 1.0, 1.02)).interval,
+    ]
+
+    assert all(one.low < alone.low and one.high > alone.high for one in wider)
+
+
+def test_a_gain_that_may_be_none_leaves_the_fewest_calls_alone():
+    # At most a gain of 1.1 * 1.7736.
+    calls = paying(spread(math.log(1.1), 0.1))
+
+    assert (calls.interval.low, calls.interval.high, calls.fault) == (207, None, None)
+
+
+def test_a_gain_that_may_be_none_and_a_cold_start_that_costs_nothing_tell_nothing():
+    calls = paying(spread(math.log(1.1), 0.1), jit_cold_s=(1.0,) * 3)
+
+    assert calls.fault.lack is Lack.NO_DIFFERENCE
+
+
+def test_without_an_interval_of_the_cold_starts_the_calls_have_none():
+    calls = paying(spread(math.log(2.1), 0.01), jit_cold_s=(101.0,)).interval
+
+    assert (calls.low, calls.estimate, calls.high) == (None, 192, None)
+
+
+def test_what_the_cache_saves_has_the_interval_of_a_difference_of_means():
+    values = {"cold_s": (1.0, 1.2, 1.4), "cached_s": (0.9, 1.1, 1.3)}
+    one = variants_of({"f:jit": {"caching": Outcome(status=Status.OK, values=values)}})["f:jit"]
+
+    saving = one.read("cache_saving_s")
+
+    # Variances of 0.04, 4 degrees of freedom: t is 4.604095 at 99 %.
+    half = 4.604095 * math.sqrt(2 * 0.04 / 3)
+    assert (saving.interval.low, saving.interval.high) == pytest.approx((0.1 - half, 0.1 + half), rel=1e-6)
+    assert saving.values == (saving.estimate,)
+
+
 def test_jit_that_is_slower_never_pays():
     assert count_break_even(eager_s=1.0, jit_s=2.0, eager_cold_s=1.0, jit_cold_s=5.0) is None
 

@@ -2,109 +2,21 @@ import math
 import statistics
 
 import pytest
-from hypothesis import assume, example, given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from harness.record.statistics import Interval
-from reporting.compare.statistics import compare_unpaired, fit_growth
+from reporting.compare.statistics import compare_unpaired
 
 times = st.floats(1e-6, 1e2)
 SHARES = st.floats(0.5, 0.999)
 
-# Quantiles of Student's t, as every table has them: by degrees of freedom, of 97.5 % and of 99.5 %.
-T_975 = {1: 12.706205, 2: 4.302653, 3: 3.182446, 4: 2.776445, 6: 2.446912}
-T_995 = {3: 5.840909}
+# Quantiles of Student's t, as every table has them: by degrees of freedom, of 97.5 %.
+T_975 = {2: 4.302653, 6: 2.446912}
 
 
 def bounds(interval: Interval) -> tuple[float | None, float, float | None]:
     return interval.low, interval.estimate, interval.high
-
-
-# Growth
-
-
-@pytest.mark.parametrize(
-    ("confidence", "low", "high"), [(0.95, 0.869757, 1.090243), (0.99, 0.777665, 1.182335)], ids=["95 %", "99 %"]
-)
-def test_the_exponent_has_the_t_interval_of_a_least_squares_line_through_the_logs(confidence, low, high):
-    # By hand: mean of log10 y is -1, slope 9.8 / 10, sum of squared residuals 0.036, error sqrt(0.036 / 3 / 10).
-    sizes = [10, 100, 1000, 10_000, 100_000]
-    values = [10**power for power in (-3.0, -1.9, -1.1, 0.1, 0.9)]
-
-    found = fit_growth(sizes, values, confidence=confidence)
-
-    assert bounds(found.exponent) == pytest.approx((low, 0.98, high), abs=1e-6)
-    half = {0.95: T_975, 0.99: T_995}[confidence][3] * math.sqrt(0.036 / 3 / 10)
-    assert found.exponent.high == pytest.approx(0.98 + half, abs=1e-6)
-    assert found.exponent.count == 5
-    assert found.factor == pytest.approx(10**-3.94)
-
-
-@pytest.mark.parametrize(
-    ("sizes", "values", "slope", "squares", "spread"),
-    [
-        # In powers of ten: residuals 1/6, -1/3, 1/6.
-        ([1, 10, 100], [1, 10, 1000], 1.5, 1 / 6, 2),
-        # In powers of two: residuals 0.2, -0.1, -0.4, 0.3.
-        ([1, 2, 4, 8], [1, 1, 1, 2], 0.3, 0.3, 5),
-    ],
-    ids=["three points", "two values"],
-)
-def test_the_fewest_points_and_values_that_leave_a_line_have_an_interval(sizes, values, slope, squares, spread):
-    freedom = len(sizes) - 2
-
-    found = fit_growth(sizes, values, confidence=0.95)
-
-    half = T_975[freedom] * math.sqrt(squares / freedom / spread)
-    assert bounds(found.exponent) == pytest.approx((slope - half, slope, slope + half), rel=1e-6)
-
-
-@given(
-    exponent=st.floats(-3, 3),
-    factor=st.floats(1e-6, 1e3),
-    sizes=st.lists(st.integers(1, 10**6), min_size=2, max_size=8, unique=True),
-)
-def test_the_growth_of_a_power_law_is_its_exponent(exponent, factor, sizes):
-    assume(max(sizes) >= 2 * min(sizes))
-
-    found = fit_growth(sizes, [factor * size**exponent for size in sizes])
-
-    assert found.exponent.estimate == pytest.approx(exponent, abs=1e-9)
-    assert found.factor == pytest.approx(factor, rel=1e-6)
-    if len(sizes) > 2:
-        assert found.exponent.half_width is None or found.exponent.high - found.exponent.low < 1e-3
-
-
-def test_a_value_that_does_not_grow_has_exponent_0_without_width():
-    found = fit_growth([1, 2, 4, 8], [3.0] * 4)
-
-    assert found.exponent == Interval(0.0, 0.0, 0.0, 4)
-    assert found.factor == pytest.approx(3.0)
-
-
-def test_two_sizes_give_an_exponent_without_bounds():
-    assert bounds(fit_growth([1, 2], [1.0, 4.0]).exponent) == (None, pytest.approx(2.0), None)
-
-
-def test_a_size_may_be_measured_more_than_once():
-    found = fit_growth([1, 1, 2], [1.0, 1.0, 4.0])
-
-    assert found.exponent.estimate == pytest.approx(2.0)
-    assert found.exponent.count == 3
-
-
-@pytest.mark.parametrize("sizes", [[], [5], [5, 5, 5], [2**53, 2**53 + 1]])
-def test_growth_needs_two_sizes_that_their_logarithms_tell_apart(sizes):
-    with pytest.raises(ValueError, match="at least 2 different sizes"):
-        fit_growth(sizes, [1.0] * len(sizes))
-
-
-def test_growth_needs_positive_values():
-    with pytest.raises(ValueError, match="domain"):
-        fit_growth([1, 2, 4], [1.0, 0.0, 1.0])
-
-
-# Ratios of unpaired processes
 
 
 def welch(above: list[float], below: list[float]) -> tuple[float, float]:

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from harness.record.metric import Reading
 from harness.record.metrics import METRICS
 from harness.record.statistics import Interval
+from reporting.compare.growth import Growth
 from reporting.compare.verdicts import (
     ABOUT_SAME,
     Judgement,
@@ -16,7 +17,6 @@ from reporting.compare.verdicts import (
     judge_exponent,
     judge_ratio,
     says_about_the_same,
-    tells_exponent,
 )
 
 HOLDS, FAILS, NOTHING = Verdict.HOLDS, Verdict.FAILS, Verdict.INCONCLUSIVE
@@ -74,8 +74,7 @@ def test_without_both_bounds_nothing_is_said(low, high):
     half = Interval(low, 2.5, high, 2)
 
     assert judge_ratio(6, half, exact=True) == Judgement(NOTHING, Reason.NO_INTERVAL)
-    assert judge_exponent(2, half) == Judgement(NOTHING, Reason.NO_INTERVAL)
-    assert not tells_exponent(half)
+    assert judge_exponent(2, Growth(half)) == Judgement(NOTHING, Reason.NO_INTERVAL)
 
 
 ratios = st.floats(1e-3, 1e3)
@@ -127,13 +126,45 @@ def test_a_count_holds_where_it_is_equal_in_all_processes(theirs, values, judgem
     ("theirs", "low", "high", "judgement"),
     [
         (2, 1.9, 2.1, Judgement(HOLDS)),
-        (2, 2.0, 3.0, Judgement(HOLDS)),
-        (2, 1.0, 2.0, Judgement(HOLDS)),
-        (2, 2.1, 2.2, Judgement(FAILS)),
-        (2, 1.8, 1.9, Judgement(FAILS)),
-        (2, 1.4, 2.5, Judgement(NOTHING, Reason.TOO_WIDE)),
+        (2, 1.75, 2.25, Judgement(HOLDS)),
+        (2, 2.1, 2.2, Judgement(HOLDS)),
+        (2, 1.74, 2.1, Judgement(NOTHING, Reason.UNSURE)),
+        (2, 1.9, 2.26, Judgement(NOTHING, Reason.UNSURE)),
+        (2, 1.4, 2.5, Judgement(NOTHING, Reason.UNSURE)),
+        (2, 1.0, 1.75, Judgement(NOTHING, Reason.UNSURE)),
+        (2, 1.0, 1.74, Judgement(FAILS)),
+        (2, 2.26, 9.0, Judgement(FAILS)),
         (None, 1.9, 2.1, Judgement(NOTHING, Reason.NO_NUMBER)),
     ],
 )
-def test_an_exponent_holds_where_it_lies_in_an_interval_that_tells_something(theirs, low, high, judgement):
-    assert judge_exponent(theirs, interval(low, high)) == judgement
+def test_an_exponent_holds_where_our_whole_interval_is_near_it_so_vague_data_hold_nothing(theirs, low, high, judgement):
+    assert judge_exponent(theirs, Growth(interval(low, high))) == judgement
+
+
+@pytest.mark.parametrize(
+    ("slopes", "judgement"),
+    [
+        (((1.9, 2.1), (1.8, 2.2)), Judgement(HOLDS)),
+        (((1.0, 1.2), (0.5, 1.5)), Judgement(FAILS)),
+        (((1.0, 1.2), (1.9, 2.1)), Judgement(NOTHING, Reason.UNSURE)),
+        (((1.0, 1.2), (2.8, 3.1)), Judgement(NOTHING, Reason.UNSURE)),
+        (((1.9, 2.1), (1.5, 2.5)), Judgement(NOTHING, Reason.UNSURE)),
+        ((), Judgement(NOTHING, Reason.NO_INTERVAL)),
+    ],
+)
+def test_without_an_interval_the_exponents_between_all_sizes_decide(slopes, judgement):
+    ours = Growth(Interval(None, 2.0, None, 3), tuple(interval(*one) for one in slopes))
+
+    assert judge_exponent(2, ours) == judgement
+
+
+def test_exponents_between_sizes_decide_nothing_where_a_constant_may_have_bent_them():
+    ours = Growth(Interval(None, 0.6, None, 5), (interval(0.1, 0.2), interval(0.4, 0.6), *[interval(1.1, 1.7)] * 2))
+
+    assert judge_exponent(2, ours) == Judgement(NOTHING, Reason.BESIDE_CONSTANT)
+
+
+def test_one_exponent_between_sizes_that_has_no_bounds_leaves_it_open():
+    ours = Growth(Interval(None, 2.0, None, 3), (interval(1.9, 2.1), Interval(None, 2.0, None, 1)))
+
+    assert judge_exponent(2, ours) == Judgement(NOTHING, Reason.NO_INTERVAL)

@@ -8,13 +8,15 @@ from tests.reporting.views import by_variant, page_of, section, tables, texts
 
 
 def test_the_title_starts_with_the_finding():
-    assert page_of(samples.run()).title == "jit beats eager in 1 of 1 measured pair (median 10×) – jaxmeter report"
+    assert page_of(samples.run()).title == (
+        "jit against eager in 1 pair: 1 faster, 0 slower, 0 undecided (median 10× [9.9, 10.1]) – jaxmeter report"
+    )
 
 
 def test_what_went_wrong_comes_before_what_is_fast():
     page = page_of(samples.run(), samples.troubled_run())
 
-    assert page.finding.startswith("1 variant wrong, 1 failed, 1 killed, 1 timed out, 3 lost; jit beats eager")
+    assert page.finding.startswith("1 variant wrong, 1 failed, 1 killed, 1 timed out, 3 lost; jit against eager")
 
 
 def test_the_summary_counts_cases_and_variants_by_status():
@@ -27,11 +29,13 @@ def test_the_summary_counts_cases_and_variants_by_status():
     )
 
 
-def test_jit_beats_eager_only_where_the_interval_says_so():
+def test_a_pair_that_the_interval_does_not_tell_apart_is_undecided():
     planned = samples.planned_case()
     even = samples.fast_case(planned, eager_s=1e-4, jit_s=1e-4)
 
-    assert page_of(samples.run((planned, even))).finding == "jit beats eager in 0 of 1 measured pair (median 1.00×)"
+    assert page_of(samples.run((planned, even))).finding == (
+        "jit against eager in 1 pair: 0 faster, 0 slower, 1 undecided (median 1.00× [0.99, 1.01])"
+    )
 
 
 def test_jit_is_compared_with_eager_pair_by_pair_when_the_baseline_is_another():
@@ -45,7 +49,9 @@ def test_jit_is_compared_with_eager_pair_by_pair_when_the_baseline_is_another():
         },
     )
 
-    assert page_of(samples.run((planned, record))).finding == "jit beats eager in 1 of 1 measured pair (median 5.0×)"
+    assert page_of(samples.run((planned, record))).finding == (
+        "jit against eager in 1 pair: 1 faster, 0 slower, 0 undecided (median 5.0× [5.000, 5.000])"
+    )
 
 
 def test_attention_lists_the_worst_first_and_a_lost_case_once():
@@ -123,7 +129,7 @@ def test_a_fast_case_leads_with_the_paired_gain():
     assert row["Time"] == "50.0 µs [49.2, 50.8]"
     assert row["n"] == "5"
     assert row["Max error"] == "1.2e−7"
-    assert row["jit pays"] == "1 call"
+    assert row["jit pays"] == "1 call no interval"
     assert row["Notes"] == ""
 
 
@@ -148,7 +154,7 @@ def test_jit_pays_after_the_calls_that_earn_its_compilation_back():
         },
     )
 
-    assert by_variant(page_of(samples.run((planned, record))))["selu:jit"]["jit pays"] == "102 calls"
+    assert by_variant(page_of(samples.run((planned, record))))["selu:jit"]["jit pays"] == "102 calls no interval"
 
 
 def test_jit_that_is_slower_never_pays():
@@ -292,8 +298,8 @@ def test_the_matrix_shows_the_fastest_jit_variant_of_the_largest_case():
     ]
     assert texts(matrix.rows[0]) == [
         "selu",
-        "50.0 µs · 10× selu[dtype=float32,n=10000] · selu:jit",
-        "210 µs · 10× selu[dtype=float32,n=100000000] · selu:jit",
+        "50.0 µs · 10× [9.9, 10.1] selu[dtype=float32,n=10000] · selu:jit",
+        "210 µs · 10× [10, 11] selu[dtype=float32,n=100000000] · selu:jit",
     ]
 
 
@@ -367,8 +373,15 @@ def test_a_sweep_has_a_figure_and_the_exponents_with_their_intervals():
         "Jaxpr equations",
     ]
     assert [series.name for series in part.plot.panels[0].series] == ["scan:jit", "loop:jit"]
-    assert exponents["loop:jit"][0] == "1.00"
-    assert exponents["scan:jit"] == ["0.00", "[0.00, 0.00]", "1.00", "[1.00, 1.00]", "0.00", "[0.00, 0.00]"]
+    assert exponents["loop:jit"][0] == "1.00 1.00, 1.00"
+    assert exponents["scan:jit"] == [
+        "0.00 0.00, 0.00, 0.00",
+        "[0.00, 0.00]",
+        "1.00 1.00, 1.00, 1.00",
+        "[1.00, 1.00]",
+        "0.00 0.00, 0.00, 0.00",
+        "exact",
+    ]
     assert exponents["numpy:native"][:2] == ["—", "—"]
 
 
@@ -411,7 +424,7 @@ def test_cases_that_differ_in_their_devices_are_a_sweep_of_devices():
     assert panel.x_label == "devices"
     assert [point.x for point in panel.series[0].points] == [1, 2, 4]
     assert "step:jit" in texts(part.tables[0].rows[0])
-    assert "−1.00" in texts(part.tables[0].rows[0])
+    assert "−1.00 −1.00, −1.00" in texts(part.tables[0].rows[0])
 
 
 def test_any_number_of_three_values_is_swept_and_memory_is_shown_where_it_is_planned():
@@ -431,7 +444,8 @@ def test_any_number_of_three_values_is_swept_and_memory_is_shown_where_it_is_pla
         ("Execution time", "s"),
         ("Planned memory", "B"),
     ]
-    assert texts(exponents.rows[0]) == ["formula:jit", "1.00", "[1.00, 1.00]", "2.00", "[2.00, 2.00]"]
+    assert texts(exponents.rows[0]) == ["formula:jit", "1.00 1.00, 1.00", "—", "2.00 2.00, 2.00", "exact"]
+    assert exponents.rows[0].cells[2].fold == "1.00 [0.99, 1.01]\n1.00 [0.99, 1.01]"
     assert [column.title for column in values.columns] == ["length", "Execution time", "Planned memory"]
     assert [texts(row)[0] for row in values.rows] == ["128", "1 024", "4 096"]
     assert [texts(row)[2] for row in values.rows] == ["16.0 KiB", "1.00 MiB", "16.0 MiB"]
@@ -560,7 +574,7 @@ def test_a_sweep_without_contended_points_has_no_note_on_them():
 
     (note,) = part.notes
     assert note.startswith(
-        "Execution time: loop:jit is ahead of numpy:native up to n = 16 (3.2× at 16), behind from 64 on"
+        "Execution time: loop:jit is ahead of numpy:native up to n = 16 (3.2× [3.2, 3.2] at 16), behind from 64 on"
     )
 
 

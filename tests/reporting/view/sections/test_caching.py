@@ -30,7 +30,7 @@ def test_a_variant_has_a_time_by_regime_and_what_the_cache_saves():
         "Warm": "50.0 µs [49.2, 50.8]",
         "New shape": "50.0 ms [49.2, 50.8]",
         "New static": "55.0 ms [54.1, 55.9]",
-        "The cache saves": "48.0 ms",
+        "The cache saves": "48.0 ms [47.1, 48.9]",
         "Cold / filled": "5.0× [4.9, 5.1]",
         "New shape / cold": "0.83× [0.82, 0.85]",
         "n": "5",
@@ -40,8 +40,8 @@ def test_a_variant_has_a_time_by_regime_and_what_the_cache_saves():
 
 def test_the_answer_names_the_largest_saving():
     assert section(page_of(samples.watched_run()), "caching").answer == (
-        "A filled persistent cache saves a fresh process up to 48.0\u202fms of its first call, 5.0× [4.9, 5.1]: "
-        "selu[dtype=float32,n=10000] · selu:jit · ● cpu."
+        "A filled persistent cache saves a fresh process up to 48.0\u202fms [47.1, 48.9] of its first call, "
+        "5.0× [4.9, 5.1]: selu[dtype=float32,n=10000] · selu:jit · ● cpu."
     )
 
 
@@ -121,8 +121,35 @@ def test_every_sentence_of_the_proof_is_in_a_fold():
 def test_a_cache_that_costs_more_than_it_saves_saves_less_than_nothing():
     row = row_of(page_with(samples.caching(cold_s=0.010, cached_s=0.013, warm_s=5e-5)))
 
-    assert row["The cache saves"] == "−3.00 ms"
+    assert row["The cache saves"] == "−3.0 ms [−3.5, −2.5]"
     assert row["Cold / filled"].startswith("0.77×")
+
+
+UNDECIDED = samples.Outcome(status=Status.OK, values={"cold_s": (1.0, 1.2, 1.4), "cached_s": (0.9, 1.1, 1.3)})
+
+
+def test_a_saving_that_may_be_none_says_so():
+    page = page_with(UNDECIDED)
+
+    assert row_of(page)["The cache saves"] == "100 ms [−650, 850] undecided"
+    assert section(page, "caching").answer == (
+        "Of 1 variant, none shows a saving by a filled persistent cache: 0 faster, 0 slower, 1 undecided."
+    )
+
+
+def test_the_largest_saving_is_the_surest():
+    planned = samples.planned_case(variants=("lucky:jit", "sure:jit"))
+    lucky = {"cold_s": (1.0, 2.0, 3.0), "cached_s": (0.01, 0.011, 0.012)}
+    sure = {"cold_s": (1.0, 1.01, 1.02), "cached_s": (0.5, 0.51, 0.52)}
+    outcomes = {
+        name: {"caching": samples.Outcome(status=Status.OK, values=values)}
+        for name, values in (("lucky:jit", lucky), ("sure:jit", sure))
+    }
+
+    answer = section(page_of(samples.run((planned, samples.record(planned, outcomes)))), "caching").answer
+
+    assert answer.startswith("A filled persistent cache saves a fresh process up to 500")
+    assert "sure:jit" in answer
 
 
 def test_two_processes_give_no_interval_and_a_note():

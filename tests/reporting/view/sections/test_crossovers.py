@@ -70,13 +70,19 @@ def test_an_order_turns_between_two_measured_sizes_if_both_ends_are_sure(sides, 
 
 def test_lines_that_cross_are_told_in_one_sentence_with_the_measured_sizes():
     assert told({"scan": FLAT, "loop": STEEP}) == (
-        "loop:jit is ahead of scan:jit up to n = 100 (5.0× at 10), behind from 1 000 on (40× at 10 000).",
+        (
+            "loop:jit is ahead of scan:jit up to n = 100 (5.0× [4.96, 5.04] at 10), "
+            "behind from 1 000 on (40× [39.7, 40.3] at 10 000)."
+        ),
     )
 
 
 def test_lines_that_are_near_each_other_cross_too():
     assert told({"scan": FLAT, "loop": (4e-6, 4e-6, 6e-6, 6e-6)}) == (
-        "loop:jit is ahead of scan:jit up to n = 100 (1.25× at 10), behind from 1 000 on (1.20× at 10 000).",
+        (
+            "loop:jit is ahead of scan:jit up to n = 100 (1.25× [1.24, 1.26] at 10), "
+            "behind from 1 000 on (1.20× [1.19, 1.21] at 10 000)."
+        ),
     )
 
 
@@ -95,7 +101,10 @@ def test_a_contended_time_decides_where_it_is_paired_and_not_against_a_peer():
 
 def test_a_size_that_one_lacks_is_left_out():
     assert told({"scan": FLAT, "loop": (*STEEP[:3], None)}) == (
-        "loop:jit is ahead of scan:jit up to n = 100 (5.0× at 10), behind from 1 000 on (4.0× at 1 000).",
+        (
+            "loop:jit is ahead of scan:jit up to n = 100 (5.0× [4.96, 5.04] at 10), "
+            "behind from 1 000 on (4.0× [3.97, 4.03] at 1 000)."
+        ),
     )
 
 
@@ -105,14 +114,14 @@ def test_those_that_cross_one_line_at_the_same_sizes_share_a_sentence():
 
     assert told({"scan": FLAT, "loop": STEEP, "unrolled": steeper}) == (
         (
-            "loop:jit, unrolled:jit are ahead of scan:jit up to n = 100 (4.5× to 5.0× at 10), "
-            "behind from 1 000 on (40× to 44× at 10 000)."
+            "loop:jit, unrolled:jit are ahead of scan:jit up to n = 100 (4.5× to 5.0× [4.5, 5.0] at 10), "
+            "behind from 1 000 on (40× to 44× [40, 44] at 10 000)."
         ),
     )
     assert told({"scan": FLAT, "numpy": flatter, "loop": STEEP}) == (
         (
-            "loop:jit is ahead of scan:jit, numpy:native up to n = 100 (5.0× to 5.5× at 10), "
-            "behind from 1 000 on (36× to 40× at 10 000)."
+            "loop:jit is ahead of scan:jit, numpy:native up to n = 100 (5.0× to 5.5× [5.0, 5.5] at 10), "
+            "behind from 1 000 on (36× to 40× [36, 40] at 10 000)."
         ),
     )
 
