@@ -63,6 +63,22 @@ _MEASURED = (
             "over one launch."
         ),
     ),
+    _timed(
+        name="canary_s",
+        title="canary",
+        direction=Direction.NEITHER,
+        definition=(
+            "A fixed piece of work in the process that timed the variant, once in two sweeps: how fast the machine "
+            "was. The median over one launch."
+        ),
+    ),
+    _timed(
+        name="parallelism",
+        title="processors kept busy",
+        unit=Unit.RATIO,
+        direction=Direction.NEITHER,
+        definition="Processor time over wall time of the variant's blocks in one launch.",
+    ),
     _compiled(
         name="trace_s",
         title="trace",
@@ -352,6 +368,18 @@ _MEASURED = (
 )
 
 _DERIVED = (
+    Metric(
+        name="at_reference_speed_s",
+        title="time at reference speed",
+        unit=Unit.SECONDS,
+        direction=Direction.LOWER,
+        derive=derived.derive_at_reference_speed,
+        summary=Summary.LAUNCHES,
+        definition=(
+            "execution_s over canary_s of the same launch, times the median canary of the run: what a call takes where "
+            "the machine is as fast as in the middle of the run."
+        ),
+    ),
     Metric(
         name="speedup",
         title="gain",

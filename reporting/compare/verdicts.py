@@ -64,7 +64,7 @@ def judge_ratio(theirs: float, ours: Interval, *, exact: bool) -> Judgement:
       theirs: Their ratio, > 0.
       exact: Whether ours is of counts that were the same in all processes: then any difference counts.
     """
-    low, high = ours.low, ours.high
+    low, high = ours.decisive.low, ours.decisive.high
     if low is None or high is None:
         return Judgement(Verdict.INCONCLUSIVE, Reason.NO_INTERVAL)
     is_near = low >= 1 / ABOUT_SAME and high <= ABOUT_SAME
@@ -92,6 +92,7 @@ def judge_count(theirs: float | None, ours: Reading) -> Judgement:
 
 def judge_exponent(theirs: float | None, ours: Interval) -> Judgement:
     """Whether theirs lies in our interval, where that is narrow enough to tell anything."""
+    ours = ours.decisive
     if ours.low is None or ours.high is None:
         return Judgement(Verdict.INCONCLUSIVE, Reason.NO_INTERVAL)
     if theirs is None:

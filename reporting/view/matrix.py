@@ -38,7 +38,8 @@ def make_matrix(runs: Sequence[LabelledRun], cases: Sequence[Case]) -> tuple[Tab
         for suite in suites[:MOST_SUITES]
     )
     caption = (
-        "Each suite's largest case: its fastest jit variant, and how many times faster than the baseline variant it is."
+        "Each suite's largest case: its fastest jit variant, and how many times faster than the baseline variant it "
+        "is; means over launches, whose intervals stand in the table on speed."
     )
     left_out = [
         f"{counted(len(runs) - len(shown), 'earlier run')}" if len(runs) > len(shown) else "",

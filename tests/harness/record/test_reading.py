@@ -45,7 +45,7 @@ def test_log_ratios_become_a_mean():
 
 @pytest.mark.parametrize(("metric", "wider"), [("execution_s", True), ("dispatch_s", True), ("compile_s", False)])
 def test_looks_widen_the_interval_of_launches_whose_number_followed_from_them(metric, wider):
-    once, often = (read(metric, 1.0, 1.1, 1.2, looks=looks).interval for looks in ((3,), (3, 5, 8)))
+    once, often = (read(metric, 1.0, 1.1, 1.2, looks=looks).interval for looks in ((3,), (1, 2, 3)))
 
     assert (often.half_width > once.half_width) is wider
 
