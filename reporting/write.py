@@ -42,14 +42,14 @@ def write_reading(reading: Reading) -> tuple[str, str]:
     processes, has none.
     """
     is_mean = reading.metric.summary in (Summary.LAUNCHES, Summary.PROCESSES)
-    is_few = reading.interval is not None and reading.interval.count < FEWEST_LAUNCHES
+    is_few = len(reading.known) < FEWEST_LAUNCHES
     return write_range(reading) if is_mean and is_few else write_interval(reading.metric, reading.interval)
 
 
 def write_range(reading: Reading) -> tuple[str, str]:
     """(`451 µs`, `448 to 456`): the number between the smallest and the largest of its processes."""
     interval, known = reading.interval, reading.known
-    if interval is None or min(known) == max(known):
+    if interval is None or len(set(known)) == 1:
         return write_interval(reading.metric, interval)
     whole = Interval(min(known), interval.estimate, max(known), interval.count)
     return write_interval(reading.metric, whole, numbers.RANGE)

@@ -77,7 +77,11 @@ _MEASURED = (
         title="processors kept busy",
         unit=Unit.RATIO,
         direction=Direction.NEITHER,
-        definition="Processor time over wall time of the variant's blocks in one launch.",
+        summary=Summary.LARGEST,
+        definition=(
+            "Processor time over wall time of the variant's blocks in one launch; the largest, since other work only "
+            "takes some away."
+        ),
     ),
     _compiled(
         name="trace_s",

@@ -100,14 +100,14 @@ def mean_interval(
         raise ValueError("mean_interval needs at least one value")
     count = len(values)
     centre = math.fsum(values) / count
-    if count < FEWEST_LAUNCHES or not 0 <= confidence < 1:  # a record may hold any number
+    of_each_look = 1 - (1 - confidence) / looks
+    if count < FEWEST_LAUNCHES or not 0 <= of_each_look < 1:  # a record may hold any number
         return Interval(None, centre, None, count)
     deviation, degrees = statistics.stdev(values), count - 1.0
     if borrowed is not None:
         variance, degrees = borrowed.moderate(deviation**2, degrees)
         deviation = math.sqrt(variance)
-    tail = (1 - confidence) / looks / 2
-    half = float(stdtrit(degrees, 1 - tail)) * deviation / math.sqrt(count)
+    half = -float(stdtrit(degrees, (1 - of_each_look) / 2)) * deviation / math.sqrt(count)
     return Interval(centre - half, centre, centre + half, count)
 
 

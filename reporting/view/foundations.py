@@ -6,7 +6,7 @@ from harness.record import TimingDetails
 from harness.record.metrics import METRICS
 from harness.record.moderation import FEWEST_POOLED
 from harness.record.pool import MIDDLE, Kind
-from harness.record.pooling import POOLED
+from harness.record.pooling import POOLED, measured_in_rounds
 from harness.record.statistics import FEWEST_LAUNCHES, MINIMUM_EFFECT
 
 from .. import numbers
@@ -36,11 +36,13 @@ def _is_told(run: LabelledRun, metric: str) -> bool:
 
 
 def _describe_spread(run: LabelledRun, metric: str, kind: Kind) -> str:
-    what = f"{METRICS[metric].title}, {kind.value}".capitalize()
+    title = METRICS[metric].title
+    what = f"{title[:1].upper()}{title[1:]}, {kind.value}"
     spread = run.pool.spreads.get((metric, kind))
     if spread is None:
         few = f"fewer than {FEWEST_POOLED} have {FEWEST_LAUNCHES} launches that scatter"
-        return f"{what}: ordinary t intervals, since {few}."
+        in_a_row = "a case's launches came one after the other, and what they shared tells nothing of other cases"
+        return f"{what}: ordinary t intervals, since {few if measured_in_rounds(run.run) else in_a_row}."
     d0 = numbers.number(round(spread.prior.degrees, 1)) if spread.prior.degrees < numbers.LARGEST else "∞"
     s0 = numbers.percent(spread.deviation)
     who = counted(len(spread.places), "variant")
