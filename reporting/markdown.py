@@ -61,12 +61,11 @@ def _items(title: str, items: Sequence[Item]) -> Iterable[str]:
 def _table(table: Table, room: int) -> str:
     """The table without its marks, and with as many rows as fit into `room` characters."""
     shown = [index for index, column in enumerate(table.columns) if not column.plot]
-    header = _line(" ".join(filter(None, (table.columns[i].title, table.columns[i].detail))) for i in shown)
+    headings = [" ".join(filter(None, (table.columns[i].title, table.columns[i].detail))) for i in shown]
     rule = "|" + "|".join("--:" if table.columns[index].numeric else "---" for index in shown) + "|"
-    lines = [header, rule]
     grouped = any(group.title for group in table.groups)
-    if grouped:
-        lines = [_line(["Case", *(table.columns[i].title for i in shown)]), "|---" + rule]
+    lines = [_line(["Case", *headings]), "|---" + rule] if grouped else [_line(headings), rule]
+    lines = [escape(table.caption), "", *lines] if table.caption else lines
     size, left = sum(map(len, lines)), 0
     for group in table.groups:
         for row in group.rows:

@@ -56,6 +56,7 @@ def _write_matrix(table: Table, width: int) -> Iterator[Text | Grid]:
         grid.add_column(Text(table.columns[index].title), no_wrap=True, overflow="ellipsis")
     for row in table.rows[:ROWS_AT_MOST]:
         grid.add_row(*(_write_cell(row.cells[index]) for index in shown))
+    yield Text(table.caption, "dim")
     yield grid
     hidden = [
         f"{len(table.columns) - len(shown)} runs" if len(table.columns) > len(shown) else "",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from harness.record.metric import Metric, Reading, Unit
-from harness.record.statistics import Interval
+from harness.record.metric import Metric, Reading, Summary, Unit
+from harness.record.statistics import FEWEST_LAUNCHES, Interval
 
 from . import numbers
 
@@ -23,7 +23,7 @@ _WRITERS: Mapping[Unit, Callable[[float | None], str]] = {
     Unit.BYTES_PER_SECOND: lambda value: numbers.amount(value, "B/s"),
 }
 
-_WRITERS_WITH_BOUNDS: Mapping[Unit, Callable[[Interval | None], tuple[str, str]]] = {
+_WRITERS_WITH_BOUNDS: Mapping[Unit, Callable[[Interval | None, str], tuple[str, str]]] = {
     Unit.SECONDS: numbers.difference_with_bounds,
     Unit.RATIO: numbers.gain_with_bounds,
     Unit.EXPONENT: numbers.exponent_with_bounds,
@@ -38,14 +38,26 @@ def write(metric: Metric, value: float | None) -> str:
 def write_reading(reading: Reading) -> tuple[str, str]:
     """(`451 µs`, `[448, 456]`): the number, with the digits that its interval allows, and its bounds.
 
-    A unit in which nothing has an interval has no bounds.
+    Where too few processes give bounds, it has their range instead. A metric that may be below 0, or is no mean of
+    processes, has none.
     """
-    return write_interval(reading.metric, reading.interval)
+    is_mean = reading.metric.summary in (Summary.LAUNCHES, Summary.PROCESSES)
+    is_few = len(reading.known) < FEWEST_LAUNCHES
+    return write_range(reading) if is_mean and is_few else write_interval(reading.metric, reading.interval)
 
 
-def write_interval(metric: Metric, interval: Interval | None) -> tuple[str, str]:
+def write_range(reading: Reading) -> tuple[str, str]:
+    """(`451 µs`, `448 to 456`): the number between the smallest and the largest of its processes."""
+    interval, known = reading.interval, reading.known
+    if interval is None or len(set(known)) == 1:
+        return write_interval(reading.metric, interval)
+    whole = Interval(min(known), interval.estimate, max(known), interval.count)
+    return write_interval(reading.metric, whole, numbers.RANGE)
+
+
+def write_interval(metric: Metric, interval: Interval | None, form: str = numbers.BOUNDS) -> tuple[str, str]:
     """The same of an interval in the metric's unit."""
     writer = _WRITERS_WITH_BOUNDS.get(metric.unit)
     if writer is None:
         return write(metric, None if interval is None else interval.estimate), numbers.MISSING
-    return writer(interval)
+    return writer(interval, form)

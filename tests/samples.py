@@ -41,6 +41,9 @@ from harness.record.statistics import VERSION as STATISTICS_VERSION
 WOBBLE = (1.0, 1.01, 0.99, 1.005, 0.995)
 """Launch to launch; its geometric mean is nearly 1."""
 
+CANARY = "alu 1"
+"""The identity of a canary that nobody has timed."""
+
 STARTED = "2026-01-02T03:04:05Z"
 
 
@@ -165,8 +168,16 @@ def timing(
     launches: int = 5,
     contended: int = 0,
     spread: float = 1,
+    canary_s: tuple[Number | None, ...] = (),
+    parallelism: tuple[Number | None, ...] = (),
+    **details: Any,
 ) -> Outcome:
-    """Launches that wobble around a time by `spread` percent; the ratio to the baseline wobbles less."""
+    """Launches that wobble around a time by `spread` percent; the ratio to the baseline wobbles less.
+
+    Args:
+      canary_s, parallelism: By launch; where there is a canary, it is CANARY unless `details` say otherwise.
+      details: What else the details tell.
+    """
     wobble = [WOBBLE[index % len(WOBBLE)] ** spread for index in range(launches)]
     values: dict[str, tuple[Number | None, ...]] = {
         "execution_s": tuple(execution_s * factor for factor in wobble),
@@ -174,7 +185,10 @@ def timing(
     }
     if baseline_s is not None:
         values["log_ratio"] = tuple(math.log(baseline_s / execution_s) + math.log(factor) / 2 for factor in wobble)
-    return Outcome(status=Status.OK, values=values, details=TimingDetails(launches=launches, contended=contended))
+    values |= {"canary_s": canary_s} if canary_s else {}
+    values |= {"parallelism": parallelism} if parallelism else {}
+    told = {"launches": launches, "contended": contended, "canary": CANARY if canary_s else None, **details}
+    return Outcome(status=Status.OK, values=values, details=TimingDetails(**told))
 
 
 def compilation(

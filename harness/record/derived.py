@@ -8,7 +8,8 @@ from itertools import zip_longest
 
 from harness.record import statistics
 from harness.record.cases import NATIVE, Cost
-from harness.record.guards import LARGEST, bound, count_looks, usable_size
+from harness.record.guards import LARGEST, bound, usable_size
+from harness.record.looks import count_looks, find_timing
 from harness.record.metric import Derived, Fault, Lack, Readable, Reading
 from harness.record.outcomes import Number
 from harness.record.statistics import Interval
@@ -46,29 +47,67 @@ def read_log_ratios(source: Readable) -> tuple[float | None, ...]:
 
 
 def compare_paired(one: Readable, other: Readable) -> Interval | None:
-    """How many times faster the one is: the launches' ratios against the baseline, subtracted pair by pair."""
+    """How many times faster the one is: the launches' ratios against the baseline, subtracted pair by pair.
+
+    Whether it can be trusted, `doubt_ratio` tells.
+    """
     pairs = zip(read_log_ratios(one), read_log_ratios(other), strict=False)
     known = [mine - theirs for mine, theirs in pairs if mine is not None and theirs is not None]
     if not known:
         return None
-    return bound(statistics.speedup, known, confidence=one.settings.confidence, looks=count_looks(one.settings))
+    return bound(statistics.speedup, known, one.settings, looks=max(count_looks(one), count_looks(other)))
+
+
+def doubt_ratio(one: Readable, other: Readable) -> str:
+    """Why the ratio of their times is not to be trusted, for a person; empty where it is.
+
+    What disturbs a launch hits both sides of a pair alike, unless one is a peer, which has a process of its own, or one
+    keeps more processors busy: a lost one halves two threads and leaves one alone.
+    """
+    if not any(side.read("execution_s").contended for side in (one, other)):
+        return ""
+    if is_peer(one) or is_peer(other):
+        return "a peer is timed in a process of its own, and other work met the two unlike"
+    less, more = sorted(side.read("parallelism").estimate or 0.0 for side in (one, other))
+    if not less or statistics.agree(less, more, within=statistics.UNEQUALLY_PARALLEL):
+        return ""
+    return f"its sides keep {less:.1f} and {more:.1f} processors busy, and other work slowed them unlike"
+
+
+def derive_at_reference_speed(source: Readable) -> Derived:
+    """The time over the canary's in the same process, times the run's median canary."""
+    time, reference, timing = source.read("execution_s"), source.pool.reference, find_timing(source)
+    if time.interval is None:
+        return Derived(fault=time.fault)
+    if reference is None:
+        return _no_reference_speed(source.pool.no_reference)
+    if timing is None or timing.canary != reference.identity:
+        return _no_reference_speed("its launches timed no canary")
+    launches = zip_longest(time.values, source.read("canary_s").values[: len(time.values)])
+    values = tuple(
+        None if own_s is None or canary_s is None else own_s / canary_s * reference.canary_s
+        for own_s, canary_s in launches
+    )
+    if all(value is None for value in values):
+        return _no_reference_speed("none of its launches has a canary's time that can be")
+    return Derived(values, time.contended, time.fault)
+
+
+def _no_reference_speed(reason: str) -> Derived:
+    return Derived(fault=Fault(Lack.NO_REFERENCE_SPEED, "at_reference_speed_s", reason=reason))
 
 
 def derive_speedup(source: Readable) -> Derived:
-    """Over the baseline variant, by launch.
-
-    What disturbs a launch hits both sides of a pair, but not a peer, which is timed in a launch of its own.
-    """
+    """Over the baseline variant, by launch."""
     baseline = source.find(source.planned_case.baseline)
     if baseline is None or is_baseline(source):
         return _undefined("speedup")
     times = source.read("execution_s"), baseline.read("execution_s")
     if (fault := _first_lacking(*times)) is not None:
         return Derived(fault=fault)
-    return Derived(
-        tuple(None if value is None else math.exp(value) for value in read_log_ratios(source)),
-        contended=is_peer(source) and any(time.contended for time in times),
-    )
+    ratios = tuple(None if value is None else math.exp(value) for value in read_log_ratios(source))
+    doubt = doubt_ratio(source, baseline)
+    return Derived(ratios, contended=bool(doubt), doubt=doubt)
 
 
 def derive_break_even(source: Readable) -> Derived:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics as summaries
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from harness.record.outcomes import Number
 from harness.record.settings import Settings
@@ -18,15 +19,16 @@ LARGEST = 1e300
 """Of what is computed from others; beyond it, the next step could overflow."""
 
 
-def count_looks(settings: Settings) -> int:
-    """How often timing launches were looked at to decide whether to go on."""
-    return max(1, len(settings.looks))
+def bound(mean: Callable[..., Interval], values: Sequence[float], settings: Settings, *, looks: int = 1) -> Interval:
+    """The mean with the bounds that are shown and those that verdicts go by.
 
-
-def bound(mean: Callable[..., Interval], values: Sequence[float], *, confidence: float, looks: int) -> Interval:
-    """The mean with its bounds; without them where values differ by more than a float can hold."""
+    Values that differ by more than a float can hold have a middle, and no bounds.
+    """
     try:
-        return mean(values, confidence=confidence, looks=looks)
+        decisive = mean(values, confidence=settings.confidence, looks=looks)
+        if settings.shown_confidence is None:
+            return decisive
+        return replace(mean(values, confidence=settings.shown_confidence, looks=looks), verdict=decisive)
     except OverflowError:
         return mean([summaries.median(values)])
 

@@ -10,6 +10,7 @@ from typing import Protocol
 from harness.record.cases import PlannedCase, PlannedVariant
 from harness.record.environment import Environment
 from harness.record.outcomes import Outcome
+from harness.record.pool import Pool
 from harness.record.settings import Settings
 from harness.record.statistics import Interval
 
@@ -125,6 +126,9 @@ class Lack(StrEnum):
     NEVER = "never"
     """It is beyond any number."""
 
+    NO_REFERENCE_SPEED = "no reference speed"
+    """Nothing tells how fast the machine was meanwhile."""
+
 
 @dataclass(frozen=True)
 class Fault:
@@ -134,12 +138,14 @@ class Fault:
       metric: Of what; in a derived metric, what it lacks.
       probe: The probe that is at fault; None where none is.
       outcome: How that probe ended, where it did not end well.
+      reason: A sentence's end for a person, where the fields do not say it all.
     """
 
     lack: Lack
     metric: str
     probe: str | None = None
     outcome: Outcome | None = None
+    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -152,6 +158,8 @@ class Reading:
       exact: Whether the number is exact: the metric is, and it was the same in all processes.
       contended: Whether too much other work disturbed what it was measured from.
       fault: Why there is no number; beside a number, what went wrong although there is one.
+      doubt: Why it counts as contended, for a person; empty where the variant's own details say it.
+      looks: How often its launches were looked at to decide whether to go on.
     """
 
     metric: Metric
@@ -160,6 +168,8 @@ class Reading:
     exact: bool = False
     contended: bool = False
     fault: Fault | None = None
+    doubt: str = ""
+    looks: int = 1
 
     @property
     def known(self) -> tuple[float, ...]:
@@ -170,6 +180,11 @@ class Reading:
     def estimate(self) -> float | None:
         """The number."""
         return None if self.interval is None else self.interval.estimate
+
+    @property
+    def verdict_interval(self) -> Interval | None:
+        """The number with the bounds that verdicts go by; `interval` has those that are shown."""
+        return None if self.interval is None else self.interval.decisive
 
 
 @dataclass(frozen=True)
@@ -184,6 +199,7 @@ class Derived:
     contended: bool = False
     fault: Fault | None = None
     interval: Interval | None = None
+    doubt: str = ""
 
 
 class Readable(Protocol):
@@ -208,6 +224,10 @@ class Readable(Protocol):
     @property
     def settings(self) -> Settings:
         """How it was measured."""
+
+    @property
+    def pool(self) -> Pool:
+        """What it shares with the other variants of its run."""
 
     def read(self, metric: str) -> Reading:
         """A metric of the variant, by name."""

@@ -75,11 +75,14 @@ _MEASURED = (
     ),
     _timed(
         name="parallelism",
-        title="parallelism",
+        title="processors kept busy",
         unit=Unit.RATIO,
         direction=Direction.NEITHER,
-        summary=Summary.MEDIAN,
-        definition="Processor time of the process over wall time, in the variant's blocks of one launch.",
+        summary=Summary.LARGEST,
+        definition=(
+            "Processor time over wall time of the variant's blocks in one launch; the largest, since other work only "
+            "takes some away."
+        ),
     ),
     _timed(
         name="solo_s",
@@ -379,6 +382,18 @@ _MEASURED = (
 )
 
 _DERIVED = (
+    Metric(
+        name="at_reference_speed_s",
+        title="time at reference speed",
+        unit=Unit.SECONDS,
+        direction=Direction.LOWER,
+        derive=derived.derive_at_reference_speed,
+        summary=Summary.LAUNCHES,
+        definition=(
+            "execution_s over canary_s of the same launch, times the median canary of the run: what a call takes where "
+            "the machine is as fast as in the middle of the run."
+        ),
+    ),
     Metric(
         name="speedup",
         title="gain",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics as summaries
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from harness.record import statistics
 from harness.record.guards import (
@@ -13,12 +14,11 @@ from harness.record.guards import (
     LONGEST_S,
     SHORTEST_S,
     bound,
-    count_looks,
     keep_between,
 )
+from harness.record.looks import count_looks
 from harness.record.metric import Fault, Lack, Metric, Readable, Reading, Summary, Unit
 from harness.record.outcomes import INCOMPLETE, Outcome, Status, TimingDetails
-from harness.record.settings import Settings
 from harness.record.statistics import Interval
 
 DECISIVE_PROBES = frozenset({"", "numerics", "timing"})
@@ -35,14 +35,16 @@ def read_metric(source: Readable, metric: Metric) -> Reading:
     if metric.derive is not None:
         derived = metric.derive(source)
         values = tuple(keep_between(value, -LARGEST, LARGEST) for value in derived.values)
-        fault, contended, interval = derived.fault, derived.contended, derived.interval
+        fault, contended, interval, doubt = derived.fault, derived.contended, derived.interval, derived.doubt
     elif metric.probe is not None:
         values = _measured(source, metric)
         fault, contended = _fault(source, metric), is_contended(source.outcomes.get(metric.probe))
+        interval, doubt = None, ""
     else:
         raise ValueError(f"{metric.name} is of a workload, not of a variant")
     known = [value for value in values if value is not None]
-    interval = interval or _summarise(metric, known, source.settings)
+    looks = count_looks(source) if metric.summary is Summary.LAUNCHES else 1
+    interval = interval or _summarise(metric, known, source, looks)
     if interval is None and fault is None:
         fault = Fault(Lack.NO_VALUE, metric.name, metric.probe)
     return Reading(
@@ -52,6 +54,8 @@ def read_metric(source: Readable, metric: Metric) -> Reading:
         exact=metric.exact and len(set(known)) == 1,
         contended=contended,
         fault=fault,
+        doubt=doubt,
+        looks=looks,
     )
 
 
@@ -112,14 +116,14 @@ def _fault(source: Readable, metric: Metric) -> Fault | None:
     return None if outcome.status is Status.OK else Fault(Lack.ENDED, metric.name, probe, outcome)
 
 
-def _summarise(metric: Metric, known: Sequence[float], settings: Settings) -> Interval | None:
+def _summarise(metric: Metric, known: Sequence[float], source: Readable, looks: int) -> Interval | None:
     """The values as one number."""
     if not known:
         return None
     if metric.summary in (Summary.LAUNCHES, Summary.PROCESSES):
-        looks = count_looks(settings) if metric.summary is Summary.LAUNCHES else 1
         mean = statistics.mean_interval if metric.unit is Unit.LOG_RATIO else statistics.geometric_interval
-        return bound(mean, known, confidence=settings.confidence, looks=looks)
+        borrowed = source.pool.lend(metric.name, source)
+        return bound(partial(mean, borrowed=borrowed), known, source.settings, looks=looks)
     rules: Mapping[Summary, Callable[[Sequence[float]], float]] = {
         Summary.MEDIAN: summaries.median,
         Summary.FIRST: lambda values: values[0],

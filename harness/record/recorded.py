@@ -10,6 +10,7 @@ from harness.record.environment import Environment
 from harness.record.metric import Reading
 from harness.record.metrics import METRICS
 from harness.record.outcomes import Outcome
+from harness.record.pool import EMPTY, Pool
 from harness.record.reading import read_metric
 from harness.record.settings import Settings
 
@@ -23,6 +24,7 @@ class RecordedVariant:
     environment: Environment
     settings: Settings
     planned: PlannedVariant
+    pool: Pool = EMPTY
 
     @property
     def outcomes(self) -> Mapping[str, Outcome]:
@@ -35,14 +37,19 @@ class RecordedVariant:
 
     def find(self, variant: str) -> RecordedVariant | None:
         """Another variant of the case."""
-        found = (one for one in list_variants(self.planned_case, self.record, self.environment, self.settings))
+        found = list_variants(self.planned_case, self.record, self.environment, self.settings, self.pool)
         return next((one for one in found if one.planned.name == variant), None)
 
 
 def list_variants(
-    planned_case: PlannedCase, record: CaseRecord, environment: Environment, settings: Settings
+    planned_case: PlannedCase,
+    record: CaseRecord,
+    environment: Environment,
+    settings: Settings,
+    pool: Pool | None = None,
 ) -> tuple[RecordedVariant, ...]:
-    """Every planned variant of a case, in the order of the plan."""
+    """Every planned variant of a case, in the order of the plan; without a pool, nothing is borrowed."""
     return tuple(
-        RecordedVariant(planned_case, record, environment, settings, planned) for planned in planned_case.variants
+        RecordedVariant(planned_case, record, environment, settings, planned, pool or EMPTY)
+        for planned in planned_case.variants
     )

@@ -63,12 +63,22 @@ millisecond the caches hold the other variant's data at first, while blocks of s
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate between bounds, from `count` replicates. Bounds are null where there are too few."""
+    """An estimate between bounds, from `count` replicates. Bounds are null where there are too few.
+
+    Args:
+      verdict: The same with the bounds that verdicts go by; None where they are these.
+    """
 
     low: float | None
     estimate: float
     high: float | None
     count: int
+    verdict: Interval | None = None
+
+    @property
+    def decisive(self) -> Interval:
+        """The one that verdicts go by."""
+        return self.verdict or self
 
     @property
     def half_width(self) -> float | None:
@@ -78,13 +88,39 @@ class Interval:
         return (self.high - self.low) / 2 / abs(self.estimate)
 
 
-def mean_interval(values: Sequence[float], *, confidence: float = CONFIDENCE, looks: int = 1) -> Interval:
+@dataclass(frozen=True)
+class Borrowed:
+    """What the variants around one tell of its variance.
+
+    Args:
+      variance: Theirs, s0².
+      degrees: For how many degrees of freedom it counts, d0; may be infinite.
+      most_degrees: Own and borrowed ones together are no more.
+    """
+
+    variance: float
+    degrees: float
+    most_degrees: float
+
+    def moderate(self, variance: float, degrees: float) -> tuple[float, float]:
+        """A variance with its degrees, moderated: Smyth 2004, section 4."""
+        if math.isinf(self.degrees):
+            return self.variance, self.most_degrees
+        together = degrees + self.degrees
+        moderated = (degrees * variance + self.degrees * self.variance) / together
+        return moderated, min(together, self.most_degrees)
+
+
+def mean_interval(
+    values: Sequence[float], *, confidence: float = CONFIDENCE, looks: int = 1, borrowed: Borrowed | None = None
+) -> Interval:
     """Mean with a t interval.
 
     Args:
       values: One per launch, shape (k,), k >= 1.
       confidence: Of the interval, over all looks together.
       looks: How often the launches were looked at to decide whether to go on; the error is shared among them.
+      borrowed: What other variants tell of the variance; then it is the moderated t.
     Raises:
       ValueError: No values.
     """
@@ -92,21 +128,27 @@ def mean_interval(values: Sequence[float], *, confidence: float = CONFIDENCE, lo
         raise ValueError("mean_interval needs at least one value")
     count = len(values)
     centre = math.fsum(values) / count
-    if count < FEWEST_LAUNCHES:
+    of_each_look = 1 - (1 - confidence) / looks
+    if count < FEWEST_LAUNCHES or not 0 <= of_each_look < 1:  # a record may hold any number
         return Interval(None, centre, None, count)
-    tail = (1 - confidence) / looks / 2
-    half = float(stdtrit(count - 1, 1 - tail)) * statistics.stdev(values) / math.sqrt(count)
+    deviation, degrees = statistics.stdev(values), count - 1.0
+    if borrowed is not None:
+        variance, degrees = borrowed.moderate(deviation**2, degrees)
+        deviation = math.sqrt(variance)
+    half = -float(stdtrit(degrees, (1 - of_each_look) / 2)) * deviation / math.sqrt(count)
     return Interval(centre - half, centre, centre + half, count)
 
 
-def geometric_interval(values: Sequence[float], *, confidence: float = CONFIDENCE, looks: int = 1) -> Interval:
+def geometric_interval(
+    values: Sequence[float], *, confidence: float = CONFIDENCE, looks: int = 1, borrowed: Borrowed | None = None
+) -> Interval:
     """Geometric mean with a t interval on the logs, for times of launches: shape (k,), all > 0.
 
     Raises:
       ValueError: No values, or one that is not positive.
     """
-    logs = mean_interval([math.log(value) for value in values], confidence=confidence, looks=looks)
-    return exponentiate(logs)
+    logs = [math.log(value) for value in values]
+    return exponentiate(mean_interval(logs, confidence=confidence, looks=looks, borrowed=borrowed))
 
 
 def speedup(log_ratios: Sequence[float], *, confidence: float = CONFIDENCE, looks: int = 1) -> Interval:
@@ -122,10 +164,11 @@ def speedup(log_ratios: Sequence[float], *, confidence: float = CONFIDENCE, look
 
 
 def differs(ratio: Interval, *, minimum_effect: float = MINIMUM_EFFECT) -> bool:
-    """Whether a ratio's interval excludes 1 and its estimate is beyond the minimum effect."""
-    if ratio.low is None or ratio.high is None:
+    """Whether a ratio's interval for verdicts excludes 1 and its estimate is beyond the minimum effect."""
+    low, high = ratio.decisive.low, ratio.decisive.high
+    if low is None or high is None:
         return False
-    return not ratio.low <= 1 <= ratio.high and abs(math.log(ratio.estimate)) > math.log1p(minimum_effect)
+    return not low <= 1 <= high and abs(math.log(ratio.estimate)) > math.log1p(minimum_effect)
 
 
 def exponentiate(logs: Interval) -> Interval:

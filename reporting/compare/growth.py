@@ -115,7 +115,8 @@ def find_slope(ratio: Interval, smaller: float, larger: float) -> Interval:
     if step <= 0:
         raise ValueError("a slope needs two different sizes")
     low, high = (None if one is None or one <= 0 else math.log(one) / step for one in (ratio.low, ratio.high))
-    return Interval(low, math.log(ratio.estimate) / step, high, ratio.count)
+    verdict = None if ratio.verdict is None else find_slope(ratio.verdict, smaller, larger)
+    return Interval(low, math.log(ratio.estimate) / step, high, ratio.count, verdict)
 
 
 def _fit_line(xs: np.ndarray, ys: np.ndarray, confidence: float) -> Interval:

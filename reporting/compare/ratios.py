@@ -4,21 +4,34 @@ from __future__ import annotations
 
 import statistics as summaries
 from collections.abc import Sequence
+from dataclasses import replace
 
 from harness.record import Settings
-from harness.record.guards import count_looks
-from harness.record.metric import Reading, Summary
+from harness.record.metric import Reading
 from harness.record.statistics import Interval
 
 from .statistics import compare_unpaired
 
 
-def divide_unpaired(above: Sequence[float], below: Sequence[float], *, confidence: float) -> Interval | None:
-    """How many times the one's processes have what the other's have; None where one side has no values, all > 0."""
+def divide_unpaired(
+    above: Sequence[float], below: Sequence[float], settings: Settings, *, looks: int = 1
+) -> Interval | None:
+    """How many times the one's processes have what the other's have; None where one side has no values, all > 0.
+
+    Args:
+      looks: How often they were looked at to decide how many there are; the error is shared among them.
+    """
     if not above or not below:
         return None
+
+    def compare(confidence: float) -> Interval:
+        return compare_unpaired(above, below, confidence=1 - (1 - confidence) / looks)
+
     try:
-        return compare_unpaired(above, below, confidence=confidence)
+        decisive = compare(settings.confidence)
+        if settings.shown_confidence is None:
+            return decisive
+        return replace(compare(settings.shown_confidence), verdict=decisive)
     except OverflowError:
         return compare_unpaired([summaries.median(above)], [summaries.median(below)])
 
@@ -31,7 +44,4 @@ def divide_readings(above: Reading, below: Reading, settings: Settings) -> Inter
     if above.exact and below.exact:
         ratio = above.known[0] / below.known[0]
         return Interval(ratio, ratio, ratio, min(map(len, values)))
-    # The error is shared among the looks that decided how many launches there are.
-    looked = any(one.metric.summary is Summary.LAUNCHES for one in (above, below))
-    error = (1 - settings.confidence) / (count_looks(settings) if looked else 1)
-    return divide_unpaired(*values, confidence=1 - error)
+    return divide_unpaired(*values, settings, looks=max(above.looks, below.looks))

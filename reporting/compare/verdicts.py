@@ -63,7 +63,7 @@ def judge_ratio(theirs: float, ours: Interval, *, exact: bool) -> Judgement:
       theirs: Their ratio, > 0.
       exact: Whether ours is of counts that were the same in all processes: then any difference counts.
     """
-    low, high = ours.low, ours.high
+    low, high = ours.decisive.low, ours.decisive.high
     if low is None or high is None:
         return Judgement(Verdict.INCONCLUSIVE, Reason.NO_INTERVAL)
     is_near = low >= 1 / ABOUT_SAME and high <= ABOUT_SAME
@@ -95,7 +95,8 @@ def judge_exponent(theirs: float | None, ours: Growth) -> Judgement:
     So a vague exponent of ours decides nothing. Of too few sizes for an interval, all exponents between neighbouring
     sizes must lie within; or all outside, on the same side.
     """
-    bounds = [(one.low, one.high) for one in ours.bounded if one.low is not None and one.high is not None]
+    sure = [one.decisive for one in ours.bounded]
+    bounds = [(one.low, one.high) for one in sure if one.low is not None and one.high is not None]
     if not bounds:
         return Judgement(Verdict.INCONCLUSIVE, Reason.NO_INTERVAL)
     if ours.is_lost_beside_constant:

@@ -12,6 +12,7 @@ from harness.record import INCOMPLETE, CaseRecord, Environment, Outcome, Planned
 from harness.record.derived import is_baseline, is_peer
 from harness.record.metric import Reading
 from harness.record.metrics import METRICS
+from harness.record.pool import Pool
 from harness.record.reading import find_worst, read_metric
 from harness.record.sentences import describe_details
 
@@ -52,6 +53,11 @@ class Variant:
     def settings(self) -> Settings:
         """How it was measured."""
         return self.case.run.manifest.settings
+
+    @property
+    def pool(self) -> Pool:
+        """What it shares with the other variants of its run."""
+        return self.case.run.pool
 
     def read(self, metric: str) -> Reading:
         """A metric by name; it is read once."""

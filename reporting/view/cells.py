@@ -11,7 +11,7 @@ from harness.record.metrics import METRICS
 from harness.record.statistics import Interval, differs
 
 from .. import numbers
-from ..write import write, write_reading
+from ..write import write, write_range, write_reading
 from .cases import Case, Variant
 from .page_model import Cell, Column, Group, Row, Table, Tone
 from .runs import LabelledRun
@@ -47,10 +47,28 @@ def make_cell(reading: Reading, detail: str = "") -> Cell:
 
 
 def make_interval_cell(reading: Reading) -> Cell:
-    """A metric's number above its bounds; without bounds where it has none, which a note below the table says."""
+    """A metric's number above its bounds, or the range of its processes where they give none."""
     text, bounds = write_reading(reading)
     tone = Tone.PLAIN if reading.interval is not None else Tone.MUTED
     return Cell(text, "" if bounds == numbers.MISSING else bounds, tone)
+
+
+def make_time_cells(variant: Variant) -> tuple[Cell, Cell]:
+    """The time above the range of its launches, and at reference speed above its bounds.
+
+    Without a reference speed, the time itself has the bounds.
+    """
+    raw, fair = variant.read("execution_s"), variant.read("at_reference_speed_s")
+    if fair.interval is None:
+        return _mark_contended(raw, write_reading(raw)), Cell(numbers.MISSING, tone=Tone.MUTED)
+    return _mark_contended(raw, write_range(raw)), _mark_contended(fair, write_reading(fair))
+
+
+def _mark_contended(reading: Reading, texts: tuple[str, str]) -> Cell:
+    text, bounds = texts
+    if reading.interval is None:
+        return Cell(text)
+    return Cell(f"! {text}", bounds, Tone.WARN) if reading.contended else Cell(text, bounds)
 
 
 def make_gain_cell(interval: Interval | None) -> Cell:

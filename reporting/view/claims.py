@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from harness.record import Figure, Published
-from harness.record.derived import compare_paired
+from harness.record.derived import compare_paired, doubt_ratio
 from harness.record.metric import Metric, Reading, Unit
 from harness.record.metrics import METRICS
 from harness.record.statistics import FEWEST_LAUNCHES, Interval
@@ -145,8 +145,8 @@ def _divide_ours(case: Case, claim: Published) -> tuple[Interval | None, str]:
         return None, "these metrics have no ratio here"
     paired = all(figure.metric == TIME for figure in figures)
     above, below = (case.find(figure.variant) for figure in figures)
-    peers = any(variant is not None and variant.is_peer for variant in (above, below))
-    reason = _describe_lacking(case, figures, trusted=paired and not peers)
+    doubt = "" if above is None or below is None else doubt_ratio(above, below)
+    reason = _describe_lacking(case, figures, trusted=paired and not doubt)
     readings = [reading for reading in _read_figures(case, claim) if reading is not None and _has_ended_well(reading)]
     if above is None or below is None or len(readings) < len(figures):
         return None, reason
@@ -226,8 +226,7 @@ def _describe_lacking(case: Case, figures: Sequence[Figure], *, trusted: bool = 
     """Whose number ours lacks or cannot trust, and why: `a:jit and b:jit: contended`; empty where all is well.
 
     Args:
-      trusted: Also where it was disturbed: what disturbs one side of a paired ratio disturbs the other. A peer's is
-        paired by order only.
+      trusted: Also where it was disturbed: what disturbs one side of a paired ratio disturbs the other.
     """
     alike: dict[str, list[str]] = {}
     for figure in figures:

@@ -31,6 +31,8 @@ def describe_fault(fault: Fault) -> str:
     """`timing failed: out of memory`, `the run was not asked for timing`, `no compile_s recorded`."""
     if fault.outcome is not None:
         return describe_outcome(fault.outcome, *filter(None, (fault.probe,)))
+    if fault.reason:
+        return fault.reason
     if fault.lack is Lack.NOT_ASKED:
         return f"the run was not asked for {fault.probe}"
     return f"no record of its {fault.probe}" if fault.lack is Lack.NOT_LOOKED else f"no {fault.metric} recorded"
@@ -66,7 +68,7 @@ def find_incomplete(variants: Iterable[Variant]) -> tuple[Variant, ...]:
 def describe_unreached_target(variant: Variant) -> str:
     """`target ±2 % not reached: ±3.1 %`, or empty: of the speed-up, or of the time itself for a lone variant."""
     timed = [other for other in variant.case.variants if other.read("execution_s").interval is not None]
-    gain, time = variant.read("speedup").interval, variant.read("execution_s").interval
+    gain, time = variant.read("speedup").verdict_interval, variant.read("execution_s").verdict_interval
     interval = gain if gain is not None else time if len(timed) == 1 else None
     if interval is None:
         return ""
@@ -81,4 +83,6 @@ def describe_unreached_target(variant: Variant) -> str:
     reached_text = f"±{numbers.percent(reached, digits=3 if close else 2)}"
     if reached > 1:
         reached_text = f"beyond ±{numbers.percent(1)}"
-    return f"target ±{numbers.percent(target)} not reached: {reached_text}"
+    is_shown = variant.case.run.level == variant.case.run.verdict_level
+    of_verdicts = "" if is_shown else f" at {numbers.percent(variant.case.run.verdict_level)}"
+    return f"target ±{numbers.percent(target)} not reached: {reached_text}{of_verdicts}"

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from harness.record import Manifest, Run
+from harness.record.pool import Pool
+from harness.record.pooling import gather_pool
 
 from ..load import name_runs
 
@@ -29,8 +32,19 @@ class LabelledRun:
 
     @property
     def level(self) -> float:
-        """Confidence of this run's intervals."""
+        """Confidence of the intervals that are shown of this run."""
+        settings = self.manifest.settings
+        return settings.confidence if settings.shown_confidence is None else settings.shown_confidence
+
+    @property
+    def verdict_level(self) -> float:
+        """Confidence of those that its verdicts go by."""
         return self.manifest.settings.confidence
+
+    @cached_property
+    def pool(self) -> Pool:
+        """What its variants share; it is gathered once."""
+        return gather_pool(self.run)
 
 
 def label_runs(runs: Sequence[Run]) -> tuple[LabelledRun, ...]:

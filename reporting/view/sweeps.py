@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 
@@ -95,7 +95,11 @@ class Sweep:
             return None
         exact = all(reading.exact for _, _, reading, _ in found)
         try:
-            exponent = fit_exponent(sizes, values, confidence=self.run.level, exact=exact)
+            shown, decisive = (
+                fit_exponent(sizes, values, confidence=level, exact=exact)
+                for level in (self.run.level, self.run.verdict_level)
+            )
+            exponent = replace(shown, verdict=decisive)
             slopes = tuple(_slope(*pair) for pair in pairwise(found) if pair[0][0] < pair[1][0])
         except (OverflowError, ValueError):
             # Sizes that differ by less than a logarithm can tell: there is no slope to give.

@@ -90,7 +90,7 @@ def test_runs_without_such_numbers_are_told_so_in_a_sentence():
 
 
 def test_false_verdicts_are_counted_with_and_without_what_is_contended():
-    first, second = variants_of(1e-4), variants_of(2e-4, contended=1)
+    first, second = variants_of(1e-4), variants_of(2e-4, contended=5)
 
     lines = describe_kind(TIMES, find_pairs(TIMES, first, second))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import permutations, takewhile
 
-from harness.record.derived import compare_paired
+from harness.record.derived import compare_paired, doubt_ratio
 from harness.record.statistics import Interval, differs
 
 from ... import numbers
@@ -43,9 +43,7 @@ def describe_crossovers(param: str, lines: Mapping[str, Line]) -> tuple[str, ...
 def compare_times(one: Variant, other: Variant) -> int:
     """-1 where the one takes less time by the launches' paired ratios, 1 where more, 0 where that is not sure."""
     ratio = compare_paired(one, other)
-    # As for a gain: what disturbs a launch hits both of a pair, but not a peer in a launch of its own.
-    doubtful = (one.is_peer or other.is_peer) and any(side.read(TIME).contended for side in (one, other))
-    if ratio is None or doubtful or not differs(ratio):
+    if ratio is None or doubt_ratio(one, other) or not differs(ratio):
         return 0
     return -1 if ratio.estimate > 1 else 1
 
@@ -135,7 +133,7 @@ def _outweighed(param: str, lines: Mapping[str, Line]) -> Iterable[str]:
 
 def _against_dispatch(variant: Variant) -> int:
     """-1 where the execution time is less than twice the dispatch, 1 where more, 0 where that is not sure."""
-    time, dispatch = variant.read(TIME).interval, variant.read(DISPATCH).interval
+    time, dispatch = variant.read(TIME).verdict_interval, variant.read(DISPATCH).verdict_interval
     if time is None or dispatch is None or variant.read(TIME).contended:
         return 0
     if time.low is None or time.high is None or dispatch.low is None or dispatch.high is None:

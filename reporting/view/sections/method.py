@@ -9,6 +9,7 @@ from harness.record.metrics import METRICS
 from harness.record.statistics import LARGEST_WAIT, MINIMUM_EFFECT
 
 from ... import numbers
+from ..foundations import describe_foundations
 from ..page_model import Cell, Column, Group, Part, Row, Section, Table
 from ..runs import LabelledRun
 
@@ -17,10 +18,12 @@ RULES = (
     "Not timed: making inputs, their transfer to the device, compilation, the first calls.",
     "A launch is a fresh process, and the replicate: n counts launches, never samples.",
     "Intervals are t intervals over launches on the logarithm, widened for every look that decided whether to go on.",
+    "Those of times are moderated: a variant's variance is drawn towards that of the run's other variants (limma's t).",
+    "Time at reference speed: each launch's time over the canary's in the same process, times the run's median canary.",
     "Stages of compilation and regimes of the caches are means over cold processes, each compiling one variant.",
     "Variants alternate within a launch; the gain is the median of the paired ratios, then the mean over launches.",
     "So a gain can be sharper than the two times beside it, which drift together.",
-    f"A gain is coloured only where its interval excludes 1 and it is beyond {numbers.percent(MINIMUM_EFFECT)}.",
+    f"A gain is coloured where its interval for verdicts excludes 1, and beyond {numbers.percent(MINIMUM_EFFECT)}.",
     f"Samples whose threads waited for a core for more than {numbers.percent(LARGEST_WAIT)} of the time are set aside.",
     "A variant without enough undisturbed samples is contended: its number is shown, but not trusted.",
     "Rates divide the declared cost by the time: what the workload must do at least, not what the program did.",
@@ -44,7 +47,7 @@ GLOSSARY = (
 
 
 def make_method_section(runs: Sequence[LabelledRun]) -> Section:
-    """The section: the same for every report, but for the schema versions."""
+    """The section: the same for every report, but for the schema versions and what each run's intervals rest on."""
     versions = sorted({run.manifest.schema_version for run in runs})
     recorded = ", ".join(map(str, versions))
     answer = f"Records of schema version {recorded}, read by a jaxmeter that knows up to {SCHEMA_VERSION}."
@@ -55,6 +58,7 @@ def make_method_section(runs: Sequence[LabelledRun]) -> Section:
         answer,
         (
             Part("Rules", notes=RULES),
+            *(Part(f"What the intervals rest on · {run.label}", notes=describe_foundations(run)) for run in runs),
             Part(tables=(_metrics(), _glossary())),
         ),
     )

@@ -13,7 +13,7 @@ from ...text import shorten
 from ...write import write, write_reading
 from ..axis import LogAxis
 from ..cases import Case, Variant
-from ..cells import make_cell, make_column, make_gain_cell, make_name_cell, name_level
+from ..cells import find_gain_tone, make_cell, make_column, make_name_cell, make_time_cells, name_level
 from ..headlines import describe_largest_gain
 from ..jit_gains import describe_jit
 from ..page_model import Cell, Column, Group, IntervalMark, Part, Row, Section, Table, Tone
@@ -23,6 +23,11 @@ from ..runs import LabelledRun
 QUESTION = "How fast is each way to run it?"
 
 TIME = "execution_s"
+AT_REFERENCE_SPEED = "at_reference_speed_s"
+REFERENCE = (
+    "At reference speed: what it takes where the machine is as fast as in the middle of the run, by the canary of the "
+    "same process. "
+)
 RATES = ("achieved_flops", "achieved_bandwidth")
 RATES_OF_COLLECTIVES = ("algorithm_bandwidth", "bus_bandwidth")
 """What a collective does is to move data between devices; its rates in memory say nothing more."""
@@ -35,11 +40,13 @@ def make_speed_section(runs: Sequence[LabelledRun], cases: Sequence[Case]) -> Se
     gains = [variant.read("speedup").estimate for case in cases for variant in case.variants]
     axis = LogAxis.around(gain for gain in gains if gain is not None)
     level = name_level(runs)
+    fair = any(variant.read(AT_REFERENCE_SPEED).interval for case in cases for variant in case.variants)
     columns = (
         Column("Variant"),
         make_column("speedup", detail=level),
         Column(f"{numbers.gain(axis.low)} to {numbers.gain(axis.high)}", "log, line at 1×", plot=True),
-        make_column(TIME, "Time", level),
+        make_column(TIME, "Time", "launches" if fair else level),
+        *([make_column(AT_REFERENCE_SPEED, "At reference speed", level)] if fair else []),
         Column("n", numeric=True),
         make_column("dispatch_s"),
         make_column("break_even_calls"),
@@ -47,9 +54,10 @@ def make_speed_section(runs: Sequence[LabelledRun], cases: Sequence[Case]) -> Se
         make_column("max_error"),
         Column("Notes"),
     )
-    groups = tuple(_group(case, axis) for case in cases)
+    groups = tuple(_group(case, axis, fair) for case in cases)
     caption = (
         "Gain: the baseline variant's time over this variant's, paired within each launch; above 1× is faster. "
+        f"[a, b]: {level}. a to b: the fastest and the slowest launch. {REFERENCE if fair else ''}"
         "n: launches, each a fresh process. !: contended. A wrong result has no speed. "
         "Algorithm and bus: bandwidths of a collective, as NCCL's tests define them."
     )
@@ -65,8 +73,8 @@ def _answer(cases: Sequence[Case]) -> str:
     return f"{describe_jit(cases)}. {largest}"
 
 
-def _group(case: Case, axis: LogAxis) -> Group:
-    rows = tuple(_row(variant, axis) for variant in case.variants)
+def _group(case: Case, axis: LogAxis, fair: bool) -> Group:
+    rows = tuple(_row(variant, axis, fair) for variant in case.variants)
     return Group(rows, case.label, _detail(case), case.key)
 
 
@@ -89,13 +97,14 @@ def _detail(case: Case) -> str:
     return " · ".join(shorten(part, LONGEST_REASON) for part in parts if part)
 
 
-def _row(variant: Variant, axis: LogAxis) -> Row:
-    time = variant.read(TIME)
+def _row(variant: Variant, axis: LogAxis, fair: bool) -> Row:
+    time, (raw, at_reference_speed) = variant.read(TIME), make_time_cells(variant)
     cells = (
         make_name_cell(variant),
         Cell("baseline", tone=Tone.MUTED) if variant.is_baseline else _gain(variant),
         Cell(mark=_mark(variant, axis)),
-        _time(time),
+        raw,
+        *([at_reference_speed] if fair else []),
         Cell(numbers.count(time.interval.count if time.interval else None), tone=Tone.MUTED),
         make_cell(variant.read("dispatch_s")),
         _break_even(variant.read("break_even_calls")),
@@ -108,15 +117,10 @@ def _row(variant: Variant, axis: LogAxis) -> Row:
 
 def _gain(variant: Variant) -> Cell:
     gain = variant.read("speedup")
-    cell = make_gain_cell(gain.interval)
-    return Cell(f"! {cell.text}", cell.detail, Tone.WARN) if gain.interval and gain.contended else cell
-
-
-def _time(time: Reading) -> Cell:
-    text, bounds = write_reading(time)
-    if time.interval is None:
-        return Cell(text)
-    return Cell(f"! {text}", bounds, Tone.WARN) if time.contended else Cell(text, bounds)
+    text, bounds = write_reading(gain)
+    if gain.interval is None:
+        return Cell(text, tone=Tone.MUTED)
+    return Cell(f"! {text}", bounds, Tone.WARN) if gain.contended else Cell(text, bounds, find_gain_tone(gain.interval))
 
 
 def _mark(variant: Variant, axis: LogAxis) -> IntervalMark | None:
@@ -173,7 +177,8 @@ def _notes(variant: Variant) -> Cell:
     time = variant.read(TIME)
     if time.interval is None and not told and variant.planned.raises is None:  # whose error is its note
         parts.append(_why_untimed(variant, time))
-    parts += [describe_unreached_target(variant)]
+    doubt = variant.read("speedup").doubt
+    parts += [f"gain not to be trusted: {doubt}" if doubt else "", describe_unreached_target(variant)]
     baseline = variant.case.baseline
     no_gain = baseline is None or baseline.read(TIME).interval is None
     if time.interval is not None and not variant.is_baseline and no_gain:

@@ -1,14 +1,23 @@
 import math
 
+import msgspec
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from harness.record import CompilationDetails, Cost, Outcome, Status
-from harness.record.derived import compare_paired, count_break_even, find_eager, is_peer, read_log_ratios
+from harness.record.derived import (
+    compare_paired,
+    count_break_even,
+    doubt_ratio,
+    find_eager,
+    is_peer,
+    read_log_ratios,
+)
 from harness.record.metric import Lack
 from harness.record.metrics import METRICS
 from harness.record.recorded import list_variants
+from harness.record.statistics import speedup
 from tests import samples
 
 COST = Cost(flops=2e6, bytes=4e6, message_bytes=1e6, bus_bytes=2e6)
@@ -23,8 +32,9 @@ def variants_of(outcomes, *, memory_bytes=None, settings=None, **planned):
     return {one.planned.name: one for one in found}
 
 
-def timed(execution_s, log_ratio=None, *, contended=0, dispatch_s=(1e-6,)):
-    values = {"execution_s": tuple(execution_s), "dispatch_s": dispatch_s}
+def timed(execution_s, log_ratio=None, *, contended=0, dispatch_s=(1e-6,), **more):
+    """A timing; `more` are further values by launch."""
+    values = {"execution_s": tuple(execution_s), "dispatch_s": dispatch_s, **more}
     if log_ratio is not None:
         values["log_ratio"] = tuple(log_ratio)
     details = samples.TimingDetails(launches=len(values["execution_s"]), contended=contended)
@@ -82,7 +92,9 @@ EXPECTED = {
 
 
 def test_every_derived_metric_is_derived_here():
-    assert set(EXPECTED) == {metric.name for metric in METRICS.values() if metric.derive is not None}
+    assert {*EXPECTED, "at_reference_speed_s"} == {
+        name for name, metric in METRICS.items() if metric.derive is not None
+    }
 
 
 @pytest.mark.parametrize("metric", EXPECTED)
@@ -141,6 +153,76 @@ def test_what_is_contended_matters_for_the_gain_of_a_peer_only(mode, own, baseli
     assert found[name].read("speedup").contended is contended
 
 
+@pytest.mark.parametrize(
+    ("busy", "other_busy", "contended", "trusted"),
+    [
+        ((1.0,), (1.9,), (1, 0), False),
+        ((1.9,), (1.0,), (1, 0), False),
+        ((1.0,), (1.9,), (0, 1), False),
+        ((1.0,), (1.9,), (0, 0), True),
+        ((1.0,), (1.2,), (1, 1), True),
+        ((1.0,), (1.21,), (1, 1), False),
+        ((1.21,), (1.0,), (1, 1), False),
+        ((1.0, 1.0, 1.0), (1.0, 1.9, 1.05), (1, 1), False),
+        ((1.0,), (), (1, 1), True),
+        ((None,), (1.9,), (1, 1), True),
+        ((0.0,), (0.0,), (1, 1), True),
+    ],
+)
+def test_a_contended_gain_of_sides_that_keep_processors_busy_unlike_is_not_to_be_trusted(
+    busy, other_busy, contended, trusted
+):
+    found = variants_of(
+        {
+            "f:jit": timed((2.0,) * 3, contended=contended[0], parallelism=busy),
+            "g:jit": timed((1.0,) * 3, (0.7,) * 3, contended=contended[1], parallelism=other_busy),
+        }
+    )
+
+    gain = found["g:jit"].read("speedup")
+
+    assert gain.contended is not trusted
+    assert bool(gain.doubt) is not trusted
+    assert doubt_ratio(found["f:jit"], found["g:jit"]) == doubt_ratio(found["g:jit"], found["f:jit"]) == gain.doubt
+
+
+def test_the_reason_names_the_processors_that_each_side_keeps_busy():
+    found = variants_of(
+        {
+            "f:jit": timed((2.0,), contended=1, parallelism=(1.9, 1.4)),
+            "g:jit": timed((1.0,), (0.7,), parallelism=(1.02,)),
+        }
+    )
+
+    assert found["g:jit"].read("speedup").doubt == (
+        "its sides keep 1.0 and 1.9 processors busy, and other work slowed them unlike"
+    )
+
+
+def test_the_looks_of_a_ratio_are_those_of_the_side_that_was_looked_at_more_often():
+    def ratio(own, other):
+        outcomes = {"f:jit": timed((2.0,) * 3), "g:jit": timed((1.0,) * 3, (0.5, 0.6, 0.7))}
+        for probes, looks in zip(outcomes.values(), (other, own), strict=True):
+            details = samples.TimingDetails(launches=3, looks=looks)
+            probes["timing"] = msgspec.structs.replace(probes["timing"], details=details)
+        found = variants_of(outcomes)
+        return compare_paired(found["g:jit"], found["f:jit"])
+
+    assert ratio(1, 3) == ratio(3, 1) == ratio(3, 3) != ratio(1, 1)
+    assert ratio(1, 3) == speedup((0.5, 0.6, 0.7), looks=3)
+
+
+def test_a_paired_ratio_has_the_bounds_that_are_shown_and_those_of_verdicts():
+    outcomes = {"f:jit": timed((2.0,) * 3), "g:jit": timed((1.0,) * 3, (0.5, 0.6, 0.7))}
+    found = variants_of(outcomes, settings=samples.settings(shown_confidence=0.95))
+
+    ratio = compare_paired(found["g:jit"], found["f:jit"])
+
+    shown, decisive = (speedup((0.5, 0.6, 0.7), confidence=confidence) for confidence in (0.95, 0.99))
+    assert (ratio.low, ratio.high) == (shown.low, shown.high)
+    assert ratio.decisive == decisive
+
+
 def test_a_ratio_of_two_variants_is_the_difference_of_theirs_to_the_baseline_in_the_same_launch():
     found = variants_of(
         {
@@ -165,7 +247,7 @@ def test_without_a_time_or_a_common_launch_there_is_no_ratio():
 
 def test_looks_widen_a_paired_ratio():
     outcomes = {"f:eager": timed((4.0,) * 3), "f:jit": timed((2.0,) * 3, (0.5, 0.6, 0.7))}
-    once, often = (variants_of(outcomes, settings=samples.settings(looks=looks)) for looks in ((5,), (5, 8, 12)))
+    once, often = (variants_of(outcomes, settings=samples.settings(looks=looks)) for looks in ((3, 5), (1, 2, 3)))
 
     widths = [compare_paired(one["f:jit"], one["f:eager"]).half_width for one in (once, often)]
     assert widths[0] < widths[1]

@@ -10,6 +10,7 @@ from harness.record.metric import Direction, Lack, Metric, Summary, Unit
 from harness.record.metrics import METRICS
 from harness.record.reading import find_worst, read_metric
 from harness.record.recorded import list_variants
+from harness.record.statistics import geometric_interval
 from tests import samples
 
 T_995 = 9.924843  # Student's t of 2 degrees of freedom at 99 %, two-sided.
@@ -45,9 +46,73 @@ def test_log_ratios_become_a_mean():
 
 @pytest.mark.parametrize(("metric", "wider"), [("execution_s", True), ("dispatch_s", True), ("compile_s", False)])
 def test_looks_widen_the_interval_of_launches_whose_number_followed_from_them(metric, wider):
-    once, often = (read(metric, 1.0, 1.1, 1.2, looks=looks).interval for looks in ((3,), (3, 5, 8)))
+    once, often = (read(metric, 1.0, 1.1, 1.2, looks=looks).interval for looks in ((3,), (1, 2, 3)))
 
     assert (often.half_width > once.half_width) is wider
+
+
+@pytest.mark.parametrize(
+    ("planned", "taken", "launches", "shared"),
+    [
+        ((5, 8, 12), None, 3, 1),
+        ((5, 8, 12), None, 4, 1),
+        ((5, 8, 12), None, 5, 1),
+        ((5, 8, 12), None, 7, 1),
+        ((5, 8, 12), None, 8, 2),
+        ((5, 8, 12), None, 12, 3),
+        ((), None, 12, 1),
+        ((5, 8, 12), 2, 3, 2),
+        ((), 4, 12, 4),
+        ((5, 8, 12), 1, 12, 1),
+        ((5, 8, 12), 0, 12, 1),
+    ],
+)
+def test_the_error_is_shared_among_the_looks_that_were_taken_or_else_reached(planned, taken, launches, shared):
+    values = tuple(1 + 0.1 * number for number in range(launches))
+    timing = Outcome(
+        status=Status.OK,
+        values={"execution_s": values},
+        details=TimingDetails(launches=launches, looks=taken),
+    )
+
+    reading = variant_of({"timing": timing}, looks=planned).read("execution_s")
+
+    assert reading.looks == shared
+    assert reading.interval == geometric_interval(values, looks=shared)
+
+
+def test_a_launch_without_a_value_was_reached_all_the_same():
+    timing = Outcome(status=Status.OK, values={"execution_s": (1.0, 1.1, 1.2, None, None, 1.3, 1.4, 1.5)})
+
+    assert variant_of({"timing": timing}, looks=(5, 8)).read("execution_s").looks == 2
+
+
+def test_three_launches_that_the_clock_stopped_have_bounds_of_5_7_standard_deviations():
+    values = (math.exp(-0.01), 1.0, math.exp(0.01))
+
+    interval = read("execution_s", *values, looks=(5, 8, 12)).interval
+
+    assert math.log(interval.high) == pytest.approx(0.057301, abs=1e-6)
+
+
+def test_intervals_are_shown_at_one_level_and_decide_at_another():
+    values = 1.0, 1.1, 1.2
+
+    reading = read("execution_s", *values, confidence=0.99, shown_confidence=0.95)
+
+    shown, decisive = (geometric_interval(values, confidence=confidence) for confidence in (0.95, 0.99))
+    assert (reading.interval.low, reading.interval.high) == (shown.low, shown.high)
+    assert reading.verdict_interval == decisive
+
+
+def test_without_a_level_of_their_own_the_shown_intervals_decide():
+    reading = read("execution_s", 1.0, 1.1, 1.2)
+
+    assert reading.verdict_interval == reading.interval == geometric_interval((1.0, 1.1, 1.2))
+
+
+def test_without_a_number_nothing_decides():
+    assert read("execution_s").verdict_interval is None
 
 
 def test_one_look_is_as_good_as_a_fixed_number():

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from harness.record.statistics import (
     LARGEST_WAIT,
     OWN_WAIT,
+    Borrowed,
     Interval,
     agree,
     clean_blocks,
@@ -71,6 +72,60 @@ def test_three_looks_together_miss_the_truth_in_at_most_1_percent_of_draws():
         missed += any(not interval.low <= 0 <= interval.high for interval in seen)
 
     assert missed <= 0.0167 * len(draws)
+
+
+def test_three_launches_have_bounds_of_5_7_standard_deviations():
+    values = [-1.0, 0.0, 1.0]
+
+    assert mean_interval(values).high == pytest.approx(5.7301, abs=1e-4)
+    assert mean_interval(values, confidence=0.95).low == pytest.approx(-2.4841, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("confidence", "looks"), [(-0.1, 1), (1.0, 1), (5.0, 1), (math.nan, 1), (math.inf, 1), (0.99, 10**18)]
+)
+def test_a_confidence_that_no_interval_can_have_gives_no_bounds(confidence, looks):
+    assert bounds(mean_interval([1.0, 1.0, 1.0], confidence=confidence, looks=looks)) == (None, 1.0, None)
+
+
+def test_a_moderated_interval_has_the_moderated_deviation_and_its_degrees():
+    # Own variance 1 with 2 degrees, borrowed 4 with 6: 3.25 with 8.
+    interval = mean_interval([-1.0, 0.0, 1.0], borrowed=Borrowed(variance=4.0, degrees=6.0, most_degrees=100.0))
+
+    half = scipy.stats.t.ppf(0.995, 8) * math.sqrt(3.25 / 3)
+    assert bounds(interval) == pytest.approx((-half, 0.0, half))
+
+
+def test_a_geometric_interval_is_moderated_on_the_logs():
+    borrowed = Borrowed(variance=0.01, degrees=4.0, most_degrees=100.0)
+
+    interval, logs = (
+        geometric_interval([1.0, 2.0, 4.0], borrowed=borrowed),
+        mean_interval([0.0, math.log(2), math.log(4)], borrowed=borrowed),
+    )
+
+    assert (interval.low, interval.high) == pytest.approx((math.exp(logs.low), math.exp(logs.high)))
+
+
+def test_two_launches_have_no_bounds_whatever_they_borrow():
+    borrowed = Borrowed(variance=0.01, degrees=math.inf, most_degrees=100.0)
+
+    assert bounds(mean_interval([1.0, 3.0], borrowed=borrowed)) == (None, 2.0, None)
+
+
+def test_an_interval_decides_by_itself_unless_it_carries_another():
+    decisive = Interval(1.0, 2.0, 3.0, 5)
+
+    assert Interval(1.5, 2.0, 2.5, 5, verdict=decisive).decisive is decisive
+    assert decisive.decisive is decisive
+
+
+@pytest.mark.parametrize(("low", "expected"), [(1.01, True), (0.99, False), (None, False)])
+def test_whether_a_ratio_differs_is_told_by_the_interval_for_verdicts(low, expected):
+    verdict = Interval(low, 1.10, 1.3, 5)
+
+    assert differs(Interval(1.05, 1.10, 1.15, 5, verdict=verdict)) is expected
+    assert differs(Interval(0.95, 1.10, 1.25, 5, verdict=verdict)) is expected
 
 
 @pytest.mark.parametrize("values", [[2.0], [2.0, 4.0]])

@@ -1,5 +1,3 @@
-import math
-
 import pytest
 
 from harness.record import statistics
@@ -9,11 +7,11 @@ from reporting.compare.ratios import divide_readings, divide_unpaired
 from reporting.compare.statistics import compare_unpaired
 from tests import samples
 
-ONCE, OFTEN = samples.settings(looks=(5,)), samples.settings(looks=(5, 8, 12))
+ONCE = samples.settings()
 
 
-def reading(metric, *values, exact=False):
-    return Reading(METRICS[metric], values, exact=exact)
+def reading(metric, *values, exact=False, looks=1):
+    return Reading(METRICS[metric], values, exact=exact, looks=looks)
 
 
 def test_times_of_processes_of_their_own_are_compared_without_pairs():
@@ -26,13 +24,31 @@ def test_times_of_processes_of_their_own_are_compared_without_pairs():
     assert (ours.low, ours.high) == pytest.approx((expected.low, expected.high))
 
 
-@pytest.mark.parametrize(("metrics", "wider"), [(("cold_s", "cached_s"), False), (("execution_s", "cold_s"), True)])
-def test_looks_widen_a_ratio_of_launches_but_not_of_processes(metrics, wider):
-    sides = reading(metrics[0], 4.0, 4.1, 4.2), reading(metrics[1], 1.0, 1.1, 1.2)
+@pytest.mark.parametrize("looks", [(1, 3), (3, 1), (2, 3)])
+def test_the_error_of_a_ratio_is_shared_among_the_looks_of_the_side_that_was_looked_at_more_often(looks):
+    above, below = (4.0, 4.1, 4.2), (1.0, 1.1, 1.2)
+    sides = reading("execution_s", *above, looks=looks[0]), reading("cold_s", *below, looks=looks[1])
 
-    once, often = (divide_readings(*sides, settings) for settings in (ONCE, OFTEN))
+    ours = divide_readings(*sides, ONCE)
 
-    assert (often.half_width > once.half_width) is wider
+    expected = compare_unpaired(above, below, confidence=1 - 0.01 / 3)
+    assert (ours.low, ours.high) == pytest.approx((expected.low, expected.high))
+
+
+def test_a_ratio_has_the_bounds_that_are_shown_and_those_of_verdicts():
+    sides = (4.0, 4.1, 4.2), (1.0, 1.1, 1.2)
+
+    ours = divide_unpaired(*sides, samples.settings(shown_confidence=0.95), looks=2)
+
+    shown, decisive = (compare_unpaired(*sides, confidence=1 - error / 2) for error in (0.05, 0.01))
+    assert (ours.low, ours.high) == pytest.approx((shown.low, shown.high))
+    assert (ours.decisive.low, ours.decisive.high) == pytest.approx((decisive.low, decisive.high))
+
+
+def test_where_one_level_is_recorded_it_is_shown_and_decides():
+    ours = divide_unpaired((4.0, 4.1, 4.2), (1.0, 1.1, 1.2), ONCE)
+
+    assert ours.decisive is ours
 
 
 def test_a_ratio_of_exact_counts_is_exact():
@@ -67,16 +83,15 @@ def test_nothing_and_0_have_no_ratio(sides):
 def test_processes_that_differ_by_more_than_a_float_holds_have_a_middle_and_no_bounds():
     apart = (1e-12, 1e9, 1.0)
 
-    ours = divide_unpaired(apart, apart, confidence=1 - 1e-12)
+    ours = divide_unpaired(apart, apart, samples.settings(confidence=1 - 1e-12))
 
     assert (ours.low, ours.estimate, ours.high) == (None, 1.0, None)
 
 
 @pytest.mark.parametrize("sides", [((), (1.0,)), ((1.0,), ()), ((), ())])
 def test_a_side_without_processes_has_no_ratio(sides):
-    assert divide_unpaired(*sides, confidence=0.99) is None
+    assert divide_unpaired(*sides, ONCE) is None
 
 
 def test_a_ratio_without_bounds_has_a_middle():
-    assert divide_unpaired((4.0,), (2.0,), confidence=0.99).estimate == pytest.approx(2.0)
-    assert math.isclose(divide_unpaired((4.0,), (2.0,), confidence=0.99).estimate, 2.0)
+    assert divide_unpaired((4.0,), (2.0,), ONCE).estimate == pytest.approx(2.0)

@@ -1,0 +1,122 @@
+"""What the variants of a run share: the speed of its machine, and how much times scatter from launch to launch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+import numpy
+
+from harness.record.cases import NATIVE, PlannedVariant
+from harness.record.statistics import MINIMUM_EFFECT, Borrowed
+
+if TYPE_CHECKING:
+    from harness.record.metric import Readable
+    from harness.record.moderation import Prior
+
+NO_CANARY = "no canary was timed"
+
+MIDDLE = 0.9
+"""Share of the launches that must agree where a canary counts as constant: a few are always disturbed."""
+
+
+class Kind(StrEnum):
+    """Whose times scatter alike: peers are timed in processes of their own, with threads of their own."""
+
+    JAX = "JAX's variants"
+    PEERS = "peers"
+
+
+def kind_of(variant: PlannedVariant) -> Kind:
+    """Which kind a variant is of."""
+    return Kind.PEERS if variant.mode == NATIVE else Kind.JAX
+
+
+@dataclass(frozen=True)
+class ReferenceSpeed:
+    """How fast a run's machine was: the times of one fixed piece of work.
+
+    Args:
+      identity: Of that work, the canary; with another, times cannot be compared.
+      launches_s: Its time in each process, in ascending order, at least one.
+    """
+
+    identity: str
+    launches_s: tuple[float, ...]
+
+    @property
+    def canary_s(self) -> float:
+        """Its median over the processes: the reference."""
+        return float(numpy.median(self.launches_s))
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether the machine had one speed: dividing by the canary changes nothing that is worth a verdict."""
+        low, high = numpy.quantile(self.launches_s, [(1 - MIDDLE) / 2, (1 + MIDDLE) / 2])
+        return bool(high <= low * (1 + MINIMUM_EFFECT))
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How a metric's launches scatter, over the variants of one kind.
+
+    Args:
+      places: Of each variant in the prior, by case and name.
+    """
+
+    prior: Prior
+    places: Mapping[tuple[str, str], int]
+
+    @property
+    def deviation(self) -> float:
+        """s0: the standard deviation of the logs."""
+        return math.sqrt(self.prior.variance)
+
+
+@dataclass(frozen=True)
+class Pool:
+    """What a variant's intervals borrow from the run around it; an empty one lends nothing.
+
+    Args:
+      reference: None where there is none, and then why.
+      spreads: By metric and kind; where one is missing, intervals are ordinary t intervals.
+    """
+
+    reference: ReferenceSpeed | None = None
+    no_reference: str = NO_CANARY
+    spreads: Mapping[tuple[str, Kind], Spread] = field(default_factory=dict)
+
+    def lend(self, metric: str, source: Readable) -> Borrowed | None:
+        """What is known of the scatter of a variant's metric from the others."""
+        spread = self.spreads.get((metric, kind_of(source.planned)))
+        place = None if spread is None else spread.places.get((source.planned_case.id, source.planned.name))
+        return None if spread is None or place is None else spread.prior.lend(place)
+
+
+EMPTY = Pool()
+"""Of a case without a run around it."""
+
+
+class UnlikeCanariesError(ValueError):
+    """Times of two runs cannot be brought to one speed; the message says why."""
+
+
+def bring_to_reference(times_s: Sequence[float], own: Pool, baseline: Pool) -> tuple[float, ...]:
+    """Times at the reference speed of their own run, as they would be at that of a baseline run.
+
+    Raises:
+      UnlikeCanariesError: A run has no reference speed, or their canaries differ.
+    """
+    there, here = _require(baseline, "the baseline run"), _require(own, "the other run")
+    if there.identity != here.identity:
+        raise UnlikeCanariesError(f"the runs' canaries differ: {there.identity} and {here.identity}")
+    return tuple(there.canary_s / here.canary_s * time for time in times_s)
+
+
+def _require(pool: Pool, name: str) -> ReferenceSpeed:
+    if pool.reference is None:
+        raise UnlikeCanariesError(f"{name} has no reference speed: {pool.no_reference}")
+    return pool.reference

@@ -1,0 +1,84 @@
+"""From all cases of a run to what its variants share. Built once for each run."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Iterator, Sequence
+
+from harness.record.looks import find_timing
+from harness.record.metric import Readable
+from harness.record.moderation import fit_prior
+from harness.record.pool import NO_CANARY, Kind, Pool, ReferenceSpeed, Spread, kind_of
+from harness.record.recorded import list_variants
+from harness.record.runs import Run
+from harness.record.statistics import FEWEST_LAUNCHES
+
+POOLED = ("execution_s", "at_reference_speed_s")
+"""Metrics whose intervals are moderated. Ratios scatter too unlike: their prior has about one degree of freedom."""
+
+
+def gather_pool(run: Run) -> Pool:
+    """The run's reference speed, and how the times of each kind of variant scatter."""
+    variants = list(_list_variants(run))
+    alone = _find_reference(variants)
+    if not measured_in_rounds(run):
+        return alone
+    # Read with the reference speed, and without what is to be found out: values do not depend on that.
+    variants = list(_list_variants(run, alone))
+    spreads = {
+        (metric, kind): spread
+        for metric in POOLED
+        for kind in Kind
+        if (spread := _fit(metric, [one for one in variants if kind_of(one.planned) is kind])) is not None
+    }
+    return Pool(alone.reference, alone.no_reference, spreads)
+
+
+def measured_in_rounds(run: Run) -> bool:
+    """Whether launches of a case lie apart in time, as far as those of any two cases.
+
+    Launches in a row share the state of the machine: their variances are too small, and a prior of such makes intervals
+    too narrow. Of unchanged times, 24 % then differed five minutes later; 10 % by ordinary t intervals of 99 %.
+    """
+    return run.manifest.settings.most_rounds is not None
+
+
+def _list_variants(run: Run, pool: Pool | None = None) -> Iterator[Readable]:
+    records = {record.id: record for record in run.cases}
+    for planned in run.manifest.cases:
+        if planned.id in records:
+            manifest = run.manifest
+            yield from list_variants(planned, records[planned.id], manifest.environment, manifest.settings, pool)
+
+
+def _find_reference(variants: Iterable[Readable]) -> Pool:
+    """A pool of the reference speed alone, or of the reason why there is none."""
+    found: dict[tuple[str, str, int], float] = {}
+    identities: set[str] = set()
+    for variant in variants:
+        details = find_timing(variant)
+        if details is None or details.canary is None:
+            continue
+        identities.add(details.canary)
+        # JAX's variants share the process of a launch, and its canary; a peer has its own.
+        process = variant.planned.name if kind_of(variant.planned) is Kind.PEERS else ""
+        for launch, canary_s in enumerate(variant.read("canary_s").values):
+            if canary_s is not None:
+                found.setdefault((variant.planned_case.id, process, launch), canary_s)
+    if len(identities) > 1:
+        return Pool(no_reference=f"launches of this run timed different canaries: {'; '.join(sorted(identities))}")
+    if not found:
+        return Pool(no_reference="no canary has a time that can be" if identities else NO_CANARY)
+    return Pool(ReferenceSpeed(identities.pop(), tuple(sorted(found.values()))))
+
+
+def _fit(metric: str, variants: Sequence[Readable]) -> Spread | None:
+    """How the metric's launches scatter; None where too few variants tell."""
+    logs = {
+        (one.planned_case.id, one.planned.name): [math.log(value) for value in known]
+        for one in variants
+        if len(known := one.read(metric).known) >= FEWEST_LAUNCHES
+    }
+    prior = fit_prior([statistics.variance(one) for one in logs.values()], [len(one) - 1 for one in logs.values()])
+    return None if prior is None else Spread(prior, {key: place for place, key in enumerate(logs)})

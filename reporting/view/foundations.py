@@ -1,0 +1,82 @@
+"""What the intervals of a run rest on, a sentence each: levels, scatter, canary, contention."""
+
+from __future__ import annotations
+
+from harness.record import TimingDetails
+from harness.record.metrics import METRICS
+from harness.record.moderation import FEWEST_POOLED
+from harness.record.pool import MIDDLE, Kind
+from harness.record.pooling import POOLED, measured_in_rounds
+from harness.record.statistics import FEWEST_LAUNCHES, MINIMUM_EFFECT
+
+from .. import numbers
+from ..text import counted
+from .runs import LabelledRun
+
+
+def describe_foundations(run: LabelledRun) -> tuple[str, ...]:
+    """All of them."""
+    return (describe_levels(run), *describe_spreads(run), describe_canary(run), describe_contention(run))
+
+
+def describe_levels(run: LabelledRun) -> str:
+    """What is shown, and what decides."""
+    shown, decisive = numbers.percent(run.level), numbers.percent(run.verdict_level)
+    least = numbers.percent(MINIMUM_EFFECT)
+    return f"Intervals that are shown are of {shown}; verdicts take one of {decisive} and a difference beyond {least}."
+
+
+def describe_spreads(run: LabelledRun) -> tuple[str, ...]:
+    """What the intervals of times borrow from the run, by metric and kind of variant."""
+    return tuple(_describe_spread(run, metric, kind) for metric in POOLED for kind in Kind if _is_told(run, metric))
+
+
+def _is_told(run: LabelledRun, metric: str) -> bool:
+    return metric == POOLED[0] or run.pool.reference is not None
+
+
+def _describe_spread(run: LabelledRun, metric: str, kind: Kind) -> str:
+    title = METRICS[metric].title
+    what = f"{title[:1].upper()}{title[1:]}, {kind.value}"
+    spread = run.pool.spreads.get((metric, kind))
+    if spread is None:
+        few = f"fewer than {FEWEST_POOLED} have {FEWEST_LAUNCHES} launches that scatter"
+        in_a_row = "a case's launches came one after the other, and what they shared tells nothing of other cases"
+        return f"{what}: ordinary t intervals, since {few if measured_in_rounds(run.run) else in_a_row}."
+    d0 = numbers.number(round(spread.prior.degrees, 1)) if spread.prior.degrees < numbers.LARGEST else "∞"
+    s0 = numbers.percent(spread.deviation)
+    who = counted(len(spread.places), "variant")
+    return f"{what}: moderated t intervals, s0 = {s0}, d0 = {d0}, from {who} of this run; one more case moves them."
+
+
+def describe_canary(run: LabelledRun) -> str:
+    """How fast the machine was, and whether it had one speed."""
+    reference = run.pool.reference
+    if reference is None:
+        return f"No time at reference speed: {run.pool.no_reference}."
+    least, most = numbers.time(reference.launches_s[0]), numbers.time(reference.launches_s[-1])
+    count = counted(len(reference.launches_s), "process", "processes")
+    within = f"{numbers.percent(MIDDLE)} of them lie within {numbers.percent(MINIMUM_EFFECT)}"
+    speed = (
+        f"it was constant, since {within}: times at reference speed say no more than the times themselves"
+        if reference.is_constant
+        else "the machine had no one speed, so compare times at reference speed"
+    )
+    middle = numbers.time(reference.canary_s)
+    return f"Canary {reference.identity}: {middle} in the middle, {least} to {most} over {count}; {speed}."
+
+
+def describe_contention(run: LabelledRun) -> str:
+    """What became of launches with too few undisturbed samples."""
+    timings = [
+        outcome.details
+        for case in run.run.cases
+        for variant in case.variants
+        for outcome in variant.outcomes.values()
+        if isinstance(outcome.details, TimingDetails)
+    ]
+    marked = [timing for timing in timings if timing.contended]
+    replaced = sum(timing.replaced for timing in timings)
+    kept = f"{len(marked)} of {counted(len(timings), 'timed variant')} kept some, which are in their means"
+    again = f"; fresh processes replaced {counted(replaced, 'launch', 'launches')}" if replaced else ""
+    return f"Contended launches, of too few undisturbed samples: {kept}{again}."

@@ -1,0 +1,271 @@
+import math
+import statistics
+
+import msgspec
+import pytest
+
+from harness.record import Outcome, Status, TimingDetails
+from harness.record.metric import Lack
+from harness.record.moderation import FEWEST_POOLED, fit_prior
+from harness.record.pool import EMPTY, NO_CANARY, Kind, Pool, ReferenceSpeed, UnlikeCanariesError, bring_to_reference
+from harness.record.pooling import gather_pool
+from harness.record.recorded import list_variants
+from harness.record.statistics import geometric_interval
+from tests import samples
+
+IN_ROUNDS = samples.settings(most_rounds=12)
+
+
+def run_of(*timings, mode="jit", settings=IN_ROUNDS):
+    """A run with one case, and a variant for each timing."""
+    planned = samples.planned_case(variants=tuple(f"f{number}:{mode}" for number in range(len(timings))))
+    outcomes = {one.name: {"timing": timing} for one, timing in zip(planned.variants, timings, strict=True)}
+    return samples.run((planned, samples.record(planned, outcomes)), settings=settings)
+
+
+def variants_of(run):
+    """All variants of a run's cases, with the pool of the run."""
+    pool = gather_pool(run)
+    manifest = run.manifest
+    cases = zip(manifest.cases, run.cases, strict=True)
+    return [
+        one
+        for planned, record in cases
+        for one in list_variants(planned, record, manifest.environment, manifest.settings, pool)
+    ]
+
+
+def scattered(number, launches=5):
+    """Timings whose spread differs from variant to variant."""
+    return samples.timing(1e-3 * (number + 1), launches=launches, spread=1 + number)
+
+
+def test_times_of_a_run_are_moderated_by_those_of_its_other_variants():
+    run = run_of(*(scattered(number) for number in range(10)))
+
+    variants = variants_of(run)
+
+    values = [one.read("execution_s").known for one in variants]
+    variances = [statistics.variance(math.log(value) for value in launches) for launches in values]
+    prior = fit_prior(variances, [4] * 10)
+    for place, (one, launches) in enumerate(zip(variants, values, strict=True)):
+        assert one.read("execution_s").interval == geometric_interval(launches, borrowed=prior.lend(place))
+        assert one.read("dispatch_s").interval == geometric_interval(one.read("dispatch_s").known)
+
+
+@pytest.mark.parametrize(("variants", "pooled"), [(9, False), (10, True)])
+def test_fewer_than_10_variants_of_a_kind_have_ordinary_t_intervals(variants, pooled):
+    pool = gather_pool(run_of(*map(scattered, range(variants))))
+
+    assert FEWEST_POOLED == 10
+    assert set(pool.spreads) == ({("execution_s", Kind.JAX)} if pooled else set())
+
+
+@pytest.mark.parametrize(("launches", "pooled"), [(2, False), (3, True)])
+def test_variants_with_fewer_than_3_launches_tell_nothing_of_others(launches, pooled):
+    timings = [*map(scattered, range(9)), scattered(9, launches=launches)]
+
+    assert bool(gather_pool(run_of(*timings)).spreads) is pooled
+
+
+def test_degrees_of_the_prior_are_one_less_than_each_variants_launches():
+    timings = [scattered(number, launches=3 + number % 3) for number in range(12)]
+
+    spread = gather_pool(run_of(*timings)).spreads["execution_s", Kind.JAX]
+
+    assert spread.prior.pooled_degrees == 4 * (2 + 3 + 4)
+    assert spread.deviation == math.sqrt(spread.prior.variance)
+
+
+def test_peers_and_jaxs_variants_lend_each_other_nothing():
+    names = [f"f{number}:jit" for number in range(10)] + [f"p{number}:native" for number in range(10)]
+    planned = samples.planned_case(variants=names)
+    outcomes = {name: {"timing": scattered(number)} for number, name in enumerate(names)}
+    pool = gather_pool(samples.run((planned, samples.record(planned, outcomes)), settings=IN_ROUNDS))
+
+    jax, peers = (pool.spreads["execution_s", kind] for kind in Kind)
+
+    assert {name for _, name in jax.places} == set(names[:10])
+    assert {name for _, name in peers.places} == set(names[10:])
+    assert jax.prior != peers.prior
+
+
+def test_variants_of_one_name_in_two_cases_are_two():
+    pairs = []
+    for n in (1, 2):
+        planned = samples.planned_case(params={"n": n}, variants=[f"f{number}:jit" for number in range(5)])
+        outcomes = {one.name: {"timing": scattered(n + place)} for place, one in enumerate(planned.variants)}
+        pairs.append((planned, samples.record(planned, outcomes)))
+
+    spread = gather_pool(samples.run(*pairs, settings=IN_ROUNDS)).spreads["execution_s", Kind.JAX]
+
+    assert len(spread.places) == 10
+
+
+def test_wrong_and_lost_variants_are_in_no_prior():
+    wrong = samples.planned_case(variants=[f"f{number}:jit" for number in range(10)])
+    outcomes = {one.name: {"timing": scattered(place)} for place, one in enumerate(wrong.variants)}
+    outcomes["f3:jit"]["numerics"] = Outcome(status=Status.WRONG)
+    lost = samples.planned_case("lost")
+
+    pool = gather_pool(samples.run((wrong, samples.record(wrong, outcomes)), (lost, None), settings=IN_ROUNDS))
+
+    assert pool.spreads == {}
+
+
+def test_launches_in_a_row_share_the_machines_state_and_are_not_moderated():
+    run = run_of(*map(scattered, range(10)), settings=samples.settings(most_rounds=None))
+
+    assert gather_pool(run).spreads == {}
+
+
+def test_a_variant_by_itself_borrows_nothing():
+    run = run_of(*map(scattered, range(10)))
+    (planned,), (record,) = run.manifest.cases, run.cases
+
+    one, *_ = list_variants(planned, record, run.manifest.environment, run.manifest.settings)
+
+    assert one.pool is EMPTY
+    assert one.read("execution_s").interval == geometric_interval(one.read("execution_s").known)
+
+
+def with_canary(*canary_s, execution_s=(1.0, 2.0, 4.0), **details):
+    values = {"execution_s": execution_s, "canary_s": canary_s}
+    told = {"launches": 3, "canary": samples.CANARY, **details}
+    return Outcome(status=Status.OK, values=values, details=TimingDetails(**told))
+
+
+def test_time_at_reference_speed_is_over_the_launchs_canary_times_the_median_of_the_run():
+    (one,) = variants_of(run_of(with_canary(1e-4, 2e-4, 4e-4)))
+
+    reading = one.read("at_reference_speed_s")
+
+    assert one.pool.reference.canary_s == 2e-4
+    assert reading.values == pytest.approx((2.0, 2.0, 2.0))
+    assert reading.fault is None
+
+
+def test_the_median_counts_each_process_once_however_many_variants_it_timed():
+    jax = [with_canary(1e-4, 1e-4, 1e-4)] * 5
+    names = [*(f"f{number}:jit" for number in range(5)), "p:native", "q:native"]
+    planned = samples.planned_case(variants=names)
+    timings = [*jax, with_canary(3e-4, 3e-4, None), with_canary(5e-4, 5e-4, 5e-4)]
+    outcomes = {name: {"timing": timing} for name, timing in zip(names, timings, strict=True)}
+
+    pool = gather_pool(samples.run((planned, samples.record(planned, outcomes))))
+
+    assert pool.reference.launches_s == (1e-4, 1e-4, 1e-4, 3e-4, 3e-4, 5e-4, 5e-4, 5e-4)
+
+
+def test_the_time_at_reference_speed_has_a_prior_of_its_own():
+    timings = [
+        samples.timing(1e-3, spread=1 + number, canary_s=tuple(1e-4 * factor for factor in samples.WOBBLE))
+        for number in range(10)
+    ]
+
+    variants = variants_of(run_of(*timings))
+
+    fair = [one.read("at_reference_speed_s") for one in variants]
+    prior = fit_prior([statistics.variance(map(math.log, one.known)) for one in fair], [4] * 10)
+    assert fair[2].interval == geometric_interval(fair[2].known, borrowed=prior.lend(2))
+    assert prior.variance < variants[0].pool.spreads["execution_s", Kind.JAX].prior.variance
+
+
+@pytest.mark.parametrize("damaged", [None, 0, 0.0, -1e-4, math.inf, -math.inf, math.nan, 10**400, 1e10, 1e-13])
+def test_a_canary_that_cannot_be_is_none(damaged):
+    (one,) = variants_of(run_of(with_canary(1e-4, damaged, 4e-4)))
+
+    assert one.pool.reference.launches_s == (1e-4, 4e-4)
+    assert one.read("at_reference_speed_s").values == pytest.approx((2.5, None, 2.5))
+
+
+def test_launches_beyond_those_with_a_canary_have_no_value_and_canaries_beyond_the_launches_are_not_used():
+    (few,) = variants_of(run_of(with_canary(1e-4)))
+    (many,) = variants_of(run_of(with_canary(1e-4, 1e-4, 1e-4, 1e-4)))
+
+    assert few.read("at_reference_speed_s").values == (1.0, None, None)
+    assert many.read("at_reference_speed_s").values == (1.0, 2.0, 4.0)
+
+
+@pytest.mark.parametrize(
+    ("timings", "reason"),
+    [
+        ([samples.timing(1.0)], NO_CANARY),
+        ([with_canary(None, 0.0, -1.0)], "no canary has a time that can be"),
+        (
+            [with_canary(1e-4), with_canary(1e-4, canary="alu 2")],
+            "launches of this run timed different canaries: alu 1; alu 2",
+        ),
+        ([samples.timing(1.0), with_canary(1e-4)], "its launches timed no canary"),
+        ([with_canary(1e-4, canary=None), with_canary(1e-4)], "its launches timed no canary"),
+        ([with_canary(None), with_canary(1e-4)], "none of its launches has a canary's time that can be"),
+        (
+            [with_canary(None, 1e-4, execution_s=(1.0, None)), with_canary(1e-4)],
+            "none of its launches has a canary's time that can be",
+        ),
+    ],
+)
+def test_without_a_canary_there_is_no_time_at_reference_speed_and_a_reason(timings, reason):
+    first, *_ = variants_of(run_of(*timings))
+
+    reading = first.read("at_reference_speed_s")
+
+    assert (reading.interval, reading.known) == (None, ())
+    assert (reading.fault.lack, reading.fault.reason) == (Lack.NO_REFERENCE_SPEED, reason)
+
+
+def test_what_was_not_timed_has_no_time_at_reference_speed_for_the_same_reason():
+    failed = Outcome(status=Status.FAILED, reason="exited")
+    (one,) = variants_of(run_of(failed))
+
+    assert one.read("at_reference_speed_s").fault == one.read("execution_s").fault
+
+
+def test_a_contended_time_is_contended_at_reference_speed_too():
+    (one,) = variants_of(run_of(with_canary(1e-4, 1e-4, 1e-4, contended=1)))
+
+    assert one.read("at_reference_speed_s").contended
+
+
+@pytest.mark.parametrize(
+    ("launches_s", "constant"),
+    [
+        ((1.0,), True),
+        ((1.0, 1.0335), False),
+        ((1.0, 1.033), True),
+        ((0.5, *[1.0] * 39, 2.0), True),
+        ((*[0.5] * 3, *[1.0] * 38), False),
+        ((*[1.0] * 38, *[2.0] * 3), False),
+    ],
+)
+def test_a_canary_is_constant_where_9_of_10_launches_lie_within_the_smallest_effect(launches_s, constant):
+    assert ReferenceSpeed("alu 1", launches_s).is_constant is constant
+
+
+def pool_at(canary_s, identity="alu 1"):
+    return Pool(ReferenceSpeed(identity, (canary_s,)))
+
+
+def test_times_of_another_run_are_brought_to_the_speed_of_the_baseline_run():
+    # Its machine was half as fast: the canary took twice as long.
+    assert bring_to_reference((4.0, 6.0), own=pool_at(2e-4), baseline=pool_at(1e-4)) == (2.0, 3.0)
+    assert bring_to_reference((4.0, 6.0), own=pool_at(1e-4), baseline=pool_at(1e-4)) == (4.0, 6.0)
+
+
+@pytest.mark.parametrize(
+    ("own", "baseline", "message"),
+    [
+        (pool_at(1.0, "alu 2"), pool_at(1.0), "the runs' canaries differ: alu 1 and alu 2"),
+        (EMPTY, pool_at(1.0), "the other run has no reference speed: no canary was timed"),
+        (pool_at(1.0), EMPTY, "the baseline run has no reference speed: no canary was timed"),
+    ],
+)
+def test_times_of_unlike_canaries_are_not_brought_to_one_speed(own, baseline, message):
+    with pytest.raises(UnlikeCanariesError, match=message):
+        bring_to_reference((1.0,), own=own, baseline=baseline)
+
+
+def test_a_record_of_before_there_were_canaries_has_none():
+    run = msgspec.structs.replace(samples.run())
+
+    assert gather_pool(run) == Pool()
