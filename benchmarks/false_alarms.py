@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.here import describe_here
-from benchmarks.two_runs import Variants, find_verdict_interval, read_variants
+from benchmarks.two_runs import Variants, find_verdict_interval, is_doubted, read_variants
 from benchmarks.verdicts import write_rate
 from harness.record.metric import Reading
 from harness.record.statistics import MINIMUM_EFFECT, differs
@@ -83,6 +83,7 @@ def list_readings(variants: Variants, workload: str, name: str) -> list[Reading]
 def describe_readings(readings: Sequence[Reading]) -> str:
     """How many differ, from how many launches, how far their estimates are from 1, and how wide their intervals are."""
     intervals = [interval for interval in map(find_verdict_interval, readings) if interval is not None]
+    doubted = sum(map(is_doubted, readings))
     if not intervals:
         return "no case was measured"
     launches = [interval.count for interval in intervals]
@@ -91,7 +92,7 @@ def describe_readings(readings: Sequence[Reading]) -> str:
     flagged = sum(map(differs, intervals))
     return (
         f"{write_rate(flagged, len(intervals))} differ, minimum effect {100 * MINIMUM_EFFECT:.0f} %; "
-        f"launches median {statistics.median(launches):g}, {min(launches)} to {max(launches)}; "
+        f"{doubted} doubted; launches median {statistics.median(launches):g}, {min(launches)} to {max(launches)}; "
         f"|estimate - 1| median {100 * statistics.median(off):.2f} %, largest {100 * max(off):.2f} %; "
         f"half width median {100 * statistics.median(widths):.2f} %"
     )

@@ -207,11 +207,12 @@ def describe_kind(kind: Kind, pairs: Sequence[Pair]) -> list[str]:
     held = [one for pair in pairs for one in pair.holds]
     lines.append(f"  one run's interval holds the other's value: {write_rate(sum(held), len(held))}")
     bounded = [pair for pair in pairs if pair.ratio.low is not None]
+    false = [pair for pair in bounded if differs(pair.ratio)]
     calm = [pair for pair in bounded if not is_contended(pair)]
-    for title, chosen in (("all", bounded), ("contended in neither", calm)):
-        false = [pair for pair in chosen if differs(pair.ratio)]
-        lines.append(f'  "differs" between the runs, {title}: {write_rate(len(false), len(chosen))}')
-        lines += [f"    {pair.name}: {pair.ratio.estimate:.3f}" for pair in false]
+    calm_false = [pair for pair in false if not is_contended(pair)]
+    lines.append(f'  "differs" between the runs: {write_rate(len(false), len(bounded))}')
+    lines.append(f"    of those contended in neither: {write_rate(len(calm_false), len(calm))}")
+    lines += [f"    {pair.name}: {pair.ratio.estimate:.3f}{', contended' * is_contended(pair)}" for pair in false]
     off = [abs(math.log(pair.ratio.estimate)) for pair in pairs]
     lines.append(
         f"  the runs' values differ by: median {100 * statistics.median(off):.1f} %, largest {100 * max(off):.1f} %"
@@ -221,7 +222,12 @@ def describe_kind(kind: Kind, pairs: Sequence[Pair]) -> list[str]:
 
 def is_contended(pair: Pair) -> bool:
     """Whether a page would warn of the number in one of the runs."""
-    return pair.first.contended or pair.second.contended
+    return is_doubted(pair.first) or is_doubted(pair.second)
+
+
+def is_doubted(reading: Reading) -> bool:
+    """Whether a page would warn of the number: other work disturbed it, or met its two sides unlike."""
+    return reading.contended or bool(getattr(reading, "doubt", ""))
 
 
 def describe_widths(widths: Sequence[float]) -> str:

@@ -1,0 +1,16 @@
+"""The cases that every harness is given."""
+
+from benchmarks.twelve_cases import CASES, FUNCTIONS, find_function
+
+
+def test_twelve_cases_have_a_jitted_function_and_a_quick_size():
+    assert len(CASES) == 12
+    for declared, implementation in FUNCTIONS.values():
+        assert f"{implementation}:jit" in declared.variants
+        assert next(declared.list_cases("quick", "cpu"), None) is not None
+
+
+def test_a_case_s_function_has_its_params_already():
+    found = find_function("attention")
+
+    assert found.keywords == {"causal": True}
