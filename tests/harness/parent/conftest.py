@@ -1,0 +1,53 @@
+"""Runs whose processes are made up."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import msgspec
+import pytest
+
+from harness.machine.places import PLACES
+from harness.parent import execution
+from harness.parent.execution import execute
+from harness.parent.progress import Watcher
+from harness.record import RunFolder, Settings
+from tests import samples
+from tests.harness.parent.made_up import OK, VARIANTS, NoteTaker
+
+
+@pytest.fixture
+def executed(clock, monkeypatch, tmp_path):
+    """Executes a run of cases that are made up; returns the run and the server."""
+    monkeypatch.setattr(execution, "time", SimpleNamespace(monotonic=clock))
+
+    def run(settings: Settings, cases, *, budget_s: float = 1000.0, places=PLACES, watcher=None, **server):
+        clock.now = 64.0  # a clock's beginning means nothing
+        taker = NoteTaker(clock, **server)
+        manifest = samples.manifest(cases, settings=settings)
+        folder = RunFolder(tmp_path)
+        return execute(manifest, folder, taker, watcher or Watcher(), budget_s, places), taker
+
+    return run
+
+
+@pytest.fixture
+def measured(executed):
+    """Measures one made-up case, whose share is the run's whole budget; returns its record and the server."""
+
+    def measure(
+        settings: Settings,
+        *,
+        share_s: float = 1000.0,
+        answers=lambda launched, variant: OK,
+        too_large=None,
+        dies=lambda launched: None,
+        **changes,
+    ):
+        case = msgspec.structs.replace(samples.planned_case(variants=VARIANTS), **changes)
+        run, server = executed(
+            settings, [case], budget_s=share_s, answers=answers, too_large=too_large or {}, dies=dies
+        )
+        return run.cases[0], server
+
+    return measure

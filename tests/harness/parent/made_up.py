@@ -1,0 +1,117 @@
+"""A server that only takes notes, and answers as a test wants it: which processes does a run start, and what for?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from harness.parent.fork_client import Ended
+from harness.parent.progress import Watcher
+from harness.plan.launches import SHAPES, Launch
+from harness.plan.messages import Heartbeat, Measure, Result
+from harness.record import Outcome, Settings, Status
+from tests import samples
+from tests.harness.conftest import FakeClock
+from tests.harness.raw import clean, disturbed, launch, variant
+
+VARIANTS = ("a:eager", "a:jit", "b:jit", "a:aot", "numpy:native")
+OK = Outcome(status=Status.OK, values={"trace_s": (1.0,)})
+FAILED = Outcome(status=Status.FAILED, reason="no luck")
+ALIVE = {"last": Heartbeat(None, "end"), "signal": None, "timed_out": False, "code": 0, "stderr": "", "peak_bytes": 0}
+
+
+TWICE = {"launches": 2, "fewest_rounds": 2, "most_rounds": 2}
+ONCE = {"launches": 1, "fewest_rounds": 1, "most_rounds": 1}
+
+
+@dataclass
+class NoteTaker:
+    """Answers every message with what it is told to, and keeps them; each takes a second unless told otherwise."""
+
+    clock: FakeClock
+    seconds: Callable[[Launch], float] = lambda launched: 1.0
+    contended: Callable[[Measure], bool] = lambda message: False
+    answers: Callable[[Launch, str], Outcome] = lambda launched, variant: OK
+    too_large: dict[str, Outcome] = field(default_factory=dict)
+    dies: Callable[[Launch], Ended | None] = lambda launched: None
+    messages: list[Measure] = field(default_factory=list)
+    limits_s: list[float] = field(default_factory=list)
+
+    def of(self, place):
+        return self
+
+    def run(self, make, *, stage_limit_s, on_beat):
+        message = make("/nowhere")
+        self.messages.append(message)
+        self.limits_s.append(stage_limit_s)
+        launched = message.launch
+        self.clock.advance(self.seconds(launched))
+        if (end := self.dies(launched)) is not None:
+            return end
+        if launched.process == "timing":  # as different from launch to launch as makes no interval narrow
+            broken = {name: self.answers(launched, name) for name in launched.variants}
+            broken = {name: {"timing": outcome} for name, outcome in broken.items() if outcome is not OK}
+            if broken:
+                return Ended(answer=Result(outcomes=broken), **ALIVE)
+            times = {name: [2.0 ** (launched.round * len(name))] * 6 for name in launched.variants}
+            blocks = disturbed if self.contended(message) else clean
+            timed = launch(*(variant(name, *blocks(*times[name])) for name in times), index=launched.round)
+            return Ended(answer=Result(launch=timed), **ALIVE)
+        if launched.process == SHAPES:
+            outcomes = {name: {"numerics": outcome} for name, outcome in self.too_large.items()}
+        else:
+            outcomes = {
+                name: {probe: self.answers(launched, name) for probe, names in launched.looks.items() if name in names}
+                for name in launched.variants
+            }
+        return Ended(answer=Result(outcomes=outcomes), **ALIVE)
+
+    @property
+    def launched(self) -> list[Launch]:
+        return [message.launch for message in self.messages]
+
+    def asked(self, process: str) -> list[tuple[int, str, tuple[str, ...]]]:
+        return [(one.round, one.regime, one.variants) for one in self.launched if one.process == process]
+
+
+def dead(**how) -> Ended:
+    return Ended(answer=None, **{**ALIVE, "code": None, **how})
+
+
+def settings(*probes: str, **changes) -> Settings:
+    return samples.settings(probes=("numerics", *probes), **{"fewest_rounds": 1, "most_rounds": 1, **changes})
+
+
+def case(name: str, **changes):
+    return samples.planned_case(name, variants=VARIANTS, **changes)
+
+
+@dataclass
+class Told(Watcher):
+    """Keeps what it is told."""
+
+    words: list[tuple] = field(default_factory=list)
+
+    def run_started(self, manifest, folder, launches, budget_s):
+        self.words.append(("run", launches, budget_s))
+
+    def round_started(self, number, of, launches_left):
+        self.words.append(("round", number, of, launches_left))
+
+    def launch_started(self, launch):
+        self.words.append(("starts", launch.process))
+
+    def launch_ended(self, launch, used_s):
+        self.words.append(("ended", launch.process, used_s))
+
+    def said(self, text):
+        self.words.append(("said", text))
+
+    def case_ended(self, record, used_s):
+        self.words.append(("ends", record.name.partition("[")[0], used_s))
+
+    def case_lost(self, case, reason):
+        self.words.append(("lost", case.workload, reason))
+
+    def run_ended(self):
+        self.words.append(("over",))

@@ -1,0 +1,334 @@
+"""Rounds over all cases: how many there are, what a killed run keeps, and where its time goes."""
+
+import pytest
+
+from harness.parent.case import ANOTHER_PROGRAM
+from harness.plan.launches import SHAPES, Launch
+from harness.plan.probes import CHECK
+from harness.record import CaseRecord, NumericsDetails, Outcome, RunFolder, Settings, Status, read_json
+from tests import samples
+from tests.harness.parent.made_up import FAILED, OK, ONCE, TWICE, Told, case, dead, settings
+
+ROUNDS = {"fewest_rounds": 3, "most_rounds": 8}
+
+
+def timed(**changes) -> Settings:
+    """Settings of timing alone, in as many rounds as the time allows."""
+    return settings("timing", **{**ROUNDS, **changes})
+
+
+def a_case(name: str, *variants: str, **changes):
+    return samples.planned_case(name, variants=variants or ("a:jit",), **changes)
+
+
+CASES = [a_case("selu"), a_case("matmul"), a_case("mlp")]
+CHECKS = 2  # processes before the first timing launch of a case
+
+
+def record_of(folder, case) -> CaseRecord:
+    return read_json(RunFolder(folder).case(case.id).record, CaseRecord)
+
+
+def stop_before(count: int):
+    """Interrupts a run when so many timing launches have begun."""
+    begun = []
+
+    def dies(launched):
+        if launched.process == "timing":
+            begun.append(launched)
+            if len(begun) > count:
+                raise KeyboardInterrupt
+
+    return dies
+
+
+@pytest.mark.parametrize(
+    ("budget_s", "rounds"),
+    [(6 + 3 * 8.0, 8), (6 + 3 * 8.0 - 0.5, 7), (6 + 3 * 5.5, 5), (6 + 3 * 3.0 + 0.5, 3)],
+)
+def test_as_many_whole_rounds_as_fit_into_the_time_the_same_for_all_cases(executed, budget_s, rounds):
+    run, _ = executed(timed(), CASES, budget_s=budget_s)
+
+    assert [case.launches for case in run.cases] == [rounds] * 3
+    assert [case.rounds for case in run.cases] == [rounds] * 3
+
+
+def test_a_budget_is_kept_within_one_launch(executed, clock):
+    executed(timed(), CASES, budget_s=10.5)
+
+    assert clock.now - 64.0 == 11.0
+
+
+def test_timing_of_fewer_launches_than_give_an_interval_is_lost_and_told_as_such(executed):
+    run, _ = executed(timed(), CASES, budget_s=6 + 3 * 2.0)
+
+    assert len(run.lost()) == 3
+    outcome = run.cases[0].variants[0].outcomes["timing"]
+    assert (outcome.status, outcome.reason) == (Status.LOST, "timed by 2 of at least 3 launches")
+    assert len(outcome.values["execution_s"]) == 2
+
+
+def test_one_launch_that_was_asked_for_is_not_lost(executed):
+    run, _ = executed(timed(**ONCE), CASES)
+
+    assert run.lost() == ()
+
+
+def test_a_record_is_written_after_each_round_and_says_how_many_are_whole(executed, tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        executed(timed(), CASES, dies=stop_before(3 + 2))
+
+    found = [record_of(tmp_path, case) for case in CASES]
+    assert sorted(record.rounds for record in found) == [1, 2, 2]
+    assert [record.launches for record in found] == [record.rounds for record in found]
+
+
+def test_a_resumed_run_goes_on_with_the_next_round(executed, tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        executed(timed(most_rounds=4), CASES, dies=stop_before(3 + 2))
+
+    run, server = executed(timed(most_rounds=4), CASES)
+
+    for planned in CASES:
+        rounds = [one.round for one in server.launched if one.case == planned.id and one.process == "timing"]
+        assert rounds in ([1, 2, 3], [2, 3])
+    assert [case.launches for case in run.cases] == [4] * 3
+    whole, _ = executed_elsewhere(executed, timed(most_rounds=4), tmp_path)
+    assert [one.variants for one in run.cases] == [one.variants for one in whole.cases]
+
+
+def executed_elsewhere(executed, how, tmp_path):
+    """The same run, never interrupted."""
+    for path in sorted(tmp_path.rglob("*"), reverse=True):
+        path.rmdir() if path.is_dir() else path.unlink()
+    return executed(how, CASES)
+
+
+def test_a_resumed_run_fills_its_compilation_cache_by_a_check_that_counts_for_nothing_else(executed):
+    with pytest.raises(KeyboardInterrupt):
+        executed(timed(), [CASES[0]], dies=stop_before(1))
+
+    run, server = executed(timed(), [CASES[0]])
+
+    assert [(one.process, one.refills) for one in server.launched][:2] == [(CHECK, True), ("timing", False)]
+    assert len([one for one in server.launched if one.process == CHECK]) == 1
+    assert run.cases[0].variants[0].outcomes["numerics"].values == OK.values
+
+
+def of_program(fingerprint: str) -> Outcome:
+    return Outcome(status=Status.OK, details=NumericsDetails(fingerprint=fingerprint))
+
+
+@pytest.mark.parametrize(("again", "status"), [("one", Status.OK), ("other", Status.FAILED)])
+def test_a_resumed_run_that_compiles_another_program_does_not_join_its_launches(executed, again, status):
+    with pytest.raises(KeyboardInterrupt):
+        executed(timed(), [CASES[0]], dies=stop_before(1), answers=lambda launched, name: of_program("one"))
+    answer = {CHECK: of_program(again)}
+
+    run, _ = executed(timed(), [CASES[0]], answers=lambda launched, name: answer.get(launched.process, OK))
+
+    timing = run.cases[0].variants[0].outcomes["timing"]
+    assert timing.status is status
+    assert (timing.reason == ANOTHER_PROGRAM) is (status is Status.FAILED)
+    assert run.cases[0].variants[0].outcomes["numerics"].details == NumericsDetails(fingerprint="one")
+
+
+def test_what_failed_before_a_run_was_interrupted_is_not_tried_again(executed):
+    failing = a_case("selu", "a:jit", "b:jit")
+
+    def answers(launched, name):
+        return FAILED if name == "b:jit" else OK
+
+    with pytest.raises(KeyboardInterrupt):
+        executed(timed(), [failing], dies=stop_before(1), answers=answers)
+
+    run, server = executed(timed(), [failing])
+
+    assert {one.variants for one in server.launched} == {("a:jit",)}
+    assert run.cases[0].variants[1].outcomes["numerics"] == FAILED
+
+
+def test_a_damaged_launch_of_a_whole_round_costs_that_launch_and_no_more(executed, tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        executed(timed(), [CASES[0]], dies=stop_before(4))
+    RunFolder(tmp_path).case(CASES[0].id).launch(1).write_bytes(b"broken")
+
+    run, _ = executed(timed(), [CASES[0]])
+
+    assert run.cases[0].rounds == 8
+    assert run.cases[0].launches == 7
+
+
+def test_artifacts_and_time_of_an_interrupted_run_are_kept(executed, tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        executed(timed(), [CASES[0]], dies=stop_before(2))
+    before = record_of(tmp_path, CASES[0])
+
+    run, server = executed(timed(), [CASES[0]])
+
+    assert before.elapsed_s == CHECKS + 2
+    assert run.cases[0].elapsed_s == before.elapsed_s + len(server.launched)
+    assert run.cases[0].started == before.started
+
+
+# Too little time
+
+
+def slow_eager(launched: Launch) -> float:
+    """Seconds of a process: eager code of the slow case takes ten."""
+    return 10.0 if launched.process == "timing" and "a:eager" in launched.variants else 1.0
+
+
+def test_a_slow_eager_variant_is_left_out_before_anything_else_and_told(executed):
+    # Its blocks in the records are of 0.25 s each, six of them.
+    watcher = Told()
+    slow = a_case("selu", "a:eager", "a:jit")
+
+    run, _ = executed(timed(), [slow, CASES[1]], budget_s=20.0, seconds=slow_eager, watcher=watcher)
+
+    eager = run.cases[0].variants[0].outcomes["timing"]
+    assert eager.status is Status.SKIPPED
+    assert eager.reason == (
+        "left out: a launch spends 1.5 s on it, too much for a budget of 20 s; a larger --budget times it"
+    )
+    assert ("said", f"{slow.name}: a:eager: {eager.reason}") in watcher.words
+    assert run.cases[0].variants[1].outcomes["timing"].status is Status.OK
+    assert run.lost() == ()
+
+
+def test_nothing_is_left_out_where_the_fewest_rounds_fit(executed):
+    run, _ = executed(timed(), [a_case("selu", "a:eager", "a:jit")], budget_s=33.0, seconds=slow_eager)
+
+    assert run.cases[0].variants[0].outcomes["timing"].status is Status.OK
+    assert run.cases[0].rounds == 3
+
+
+def test_what_a_fixed_number_of_launches_looks_at_is_never_left_out(executed):
+    fixed_number = timed(launches=3, fewest_rounds=3, most_rounds=3)
+
+    run, _ = executed(fixed_number, [a_case("selu", "a:eager", "a:jit")], budget_s=15.0, seconds=slow_eager)
+
+    assert run.cases[0].variants[0].outcomes["timing"].status is Status.LOST
+
+
+def test_cold_processes_are_left_out_where_that_is_not_enough(executed):
+    watcher = Told()
+    cold = settings("compilation", "timing", **ROUNDS, cold_launches=3)
+
+    def seconds(launched):
+        return 5.0 if launched.process == "compilation" else 1.0
+
+    run, server = executed(cold, [CASES[0]], budget_s=8 + 2 + 0.5, seconds=seconds, watcher=watcher)
+
+    assert len(server.asked("compilation")) == 1
+    assert run.cases[0].launches == 3
+    assert ("said", "2 cold processes are left out: the budget has no time for them") in watcher.words
+
+
+# More launches
+
+
+MORE = {"level": "default", "most_rounds": 3}
+
+
+def test_time_that_is_left_goes_to_the_widest_interval_of_a_case_that_matters(executed):
+    wide = a_case("matmul", "a:jit", "other_one:jit", represents_workload=True)
+    narrow = a_case("selu", "a:jit", "b:jit", represents_workload=True)  # equal in every launch
+    unimportant = a_case("mlp", "a:jit", "other_one:jit")
+
+    run, _ = executed(timed(**MORE), [wide, narrow, unimportant], budget_s=6 + 3 * 3 + 4.5)
+
+    assert [case.launches for case in run.cases] == [7, 3, 3]
+    looks = [case.variants[0].outcomes["timing"].details.looks for case in run.cases]
+    assert looks == [2, 1, 1]
+
+
+def test_a_case_has_no_more_than_a_dozen_launches(executed):
+    wide = a_case("matmul", "a:jit", "other_one:jit", represents_workload=True)
+
+    run, _ = executed(timed(**MORE), [wide])
+
+    assert run.cases[0].launches == 12
+
+
+def test_a_quick_run_ends_when_its_rounds_have(executed):
+    wide = a_case("matmul", "a:jit", "other_one:jit", represents_workload=True)
+
+    run, _ = executed(timed(most_rounds=5), [wide])
+
+    assert run.cases[0].launches == 5
+
+
+# Contended launches
+
+
+def test_a_contended_launch_is_replaced_by_a_fresh_process_once(executed, tmp_path):
+    def contended(message):
+        return message.launch.round == 1  # and the one that replaces it, too
+
+    run, server = executed(timed(**TWICE), [CASES[0]], contended=contended)
+
+    assert [one.round for one in server.launched if one.process == "timing"] == [0, 1, 1]
+    seeds = [message.seed for message in server.messages if message.launch.process == "timing"]
+    assert len(set(seeds)) == 3
+    details = run.cases[0].variants[0].outcomes["timing"].details
+    assert (details.launches, details.contended, details.replaced) == (2, 1, 1)
+    folder = RunFolder(tmp_path).case(CASES[0].id)
+    assert folder.launch(1, replaced=True).exists()
+    assert folder.launches() == [folder.launch(0), folder.launch(1)]
+
+
+def test_a_contended_launch_stays_where_the_budget_is_used_up(executed):
+    run, server = executed(timed(**ONCE), [CASES[0]], contended=lambda message: True, budget_s=3.0)
+
+    assert len(server.asked("timing")) == 1
+    assert run.cases[0].variants[0].outcomes["timing"].details.replaced == 0
+
+
+def test_a_replacement_that_dies_replaces_nothing(executed):
+    begun = []
+
+    def dies(launched):
+        begun.extend([launched] if launched.process == "timing" else [])
+        return dead(signal=9) if launched.process == "timing" and len(begun) == 2 else None
+
+    run, _ = executed(timed(**ONCE), [CASES[0]], contended=lambda message: True, dies=dies)
+
+    details = run.cases[0].variants[0].outcomes["timing"].details
+    assert (details.launches, details.replaced) == (1, 0)
+
+
+# What is told
+
+
+def test_a_watcher_is_told_of_rounds_processes_cases_and_the_budget_that_is_used(executed):
+    watcher = Told()
+
+    executed(timed(**TWICE), [CASES[0]], watcher=watcher)
+
+    assert watcher.words == [
+        ("run", 4, 1000.0),
+        ("round", 1, 2, 4),
+        ("starts", SHAPES),
+        ("ended", SHAPES, 1.0),
+        ("starts", CHECK),
+        ("ended", CHECK, 2.0),
+        ("starts", "timing"),
+        ("ended", "timing", 3.0),
+        ("said", "round 1 took 3 s of 1000 s: there will be 2 rounds"),
+        ("round", 2, 2, 1),
+        ("starts", "timing"),
+        ("ended", "timing", 4.0),
+        ("ends", "selu", 4.0),
+        ("over",),
+    ]
+
+
+def test_a_case_at_whose_turn_the_budget_is_just_used_up_is_lost(executed):
+    watcher = Told()
+
+    executed(settings(), [case("selu"), case("matmul")], budget_s=3.0, watcher=watcher)
+
+    lost = [word for word in watcher.words if word[0] == "lost"]
+    assert [word[2] for word in lost] == ["the budget of 3 s is used up; go on with --resume"]
+    assert len([word for word in watcher.words if word[0] == "ends"]) == 1
