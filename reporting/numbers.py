@@ -20,6 +20,9 @@ LARGEST = 1e300
 MOST_DECIMALS = 9
 """Beyond it a value is nothing that was measured; without it, one damaged value would fill a page with zeros."""
 
+BOUNDS, RANGE = "[{}, {}]", "{} to {}"
+"""How an interval is written, and how the smallest and the largest of some launches."""
+
 DIGITS_IF_VAGUE = 2
 VAGUE_HALF_WIDTH = 0.05
 """A third digit says nothing where the interval is wider than ±5 %."""
@@ -45,7 +48,7 @@ def time(seconds: float | None) -> str:
     return time_with_bounds(None if seconds is None else Interval(None, seconds, None, 1))[0]
 
 
-def time_with_bounds(interval: Interval | None) -> tuple[str, str]:
+def time_with_bounds(interval: Interval | None, form: str = BOUNDS) -> tuple[str, str]:
     """(`451 µs`, `[448, 456]`): the bounds in the estimate's unit and decimals."""
     estimate = None if interval is None else usable(interval.estimate)
     if interval is None or estimate is None or estimate < 0:
@@ -53,7 +56,7 @@ def time_with_bounds(interval: Interval | None) -> tuple[str, str]:
     digits = _digits(interval)
     size, unit = _time_unit(estimate, digits)
     decimals = _decimals(estimate / size, digits)
-    return f"{_fixed(estimate / size, decimals)}{SPACE}{unit}", _bounds(interval, decimals, size)
+    return f"{_fixed(estimate / size, decimals)}{SPACE}{unit}", _bounds(interval, decimals, size, form)
 
 
 def difference(seconds: float | None) -> str:
@@ -68,21 +71,21 @@ def gain(ratio: float | None) -> str:
     return MISSING if number is None or number <= 0 else f"{_fixed(number, _gain_decimals(number))}×"
 
 
-def gain_with_bounds(interval: Interval | None) -> tuple[str, str]:
+def gain_with_bounds(interval: Interval | None, form: str = BOUNDS) -> tuple[str, str]:
     """(`8.7×`, `[8.5, 8.9]`); a bound near 1 has the decimals that tell its side: (`2.3×`, `[1.03, 5.1]`)."""
     estimate = None if interval is None else usable(interval.estimate)
     if interval is None or estimate is None or estimate <= 0:
         return MISSING, MISSING
-    return gain(estimate), _bounds(interval, _gain_decimals(estimate), 1.0, least_near_1=NEAR_1_DECIMALS)
+    return gain(estimate), _bounds(interval, _gain_decimals(estimate), 1.0, form, least_near_1=NEAR_1_DECIMALS)
 
 
-def exponent_with_bounds(interval: Interval | None) -> tuple[str, str]:
+def exponent_with_bounds(interval: Interval | None, form: str = BOUNDS) -> tuple[str, str]:
     """(`1.02`, `[0.98, 1.06]`): two decimals, the sign a minus sign."""
     estimate = None if interval is None else usable(interval.estimate)
     if interval is None or estimate is None:
         return MISSING, MISSING
     low, high = usable(interval.low), usable(interval.high)
-    bounds = MISSING if low is None or high is None else f"[{_fixed(low, 2)}, {_fixed(high, 2)}]"
+    bounds = MISSING if low is None or high is None else form.format(_fixed(low, 2), _fixed(high, 2))
     return _fixed(estimate, 2), bounds
 
 
@@ -178,19 +181,19 @@ def _gain_decimals(ratio: float) -> int:
     return 1 if round(ratio, 1) < 10 else 0
 
 
-def _bounds(interval: Interval, decimals: int, size: float, least_near_1: int = 0) -> str:
+def _bounds(interval: Interval, decimals: int, size: float, form: str, least_near_1: int = 0) -> str:
     low, high = usable(interval.low), usable(interval.high)
     if low is None or high is None:
         return MISSING
     if (interval.half_width or 0.0) > WIDE_HALF_WIDTH:
-        return f"[{_two_digits(low / size, least_near_1)}, {_two_digits(high / size, least_near_1)}]"
+        return form.format(_two_digits(low / size, least_near_1), _two_digits(high / size, least_near_1))
     most = decimals + EXTRA_DECIMALS
     # Bounds that would read the same although they differ get a digit more, or two.
     while decimals < most and _fixed(low / size, decimals) == _fixed(high / size, decimals) and low < high:
         decimals += 1
     if 1 in (round(low / size, decimals), round(high / size, decimals)):
         decimals = max(decimals, least_near_1)
-    return f"[{_fixed(low / size, decimals)}, {_fixed(high / size, decimals)}]"
+    return form.format(_fixed(low / size, decimals), _fixed(high / size, decimals))
 
 
 def _two_digits(value: float, least_near_1: int) -> str:

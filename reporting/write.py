@@ -23,7 +23,7 @@ _WRITERS: Mapping[Unit, Callable[[float | None], str]] = {
     Unit.BYTES_PER_SECOND: lambda value: numbers.amount(value, "B/s"),
 }
 
-_WRITERS_WITH_BOUNDS: Mapping[Unit, Callable[[Interval | None], tuple[str, str]]] = {
+_WRITERS_WITH_BOUNDS: Mapping[Unit, Callable[[Interval | None, str], tuple[str, str]]] = {
     Unit.SECONDS: numbers.time_with_bounds,
     Unit.RATIO: numbers.gain_with_bounds,
     Unit.EXPONENT: numbers.exponent_with_bounds,
@@ -52,14 +52,12 @@ def write_range(reading: Reading) -> tuple[str, str]:
     if interval is None or len(set(known)) == 1:
         return write_interval(reading.metric, interval)
     whole = Interval(min(known), interval.estimate, max(known), interval.count)
-    text, ends = write_interval(reading.metric, whole)
-    # Not in the brackets of an interval, which it is not.
-    return text, ends.strip("[]").replace(", ", " to ")
+    return write_interval(reading.metric, whole, numbers.RANGE)
 
 
-def write_interval(metric: Metric, interval: Interval | None) -> tuple[str, str]:
+def write_interval(metric: Metric, interval: Interval | None, form: str = numbers.BOUNDS) -> tuple[str, str]:
     """The same of an interval in the metric's unit."""
     writer = _WRITERS_WITH_BOUNDS.get(metric.unit)
     if writer is None or metric.signed:
         return write(metric, None if interval is None else interval.estimate), numbers.MISSING
-    return writer(interval)
+    return writer(interval, form)

@@ -72,9 +72,7 @@ def doubt_ratio(one: Readable, other: Readable) -> str:
         return ""
     if is_peer(one) or is_peer(other):
         return "a peer is timed in a process of its own, and other work met the two unlike"
-    # The busiest launch tells what it uses where it may: other work only takes some away.
-    busy = [max(side.read("parallelism").known, default=None) for side in (one, other)]
-    known = sorted(share for share in busy if share is not None)
+    known = sorted(_estimates(one.read("parallelism"), other.read("parallelism")))
     if len(known) < 2 or known[1] <= known[0] * (1 + UNLIKE_PARALLELISM):
         return ""
     return f"its sides keep {known[0]:.1f} and {known[1]:.1f} processors busy, and other work slowed them unlike"

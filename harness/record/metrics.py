@@ -67,27 +67,20 @@ _MEASURED = (
         name="canary_s",
         title="canary",
         direction=Direction.NEITHER,
-        summary=Summary.MEDIAN,
         definition=(
-            "A fixed loop of Python in the process that timed the variant, once in every two sweeps: how fast the "
-            "machine's cores were meanwhile. The median over one launch; none where a device of its own is timed."
+            "A fixed piece of work in the process that timed the variant, once in two sweeps: how fast the machine "
+            "was. The median over one launch."
         ),
     ),
     _timed(
         name="parallelism",
-        title="parallelism",
+        title="processors kept busy",
         unit=Unit.RATIO,
         direction=Direction.NEITHER,
-        summary=Summary.MEDIAN,
-        definition="Processor time of the process over wall time, in the variant's blocks of one launch.",
-    ),
-    _timed(
-        name="solo_s",
-        title="time alone",
-        summary=Summary.MEDIAN,
+        summary=Summary.LARGEST,
         definition=(
-            "One call until its result is ready, as execution_s, but in a few blocks of this variant in a row, after "
-            "the sweeps. The median over one launch; none of slow calls, nor where a process times one variant only."
+            "Processor time over wall time of the variant's blocks in one launch; the largest, since other work only "
+            "takes some away."
         ),
     ),
     _compiled(

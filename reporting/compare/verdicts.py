@@ -92,6 +92,7 @@ def judge_count(theirs: float | None, ours: Reading) -> Judgement:
 
 def judge_exponent(theirs: float | None, ours: Interval) -> Judgement:
     """Whether theirs lies in our interval, where that is narrow enough to tell anything."""
+    ours = ours.decisive
     if ours.low is None or ours.high is None:
         return Judgement(Verdict.INCONCLUSIVE, Reason.NO_INTERVAL)
     if theirs is None:

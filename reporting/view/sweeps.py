@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from harness.record import Param
@@ -89,7 +89,10 @@ class Sweep:
         if len(set(sizes)) < FEWEST_SIZES:
             return None
         try:
-            return fit_growth(sizes, values, confidence=self.run.level)
+            shown, decisive = (
+                fit_growth(sizes, values, confidence=level) for level in (self.run.level, self.run.verdict_level)
+            )
+            return replace(shown, exponent=replace(shown.exponent, verdict=decisive.exponent))
         except (OverflowError, ValueError):
             # Sizes that differ by less than a logarithm can tell: there is no slope to give.
             return None

@@ -122,10 +122,10 @@ def test_without_a_canary_the_reason_stands_in_its_place():
     [(0, ""), (1, "; fresh processes replaced 1 launch"), (2, "; fresh processes replaced 2 launches")],
 )
 def test_what_became_of_contended_launches_is_told(replaced, words):
-    run = run_of(samples.timing(1e-3, contended=2), samples.timing(1e-3, replaced=replaced), settings=IN_ROUNDS)
+    run = run_of(samples.timing(1e-3, contended=3), samples.timing(1e-3, replaced=replaced), settings=IN_ROUNDS)
 
     assert describe_contention(run) == (
-        "Contended launches, of too few undisturbed samples: 1 of 2 timed variants kept some, which are in their means"
+        "Contended launches: 1 of 2 timed variants have too few others and are marked, and all their launches count"
         f"{words}."
     )
 
