@@ -19,16 +19,22 @@ LARGEST = 1e300
 """Of what is computed from others; beyond it, the next step could overflow."""
 
 
-def bound(mean: Callable[..., Interval], values: Sequence[float], settings: Settings, *, looks: int = 1) -> Interval:
-    """The mean with the bounds that are shown and those that verdicts go by.
+def at_both_levels(settings: Settings, find: Callable[[float], Interval]) -> Interval:
+    """The interval that is shown, with the one that verdicts go by where that is another.
 
-    Values that differ by more than a float can hold have a middle, and no bounds.
+    Args:
+      find: What makes an interval of a confidence.
     """
+    decisive = find(settings.confidence)
+    if settings.shown_confidence is None:
+        return decisive
+    return replace(find(settings.shown_confidence), verdict=decisive)
+
+
+def bound(mean: Callable[..., Interval], values: Sequence[float], settings: Settings, *, looks: int = 1) -> Interval:
+    """The mean with its bounds; without them where values differ by more than a float can hold."""
     try:
-        decisive = mean(values, confidence=settings.confidence, looks=looks)
-        if settings.shown_confidence is None:
-            return decisive
-        return replace(mean(values, confidence=settings.shown_confidence, looks=looks), verdict=decisive)
+        return at_both_levels(settings, lambda confidence: mean(values, confidence=confidence, looks=looks))
     except OverflowError:
         return mean([summaries.median(values)])
 

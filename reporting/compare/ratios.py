@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import statistics as summaries
 from collections.abc import Sequence
-from dataclasses import replace
 
 from harness.record import Settings
+from harness.record.guards import at_both_levels
 from harness.record.metric import Reading
 from harness.record.statistics import Interval
 
@@ -28,10 +28,7 @@ def divide_unpaired(
         return compare_unpaired(above, below, confidence=1 - (1 - confidence) / looks)
 
     try:
-        decisive = compare(settings.confidence)
-        if settings.shown_confidence is None:
-            return decisive
-        return replace(compare(settings.shown_confidence), verdict=decisive)
+        return at_both_levels(settings, compare)
     except OverflowError:
         return compare_unpaired([summaries.median(above)], [summaries.median(below)])
 

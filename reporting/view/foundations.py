@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from harness.record import TimingDetails
+from harness.record import TimingDetails, VariantRecord
 from harness.record.metrics import METRICS
 from harness.record.moderation import FEWEST_POOLED
 from harness.record.pool import MIDDLE, Kind
 from harness.record.pooling import POOLED, measured_in_rounds
+from harness.record.reading import is_contended
 from harness.record.statistics import FEWEST_LAUNCHES, MINIMUM_EFFECT
 
 from .. import numbers
@@ -67,16 +68,20 @@ def describe_canary(run: LabelledRun) -> str:
 
 
 def describe_contention(run: LabelledRun) -> str:
-    """What became of launches with too few undisturbed samples."""
-    timings = [
-        outcome.details
-        for case in run.run.cases
-        for variant in case.variants
-        for outcome in variant.outcomes.values()
-        if isinstance(outcome.details, TimingDetails)
+    """What became of launches that other work disturbed too much."""
+    timings = [variant.outcomes["timing"] for case in run.run.cases for variant in case.variants if _is_timed(variant)]
+    details = [one.details for one in timings if isinstance(one.details, TimingDetails)]
+    marked = sum(map(is_contended, timings))
+    spared = sum(one.contended > 0 for one in details) - marked
+    replaced = sum(one.replaced for one in details)
+    who = f"{marked} of {counted(len(timings), 'timed variant')}"
+    parts = [
+        f"Contended launches: {who} have too few others and are marked, and all their launches count",
+        f"in {spared} the clean launches alone count" if spared else "",
+        f"fresh processes replaced {counted(replaced, 'launch', 'launches')}" if replaced else "",
     ]
-    marked = [timing for timing in timings if timing.contended]
-    replaced = sum(timing.replaced for timing in timings)
-    kept = f"{len(marked)} of {counted(len(timings), 'timed variant')} kept some, which are in their means"
-    again = f"; fresh processes replaced {counted(replaced, 'launch', 'launches')}" if replaced else ""
-    return f"Contended launches, of too few undisturbed samples: {kept}{again}."
+    return f"{'; '.join(filter(None, parts))}."
+
+
+def _is_timed(variant: VariantRecord) -> bool:
+    return "timing" in variant.outcomes and isinstance(variant.outcomes["timing"].details, TimingDetails)

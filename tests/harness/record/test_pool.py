@@ -68,6 +68,14 @@ def test_variants_with_fewer_than_3_launches_tell_nothing_of_others(launches, po
     assert bool(gather_pool(run_of(*timings)).spreads) is pooled
 
 
+def test_a_variant_that_is_not_in_the_prior_borrows_nothing():
+    *_, last = variants_of(run_of(*map(scattered, range(10)), scattered(10, launches=2)))
+
+    assert last.pool.spreads
+    assert last.pool.lend("execution_s", last) is None
+    assert last.read("execution_s").interval.low is None
+
+
 def test_degrees_of_the_prior_are_one_less_than_each_variants_launches():
     timings = [scattered(number, launches=3 + number % 3) for number in range(12)]
 
@@ -233,6 +241,8 @@ def test_a_contended_time_is_contended_at_reference_speed_too():
         ((1.0,), True),
         ((1.0, 1.0335), False),
         ((1.0, 1.033), True),
+        ((*[1.0] * 10, *[1.03] * 10), True),
+        ((*[1.0] * 10, *[1.0301] * 10), False),
         ((0.5, *[1.0] * 39, 2.0), True),
         ((*[0.5] * 3, *[1.0] * 38), False),
         ((*[1.0] * 38, *[2.0] * 3), False),

@@ -1,0 +1,151 @@
+import math
+
+import pytest
+
+from harness.record.pool import Kind, Pool, ReferenceSpeed
+from reporting.view.foundations import (
+    describe_canary,
+    describe_contention,
+    describe_foundations,
+    describe_levels,
+    describe_spreads,
+)
+from reporting.view.runs import label_runs
+from tests import samples
+from tests.reporting.views import page_of, section
+
+
+def labelled(run):
+    (one,) = label_runs([run])
+    return one
+
+
+def run_of(*timings, settings):
+    planned = samples.planned_case(variants=tuple(f"f{number}:jit" for number in range(len(timings))))
+    outcomes = {one.name: {"timing": timing} for one, timing in zip(planned.variants, timings, strict=True)}
+    return labelled(samples.run((planned, samples.record(planned, outcomes)), settings=settings))
+
+
+def scattered(count, **timing):
+    return [samples.timing(1e-3, spread=1 + number, **timing) for number in range(count)]
+
+
+IN_ROUNDS = samples.settings(most_rounds=12)
+
+
+def plain(text):
+    return text.replace("\u202f", " ")
+
+
+@pytest.mark.parametrize(("shown", "text"), [(0.95, "95 %"), (None, "99 %")])
+def test_the_levels_say_what_is_shown_and_what_decides(shown, text):
+    run = labelled(samples.run(settings=samples.settings(shown_confidence=shown)))
+
+    assert plain(describe_levels(run)) == (
+        f"Intervals that are shown are of {text}; verdicts take one of 99 % and a difference beyond 3 %."
+    )
+
+
+def test_a_prior_is_told_with_what_it_came_from():
+    run = run_of(*scattered(12), settings=IN_ROUNDS)
+    prior = run.pool.spreads["execution_s", Kind.JAX].prior
+
+    of_jax, of_peers = map(plain, describe_spreads(run))
+
+    assert of_jax == (
+        f"Execution time, JAX's variants: moderated t intervals, s0 = {100 * math.sqrt(prior.variance):.2g} %, "
+        f"d0 = {prior.degrees:.1g}, from 12 variants of this run; one more case moves them."
+    )
+    assert of_peers == "Execution time, peers: ordinary t intervals, since fewer than 10 have 3 launches that scatter."
+
+
+def test_an_infinite_prior_has_its_sign():
+    run = run_of(*([samples.timing(1e-3)] * 10), settings=IN_ROUNDS)
+
+    assert "d0 = ∞" in describe_spreads(run)[0]
+
+
+def test_the_times_at_reference_speed_have_their_own_line_where_there_is_a_reference_speed():
+    run = run_of(*scattered(2, canary_s=(1e-4,) * 5), settings=IN_ROUNDS)
+
+    assert [line.partition(":")[0] for line in describe_spreads(run)] == [
+        "Execution time, JAX's variants",
+        "Execution time, peers",
+        "Time at reference speed, JAX's variants",
+        "Time at reference speed, peers",
+    ]
+
+
+def test_launches_in_a_row_are_said_to_have_ordinary_intervals():
+    run = run_of(*scattered(12), settings=samples.settings())
+
+    assert describe_spreads(run)[0] == (
+        "Execution time, JAX's variants: ordinary t intervals, since a case's launches came one after the other, and "
+        "what they shared tells nothing of other cases."
+    )
+
+
+CONSTANT = (
+    "it was constant, since 90 % of them lie within 3 %: times at reference speed say no more than the times themselves"
+)
+
+
+@pytest.mark.parametrize(
+    ("canary_s", "words"),
+    [
+        (
+            (1e-4, 1e-4, 1e-4, 1e-4, 1.02e-4),
+            CONSTANT,
+        ),
+        (
+            (1e-4, 1e-4, 1e-4, 1e-4, 2e-4),
+            "the machine had no one speed, so compare times at reference speed",
+        ),
+    ],
+)
+def test_a_canary_is_told_with_its_range_and_whether_it_was_constant(canary_s, words):
+    run = run_of(samples.timing(1e-3, canary_s=canary_s), settings=IN_ROUNDS)
+
+    most = f"{canary_s[-1] * 1e6:.0f}"
+    assert (
+        plain(describe_canary(run))
+        == f"Canary alu 1: 100 µs in the middle, 100 µs to {most} µs over 5 processes; {words}."
+    )
+
+
+def test_without_a_canary_the_reason_stands_in_its_place():
+    assert describe_canary(labelled(samples.run())) == "No time at reference speed: no canary was timed."
+
+
+@pytest.mark.parametrize(
+    ("replaced", "words"),
+    [(0, ""), (1, "; fresh processes replaced 1 launch"), (2, "; fresh processes replaced 2 launches")],
+)
+def test_what_became_of_contended_launches_is_told(replaced, words):
+    run = run_of(samples.timing(1e-3, contended=3), samples.timing(1e-3, replaced=replaced), settings=IN_ROUNDS)
+
+    assert describe_contention(run) == (
+        "Contended launches: 1 of 2 timed variants have too few others and are marked, and all their launches count"
+        f"{words}."
+    )
+
+
+def test_the_method_section_tells_of_every_run():
+    runs = samples.run(run_id="first"), samples.run(run_id="second", settings=IN_ROUNDS)
+
+    parts = [part for part in section(page_of(*runs), "method").parts if part.title.startswith("What the intervals")]
+
+    assert [part.title for part in parts] == [
+        "What the intervals rest on · ● cpu · first",
+        "What the intervals rest on · ● cpu · second",
+    ]
+    assert parts[0].notes == describe_foundations(labelled(runs[0]))
+    assert len(parts[0].notes) == 5
+
+
+def test_a_pool_is_gathered_once_for_each_run():
+    run = labelled(samples.run())
+
+    assert run.pool is run.pool
+    assert run.pool == Pool()
+    assert ReferenceSpeed("alu 1", (1.0, 3.0)).canary_s == 2.0

@@ -1,0 +1,84 @@
+"""Whatever is decided goes by the interval for verdicts, whatever level is shown."""
+
+import pytest
+
+from harness.record import Outcome, Status, TimingDetails
+from harness.record.statistics import Interval, differs
+from reporting.compare.verdicts import Reason, Verdict, judge_ratio
+from reporting.view.cases import gather_cases
+from reporting.view.jit_gains import compare_jit_with_eager
+from reporting.view.runs import label_runs
+from reporting.view.sections.crossovers import compare_times, describe_crossovers
+from tests import samples
+
+STRICT = {"confidence": 0.99, "shown_confidence": 0.90}
+LENIENT = {"confidence": 0.90, "shown_confidence": 0.99}
+levels = pytest.mark.parametrize(("settings", "decided"), [(STRICT, False), (LENIENT, True)])
+
+LOG_RATIOS = (0.05, 0.10, 0.15)
+"""Of three launches: told apart from 0 at 90 %, and not at 99 %."""
+
+
+def timed(execution_s, log_ratios=None, *, contended=0, **more):
+    values = {"execution_s": execution_s, **more}
+    values |= {"log_ratio": log_ratios} if log_ratios is not None else {}
+    details = TimingDetails(launches=len(execution_s), contended=contended)
+    return {"timing": Outcome(status=Status.OK, values=values, details=details)}
+
+
+def variants_of(outcomes, **settings):
+    planned = samples.planned_case(variants=tuple(outcomes))
+    run = samples.run((planned, samples.record(planned, outcomes)), settings=samples.settings(**settings))
+    (case,) = gather_cases(label_runs([run]))
+    return case.variants
+
+
+@levels
+def test_whether_one_line_is_ahead_of_another(settings, decided):
+    slow, fast = variants_of({"f:jit": timed((1.0,) * 3), "g:jit": timed((0.9,) * 3, LOG_RATIOS)}, **settings)
+
+    assert compare_times(fast, slow) == (-1 if decided else 0)
+    assert compare_times(slow, fast) == (1 if decided else 0)
+
+
+def test_no_line_is_ahead_where_one_is_contended_and_they_keep_processors_busy_unlike():
+    sides = {
+        "f:jit": timed((1.0,) * 3, contended=1, parallelism=(1.9,) * 3),
+        "g:jit": timed((0.5,) * 3, (0.69, 0.7, 0.71), parallelism=(1.0,) * 3),
+    }
+
+    assert compare_times(*variants_of(sides)) == 0
+
+
+@levels
+def test_whether_work_outweighs_dispatch(settings, decided):
+    work = timed((2.9e-6, 3.0e-6, 3.1e-6), dispatch_s=(1.25e-6,) * 3)
+    little = timed((1e-6,) * 3, dispatch_s=(1e-6,) * 3)
+    line = [(size, *variants_of({"f:jit": outcomes}, **settings)) for size, outcomes in ((1.0, little), (2.0, work))]
+
+    assert bool(describe_crossovers("n", {"f:jit": line})) is decided
+
+
+@levels
+def test_whether_jit_beats_eager(settings, decided):
+    variants = variants_of({"f:eager": timed((1.0,) * 3), "f:jit": timed((0.9,) * 3, LOG_RATIOS)}, **settings)
+
+    (pair,) = compare_jit_with_eager([variants[0].case])
+    assert differs(pair) is decided
+
+
+@pytest.mark.parametrize(
+    ("decisive", "verdict", "reason"),
+    [
+        (Interval(1.5, 2.0, 2.6, 5), Verdict.HOLDS, Reason.NONE),
+        (Interval(0.9, 2.0, 4.0, 5), Verdict.INCONCLUSIVE, Reason.INCLUDES_1),
+        (Interval(None, 2.0, None, 5), Verdict.INCONCLUSIVE, Reason.NO_INTERVAL),
+    ],
+)
+@pytest.mark.parametrize("shown", [(1.8, 2.2), (0.5, 8.0), (None, None)])
+def test_whether_a_claim_holds(shown, decisive, verdict, reason):
+    low, high = shown
+
+    judged = judge_ratio(6, Interval(low, 2.0, high, 5, verdict=decisive), exact=False)
+
+    assert (judged.verdict, judged.reason) == (verdict, reason)
