@@ -19,8 +19,9 @@ launches, 6.7 % with 5, 5.3 % with 8; more launches narrow them by the root of t
 MOST_LAUNCHES = {"quick": 5, "default": 12, "full": 12}
 """Of a case to which time that is left goes. A quick run ends when its rounds have."""
 
-TARGET_HALF_WIDTH = 0.02
-"""Where no ratio of a case is wider, no more of the time goes to it. One process's differences reach about 2 %."""
+TARGET_HALF_WIDTH = 0.05
+"""Of the shown intervals of ratios. Where none of a case is wider, no more of the time goes to it: smaller differences
+are little above the minimum effect, 3 %. What misses it is told beside the number."""
 
 SAMPLE_S = 200e-6
 BLOCK_S = 0.002

@@ -68,7 +68,7 @@ def find_incomplete(variants: Iterable[Variant]) -> tuple[Variant, ...]:
 def describe_unreached_target(variant: Variant) -> str:
     """`target ±2 % not reached: ±3.1 %`, or empty: of the speed-up, or of the time itself for a lone variant."""
     timed = [other for other in variant.case.variants if other.read("execution_s").interval is not None]
-    gain, time = variant.read("speedup").verdict_interval, variant.read("execution_s").verdict_interval
+    gain, time = variant.read("speedup").interval, variant.read("execution_s").interval
     interval = gain if gain is not None else time if len(timed) == 1 else None
     if interval is None:
         return ""
@@ -83,6 +83,4 @@ def describe_unreached_target(variant: Variant) -> str:
     reached_text = f"±{numbers.percent(reached, digits=3 if close else 2)}"
     if reached > 1:
         reached_text = f"beyond ±{numbers.percent(1)}"
-    is_shown = variant.case.run.level == variant.case.run.verdict_level
-    of_verdicts = "" if is_shown else f" at {numbers.percent(variant.case.run.verdict_level)}"
-    return f"target ±{numbers.percent(target)} not reached: {reached_text}{of_verdicts}"
+    return f"target ±{numbers.percent(target)} not reached: {reached_text}"
