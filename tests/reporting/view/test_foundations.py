@@ -99,7 +99,7 @@ CONSTANT = (
         ),
         (
             (1e-4, 1e-4, 1e-4, 1e-4, 2e-4),
-            "the machine had no one speed, so compare times at reference speed",
+            "the machine's speed varied, so compare times at reference speed",
         ),
     ],
 )
@@ -119,13 +119,14 @@ def test_without_a_canary_the_reason_stands_in_its_place():
 
 @pytest.mark.parametrize(
     ("replaced", "words"),
-    [(0, ""), (1, "; fresh processes replaced 1 launch"), (2, "; fresh processes replaced 2 launches")],
+    [(0, ""), (1, "; fresh processes replaced 1 process"), (2, "; fresh processes replaced 2 processes")],
 )
 def test_what_became_of_contended_launches_is_told(replaced, words):
-    run = run_of(samples.timing(1e-3, contended=3), samples.timing(1e-3, replaced=replaced), settings=IN_ROUNDS)
+    timings = samples.timing(1e-3, contended=3), *[samples.timing(1e-3, replaced=replaced)] * 2
+    run = run_of(*timings, settings=IN_ROUNDS)
 
     assert describe_contention(run) == (
-        "Contended launches: 1 of 2 timed variants have too few others and are marked, and all their launches count"
+        "Contended launches: 1 of 3 timed variants have too few others and are marked, and all their launches count"
         f"{words}."
     )
 
@@ -149,3 +150,19 @@ def test_a_pool_is_gathered_once_for_each_run():
     assert run.pool is run.pool
     assert run.pool == Pool()
     assert ReferenceSpeed("alu 1", (1.0, 3.0)).canary_s == 2.0
+
+
+def test_replaced_processes_of_two_cases_are_added_up():
+    pairs = []
+    for n in (1, 2):
+        planned = samples.planned_case(params={"n": n}, variants=("f:jit",))
+        pairs.append((planned, samples.record(planned, {"f:jit": {"timing": samples.timing(1e-3, replaced=n)}})))
+
+    assert describe_contention(labelled(samples.run(*pairs))).endswith("; fresh processes replaced 3 processes.")
+
+
+def test_a_run_in_which_nothing_was_timed_says_so_of_no_variant():
+    planned = samples.planned_case(variants=("f:jit",))
+    run = labelled(samples.run((planned, samples.record(planned, {"f:jit": {"numerics": samples.numerics()}}))))
+
+    assert describe_contention(run).startswith("Contended launches: 0 of 0 timed variants")

@@ -1,8 +1,11 @@
 """What the table on speed shows of launches and of intervals."""
 
-import pytest
+import io
 
-from reporting import markdown
+import pytest
+from rich.console import Console
+
+from reporting import markdown, terminal
 from reporting.view.page_model import Tone
 from tests import samples
 from tests.reporting.views import by_variant, headings, page_of, tables
@@ -119,6 +122,14 @@ def test_whether_the_target_was_reached_is_told_at_the_level_that_decides_and_th
 
     assert row["Notes"].endswith("at 99 %")
     assert "target ±2 % not reached: ±3" in row["Notes"]
+
+
+def test_a_terminal_says_that_its_numbers_stand_without_their_intervals():
+    file = io.StringIO()
+
+    terminal.show(page_of(run_with()), Console(file=file, width=100))
+
+    assert "means over launches, whose intervals stand in the table on speed" in " ".join(file.getvalue().split())
 
 
 def test_markdown_says_which_interval_a_column_holds():
