@@ -47,14 +47,14 @@ def test_the_levels_say_what_is_shown_and_what_decides(shown, text):
 
 
 def test_a_prior_is_told_with_what_it_came_from():
-    run = run_of(*scattered(12), settings=IN_ROUNDS)
+    run = run_of(*scattered(20), settings=IN_ROUNDS)
     prior = run.pool.spreads["execution_s", Kind.JAX].prior
 
     of_jax, of_peers = map(plain, describe_spreads(run))
 
     assert of_jax == (
         f"Execution time, JAX's variants: moderated t intervals, s0 = {100 * math.sqrt(prior.variance):.2g} %, "
-        f"d0 = {prior.degrees:.1g}, from 12 variants of this run; one more case moves them."
+        f"d0 = {prior.degrees:.1f}, from 20 variants of this run; one more case moves them."
     )
     assert of_peers == "Execution time, peers: ordinary t intervals, since fewer than 10 have 3 launches that scatter."
 

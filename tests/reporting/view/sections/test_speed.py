@@ -124,12 +124,12 @@ def test_whether_the_target_was_reached_is_told_at_the_level_that_decides_and_th
     assert "target ±2 % not reached: ±3" in row["Notes"]
 
 
-def test_a_terminal_says_that_its_numbers_stand_without_their_intervals():
-    file = io.StringIO()
+def test_a_terminal_says_what_its_numbers_are():
+    page, file = page_of(run_with()), io.StringIO()
 
-    terminal.show(page_of(run_with()), Console(file=file, width=100))
+    terminal.show(page, Console(file=file, width=100))
 
-    assert "means over launches, whose intervals stand in the table on speed" in " ".join(file.getvalue().split())
+    assert " ".join(page.matrix.caption.split()) in " ".join(file.getvalue().split())
 
 
 def test_markdown_says_which_interval_a_column_holds():
