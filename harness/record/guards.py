@@ -31,7 +31,7 @@ def at_both_levels(settings: Settings, find: Callable[[float], Interval]) -> Int
     return replace(find(settings.shown_confidence), verdict=decisive)
 
 
-def bound(mean: Callable[..., Interval], values: Sequence[float], settings: Settings, *, looks: int = 1) -> Interval:
+def bound(mean: Callable[..., Interval], values: Sequence[float], settings: Settings, *, looks: int) -> Interval:
     """The mean with its bounds; without them where values differ by more than a float can hold."""
     try:
         return at_both_levels(settings, lambda confidence: mean(values, confidence=confidence, looks=looks))

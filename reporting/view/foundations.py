@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.record import TimingDetails, VariantRecord
+from harness.record import Outcome, TimingDetails
 from harness.record.metrics import METRICS
 from harness.record.moderation import FEWEST_POOLED
 from harness.record.pool import MIDDLE, Kind
@@ -61,7 +61,7 @@ def describe_canary(run: LabelledRun) -> str:
     speed = (
         f"it was constant, since {within}: times at reference speed say no more than the times themselves"
         if reference.is_constant
-        else "the machine had no one speed, so compare times at reference speed"
+        else "the machine's speed varied, so compare times at reference speed"
     )
     middle = numbers.time(reference.canary_s)
     return f"Canary {reference.identity}: {middle} in the middle, {least} to {most} over {count}; {speed}."
@@ -69,19 +69,20 @@ def describe_canary(run: LabelledRun) -> str:
 
 def describe_contention(run: LabelledRun) -> str:
     """What became of launches that other work disturbed too much."""
-    timings = [variant.outcomes["timing"] for case in run.run.cases for variant in case.variants if _is_timed(variant)]
-    details = [one.details for one in timings if isinstance(one.details, TimingDetails)]
+    cases = [[one.outcomes["timing"] for one in case.variants if "timing" in one.outcomes] for case in run.run.cases]
+    timings = [outcome for case in cases for outcome in case if isinstance(outcome.details, TimingDetails)]
     marked = sum(map(is_contended, timings))
-    spared = sum(one.contended > 0 for one in details) - marked
-    replaced = sum(one.replaced for one in details)
+    spared = sum(_details(one).contended > 0 for one in timings) - marked
+    # A process is of several variants, and each of them tells of it.
+    replaced = sum(max((_details(one).replaced for one in case), default=0) for case in cases)
     who = f"{marked} of {counted(len(timings), 'timed variant')}"
     parts = [
         f"Contended launches: {who} have too few others and are marked, and all their launches count",
         f"in {spared} the clean launches alone count" if spared else "",
-        f"fresh processes replaced {counted(replaced, 'launch', 'launches')}" if replaced else "",
+        f"fresh processes replaced {counted(replaced, 'process', 'processes')}" if replaced else "",
     ]
     return f"{'; '.join(filter(None, parts))}."
 
 
-def _is_timed(variant: VariantRecord) -> bool:
-    return "timing" in variant.outcomes and isinstance(variant.outcomes["timing"].details, TimingDetails)
+def _details(timing: Outcome) -> TimingDetails:
+    return timing.details if isinstance(timing.details, TimingDetails) else TimingDetails(launches=0)

@@ -171,6 +171,12 @@ def test_speedup_is_baseline_time_over_variant_time():
     assert speedup([log_ratio] * 3).estimate == pytest.approx(2.0)
 
 
+def test_a_speedup_is_the_mean_interval_of_the_log_ratios_looked_at_once():
+    logs = mean_interval([0.1, 0.2, 0.4], looks=1)
+
+    assert bounds(speedup([0.1, 0.2, 0.4])) == tuple(map(math.exp, bounds(logs)))
+
+
 @given(launches=st.lists(st.tuples(times, times), min_size=3, max_size=12))
 def test_exchanging_baseline_and_variant_inverts_the_speedup(launches):
     there = speedup([paired_log_ratio([one], [other]) for one, other in launches])

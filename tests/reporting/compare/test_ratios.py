@@ -46,9 +46,13 @@ def test_a_ratio_has_the_bounds_that_are_shown_and_those_of_verdicts():
 
 
 def test_where_one_level_is_recorded_it_is_shown_and_decides():
-    ours = divide_unpaired((4.0, 4.1, 4.2), (1.0, 1.1, 1.2), ONCE)
+    sides = (4.0, 4.1, 4.2), (1.0, 1.1, 1.2)
 
+    ours = divide_unpaired(*sides, ONCE)
+
+    expected = compare_unpaired(*sides, confidence=0.99)
     assert ours.decisive is ours
+    assert (ours.low, ours.high) == pytest.approx((expected.low, expected.high))
 
 
 def test_a_ratio_of_exact_counts_is_exact():

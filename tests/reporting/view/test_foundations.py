@@ -47,14 +47,14 @@ def test_the_levels_say_what_is_shown_and_what_decides(shown, text):
 
 
 def test_a_prior_is_told_with_what_it_came_from():
-    run = run_of(*scattered(12), settings=IN_ROUNDS)
+    run = run_of(*scattered(20), settings=IN_ROUNDS)
     prior = run.pool.spreads["execution_s", Kind.JAX].prior
 
     of_jax, of_peers = map(plain, describe_spreads(run))
 
     assert of_jax == (
         f"Execution time, JAX's variants: moderated t intervals, s0 = {100 * math.sqrt(prior.variance):.2g} %, "
-        f"d0 = {prior.degrees:.1g}, from 12 variants of this run; one more case moves them."
+        f"d0 = {prior.degrees:.1f}, from 20 variants of this run; one more case moves them."
     )
     assert of_peers == "Execution time, peers: ordinary t intervals, since fewer than 10 have 3 launches that scatter."
 
@@ -94,22 +94,22 @@ CONSTANT = (
     ("canary_s", "words"),
     [
         (
-            (1e-4, 1e-4, 1e-4, 1e-4, 1.02e-4),
+            (1.02e-4, 1e-4, 1e-4, 1e-4, 0.995e-4),
             CONSTANT,
         ),
         (
-            (1e-4, 1e-4, 1e-4, 1e-4, 2e-4),
-            "the machine had no one speed, so compare times at reference speed",
+            (2e-4, 1e-4, 1e-4, 1e-4, 0.512e-4),
+            "the machine's speed varied, so compare times at reference speed",
         ),
     ],
 )
 def test_a_canary_is_told_with_its_range_and_whether_it_was_constant(canary_s, words):
     run = run_of(samples.timing(1e-3, canary_s=canary_s), settings=IN_ROUNDS)
 
-    most = f"{canary_s[-1] * 1e6:.0f}"
+    least, most = (f"{value * 1e6:.3g}" for value in (canary_s[-1], canary_s[0]))
     assert (
         plain(describe_canary(run))
-        == f"Canary alu 1: 100 µs in the middle, 100 µs to {most} µs over 5 processes; {words}."
+        == f"Canary alu 1: 100 µs in the middle, {least} µs to {most} µs over 5 processes; {words}."
     )
 
 
@@ -119,13 +119,14 @@ def test_without_a_canary_the_reason_stands_in_its_place():
 
 @pytest.mark.parametrize(
     ("replaced", "words"),
-    [(0, ""), (1, "; fresh processes replaced 1 launch"), (2, "; fresh processes replaced 2 launches")],
+    [(0, ""), (1, "; fresh processes replaced 1 process"), (2, "; fresh processes replaced 2 processes")],
 )
 def test_what_became_of_contended_launches_is_told(replaced, words):
-    run = run_of(samples.timing(1e-3, contended=3), samples.timing(1e-3, replaced=replaced), settings=IN_ROUNDS)
+    timings = samples.timing(1e-3, launches=3, contended=1), *[samples.timing(1e-3, replaced=replaced)] * 2
+    run = run_of(*timings, settings=IN_ROUNDS)
 
     assert describe_contention(run) == (
-        "Contended launches: 1 of 2 timed variants have too few others and are marked, and all their launches count"
+        "Contended launches: 1 of 3 timed variants have too few others and are marked, and all their launches count"
         f"{words}."
     )
 
@@ -149,3 +150,21 @@ def test_a_pool_is_gathered_once_for_each_run():
     assert run.pool is run.pool
     assert run.pool == Pool()
     assert ReferenceSpeed("alu 1", (1.0, 3.0)).canary_s == 2.0
+
+
+def test_replaced_processes_of_two_cases_are_added_up():
+    pairs = []
+    for n in (1, 2):
+        planned = samples.planned_case(params={"n": n}, variants=("f:jit",))
+        pairs.append((planned, samples.record(planned, {"f:jit": {"timing": samples.timing(1e-3, replaced=n)}})))
+
+    assert describe_contention(labelled(samples.run(*pairs))).endswith("; fresh processes replaced 3 processes.")
+
+
+def test_a_run_in_which_nothing_was_timed_says_so_of_no_variant():
+    planned = samples.planned_case(variants=("f:jit",))
+    run = labelled(samples.run((planned, samples.record(planned, {"f:jit": {"numerics": samples.numerics()}}))))
+
+    assert describe_contention(run) == (
+        "Contended launches: 0 of 0 timed variants have too few others and are marked, and all their launches count."
+    )

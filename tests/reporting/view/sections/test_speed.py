@@ -1,8 +1,11 @@
 """What the table on speed shows of launches and of intervals."""
 
-import pytest
+import io
 
-from reporting import markdown
+import pytest
+from rich.console import Console
+
+from reporting import markdown, terminal
 from reporting.view.page_model import Tone
 from tests import samples
 from tests.reporting.views import by_variant, headings, page_of, tables
@@ -120,6 +123,14 @@ def test_whether_the_target_was_reached_is_told_of_the_interval_that_is_shown(sh
 
     assert ("target" in row["Notes"]) is bool(note)
     assert note in row["Notes"]
+
+
+def test_a_terminal_says_what_its_numbers_are():
+    page, file = page_of(run_with()), io.StringIO()
+
+    terminal.show(page, Console(file=file, width=100))
+
+    assert " ".join(page.matrix.caption.split()) in " ".join(file.getvalue().split())
 
 
 def test_markdown_says_which_interval_a_column_holds():
