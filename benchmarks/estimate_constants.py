@@ -3,6 +3,8 @@
 Fits those of harness/plan/work.py to what a run has measured, and says how far off the fit is. RUN is the folder of a
 run on a processor, by default the first in examples/; its suites are traced here, and nothing is measured.
 
+Then it sets the estimate, by the constants that are in the code, beside what each case took.
+
 Least squares of the logarithms, so that a tenth of a millisecond counts too, though less than a second; with a loss
 that forgives what no count can explain.
 """
@@ -13,14 +15,17 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
 import numpy
 from scipy.optimize import least_squares
 
 from harness.child.describe import describe
 from harness.machine.places import PLACES
+from harness.plan.estimate import Works, launch_s
+from harness.plan.launches import Launch, plan_launches
 from harness.plan.messages import Describe, Description
 from harness.plan.work import Work
-from harness.record import Outcome, RunFolder, read_run
+from harness.record import CaseRecord, Outcome, Run, RunFolder, read_run
 
 EXAMPLE = Path("examples/2026-11-22T00-34-46Z-cpu-71d153f")
 
@@ -36,6 +41,9 @@ QUICK_S = 5e-5
 
 IMPORTANCE = 0.25
 """Power of the time by which a residual counts: what is slow is what an estimate is asked for."""
+
+MOST_ROUNDS = 12
+"""More than any case of a run has had."""
 
 FLOOR_S = 1e-13
 """A constant that the data ask to be 0."""
@@ -62,6 +70,30 @@ def main() -> None:
     fit("PROGRAM_S, EQUATION_S", ("programs", "equations"), compiled)
     first = [(work, middle(found, "compilation", "first_call_s")) for work, mode, found in seen if mode == "eager"]
     fit("KIND_S", ("programs",), first)
+    compare(run, described.work)
+
+
+def compare(run: Run, work: Works) -> None:
+    """Prints what the code estimates for the processes that were run, over the seconds that they took."""
+    settings = msgspec.structs.replace(run.manifest.settings, fewest_rounds=1, most_rounds=MOST_ROUNDS)
+    launches = plan_launches(run.manifest.cases, settings)
+    explained_s = [
+        sum(launch_s(launch, settings, work) for launch in launches if launch.case == case.id and was_run(launch, case))
+        for case in run.cases
+    ]
+    taken_s = [case.elapsed_s for case in run.cases]
+    low, mid, high = numpy.percentile(numpy.divide(explained_s, taken_s), (5, 50, 95))
+    print(f"cases: {sum(explained_s):.0f} s explained, {sum(taken_s):.0f} s taken")
+    print(f"  explained over taken, of {len(taken_s)}: 5 % {low:.2f}, median {mid:.2f}, 95 % {high:.2f}")
+
+
+def was_run(launch: Launch, case: CaseRecord) -> bool:
+    """Whether the run did not end the case's rounds before this one."""
+    if launch.process == "timing":
+        return launch.round < case.launches
+    outcomes = next(variant.outcomes for variant in case.variants if variant.name == launch.variants[0])
+    cold = outcomes["compilation"].values.get("first_call_s", ()) if "compilation" in outcomes else ()
+    return launch.process not in ("compilation", "caching") or launch.round < len(cold)
 
 
 def middle(outcomes: dict[str, Outcome], probe: str, metric: str) -> float:
