@@ -32,8 +32,10 @@ from harness.parent.prepare_run import (
     RunError,
     UsageError,
     begin_folder,
+    check_budget,
     check_resumable,
     check_still_there,
+    count_work,
     describe_suites,
     is_complete,
     load_for_resume,
@@ -97,15 +99,18 @@ def dry_run(request: RunRequest, *, as_json: bool) -> int:
         server = servers.of(PLACES[DEFAULT_BACKEND])
         place = find_backend(request.backend)
         description = describe_suites(server, settings.suites, place, request.level, devices=False)
-    cases = choose_representatives(select(description.cases, request.select))
+        cases = choose_representatives(select(description.cases, request.select))
+        work = count_work(server, settings.suites, place, request.level, request.select)
     launches = plan_launches(cases, settings)
+    if request.budget is not None:
+        check_budget(launches, settings, work, settings.budget_s)
     _warn(data_warnings(cases, settings))
     if as_json:
-        found = estimate(launches, settings)
+        found = estimate(launches, settings, work)
         names = [case.name for case in cases]
         print(json.dumps({"cases": names, "least_s": found.least_s, "most_s": found.most_s}))
     else:
-        print("\n".join(map(printable, plan_lines(cases, launches, settings))))
+        print("\n".join(map(printable, plan_lines(cases, launches, settings, work))))
     return OK
 
 
@@ -125,6 +130,9 @@ def new_run(request: RunRequest, watcher: Watcher, *, as_json: bool) -> int:
         assert description.environment is not None
         settings = msgspec.structs.replace(settings, notes=_notes_on(server))
         cases = choose_representatives(select(description.cases, request.select))
+        if request.budget is not None:
+            work = count_work(server, settings.suites, place, request.level, request.select)
+            check_budget(plan_launches(cases, settings), settings, work, settings.budget_s)
         manifest = make_manifest(run_id, place.name, settings, description.environment, cases)
         write_json(folder.manifest, manifest)
         _warn(data_warnings(cases, settings))
@@ -147,6 +155,10 @@ def resume_run(path: Path, watcher: Watcher, budget: str | None, *, as_json: boo
         check_resumable(manifest, description)
         _notes_on(server)
         _warn(data_warnings(manifest.cases, settings))
+        if budget_s is not None:
+            begun = find_records(folder, manifest)
+            untouched = [case for case in manifest.cases if case.id not in begun]
+            check_budget(plan_launches(untouched, settings), settings, {}, budget_s)
         with _say_what_is_kept(folder, manifest):
             run = execute(manifest, folder, servers, watcher, budget_s)
     return conclude(run, path, as_json=as_json)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from harness.plan.estimate import estimate
+from harness.plan.estimate import Works, estimate, first_round_s
 from harness.plan.launches import Launch
 from harness.plan.messages import Description, WorkloadDescription
 from harness.plan.probes import list_runnable
@@ -46,7 +46,9 @@ def data_warnings(cases: Sequence[PlannedCase], settings: Settings) -> Iterator[
         yield f"--data '{settings.data}' has none of {missing}; the inputs of {', '.join(names)} are {used}"
 
 
-def plan_lines(cases: Sequence[PlannedCase], launches: Sequence[Launch], settings: Settings) -> Iterator[str]:
+def plan_lines(
+    cases: Sequence[PlannedCase], launches: Sequence[Launch], settings: Settings, work: Works
+) -> Iterator[str]:
     """Every case with its variants, and the time and processes per suite and in all."""
     suites: dict[str, list[PlannedCase]] = defaultdict(list)
     for case in cases:
@@ -54,7 +56,7 @@ def plan_lines(cases: Sequence[PlannedCase], launches: Sequence[Launch], setting
     for suite, members in suites.items():
         ids = {case.id for case in members}
         own = [launch for launch in launches if launch.case in ids]
-        yield f"{suite}: {counted(len(members), 'case')}, {_cost(own, settings)}"
+        yield f"{suite}: {counted(len(members), 'case')}, {_cost(own, settings, work)}"
         for case in members:
             names = ", ".join(item.name for item in list_runnable(case, settings))
             yield f"  {case.name}: {names or 'nothing'}"
@@ -63,14 +65,20 @@ def plan_lines(cases: Sequence[PlannedCase], launches: Sequence[Launch], setting
                     yield f"    not {item.name}: {item.skip}"
     yield ""
     yield (
-        f"{counted(len(cases), 'case')}, {_cost(launches, settings)}; budget {_duration(settings.budget_s)}. "
+        f"{counted(len(cases), 'case')}, {_cost(launches, settings, work)}; budget {_duration(settings.budget_s)}. "
         f"Probes: {', '.join(settings.probes)}. Timing launches: {_timing_launches(settings)}."
     )
+    if (round_s := first_round_s(launches, settings, work)) > settings.budget_s:
+        yield (
+            f"One round takes about {_duration(round_s)}, more than the budget: cases will be lost. "
+            "Give more with --budget, or select fewer."
+        )
 
 
-def _cost(launches: Sequence[Launch], settings: Settings) -> str:
-    found = estimate(launches, settings)
-    time = f"about {_duration(found.least_s)} to {_duration(found.most_s)} and what compiling takes"
+def _cost(launches: Sequence[Launch], settings: Settings, work: Works) -> str:
+    found = estimate(launches, settings, work)
+    least, most = _duration(found.least_s), _duration(found.most_s)
+    time = f"about {least}" if least == most else f"about {least} to {most}"
     fewest = "" if found.fewest == found.most else f"{found.fewest} to "
     return f"{time}, {fewest}{counted(found.most, 'process', 'processes')}"
 

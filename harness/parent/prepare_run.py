@@ -5,13 +5,16 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from harness.machine.places import Place
 from harness.parent.fork_client import ForkServer
+from harness.plan.estimate import Works, first_round_s
+from harness.plan.launches import Launch
 from harness.plan.messages import Describe, Description, Problem
+from harness.plan.work import Work
 from harness.record import (
     INCOMPLETE,
     SCHEMA_VERSION,
@@ -30,12 +33,16 @@ from harness.record import (
     write_json,
 )
 from harness.record.differences import find_differences, flatten
+from harness.record.wording import counted
 from harness.version import __version__
 
 FREE_BYTES = 300 * 2**20
 """A default run of the own suites writes some 60 MB, half of it traces; while it goes on, its cache beside."""
 
 DESCRIBE_LIMIT_S = 300.0
+
+SURELY_TOO_SMALL = 0.5
+"""Share of the first round's estimate, which may be off by a factor of two; within it, the run itself will tell."""
 
 _SAME_TO_RESUME = (
     *("python", "packages", "device_kind", "device_count", "processor", "allowed_cores", "cpu_quota", "host"),
@@ -89,6 +96,32 @@ def begin_folder(out: Path, run_id: str) -> Iterator[RunFolder]:
         finally:
             with suppress(OSError):  # it holds something, or it is gone
                 folder.path.rmdir()
+
+
+def count_work(
+    server: ForkServer, suites: tuple[str, ...], place: Place, level: str, patterns: tuple[str, ...]
+) -> dict[str, dict[str, Work]]:
+    """What the variants of the selected cases have to do, in a process of its own: it traces a suite's code.
+
+    Where that process ends badly, or takes too long, nothing is known.
+    """
+    ended = server.run(
+        lambda result: Describe(suites=suites, place=place, level=level, devices=False, result=result, work=patterns),
+        stage_limit_s=DESCRIBE_LIMIT_S,
+    )
+    return ended.answer.work if isinstance(ended.answer, Description) else {}
+
+
+def check_budget(launches: Sequence[Launch], settings: Settings, work: Works, budget_s: float) -> None:
+    """Raises UsageError where a budget is far from enough for every case to be looked at once."""
+    needed_s = first_round_s(launches, settings, work)
+    if budget_s >= SURELY_TOO_SMALL * needed_s:
+        return
+    cases = counted(len({launch.case for launch in launches}), "case")
+    raise UsageError(
+        f"--budget {budget_s:g}s is less than one round of {cases} takes (about {needed_s:.0f} s); "
+        "give more, or select fewer cases"
+    )
 
 
 def make_folder(out: Path, run_id: str) -> RunFolder:

@@ -1,17 +1,50 @@
-"""How long a plan takes, and how many processes: counted from the list of launches."""
+"""How long a plan takes, and how many processes: from the list of launches, and from what each variant has to do."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.plan.launches import Launch
-from harness.plan.probes import COLD_VARIANT_S, PROBES
-from harness.record import Settings
+from harness.plan.launches import SHAPES, Launch
+from harness.plan.probes import CHECK
+from harness.plan.work import UNKNOWN, Work, call_s, compile_s
+from harness.record import NATIVE, Settings
 
 PROCESS_S = 0.15
 """Beginning a process: fork, backend, suites, inputs."""
+
+VARIANT_S = 0.05
+"""Of one variant in one process beside compiling and calling: its program's text, the answer."""
+
+LOADING = 0.3
+"""A program out of the run's cache is traced and lowered again, and loaded: this share of what compiling takes."""
+
+TRACING = 0.1
+"""Share of compiling that tracing takes."""
+
+TIMED_VARIANT_S = 0.15
+"""Warm-up, blocks alone, single calls and canaries of a variant whose calls are quick."""
+
+WARM_UP_CALLS = 4
+"""Of a slow call: the first, two of warm-up, one that tells dispatch."""
+
+FEWEST_SWEEPS, SWEEPS_S = 6, 0.25
+FEWEST_SLOW_SWEEPS, SLOW_SWEEPS_S = 2, 3.0
+"""As harness/probes/pace.py cuts the sweeps of slow calls: seconds are for one variant's blocks."""
+
+RESIDENT_S, RESIDENT_CALLS = 0.25, 5
+TRACED_S, TRACED_CALLS = 0.1, 6
+"""What these two probes wait for, and how often they call."""
+
+REFERENCE = 2
+"""A reference computes in float64, which takes so many times as long as a peer's float32."""
+
+CACHING = {"cold": 1.0, "cached": LOADING, "warm": 1.0, "new_shape": 2.0, "new_static": 2.0}
+"""How often a regime compiles."""
+
+Works = Mapping[str, Mapping[str, Work]]
+"""Work by case and variant."""
 
 
 @dataclass(frozen=True)
@@ -19,8 +52,8 @@ class Estimate:
     """How long a plan takes, in seconds, and how many processes it starts.
 
     Args:
-      least_s, fewest: Without what is left out where time is short; calls are quick.
-      most_s, most: With all of it; slow calls up to the time limits.
+      least_s, fewest: Without what is left out where time is short.
+      most_s, most: With all of it.
     """
 
     least_s: float
@@ -29,19 +62,93 @@ class Estimate:
     most: int
 
 
-def estimate(launches: Sequence[Launch], settings: Settings) -> Estimate:
-    """From processes and variants; what compiling takes is not known before, and not in it."""
-    least = math.fsum(launch_s(launch, settings) for launch in launches if not launch.extra)
-    most = math.fsum(launch_s(launch, settings) for launch in launches)
+def estimate(launches: Sequence[Launch], settings: Settings, work: Works) -> Estimate:
+    """Neither takes longer than the budget: what does not fit is left out, or lost."""
+    times = [(launch, launch_s(launch, settings, work)) for launch in launches]
+    least_s = math.fsum(seconds for launch, seconds in times if not launch.extra)
+    most_s = math.fsum(seconds for _, seconds in times)
     return Estimate(
-        least_s=min(least, settings.budget_s),
-        most_s=min(max(least, most), settings.budget_s),
+        least_s=min(least_s, settings.budget_s),
+        most_s=min(most_s, settings.budget_s),
         fewest=sum(not launch.extra for launch in launches),
         most=len(launches),
     )
 
 
-def launch_s(launch: Launch, settings: Settings) -> float:
-    """Seconds of one process, without compiling."""
-    of_variant = [PROBES[name].variant_s(settings) for name in launch.probes if PROBES[name].process == launch.process]
-    return PROCESS_S + len(launch.variants) * max(of_variant, default=COLD_VARIANT_S)
+def first_round_s(launches: Sequence[Launch], settings: Settings, work: Works) -> float:
+    """Seconds until every case has been looked at once."""
+    return math.fsum(launch_s(launch, settings, work) for launch in launches if launch.round == 0)
+
+
+def launch_s(launch: Launch, settings: Settings, work: Works) -> float:
+    """Seconds of one process."""
+    known = work.get(launch.case, {})
+    variants = [_Variant(known.get(name, UNKNOWN), name.rpartition(":")[2]) for name in launch.variants]
+    if launch.process == "timing":
+        return PROCESS_S + _timing_s(variants, settings)
+    if launch.refills:
+        return PROCESS_S + math.fsum(variant.compile_s for variant in variants)
+    return PROCESS_S + math.fsum(_looking_s(variant, launch) for variant in variants) + _common_s(variants, launch)
+
+
+@dataclass(frozen=True)
+class _Variant:
+    """Seconds of a variant."""
+
+    work: Work
+    mode: str
+
+    @property
+    def call_s(self) -> float:
+        return call_s(self.work, self.mode)
+
+    @property
+    def compile_s(self) -> float:
+        return compile_s(self.work, self.mode)
+
+    @property
+    def load_s(self) -> float:
+        return LOADING * self.compile_s
+
+
+def _looking_s(variant: _Variant, launch: Launch) -> float:
+    """Seconds for one variant in a process that looks at one after the other."""
+    one_s, built_s, loaded_s = variant.call_s, variant.compile_s, variant.load_s
+    match launch.process:
+        case process if process == SHAPES:
+            return TRACING * built_s if variant.mode == "eager" else 0.0
+        case process if process == CHECK:  # memory compiles again, with donated arguments
+            return VARIANT_S + built_s * (2 if "memory" in launch.looks and variant.mode == "jit" else 1) + 2 * one_s
+        case "residency":
+            return RESIDENT_S + loaded_s + RESIDENT_CALLS * one_s
+        case "compilation":  # aot loads its program again, and compiles what it exported
+            again_s = built_s if variant.mode == "aot" else 0.0
+            return VARIANT_S + built_s + again_s + (2 if launch.round == 0 else 1) * one_s
+        case "caching":
+            return CACHING[launch.regime] * built_s + 2 * one_s
+        case "trace":
+            return TRACED_S + loaded_s + TRACED_CALLS * one_s
+        case _:  # a probe that is new here
+            return VARIANT_S + built_s + one_s
+
+
+def _common_s(variants: Sequence[_Variant], launch: Launch) -> float:
+    """Seconds for what the variants of a process share: the reference."""
+    if launch.process != CHECK or not variants:
+        return 0.0
+    return REFERENCE * call_s(variants[0].work, NATIVE)
+
+
+def _timing_s(variants: Sequence[_Variant], settings: Settings) -> float:
+    """Seconds of a process whose variants alternate: loading, warm-up, and sweeps of one block each."""
+    if not variants:
+        return 0.0
+    blocks_s = [max(settings.block_s, variant.call_s) for variant in variants]
+    mean_s = math.fsum(blocks_s) / len(blocks_s)
+    sweeps = max(min(FEWEST_SWEEPS, SLOW_SWEEPS_S / mean_s), min(settings.blocks, SWEEPS_S / mean_s))
+    sweeps = max(FEWEST_SLOW_SWEEPS, sweeps)
+    sampled_s = settings.blocks * settings.block_s  # in few sweeps as long as in all
+    return math.fsum(
+        variant.load_s + max(TIMED_VARIANT_S, WARM_UP_CALLS * variant.call_s) + max(sampled_s, sweeps * variant.call_s)
+        for variant in variants
+    )

@@ -6,17 +6,23 @@ import msgspec
 
 from harness.machine.places import Place
 from harness.plan.launches import Launch
+from harness.plan.work import Work
 from harness.record import Artifact, Environment, LaunchRecord, Outcome, Param, PlannedCase, Settings
 
 
 class Describe(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """Import the suites and say what they hold and what machine this is."""
+    """Import the suites and say what they hold and what machine this is.
+
+    Args:
+      work: Patterns of the cases whose work is counted, which traces them; all without patterns, none where None.
+    """
 
     suites: tuple[str, ...]
     place: Place
     level: str
     devices: bool
     result: str
+    work: tuple[str, ...] | None = None
 
 
 class Measure(msgspec.Struct, frozen=True, kw_only=True, tag=True):
@@ -61,11 +67,17 @@ class SuiteDescription(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Description(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """Answer to Describe. `environment` is None unless devices were asked for."""
+    """Answer to Describe.
+
+    Args:
+      environment: None unless devices were asked for.
+      work: By case and variant, where it was asked for and can be counted.
+    """
 
     suites: tuple[SuiteDescription, ...]
     cases: tuple[PlannedCase, ...]
     environment: Environment | None
+    work: dict[str, dict[str, Work]] = {}
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True, tag=True):

@@ -21,10 +21,6 @@ REGIMES = ("cold", "cached", "warm", "new_shape", "new_static")
 ONE_COMPILED = ("jit", "aot")
 """Modes with one program of their own; a stream's `jit` has several all the same."""
 
-COLD_VARIANT_S = 0.1
-TIMED_VARIANT_S = 0.08
-"""Of one variant in one process, without what compiling takes: used only for the estimate."""
-
 Variants = tuple[PlannedVariant, ...]
 
 
@@ -143,7 +139,6 @@ class Probe:
       represented: Whether it looks only at cases that represent others, unless it is asked for.
       everywhere_at: Levels at which it looks at every case all the same.
       part_of: The probe that it is asked for with.
-      variant_s: Settings -> seconds for a variant of a process, without what compiling takes.
     """
 
     name: str
@@ -163,7 +158,6 @@ class Probe:
     represented: bool = False
     everywhere_at: tuple[str, ...] = ()
     part_of: str = ""
-    variant_s: Callable[[Settings], float] = lambda settings: COLD_VARIANT_S
 
 
 _ROWS = (
@@ -199,7 +193,6 @@ _ROWS = (
         keeps_samples=True,
         rounds=in_all_rounds,
         adds_launches=True,
-        variant_s=lambda settings: settings.blocks * settings.block_s + TIMED_VARIANT_S,
     ),
     Probe(
         name="trace",

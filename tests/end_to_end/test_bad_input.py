@@ -22,6 +22,7 @@ pytestmark = pytest.mark.end_to_end
         (("--probe", "speed"), "no probe 'speed'; probes are numerics"),
         (("--backend", "npu"), "no backend 'npu'; backends are cpu, gpu, tpu"),
         (("--budget", "soon"), "--budget 'soon' is not a time"),
+        (("--budget", "0s"), "--budget '0s' is not between 1 s and 30 days"),
         (("--resume", "absent"), "cannot resume: results/absent/manifest.json"),
         (("--data", "absent"), "--data 'absent' is not a folder"),
         (("--run-id", "../up"), "--run-id '../up' cannot be a folder's name"),
@@ -159,21 +160,36 @@ def needs_too_much(x):
 def test_a_budget_that_is_used_up_loses_the_rest_and_says_how_to_go_on(
     harness: Harness, suite: Path, tmp_path: Path
 ) -> None:
-    ended = harness("run", "--suites", suite, "--quick", "--budget", "1s", "--run-id", "it")
+    waits = "import time\n    time.sleep(0.5)  # which no trace tells\n    return x + 1\n"
+    suite.write_text(suite.read_text().replace("return x + 1\n", waits))
+    options = ("--suites", suite, "--quick", "--probe", "timing", "--launches", "1")
 
-    assert ended.returncode == 3
+    ended = harness("run", *options, "--budget", "3s", "--run-id", "it")
+
+    assert ended.returncode == 3, ended.stderr
     assert "lost" in ended.stdout
     assert "python -m harness run --resume results/it" in ended.stdout
     folder = tmp_path / "results" / "it"
     assert not (folder / "run.json").exists()
     stop = read_json(folder / "stopped.json", Stop)
-    assert (stop.reason, stop.budget_s) == (StopReason.BUDGET_USED, 1.0)
+    assert (stop.reason, stop.budget_s) == (StopReason.BUDGET_USED, 3.0)
 
     resumed = harness("run", "--resume", "it", "--budget", "5m")
 
     assert "of 300 s used" in resumed.stdout
     assert read_json(folder / "run.json", Run).lost() == ()
     assert not (folder / "stopped.json").exists()
+
+
+def test_a_budget_that_cannot_do_is_refused_before_anything_is_measured(
+    harness: Harness, suite: Path, tmp_path: Path
+) -> None:
+    ended = harness("run", "--suites", suite, "--budget", "1s", "--run-id", "it")
+
+    assert ended.returncode == 2
+    assert "error: --budget 1s is less than one round of 3 cases takes (about " in ended.stderr
+    assert "; give more, or select fewer cases" in ended.stderr
+    assert not (tmp_path / "results" / "it").exists()
 
 
 EDITING = '''"""Edits itself when it is measured, not when it is listed."""

@@ -105,7 +105,7 @@ def test_a_folder_without_the_data_set_of_a_selected_case_is_told_before_it_is_m
 ) -> None:
     (tmp_path / "empty").mkdir()
     words, missing = "synthetic, seeded, of MNIST's shape", "MNIST's files (train-images-idx3-ubyte, "
-    chosen = ("--select", "mlp_step", "--quick", "--budget", "1s", "--data", "empty")
+    chosen = ("--select", "mlp_step", "--quick", "--probe", "numerics", "--data", "empty")
 
     planned = harness("run", *chosen, "--dry-run")
     ended = harness("run", *chosen, "--run-id", "it")

@@ -37,17 +37,19 @@ def test_the_plan_shows_cases_variants_and_what_is_skipped_and_why():
         samples.planned_case("sum", params={"n": 1}, variants=(skipped,)),
     ]
 
-    settings = samples.settings(probes=("numerics", "timing"), looks=(5, 8, 12), budget_s=600.0)
+    settings = samples.settings(probes=("numerics", "timing"), fewest_rounds=3, most_rounds=8, budget_s=600.0)
 
-    lines = list(plan_lines(cases, plan_launches(cases, settings), settings))
+    lines = list(plan_lines(cases, plan_launches(cases, settings), settings, {}))
 
-    assert re.fullmatch(r"selu: 1 case, about \d+ s to \d+ s and what compiling takes, 9 to 27 processes", lines[0])
+    assert re.fullmatch(r"selu: 1 case, about \d+ s to \d+ s, 9 to 19 processes", lines[0])
     assert lines[1:3] == ["  selu[n=1]: selu:jit, numpy:native", "    not loop:jit: too long"]
     assert lines[4] == "  sum[n=1]: nothing"
-    assert lines[3] == "sum: 1 case, about 0 s to 0 s and what compiling takes, 0 processes"
+    assert lines[3] == "sum: 1 case, about 0 s, 0 processes"
     assert lines[-1].startswith("2 cases, about ")
-    assert " and what compiling takes, 9 to 27 processes; budget" in lines[-1]
-    assert lines[-1].endswith("; budget 10.0 min. Probes: numerics, timing. Timing launches: 3 to 12.")
+    assert ", 9 to 19 processes; budget" in lines[-1]
+    assert lines[-1].endswith(
+        "; budget 10.0 min. Probes: numerics, timing. Timing launches: 3 to 8, by the time given."
+    )
 
 
 FOLDER = samples.settings(data="~/sets")
@@ -78,6 +80,17 @@ def test_without_a_folder_nothing_is_said_of_data():
 
 
 def test_a_fixed_count_of_launches_is_shown_as_it_is():
-    *_, last = plan_lines([], [], samples.settings(looks=(4,), launches=4, budget_s=90.0))
+    *_, last = plan_lines([], [], samples.settings(looks=(4,), launches=4, budget_s=90.0), {})
 
     assert last.endswith("budget 90 s. Probes: numerics, compilation, timing, memory. Timing launches: 4.")
+
+
+def test_a_budget_that_one_round_does_not_fit_into_is_told():
+    settings = samples.settings(probes=("numerics", "timing"), fewest_rounds=3, most_rounds=8, budget_s=1.0)
+    cases = [samples.planned_case("selu", params={"n": n}) for n in range(2)]
+
+    *_, last = plan_lines(cases, plan_launches(cases, settings), settings, {})
+
+    assert re.fullmatch(
+        r"One round takes about \d+ s, more than the budget: cases will be lost. Give more with --budget, or .*", last
+    )

@@ -1,23 +1,47 @@
+import math
+
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.parent.prepare_run import UsageError, check_budget
+from harness.plan import estimate as module
 from harness.plan.cases import make_case_id
-from harness.plan.estimate import PROCESS_S, estimate
-from harness.plan.launches import plan_launches
-from harness.plan.probes import COLD_VARIANT_S, PROBE_NAMES, TIMED_VARIANT_S
+from harness.plan.estimate import (
+    LOADING,
+    PROCESS_S,
+    TIMED_VARIANT_S,
+    VARIANT_S,
+    WARM_UP_CALLS,
+    estimate,
+    first_round_s,
+    launch_s,
+)
+from harness.plan.launches import Launch, plan_launches
+from harness.plan.probes import PROBE_NAMES
 from harness.plan.settings import make_settings
+from harness.plan.work import UNKNOWN, Work, call_s, compile_s
 from harness.record import PlannedCase
 from tests import samples
 
 LEVELS = ("quick", "default", "full")
+SETTINGS = make_settings("default", budget_s=1e9, suites=(), run_id="a")
 
 
 def case(suite: str, name: str, variants: tuple = ("a:jit",)) -> PlannedCase:
     return samples.planned_case(
         name.partition("[")[0], suite=suite, name=name, id=make_case_id(name), variants=variants
     )
+
+
+def launch(process: str, *variants: str, **options) -> Launch:
+    return Launch(case="c", process=process, looks={options.pop("probe", process): variants}, **options)
+
+
+def seconds(one: Launch, **work: Work) -> float:
+    """Of a process, with the work of each variant by its mode."""
+    return launch_s(one, SETTINGS, {"c": {f"f:{mode}": asked for mode, asked in work.items()}})
 
 
 variants = st.lists(st.sampled_from(["a:jit", "b:eager", "numpy:native"]), min_size=1, unique=True).map(tuple)
@@ -33,7 +57,7 @@ def test_a_plan_takes_between_its_least_and_its_most_and_never_more_than_the_bud
     settings = make_settings(level, probes=tuple(probes), budget_s=budget_s, suites=(), run_id="a")
     cases = [case("s", f"w[n={number}]", names) for number, names in enumerate(variants)]
 
-    found = estimate(plan_launches(cases, settings), settings)
+    found = estimate(plan_launches(cases, settings), settings, {})
 
     assert 0 <= found.least_s <= found.most_s <= settings.budget_s
 
@@ -42,7 +66,7 @@ def test_more_launches_cases_or_variants_take_longer():
     def least(count: int, launches: int, variants: tuple[str, ...]) -> float:
         settings = make_settings("full", launches=launches, suites=(), run_id="a")
         cases = [case("s", f"w[n={number}]", variants) for number in range(count)]
-        return estimate(plan_launches(cases, settings), settings).least_s
+        return estimate(plan_launches(cases, settings), settings, {}).least_s
 
     assert least(1, 5, ("a:jit",)) < least(2, 5, ("a:jit",))
     assert least(1, 5, ("a:jit",)) < least(1, 8, ("a:jit",))
@@ -50,42 +74,117 @@ def test_more_launches_cases_or_variants_take_longer():
     assert least(0, 5, ()) == 0
 
 
-def test_the_estimate_counts_the_processes_of_the_list():
-    settings = make_settings("default", suites=(), run_id="a")
-    launches = plan_launches([case("s", "w[n=1]", ("a:jit", "numpy:native"))], settings)
+def test_the_least_is_without_what_is_left_out_where_time_is_short():
+    kept, extra = launch("timing", "f:jit"), launch("timing", "f:jit", round=3, extra=True)
 
-    found = estimate(launches, settings)
+    found = estimate([kept, extra], SETTINGS, {})
 
-    # Shapes, two checks, residency; cold rounds; a launch for JAX and one for the peer.
-    assert (found.fewest, found.most) == (1 + 2 + 1 + 3 + 2 * 3, 1 + 2 + 1 + 5 + 2 * 12)
-
-
-def test_a_process_takes_its_beginning_and_the_time_of_its_variants():
-    settings = make_settings("quick", launches=1, probes=("timing",), suites=(), run_id="a")
-    launches = plan_launches([case("s", "w[n=1]", ("a:jit", "b:jit"))], settings)
-
-    # Shapes, check and one launch of both.
-    sweeps_s = settings.blocks * settings.block_s + TIMED_VARIANT_S
-    assert estimate(launches, settings).least_s == pytest.approx(3 * PROCESS_S + 4 * COLD_VARIANT_S + 2 * sweeps_s)
+    assert (found.fewest, found.most) == (1, 2)
+    assert found.least_s == launch_s(kept, SETTINGS, {})
+    assert found.most_s == pytest.approx(2 * found.least_s)
 
 
-def test_timing_takes_up_to_the_limit_of_each_case_at_most():
-    settings = make_settings("default", probes=("timing",), suites=(), run_id="a")
-    cases = [case("s", f"w[n={number}]", ("a:jit",)) for number in range(2)]
+def test_the_first_round_is_every_process_of_it():
+    first, second = launch("timing", "f:jit"), launch("timing", "f:jit", round=1)
 
-    found = estimate(plan_launches(cases, settings), settings)
-
-    assert found.most_s == pytest.approx(2 * (2 * (PROCESS_S + COLD_VARIANT_S) + settings.case_limit_s))
+    assert first_round_s([first, first, second], SETTINGS, {}) == 2 * launch_s(first, SETTINGS, {})
 
 
-def test_where_even_the_fewest_launches_take_longer_than_a_cases_limit_all_of_them_count():
-    settings = make_settings("default", probes=("timing",), budget_s=1e9, suites=(), run_id="a")
-    settings = msgspec.structs.replace(settings, case_limit_s=0.0)
-    launches = plan_launches([case("s", "w[n=1]", ("a:jit", "numpy:native"))], settings)
+# One process
 
-    found = estimate(launches, settings)
 
-    sweeps_s = settings.blocks * settings.block_s + TIMED_VARIANT_S
-    around_s = 3 * PROCESS_S + 4 * COLD_VARIANT_S  # shapes, and a check for each library
-    least_s = pytest.approx(around_s + 3 * 2 * (PROCESS_S + sweeps_s))
-    assert (found.least_s, found.most_s) == (least_s, least_s)
+SLOW = Work(programs=1, equations=1000, flops=1e12)
+SLOW_CALL_S, SLOW_COMPILE_S = call_s(SLOW, "jit"), compile_s(SLOW, "jit")
+
+
+def test_what_is_not_known_is_small_and_quick():
+    assert seconds(launch("compilation", "f:jit")) == seconds(launch("compilation", "f:jit"), jit=UNKNOWN)
+
+
+def test_a_cold_process_compiles_and_calls_and_the_first_calls_twice():
+    first, later = launch("compilation", "f:jit"), launch("compilation", "f:jit", round=1)
+
+    assert seconds(later, jit=SLOW) == pytest.approx(PROCESS_S + VARIANT_S + SLOW_COMPILE_S + SLOW_CALL_S)
+    assert seconds(first, jit=SLOW) - seconds(later, jit=SLOW) == pytest.approx(SLOW_CALL_S)
+
+
+def test_a_program_ahead_of_time_is_compiled_again_from_what_was_exported():
+    one, other = launch("compilation", "f:jit"), launch("compilation", "f:aot")
+
+    assert seconds(other, aot=SLOW) - seconds(one, jit=SLOW) == pytest.approx(SLOW_COMPILE_S)
+
+
+def test_the_check_compiles_again_for_memory_and_computes_a_reference_once():
+    alone = launch("check", "f:jit", probe="numerics")
+    both = msgspec.structs.replace(alone, looks={"numerics": ("f:jit",), "memory": ("f:jit",)})
+    reference_s = module.REFERENCE * call_s(SLOW, "native")
+
+    around_s = PROCESS_S + VARIANT_S + 2 * SLOW_CALL_S + reference_s
+    assert seconds(alone, jit=SLOW) == pytest.approx(around_s + SLOW_COMPILE_S)
+    assert seconds(both, jit=SLOW) == pytest.approx(around_s + 2 * SLOW_COMPILE_S)
+
+
+def test_a_process_that_only_fills_the_cache_calls_nothing():
+    refill = launch("check", "f:jit", probe="numerics", refills=True)
+
+    assert seconds(refill, jit=SLOW) == pytest.approx(PROCESS_S + SLOW_COMPILE_S)
+
+
+@pytest.mark.parametrize(("regime", "compiles"), [("cold", 1), ("cached", LOADING), ("warm", 1), ("new_shape", 2)])
+def test_a_regime_of_the_caches_compiles_as_often_as_it_says(regime, compiles):
+    assert seconds(launch("caching", "f:jit", regime=regime), jit=SLOW) == pytest.approx(
+        PROCESS_S + compiles * SLOW_COMPILE_S + 2 * SLOW_CALL_S
+    )
+
+
+def test_a_quick_call_is_timed_in_all_its_blocks():
+    loading_s = LOADING * compile_s(UNKNOWN, "jit")
+
+    assert seconds(launch("timing", "f:jit")) == pytest.approx(
+        PROCESS_S + loading_s + TIMED_VARIANT_S + SETTINGS.blocks * SETTINGS.block_s
+    )
+
+
+@pytest.mark.parametrize(("one_s", "sweeps"), [(0.05, 6), (1.0, 3), (5.0, 2)])
+def test_sweeps_of_slow_calls_are_cut(monkeypatch, one_s, sweeps):
+    monkeypatch.setattr(module, "call_s", lambda work, mode: one_s)
+    loading_s = LOADING * compile_s(UNKNOWN, "jit")
+
+    found = seconds(launch("timing", "f:jit"))
+
+    assert found == pytest.approx(PROCESS_S + loading_s + (WARM_UP_CALLS + sweeps) * one_s)
+
+
+def test_variants_that_alternate_share_the_time_of_their_sweeps(monkeypatch):
+    monkeypatch.setattr(module, "call_s", lambda work, mode: 1.0 if mode == "eager" else 1e-6)
+    alone = seconds(launch("timing", "f:jit"))
+
+    assert seconds(launch("timing", "f:jit", "f:eager")) > alone + 6 * 1.0
+
+
+def test_the_numbers_are_those_that_timing_goes_by():
+    pace = pytest.importorskip("harness.probes.pace")
+
+    assert (module.FEWEST_SWEEPS, module.SWEEPS_S) == (pace.FEWEST_SWEEPS, pace.SWEEPS_S_PER_VARIANT)
+    assert module.FEWEST_SLOW_SWEEPS == pace.FEWEST_SLOW_SWEEPS
+    assert module.SLOW_SWEEPS_S == pace.SLOW_SWEEPS_S_PER_VARIANT
+
+
+# A budget
+
+
+def test_a_budget_far_below_one_round_is_refused_with_what_it_needs():
+    settings = make_settings("quick", suites=(), run_id="a")
+    launches = plan_launches([case("s", "w[n=1]"), case("s", "w[n=2]")], settings)
+    needed_s = first_round_s(launches, settings, {})
+
+    check_budget(launches, settings, {}, math.nextafter(needed_s / 2, math.inf))
+    with pytest.raises(UsageError) as caught:
+        check_budget(launches, settings, {}, needed_s / 2.5)
+
+    said = f"--budget {needed_s / 2.5:g}s is less than one round of 2 cases takes (about {needed_s:.0f} s); "
+    assert str(caught.value) == f"{said}give more, or select fewer cases"
+
+
+def test_where_nothing_is_left_to_do_any_budget_is_enough():
+    check_budget([], SETTINGS, {}, 1.0)

@@ -1,0 +1,212 @@
+"""Counts what a variant asks of the machine from the shapes of its arguments: it is traced and never called."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import jax
+
+from harness.declare.workload import Workload
+from harness.machine.places import Place
+from harness.plan.probes import ONE_COMPILED
+from harness.plan.work import Work
+from harness.programs.arguments import choose_static, make_inputs, make_shapes
+from harness.programs.program import walk_equations
+from harness.record import NATIVE, Param, PlannedCase
+
+WHILE_STEPS = 10
+"""How often a loop goes round that does not say so beforehand: a guess."""
+
+CONVOLUTION = 4
+"""An operation of a convolution takes as long as so many of a product: cnn_step[batch=128] against matmul[n=2048]."""
+
+CUBIC = {"cholesky": 1 / 3, "triangular_solve": 1.0, "lu": 2 / 3, "geqrf": 4 / 3, "qr": 4 / 3, "eigh": 9.0, "svd": 22.0}
+"""Operations of factorisations over n^3: Golub & Van Loan, Matrix Computations, 4th edition, 2013."""
+
+HARD = {"exp", "log", "tanh", "logistic", "erf", "sin", "cos", "pow", "threefry2x32", "random_bits", "sort", "cumsum"}
+HARD_ELEMENTS = 8
+"""An element of these takes about as long as so many of a sum: polynomials of that length, or passes."""
+
+_LOOPS = {"scan", "while", "cond"}
+_EVALUATED = {"custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr", "checkpoint", "remat", "remat2"}
+"""Calls whose inside eager code evaluates equation by equation."""
+
+
+def count_work(workload: Workload, case: PlannedCase, place: Place) -> dict[str, Work]:
+    """Work by variant; without those that cannot be traced. A peer is taken to do what the first that can be does."""
+    shapes = _find_shapes(workload, case.params, place)
+    if shapes is None:
+        return {}
+    items = Counter(map(_key, shapes)) if workload.declaration.stream else Counter()
+    calls = [(one, items[_key(one)]) for one in {_key(one): one for one in shapes}.values()] if items else [(shapes, 1)]
+    traced: dict[str, list[tuple[Any, int]]] = {}
+    found: dict[str, Work] = {}
+    for variant in case.variants:
+        if variant.skip is not None or variant.mode == NATIVE:
+            continue
+        if variant.implementation not in traced:
+            function = workload.find_variant(variant.name)[0].function
+            traced[variant.implementation] = _trace(function, case.params, calls)
+        if programs := traced[variant.implementation]:
+            compiled = variant.mode in ONE_COMPILED
+            work = _weigh(programs, compiled=compiled)
+            found[variant.name] = Work(**vars(work), accelerator=place.device != "cpu")
+    if found:
+        like = next(iter(found.values()))
+        found |= {item.name: like for item in case.variants if item.mode == NATIVE and item.skip is None}
+    return found
+
+
+def _find_shapes(workload: Workload, params: dict[str, Param], place: Place) -> tuple[Any, ...] | None:
+    """Shapes of a case's arguments; None where they cannot be known here.
+
+    Inputs that are made without JAX are made, as every process will do, unless they are sized for another device.
+    """
+    try:
+        return make_shapes(workload, params)
+    except Exception:  # noqa: BLE001  they may be made in any way
+        if place.device != "cpu":
+            return None
+    try:
+        made = make_inputs(workload, params)
+        shapes: tuple[Any, ...] = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), made)
+    except Exception:  # noqa: BLE001  as above
+        return None
+    return shapes
+
+
+def _key(arguments: Any) -> str:
+    return str(jax.tree.map(lambda leaf: (leaf.shape, str(leaf.dtype)), arguments))
+
+
+def _trace(function: Any, params: dict[str, Param], calls: Iterable[tuple[Any, int]]) -> list[tuple[Any, int]]:
+    """Its equations for each type of arguments, and how often a call comes to them; none where it cannot be traced."""
+    whole = partial(function, **choose_static(function, params))
+    try:
+        return [(jax.make_jaxpr(whole)(*arguments).jaxpr, times) for arguments, times in calls]
+    except Exception:  # noqa: BLE001  a suite's code may do what a trace cannot
+        return []
+
+
+@dataclass
+class _Tally:
+    """The fields of Work while they are counted."""
+
+    programs: int = 0
+    equations: int = 0
+    again: int = 0
+    equations_again: int = 0
+    dispatched: float = 0.0
+    derived: float = 0.0
+    flops: float = 0.0
+    elements: float = 0.0
+    bytes: float = 0.0
+
+
+def _weigh(programs: Iterable[tuple[Any, int]], *, compiled: bool) -> _Tally:
+    tally, kinds = _Tally(), set[tuple[Any, ...]]()
+    for jaxpr, times in programs:
+        if not compiled:
+            _dispatch(jaxpr, times, tally, kinds)
+            continue
+        tally.programs += 1
+        tally.equations += sum(1 for _ in walk_equations(jaxpr))
+        tally.dispatched += times
+        tally.bytes += times * _bytes((*jaxpr.invars, *jaxpr.outvars))
+        _execute(jaxpr, times, tally)
+    return tally
+
+
+def _dispatch(jaxpr: Any, times: float, tally: _Tally, kinds: set[tuple[Any, ...]]) -> None:
+    """Equations that are started one by one, each compiled when it is met for the first time."""
+    for equation in jaxpr.eqns:
+        name, inside = equation.primitive.name, list(_inside(equation))
+        if name in _EVALUATED:
+            for inner, rounds in inside:
+                _dispatch(inner, times * rounds, tally, kinds)
+            continue
+        held = sum(1 for inner, _ in inside for _ in walk_equations(inner))
+        if "(" in str(equation.source_info.name_stack):  # such as transpose(jvp())
+            tally.derived += times
+        tally.dispatched += times
+        if inside or not _flops(equation):  # else counted with the product
+            tally.bytes += times * _bytes((*equation.invars, *equation.outvars))
+        if name in _LOOPS:
+            tally.again += int(times)
+            tally.equations_again += int(times) * held
+        kind = (name, *(str(item.aval) for item in (*equation.invars, *equation.outvars)))
+        if kind not in kinds:
+            kinds.add(kind)
+            tally.programs += 1
+            tally.equations += held
+        _count(equation, inside, times, tally)
+
+
+def _execute(jaxpr: Any, times: float, tally: _Tally) -> None:
+    """Equations inside a program."""
+    for equation in jaxpr.eqns:
+        _count(equation, list(_inside(equation)), times, tally)
+
+
+def _count(equation: Any, inside: list[tuple[Any, float]], times: float, tally: _Tally) -> None:
+    """What one equation computes, or what is inside it."""
+    for inner, rounds in inside:
+        _execute(inner, times * rounds, tally)
+    if inside:
+        return
+    flops = _flops(equation)
+    if flops:
+        tally.flops += times * flops
+        tally.bytes += times * _bytes((*equation.invars, *equation.outvars))
+    else:
+        hard = HARD_ELEMENTS if equation.primitive.name in HARD else 1
+        tally.elements += times * hard * sum(_size(item) for item in equation.outvars)
+
+
+def _inside(equation: Any) -> Iterator[tuple[Any, float]]:
+    """Jaxprs inside an equation, and how often each is executed; of branches the largest."""
+    found: list[Any] = [
+        getattr(value, "jaxpr", value)
+        for value in jax.tree.leaves(tuple(equation.params.values()), is_leaf=_is_jaxpr)
+        if _is_jaxpr(value)
+    ]
+    name = equation.primitive.name
+    if name == "cond":
+        found = [max(found, key=lambda jaxpr: len(jaxpr.eqns))]
+    rounds = equation.params["length"] if name == "scan" else WHILE_STEPS if name == "while" else 1
+    for jaxpr in found:
+        yield jaxpr, rounds
+
+
+def _is_jaxpr(value: Any) -> bool:
+    return hasattr(value, "eqns") or hasattr(value, "jaxpr")
+
+
+def _flops(equation: Any) -> float:
+    """Operations of a product, a convolution or a factorisation; 0 of anything else."""
+    name = equation.primitive.name
+    if name == "dot_general":
+        (contracted, _), _ = equation.params["dimension_numbers"]
+        sides = equation.invars[0].aval.shape
+        return 2.0 * _size(equation.outvars[0]) * float(math.prod(sides[axis] for axis in contracted))
+    if name == "conv_general_dilated":
+        kernel = equation.invars[1].aval.shape
+        outputs = kernel[equation.params["dimension_numbers"].rhs_spec[0]]
+        return 2.0 * CONVOLUTION * _size(equation.outvars[0]) * float(math.prod(kernel) / outputs)
+    if name in CUBIC:
+        shape = equation.invars[0].aval.shape
+        return CUBIC[name] * float(math.prod(shape) * min(shape[-2:]))
+    return 0.0
+
+
+def _size(item: Any) -> int:
+    return math.prod(getattr(item.aval, "shape", ()))
+
+
+def _bytes(items: Iterable[Any]) -> int:
+    return sum(_size(item) * getattr(getattr(item.aval, "dtype", None), "itemsize", 0) for item in items)
