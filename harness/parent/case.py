@@ -91,6 +91,7 @@ class CaseProgress:
             for probe, outcome in variant.outcomes.items():
                 if isinstance(outcome.details, TimingDetails):
                     progress.replaced = max(progress.replaced, outcome.details.replaced)
+                    progress.looks = max(progress.looks, outcome.details.looks or 1)
                     continue  # summed up anew from the samples
                 progress.outcomes[variant.name][probe] = outcome
                 if outcome.status is not Status.OK:
