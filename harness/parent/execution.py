@@ -133,7 +133,8 @@ class _Execution:
         first, last = (coming[0][0].round, coming[-1][0].round) if coming else (0, -1)
         while coming and coming[0][0].round <= last:
             launches = coming.pop(0)
-            self.watcher.round_started(launches[0].round + 1, last + 1, len(launches) + sum(map(len, coming)))
+            left = [launch for later in (launches, *coming) for launch in later if launch.round <= last]
+            self.watcher.round_started(launches[0].round + 1, last + 1, len(self._without_left_out(left)))
             if not self._run_round(launches):
                 return False
             last = self._plan_rest(launches[0].round, [launch for later in coming for launch in later])
@@ -187,9 +188,12 @@ class _Execution:
 
     def _list_coming(self, rest: Sequence[Launch]) -> list[Launch]:
         """What is left of the launches to come, as far as they still look at something."""
-        kept = [launch for launch in rest if launch.identity not in self._left_out]
+        kept = self._without_left_out(rest)
         limited = [launch.limit_to(self._progress[launch.case].choose_variants(launch)) for launch in kept]
         return [launch for launch in limited if launch.variants]
+
+    def _without_left_out(self, launches: Sequence[Launch]) -> list[Launch]:
+        return [launch for launch in launches if launch.identity not in self._left_out]
 
     def _leave_out(self, launches: Sequence[Launch]) -> None:
         """Makes room for the fewest rounds, and says at whose cost."""
@@ -239,6 +243,7 @@ class _Execution:
         record = progress.make_record()
         write_json(self.folder.case(record.id).record, record)
         self.done[record.id] = record
+        self.watcher.case_written(record)
 
     def _clock(self, launch: Launch, variants: tuple[str, ...], progress: CaseProgress) -> None:
         start = time.monotonic()

@@ -20,6 +20,9 @@ REFRESHES_PER_S = 2
 """Drawing takes processor time from what is measured beside it: 10 a second, with a heartbeat each block, took 7 % of a
 core on the reference machine."""
 
+SAID_EVERY_S = 60.0
+"""A log says at least so often how far the run is: a round takes minutes."""
+
 
 class Watcher:
     """Told what a run does, as it does it. This one shows nothing (`--quiet`)."""
@@ -39,8 +42,11 @@ class Watcher:
     def launch_ended(self, launch: Launch, used_s: float) -> None:
         """A process has ended; `used_s` of the budget are gone."""
 
+    def case_written(self, record: CaseRecord) -> None:
+        """A case's part of a round is done, and its record on disk."""
+
     def case_ended(self, record: CaseRecord, used_s: float) -> None:
-        """A case's record is whole and written."""
+        """A case is not measured any more, and whole."""
 
     def case_lost(self, case: PlannedCase, reason: str) -> None:
         """A case will not be measured."""
@@ -52,11 +58,28 @@ class Watcher:
         """No more will be told."""
 
 
+@dataclass
+class _Troubles:
+    """Tells each trouble of a run once, as soon as a record has it."""
+
+    told: set[tuple[str, str]] = field(default_factory=set)
+
+    def find_new(self, record: CaseRecord) -> list[str]:
+        """Those that were not told before. What is lost may still be measured, until the run ends."""
+        found = [(record.name, trouble) for trouble in list_troubles(record, lost=False)]
+        new = [one for one in found if one not in self.told]
+        self.told.update(new)
+        return [f"{name}: {trouble}" for name, trouble in new]
+
+
 class Lines(Watcher):
-    """A line for each round and case, and one for each trouble as it happens: for logs and pipes."""
+    """A line for each round, minute and case, and one for each trouble as it happens: for logs and pipes."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
+        self._troubles = _Troubles()
+        self._left = 0
+        self._said_at_s = 0.0
         self._used_s = 0.0
         self._budget_s = 0.0
 
@@ -67,12 +90,20 @@ class Lines(Watcher):
 
     def round_started(self, number: int, of: int, launches_left: int) -> None:
         """Says how far the run is."""
-        left = counted(launches_left, "process", "processes")
-        self.said(f"round {number} of {of}: {left} left; {self._used()}")
+        self._left, self._said_at_s = launches_left, self._used_s
+        self.said(f"round {number} of {of}: {self._where()}")
 
     def launch_ended(self, launch: Launch, used_s: float) -> None:
-        """Remembers what is used."""
-        self._used_s = used_s
+        """Says how far the run is, where nothing was said of it for a while."""
+        self._left, self._used_s = max(0, self._left - 1), used_s
+        if used_s - self._said_at_s >= SAID_EVERY_S:
+            self._said_at_s = used_s
+            self.said(f"    {self._where()}")
+
+    def case_written(self, record: CaseRecord) -> None:
+        """Says what went wrong, at once."""
+        for trouble in self._troubles.find_new(record):
+            self.said(trouble)
 
     def case_ended(self, record: CaseRecord, used_s: float) -> None:
         """Says how the case ended, with every trouble on a line of its own."""
@@ -89,6 +120,9 @@ class Lines(Watcher):
     def said(self, text: str) -> None:
         """Prints it."""
         print(printable(text), file=self._stream, flush=True)
+
+    def _where(self) -> str:
+        return f"{counted(self._left, 'process', 'processes')} left; {self._used()}"
 
     def _used(self) -> str:
         return f"{self._used_s:.0f} of {self._budget_s:.0f} s used"
@@ -133,6 +167,7 @@ class Live(Watcher):
 
     def __init__(self, console: Console) -> None:
         self._console = console
+        self._troubles = _Troubles()
         self._at = _At()
         self._bar = Progress(
             BarColumn(bar_width=20),
@@ -172,11 +207,10 @@ class Live(Watcher):
         self._at.used_s = used_s
         self._bar.update(self._task, advance=1)
 
-    def case_ended(self, record: CaseRecord, used_s: float) -> None:
+    def case_written(self, record: CaseRecord) -> None:
         """Prints the troubles."""
-        self._at.used_s = used_s
-        for trouble in list_troubles(record):
-            self._print(f"{record.name}: {trouble}", "red")
+        for trouble in self._troubles.find_new(record):
+            self._print(trouble, "red")
 
     def case_lost(self, case: PlannedCase, reason: str) -> None:
         """Says why."""
@@ -194,13 +228,17 @@ class Live(Watcher):
         self._console.print(escape(printable(text)), style=style, highlight=False, soft_wrap=True)
 
 
-def list_troubles(record: CaseRecord) -> list[str]:
-    """A line per variant and probe that makes the run incomplete, or that was too large to be run, without repeats."""
+def list_troubles(record: CaseRecord, *, lost: bool = True) -> list[str]:
+    """A line per variant and probe that makes the run incomplete, or that was too large to be run, without repeats.
+
+    Args:
+      lost: Whether what is lost is among them.
+    """
     lines = [
         f"{variant.name}: {outcome.status.value}: {outcome.reason}"
         for variant in record.variants
         for outcome in variant.outcomes.values()
-        if outcome.status in INCOMPLETE or outcome.status is Status.TOO_LARGE
+        if outcome.status in INCOMPLETE | {Status.TOO_LARGE} and (lost or outcome.status is not Status.LOST)
     ]
     return list(dict.fromkeys(lines))
 

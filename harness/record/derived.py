@@ -8,7 +8,7 @@ from itertools import zip_longest
 
 from harness.record import statistics
 from harness.record.cases import NATIVE, Cost
-from harness.record.guards import LARGEST, bound, usable_size
+from harness.record.guards import LARGEST, at_both_levels, bound, usable_size
 from harness.record.looks import count_looks, find_timing
 from harness.record.metric import Derived, Fault, Lack, Readable, Reading
 from harness.record.outcomes import Number
@@ -194,7 +194,9 @@ def derive_cache_saving(source: Readable) -> Derived:
     cold, cached = source.read("cold_s"), source.read("cached_s")
     if (fault := _first_lacking(cold, cached)) is not None:
         return Derived(fault=fault)
-    saving = subtract_means(cold.known, cached.known, confidence=source.settings.confidence)
+    saving = at_both_levels(
+        source.settings, lambda confidence: subtract_means(cold.known, cached.known, confidence=confidence)
+    )
     return Derived((saving.estimate,), fault=cold.fault, interval=saving)
 
 

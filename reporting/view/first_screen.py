@@ -22,7 +22,7 @@ LONGEST_LINE = 300
 
 CONTENDED = (
     ": a time marked ! is not to be trusted; a gain is, since both of its sides met the same disturbance, "
-    "unless it is marked ! too, as a peer's is"
+    "unless it is marked ! too"
 )
 
 

@@ -62,10 +62,10 @@ def test_a_run_is_named_with_its_cases_processes_and_folder():
 def test_a_round_is_a_line(lines):
     watcher, said = lines
 
-    watcher.launch_ended(LAUNCH, 99.6)
+    watcher.launch_ended(LAUNCH, 59.9)
     watcher.round_started(2, 8, 39)
 
-    assert said() == ("round 2 of 8: 39 processes left; 100 of 600 s used",)
+    assert said() == ("round 2 of 8: 39 processes left; 60 of 600 s used",)
 
 
 def test_processes_and_heartbeats_are_none(lines):
@@ -77,6 +77,34 @@ def test_processes_and_heartbeats_are_none(lines):
     watcher.run_ended()
 
     assert said() == ()
+
+
+def test_a_minute_without_words_is_a_line(lines):
+    watcher, said = lines
+    watcher.round_started(1, 8, 40)
+
+    for used_s in (30.0, 60.0, 61.0, 119.0, 121.0):
+        watcher.launch_ended(LAUNCH, used_s)
+
+    assert said()[1:] == (
+        "    38 processes left; 60 of 600 s used",
+        "    35 processes left; 121 of 600 s used",
+    )
+
+
+@pytest.mark.parametrize("kind", ["lines", "live"])
+def test_a_trouble_is_told_once_and_as_soon_as_a_record_has_it(kind, request):
+    watcher, said = request.getfixturevalue(kind)
+    stream = watcher._console.file if kind == "live" else None
+    outcomes = {"a:jit": {"numerics": failed("no luck")}, "b:jit": {"timing": Outcome(status=Status.LOST, reason="x")}}
+    record = samples.record(PLANNED, outcomes)
+
+    watcher.case_written(record)
+    watcher.case_written(record)
+
+    text = "\n".join(said()) if stream is None else stream.getvalue()
+    assert text.count("selu[n=4]: a:jit: failed: no luck") == 1
+    assert "lost" not in text
 
 
 def test_a_case_is_one_line(lines):
@@ -185,7 +213,7 @@ def test_troubles_and_words_stand_above_it(live):
     watcher, _ = live
     told = watcher._console.file
 
-    watcher.case_ended(samples.record(PLANNED, {"a:jit": {"numerics": failed("no [luck]")}}), 12.4)
+    watcher.case_written(samples.record(PLANNED, {"a:jit": {"numerics": failed("no [luck]")}}))
     watcher.case_lost(PLANNED, "the budget is used up")
     watcher.said("round 1 took 120 s: 6 rounds fit into the budget")
 

@@ -171,6 +171,35 @@ def test_artifacts_and_time_of_an_interrupted_run_are_kept(executed, tmp_path):
     assert run.cases[0].started == before.started
 
 
+def test_a_resumed_run_does_not_take_a_launch_of_the_round_that_was_cut_as_one_of_a_whole_round(executed, tmp_path):
+    of_two = a_case("selu", "a:jit", "numpy:native")
+    with pytest.raises(KeyboardInterrupt):
+        executed(timed(), [of_two], dies=stop_before(3))  # the second round has one of its two processes
+
+    run, server = executed(timed(), [of_two])
+
+    assert len([one for one in server.launched if one.round == 1 and one.process == "timing"]) == 1
+    values = [item.outcomes["timing"].values["execution_s"] for item in run.cases[0].variants]
+    assert [len(found) for found in values] == [8, 8]
+    assert [item.outcomes["timing"].details.launches for item in run.cases[0].variants] == [8, 8]
+
+
+def test_a_resumed_run_remembers_what_was_replaced_and_how_often_it_was_looked_at(executed, tmp_path):
+    wide = a_case("matmul", "a:jit", "other_one:jit", represents_workload=True)
+    with pytest.raises(KeyboardInterrupt):
+        executed(
+            timed(**MORE),
+            [wide],
+            contended=lambda message: message.launch.round == 1,
+            dies=stop_before(3 + 1 + 2),
+        )
+
+    run, _ = executed(timed(**MORE), [wide], budget_s=0.5)
+
+    details = run.cases[0].variants[0].outcomes["timing"].details
+    assert (details.replaced, details.looks) == (1, 3)  # it decided once more
+
+
 # Too little time
 
 
@@ -236,9 +265,11 @@ def test_time_that_is_left_goes_to_the_widest_interval_of_a_case_that_matters(ex
     narrow = a_case("selu", "a:jit", "b:jit", represents_workload=True)  # equal in every launch
     unimportant = a_case("mlp", "a:jit", "other_one:jit")
 
-    run, _ = executed(timed(**MORE), [wide, narrow, unimportant], budget_s=6 + 3 * 3 + 4.5)
+    run, server = executed(timed(**MORE), [wide, narrow, unimportant], budget_s=6 + 3 * 3 + 4.5)
 
-    assert [case.launches for case in run.cases] == [7, 3, 3]
+    assert [case.launches for case in run.cases] == [7, 3, 3]  # four more, a second each
+    more = [one for one in server.launched if one.round > 2]
+    assert [(one.case, one.round) for one in more] == [(wide.id, index) for index in (3, 4, 5, 6)]
     looks = [case.variants[0].outcomes["timing"].details.looks for case in run.cases]
     assert looks == [2, 1, 1]
 
@@ -296,6 +327,34 @@ def test_a_replacement_that_dies_replaces_nothing(executed):
 
     details = run.cases[0].variants[0].outcomes["timing"].details
     assert (details.launches, details.replaced) == (1, 0)
+
+
+def test_a_resumed_run_tells_the_rounds_that_are_left(executed):
+    with pytest.raises(KeyboardInterrupt):
+        executed(timed(most_rounds=4), [CASES[0]], dies=stop_before(2))
+    watcher = Told()
+
+    executed(timed(most_rounds=4), [CASES[0]], watcher=watcher)
+
+    assert [word for word in watcher.words if word[0] == "round"] == [("round", 3, 4, 3), ("round", 4, 4, 1)]
+    assert ("said", "round 3 took 2 s of 1000 s: there will be 4 rounds") in watcher.words
+
+
+def test_processes_of_rounds_that_will_not_be_are_not_counted_as_left(executed):
+    watcher = Told()
+
+    executed(timed(), CASES, budget_s=6 + 3 * 4.0, watcher=watcher)
+
+    rounds = [word[1:] for word in watcher.words if word[0] == "round"]
+    assert rounds == [(1, 8, 6 + 3 * 8), (2, 4, 9), (3, 4, 6), (4, 4, 3)]
+
+
+def test_a_run_of_one_round_has_nothing_to_say_of_those_to_come(executed):
+    watcher = Told()
+
+    executed(timed(**ONCE), [CASES[0]], watcher=watcher)
+
+    assert not [word for word in watcher.words if word[0] == "said"]
 
 
 # What is told

@@ -407,6 +407,19 @@ def test_what_the_cache_saves_has_the_interval_of_a_difference_of_means():
     assert saving.values == (saving.estimate,)
 
 
+def test_what_the_cache_saves_is_shown_at_one_level_and_decided_at_another():
+    values = {"cold_s": (1.0, 1.2, 1.4), "cached_s": (0.9, 1.1, 1.3)}
+    outcomes = {"f:jit": {"caching": Outcome(status=Status.OK, values=values)}}
+    one = variants_of(outcomes, settings=samples.settings(shown_confidence=0.95))["f:jit"]
+
+    saving = one.read("cache_saving_s").interval
+
+    # 4 degrees of freedom: t is 2.776445 at 95 %.
+    deviation = math.sqrt(2 * 0.04 / 3)
+    assert (saving.high - 0.1) / deviation == pytest.approx(2.776445, rel=1e-6)
+    assert (saving.decisive.high - 0.1) / deviation == pytest.approx(4.604095, rel=1e-6)
+
+
 def test_jit_that_is_slower_never_pays():
     assert count_break_even(eager_s=1.0, jit_s=2.0, eager_cold_s=1.0, jit_cold_s=5.0) is None
 
