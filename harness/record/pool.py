@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -42,15 +42,24 @@ class ReferenceSpeed:
     Args:
       identity: Of that work, the canary; with another, times cannot be compared.
       launches_s: Its time in each process, in ascending order, at least one.
+      baseline_s: Its median in the baseline run, whose speed is the reference; None where it is the run's own.
+      baseline: That run's name.
     """
 
     identity: str
     launches_s: tuple[float, ...]
+    baseline_s: float | None = None
+    baseline: str = ""
+
+    @property
+    def median_s(self) -> float:
+        """Its median over the run's processes."""
+        return float(numpy.median(self.launches_s))
 
     @property
     def canary_s(self) -> float:
-        """Its median over the processes: the reference."""
-        return float(numpy.median(self.launches_s))
+        """What it takes at the reference speed."""
+        return self.median_s if self.baseline_s is None else self.baseline_s
 
     @property
     def is_constant(self) -> bool:
@@ -100,23 +109,18 @@ EMPTY = Pool()
 """Of a case without a run around it."""
 
 
-class UnlikeCanariesError(ValueError):
-    """Times of two runs cannot be brought to one speed; the message says why."""
+def refer_to(own: Pool, baseline: Pool, name: str) -> Pool:
+    """What a run shares, its reference speed being that of a baseline run; none where their canaries differ.
 
-
-def bring_to_reference(times_s: Sequence[float], own: Pool, baseline: Pool) -> tuple[float, ...]:
-    """Times at the reference speed of their own run, as they would be at that of a baseline run.
-
-    Raises:
-      UnlikeCanariesError: A run has no reference speed, or their canaries differ.
+    Args:
+      baseline: Of a run of the same machine, with a reference speed.
+      name: Of the baseline run.
     """
-    there, here = _require(baseline, "the baseline run"), _require(own, "the other run")
-    if there.identity != here.identity:
-        raise UnlikeCanariesError(f"the runs' canaries differ: {there.identity} and {here.identity}")
-    return tuple(there.canary_s / here.canary_s * time for time in times_s)
-
-
-def _require(pool: Pool, name: str) -> ReferenceSpeed:
-    if pool.reference is None:
-        raise UnlikeCanariesError(f"{name} has no reference speed: {pool.no_reference}")
-    return pool.reference
+    here, there = own.reference, baseline.reference
+    if here is None or there is None:
+        return own
+    if here.identity != there.identity:
+        return replace(
+            own, reference=None, no_reference=f"its canary is {here.identity}, that of {name} {there.identity}"
+        )
+    return replace(own, reference=replace(here, baseline_s=there.median_s, baseline=name))

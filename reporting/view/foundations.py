@@ -63,7 +63,9 @@ def describe_canary(run: LabelledRun) -> str:
         if reference.is_constant
         else "the machine's speed varied, so compare times at reference speed"
     )
-    middle = numbers.time(reference.canary_s)
+    if reference.baseline:
+        speed += f"; its times are brought to the speed of {reference.baseline}, {numbers.time(reference.canary_s)}"
+    middle = numbers.time(reference.median_s)
     return f"Canary {reference.identity}: {middle} in the middle, {least} to {most} over {count}; {speed}."
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from harness.record import Manifest, Run
-from harness.record.pool import Pool
+from harness.record.pool import Pool, refer_to
 from harness.record.pooling import gather_pool
 
 from ..load import name_runs
@@ -19,11 +19,16 @@ SYMBOLS = ("●", "■", "▲", "◆")
 
 @dataclass(frozen=True)
 class LabelledRun:
-    """A run with a label: its backend, then its device, then its run id, as far as needed to tell it apart."""
+    """A run with a label: its backend, then its device, then its run id, as far as needed to tell it apart.
+
+    Args:
+      baseline: The earlier run of the same machine whose speed its times are brought to; None where it is the first.
+    """
 
     run: Run
     run_id: str
     label: str
+    baseline: LabelledRun | None = None
 
     @property
     def manifest(self) -> Manifest:
@@ -44,7 +49,8 @@ class LabelledRun:
     @cached_property
     def pool(self) -> Pool:
         """What its variants share; it is gathered once."""
-        return gather_pool(self.run)
+        own = gather_pool(self.run)
+        return own if self.baseline is None else refer_to(own, self.baseline.pool, f"run {self.baseline.run_id}")
 
 
 def label_runs(runs: Sequence[Run]) -> tuple[LabelledRun, ...]:
@@ -62,7 +68,21 @@ def label_runs(runs: Sequence[Run]) -> tuple[LabelledRun, ...]:
             labels.append(devices[index])
         else:
             labels.append(f"{short[index]} · {run_id}")
-    return tuple(LabelledRun(*parts) for parts in zip(runs, ids, labels, strict=True))
+    return tuple(_with_baselines(LabelledRun(*parts) for parts in zip(runs, ids, labels, strict=True)))
+
+
+def _with_baselines(runs: Iterable[LabelledRun]) -> Iterator[LabelledRun]:
+    """The runs, each beside the first of its machine that has a reference speed."""
+    first: dict[str, LabelledRun] = {}
+    for run in runs:
+        machine = run.manifest.machine
+        if machine is None or run.pool.reference is None:
+            yield run
+        elif machine in first:
+            yield replace(run, baseline=first[machine])
+        else:
+            first[machine] = run
+            yield run
 
 
 def name_device(run: Run) -> str:

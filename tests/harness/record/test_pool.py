@@ -7,7 +7,7 @@ import pytest
 from harness.record import Outcome, Status, TimingDetails
 from harness.record.metric import Lack
 from harness.record.moderation import FEWEST_POOLED, fit_prior
-from harness.record.pool import EMPTY, NO_CANARY, Kind, Pool, ReferenceSpeed, UnlikeCanariesError, bring_to_reference
+from harness.record.pool import EMPTY, NO_CANARY, Kind, Pool, ReferenceSpeed, refer_to
 from harness.record.pooling import gather_pool
 from harness.record.recorded import list_variants
 from harness.record.statistics import geometric_interval
@@ -258,21 +258,26 @@ def pool_at(canary_s, identity="alu 1"):
 
 def test_times_of_another_run_are_brought_to_the_speed_of_the_baseline_run():
     # Its machine was half as fast: the canary took twice as long.
-    assert bring_to_reference((4.0, 6.0), own=pool_at(2e-4), baseline=pool_at(1e-4)) == (2.0, 3.0)
-    assert bring_to_reference((4.0, 6.0), own=pool_at(1e-4), baseline=pool_at(1e-4)) == (4.0, 6.0)
+    slow, baseline = run_of(samples.timing(4e-3, canary_s=(2e-4,) * 5)), pool_at(1e-4)
+
+    manifest, pool = slow.manifest, refer_to(gather_pool(slow), baseline, "the first")
+    [one] = list_variants(manifest.cases[0], slow.cases[0], manifest.environment, manifest.settings, pool)
+
+    assert one.read("at_reference_speed_s").estimate == pytest.approx(2e-3, rel=1e-2)
+    assert (pool.reference.canary_s, pool.reference.median_s) == (1e-4, pytest.approx(2e-4))
+    assert pool.reference.baseline == "the first"
 
 
-@pytest.mark.parametrize(
-    ("own", "baseline", "message"),
-    [
-        (pool_at(1.0, "alu 2"), pool_at(1.0), "the runs' canaries differ: alu 1 and alu 2"),
-        (EMPTY, pool_at(1.0), "the other run has no reference speed: no canary was timed"),
-        (pool_at(1.0), EMPTY, "the baseline run has no reference speed: no canary was timed"),
-    ],
-)
-def test_times_of_unlike_canaries_are_not_brought_to_one_speed(own, baseline, message):
-    with pytest.raises(UnlikeCanariesError, match=message):
-        bring_to_reference((1.0,), own=own, baseline=baseline)
+def test_a_run_beside_one_with_another_canary_has_no_time_at_reference_speed():
+    pool = refer_to(pool_at(1.0, "alu 2"), pool_at(1.0), "the first")
+
+    assert pool.reference is None
+    assert pool.no_reference == "its canary is alu 2, that of the first alu 1"
+
+
+@pytest.mark.parametrize(("own", "baseline"), [(EMPTY, pool_at(1.0)), (pool_at(1.0), EMPTY)])
+def test_where_one_of_two_runs_has_no_reference_speed_the_other_keeps_its_own(own, baseline):
+    assert refer_to(own, baseline, "the first") == own
 
 
 def test_a_record_of_before_there_were_canaries_has_none():

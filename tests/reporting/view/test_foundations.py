@@ -168,3 +168,43 @@ def test_a_run_in_which_nothing_was_timed_says_so_of_no_variant():
     assert describe_contention(run) == (
         "Contended launches: 0 of 0 timed variants have too few others and are marked, and all their launches count."
     )
+
+
+def canary_run(name: str, canary_s: float, **changes):
+    planned = samples.planned_case(variants=("f:jit",))
+    timing = samples.timing(1e-3, canary_s=(canary_s,) * 5, **changes.pop("details", {}))
+    record = samples.record(planned, {"f:jit": {"timing": timing}})
+    return samples.run((planned, record), settings=IN_ROUNDS, run_id=name, **{"machine": "one", **changes})
+
+
+def test_times_of_later_runs_of_a_machine_are_brought_to_the_speed_of_the_first():
+    first, later = label_runs([canary_run("first", 1e-4), canary_run("later", 2e-4)])
+
+    assert (first.baseline, later.baseline) == (None, first)
+    assert later.pool.reference.canary_s == first.pool.reference.median_s == pytest.approx(1e-4)
+    assert "its times are brought to the speed of run first, 100 µs" in plain(describe_canary(later))
+    assert "brought to" not in describe_canary(first)
+
+
+@pytest.mark.parametrize("machine", ["another", None])
+def test_runs_of_other_machines_keep_their_own_speed(machine):
+    _, later = label_runs([canary_run("first", 1e-4), canary_run("later", 2e-4, machine=machine)])
+
+    assert later.baseline is None
+    assert later.pool.reference.canary_s == pytest.approx(2e-4)
+
+
+def test_a_first_run_without_a_canary_is_nobodys_baseline():
+    without = samples.run(machine="one")
+
+    _, first, later = label_runs([without, canary_run("first", 1e-4), canary_run("later", 2e-4)])
+
+    assert (first.baseline, later.baseline) == (None, first)
+
+
+def test_a_run_with_another_canary_than_the_first_of_its_machine_says_so():
+    _, later = label_runs([canary_run("first", 1e-4), canary_run("later", 1e-4, details={"canary": "another"})])
+
+    assert describe_canary(later) == (
+        f"No time at reference speed: its canary is another, that of run first {samples.CANARY}."
+    )
