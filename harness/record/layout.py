@@ -14,6 +14,8 @@ run.json                        commit mark: manifest and all cases; written las
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +23,13 @@ from pathlib import Path
 PROGRAM_TEXTS = {"jaxpr": "jaxpr.txt", "stablehlo": "stablehlo.mlir", "hlo": "hlo.txt"}
 """Kinds of artifact that are a program's text, and their file names; from what JAX traced to what XLA compiled."""
 
+LONGEST_READABLE = 80
+"""Characters of a file's name before its hash: file systems take 255 bytes."""
+
 _REPLACED = ".replaced.json.gz"
+
+SELF_TESTS = ".self-tests"
+"""The folder beside the runs with a file for each machine; `results/*` in a shell is without it."""
 
 
 @dataclass(frozen=True)
@@ -109,3 +117,9 @@ class RunFolder:
 
 def _as_folder(variant: str) -> str:
     return variant.replace(":", "-")
+
+
+def name_file(name: str) -> str:
+    """The name as that of a file or folder: readable, safe on every file system, and unlike for unlike names."""
+    readable = re.sub(r"[^A-Za-z0-9=._-]+", "-", name).strip("-")[:LONGEST_READABLE]
+    return f"{readable}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"

@@ -3,21 +3,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.plan.cases import make_case_id
 from harness.plan.estimate import PROCESS_S, estimate
 from harness.plan.launches import plan_launches
 from harness.plan.probes import COLD_VARIANT_S, PROBE_NAMES, TIMED_VARIANT_S
 from harness.plan.settings import make_settings
 from harness.record import PlannedCase
+from harness.record.layout import name_file
 from tests import samples
 
 LEVELS = ("quick", "default", "full")
 
 
 def case(suite: str, name: str, variants: tuple = ("a:jit",)) -> PlannedCase:
-    return samples.planned_case(
-        name.partition("[")[0], suite=suite, name=name, id=make_case_id(name), variants=variants
-    )
+    return samples.planned_case(name.partition("[")[0], suite=suite, name=name, id=name_file(name), variants=variants)
 
 
 variants = st.lists(st.sampled_from(["a:jit", "b:eager", "numpy:native"]), min_size=1, unique=True).map(tuple)

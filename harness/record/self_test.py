@@ -1,0 +1,84 @@
+"""What a machine's self-test found, and where it is kept for the runs that follow on that machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from harness.record.files import RecordError, read_json, write_json
+from harness.record.layout import SELF_TESTS, name_file
+
+
+class Tally(msgspec.Struct, frozen=True, kw_only=True):
+    """Ratios of equal programs, whose truth is 1: how often they were told apart, and what intervals held.
+
+    Args:
+      compared: Ratios that have an interval.
+      differ: Of those, how many were called different: falsely.
+      intervals: How many intervals were asked whether they hold the value that they should.
+      held_shown, held_decisive: How many of those that are shown, and of those that verdicts go by, hold it.
+      smallest_difference: The smallest share of a ladder that is found in 95 % of the ratios; None where none is.
+    """
+
+    compared: int
+    differ: int
+    intervals: int
+    held_shown: int
+    held_decisive: int
+    smallest_difference: float | None = None
+
+
+class SelfTest(msgspec.Struct, frozen=True, kw_only=True):
+    """One implementation twice, in every case and in several runs, on one machine.
+
+    Args:
+      at: When it ended.
+      packages: Versions of jax and jaxlib, with which it was made; they are no part of the machine's name.
+      runs: Repeated runs, one after the other.
+      launches: Timing processes in all of them.
+      shown_confidence, confidence: Of the intervals that are shown, and of those that verdicts go by.
+      minimum_effect: The smallest difference worth a verdict.
+      gains: Of one program over its twin, beside each other in the same processes.
+      times: Of one program in two runs, at reference speed; None where there is no such speed.
+    """
+
+    machine: str
+    at: str
+    tool_version: str
+    packages: dict[str, str]
+    runs: int
+    cases: int
+    launches: int
+    shown_confidence: float
+    confidence: float
+    minimum_effect: float
+    gains: Tally
+    times: Tally | None = None
+
+
+def locate_self_test(out: Path, machine: str) -> Path:
+    """Where a machine's self-test lies, in the folder of its runs."""
+    return out / SELF_TESTS / f"{name_file(machine)}.json"
+
+
+def keep_self_test(out: Path, found: SelfTest) -> Path:
+    """Writes it in place of an older one; returns where it lies."""
+    path = locate_self_test(out, found.machine)
+    write_json(path, found)
+    return path
+
+
+def find_self_test(out: Path, machine: str) -> SelfTest | None:
+    """The machine's own, or None where there is none.
+
+    Raises:
+      RecordError: It is damaged, or another machine's.
+    """
+    path = locate_self_test(out, machine)
+    if not path.exists():
+        return None
+    found = read_json(path, SelfTest)
+    if found.machine != machine:
+        raise RecordError(f"{path}: the self-test of another machine, {found.machine}")
+    return found
