@@ -13,15 +13,9 @@ from harness.record.pool import Pool, UnlikeCanariesError, bring_to_reference
 from harness.record.pooling import gather_pool
 from harness.record.recorded import RecordedVariant, list_variants
 from harness.record.runs import Run
-from harness.record.self_test import SelfTest, Tally
+from harness.record.self_test import FOUND, LADDER, SelfTest, Tally
 from harness.record.statistics import CONFIDENCE, MINIMUM_EFFECT, Interval, differs, exponentiate
 from harness.record.unpaired import subtract_means
-
-LADDER = (0.01, 0.02, 0.03, 0.05, 0.07, 0.10, 0.15, 0.20, 0.30, 0.50)
-"""Differences that are tried, as shares; finer steps than these would be noise of some ten ratios."""
-
-FOUND = 0.95
-"""Of the ratios, in which a difference has to be found: the goal that our own benchmarks have for one of 5 %."""
 
 
 @dataclass(frozen=True)

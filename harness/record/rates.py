@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from scipy.special import betaincinv
+import math
+
+from scipy.special import betaincinv, stdtr, stdtrit
 
 BOUNDS_CONFIDENCE = 0.95
 """Of the bounds of a rate."""
@@ -17,3 +19,13 @@ def bound_rate(count: int, of: int, *, confidence: float = BOUNDS_CONFIDENCE) ->
     low = 0.0 if count == 0 else float(betaincinv(count, of - count + 1, tail))
     high = 1.0 if count == of else float(betaincinv(count + 1, of - count, 1 - tail))
     return low, high
+
+
+def hold_another(confidence: float, degrees: float) -> float:
+    """How often an honest t interval holds the mean of an equal run, which has an error of its own.
+
+    Args:
+      degrees: Of freedom, of either run's variance.
+    """
+    reach = float(stdtrit(degrees, (1 + confidence) / 2)) / math.sqrt(2)
+    return 2 * float(stdtr(degrees, reach)) - 1

@@ -26,6 +26,7 @@ def test_the_summary_counts_cases_and_variants_by_status():
         "No pair of eager and jit was measured.",
         "Measured on 1 backend: cpu.",
         "2 data warnings.",
+        "No self-test of this machine: nox -s self-test.",
     )
 
 
