@@ -74,6 +74,7 @@ def compare_runs(first: Run, second: Run) -> list[Comparison]:
       UnlikeCanariesError: The runs have no reference speed in common.
     """
     pools = gather_pool(first), gather_pool(second)
+    bring_to_reference((), *pools)  # where that cannot be, there may be no time that would tell
     before, after = (_read_times(run, pool) for run, pool in zip((first, second), pools, strict=True))
     return [_compare_times((before[case], after[case]), pools) for case in before if case in after]
 

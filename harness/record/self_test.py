@@ -16,6 +16,10 @@ FOUND = 0.95
 """Of the ratios, in which a difference has to be found: the goal that our own benchmarks have for one of 5 %."""
 
 
+MOST_COUNTED = 10**9
+"""A larger count is a damaged file."""
+
+
 class Tally(msgspec.Struct, frozen=True, kw_only=True):
     """Ratios of equal programs, whose truth is 1: how often they were told apart, and what intervals held.
 
@@ -33,6 +37,13 @@ class Tally(msgspec.Struct, frozen=True, kw_only=True):
     held_shown: int
     held_decisive: int
     smallest_difference: float | None = None
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether these can have been counted."""
+        parts = (self.differ, self.compared), (self.held_shown, self.intervals), (self.held_decisive, self.intervals)
+        is_share = self.smallest_difference is None or 0 < self.smallest_difference < 1
+        return is_share and all(0 <= part <= whole <= MOST_COUNTED for part, whole in parts)
 
 
 class SelfTest(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,6 +73,17 @@ class SelfTest(msgspec.Struct, frozen=True, kw_only=True):
     gains: Tally
     times: Tally | None = None
 
+    @property
+    def is_sound(self) -> bool:
+        """Whether all of it can have been measured; else a file is damaged."""
+        counts, shares = (self.runs, self.cases, self.launches), (self.shown_confidence, self.confidence)
+        tallies = [tally for tally in (self.gains, self.times) if tally is not None]
+        return (
+            all(0 <= number <= MOST_COUNTED for number in counts)
+            and all(0 < share < 1 for share in (*shares, self.minimum_effect))
+            and all(tally.is_sound for tally in tallies)
+        )
+
 
 def locate_self_test(out: Path, machine: str) -> Path:
     """Where a machine's self-test lies, in the folder of its runs."""
@@ -85,6 +107,8 @@ def find_self_test(out: Path, machine: str) -> SelfTest | None:
     if not path.exists():
         return None
     found = read_json(path, SelfTest)
+    if not found.is_sound:
+        raise RecordError(f"{path}: damaged, it holds counts or shares that cannot be")
     if found.machine != machine:
         raise RecordError(f"{path}: the self-test of another machine, {found.machine}")
     return found

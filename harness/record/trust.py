@@ -10,21 +10,18 @@ from harness.record.statistics import FEWEST_LAUNCHES
 from harness.record.wording import counted
 
 NONE = "No self-test of this machine: nox -s self-test"
+DAMAGED = "The self-test of this machine is damaged: nox -s self-test"
 
 MANY_DEGREES = 1e6
 """Of a variance that is as good as known."""
 
-MOST_COUNTED = 10**9
-"""A larger count is a damaged file."""
-
 
 def describe_in_short(found: SelfTest | None) -> str:
     """One sentence for a first screen: what may be believed of a machine's numbers."""
-    if found is None:
-        return f"{NONE}."
+    if found is None or not found.is_sound:
+        return f"{DAMAGED if found else NONE}."
     gains, level = found.gains, write_share(found.shown_confidence)
-    known = _is_known(gains.held_shown, gains.intervals)
-    held = write_share(gains.held_shown / gains.intervals) if known else "nothing"
+    held = write_share(gains.held_shown / gains.intervals) if gains.intervals else "nothing"
     between = "" if found.times is None else f"; between runs {_write_smallest(found.times)}"
     return (
         f"On this machine ({found.machine}) the self-test of {found.at[:10]} found {gains.differ} of {gains.compared} "
@@ -35,8 +32,8 @@ def describe_in_short(found: SelfTest | None) -> str:
 
 def describe_self_test(found: SelfTest | None) -> tuple[str, ...]:
     """All of it, a sentence or two each."""
-    if found is None:
-        return (f"{NONE}.",)
+    if found is None or not found.is_sound:
+        return (f"{DAMAGED if found else NONE}.",)
     versions = ", ".join(f"{name} {version}" for name, version in sorted(found.packages.items()))
     cases, runs = counted(found.cases, "case"), counted(found.runs, "run")
     processes = counted(found.launches, "timing process", "timing processes")
@@ -71,7 +68,7 @@ def _describe_errors(what: str, tally: Tally, found: SelfTest) -> Iterator[str]:
     by = f"by {write_share(found.confidence)} intervals, beyond {write_share(found.minimum_effect)}"
     yield f"{what}: {_write_rate(tally.differ, tally.compared)} are falsely called different, {by}."
     allowed = 1 - found.confidence
-    if _is_known(tally.differ, tally.compared) and bound_rate(tally.differ, tally.compared)[0] > allowed:
+    if tally.compared and bound_rate(tally.differ, tally.compared)[0] > allowed:
         yield f"That is beyond the {write_share(allowed)} that verdicts allow for: doubt what differs by little."
 
 
@@ -98,15 +95,10 @@ def _write_smallest(tally: Tally) -> str:
 
 def _write_rate(count: int, of: int) -> str:
     """`1 of 48 (95 % bounds 0.1 to 11.1 %)`; without bounds where nothing can be said."""
-    if not _is_known(count, of):
+    if not of:
         return f"{count} of {of}"
     low, high = bound_rate(count, of)
     return f"{count} of {of} ({write_share(BOUNDS_CONFIDENCE)} bounds {100 * low:.1f} to {100 * high:.1f} %)"
-
-
-def _is_known(count: int, of: int) -> bool:
-    """Whether there is a rate: something was counted, and the file is not damaged."""
-    return 0 <= count <= of <= MOST_COUNTED and of > 0
 
 
 def write_share(share: float) -> str:
