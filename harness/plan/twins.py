@@ -24,6 +24,12 @@ def add_twin(case: PlannedCase) -> PlannedCase | None:
     return replace(case, baseline=first.name, variants=(first, twin), published=())
 
 
-def has_twin(case: PlannedCase) -> bool:
-    """Whether a variant of it is a twin."""
-    return any(item.same_as is not None for item in case.variants)
+def is_unchanged(planned: PlannedCase, declared: PlannedCase) -> bool:
+    """Whether a case, maybe with a twin, is still what its suite declares: one run is one program.
+
+    Args:
+      declared: As the suite is now, without twins.
+    """
+    has_twin = any(item.same_as is not None for item in planned.variants)
+    now = add_twin(declared) if has_twin else declared
+    return now is not None and (now.definition, now.variants) == (planned.definition, planned.variants)

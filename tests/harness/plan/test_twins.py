@@ -6,7 +6,7 @@ import pytest
 from harness.machine.places import PLACES
 from harness.plan.launches import plan_launches_of
 from harness.plan.settings import make_settings
-from harness.plan.twins import add_twin, has_twin
+from harness.plan.twins import add_twin, is_unchanged
 from tests import samples
 
 
@@ -28,7 +28,6 @@ def test_the_first_jitted_variant_that_can_be_timed_has_a_twin_else_the_first_of
     assert planned is not None
     assert [(one.name, one.same_as) for one in planned.variants] == [(first, None), (f"{first} again", first)]
     assert planned.baseline == first
-    assert (has_twin(case), has_twin(planned)) == (False, True)
 
 
 def test_twins_are_equal_but_for_their_names():
@@ -59,3 +58,28 @@ def test_twins_are_checked_once_and_timed_beside_each_other_in_every_launch():
         *(("timing", index) for index in range(5)),
     ]
     assert {one.variants for one in launches} == {both}
+
+
+# What was planned, and what a suite declares since
+
+
+@pytest.mark.parametrize("plan", [lambda case: case, add_twin], ids=["as declared", "with a twin"])
+def test_a_case_is_unchanged_as_long_as_its_definition_and_variants_are(plan):
+    declared = samples.planned_case()
+    edited = [msgspec.structs.replace(item, source="1" * 16) for item in declared.variants]
+
+    planned = plan(declared)
+
+    assert is_unchanged(planned, declared)
+    assert not is_unchanged(planned, msgspec.structs.replace(declared, definition="1" * 16))
+    assert not is_unchanged(planned, msgspec.structs.replace(declared, variants=tuple(edited)))
+    assert not is_unchanged(planned, msgspec.structs.replace(declared, variants=()))
+
+
+def test_what_else_of_a_suite_changes_does_not_touch_a_twins_case():
+    declared = samples.planned_case()
+    planned = add_twin(declared)
+    assert planned is not None
+
+    assert is_unchanged(planned, msgspec.structs.replace(declared, variants=declared.variants[1:]))
+    assert not is_unchanged(declared, msgspec.structs.replace(declared, variants=declared.variants[1:]))
