@@ -10,6 +10,8 @@ cases/<id>/trace/<variant>/     profiler captures, as xprof wants them
 scratch/                        messages, and the compilation cache of the run; gone when it ends
 stopped.json                    why a run has stopped before its last case; gone when it goes on
 run.json                        commit mark: manifest and all cases; written last
+
+results/.self-tests/<machine>.json  what a machine's self-test found; later runs copy it into their manifests
 """
 
 from __future__ import annotations
