@@ -1,6 +1,7 @@
 """The doors to jaxmeter: measure, report, and keep the code in order. Arguments follow two dashes.
 
 nox -s cpu -- --quick                  measure, and report on the run
+nox -s self-test                       how often this machine's numbers err
 nox -s doctor                          what is fine here, what spoils measurements, what to do
 nox -s report -- results/RUN           report on a run once more
 nox -s report -- diff A B --case NAME  what changed between the programs of two runs
@@ -9,7 +10,7 @@ nox                                    lint, types, tests
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -19,7 +20,7 @@ import nox
 sys.path.insert(0, str(Path(__file__).parent))
 
 from launcher.backends import BACKENDS, BackendNeeds
-from launcher.command_line import read_request
+from launcher.command_line import read_backend, read_request
 from launcher.containers import caller_here
 from launcher.doctor import examination
 from launcher.execution import say
@@ -30,7 +31,7 @@ from launcher.locks import SMALLEST_LOCK, find_unlocked, list_exports, locate_lo
 from launcher.options import UsageError
 from launcher.preflight import check, find_warnings
 from launcher.request import format_command
-from launcher.runs import new_run_id, plan_run
+from launcher.runs import Run, new_run_id, plan_run, plan_self_test
 from launcher.runtime import choose_engine
 from launcher.supply import build_asked_images, download_asked_wheels
 
@@ -53,13 +54,21 @@ def add_measurement(needs: BackendNeeds) -> None:
 
     @nox.session(name=needs.name)
     def measure_there(session: nox.Session) -> None:
-        measure(session, needs.name)
+        measure(session, needs.name, session.posargs, lambda words: plan_run(words, new_run_id(needs.name)))
 
     measure_there.__doc__ = f"Measure on {needs.devices.name}, then report: nox -s {needs.name} -- --quick."
 
 
 for row in BACKENDS.values():
     add_measurement(row)
+
+
+@nox.session(name="self-test")
+def self_test(session: nox.Session) -> None:
+    """How often this machine's numbers err, in 20 minutes; later runs tell it: nox -s self-test -- --backend gpu."""
+    with report_usage_errors():
+        backend, rest = read_backend(session.posargs)
+    measure(session, backend, rest, plan_self_test)
 
 
 @nox.session
@@ -143,11 +152,11 @@ def lock(session: nox.Session) -> None:
         session.run(*command)
 
 
-def measure(session: nox.Session, backend: str) -> None:
-    """Run the harness on `backend`, report on what it left, and end with the harness' exit code."""
+def measure(session: nox.Session, backend: str, arguments: Sequence[str], plan: Callable[[Sequence[str]], Run]) -> None:
+    """Run the harness on `backend`, report on the run that it left, if any, and end with the harness' exit code."""
     with report_usage_errors():
-        request = read_request(backend, session.posargs, os.environ)
-        run = plan_run(request.arguments, new_run_id(backend))
+        request = read_request(backend, arguments, os.environ)
+        run = plan(request.arguments)
         engine, line = choose_engine(request.runtime, os.environ)
         host, caller = look_at_host(), caller_here(os.environ)
         if not run.is_rehearsal:
@@ -161,7 +170,7 @@ def measure(session: nox.Session, backend: str) -> None:
     install(session, request.lock)
     session.env["JAXMETER_COMMAND"] = format_command(backend, request)
     session.env["JAXMETER_LOCK_SHA256"] = lock_sha256(CHECKOUT, request.lock)
-    code = run_program(session, "harness", "run", "--backend", backend, *run.arguments)
+    code = run_program(session, "harness", run.verb, "--backend", backend, *run.arguments)
     report_code = 0
     if run.can_be_reported(code):
         report_code = run_program(session, "reporting", "report", str(run.folder))

@@ -6,12 +6,10 @@ import math
 import statistics
 from collections.abc import Sequence
 
-from scipy.stats import beta, t
+from scipy.stats import t
 
+from harness.record.rates import BOUNDS_CONFIDENCE, bound_rate
 from harness.record.statistics import CONFIDENCE, FEWEST_LAUNCHES, Interval, exponentiate
-
-BOUNDS_CONFIDENCE = 0.95
-"""Of the bounds of a rate."""
 
 
 def compare_runs(first: Sequence[float], second: Sequence[float], *, confidence: float = CONFIDENCE) -> Interval:
@@ -33,17 +31,6 @@ def compare_runs(first: Sequence[float], second: Sequence[float], *, confidence:
     freedom = sum(errors) ** 2 / sum(error**2 / (len(values) - 1) for error, values in zip(errors, logs, strict=True))
     half = float(t.isf((1 - confidence) / 2, freedom)) * math.sqrt(sum(errors))
     return exponentiate(Interval(difference - half, difference, difference + half, count))
-
-
-def bound_rate(count: int, of: int, *, confidence: float = BOUNDS_CONFIDENCE) -> tuple[float, float]:
-    """Clopper-Pearson interval of a proportion.
-
-    Source: C. J. Clopper, E. S. Pearson, The use of confidence or fiducial limits, 1934.
-    """
-    tail = (1 - confidence) / 2
-    low = 0.0 if count == 0 else float(beta.ppf(tail, count, of - count + 1))
-    high = 1.0 if count == of else float(beta.ppf(1 - tail, count + 1, of - count))
-    return low, high
 
 
 def write_rate(count: int, of: int) -> str:

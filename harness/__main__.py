@@ -1,4 +1,4 @@
-"""The command line: `python -m harness list`, `run` and `schema`.
+"""The command line: `python -m harness list`, `run`, `self-test` and `schema`.
 
 Exit codes: 0 fine; 2 usage or unusable input; 3 incomplete (a case failed, is wrong, timed out or lost);
 130 interrupted (what was measured is kept).
@@ -34,10 +34,16 @@ Select = Annotated[
 Probe = Annotated[list[str] | None, typer.Option(help=f"Only these of {', '.join(PROBE_NAMES)}; numerics always runs.")]
 Launches = Annotated[int | None, typer.Option(min=1, help="Exactly so many timing launches; intervals need 3.")]
 Budget = Annotated[str | None, typer.Option(metavar="TIME", help="For the run, or what is left of it: 90, 10m, 1h30m.")]
+SELF_TEST_BUDGET = "18m"
+"""With what comes before and after, within twenty minutes."""
+
 Data = Annotated[Path | None, typer.Option(metavar="DIR", help="Your data sets, for suites that read some.")]
 Out = Annotated[Path, typer.Option(metavar="DIR", help="Where runs are kept.")]
 RunId = Annotated[str | None, typer.Option(metavar="ID", help="The run's folder in DIR; made up by default.")]
 Resume = Annotated[str | None, typer.Option(metavar="RUN", help="Finish an interrupted run, by its own settings.")]
+Machine = Annotated[
+    str | None, typer.Option(metavar="NAME", help="What this machine is called; by default processor, cores, devices.")
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the plan and how long it takes; measure nothing.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.")]
 
@@ -68,6 +74,7 @@ def run_command(
     out: Out = Path("results"),
     run_id: RunId = None,
     resume: Resume = None,
+    machine: Machine = None,
     dry_run: DryRun = False,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -84,8 +91,10 @@ def run_command(
         data=data,
         out=out,
         run_id=run_id,
+        machine=machine,
     )
-    if resume is not None and (dry_run or select or suites or probe or quick or full or launches or data or run_id):
+    own = (dry_run, select, suites, probe, quick, full, launches, data, run_id, machine)
+    if resume is not None and any(own):
         raise typer.BadParameter(
             "--resume goes by the run's own settings; of the other options it takes --out and --budget"
         )
@@ -96,6 +105,35 @@ def run_command(
         folder = Path(resume) if Path(resume).is_dir() else out / resume
         _exit(lambda: commands.resume_run(folder, watcher, budget, as_json=as_json))
     _exit(lambda: commands.new_run(request, watcher, as_json=as_json))
+
+
+@app.command("self-test")
+def self_test_command(
+    backend: Backend = DEFAULT_BACKEND,
+    select: Select = None,
+    suites: Suites = None,
+    budget: Budget = SELF_TEST_BUDGET,
+    out: Out = Path("results"),
+    machine: Machine = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Measures how often this machine's numbers err, with programs that are equal; later runs in DIR tell it."""
+    request = commands.RunRequest(
+        backend=backend,
+        level="quick",
+        select=tuple(select or ()),
+        suites=tuple(suites or ()),
+        probes=("timing",),
+        launches=None,
+        budget=budget,
+        data=None,
+        out=out,
+        run_id=None,
+        machine=machine,
+    )
+    watcher = commands.make_watcher(quiet=quiet, as_json=as_json)
+    _exit(lambda: commands.self_test(request, watcher, as_json=as_json))
 
 
 @app.command("schema")

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import secrets
+import shutil
 import signal
 import sys
 import tempfile
@@ -25,6 +26,7 @@ from harness.declare.catalogue import DEFAULT_SUITES
 from harness.listing import catalogue_lines, data_warnings, plan_lines
 from harness.machine.disk import is_disk_full
 from harness.machine.environment import make_private
+from harness.machine.name import LONGEST_NAME, is_name, name_machine
 from harness.machine.places import BACKENDS, DEFAULT_BACKEND, PLACES, Backend, list_unused_variables
 from harness.parent.execution import execute, find_records
 from harness.parent.fork_client import ForkServer, ServerError
@@ -40,16 +42,23 @@ from harness.parent.prepare_run import (
     is_complete,
     load_for_resume,
     lock_folder,
+    make_folder,
     make_manifest,
 )
 from harness.parent.progress import Lines, Live, Watcher, printable
+from harness.parent.repeat import FEWEST_RUNS, repeat
 from harness.parent.servers import start_servers
 from harness.plan.estimate import estimate
 from harness.plan.launches import plan_launches
 from harness.plan.probes import PROBE_NAMES
 from harness.plan.selection import SelectionError, choose_representatives, select
 from harness.plan.settings import make_settings
-from harness.record import Manifest, RecordError, Run, RunFolder, Settings, read_run, write_json
+from harness.plan.twins import add_twin
+from harness.record import Environment, Manifest, RecordError, Run, RunFolder, Settings, read_run, write_json
+from harness.record.equal_programs import make_self_test
+from harness.record.layout import SELF_TESTS
+from harness.record.self_test import SelfTest, find_self_test, keep_self_test
+from harness.record.trust import describe_self_test
 from harness.record.wording import counted
 
 OK, USAGE, INCOMPLETE, INTERRUPTED = 0, 2, 3, 130
@@ -74,6 +83,7 @@ class RunRequest:
     data: Path | None
     out: Path
     run_id: str | None
+    machine: str | None = None
 
 
 def list_suites(suites: Sequence[str], backend: str, level: str, *, as_json: bool) -> int:
@@ -133,7 +143,9 @@ def new_run(request: RunRequest, watcher: Watcher, *, as_json: bool) -> int:
         if request.budget is not None:
             work = count_work(server, settings.suites, place, request.level, request.select)
             check_budget(plan_launches(cases, settings), settings, work, settings.budget_s)
-        manifest = make_manifest(run_id, place.name, settings, description.environment, cases)
+        machine = _machine(request, description.environment)
+        manifest = make_manifest(run_id, place.name, settings, description.environment, cases, machine)
+        manifest = msgspec.structs.replace(manifest, self_test=_self_test_of(machine, request.out))
         write_json(folder.manifest, manifest)
         _warn(data_warnings(cases, settings))
         with _say_what_is_kept(folder, manifest):
@@ -162,6 +174,54 @@ def resume_run(path: Path, watcher: Watcher, budget: str | None, *, as_json: boo
         with _say_what_is_kept(folder, manifest):
             run = execute(manifest, folder, servers, watcher, budget_s)
     return conclude(run, path, as_json=as_json)
+
+
+def self_test(request: RunRequest, watcher: Watcher, *, as_json: bool) -> int:
+    """Measures programs that are equal, says how often they were told apart, and keeps that for later runs."""
+    settings, place = _settings(request, "self-test"), find_backend(request.backend)
+    _say_what_is_not_used()
+    with (
+        _temporary_folder(request.out) as folder,
+        start_servers(folder.scratch, suites=settings.suites) as servers,
+    ):
+        server = servers.of(place)
+        description = describe_suites(server, settings.suites, place, request.level, devices=True)
+        assert description.environment is not None
+        environment, machine = description.environment, _machine(request, description.environment)
+        _notes_on(server)
+        selected = choose_representatives(select(description.cases, request.select))
+        cases = tuple(twin for case in selected if (twin := add_twin(case)) is not None)
+        if not cases:
+            raise UsageError("no selected case has a program of JAX's that can be timed; select others")
+
+        def plan(number: int) -> Manifest:
+            run_id = f"{folder.path.name}-{number}"
+            return make_manifest(run_id, place.name, _settings(request, run_id), environment, cases, machine)
+
+        runs = repeat(plan, folder.path, servers, watcher, settings.budget_s)
+    return conclude_self_test(machine, runs, request.out, as_json=as_json)
+
+
+def conclude_self_test(machine: str, runs: Sequence[Run], out: Path, *, as_json: bool) -> int:
+    """Keeps what runs of equal programs say, prints it with what was not measured, and returns the exit code."""
+    ended = [run for run in runs if not run.lost()]
+    code = OK if len(ended) == len(runs) and all(map(is_complete, ended)) else INCOMPLETE
+    found = make_self_test(machine, ended) if len(ended) >= FEWEST_RUNS else None
+    if found is None or not found.gains.compared:
+        _complain(
+            f"no self-test: {FEWEST_RUNS} runs are needed that time all cases at least thrice, and {len(ended)} of "
+            f"{len(runs)} did; give a larger --budget, or --select fewer cases"
+        )
+        return INCOMPLETE
+    path = keep_self_test(out, found)
+    if as_json:
+        print(json.dumps({"file": str(path), "exit_code": code, "self_test": msgspec.to_builtins(found)}))
+        return code
+    print("\n".join(map(printable, describe_self_test(found))))
+    if code == INCOMPLETE:
+        print("Some cases failed, and are not counted; the lines above say which.")
+    print(f"Kept in {path}: runs of this machine below {out} tell it from now on.")
+    return code
 
 
 def make_watcher(*, quiet: bool, as_json: bool) -> Watcher:
@@ -291,6 +351,38 @@ def _budget_s(text: str | None) -> float | None:
     if not LEAST_BUDGET_S <= budget_s <= MOST_BUDGET_S:
         raise UsageError(f"--budget '{text}' is not between 1 s and 30 days; write 90s, 10m or 1h30m")
     return budget_s
+
+
+def _machine(request: RunRequest, environment: Environment) -> str:
+    """What the machine is called.
+
+    Raises:
+      UsageError: A name that none can have was given.
+    """
+    if request.machine is None:
+        return name_machine(environment)
+    if not is_name(request.machine):
+        raise UsageError(f"--machine '{request.machine}' is no name; give 1 to {LONGEST_NAME} printable characters")
+    return request.machine.strip()
+
+
+def _self_test_of(machine: str, out: Path) -> SelfTest | None:
+    """What is known of the machine; a file that cannot be used is told, and no more."""
+    try:
+        return find_self_test(out, machine)
+    except RecordError as error:
+        _warn([f"{error}; the run goes on without a self-test; make it anew: nox -s self-test"])
+        return None
+
+
+@contextmanager
+def _temporary_folder(out: Path) -> Iterator[RunFolder]:
+    """A folder below that of the runs, since what holds these has the room, and can be written in a container."""
+    folder = make_folder(out / SELF_TESTS, f"{datetime.now(UTC):%Y-%m-%dT%H-%M-%SZ}-{secrets.token_hex(4)[:7]}")
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder.path, ignore_errors=True)
 
 
 def _read_ended(folder: RunFolder) -> Run:

@@ -80,7 +80,7 @@ BACKENDS = {
 }
 
 DEFAULT_BACKEND = "cpu"
-"""What the doctor examines where nothing is named."""
+"""What the doctor examines, and a self-test is of, where nothing is named."""
 
 OPTIONS = {option.name: option for needs in BACKENDS.values() for option in needs.options}
 """The options of all backends."""

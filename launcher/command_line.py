@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from launcher.backends import BACKENDS, OPTIONS
+from launcher.backends import BACKENDS, DEFAULT_BACKEND, OPTIONS
 from launcher.options import UsageError, take_flag, take_option
 from launcher.request import BASE_IMAGE_VARIABLE, DEFAULT_BASE_IMAGE, RUNTIMES, Request
 
@@ -45,6 +45,18 @@ def read_request(backend: str, arguments: Sequence[str], variables: Mapping[str,
         arguments=tuple(rest),
         words=tuple(words),
     )
+
+
+def read_backend(arguments: Sequence[str]) -> tuple[str, list[str]]:
+    """The backend that a command line names, for a session that has none of its own, and the arguments without it.
+
+    Raises:
+      UsageError: There is no such backend.
+    """
+    backend, rest = take_option(arguments, "--backend")
+    if backend is not None and backend not in BACKENDS:
+        raise UsageError(f"--backend {backend!r} is unknown; allowed: {', '.join(BACKENDS)}")
+    return backend or DEFAULT_BACKEND, rest
 
 
 def _take_own_options(arguments: Sequence[str]) -> tuple[dict[str, str | None], list[str]]:

@@ -107,7 +107,7 @@ def measuring_container(job: Job) -> Container:
     revision = revision_of(job.caller.folder)
     return Container(
         image=request.image or job.image_of(request.lock).name,
-        arguments=("-m", "harness", "run", "--backend", job.backend, *job.run.arguments),
+        arguments=("-m", "harness", job.run.verb, "--backend", job.backend, *job.run.arguments),
         mounts=(*mounts, *(own_image_mounts(job.checkout) if request.image else ())),
         variables={
             "JAXMETER_COMMAND": format_command(job.backend, request),

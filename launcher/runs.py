@@ -15,17 +15,21 @@ DEFAULT_OUT = "results"
 MANIFEST = "manifest.json"
 """The first file of a run. The launcher imports nothing; a test holds that the harness calls it the same."""
 
+SELF_TESTS = ".self-tests"
+"""The folder beside the runs that self-tests are kept in, as the harness calls it."""
+
 TOKEN_DIGITS = 7
 """28 random bits: two runs started in the same second, by jobs of one array, still get folders of their own."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """What the harness is called with, and where it will write."""
+    """What the harness is called with, and where it will write; `verb` is the command of the harness."""
 
     arguments: tuple[str, ...]
     folder: Path
     is_rehearsal: bool
+    verb: str = "run"
 
     def can_be_reported(self, harness_code: int) -> bool:
         """Whether the harness, ended with this exit code, measured and left a run: complete (0) or not (3)."""
@@ -49,6 +53,12 @@ def plan_run(arguments: Sequence[str], new_id: str) -> Run:
         folder=_resumed_folder(resumed, out) if resumed else out / (given or new_id),
         is_rehearsal="--dry-run" in arguments,
     )
+
+
+def plan_self_test(arguments: Sequence[str]) -> Run:
+    """The self-test that these arguments of the harness describe: it leaves a file, and no run to report on."""
+    out = Path(take_option(arguments, "--out")[0] or DEFAULT_OUT)
+    return Run(tuple(arguments), out / SELF_TESTS, is_rehearsal=False, verb="self-test")
 
 
 def _resumed_folder(run: str, out: Path) -> Path:

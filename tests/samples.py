@@ -36,6 +36,7 @@ from harness.record import (
     VariantRecord,
     write_json,
 )
+from harness.record.self_test import SelfTest, Tally
 from harness.record.statistics import VERSION as STATISTICS_VERSION
 
 WOBBLE = (1.0, 1.01, 0.99, 1.005, 0.995)
@@ -355,6 +356,27 @@ def manifest(cases: Iterable[PlannedCase], **changes: Any) -> Manifest:
         environment=environment(),
         settings=settings(),
         cases=tuple(cases),
+    )
+    return msgspec.structs.replace(made_up, **changes)
+
+
+def self_test(**changes: Any) -> SelfTest:
+    """What was found of a machine that does not exist."""
+    gains = Tally(compared=48, differ=0, intervals=48, held_shown=45, held_decisive=48, smallest_difference=0.03)
+    times = Tally(compared=24, differ=1, intervals=48, held_shown=41, held_decisive=46, smallest_difference=0.2)
+    made_up = SelfTest(
+        machine="Sample Processor 1, 2 cores, 1 x cpu",
+        at="2026-01-01T03:04:05Z",
+        tool_version="0.0.0",
+        packages={"jax": "0.10.0", "jaxlib": "0.10.0"},
+        runs=2,
+        cases=24,
+        launches=240,
+        shown_confidence=0.95,
+        confidence=0.99,
+        minimum_effect=0.03,
+        gains=gains,
+        times=times,
     )
     return msgspec.structs.replace(made_up, **changes)
 
@@ -691,6 +713,8 @@ def hostile_run(**changes: Any) -> Run:
     machine = environment(
         processor=HOSTILE[0], device_name=HOSTILE[0], host=HOSTILE[1], variables={text: text for text in HOSTILE}
     )
+    trust = self_test(machine=HOSTILE[0], at=HOSTILE[1], tool_version=HOSTILE[2], packages={HOSTILE[3]: HOSTILE[4]})
+    changes = {"machine": HOSTILE[0], "self_test": trust, **changes}
     return run(*pairs, **{"environment": machine, "run_id": HOSTILE[2], **changes})
 
 

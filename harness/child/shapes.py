@@ -34,7 +34,7 @@ def look_at_shapes(looks: Mapping[str, Collection[str]], context: Context) -> di
     found = {}
     for variant in dict.fromkeys(name for names in looks.values() for name in names):
         own = [probe for probe, names in looks.items() if variant in names]
-        implementation, mode = workload.find_variant(variant)
+        implementation, mode = context.find_variant(variant)
         if context.too_large is not None:
             found[variant] = _plan(variant, own, context)
         elif mode == "eager" and not workload.declaration.stream:
@@ -57,7 +57,7 @@ def _count_arguments_and_results(function: Callable[..., Any], context: Context)
 
 def _plan(variant: str, probes: Sequence[str], context: Context) -> dict[str, Outcome]:
     """What can be said of a variant whose arguments cannot be made: its program's plan, from their shapes."""
-    if context.workload.declaration.stream or context.workload.find_variant(variant)[1] not in ONE_COMPILED:
+    if context.workload.declaration.stream or context.find_variant(variant)[1] not in ONE_COMPILED:
         reason = f"{context.too_large} for its arguments alone"
         return dict.fromkeys(probes, Outcome(status=Status.TOO_LARGE, reason=reason))
     outcomes, _ = look_with(dict.fromkeys(probes, (variant,)), context)

@@ -23,6 +23,7 @@ from harness.plan.cases import plan_case
 from harness.plan.launches import SHAPES
 from harness.plan.messages import Answer, Describe, Measure, Message, Problem, Result
 from harness.plan.probes import PROBES
+from harness.plan.twins import is_unchanged
 from harness.probes import Context, look_with
 from harness.probes.context import Beat
 from harness.programs.arguments import make_inputs, make_shapes
@@ -106,7 +107,7 @@ def _find_workload(message: Measure) -> Workload:
         for workload in suite.workloads:
             if workload.name == planned.workload:
                 now = plan_case(suite.name, workload, planned.params, message.place)
-                if (now.definition, now.variants) != (planned.definition, planned.variants):
+                if not is_unchanged(planned, now):
                     raise SuiteError(f"the suite of {planned.name} was edited while the run went on; start a new run")
                 return workload
     raise SuiteError(f"the workload '{planned.workload}' is gone from {', '.join(names)}")

@@ -222,7 +222,12 @@ def check_still_there(folder: RunFolder, manifest: Manifest) -> None:
 
 
 def make_manifest(
-    run_id: str, backend: str, settings: Settings, environment: Environment, cases: tuple[PlannedCase, ...]
+    run_id: str,
+    backend: str,
+    settings: Settings,
+    environment: Environment,
+    cases: tuple[PlannedCase, ...],
+    machine: str,
 ) -> Manifest:
     """What the run sets out to do."""
     return Manifest(
@@ -234,6 +239,7 @@ def make_manifest(
         environment=environment,
         settings=settings,
         cases=cases,
+        machine=machine,
     )
 
 

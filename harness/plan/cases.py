@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import re
-
 from harness.declare.declaration import NoReference
 from harness.declare.fingerprint import fingerprint
 from harness.declare.levels import call_with
@@ -12,6 +9,7 @@ from harness.declare.workload import Workload
 from harness.machine.places import Place
 from harness.plan.probes import ONE_COMPILED
 from harness.record import Param, PlannedCase, PlannedVariant
+from harness.record.layout import name_file
 
 
 def plan_case(suite: str, workload: Workload, params: dict[str, Param], place: Place) -> PlannedCase:
@@ -19,7 +17,7 @@ def plan_case(suite: str, workload: Workload, params: dict[str, Param], place: P
     name, declared = name_case(workload.name, params, place), workload.declaration
     source = workload.find_data_source()
     return PlannedCase(
-        id=make_case_id(name),
+        id=name_file(name),
         name=name,
         suite=suite,
         workload=workload.name,
@@ -62,9 +60,3 @@ def name_case(workload: str, params: dict[str, Param], place: Place) -> str:
     inside = ",".join(f"{name}={params[name]}" for name in sorted(params))
     target = "" if place.measures else f"@{place.name}"
     return f"{workload}[{inside}]{target}" if inside else f"{workload}{target}"
-
-
-def make_case_id(name: str) -> str:
-    """The name as a folder: readable, safe on every file system, and unlike for unlike names."""
-    readable = re.sub(r"[^A-Za-z0-9=._-]+", "-", name).strip("-")[:80]
-    return f"{readable}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"

@@ -89,7 +89,7 @@ def look(variants: tuple[str, ...], context: Context) -> Findings:
     outcomes = {}
     for variant in variants:
         context.variant = variant
-        function = workload.find_variant(variant)[0].function
+        function = context.find_variant(variant)[0].function
         try:
             call = time_call(
                 context.regime,

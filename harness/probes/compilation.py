@@ -42,7 +42,7 @@ def compile_and_call(variant: str, prepared: Prepared, context: Context) -> Outc
         if context.index == 0 and context.folder is not None:
             _keep_texts(context.folder, variant, stages)
     outcome = join(Outcome(status=Status.OK, values=values), described)
-    if context.workload.find_variant(variant)[1] == "aot" and context.folder is not None and context.place.measures:
+    if context.find_variant(variant)[1] == "aot" and context.folder is not None and context.place.measures:
         # Where nothing may be kept, such as in a notebook, nothing is.
         outcome = join(outcome, _load_again(prepared, context))
     return _hold_budget(outcome, compiles, context.compiles(variant), prepared, context)
@@ -58,7 +58,7 @@ def _call_twice(variant: str, prepared: Prepared, context: Context) -> tuple[Val
     values: Values = {"first_call_s": (first_call_s,), "compiles": (compiles,)}
     if context.index > 0:  # the same in every process, and a call may be slow
         return values, compiles
-    is_jit = context.workload.find_variant(variant)[1] == "jit"
+    is_jit = context.find_variant(variant)[1] == "jit"
     if is_jit and (entries := _count_cache_entries(prepared)) is not None:
         values["cache_entries"] = (entries,)
     with watch_jax() as second:

@@ -11,6 +11,7 @@ from typing import Any
 import jax
 
 from harness.declare.declaration import NoReference
+from harness.declare.implementation import Implementation
 from harness.declare.levels import call_with
 from harness.declare.workload import Workload
 from harness.machine.places import Place
@@ -104,9 +105,17 @@ class Context:
             raise prepared.error.with_traceback(prepared.traceback)
         return prepared
 
+    def find_variant(self, name: str) -> tuple[Implementation, str]:
+        """The implementation and mode of a variant; of a twin, those of the variant that it is the same as."""
+        return self.workload.find_variant(self._find_original(name))
+
+    def _find_original(self, name: str) -> str:
+        variants = () if self.case is None else self.case.variants
+        return next((item.same_as for item in variants if item.name == name and item.same_as is not None), name)
+
     def _prepare(self, variant: str) -> Prepared:
         workload = self.workload
-        implementation, mode = workload.find_variant(variant)
+        implementation, mode = self.find_variant(variant)
         function = implementation.function
         if fixed := choose_static(function, self.params):
             # With its name, which programs and traces carry.
@@ -151,4 +160,4 @@ class Context:
 
     def compiles(self, variant: str) -> int | None:
         """How many programs the variant may compile, as declared."""
-        return self.workload.find_compile_budget(variant, self.params)
+        return self.workload.find_compile_budget(self._find_original(variant), self.params)

@@ -37,7 +37,7 @@ def look(variants: tuple[str, ...], context: Context) -> Findings:
     """Compares each variant with the reference; one that is declared to raise an error, with that."""
     outcomes = {}
     for variant in variants:
-        expected = context.workload.find_variant(variant)[0].raises
+        expected = context.find_variant(variant)[0].raises
         if expected is not None:
             outcomes[variant] = _check_raised(expected, variant, context)
         else:

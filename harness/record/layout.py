@@ -10,10 +10,14 @@ cases/<id>/trace/<variant>/     profiler captures, as xprof wants them
 scratch/                        messages, and the compilation cache of the run; gone when it ends
 stopped.json                    why a run has stopped before its last case; gone when it goes on
 run.json                        commit mark: manifest and all cases; written last
+
+results/.self-tests/<machine>.json  what a machine's self-test found; later runs copy it into their manifests
 """
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +25,13 @@ from pathlib import Path
 PROGRAM_TEXTS = {"jaxpr": "jaxpr.txt", "stablehlo": "stablehlo.mlir", "hlo": "hlo.txt"}
 """Kinds of artifact that are a program's text, and their file names; from what JAX traced to what XLA compiled."""
 
+LONGEST_READABLE = 80
+"""Characters of a file's name before its hash: file systems take 255 bytes."""
+
 _REPLACED = ".replaced.json.gz"
+
+SELF_TESTS = ".self-tests"
+"""The folder beside the runs with a file for each machine; `results/*` in a shell is without it."""
 
 
 @dataclass(frozen=True)
@@ -109,3 +119,9 @@ class RunFolder:
 
 def _as_folder(variant: str) -> str:
     return variant.replace(":", "-")
+
+
+def name_file(name: str) -> str:
+    """The name as that of a file or folder: readable, safe on every file system, and unlike for unlike names."""
+    readable = re.sub(r"[^A-Za-z0-9=._-]+", "-", name).strip("-")[:LONGEST_READABLE]
+    return f"{readable}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"

@@ -13,13 +13,19 @@ from harness.record.environment import Environment
 from harness.record.files import RecordError, decode, read_bytes
 from harness.record.launches import LaunchRecord
 from harness.record.layout import RunFolder
+from harness.record.self_test import SelfTest
 from harness.record.settings import Settings
 
 SCHEMA_VERSION = 2
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run set out to do, and where."""
+    """What a run set out to do, and where.
+
+    Args:
+      machine: By what its self-test is found again; None in records of before there was any.
+      self_test: What was known of the machine when the run began; None where nothing was.
+    """
 
     schema_version: int
     run_id: str
@@ -29,6 +35,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     environment: Environment
     settings: Settings
     cases: tuple[PlannedCase, ...]
+    machine: str | None = None
+    self_test: SelfTest | None = None
 
 
 class StopReason(StrEnum):

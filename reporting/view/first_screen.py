@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from harness.record import INCOMPLETE, Status
 from harness.record.differences import facts_of, find_differences
+from harness.record.trust import describe_in_short
 
 from ..text import counted, shorten
 from .cases import Case, Variant
@@ -19,6 +20,8 @@ from .sections.compilation import find_fingerprints
 
 NAMED_AT_MOST = 3
 LONGEST_LINE = 300
+LONGEST_TRUST = 600
+"""Of what the self-test found, with a name of the machine that may be long."""
 
 CONTENDED = (
     ": a time marked ! is not to be trusted; a gain is, since both of its sides met the same disturbance, "
@@ -53,19 +56,21 @@ def make_subtitle(labelled: Sequence[LabelledRun]) -> str:
 
 
 def make_summary(runs: Sequence[LabelledRun], cases: Sequence[Case], warnings: int) -> tuple[str, ...]:
-    """One sentence a line: completeness, variants by status, jit against eager, where, warnings."""
+    """One sentence a line: completeness, variants by status, jit against eager, where, warnings, whom to believe."""
     complete = sum(case.is_complete for case in cases)
     planned = counted(sum(len(case.variants) for case in cases), "variant")
     counts = count_statuses(variant for case in cases for variant in case.variants)
     words = {Status.OK: "measured", Status.TOO_LARGE: "too large"}
     listed = ", ".join(f"{counts[status]} {words.get(status, status.value)}" for status in reversed(counts))
     backends = dict.fromkeys(run.manifest.backend for run in runs)
+    newest = max(runs, key=lambda run: run.manifest.started)
     return (
         f"{complete} of {counted(len(cases), 'case')} measured completely.",
         f"Of {planned}: {listed or 'nothing'}.",
         f"{describe_jit(cases, begins=True)}.",
         f"Measured on {counted(len(backends), 'backend')}: {shorten(', '.join(backends), LONGEST_LINE)}.",
         f"{counted(warnings, 'data warning')}." if warnings else "No data warning.",
+        shorten(describe_in_short(newest.manifest.self_test), LONGEST_TRUST),
     )
 
 

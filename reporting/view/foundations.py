@@ -1,4 +1,4 @@
-"""What the intervals of a run rest on, a sentence each: levels, scatter, canary, contention."""
+"""What the intervals of a run rest on, a sentence each: levels, scatter, canary, contention, self-test."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from harness.record.pool import MIDDLE, Kind
 from harness.record.pooling import POOLED, measured_in_rounds
 from harness.record.reading import is_contended
 from harness.record.statistics import FEWEST_LAUNCHES, MINIMUM_EFFECT
+from harness.record.trust import describe_self_test
 
 from .. import numbers
 from ..text import counted
@@ -17,7 +18,8 @@ from .runs import LabelledRun
 
 def describe_foundations(run: LabelledRun) -> tuple[str, ...]:
     """All of them."""
-    return (describe_levels(run), *describe_spreads(run), describe_canary(run), describe_contention(run))
+    rest = (describe_levels(run), *describe_spreads(run), describe_canary(run), describe_contention(run))
+    return (*rest, *describe_self_test(run.manifest.self_test))
 
 
 def describe_levels(run: LabelledRun) -> str:

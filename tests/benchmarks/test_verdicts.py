@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from benchmarks.verdicts import bound_rate, compare_runs, write_rate
+from benchmarks.verdicts import compare_runs, write_rate
 from harness.record.statistics import differs
 
 
@@ -32,12 +32,6 @@ def test_two_launches_are_too_few_for_a_verdict():
 
     assert (ratio.low, ratio.high) == (None, None)
     assert not differs(ratio)
-
-
-def test_bounds_of_a_rate_are_those_of_clopper_and_pearson():
-    assert bound_rate(0, 100) == pytest.approx((0.0, 0.03622), abs=1e-5)
-    assert bound_rate(97, 100) == pytest.approx((0.91482, 0.99377), abs=1e-5)
-    assert bound_rate(100, 100) == pytest.approx((0.96378, 1.0), abs=1e-5)
 
 
 def test_a_rate_is_written_with_its_bounds():

@@ -1,6 +1,7 @@
 """A measurement in a container, with a client that only remembers what it was told."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from launcher.engines import Engine
 from launcher.host import Host
 from launcher.jobs import Job, measure_in_container
 from launcher.options import UsageError
-from launcher.runs import plan_run
+from launcher.runs import plan_run, plan_self_test
 from tests.launcher.engine_stand_in import Docker
 
 CHECKOUT = Path(__file__).parents[2]
@@ -68,6 +69,19 @@ def test_the_run_is_measured_and_then_reported_with_its_folder_read_only(docker,
     assert harness[harness.index("-m") :][:6] == ["-m", "harness", "run", "--backend", "cpu", "--quick"]
     assert report[-4:] == ["-m", "reporting", "report", run]
     assert f"type=bind,source={run},target={run},readonly" in report
+
+
+def test_a_self_test_runs_where_a_run_would_and_is_not_reported_on(docker, job):
+    out = docker.folder / "results"
+    planned = plan_self_test(("--machine", "lab 3", "--out", str(out)))
+
+    code = measure_in_container(replace(job(), run=planned))
+
+    words = ran(docker, "harness")
+    assert code == 0
+    assert words[words.index("-m") :][:7] == ["-m", "harness", "self-test", "--backend", "cpu", "--machine", "lab 3"]
+    assert f"type=bind,source={out},target={out}" in words
+    assert not [words for words in docker.calls("run") if "reporting" in words]
 
 
 def test_a_run_knows_its_image_and_how_it_was_started(docker, job):

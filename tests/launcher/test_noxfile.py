@@ -24,6 +24,12 @@ if "--dry-run" not in arguments:
 sys.exit(int(os.environ.get("STAND_IN_CODE", "0")))
 """
 
+ECHO = """
+import os, pathlib, sys
+pathlib.Path("harness-arguments").write_text(" ".join(sys.argv[1:]))
+sys.exit(int(os.environ["STAND_IN_CODE"]))
+"""
+
 INTERRUPTED_HARNESS = """
 import pathlib, sys, time
 try:
@@ -100,6 +106,19 @@ def test_the_run_that_the_harness_wrote_is_the_one_reported(checkout):
     (run,) = (checkout / "results").iterdir()
     assert (checkout / "harness-arguments").read_text() == f"run --backend cpu --select selu* --run-id {run.name}"
     assert (checkout / "report-arguments").read_text() == f"report results/{run.name}"
+
+
+@pytest.mark.end_to_end
+def test_a_self_test_hands_the_machines_name_on_and_ends_with_the_code_of_the_harness(checkout):
+    (checkout / "harness" / "__main__.py").write_text(ECHO)
+
+    returned, output = run_nox(
+        checkout, "self-test", "--", "--runtime", "local", "--machine", "lab 3", STAND_IN_CODE="3"
+    )
+
+    assert returned == 3, output
+    assert (checkout / "harness-arguments").read_text() == "self-test --backend cpu --machine lab 3"
+    assert not (checkout / "report-arguments").exists()
 
 
 @pytest.mark.end_to_end

@@ -1,6 +1,6 @@
 import pytest
 
-from launcher.command_line import read_request
+from launcher.command_line import read_backend, read_request
 from launcher.options import UsageError
 from launcher.request import DEFAULT_BASE_IMAGE, Request, format_command
 
@@ -167,3 +167,20 @@ def test_the_command_to_go_on_with_is_quoted_for_a_shell():
 def test_a_value_that_there_is_not_is_told_before_whose_option_it_is(backend, value):
     with pytest.raises(UsageError, match=f"--cuda '{value}' is unknown"):
         read_request(backend, ["--cuda", value], {})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--json"], ("cpu", ["--json"])),
+        (["--backend", "gpu", "--json"], ("gpu", ["--json"])),
+        (["--backend=tpu"], ("tpu", [])),
+    ],
+)
+def test_a_session_of_no_backend_takes_the_one_that_is_named_else_the_cpu(arguments, expected):
+    assert read_backend(arguments) == expected
+
+
+def test_a_backend_that_there_is_not_is_named_with_those_that_are():
+    with pytest.raises(UsageError, match="--backend 'npu' is unknown; allowed: cpu, gpu, tpu"):
+        read_backend(["--backend", "npu"])

@@ -4,7 +4,8 @@ from pathlib import Path
 import pytest
 
 from harness.record import RunFolder
-from launcher.runs import MANIFEST, new_run_id, plan_run
+from harness.record.layout import SELF_TESTS as FOLDER_OF_SELF_TESTS
+from launcher.runs import MANIFEST, SELF_TESTS, new_run_id, plan_run, plan_self_test
 
 ID = "2026-08-22T10-15-30Z-cpu-1f0c9a7"
 
@@ -89,3 +90,17 @@ def test_a_harness_that_left_no_run_is_not_reported(tmp_path):
 
 def test_the_launcher_and_the_record_call_the_manifest_the_same():
     assert RunFolder(Path("run")).manifest == Path("run") / MANIFEST
+
+
+@pytest.mark.parametrize("out", [["--out", "/data/runs"], ["--out=/data/runs"]])
+def test_a_self_test_is_kept_beside_the_runs_and_leaves_none_to_report_on(out, tmp_path):
+    planned = plan_self_test(["--machine", "lab 3", *out])
+
+    assert planned.arguments == ("--machine", "lab 3", *out)
+    assert planned.folder == Path("/data/runs", SELF_TESTS)
+    assert (planned.verb, planned.is_rehearsal) == ("self-test", False)
+    assert not planned.can_be_reported(0)
+
+
+def test_self_tests_are_kept_where_the_harness_keeps_them():
+    assert SELF_TESTS == FOLDER_OF_SELF_TESTS

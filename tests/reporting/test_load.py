@@ -8,6 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.record import SCHEMA_VERSION, RunFolder, Stop, StopReason, write_json
+from harness.record.layout import SELF_TESTS
+from harness.record.self_test import keep_self_test
 from reporting import html, markdown
 from reporting.load import explain_stop, load, name_runs
 from reporting.view import build
@@ -60,6 +62,17 @@ def test_a_run_that_has_lost_its_manifest_is_read_from_run_json_which_holds_it_t
     assert runs_of(loaded) == (run,)
     assert "manifest.json: cannot be read" in loaded.warnings[0]
     assert loaded.warnings[0].endswith("; run.json holds it too")
+
+
+def test_self_tests_beside_runs_are_no_runs(tmp_path):
+    folder = samples.write_run(tmp_path / "a", samples.run())
+    keep_self_test(tmp_path, samples.self_test())
+
+    loaded = load([folder, tmp_path, tmp_path / SELF_TESTS])
+
+    assert len(loaded.runs) == 1
+    assert loaded.warnings[0].endswith("holds runs but is none itself; give " + str(tmp_path) + "/*")
+    assert loaded.warnings[1].endswith("no run folder, since it has no manifest.json")
 
 
 def test_a_run_that_stopped_says_why(tmp_path):

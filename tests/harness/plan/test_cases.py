@@ -5,8 +5,9 @@ from hypothesis import strategies as st
 
 from harness import Caching, Cost, DataSource, Figure, Needs, Published, Skip, State, levels, no_reference, workload
 from harness.machine.places import PLACES
-from harness.plan.cases import make_case_id, name_case, plan_case
+from harness.plan.cases import name_case, plan_case
 from harness.plan.probes import list_of_jax, list_runnable
+from harness.record.layout import name_file
 from tests import samples
 
 CPU = PLACES["cpu"]
@@ -28,29 +29,29 @@ def test_a_cases_name_is_the_workload_with_params_in_order():
 
 
 def test_a_cases_id_is_readable():
-    assert re.fullmatch(r"selu-dtype=float32-n=10000-[0-9a-f]{8}", make_case_id("selu[dtype=float32,n=10000]"))
+    assert re.fullmatch(r"selu-dtype=float32-n=10000-[0-9a-f]{8}", name_file("selu[dtype=float32,n=10000]"))
 
 
 @given(name=st.text())
 def test_a_cases_id_is_a_safe_name_of_a_folder(name):
-    found = make_case_id(name)
+    found = name_file(name)
 
     assert re.fullmatch(r"[A-Za-z0-9=._-]+", found)
     assert found not in (".", "..")
     assert len(found) <= 89
-    assert make_case_id(name) == found
+    assert name_file(name) == found
 
 
 @given(names=st.sets(st.text(), min_size=2, max_size=30))
 def test_unlike_names_have_unlike_ids(names):
-    assert len({make_case_id(name).lower() for name in names}) == len(names)
+    assert len({name_file(name).lower() for name in names}) == len(names)
 
 
 def test_names_that_differ_in_signs_case_or_only_at_their_end_have_unlike_ids():
     long = "x" * 200
     names = ["selu[n=1]", "selu(n=1)", "selu n=1", "SELU[n=1]", long + "1", long + "2"]
 
-    assert len({make_case_id(name).lower() for name in names}) == len(names)
+    assert len({name_file(name).lower() for name in names}) == len(names)
 
 
 # The plan
@@ -83,7 +84,7 @@ def test_a_planned_case_says_all_that_the_workload_declares():
     planned = plan_case("random", sampled, {"n": 4}, CPU)
 
     assert (planned.name, planned.suite, planned.workload) == ("sampled[n=4]", "random", "sampled")
-    assert planned.id == make_case_id("sampled[n=4]")
+    assert planned.id == name_file("sampled[n=4]")
     assert planned.params == {"n": 4}
     assert planned.description == "Draws."
     assert planned.cost == Cost(flops=4)

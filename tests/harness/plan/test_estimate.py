@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from harness.parent.prepare_run import UsageError, check_budget
 from harness.plan import estimate as module
-from harness.plan.cases import make_case_id
 from harness.plan.estimate import (
     LOADING,
     PROCESS_S,
@@ -23,6 +22,7 @@ from harness.plan.probes import PROBE_NAMES
 from harness.plan.settings import make_settings
 from harness.plan.work import UNKNOWN, Work, call_s, compile_s
 from harness.record import PlannedCase
+from harness.record.layout import name_file
 from tests import samples
 
 LEVELS = ("quick", "default", "full")
@@ -30,9 +30,7 @@ SETTINGS = make_settings("default", budget_s=1e9, suites=(), run_id="a")
 
 
 def case(suite: str, name: str, variants: tuple = ("a:jit",)) -> PlannedCase:
-    return samples.planned_case(
-        name.partition("[")[0], suite=suite, name=name, id=make_case_id(name), variants=variants
-    )
+    return samples.planned_case(name.partition("[")[0], suite=suite, name=name, id=name_file(name), variants=variants)
 
 
 def launch(process: str, *variants: str, **options) -> Launch:

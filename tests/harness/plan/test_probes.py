@@ -7,7 +7,6 @@ import msgspec
 import pytest
 
 from harness.machine.places import PLACES
-from harness.plan.cases import make_case_id
 from harness.plan.probes import (
     PROBE_NAMES,
     PROBES,
@@ -29,6 +28,7 @@ from harness.plan.settings import make_settings
 from harness.probes import find_look
 from harness.probes.caching import REGIMES as KNOWN
 from harness.record import Details, PlannedCase
+from harness.record.layout import name_file
 from harness.record.metrics import METRICS
 from tests import samples
 
@@ -36,9 +36,7 @@ PROBE_FILES = Path(inspect.getfile(find_look)).parent
 
 
 def case(suite: str, name: str, variants: tuple = ("a:jit",)) -> PlannedCase:
-    return samples.planned_case(
-        name.partition("[")[0], suite=suite, name=name, id=make_case_id(name), variants=variants
-    )
+    return samples.planned_case(name.partition("[")[0], suite=suite, name=name, id=name_file(name), variants=variants)
 
 
 def names(variants) -> tuple[str, ...]:

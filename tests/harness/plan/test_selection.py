@@ -2,16 +2,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.plan.cases import make_case_id
 from harness.plan.selection import SelectionError, choose_representatives, select, shuffle
 from harness.record import PlannedCase
+from harness.record.layout import name_file
 from tests import samples
 
 
 def case(suite: str, name: str, variants: tuple = ("a:jit",)) -> PlannedCase:
-    return samples.planned_case(
-        name.partition("[")[0], suite=suite, name=name, id=make_case_id(name), variants=variants
-    )
+    return samples.planned_case(name.partition("[")[0], suite=suite, name=name, id=name_file(name), variants=variants)
 
 
 CASES = (

@@ -2,6 +2,7 @@ import msgspec
 import pytest
 
 from harness.record import Status
+from harness.record.trust import describe_in_short, describe_self_test
 from reporting.view.page_model import IntervalMark, Tone
 from tests import samples
 from tests.reporting.views import by_variant, page_of, section, tables, texts
@@ -26,7 +27,27 @@ def test_the_summary_counts_cases_and_variants_by_status():
         "No pair of eager and jit was measured.",
         "Measured on 1 backend: cpu.",
         "2 data warnings.",
+        "No self-test of this machine: nox -s self-test.",
     )
+
+
+def test_the_last_line_of_the_summary_says_whom_to_believe_by_the_newest_run():
+    tested = samples.self_test()
+    older, newer = samples.run(self_test=tested), samples.gpu_run(self_test=samples.self_test(machine="lab 3"))
+
+    assert page_of(older).summary[-1] == describe_in_short(tested)
+    assert page_of(older, newer).summary[-1].startswith("On this machine (lab 3) the self-test of ")
+    assert page_of(older, samples.gpu_run()).summary[-1] == "No self-test of this machine: nox -s self-test."
+
+
+def test_the_method_tells_all_that_the_self_test_of_each_run_found():
+    page = page_of(samples.run(self_test=samples.self_test()), samples.gpu_run())
+
+    notes = {part.title: part.notes for part in section(page, "method").parts}
+
+    told = describe_self_test(samples.self_test())
+    assert notes["What the intervals rest on · ● cpu"][-len(told) :] == told
+    assert notes["What the intervals rest on · ■ gpu"][-1] == "No self-test of this machine: nox -s self-test."
 
 
 def test_a_pair_that_the_interval_does_not_tell_apart_is_undecided():

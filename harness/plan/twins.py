@@ -1,0 +1,35 @@
+"""Cases with one variant twice: two programs that are equal, so that every difference between them is an error."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from harness.record import NATIVE, PlannedCase
+
+TWIN = "{} again"
+"""The name of a variant's twin."""
+
+
+def add_twin(case: PlannedCase) -> PlannedCase | None:
+    """The case with its first jitted variant, else its first of JAX's, as baseline, and that one's twin.
+
+    Returns:
+      None where no such variant can be timed. Peers have no twins: each has a process of its own.
+    """
+    timed = [item for item in case.variants if item.mode != NATIVE and item.skip is None and item.raises is None]
+    first = next((item for item in timed if item.mode == "jit"), timed[0] if timed else None)
+    if first is None:
+        return None
+    twin = replace(first, name=TWIN.format(first.name), same_as=first.name)
+    return replace(case, baseline=first.name, variants=(first, twin), published=())
+
+
+def is_unchanged(planned: PlannedCase, declared: PlannedCase) -> bool:
+    """Whether a case, maybe with a twin, is still what its suite declares: one run is one program.
+
+    Args:
+      declared: As the suite is now, without twins.
+    """
+    has_twin = any(item.same_as is not None for item in planned.variants)
+    now = add_twin(declared) if has_twin else declared
+    return now is not None and (now.definition, now.variants) == (planned.definition, planned.variants)

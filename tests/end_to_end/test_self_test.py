@@ -1,0 +1,131 @@
+"""A machine tested with programs that are equal, and the runs that tell it afterwards."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from harness.record import RunFolder, read_manifest
+from harness.record.self_test import SelfTest, find_self_test, keep_self_test, locate_self_test
+from reporting.load import load
+from reporting.view import build
+from tests import samples
+from tests.end_to_end.conftest import Harness
+
+pytestmark = pytest.mark.end_to_end
+
+TWO_CASES = """
+'''Adds one to few or many.'''
+
+import jax.numpy as jnp
+
+from harness import workload
+
+
+@workload(inputs=lambda key, *, n: jnp.ones(n), params={"n": (2, 3)}, reference=lambda x: x + 1,
+          modes=("eager", "jit"), peers={"numpy": lambda x: x + 1})
+def increment(x):
+    return x + 1
+"""
+
+MEASURED = ("--quick", "--probe", "numerics")
+
+
+def test_equal_programs_are_timed_in_several_runs_and_later_runs_tell_what_was_found(
+    harness: Harness, tmp_path: Path
+) -> None:
+    (tmp_path / "two.py").write_text(TWO_CASES)
+    there = ("--suites", "two.py", "--machine", "lab 3")
+
+    ended = harness("self-test", *there, "--json", "--quiet")
+
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    told = json.loads(ended.stdout)
+    found = find_self_test(tmp_path / "results", "lab 3")
+    assert isinstance(found, SelfTest)
+    assert (found.machine, found.runs, found.cases, found.launches) == ("lab 3", 3, 2, 3 * 2 * 5)
+    assert found.gains.compared == 3 * 2
+    assert found.times is not None
+    assert (found.times.compared, found.times.intervals) == (2 * 2, 2 * 2 * 2)
+    path = locate_self_test(Path("results"), "lab 3")
+    assert (told["file"], told["exit_code"], told["self_test"]["runs"]) == (str(path), 0, 3)
+    assert list((tmp_path / "results").rglob("*")) == [tmp_path / path.parent, tmp_path / path]
+
+    harness("run", *there, *MEASURED, "--run-id", "here")
+
+    manifest = read_manifest(RunFolder(tmp_path / "results" / "here"))
+    assert (manifest.machine, manifest.self_test) == ("lab 3", found)
+    page = build(load([tmp_path / "results" / "here"]))
+    assert page.summary[-1].startswith("On this machine (lab 3) the self-test of ")
+
+
+def test_a_damaged_self_test_is_a_warning_and_the_run_goes_on_without(
+    harness: Harness, tmp_path: Path, suite: Path
+) -> None:
+    keep_self_test(tmp_path / "results", samples.self_test(machine="lab 3")).write_text("{")
+
+    ended = harness("run", "--suites", suite, *MEASURED, "--run-id", "it", "--machine", "lab 3")
+
+    assert ended.returncode == 0
+    assert "damaged" in ended.stderr
+    assert "the run goes on without a self-test; make it anew: nox -s self-test" in ended.stderr
+    manifest = read_manifest(RunFolder(tmp_path / "results" / "it"))
+    assert (manifest.machine, manifest.self_test) == ("lab 3", None)
+
+
+def test_another_machines_self_test_is_not_told_and_a_machine_has_a_name_without_being_given_one(
+    harness: Harness, tmp_path: Path, suite: Path
+) -> None:
+    keep_self_test(tmp_path / "results", samples.self_test(machine="lab 3"))
+
+    ended = harness("run", "--suites", suite, *MEASURED, "--run-id", "it")
+
+    assert ended.returncode == 0
+    manifest = read_manifest(RunFolder(tmp_path / "results" / "it"))
+    here = manifest.environment
+    assert manifest.machine is not None
+    assert manifest.machine.endswith(f"{here.device_count} x {here.device_kind}")
+    assert manifest.self_test is None
+
+
+def test_a_budget_that_does_not_reach_ends_with_3_and_keeps_what_was_known(
+    harness: Harness, tmp_path: Path, suite: Path
+) -> None:
+    keep_self_test(tmp_path / "results", samples.self_test(machine="lab 3"))
+
+    ended = harness("self-test", "--suites", suite, "--budget", "1s", "--machine", "lab 3")
+
+    assert ended.returncode == 3
+    assert "no self-test: 2 runs are needed that time all cases at least thrice, and 0 of 1 did" in ended.stderr
+    assert find_self_test(tmp_path / "results", "lab 3") == samples.self_test(machine="lab 3")
+    assert len(list((tmp_path / "results").rglob("*"))) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--machine", ""), "--machine '' is no name; give 1 to 100 printable characters"),
+        (("--select", "incremend"), "nearest: 'increment'"),
+        (("--budget", "soon"), "--budget 'soon' is not a time"),
+        (("--out", "/proc/no"), "choose a writable place with --out DIR"),
+    ],
+)
+def test_what_cannot_be_done_is_named(
+    arguments: tuple[str, ...], said: str, harness: Harness, tmp_path: Path, suite: Path
+) -> None:
+    ended = harness("self-test", "--suites", suite, *arguments)
+
+    assert ended.returncode == 2
+    assert said in ended.stderr
+
+
+def test_a_suite_without_a_program_of_jaxs_has_nothing_to_test(harness: Harness, tmp_path: Path) -> None:
+    only_peers = TWO_CASES.replace('modes=("eager", "jit")', 'limit=lambda n: Skip("no")')
+    (tmp_path / "peers.py").write_text(only_peers.replace("import workload", "import Skip, workload"))
+
+    ended = harness("self-test", "--suites", "peers.py")
+
+    assert ended.returncode == 2
+    assert "no selected case has a program of JAX's that can be timed; select others" in ended.stderr
