@@ -141,7 +141,7 @@ def test_the_method_section_tells_of_every_run():
         "What the intervals rest on · ● cpu · second",
     ]
     assert parts[0].notes == describe_foundations(labelled(runs[0]))
-    assert len(parts[0].notes) == 5
+    assert len(parts[0].notes) == 6
 
 
 def test_a_pool_is_gathered_once_for_each_run():
