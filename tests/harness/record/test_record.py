@@ -56,10 +56,12 @@ from harness.record import (
     read_manifest,
     read_run,
     runs,
+    self_test,
     settings,
     write_bytes,
     write_json,
 )
+from harness.record.self_test import SelfTest, Tally
 from tests import samples
 from tests.harness.raw import clean, launch, variant
 
@@ -85,8 +87,10 @@ STRUCTURES = (
     Published,
     RegimeCall,
     Run,
+    SelfTest,
     Settings,
     Stop,
+    Tally,
     TimingDetails,
     TraceDetails,
     VariantLaunch,
@@ -147,7 +151,7 @@ def as_data(value: msgspec.Struct) -> dict:
 def test_every_structure_of_the_record_is_tested():
     declared = {
         kind
-        for module in (cases, environment, launches, outcomes, runs, settings)
+        for module in (cases, environment, launches, outcomes, runs, self_test, settings)
         for kind in vars(module).values()
         if isinstance(kind, type) and issubclass(kind, msgspec.Struct)
     }
