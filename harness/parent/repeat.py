@@ -14,8 +14,8 @@ from harness.record import Manifest, Run, RunFolder
 FEWEST_RUNS = 2
 """Fewer cannot be compared with each other."""
 
-MOST_RUNS = 3
-"""Our own evidence is of three: with each further one, all would take longer than anyone waits for."""
+MOST_RUNS = 6
+"""Of 24 cases, what a quick run has, they give 144 gains: none that differs falsely bounds the rate at 2.5 %."""
 
 SLACK = 1.1
 """Of the longest run so far, that a further one is given: it may meet a slower minute."""

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from harness.commands import RunRequest, conclude, dry_run, find_backend, read_duration, run_command
+from harness.commands import RunRequest, conclude, conclude_self_test, dry_run, find_backend, read_duration, run_command
 from harness.machine.places import BACKENDS
 from harness.parent.fork_client import ServerError
 from harness.parent.prepare_run import (
@@ -22,7 +22,10 @@ from harness.parent.prepare_run import (
     make_folder,
 )
 from harness.plan.selection import SelectionError
+from harness.plan.twins import add_twin
 from harness.record import Outcome, RunFolder, Status, read_manifest, write_json
+from harness.record.self_test import find_self_test
+from harness.record.trust import describe_self_test
 from tests import samples
 
 
@@ -56,6 +59,53 @@ def test_a_run_ends_with_its_cases_by_status_one_of_them_in_the_singular(count, 
     code = conclude(samples.run(*((case, samples.fast_case(case)) for case in cases)), Path("here"), as_json=False)
 
     assert (code, capsys.readouterr().out) == (0, said)
+
+
+# Self-tests
+
+
+def equal_programs(*, failed: bool = False, measured: bool = True):
+    """A run of a program and its twin, and of another case that failed or was not measured."""
+    planned, other = (add_twin(samples.planned_case(name)) for name in ("good", "other"))
+    assert planned is not None
+    assert other is not None
+    first, twin = (variant.name for variant in planned.variants)
+    timings = {first: samples.timing(1e-3), twin: samples.timing(1e-3, baseline_s=1e-3)}
+    good = samples.record(planned, {name: {"timing": timing} for name, timing in timings.items()})
+    ended = Outcome(status=Status.FAILED, reason="no luck") if failed else samples.numerics()
+    rest = samples.record(other, {first: {"numerics": ended}, twin: {"numerics": ended}})
+    return samples.run((planned, good), (other, rest if measured else None))
+
+
+def test_a_self_test_of_whole_runs_is_kept_and_told(tmp_path, capsys):
+    code = conclude_self_test("here", [equal_programs(), equal_programs()], tmp_path, as_json=False)
+
+    found, lines = find_self_test(tmp_path, "here"), capsys.readouterr().out.splitlines()
+    assert found is not None
+    assert (code, found.runs, found.gains.compared) == (0, 2, 2)
+    assert tuple(lines[:-1]) == describe_self_test(found)
+    assert lines[-1].startswith(f"Kept in {tmp_path}/.self-tests/here-")
+
+
+def test_where_a_case_failed_the_others_are_kept_and_the_code_is_3(tmp_path, capsys):
+    code = conclude_self_test("here", [equal_programs(failed=True), equal_programs()], tmp_path, as_json=False)
+
+    assert code == 3
+    assert find_self_test(tmp_path, "here") is not None
+    assert "Some cases failed, and are not counted; the lines above say which." in capsys.readouterr().out
+
+
+def test_a_run_that_has_lost_cases_does_not_count_and_two_are_needed(tmp_path, capsys):
+    lost = equal_programs(measured=False)
+
+    whole = conclude_self_test("here", [equal_programs(), equal_programs(), lost], tmp_path, as_json=True)
+    found = find_self_test(tmp_path, "here")
+    too_few = conclude_self_test("there", [equal_programs(), lost], tmp_path, as_json=True)
+
+    assert found is not None
+    assert (whole, found.runs) == (3, 2)
+    assert (too_few, find_self_test(tmp_path, "there")) == (3, None)
+    assert "2 runs are needed that time all cases at least thrice, and 1 of 2 did" in capsys.readouterr().err
 
 
 # Times

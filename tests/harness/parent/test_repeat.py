@@ -39,13 +39,14 @@ def test_the_first_run_has_half_of_the_time_and_the_second_all_that_is_left(repe
     assert repeated([400, 500], budget_s=1000) == (2, [500, 600])
 
 
-def test_a_third_run_is_made_where_the_longest_would_fit_once_more_with_some_slack(repeated):
+def test_a_further_run_is_made_where_the_longest_would_fit_once_more_with_some_slack(repeated):
     assert repeated([300, 250, 300], budget_s=1000) == (3, [500, 700, 450])
     assert repeated([300, 370, 300], budget_s=1000) == (2, [500, 700])
+    assert repeated([100, 300, 100, 100, 100], budget_s=1000) == (5, [500, 900, 600, 500, 400])
 
 
-def test_there_are_no_more_than_three(repeated):
-    assert repeated([1, 1, 1, 1], budget_s=1000) == (3, [500, 999, 998])
+def test_there_are_no_more_than_six(repeated):
+    assert repeated([1] * 7, budget_s=1000) == (6, [500, 999, 998, 997, 996, 995])
 
 
 def test_after_a_run_that_has_lost_cases_no_other_is_begun(repeated):
