@@ -89,7 +89,7 @@ def a_run(folder, place, settings):
     with start_servers(run_folder.scratch, suites=(str(path),)) as servers:
         here = describe_suites(servers.of(place), (str(path),), place, settings.level, devices=True)
         cases = choose_representatives(here.cases)
-        yield make_manifest("it", place.name, settings, here.environment, cases), run_folder, Counting(servers)
+        yield make_manifest("it", place.name, settings, here.environment, cases, "here"), run_folder, Counting(servers)
 
 
 def test_a_run_starts_the_processes_that_were_planned_and_estimated(tmp_path):

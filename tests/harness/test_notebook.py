@@ -106,6 +106,7 @@ def test_unwrapping_a_jitted_function_is_said():
 def own_cache(tmp_path):
     """A user's persistent cache that keeps everything."""
     wanted = {
+        "jax_enable_compilation_cache": True,
         "jax_compilation_cache_dir": str(tmp_path),
         "jax_persistent_cache_min_compile_time_secs": 0,
         "jax_persistent_cache_min_entry_size_bytes": -1,

@@ -3,6 +3,7 @@ import time
 
 import jax
 import jax.numpy as jnp
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import assume, given
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from harness import no_reference, workload
 from harness.machine.places import BACKENDS
-from harness.probes import Context, look_with
+from harness.probes import Context, look_with, numerics
 from harness.probes.numerics import TOLERANCE, relative_error
 from harness.record import NumericsDetails, Outcome, Status
 
@@ -20,7 +21,15 @@ special = st.sampled_from([math.nan, math.inf, -math.inf])
 
 
 def checked(function, *arguments, reference, backend="cpu", mode="jit", **declared) -> Outcome:
-    """The numerics of one function that stands for a whole suite."""
+    """The numerics of one function that stands for a whole suite; which program it is, another test asks."""
+    outcome = looked_at(function, *arguments, reference=reference, backend=backend, mode=mode, **declared)
+    if isinstance(outcome.details, NumericsDetails):
+        return msgspec.structs.replace(outcome, details=msgspec.structs.replace(outcome.details, fingerprint=None))
+    return outcome
+
+
+def looked_at(function, *arguments, reference, backend="cpu", mode="jit", **declared) -> Outcome:
+    """The whole of it."""
     made = workload(inputs=lambda key: arguments, reference=reference, modes=(mode,), **declared)(function)
     context = Context(made, {}, BACKENDS[backend], arguments, time.perf_counter, None)
     (name,) = made.variants
@@ -412,7 +421,8 @@ def test_a_result_that_is_no_number_is_wrong_and_its_error_null():
 def test_without_a_reference_the_reason_is_told():
     outcome = checked(lambda x: x, jnp.ones(2), reference=no_reference("draws are random"))
 
-    assert outcome == Outcome(status=Status.OK, notes=("not checked: draws are random",))
+    assert (outcome.status, outcome.values) == (Status.OK, {})
+    assert outcome.notes == ("not checked: draws are random",)
 
 
 def test_what_the_reference_does_not_know_is_told_and_no_more_than_that_is_unchecked():
@@ -491,3 +501,37 @@ def test_a_random_key_among_the_inputs_does_not_hinder():
         return jnp.where(jax.random.bernoulli(key, 1.0, x.shape), x, 0)
 
     assert checked(dropped, jnp.ones(2), jax.random.key(0), reference=lambda x, key: x).status is Status.OK
+
+
+# Which program was checked
+
+
+def fingerprint_of(function, mode: str, reference=np.negative) -> str | None:
+    return looked_at(function, jnp.ones(4), reference=reference, mode=mode).details.fingerprint
+
+
+def test_the_program_that_was_checked_is_told_by_its_fingerprint():
+    one, same, other = (fingerprint_of(f, "jit") for f in (lambda x: -x, lambda y: -y, lambda x: 0 - x))
+
+    assert one
+    assert one == same == fingerprint_of(lambda x: -x, "aot")
+    assert one != other
+
+
+def test_it_is_told_also_where_nothing_is_compared():
+    assert fingerprint_of(lambda x: -x, "jit", no_reference("why not")) == fingerprint_of(lambda x: -x, "jit")
+
+
+def test_eager_code_has_no_one_program():
+    assert fingerprint_of(lambda x: -x, "eager") is None
+
+
+def test_a_backend_that_tells_no_program_costs_the_check_nothing(monkeypatch):
+    def fail(compiled):
+        raise NotImplementedError("no text")
+
+    monkeypatch.setattr(numerics, "find_fingerprint", fail)
+
+    outcome = looked_at(lambda x: -x, jnp.ones(4), reference=np.negative)
+
+    assert (outcome.status, outcome.details.fingerprint) == (Status.OK, None)

@@ -128,7 +128,7 @@ def test_contention_is_told_of_the_variants_that_have_it_as_the_table_marks_them
     assert next(item.text for item in page.warnings if item.label == "contended") == (
         "1 variant had too few undisturbed blocks (selu[dtype=float32,n=10000] · selu:eager · ● cpu): "
         "a time marked ! is not to be trusted; a gain is, since both of its sides met the same disturbance, "
-        "unless it is marked ! too, as a peer's is"
+        "unless it is marked ! too"
     )
     rows = by_variant(page)
     assert {name: row["Time"].startswith("! ") for name, row in rows.items()} == {
