@@ -10,6 +10,10 @@ from harness.plan.launches import Launch
 from harness.plan.probes import PROBES
 from harness.record import PlannedCase
 
+TOO_SLOW_S = 1.0
+"""Of a launch. Most variants take 0.1 to 0.3 s of it, by their sweeps; to leave one of those out saves next to nothing,
+and as a rule eager code is what speed-ups refer to."""
+
 
 @dataclass(frozen=True)
 class LeftOut:
@@ -42,9 +46,10 @@ def count_rounds(launches: Sequence[Launch], pace: Pace, left_s: float, *, done:
 
 
 def leave_out(launches: Sequence[Launch], cases: Sequence[PlannedCase], pace: Pace, left_s: float) -> LeftOut:
-    """What to leave out of the fewest rounds: the slowest eager variants first, then the slowest cold processes.
+    """What to leave out of the fewest rounds: slow eager variants, then cold processes, the slowest of each first.
 
-    Eager code that takes seconds a call tells little by its exact time, and it takes the time of all others.
+    Eager code that takes seconds a call tells little by its exact time, and it takes the time of all others. What is
+    left may still be too much: then the time is used up before the last of the fewest rounds.
     """
     coming = [launch for launch in launches if not launch.extra]
     excess_s = pace.predict_s(coming) - left_s
@@ -66,7 +71,7 @@ def leave_out(launches: Sequence[Launch], cases: Sequence[PlannedCase], pace: Pa
 def _list_eager(
     launches: Sequence[Launch], cases: Sequence[PlannedCase], pace: Pace
 ) -> list[tuple[PlannedCase, str, float]]:
-    """Eager variants that are still to be timed, the slowest first."""
+    """Eager variants that are too slow and still to be timed, the slowest first."""
     timed = {(launch.case, name) for launch in _timed(launches) for name in launch.variants}
     eager = [
         (case, item.name, pace.predict_variant_s(case.id, item.name))
@@ -74,7 +79,7 @@ def _list_eager(
         for item in case.variants
         if item.mode == "eager" and (case.id, item.name) in timed
     ]
-    return sorted((one for one in eager if one[2] > 0), key=lambda one: one[2], reverse=True)
+    return sorted((one for one in eager if one[2] > TOO_SLOW_S), key=lambda one: one[2], reverse=True)
 
 
 def _timed(launches: Sequence[Launch]) -> list[Launch]:
