@@ -44,6 +44,7 @@ class CaseProgress:
       timed: Raw samples by round, a record for each process.
       rounds: How many rounds are whole.
       replaced: How many contended launches a fresh one has replaced.
+      tried_again: Rounds in which a fresh process was given a try.
       looks: How often its intervals were looked at to decide on more launches, and at the end.
     """
 
@@ -55,6 +56,7 @@ class CaseProgress:
     timed: dict[int, list[LaunchRecord]] = field(default_factory=dict)
     rounds: int = 0
     replaced: int = 0
+    tried_again: set[int] = field(default_factory=set)
     looks: int = 1
     used_s: float = 0.0
 

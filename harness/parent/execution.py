@@ -219,7 +219,7 @@ class _Execution:
             for progress in self._progress.values()
             if matters(progress.case) and (width := measure_width(progress.case, progress.timings)) is not None
         ]
-        more = {width.case.id: self._plan_more(width.case, 0) for width in widths}
+        more = {width.case.id: self._plan_more(width.case) for width in widths}
         widths = [width for width in widths if more[width.case.id]]
         seconds = {case: self.pace.predict_s(launches) for case, launches in more.items()}
         given = share_out(widths, seconds, self._left_s(), self._settings)
@@ -230,10 +230,10 @@ class _Execution:
         for step in range(max(given.values(), default=0)):
             wanted = [self._cases[case_id] for case_id, count in given.items() if count > step]
             for case in shuffle(wanted, self._settings.seed + step):
-                if not self._run_round(self._plan_more(case, step)):
+                if not self._run_round(self._plan_more(case)):
                     return
 
-    def _plan_more(self, case: PlannedCase, step: int) -> tuple[Launch, ...]:
+    def _plan_more(self, case: PlannedCase) -> tuple[Launch, ...]:
         """The processes of one more launch, beyond those that the case has."""
         index = max(self._progress[case.id].timed, default=-1) + 1
         return plan_more(case, self._settings, self.places[case.where], index)
@@ -248,10 +248,11 @@ class _Execution:
     def _clock(self, launch: Launch, variants: tuple[str, ...], progress: CaseProgress) -> None:
         start = time.monotonic()
         self.watcher.launch_started(launch)
-        self._starter.start(launch, variants, progress, self._left_s)
+        was_started = self._starter.start(launch, variants, progress, self._left_s)
         seconds = time.monotonic() - start
         progress.used_s += seconds
-        self.pace.add(launch, seconds)
+        if was_started:
+            self.pace.add(launch, seconds)
         self.watcher.launch_ended(launch, self._elapsed_s())
 
     def _elapsed_s(self) -> float:

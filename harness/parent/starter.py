@@ -36,16 +36,18 @@ class Starter:
 
     def start(
         self, launch: Launch, variants: tuple[str, ...], progress: CaseProgress, left_s: Callable[[], float]
-    ) -> None:
+    ) -> bool:
         """Runs one process; one that dies costs the variant that it was at, and is repeated without it.
 
         Args:
           left_s: Tells the time that is left of the budget.
+        Returns:
+          Whether a process was run; else an interrupted run has left its samples.
         """
         kept = self._read_kept(launch, variants, progress)
         if kept is not None:
             progress.keep(launch, Result(launch=kept))
-            return
+            return False
         side_by_side = any(PROBES[probe].side_by_side for probe in launch.probes)
         while variants:
             ended = self._start_process(launch, variants, progress)
@@ -56,7 +58,7 @@ class Starter:
                 self._keep(launch, result, progress)
                 broken = tuple(ended.answer.outcomes) if side_by_side else variants
             elif launch.process == SHAPES or launch.refills:  # one that fails knows nothing; those after it will tell
-                return
+                return True
             else:
                 broken = variants if ended.last.variant is None else (ended.last.variant,)
                 outcome = describe_end(ended, self._stage_limit_s(progress.case))
@@ -64,17 +66,19 @@ class Starter:
                 outcomes = {name: {probe: outcome for probe, names in looks if name in names} for name in broken}
                 progress.keep(launch, Result(outcomes=outcomes))
             variants = tuple(name for name in variants if name not in broken) if broken else ()
+        return True
 
     def _replace_contended(
         self, result: Result, launch: Launch, variants: tuple[str, ...], progress: CaseProgress
     ) -> Result:
         """The result; of a contended launch that of a fresh process, which the system may place better.
 
-        That happens at most once for a launch, and counts only if it ends well. What was replaced is kept on disk.
+        That happens at most once a round, and counts only if it ends well. What was replaced is kept on disk.
         """
         samples = result.launch
-        if samples is None or not is_disturbed(samples):
+        if samples is None or not is_disturbed(samples) or launch.round in progress.tried_again:
             return result
+        progress.tried_again.add(launch.round)
         again = self._start_process(launch, variants, progress, again=True).answer
         if not isinstance(again, Result) or again.launch is None:
             return result

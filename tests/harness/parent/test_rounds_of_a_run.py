@@ -200,6 +200,19 @@ def test_a_resumed_run_remembers_what_was_replaced_and_how_often_it_was_looked_a
     assert (details.replaced, details.looks) == (1, 3)  # it decided once more
 
 
+def test_samples_that_are_read_again_tell_nothing_of_the_time_that_others_will_take(executed, tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        executed(timed(), CASES, dies=stop_before(5))
+    for planned in CASES:
+        RunFolder(tmp_path).case(planned.id).record.unlink()
+
+    run, server = executed(timed(), CASES, budget_s=6 + 3 * 4.0)
+
+    # Five launches are there already, ten more make five rounds; for a sixth two of the three seconds are left.
+    assert len(server.asked("timing")) == 10
+    assert [one.rounds for one in run.cases] == [5, 5, 5]
+
+
 # Too little time
 
 
@@ -307,6 +320,16 @@ def test_a_contended_launch_is_replaced_by_a_fresh_process_once(executed, tmp_pa
     folder = RunFolder(tmp_path).case(CASES[0].id)
     assert folder.launch(1, replaced=True).exists()
     assert folder.launches() == [folder.launch(0), folder.launch(1)]
+
+
+def test_of_a_case_only_one_process_a_round_is_replaced(executed):
+    with_peer = a_case("selu", "a:jit", "numpy:native")
+
+    run, server = executed(timed(**TWICE), [with_peer], contended=lambda message: True)
+
+    assert len(server.asked("timing")) == 2 * (2 + 1)
+    replaced = [item.outcomes["timing"].details.replaced for item in run.cases[0].variants]
+    assert max(replaced) == 2
 
 
 def test_a_contended_launch_stays_where_the_budget_is_used_up(executed):
