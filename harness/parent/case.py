@@ -8,6 +8,7 @@ from typing import Self
 
 import msgspec
 
+from harness.parent.pace import Coming
 from harness.plan.launches import Launch
 from harness.plan.messages import Result
 from harness.plan.probes import PROBES
@@ -27,6 +28,7 @@ from harness.record import (
 from harness.record.outcomes import join
 from harness.record.statistics import VERSION
 from harness.record.timing_summary import summarise
+from harness.record.wording import counted
 
 NOTHING_TO_COMPILE = "a target runs nothing, and without a run there is nothing to tell of a variant without a program"
 
@@ -70,6 +72,7 @@ class CaseProgress:
         for name in self.outcomes.keys() - {name for _, name in self._planned}:
             self.outcomes[name].setdefault("numerics", Outcome(status=Status.UNSUPPORTED, reason=NOTHING_TO_COMPILE))
         self._broken: set[tuple[str, str, str]] = set()  # process, variant and regime that ended badly
+        self._cold_left_out: dict[tuple[str, str], int] = {}  # by probe and variant
 
     @classmethod
     def go_on(
@@ -79,20 +82,21 @@ class CaseProgress:
         launches: Sequence[Launch],
         record: CaseRecord,
         kept: Iterable[LaunchRecord],
+        replaced: int,
     ) -> Self:
-        """What an interrupted run has left of a case.
+        """What an interrupted run has left of a case. Of what it left out, the timing goes on.
 
         Args:
           kept: Raw samples of the rounds that are whole.
+          replaced: How many launches others have replaced.
         """
         progress = cls(case, settings, launches)
         progress._started, progress.used_s, progress.rounds = record.started, record.elapsed_s, record.rounds or 0
-        progress.artifacts = list(record.artifacts)
+        progress.artifacts, progress.replaced = list(record.artifacts), replaced
         regimes = {launch.regime for launch in launches}
         for variant in record.variants:
             for probe, outcome in variant.outcomes.items():
                 if isinstance(outcome.details, TimingDetails):
-                    progress.replaced = max(progress.replaced, outcome.details.replaced)
                     progress.looks = max(progress.looks, outcome.details.looks or 1)
                     continue  # summed up anew from the samples
                 progress.outcomes[variant.name][probe] = outcome
@@ -131,6 +135,29 @@ class CaseProgress:
                 self.outcomes[variant][probe] = outcome
                 self._broken |= {(row.process, variant, launch.regime) for launch in self.launches}
 
+    def leave_out(self, variant: str, reason: str) -> None:
+        """Times a variant no more in this execution."""
+        names = [{item.variant for one in records for item in one.variants} for records in self.timed.values()]
+        details = TimingDetails(launches=sum(variant in found for found in names))
+        self.stop_timing(variant, Outcome(status=Status.SKIPPED, reason=reason, details=details))
+
+    def leave_out_cold(self, one: Coming) -> None:
+        """Counts a cold process that is not run."""
+        for probe, names in one.launch.looks.items():
+            for name in set(names).intersection(one.variants):
+                self._cold_left_out[probe, name] = self._cold_left_out.get((probe, name), 0) + 1
+
+    def share_blocks(self, launch: Launch) -> dict[str, float]:
+        """What part each variant had of the blocks of a timing launch: about what it took of the whole process."""
+        found = {
+            item.variant: sum(block.wall_s for block in item.blocks)
+            for record in self.timed.get(launch.round, ())
+            for item in record.variants
+            if item.variant in launch.variants
+        }
+        whole_s = sum(found.values())
+        return {variant: wall_s / whole_s for variant, wall_s in found.items()} if whole_s > 0 else {}
+
     @property
     def timings(self) -> list[Outcome]:
         """How the timing of each variant ended so far."""
@@ -150,7 +177,7 @@ class CaseProgress:
             elapsed_s=round(self.used_s, 3),
             launches=len(self.timed),
             variants=tuple(
-                VariantRecord(name=name, outcomes={probe: self._judge(outcome) for probe, outcome in outcomes.items()})
+                VariantRecord(name=name, outcomes={probe: self._conclude(probe, name) for probe in outcomes})
                 for name, outcomes in self.outcomes.items()
             ),
             artifacts=tuple(self.artifacts),
@@ -158,13 +185,17 @@ class CaseProgress:
             rounds=self.rounds,
         )
 
-    def _judge(self, outcome: Outcome) -> Outcome:
-        """The outcome; lost where it was timed too seldom."""
-        details, fewest = outcome.details, self.settings.fewest_rounds or 0
-        if not isinstance(details, TimingDetails) or outcome.status is not Status.OK or details.launches >= fewest:
-            return outcome
-        reason = f"timed by {details.launches} of at least {fewest} launches"
-        return msgspec.structs.replace(outcome, status=Status.LOST, reason=reason)
+    def _conclude(self, probe: str, variant: str) -> Outcome:
+        """The outcome as it is recorded: lost where it was timed too seldom, with a note on processes left out."""
+        outcome, fewest = self.outcomes[variant][probe], self.settings.fewest_rounds or 0
+        details = outcome.details
+        if isinstance(details, TimingDetails) and outcome.status is Status.OK and details.launches < fewest:
+            reason = f"timed by {details.launches} of at least {fewest} launches"
+            return msgspec.structs.replace(outcome, status=Status.LOST, reason=reason)
+        if count := self._cold_left_out.get((probe, variant)):
+            note = f"{counted(count, 'cold process', 'cold processes')} left out: the budget had no time for more"
+            return msgspec.structs.replace(outcome, notes=(*outcome.notes, note))
+        return outcome
 
     def _goes_on(self, variant: str, launch: Launch) -> bool:
         """Whether what must have ended well before has, and nothing of this kind went wrong: it would again."""
@@ -191,10 +222,13 @@ class CaseProgress:
                     self.outcomes[name][probe] = msgspec.structs.replace(outcome, details=details)
 
     def _compare_programs(self, result: Result) -> None:
-        """Gives up the timing of a variant whose program is another since the run was resumed."""
+        """Gives up the timing of a variant that has another program since the run was resumed, or none any more."""
         for variant, outcomes in result.outcomes.items():
+            failed = next((one for one in outcomes.values() if one.status is not Status.OK), None)
             sides = [find_fingerprint(one) for one in (self.outcomes[variant], outcomes)]
-            if None not in sides and sides[0] != sides[1]:
+            if failed is not None:
+                self.stop_timing(variant, failed)
+            elif None not in sides and sides[0] != sides[1]:
                 self.stop_timing(variant, Outcome(status=Status.FAILED, reason=ANOTHER_PROGRAM))
 
 

@@ -10,30 +10,30 @@ from itertools import groupby
 
 from harness.machine.places import PLACES, Place
 from harness.parent.case import CaseProgress
-from harness.parent.pace import Pace
+from harness.parent.pace import Coming, Pace
 from harness.parent.progress import Watcher
 from harness.parent.rounds import count_rounds, leave_out
 from harness.parent.servers import Servers
 from harness.parent.starter import Starter
 from harness.parent.widest import matters, measure_width, share_out
-from harness.plan.launches import Launch, plan_launches, plan_more
+from harness.plan.launches import Launch, plan_launches, plan_more, plan_refill
 from harness.plan.selection import shuffle
+from harness.plan.settings import MOST_LAUNCHES
 from harness.record import (
     CaseRecord,
     LaunchRecord,
     Manifest,
-    Outcome,
     PlannedCase,
     RecordError,
     Run,
     RunFolder,
-    Status,
     Stop,
     StopReason,
     now,
     read_json,
     write_json,
 )
+from harness.record.wording import counted
 
 
 def execute(
@@ -111,8 +111,9 @@ class _Execution:
             case.id: self._begin(case, [launch for launch in planned if launch.case == case.id])
             for case in self.manifest.cases
         }
-        self._starter = Starter(self._settings, self.folder, self.servers, self.watcher, self.places, self.pace)
+        self._starter = Starter(self._settings, self.folder, self.servers, self.watcher, self.places)
         self._left_out: set[tuple[str, ...]] = set()
+        self._cold = {name for name, count in rounds.items() if count}  # cases with nothing in the compilation cache
 
     def run(self) -> None:
         """Round after round, as many as the time allows; then more launches where intervals are the widest."""
@@ -150,7 +151,9 @@ class _Execution:
         record = self.done.get(case.id)
         if record is None:
             return CaseProgress(case, self._settings, launches)
-        return CaseProgress.go_on(case, self._settings, launches, record, self._read_rounds(case, record.rounds or 0))
+        kept = self._read_rounds(case, record.rounds or 0)
+        replaced = self.folder.case(case.id).count_replaced()
+        return CaseProgress.go_on(case, self._settings, launches, record, kept, replaced)
 
     def _read_rounds(self, case: PlannedCase, rounds: int) -> Iterator[LaunchRecord]:
         """Raw samples of the rounds that are whole; a file that is damaged is a launch less."""
@@ -168,7 +171,8 @@ class _Execution:
                 if self._left_s() <= 0:
                     return False
                 if launch.identity not in self._left_out and (variants := progress.choose_variants(launch)):
-                    self._clock(launch, variants, progress)
+                    self._clock(Coming(launch, variants), progress)
+                    self._cold -= {case_id} if launch.refills else set()
             progress.rounds = max(progress.rounds, launch.round + 1)
             self._write(progress)
         return True
@@ -180,49 +184,53 @@ class _Execution:
           done: The round that is whole now.
         """
         coming = self._list_coming(rest)
-        fewest = [launch for launch in coming if not launch.extra]
+        fewest = [one for one in coming if not one.launch.extra]
         if self._settings.launches is None and self.pace.predict_s(fewest) > self._left_s():
             self._leave_out(fewest)
             coming = self._list_coming(rest)
         return count_rounds(coming, self.pace, self._left_s(), done=done + 1) - 1
 
-    def _list_coming(self, rest: Sequence[Launch]) -> list[Launch]:
+    def _list_coming(self, rest: Sequence[Launch]) -> list[Coming]:
         """What is left of the launches to come, as far as they still look at something."""
         kept = self._without_left_out(rest)
-        limited = [launch.limit_to(self._progress[launch.case].choose_variants(launch)) for launch in kept]
-        return [launch for launch in limited if launch.variants]
+        limited = [Coming(launch, self._progress[launch.case].choose_variants(launch)) for launch in kept]
+        return [one for one in limited if one.variants]
 
     def _without_left_out(self, launches: Sequence[Launch]) -> list[Launch]:
         return [launch for launch in launches if launch.identity not in self._left_out]
 
-    def _leave_out(self, launches: Sequence[Launch]) -> None:
+    def _leave_out(self, fewest: Sequence[Coming]) -> None:
         """Makes room for the fewest rounds, and says at whose cost."""
-        found = leave_out(launches, self.manifest.cases, self.pace, self._left_s())
+        found = leave_out(fewest, self.manifest.cases, self.pace, self._left_s())
         for case, variant, seconds in found.slow:
             reason = (
                 f"left out: a launch spends {seconds:.1f} s on it, too much for a budget of {self.budget_s:g} s; "
-                "a larger --budget times it"
+                "a run with a larger --budget times it"
             )
-            self._progress[case.id].stop_timing(variant, Outcome(status=Status.SKIPPED, reason=reason))
-            self._write(self._progress[case.id])
+            self._progress[case.id].leave_out(variant, reason)
             self.watcher.said(f"{case.name}: {variant}: {reason}")
-        self._left_out |= {launch.identity for launch in found.cold}
+        for one in found.cold:
+            self._left_out.add(one.launch.identity)
+            self._progress[one.launch.case].leave_out_cold(one)
         if found.cold:
-            self.watcher.said(f"{len(found.cold)} cold processes are left out: the budget has no time for them")
+            cold = counted(len(found.cold), "cold process", "cold processes")
+            self.watcher.said(f"{cold} left out, since the budget has no time for more; notes say which")
+        for case_id in {case.id for case, *_ in found.slow} | {one.launch.case for one in found.cold}:
+            self._write(self._progress[case_id])
 
     def _add_launches(self) -> None:
         """Gives what time is left to the widest intervals among cases behind an answer or a published claim."""
-        if self._settings.launches is not None:
+        if self._settings.launches is not None or self._settings.level not in MOST_LAUNCHES:
             return
         widths = [
             width
             for progress in self._progress.values()
             if matters(progress.case) and (width := measure_width(progress.case, progress.timings)) is not None
         ]
-        more = {width.case.id: self._plan_more(width.case) for width in widths}
-        widths = [width for width in widths if more[width.case.id]]
-        seconds = {case: self.pace.predict_s(launches) for case, launches in more.items()}
-        given = share_out(widths, seconds, self._left_s(), self._settings)
+        seconds = {width.case.id: self._predict_more_s(width.case) for width in widths}
+        widths = [width for width in widths if seconds[width.case.id] is not None]
+        known = {case_id: found for case_id, found in seconds.items() if found is not None}
+        given = share_out(widths, known, self._left_s(), self._settings)
         for case_id in given:
             self._progress[case_id].looks += 1
         if given:
@@ -233,10 +241,17 @@ class _Execution:
                 if not self._run_round(self._plan_more(case)):
                     return
 
-    def _plan_more(self, case: PlannedCase) -> tuple[Launch, ...]:
-        """The processes of one more launch, beyond those that the case has."""
-        index = max(self._progress[case.id].timed, default=-1) + 1
-        return plan_more(case, self._settings, self.places[case.where], index)
+    def _predict_more_s(self, case: PlannedCase) -> float | None:
+        """What one more launch of a case will take; None where it would time nothing."""
+        coming = self._list_coming(self._plan_more(case))
+        return self.pace.predict_s(coming) if any(not one.launch.refills for one in coming) else None
+
+    def _plan_more(self, case: PlannedCase) -> list[Launch]:
+        """The processes of one more launch, beyond those that the case has; what they load is compiled before."""
+        progress = self._progress[case.id]
+        index = max(progress.timed, default=-1) + 1
+        refill = plan_refill(case, progress.launches, index) if case.id in self._cold else []
+        return [*refill, *plan_more(case, self._settings, self.places[case.where], index)]
 
     def _write(self, progress: CaseProgress) -> None:
         """Writes the case's record, as far as it is."""
@@ -245,15 +260,17 @@ class _Execution:
         self.done[record.id] = record
         self.watcher.case_written(record)
 
-    def _clock(self, launch: Launch, variants: tuple[str, ...], progress: CaseProgress) -> None:
+    def _clock(self, one: Coming, progress: CaseProgress) -> None:
         start = time.monotonic()
-        self.watcher.launch_started(launch)
-        was_started = self._starter.start(launch, variants, progress, self._left_s)
+        self.watcher.launch_started(one.launch)
+        was_started = self._starter.start(one.launch, one.variants, progress, self._left_s)
         seconds = time.monotonic() - start
         progress.used_s += seconds
         if was_started:
-            self.pace.add(launch, seconds)
-        self.watcher.launch_ended(launch, self._elapsed_s())
+            self.pace.add(one, seconds)
+            for variant, share in progress.share_blocks(one.launch).items():
+                self.pace.add_variant(progress.case.id, variant, share * seconds)
+        self.watcher.launch_ended(one.launch, self._elapsed_s())
 
     def _elapsed_s(self) -> float:
         return time.monotonic() - self._start

@@ -7,42 +7,55 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from harness.plan.launches import Launch
-from harness.plan.probes import PROBES
 
 Key = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Coming:
+    """A planned launch, and the variants that it still looks at."""
+
+    launch: Launch
+    variants: tuple[str, ...]
 
 
 @dataclass
 class Pace:
     """Seconds of each process by what it looked at: one of a later round takes about as long."""
 
-    _taken_s: dict[Key, list[float]] = field(default_factory=dict)
+    _taken_s: dict[Key, list[tuple[frozenset[str], float]]] = field(default_factory=dict)
     _by_process: dict[str, list[float]] = field(default_factory=dict)
     _by_variant: dict[tuple[str, str], float] = field(default_factory=dict)
 
-    def add(self, launch: Launch, seconds: float) -> None:
+    def add(self, ran: Coming, seconds: float) -> None:
         """Counts a process that has ended, or several that did the work of one."""
-        self._taken_s.setdefault(_key_of(launch), []).append(seconds)
-        self._by_process.setdefault(launch.process, []).append(seconds)
+        self._taken_s.setdefault(_key_of(ran.launch), []).append((frozenset(ran.variants), seconds))
+        self._by_process.setdefault(ran.launch.process, []).append(seconds)
 
     def add_variant(self, case: str, variant: str, seconds: float) -> None:
         """What one variant took of a timing launch."""
         self._by_variant[case, variant] = seconds
 
-    def predict_s(self, launches: Iterable[Launch]) -> float:
-        """What launches will take: each the mean of those like it, else of its kind."""
-        return math.fsum(map(self._predict_one_s, launches))
+    def predict_s(self, coming: Iterable[Coming]) -> float:
+        """What launches will take."""
+        return math.fsum(map(self._predict_one_s, coming))
 
     def predict_variant_s(self, case: str, variant: str) -> float:
         """What one variant takes of a timing launch; 0 where it was not timed yet."""
         return self._by_variant.get((case, variant), 0.0)
 
-    def _predict_one_s(self, launch: Launch) -> float:
-        like_it = self._taken_s.get(_key_of(launch)) or self._by_process.get(launch.process) or [0.0]
-        return math.fsum(like_it) / len(like_it)
+    def _predict_one_s(self, one: Coming) -> float:
+        """The mean of those like it; of one with more variants, less their part; else the mean of its kind."""
+        like_it = self._taken_s.get(_key_of(one.launch), [])
+        equal = [seconds for variants, seconds in like_it if variants == frozenset(one.variants)]
+        if not equal and like_it:
+            variants, seconds = like_it[-1]
+            without_s = sum(self.predict_variant_s(one.launch.case, name) for name in variants.difference(one.variants))
+            equal = [max(0.0, seconds - without_s)]
+        taken_s = equal or self._by_process.get(one.launch.process) or [0.0]
+        return math.fsum(taken_s) / len(taken_s)
 
 
 def _key_of(launch: Launch) -> Key:
-    """The same in every round. Of variants side by side, one may be missing since."""
-    together = any(PROBES[probe].side_by_side for probe in launch.probes)
-    return (launch.case, launch.process, launch.regime, *(launch.variants[:1] if together else launch.variants))
+    """The same in every round."""
+    return (launch.case, launch.process, launch.regime, *launch.variants)

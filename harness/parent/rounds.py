@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.parent.pace import Pace
-from harness.plan.launches import Launch
+from harness.parent.pace import Coming, Pace
 from harness.plan.probes import PROBES
 from harness.record import PlannedCase
 
@@ -25,54 +24,54 @@ class LeftOut:
     """
 
     slow: tuple[tuple[PlannedCase, str, float], ...] = ()
-    cold: tuple[Launch, ...] = ()
+    cold: tuple[Coming, ...] = ()
 
 
-def count_rounds(launches: Sequence[Launch], pace: Pace, left_s: float, *, done: int) -> int:
+def count_rounds(coming: Sequence[Coming], pace: Pace, left_s: float, *, done: int) -> int:
     """How many rounds there will be: as many as fit whole into the time that is left, and never fewer than the fewest.
 
     Args:
-      launches: Those to come, of all rounds.
+      coming: The launches of all rounds to come.
       done: Rounds that are whole.
     """
     rounds, needed_s = done, 0.0
-    for index in sorted({launch.round for launch in launches if launch.round >= done}):
-        of_round = [launch for launch in launches if launch.round == index]
+    for index in sorted({one.launch.round for one in coming if one.launch.round >= done}):
+        of_round = [one for one in coming if one.launch.round == index]
         needed_s += pace.predict_s(of_round)
-        if needed_s > left_s and any(launch.extra for launch in of_round):
+        if needed_s > left_s and any(one.launch.extra for one in of_round):
             break
         rounds = index + 1
     return rounds
 
 
-def leave_out(launches: Sequence[Launch], cases: Sequence[PlannedCase], pace: Pace, left_s: float) -> LeftOut:
+def leave_out(fewest: Sequence[Coming], cases: Sequence[PlannedCase], pace: Pace, left_s: float) -> LeftOut:
     """What to leave out of the fewest rounds: slow eager variants, then cold processes, the slowest of each first.
 
-    Eager code that takes seconds a call tells little by its exact time, and it takes the time of all others. What is
-    left may still be too much: then the time is used up before the last of the fewest rounds.
+    Eager code that takes seconds a call tells little by its exact time, and it takes the time of all others. Where even
+    that makes no room, nothing is left out: the run ends before its fewest rounds, and goes on when it is resumed.
     """
-    coming = [launch for launch in launches if not launch.extra]
-    excess_s = pace.predict_s(coming) - left_s
+    excess_s = pace.predict_s(fewest) - left_s
     slow: list[tuple[PlannedCase, str, float]] = []
-    for case, variant, seconds in _list_eager(coming, cases, pace):
+    for case, variant, seconds in _list_eager(fewest, cases, pace):
         if excess_s <= 0:
             break
         slow.append((case, variant, seconds))
-        excess_s -= seconds * sum(launch.case == case.id and variant in launch.variants for launch in _timed(coming))
-    cold: list[Launch] = []
-    for launch in sorted(_cold(coming), key=lambda one: pace.predict_s([one]), reverse=True):
+        launches = (one for one in _timed(fewest) if one.launch.case == case.id and variant in one.variants)
+        excess_s -= seconds * sum(1 for _ in launches)
+    cold: list[Coming] = []
+    for one in sorted(_cold(fewest), key=lambda one: pace.predict_s([one]), reverse=True):
         if excess_s <= 0:
             break
-        cold.append(launch)
-        excess_s -= pace.predict_s([launch])
-    return LeftOut(tuple(slow), tuple(cold))
+        cold.append(one)
+        excess_s -= pace.predict_s([one])
+    return LeftOut(tuple(slow), tuple(cold)) if excess_s <= 0 else LeftOut()
 
 
 def _list_eager(
-    launches: Sequence[Launch], cases: Sequence[PlannedCase], pace: Pace
+    coming: Sequence[Coming], cases: Sequence[PlannedCase], pace: Pace
 ) -> list[tuple[PlannedCase, str, float]]:
     """Eager variants that are too slow and still to be timed, the slowest first."""
-    timed = {(launch.case, name) for launch in _timed(launches) for name in launch.variants}
+    timed = {(one.launch.case, name) for one in _timed(coming) for name in one.variants}
     eager = [
         (case, item.name, pace.predict_variant_s(case.id, item.name))
         for case in cases
@@ -82,14 +81,10 @@ def _list_eager(
     return sorted((one for one in eager if one[2] > TOO_SLOW_S), key=lambda one: one[2], reverse=True)
 
 
-def _timed(launches: Sequence[Launch]) -> list[Launch]:
-    return [launch for launch in launches if any(PROBES[probe].keeps_samples for probe in launch.probes)]
+def _timed(coming: Sequence[Coming]) -> list[Coming]:
+    return [one for one in coming if any(PROBES[probe].keeps_samples for probe in one.launch.probes)]
 
 
-def _cold(launches: Sequence[Launch]) -> list[Launch]:
-    """Launches of later rounds that repeat what an earlier one looked at, and time no call by its samples."""
-    return [
-        launch
-        for launch in launches
-        if launch.round > 0 and not launch.refills and not any(PROBES[probe].keeps_samples for probe in launch.probes)
-    ]
+def _cold(coming: Sequence[Coming]) -> list[Coming]:
+    """Those of later rounds that repeat what an earlier one looked at, and time no call by its samples."""
+    return [one for one in coming if one.launch.round > 0 and not one.launch.refills and one not in _timed([one])]

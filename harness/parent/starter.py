@@ -10,7 +10,6 @@ from harness.machine.places import Place
 from harness.parent.case import CaseProgress
 from harness.parent.ended import describe_end
 from harness.parent.fork_client import Ended
-from harness.parent.pace import Pace
 from harness.parent.progress import Watcher
 from harness.parent.servers import Servers
 from harness.plan.launches import SHAPES, Launch
@@ -32,7 +31,6 @@ class Starter:
     servers: Servers
     watcher: Watcher
     places: Mapping[str, Place]
-    pace: Pace
 
     def start(
         self, launch: Launch, variants: tuple[str, ...], progress: CaseProgress, left_s: Callable[[], float]
@@ -49,15 +47,19 @@ class Starter:
             progress.keep(launch, Result(launch=kept))
             return False
         side_by_side = any(PROBES[probe].side_by_side for probe in launch.probes)
-        while variants:
+        is_first = True
+        while variants and (is_first or left_s() > 0):
+            is_first = False
             ended = self._start_process(launch, variants, progress)
             if isinstance(ended.answer, Result):
-                result = ended.answer
+                self._write_samples(launch, ended.answer, progress)
                 if left_s() > 0:
-                    result = self._replace_contended(result, launch, variants, progress)
-                self._keep(launch, result, progress)
+                    result = self._replace_contended(ended.answer, launch, variants, progress)
+                else:
+                    result = ended.answer
+                progress.keep(launch, result)
                 broken = tuple(ended.answer.outcomes) if side_by_side else variants
-            elif launch.process == SHAPES or launch.refills:  # one that fails knows nothing; those after it will tell
+            elif launch.process == SHAPES:  # one that fails knows nothing; the check will tell
                 return True
             else:
                 broken = variants if ended.last.variant is None else (ended.last.variant,)
@@ -83,20 +85,21 @@ class Starter:
         if not isinstance(again, Result) or again.launch is None:
             return result
         write_json(self._samples_path(launch, progress.case, replaced=True), samples)
+        self._write_samples(launch, again, progress)
         progress.replaced += 1
         return again
 
-    def _keep(self, launch: Launch, result: Result, progress: CaseProgress) -> None:
-        """Adds what a process found; raw samples are on disk first."""
+    def _write_samples(self, launch: Launch, result: Result, progress: CaseProgress) -> None:
+        """Raw samples are on disk before anything is made of them."""
         if result.launch is not None:
             write_json(self._samples_path(launch, progress.case), result.launch)
-            for item in result.launch.variants:
-                self.pace.add_variant(progress.case.id, item.variant, sum(block.wall_s for block in item.blocks))
-        progress.keep(launch, result)
 
     def _read_kept(self, launch: Launch, variants: tuple[str, ...], progress: CaseProgress) -> LaunchRecord | None:
-        """Raw samples that an interrupted run has left of the same variants."""
-        if not any(PROBES[probe].keeps_samples for probe in launch.probes):
+        """Raw samples that an interrupted run has left of the same variants.
+
+        Not of a case without a record: nothing would tell whether its programs are the same, compiled again.
+        """
+        if progress.rounds == 0 or not any(PROBES[probe].keeps_samples for probe in launch.probes):
             return None
         try:
             kept = read_json(self._samples_path(launch, progress.case), LaunchRecord)

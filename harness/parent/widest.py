@@ -23,9 +23,12 @@ class Width:
     launches: int
 
     def predict(self, more: int) -> float:
-        """The same after so many more launches: the standard deviation stays, the t multiplier and the root change."""
+        """The same after so many more launches: the standard deviation stays, the t multiplier and the root change.
+
+        Whoever is given some is looked at twice, and shares the error.
+        """
         now, then = self.launches, self.launches + more
-        return self.half * _multiplier(then) / _multiplier(now)
+        return self.half * _multiplier(then, looks=2 if more else 1) / _multiplier(now)
 
 
 def matters(case: PlannedCase) -> bool:
@@ -74,9 +77,9 @@ def _enough(values: Sequence[Number]) -> bool:
     return len(values) >= FEWEST_LAUNCHES
 
 
-def _multiplier(launches: int) -> float:
+def _multiplier(launches: int, looks: int = 1) -> float:
     """Of the standard deviation, for half the interval of a mean."""
-    return float(stdtrit(launches - 1, (1 + SHOWN_CONFIDENCE) / 2)) / math.sqrt(launches)
+    return float(stdtrit(launches - 1, 1 - (1 - SHOWN_CONFIDENCE) / looks / 2)) / math.sqrt(launches)
 
 
 def _values_of(timings: Sequence[Outcome], metric: str) -> list[list[Number]]:

@@ -84,7 +84,7 @@ def plan_launches(
         for case in shuffle(cases, settings.seed + index):
             own = [launch for launch in by_case[case.id] if launch.round == index >= done.get(case.id, 0)]
             if own and 0 < done.get(case.id, 0) == index:
-                planned += [_refill(launch, index) for launch in by_case[case.id] if _fills_cache(launch, case)]
+                planned += plan_refill(case, by_case[case.id], index)
             planned += own
     return tuple(planned)
 
@@ -152,11 +152,13 @@ def _choose(probe: Probe, case: PlannedCase, settings: Settings, place: Place) -
     return frozenset(item.name for item in probe.choose(case, settings) if place.measures or item.mode in ONE_COMPILED)
 
 
-def _fills_cache(launch: Launch, case: PlannedCase) -> bool:
-    """Whether it compiles what timing launches load."""
+def plan_refill(case: PlannedCase, launches: Sequence[Launch], index: int) -> list[Launch]:
+    """The checks of a case once more, which compile what its timing launches load.
+
+    Args:
+      launches: All that are planned of it.
+      index: The round before which they come.
+    """
     peers = {item.name for item in case.variants if item.mode == NATIVE}
-    return launch.process == CHECK and not peers.issuperset(launch.variants)
-
-
-def _refill(launch: Launch, index: int) -> Launch:
-    return msgspec.structs.replace(launch, round=index, refills=True)
+    checks = [one for one in launches if one.process == CHECK and not peers.issuperset(one.variants)]
+    return [msgspec.structs.replace(one, round=index, refills=True) for one in checks]

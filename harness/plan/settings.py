@@ -16,8 +16,8 @@ MOST_ROUNDS = {"quick": 5, "default": 8, "full": 8}
 """Rounds over all cases where the time given allows. 95 % intervals of ratios, half-widths of 41 variants: 11 % with 3
 launches, 6.7 % with 5, 5.3 % with 8; more launches narrow them by the root of their number."""
 
-MOST_LAUNCHES = {"quick": 5, "default": 12, "full": 12}
-"""Of a case to which time that is left goes. A quick run ends when its rounds have."""
+MOST_LAUNCHES = {"default": 12, "full": 12}
+"""Of a case to which time that is left goes, by level. A quick run ends when its rounds have."""
 
 TARGET_HALF_WIDTH = 0.05
 """Of the shown intervals of ratios. Where none of a case is wider, no more of the time goes to it: smaller differences

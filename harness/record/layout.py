@@ -58,6 +58,10 @@ class CaseFolder:
         """Raw samples of every timing launch, without those that another has replaced."""
         return sorted(path for path in (self.path / "launches").glob("*.json.gz") if not path.name.endswith(_REPLACED))
 
+    def count_replaced(self) -> int:
+        """How many timing launches another has replaced."""
+        return len(list((self.path / "launches").glob(f"*{_REPLACED}")))
+
     def programs(self, variant: str) -> Path:
         """Where a variant's program texts are kept."""
         return self.path / "programs" / _as_folder(variant)

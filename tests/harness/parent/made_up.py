@@ -12,7 +12,7 @@ from harness.plan.messages import Heartbeat, Measure, Result
 from harness.record import Outcome, Settings, Status
 from tests import samples
 from tests.harness.conftest import FakeClock
-from tests.harness.raw import clean, disturbed, launch, variant
+from tests.harness.raw import WALL_S, clean, disturbed, launch, variant
 
 VARIANTS = ("a:eager", "a:jit", "b:jit", "a:aot", "numpy:native")
 OK = Outcome(status=Status.OK, values={"trace_s": (1.0,)})
@@ -30,6 +30,7 @@ class NoteTaker:
 
     clock: FakeClock
     seconds: Callable[[Launch], float] = lambda launched: 1.0
+    wall_s: Callable[[str], float] = lambda variant: WALL_S
     contended: Callable[[Measure], bool] = lambda message: False
     answers: Callable[[Launch, str], Outcome] = lambda launched, variant: OK
     too_large: dict[str, Outcome] = field(default_factory=dict)
@@ -55,7 +56,10 @@ class NoteTaker:
                 return Ended(answer=Result(outcomes=broken), **ALIVE)
             times = {name: [2.0 ** (launched.round * len(name))] * 6 for name in launched.variants}
             blocks = disturbed if self.contended(message) else clean
-            timed = launch(*(variant(name, *blocks(*times[name])) for name in times), index=launched.round)
+            timed = launch(
+                *(variant(name, *blocks(*times[name]), wall_s=self.wall_s(name)) for name in times),
+                index=launched.round,
+            )
             return Ended(answer=Result(launch=timed), **ALIVE)
         if launched.process == SHAPES:
             outcomes = {name: {"numerics": outcome} for name, outcome in self.too_large.items()}

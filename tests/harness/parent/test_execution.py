@@ -130,33 +130,40 @@ def test_what_is_started_is_the_planned_list_in_its_order(executed):
     assert server.launched == list(plan_launches(cases, settings))
 
 
-def test_samples_that_an_interrupted_run_has_left_are_not_taken_again(executed, tmp_path):
-    settings = fixed()
-    executed(settings, [case("selu")])
-    folder = RunFolder(tmp_path)
-    folder.mark.unlink()
-    folder.case(case("selu").id).record.unlink()
-    folder.case(case("selu").id).launch(1, "numpy:native").unlink()
+def interrupt_at(count: int):
+    """Interrupts a run when so many timing processes have begun."""
+    begun = []
 
-    run, server = executed(settings, [case("selu")])
+    def dies(launched):
+        begun.extend([launched] if launched.process == "timing" else [])
+        if len(begun) == count:
+            raise KeyboardInterrupt
 
-    assert server.asked("timing") == [(1, "", ("numpy:native",))]
+    return dies
+
+
+def test_samples_that_an_interrupted_run_has_left_are_not_taken_again(executed):
+    twice = settings("timing", **TWICE)
+    with pytest.raises(KeyboardInterrupt):
+        executed(twice, [case("selu")], dies=interrupt_at(4))
+
+    run, server = executed(twice, [case("selu")])
+
+    assert len(server.asked("timing")) == 1
     assert run.cases[0].launches == 2
 
 
-def test_samples_of_other_variants_than_those_that_go_on_are_taken_again(executed, tmp_path):
-    settings = fixed()
-    executed(settings, [case("selu")])
-    folder = RunFolder(tmp_path)
-    folder.mark.unlink()
-    folder.case(case("selu").id).record.unlink()
+def test_samples_of_other_variants_than_those_that_go_on_are_taken_again(executed):
+    twice = settings("timing", **TWICE)
+    with pytest.raises(KeyboardInterrupt):
+        executed(twice, [case("selu")], dies=interrupt_at(4))
 
     def answers(launched, name):
         return FAILED if launched.process == CHECK and name == "b:jit" else OK
 
-    _, server = executed(settings, [case("selu")], answers=answers)
+    _, server = executed(twice, [case("selu")], answers=answers)
 
-    assert sorted(server.asked("timing")) == [(index, "", ("a:eager", "a:jit", "a:aot")) for index in (0, 1)]
+    assert (1, "", ("a:eager", "a:jit", "a:aot")) in server.asked("timing")
 
 
 def test_what_the_budget_does_not_reach_is_lost_and_the_run_says_why(executed, tmp_path):

@@ -1,12 +1,15 @@
 """What processes took tells what those to come will take."""
 
-from harness.parent.pace import Pace
+from harness.parent.pace import Coming, Pace
 from harness.plan.launches import Launch
 
 
-def launch(process: str = "timing", *variants: str, case: str = "a", index: int = 0, regime: str = "") -> Launch:
+def launch(
+    process: str = "timing", *variants: str, case: str = "a", index: int = 0, regime: str = "", without: str = ""
+) -> Coming:
     names = variants or ("f:jit",)
-    return Launch(case=case, process=process, looks={process: names}, round=index, regime=regime)
+    planned = Launch(case=case, process=process, looks={process: names}, round=index, regime=regime)
+    return Coming(planned, tuple(name for name in names if name != without))
 
 
 def test_a_launch_takes_the_mean_of_those_like_it_in_earlier_rounds():
@@ -33,13 +36,29 @@ def test_launches_are_alike_by_case_process_regime_and_variant():
     assert pace.predict_s([launch("compilation", "f:jit", case="b", index=1)]) == 10_000.0
 
 
-def test_variants_side_by_side_are_like_themselves_without_one_that_was_left_out():
+def test_a_launch_that_lost_a_variant_takes_less_by_what_that_took():
     pace = Pace()
-    pace.add(launch("timing", "f:jit", "g:jit"), 3.0)
-    pace.add(launch("timing", "numpy:native"), 5.0)
+    pace.add(launch("timing", "f:eager", "f:jit"), 8.0)
+    pace.add_variant("a", "f:eager", 6.0)
 
-    assert pace.predict_s([launch("timing", "f:jit", index=1)]) == 3.0
-    assert pace.predict_s([launch("timing", "numpy:native", index=1)]) == 5.0
+    assert pace.predict_s([launch("timing", "f:eager", "f:jit", index=1, without="f:eager")]) == 2.0
+
+
+def test_once_it_ran_without_a_variant_only_that_tells():
+    pace = Pace()
+    pace.add(launch("timing", "f:eager", "f:jit"), 8.0)
+    pace.add_variant("a", "f:eager", 6.0)
+    pace.add(launch("timing", "f:eager", "f:jit", index=1, without="f:eager"), 3.0)
+
+    assert pace.predict_s([launch("timing", "f:eager", "f:jit", index=2, without="f:eager")]) == 3.0
+
+
+def test_a_process_takes_no_less_than_nothing():
+    pace = Pace()
+    pace.add(launch("timing", "f:eager", "f:jit"), 8.0)
+    pace.add_variant("a", "f:eager", 9.0)
+
+    assert pace.predict_s([launch("timing", "f:eager", "f:jit", index=1, without="f:eager")]) == 0.0
 
 
 def test_a_launch_like_none_before_takes_the_mean_of_its_kind_and_one_of_a_new_kind_nothing():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.parent.pace import Pace
+from harness.parent.pace import Coming, Pace
 from harness.parent.rounds import TOO_SLOW_S, count_rounds, leave_out
 from harness.plan.launches import Launch
 from tests import samples
@@ -10,13 +10,17 @@ from tests import samples
 CASES = [samples.planned_case(name, variants=("a:eager", "b:eager", "a:jit")) for name in ("selu", "matmul")]
 
 
-def timing(case, index: int, *variants: str, extra: bool = False) -> Launch:
-    names = variants or ("a:eager", "b:eager", "a:jit")
-    return Launch(case=case.id, process="timing", looks={"timing": names}, round=index, extra=extra)
+ALL = ("a:eager", "b:eager", "a:jit")
 
 
-def cold(case, index: int) -> Launch:
-    return Launch(case=case.id, process="compilation", looks={"compilation": ("a:jit",)}, round=index)
+def timing(case, index: int, *variants: str, extra: bool = False) -> Coming:
+    planned = Launch(case=case.id, process="timing", looks={"timing": ALL}, round=index, extra=extra)
+    return Coming(planned, variants or ALL)
+
+
+def cold(case, index: int) -> Coming:
+    planned = Launch(case=case.id, process="compilation", looks={"compilation": ("a:jit",)}, round=index)
+    return Coming(planned, ("a:jit",))
 
 
 @pytest.fixture
@@ -34,6 +38,7 @@ def pace() -> Pace:
 
 
 TO_COME = [timing(case, index, extra=index >= 3) for index in range(1, 8) for case in CASES]
+FEWEST = [one for one in TO_COME if not one.launch.extra]
 
 
 @pytest.mark.parametrize(("left_s", "rounds"), [(140.0, 8), (139.0, 7), (60.0, 4), (59.0, 3), (40.0, 3), (0.0, 3)])
@@ -46,7 +51,7 @@ def test_rounds_that_are_done_count_where_nothing_is_to_come(pace):
 
 
 def test_nothing_is_left_out_of_what_fits(pace):
-    found = leave_out(TO_COME, CASES, pace, 40.0)
+    found = leave_out(FEWEST, CASES, pace, 40.0)
 
     assert (found.slow, found.cold) == ((), ())
 
@@ -59,40 +64,54 @@ def test_nothing_is_left_out_of_what_fits(pace):
         (27.0, [("selu", "a:eager"), ("matmul", "b:eager")]),
         (20.0, [("selu", "a:eager"), ("matmul", "b:eager")]),
         (19.0, [("selu", "a:eager"), ("matmul", "b:eager"), ("selu", "b:eager")]),
-        (0.0, [("selu", "a:eager"), ("matmul", "b:eager"), ("selu", "b:eager")]),  # the last is not too slow
+        (16.0, [("selu", "a:eager"), ("matmul", "b:eager"), ("selu", "b:eager")]),
     ],
 )
 def test_the_slowest_eager_variants_are_left_out_until_the_rest_fits(pace, left_s, slow):
-    found = leave_out(TO_COME, CASES, pace, left_s)
+    found = leave_out(FEWEST, CASES, pace, left_s)
 
     assert [(case.workload, variant) for case, variant, _ in found.slow] == slow
     assert found.slow[0][2] == 6.0
     assert found.cold == ()
 
 
+@pytest.mark.parametrize("left_s", [15.9, 0.0])
+def test_where_even_that_makes_no_room_nothing_is_left_out(pace, left_s):
+    """The fourth eager variant takes no more than any other, and is not too slow."""
+    found = leave_out(FEWEST, CASES, pace, left_s)
+
+    assert (found.slow, found.cold) == ((), ())
+
+
 def test_only_eager_variants_are_left_out_however_slow_others_are(pace):
     pace.add_variant(CASES[0].id, "a:jit", 100.0)
 
-    found = leave_out(TO_COME, CASES, pace, 0.0)
+    found = leave_out(FEWEST, CASES, pace, 16.0)
 
     assert {variant for _, variant, _ in found.slow} == {"a:eager", "b:eager"}
 
 
 def test_an_eager_variant_that_is_not_timed_any_more_is_not_left_out_again(pace):
-    without = [timing(case, index, "a:jit") for index in (1, 2) for case in CASES]
+    without = [timing(case, index, "b:eager", "a:jit") for index in (1, 2) for case in CASES]
 
-    assert leave_out(without, CASES, pace, 0.0).slow == ()
+    assert [variant for _, variant, _ in leave_out(without, CASES, pace, 19.0).slow] == ["b:eager"]
 
 
 def test_where_that_is_not_enough_the_slowest_cold_processes_of_later_rounds_are_left_out(pace):
-    coming = [*[timing(case, 1, "a:jit") for case in CASES], *[cold(case, 1) for case in CASES]]
+    coming = [*[timing(case, 1, "b:eager", "a:jit") for case in CASES], *[cold(case, 1) for case in CASES]]
+    slow_s, rest_s = 4.0 + 2.0, 4.0 + 9.0 - 6.0  # of b:eager; of all timing without that
 
-    assert leave_out(coming, CASES, pace, 26.0).cold == ()
-    assert leave_out(coming, CASES, pace, 25.9).cold == (cold(CASES[0], 1),)
-    assert leave_out(coming, CASES, pace, 21.9).cold == (cold(CASES[0], 1), cold(CASES[1], 1))
+    assert leave_out(coming, CASES, pace, rest_s + 6.0).cold == ()
+    assert leave_out(coming, CASES, pace, rest_s + 5.9).cold == (cold(CASES[0], 1),)
+    assert leave_out(coming, CASES, pace, rest_s + 1.9).cold == (cold(CASES[0], 1), cold(CASES[1], 1))
+    assert slow_s == pace.predict_variant_s(CASES[0].id, "b:eager") + pace.predict_variant_s(CASES[1].id, "b:eager")
 
 
 def test_what_a_first_round_looks_at_and_what_fills_the_cache_is_never_left_out(pace):
-    refill = Launch(case=CASES[0].id, process="check", looks={"numerics": ("a:jit",)}, round=2, refills=True)
+    check = Launch(case=CASES[0].id, process="check", looks={"numerics": ("a:jit",)}, round=2, refills=True)
+    refill = Coming(check, ("a:jit",))
+    pace.add(refill, 1.0)
 
-    assert leave_out([cold(CASES[0], 0), refill], CASES, pace, 0.0).cold == ()
+    found = leave_out([cold(CASES[0], 0), refill, cold(CASES[1], 1)], CASES, pace, 5.0)
+
+    assert found.cold == (cold(CASES[1], 1),)

@@ -4,6 +4,7 @@ import pytest
 
 from harness.parent.case import ANOTHER_PROGRAM
 from harness.plan.launches import SHAPES, Launch
+from harness.plan.messages import Heartbeat
 from harness.plan.probes import CHECK
 from harness.record import CaseRecord, NumericsDetails, Outcome, RunFolder, Settings, Status, read_json
 from tests import samples
@@ -197,23 +198,80 @@ def test_a_resumed_run_remembers_what_was_replaced_and_how_often_it_was_looked_a
     run, _ = executed(timed(**MORE), [wide], budget_s=0.5)
 
     details = run.cases[0].variants[0].outcomes["timing"].details
-    assert (details.replaced, details.looks) == (1, 3)  # it decided once more
+    assert (details.replaced, details.looks) == (1, 2)
 
 
-def test_samples_that_are_read_again_tell_nothing_of_the_time_that_others_will_take(executed, tmp_path):
+def test_samples_that_are_read_again_tell_nothing_of_the_time_that_others_will_take(executed):
+    of_two = a_case("selu", "a:jit", "numpy:native")
     with pytest.raises(KeyboardInterrupt):
-        executed(timed(), CASES, dies=stop_before(5))
-    for planned in CASES:
-        RunFolder(tmp_path).case(planned.id).record.unlink()
+        executed(timed(), [of_two], dies=stop_before(3))
 
-    run, server = executed(timed(), CASES, budget_s=6 + 3 * 4.0)
+    run, _ = executed(timed(), [of_two], budget_s=1 + 1 + 3 * 2 + 1.8)
 
-    # Five launches are there already, ten more make five rounds; for a sixth two of the three seconds are left.
-    assert len(server.asked("timing")) == 10
-    assert [one.rounds for one in run.cases] == [5, 5, 5]
+    assert run.cases[0].rounds == 5  # one was whole, one half, three more: for a sixth there is too little time
+
+
+def test_more_launches_of_a_resumed_run_come_after_a_check_too(executed):
+    wide = a_case("matmul", "a:jit", "other_one:jit", represents_workload=True)
+    with pytest.raises(KeyboardInterrupt):
+        executed(timed(**MORE), [wide], dies=stop_before(3 + 1))
+
+    _, server = executed(timed(**MORE), [wide])
+
+    assert [(one.process, one.refills) for one in server.launched][:3] == [
+        (CHECK, True),
+        ("timing", False),
+        ("timing", False),
+    ]
+
+
+@pytest.mark.parametrize("how", ["dies", "is wrong"])
+def test_what_cannot_be_checked_again_is_timed_no_more(executed, how):
+    with pytest.raises(KeyboardInterrupt):
+        executed(timed(), [CASES[0]], dies=stop_before(1))
+    wrong = Outcome(status=Status.WRONG, reason="off by one")
+
+    run, server = executed(
+        timed(),
+        [CASES[0]],
+        answers=lambda launched, name: wrong if how == "is wrong" else OK,
+        dies=lambda launched: dead(signal=9) if how == "dies" and launched.refills else None,
+    )
+
+    assert server.asked("timing") == []
+    timing = run.cases[0].variants[0].outcomes["timing"]
+    assert timing.status is (Status.WRONG if how == "is wrong" else Status.KILLED)
+
+
+def test_samples_of_a_first_round_that_was_cut_are_taken_again(executed):
+    """Without a record nothing tells whether the programs are the same, compiled again."""
+    of_two = a_case("selu", "a:jit", "numpy:native")
+    with pytest.raises(KeyboardInterrupt):
+        executed(timed(), [of_two], dies=stop_before(1))
+
+    _, server = executed(timed(), [of_two])
+
+    assert len([one for one in server.launched if one.round == 0 and one.process == "timing"]) == 2
+
+
+def test_what_was_replaced_in_a_round_that_was_cut_counts(executed):
+    of_two = a_case("selu", "a:jit", "numpy:native")
+
+    def contended(message):
+        return message.launch.round == 1
+
+    with pytest.raises(KeyboardInterrupt):
+        executed(timed(), [of_two], contended=contended, dies=stop_before(2 + 2))
+
+    run, _ = executed(timed(), [of_two])
+
+    assert run.cases[0].variants[0].outcomes["timing"].details.replaced == 1
 
 
 # Too little time
+
+
+SLOW = a_case("selu", "a:eager", "a:jit")
 
 
 def slow_eager(launched: Launch) -> float:
@@ -221,34 +279,88 @@ def slow_eager(launched: Launch) -> float:
     return 10.0 if launched.process == "timing" and "a:eager" in launched.variants else 1.0
 
 
-def test_a_slow_eager_variant_is_left_out_before_anything_else_and_told(executed):
-    # Its blocks in the records are of 0.25 s each, six of them.
-    watcher = Told()
-    slow = a_case("selu", "a:eager", "a:jit")
+def wall_of_slow(name: str) -> float:
+    """Nine tenths of them are its blocks'."""
+    return 2.25 if name == "a:eager" else 0.25
 
-    run, _ = executed(timed(), [slow, CASES[1]], budget_s=20.0, seconds=slow_eager, watcher=watcher)
+
+def test_a_slow_eager_variant_is_left_out_before_anything_else_and_told(executed):
+    watcher = Told()
+
+    run, _ = executed(
+        timed(), [SLOW, CASES[1]], budget_s=20.0, seconds=slow_eager, wall_s=wall_of_slow, watcher=watcher
+    )
 
     eager = run.cases[0].variants[0].outcomes["timing"]
     assert eager.status is Status.SKIPPED
     assert eager.reason == (
-        "left out: a launch spends 1.5 s on it, too much for a budget of 20 s; a larger --budget times it"
+        "left out: a launch spends 9.0 s on it, too much for a budget of 20 s; a run with a larger --budget times it"
     )
-    assert ("said", f"{slow.name}: a:eager: {eager.reason}") in watcher.words
+    assert ("said", f"{SLOW.name}: a:eager: {eager.reason}") in watcher.words
     assert run.cases[0].variants[1].outcomes["timing"].status is Status.OK
     assert run.lost() == ()
 
 
+def test_once_it_is_left_out_its_time_is_nobody_elses(executed):
+    """The forecast of what is left of its case is without it: no other has to go."""
+    other = a_case("mlp", "a:eager", "a:jit")
+
+    def seconds(launched):
+        slow = launched.case == SLOW.id
+        return slow_eager(launched) if slow else 3.0 if launched.process == "timing" else 1.0
+
+    run, _ = executed(timed(), [SLOW, other], budget_s=4 + 13 + 2 * 4 + 0.5, seconds=seconds, wall_s=wall_of_slow)
+
+    statuses = [case.variants[0].outcomes["timing"].status for case in run.cases]
+    assert statuses == [Status.SKIPPED, Status.OK]
+    assert [case.rounds for case in run.cases] == [3, 3]
+
+
 def test_nothing_is_left_out_where_the_fewest_rounds_fit(executed):
-    run, _ = executed(timed(), [a_case("selu", "a:eager", "a:jit")], budget_s=33.0, seconds=slow_eager)
+    run, _ = executed(timed(), [SLOW], budget_s=33.0, seconds=slow_eager, wall_s=wall_of_slow)
 
     assert run.cases[0].variants[0].outcomes["timing"].status is Status.OK
     assert run.cases[0].rounds == 3
 
 
+def test_nothing_is_left_out_in_vain(executed):
+    """Where the fewest rounds do not fit even then, the run ends, and all of it goes on when it is resumed."""
+    run, _ = executed(timed(), [SLOW], budget_s=13.0, seconds=slow_eager, wall_s=wall_of_slow)
+
+    assert [item.outcomes["timing"].status for item in run.cases[0].variants] == [Status.LOST] * 2
+
+
+def test_what_was_left_out_is_timed_when_a_lost_run_is_resumed(executed):
+    def slower(launched):  # than the first round has told
+        return slow_eager(launched) * (1 if launched.round == 0 else 4)
+
+    first, _ = executed(timed(), [SLOW, CASES[1]], budget_s=4 + 11 + 2 * 2 + 0.5, seconds=slower, wall_s=wall_of_slow)
+
+    run, _ = executed(timed(), [SLOW, CASES[1]], seconds=slow_eager, wall_s=wall_of_slow)
+
+    assert first.cases[0].variants[0].outcomes["timing"].status is Status.SKIPPED
+    assert first.lost()
+    assert run.cases[0].variants[0].outcomes["timing"].status is Status.OK
+
+
+def test_a_budget_is_kept_within_one_launch_also_where_variants_hang(executed, clock):
+    hanging = a_case("selu", "a:jit", "b:jit", "c:jit")
+
+    def dies(launched):
+        return dead(last=Heartbeat(launched.variants[0], "timing"), timed_out=True) if launched.round == 1 else None
+
+    def seconds(launched):
+        return 120.0 if launched.round == 1 else 1.0
+
+    executed(timed(), [hanging], budget_s=10.0, seconds=seconds, dies=dies)
+
+    assert clock.now - 64.0 == 3 + 120
+
+
 def test_what_a_fixed_number_of_launches_looks_at_is_never_left_out(executed):
     fixed_number = timed(launches=3, fewest_rounds=3, most_rounds=3)
 
-    run, _ = executed(fixed_number, [a_case("selu", "a:eager", "a:jit")], budget_s=15.0, seconds=slow_eager)
+    run, _ = executed(fixed_number, [SLOW], budget_s=15.0, seconds=slow_eager, wall_s=wall_of_slow)
 
     assert run.cases[0].variants[0].outcomes["timing"].status is Status.LOST
 
@@ -264,7 +376,12 @@ def test_cold_processes_are_left_out_where_that_is_not_enough(executed):
 
     assert len(server.asked("compilation")) == 1
     assert run.cases[0].launches == 3
-    assert ("said", "2 cold processes are left out: the budget has no time for them") in watcher.words
+    words = "2 cold processes left out: the budget had no time for more"
+    assert (
+        "said",
+        "2 cold processes left out, since the budget has no time for more; notes say which",
+    ) in watcher.words
+    assert run.cases[0].variants[0].outcomes["compilation"].notes == (words,)
 
 
 # More launches
@@ -295,12 +412,13 @@ def test_a_case_has_no_more_than_a_dozen_launches(executed):
     assert run.cases[0].launches == 12
 
 
-def test_a_quick_run_ends_when_its_rounds_have(executed):
+@pytest.mark.parametrize(("budget_s", "rounds"), [(1000.0, 5), (2 + 4.5, 4)])
+def test_a_quick_run_ends_when_its_rounds_have(executed, budget_s, rounds):
     wide = a_case("matmul", "a:jit", "other_one:jit", represents_workload=True)
 
-    run, _ = executed(timed(most_rounds=5), [wide])
+    run, _ = executed(timed(most_rounds=5), [wide], budget_s=budget_s)
 
-    assert run.cases[0].launches == 5
+    assert run.cases[0].launches == rounds
 
 
 # Contended launches

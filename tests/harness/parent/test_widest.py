@@ -9,6 +9,7 @@ from harness.record import Figure, Outcome, Status
 from tests import samples
 
 T_975 = {2: 4.302653, 4: 2.776445}  # of so many degrees of freedom
+T_9875 = {4: 3.495406}
 CASE = samples.planned_case("selu", variants=("a:jit", "b:jit"))
 SETTINGS = samples.settings(level="default", target_half_width=0.02)
 
@@ -51,7 +52,8 @@ def test_more_launches_narrow_it_by_the_t_multiplier_and_the_root_of_their_numbe
     width = Width(CASE, T_975[2] / math.sqrt(3), 3)
 
     assert width.predict(0) == pytest.approx(width.half)
-    assert width.predict(2) == pytest.approx(T_975[4] / math.sqrt(5), rel=1e-6)
+    # 4 degrees of freedom, at 97.5 %: the error is shared with the look that decided.
+    assert width.predict(2) == pytest.approx(T_9875[4] / math.sqrt(5), rel=1e-6)
 
 
 def share(widths, left_s: float, seconds: float = 1.0, **settings) -> dict[str, int]:
@@ -65,9 +67,10 @@ def share(widths, left_s: float, seconds: float = 1.0, **settings) -> dict[str, 
 def test_the_widest_is_given_launches_until_another_would_be_wider():
     wide, narrow = Width(case("selu"), 0.5, 3), Width(case("mlp"), 0.3, 3)
 
-    assert share([narrow, wide], 1.0) == {"selu": 1}  # now 0.32
-    assert share([narrow, wide], 2.0) == {"selu": 2}  # now 0.25
-    assert share([narrow, wide], 3.0) == {"selu": 2, "mlp": 1}
+    assert share([narrow, wide], 1.0) == {"selu": 1}  # now 0.42
+    assert share([narrow, wide], 2.0) == {"selu": 2}  # now 0.31
+    assert share([narrow, wide], 3.0) == {"selu": 3}  # now 0.26
+    assert share([narrow, wide], 4.0) == {"selu": 3, "mlp": 1}
 
 
 def test_nobody_is_given_a_launch_for_which_no_time_is_left():
@@ -83,6 +86,6 @@ def test_what_is_narrow_enough_is_given_none():
     assert share([Width(case("selu"), 0.0201, 3)], 100.0, target_half_width=0.02) == {"selu": 1}
 
 
-@pytest.mark.parametrize(("level", "most"), [("quick", 5), ("default", 12), ("full", 12)])
+@pytest.mark.parametrize(("level", "most"), [("default", 12), ("full", 12)])
 def test_a_level_has_a_limit_of_launches(level, most):
     assert share([Width(case("selu"), 100.0, 3)], 1000.0, level=level) == {"selu": most - 3}
