@@ -37,6 +37,7 @@ from harness.parent.prepare_run import (
     check_budget,
     check_resumable,
     check_still_there,
+    count_left_out,
     count_work,
     describe_suites,
     is_complete,
@@ -66,7 +67,8 @@ OK, USAGE, INCOMPLETE, INTERRUPTED = 0, 2, 3, 130
 LEAST_BUDGET_S, MOST_BUDGET_S = 1.0, 30 * 24 * 3600.0
 """Less than one process takes, and more than any run: a slip of the hand."""
 
-_DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s?)?")
+_DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s)?")
+_SECONDS = re.compile(r"\d+(?:\.\d+)?")
 
 
 @dataclass(frozen=True)
@@ -249,6 +251,8 @@ def read_duration(text: str) -> float:
     Raises:
       UsageError: Anything else.
     """
+    if _SECONDS.fullmatch(text.strip()):
+        return float(text)
     match = _DURATION.fullmatch(text.strip())
     if match is None or not any(match.groups()):
         raise UsageError(f"--budget '{text}' is not a time; write 90, 90s, 10m or 1h30m")
@@ -434,6 +438,8 @@ def conclude(run: Run, folder: Path, *, as_json: bool) -> int:
         return code
     words = ", ".join(f"{count} {status}" for status, count in sorted(counts.items())) or "no cases"
     print(f"{counted(len(run.manifest.cases), 'case')}: {words}; {folder}")
+    if left_out := count_left_out(run):
+        print(f"{counted(left_out, 'variant')} left out for want of time; a run with a larger --budget times more")
     if lost:
         print(f"finish it with: {_own_command()} --resume {folder}")
     return code

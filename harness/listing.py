@@ -77,14 +77,15 @@ def plan_lines(
 
 def _cost(launches: Sequence[Launch], settings: Settings, work: Works) -> str:
     found = estimate(launches, settings, work)
-    least, most = _duration(found.least_s), _duration(found.most_s)
+    least, most = _duration(found.least_s, found.most_s), _duration(found.most_s)
     time = f"about {least}" if least == most else f"about {least} to {most}"
     fewest = "" if found.fewest == found.most else f"{found.fewest} to "
     return f"{time}, {fewest}{counted(found.most, 'process', 'processes')}"
 
 
-def _duration(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.1f} min"
+def _duration(seconds: float, beside_s: float = 0.0) -> str:
+    """In seconds or minutes; in the unit of the time that it stands beside."""
+    return f"{seconds:.0f} s" if max(seconds, beside_s) < 120 else f"{seconds / 60:.1f} min"
 
 
 def _timing_launches(settings: Settings) -> str:

@@ -106,7 +106,7 @@ def _describe_end(run: Run, folder: RunFolder) -> str:
     stop = run.stopped
     how = f"did not end (no usable {folder.mark.name})" if stop is None else f"stopped: {explain_stop(stop)}"
     if not lost:
-        return f"{how}: no case lost"
+        return f"{how}: no case lost; --resume goes on with it"
     return f"{how}: {lost} of {counted(len(run.manifest.cases), 'case')} lost; --resume goes on with it"
 
 

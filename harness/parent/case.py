@@ -91,7 +91,8 @@ class CaseProgress:
           replaced: How many launches others have replaced.
         """
         progress = cls(case, settings, launches)
-        progress._started, progress.used_s, progress.rounds = record.started, record.elapsed_s, record.rounds or 0
+        progress._started, progress.used_s = record.started, record.elapsed_s
+        progress.rounds = max(0, record.rounds or 0)
         progress.artifacts, progress.replaced = list(record.artifacts), replaced
         regimes = {launch.regime for launch in launches}
         for variant in record.variants:
@@ -111,6 +112,11 @@ class CaseProgress:
         if launch.refills:
             return tuple(name for name in launch.variants if self._status("numerics", name) is Status.OK)
         return tuple(name for name in launch.variants if self._goes_on(name, launch))
+
+    def has_samples(self, launch: Launch) -> bool:
+        """Whether raw samples of a timing launch are there."""
+        found = {item.variant for record in self.timed.get(launch.round, ()) for item in record.variants}
+        return not found.isdisjoint(launch.variants)
 
     def keep(self, launch: Launch, result: Result) -> None:
         """Adds what a process found."""

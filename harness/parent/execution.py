@@ -33,6 +33,7 @@ from harness.record import (
     read_json,
     write_json,
 )
+from harness.record.guards import is_sound
 from harness.record.wording import counted
 
 
@@ -104,13 +105,14 @@ class _Execution:
         self._settings = self.manifest.settings
         self.done = find_records(self.folder, self.manifest)
         self._cases = {case.id: case for case in self.manifest.cases}
-        rounds = {name: record.rounds or 0 for name, record in self.done.items()}
+        rounds = {name: max(0, record.rounds or 0) for name, record in self.done.items()}
         planned = plan_launches(self.manifest.cases, self._settings, places=self.places)
-        self.launches = plan_launches(self.manifest.cases, self._settings, done=rounds, places=self.places)
-        self._progress = {
-            case.id: self._begin(case, [launch for launch in planned if launch.case == case.id])
-            for case in self.manifest.cases
-        }
+        self._progress, again = {}, {}
+        for case in self.manifest.cases:
+            own = [launch for launch in planned if launch.case == case.id]
+            self._progress[case.id] = self._begin(case, own)
+            again[case.id] = self._find_lacking(self._progress[case.id])
+        self.launches = plan_launches(self.manifest.cases, self._settings, done=rounds, again=again, places=self.places)
         self._starter = Starter(self._settings, self.folder, self.servers, self.watcher, self.places)
         self._left_out: set[tuple[str, ...]] = set()
         self._cold = {name for name, count in rounds.items() if count}  # cases with nothing in the compilation cache
@@ -141,7 +143,7 @@ class _Execution:
             last = self._plan_rest(launches[0].round, [launch for later in coming for launch in later])
             if launches[0].round == first and coming:
                 self.watcher.said(
-                    f"round {first + 1} took {self._elapsed_s():.0f} s of {self.budget_s:g} s: "
+                    f"round {first + 1} took {self._elapsed_s():.0f} s of {self.budget_s:.0f} s: "
                     f"there will be {last + 1} rounds"
                 )
         return True
@@ -156,12 +158,28 @@ class _Execution:
         return CaseProgress.go_on(case, self._settings, launches, record, kept, replaced)
 
     def _read_rounds(self, case: PlannedCase, rounds: int) -> Iterator[LaunchRecord]:
-        """Raw samples of the rounds that are whole; a file that is damaged is a launch less."""
+        """Raw samples of the rounds that are whole; a file that is damaged is named, and its launch run again."""
         for path in self.folder.case(case.id).launches():
-            with suppress(RecordError):
+            try:
                 kept = read_json(path, LaunchRecord)
-                if kept.index < rounds:
-                    yield kept
+            except RecordError as error:
+                self.watcher.said(f"{error}; measured again")
+                continue
+            if not is_sound(kept):
+                self.watcher.said(f"{path}: holds times that nobody can have measured; measured again")
+            elif kept.index < rounds:
+                yield kept
+
+    def _find_lacking(self, progress: CaseProgress) -> frozenset[int]:
+        """Whole rounds of a case that lack the samples of some launch."""
+        return frozenset(
+            launch.round
+            for launch in progress.launches
+            if launch.keeps_samples
+            and launch.round < progress.rounds
+            and not progress.has_samples(launch)
+            and progress.choose_variants(launch)
+        )
 
     def _run_round(self, launches: Sequence[Launch]) -> bool:
         """Runs the launches of a round, case after case; whether there was time for all of them."""
@@ -234,7 +252,8 @@ class _Execution:
         for case_id in given:
             self._progress[case_id].looks += 1
         if given:
-            self.watcher.said(f"{sum(given.values())} more launches for the widest intervals of {len(given)} cases")
+            more = counted(sum(given.values()), "more launch", "more launches")
+            self.watcher.said(f"{more} for the widest intervals, of {counted(len(given), 'case')}")
         for step in range(max(given.values(), default=0)):
             wanted = [self._cases[case_id] for case_id, count in given.items() if count > step]
             for case in shuffle(wanted, self._settings.seed + step):

@@ -26,6 +26,7 @@ from harness.record import (
     RunFolder,
     Settings,
     Status,
+    TimingDetails,
     UnreadableError,
     now,
     read_manifest,
@@ -265,6 +266,12 @@ def is_complete(run: Run) -> bool:
     outcomes = [outcome for case in run.cases for variant in case.variants for outcome in variant.outcomes.values()]
     measured = any(outcome.status is Status.OK for outcome in outcomes)
     return measured and not run.lost() and not any(outcome.status in INCOMPLETE for outcome in outcomes)
+
+
+def count_left_out(run: Run) -> int:
+    """How many variants were not timed, or not any more, since they were too slow for the budget."""
+    outcomes = [outcome for case in run.cases for variant in case.variants for outcome in variant.outcomes.values()]
+    return sum(one.status is Status.SKIPPED and isinstance(one.details, TimingDetails) for one in outcomes)
 
 
 def load_for_resume(folder: RunFolder) -> Manifest:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.parent.pace import Coming, Pace
-from harness.plan.probes import PROBES
 from harness.record import PlannedCase
 
 TOO_SLOW_S = 1.0
@@ -82,7 +81,7 @@ def _list_eager(
 
 
 def _timed(coming: Sequence[Coming]) -> list[Coming]:
-    return [one for one in coming if any(PROBES[probe].keeps_samples for probe in one.launch.probes)]
+    return [one for one in coming if one.launch.keeps_samples]
 
 
 def _cold(coming: Sequence[Coming]) -> list[Coming]:

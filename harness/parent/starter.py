@@ -17,6 +17,7 @@ from harness.plan.messages import Measure, Result
 from harness.plan.probes import PROBES
 from harness.record import NATIVE, LaunchRecord, PlannedCase, RecordError, RunFolder, Settings, read_json, write_json
 from harness.record.contention import is_disturbed
+from harness.record.guards import is_sound
 
 _OTHER_ORDER = 1_000
 """Added to the seed of a launch that replaces another: the same order again would be the same draw again."""
@@ -99,13 +100,13 @@ class Starter:
 
         Not of a case without a record: nothing would tell whether its programs are the same, compiled again.
         """
-        if progress.rounds == 0 or not any(PROBES[probe].keeps_samples for probe in launch.probes):
+        if progress.rounds == 0 or not launch.keeps_samples:
             return None
         try:
             kept = read_json(self._samples_path(launch, progress.case), LaunchRecord)
         except RecordError:  # not there, or damaged: measured again
             return None
-        return kept if {item.variant for item in kept.variants} == set(variants) else None
+        return kept if is_sound(kept) and {item.variant for item in kept.variants} == set(variants) else None
 
     def _samples_path(self, launch: Launch, case: PlannedCase, *, replaced: bool = False) -> Path:
         native = {item.name for item in case.variants if item.mode == NATIVE}

@@ -57,6 +57,11 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
         """What tells it from all others of the run."""
         return (self.case, self.process, str(self.round), self.regime, str(self.refills), *self.variants)
 
+    @property
+    def keeps_samples(self) -> bool:
+        """Whether it leaves raw samples on disk."""
+        return any(PROBES[probe].keeps_samples for probe in self.looks)
+
     def limit_to(self, variants: Collection[str]) -> Launch:
         """The same launch without other variants."""
         looks = {probe: tuple(name for name in names if name in variants) for probe, names in self.looks.items()}
@@ -68,23 +73,32 @@ def plan_launches(
     settings: Settings,
     *,
     done: Mapping[str, int] | None = None,
+    again: Mapping[str, Collection[int]] | None = None,
     places: Mapping[str, Place] = PLACES,
 ) -> tuple[Launch, ...]:
     """Every launch of a run, in order: round after round, the cases of each shuffled anew.
 
     Args:
       done: How many rounds are whole, by the case's id, in a run that is resumed; none of a case that is left out.
+      again: Which of them lack raw samples, and are timed again.
       places: By name, where cases may run.
     """
-    done = {} if done is None else done
+    done, again = done or {}, again or {}
     by_case = {case.id: list(plan_launches_of(case, settings, places[case.where])) for case in cases}
     rounds = 1 + max((launch.round for launches in by_case.values() for launch in launches), default=-1)
     planned: list[Launch] = []
+    refilled: set[str] = set()
     for index in range(rounds):
         for case in shuffle(cases, settings.seed + index):
-            own = [launch for launch in by_case[case.id] if launch.round == index >= done.get(case.id, 0)]
-            if own and 0 < done.get(case.id, 0) == index:
+            whole, lacking = done.get(case.id, 0), index in again.get(case.id, ())
+            own = [
+                launch
+                for launch in by_case[case.id]
+                if launch.round == index and (index >= whole or (lacking and launch.keeps_samples))
+            ]
+            if own and whole > 0 and case.id not in refilled:
                 planned += plan_refill(case, by_case[case.id], index)
+                refilled.add(case.id)
             planned += own
     return tuple(planned)
 

@@ -6,6 +6,7 @@ import statistics as summaries
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from harness.record.launches import LaunchRecord
 from harness.record.outcomes import Number
 from harness.record.settings import Settings
 from harness.record.statistics import Interval
@@ -48,3 +49,16 @@ def keep_between(value: Number | None, low: float, high: float) -> float | None:
 def usable_size(value: Number | None) -> float | None:
     """A size or count as it may have been recorded, else None: of what is no metric, such as a buffer."""
     return keep_between(value, 0.0, LARGEST_COUNT)
+
+
+def is_sound(launch: LaunchRecord) -> bool:
+    """Whether all that times are made of can have been measured; else the file is damaged."""
+    times = (
+        value
+        for item in launch.variants
+        for values in (*(block.samples_s for block in item.blocks), item.dispatch_s, item.solo_s)
+        for value in values
+    )
+    walls = (block.wall_s for item in launch.variants for block in item.blocks)
+    sampled = all(item.blocks and all(block.samples_s for block in item.blocks) for item in launch.variants)
+    return sampled and all(SHORTEST_S <= value <= LONGEST_S for value in (*times, *walls))

@@ -110,14 +110,19 @@ def test_a_run_that_has_lost_cases_does_not_count_and_two_are_needed(tmp_path, c
 
 # Times
 
-A_TIME = re.compile(r"\d+(\.\d+)?s?|\d+h(\d+m)?(\d+(\.\d+)?s?)?|\d+m(\d+(\.\d+)?s?)?")
+A_TIME = re.compile(r"\d+(\.\d+)?s?|\d+h(\d+m)?(\d+(\.\d+)?s)?|\d+m(\d+(\.\d+)?s)?")
 
 
-@given(
-    hours=st.integers(0, 99), minutes=st.integers(0, 99), seconds=st.integers(0, 999), unit=st.sampled_from(["", "s"])
-)
-def test_a_time_is_hours_minutes_and_seconds(hours, minutes, seconds, unit):
-    assert read_duration(f"{hours}h{minutes}m{seconds}{unit}") == 3600 * hours + 60 * minutes + seconds
+@given(hours=st.integers(0, 99), minutes=st.integers(0, 99), seconds=st.integers(0, 999))
+def test_a_time_is_hours_minutes_and_seconds(hours, minutes, seconds):
+    assert read_duration(f"{hours}h{minutes}m{seconds}s") == 3600 * hours + 60 * minutes + seconds
+
+
+@pytest.mark.parametrize("text", ["1h30", "10m5", "1h5m7"])
+def test_a_number_without_its_unit_is_no_part_of_a_time(text):
+    """Half an hour, or half a minute?"""
+    with pytest.raises(UsageError, match="is not a time"):
+        read_duration(text)
 
 
 @given(seconds=st.floats(0, 1e5).map(lambda value: round(value, 3)))

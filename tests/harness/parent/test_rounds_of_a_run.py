@@ -1,14 +1,16 @@
 """Rounds over all cases: how many there are, what a killed run keeps, and where its time goes."""
 
+import msgspec
 import pytest
 
 from harness.parent.case import ANOTHER_PROGRAM
 from harness.plan.launches import SHAPES, Launch
 from harness.plan.messages import Heartbeat
 from harness.plan.probes import CHECK
-from harness.record import CaseRecord, NumericsDetails, Outcome, RunFolder, Settings, Status, read_json
+from harness.record import CaseRecord, NumericsDetails, Outcome, RunFolder, Settings, Status, read_json, write_json
 from tests import samples
 from tests.harness.parent.made_up import FAILED, OK, ONCE, TWICE, Told, case, dead, settings
+from tests.harness.raw import clean, launch, variant
 
 ROUNDS = {"fewest_rounds": 3, "most_rounds": 8}
 
@@ -149,15 +151,36 @@ def test_what_failed_before_a_run_was_interrupted_is_not_tried_again(executed):
     assert run.cases[0].variants[1].outcomes["numerics"] == FAILED
 
 
-def test_a_damaged_launch_of_a_whole_round_costs_that_launch_and_no_more(executed, tmp_path):
+@pytest.mark.parametrize("sample_s", [None, -1.0, 0.0, 1e300])
+def test_a_damaged_launch_of_a_whole_round_is_named_and_measured_again(executed, tmp_path, sample_s):
     with pytest.raises(KeyboardInterrupt):
         executed(timed(), [CASES[0]], dies=stop_before(4))
-    RunFolder(tmp_path).case(CASES[0].id).launch(1).write_bytes(b"broken")
+    path = RunFolder(tmp_path).case(CASES[0].id).launch(1)
+    if sample_s is None:
+        path.write_bytes(b"broken")
+    else:
+        write_json(path, launch(variant("a:jit", *clean(1.0, sample_s, 1.0)), index=1))
+    watcher = Told()
+
+    run, server = executed(timed(), [CASES[0]], watcher=watcher)
+
+    assert [(one.process, one.round) for one in server.launched][:2] == [(CHECK, 1), ("timing", 1)]
+    assert (run.cases[0].rounds, run.cases[0].launches) == (8, 8)
+    assert len(run.cases[0].variants[0].outcomes["timing"].values["execution_s"]) == 8
+    said = [word[1] for word in watcher.words if word[0] == "said" and str(path) in word[1]]
+    assert len(said) == 1
+    assert said[0].endswith("; measured again")
+
+
+def test_impossible_rounds_of_a_damaged_record_are_none(executed, tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        executed(timed(), [CASES[0]], dies=stop_before(4))
+    path = RunFolder(tmp_path).case(CASES[0].id).record
+    write_json(path, msgspec.structs.replace(read_json(path, CaseRecord), rounds=-3))
 
     run, _ = executed(timed(), [CASES[0]])
 
     assert run.cases[0].rounds == 8
-    assert run.cases[0].launches == 7
 
 
 def test_artifacts_and_time_of_an_interrupted_run_are_kept(executed, tmp_path):
