@@ -19,7 +19,7 @@ import argparse
 import itertools
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -172,6 +172,8 @@ def moderate(variances: Floats, degrees: float) -> tuple[Floats, Floats]:
     prior = fit_prior(variances.tolist(), own.tolist())
     if prior is None:
         return variances, own
+    # The variants of a case share its launches: all together have the degrees of the cases.
+    prior = replace(prior, pooled_degrees=degrees * len(variances) / VARIANTS)
     pairs = [prior.lend(place).moderate(float(variance), degrees) for place, variance in enumerate(variances)]
     return np.array([pair[0] for pair in pairs]), np.array([pair[1] for pair in pairs])
 
