@@ -1,25 +1,33 @@
-"""Do the intervals miss as often as they say? Simulated launches under the rules in use, and under two others.
+"""Do the intervals miss as often as they say? Simulated launches under the rules in use, and under others.
 
     python -m benchmarks.coverage [--cases 200000]
+
+The first table has ordinary t intervals, as ratios have them, and what a second look costs.
 
 Forty cases are launched K times. The third of them with the widest intervals gets up to three launches more, chosen
 once by these widths. An interval that misses has the true value outside. Its error is shared by the looks that it has
 had (the rule in use), by two in all cases, or not at all. Launches are independent, their log ratios normal, with one
 scatter for all cases or with those that this project's cases have.
+
+The second table has times: a launch is as slow for all variants of its case, and each has a noise of
+its own. Their intervals are moderated, by a prior from all variants of a run, beside ordinary ones. No look is taken.
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
+import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import stdtrit
 from scipy.stats import t
 
 from benchmarks.here import describe_here
+from harness.record.moderation import fit_prior
 
 SEED = 20261122
 CASES = 200_000
@@ -37,6 +45,23 @@ SPREADS = {"equal": 0.0, "unequal": 1.12}
 
 LOOKS = {"by looks taken": (1, 2), "by 2 in all cases": (2, 2), "not": (1, 1)}
 """By how many an interval's error is divided: in a case that was left alone, in one that got more launches."""
+
+MODERATED_CASES = 10_000
+"""Of each row of the second table: its miss rate of 1 % is known to 0.1 %, as the variants of a case err alike."""
+
+SIZES_OF_RUN = (10, 30, 108)
+"""Cases of a run: the fewest that have a prior, a quick run and a default one."""
+
+VARIANTS = 3
+SHARED, OWN = 0.2, 0.03
+"""Standard deviations of log times between launches, as measured: what the variants of a launch share, as do the times
+of 41 variants (10 to 90 % of them 15 to 30 %), and what each has by itself, as do their ratios (median 3.9 %)."""
+
+TIME_SPREADS = {"equal": 0.0, "as measured": 0.27, "more unequal": 1.12}
+"""Standard deviation of the log of a case's scatter: ln(30 / 15) / 2.56 of times; the third is that of ratios."""
+
+WORST = 0.1
+"""Share of the cases, those of the largest true scatter, whose rates stand apart: moderation is paid for by them."""
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -71,6 +96,13 @@ def main() -> None:
         for (name, cases, looks), confidence in itertools.product(rows, CONFIDENCES):
             rates = "  ".join(f"{100 * rate:6.2f} %" for rate in miss_rates(cases, looks, confidence))
             print(f"{scatter:>8} {first:>2} {name:>18} {100 * (1 - confidence):>6.0f} %  {rates}")
+    print(f"\ntimes of {MODERATED_CASES} cases; worst: moderated, the {WORST:.0%} of the cases that scatter most")
+    print(f"{'scatter':>12} {'run of':>6} {'K':>2} {'nominal':>8} {'ordinary':>9} {'moderated':>10} {'worst':>8}")
+    for (scatter, spread), size, first in itertools.product(TIME_SPREADS.items(), SIZES_OF_RUN, FIRST_LAUNCHES):
+        timed = time_cases(np.random.default_rng(SEED), MODERATED_CASES // size, size, first, spread)
+        for confidence in CONFIDENCES:
+            rates = "  ".join(f"{100 * rate:6.2f} %" for rate in moderated_miss_rates(timed, confidence))
+            print(f"{scatter:>12} {size:>6} {first:>2} {100 * (1 - confidence):>6.0f} %  {rates}")
 
 
 def launch(random: np.random.Generator, cases: int, first: int, spread: float, *, widest: float = WIDEST) -> Launched:
@@ -100,6 +132,62 @@ def miss_rates(launched: Launched, looks: tuple[int, int], confidence: float) ->
     missed = np.abs(launched.errors) > t.isf((1 - confidence) / divided_by / 2, launched.launches - 1)
     for chosen in (np.ones_like(missed), launched.extended, ~launched.extended):
         yield float(missed[chosen].mean()) if chosen.any() else float("nan")
+
+
+@dataclass(frozen=True)
+class Timed:
+    """Variants after their launches: shape (variants,) each.
+
+    Args:
+      errors: Mean of a variant's log times minus its true value.
+      ordinary, moderated: Standard errors of that mean, each with its degrees of freedom.
+      worst: Whether its case is among those of the largest true scatter.
+    """
+
+    errors: Floats
+    ordinary: tuple[Floats, Floats]
+    moderated: tuple[Floats, Floats]
+    worst: Flags
+
+
+def time_cases(random: np.random.Generator, runs: int, size: int, launches: int, spread: float) -> Timed:
+    """Simulates runs of so many cases: launch by launch a case's variants share one deviation, and have one each."""
+    scatter = SHARED * np.exp(spread * random.standard_normal((runs, size)))
+    shared = scatter[..., None, None] * random.standard_normal((runs, size, 1, launches))
+    times = (shared + OWN * random.standard_normal((runs, size, VARIANTS, launches))).reshape(runs, -1, launches)
+    variances = times.var(axis=-1, ddof=1)
+    moderated = np.array([moderate(run, launches - 1.0) for run in variances])
+    worst = scatter >= np.quantile(scatter, 1 - WORST) if spread > 0 else np.zeros_like(scatter, bool)
+    return Timed(
+        errors=times.mean(axis=-1).ravel(),
+        ordinary=(np.sqrt(variances / launches).ravel(), np.full(variances.size, launches - 1.0)),
+        moderated=(np.sqrt(moderated[:, 0] / launches).ravel(), moderated[:, 1].ravel()),
+        worst=np.repeat(worst.ravel(), VARIANTS),
+    )
+
+
+def moderate(variances: Floats, degrees: float) -> tuple[Floats, Floats]:
+    """The variances of one run and their degrees, moderated as the harness does; as they are without a prior."""
+    own = np.full(len(variances), degrees)
+    prior = fit_prior(variances.tolist(), own.tolist())
+    if prior is None:
+        return variances, own
+    # The variants of a case share its launches: all together have the degrees of the cases.
+    prior = replace(prior, pooled_degrees=degrees * len(variances) / VARIANTS)
+    pairs = [prior.lend(place).moderate(float(variance), degrees) for place, variance in enumerate(variances)]
+    return np.array([pair[0] for pair in pairs]), np.array([pair[1] for pair in pairs])
+
+
+def moderated_miss_rates(timed: Timed, confidence: float) -> Iterator[float]:
+    """Share of intervals without the true value: ordinary, moderated, and moderated of the worst (nan for none)."""
+    everything = np.ones_like(timed.worst)
+    for (errors, degrees), chosen in (
+        (timed.ordinary, everything),
+        (timed.moderated, everything),
+        (timed.moderated, timed.worst),
+    ):
+        missed = np.abs(timed.errors) > -stdtrit(degrees, (1 - confidence) / 2) * errors
+        yield float(missed[chosen].mean()) if chosen.any() else math.nan
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from harness.parent.fork_client import ForkServer
 from harness.plan.estimate import Works, first_round_s
 from harness.plan.launches import Launch
 from harness.plan.messages import Describe, Description, Problem
+from harness.plan.twins import is_unchanged
 from harness.plan.work import Work
 from harness.record import (
     INCOMPLETE,
@@ -257,7 +258,7 @@ def check_resumable(manifest: Manifest, description: Description) -> None:
         raise UsageError(f"cannot resume {manifest.run_id}: its {name} was {was}, here it is {now_is}; start a new run")
     today = {case.id: case for case in description.cases}
     for case in manifest.cases:
-        if (now := today.get(case.id)) is None or (now.definition, now.variants) != (case.definition, case.variants):
+        if case.id not in today or not is_unchanged(case, today[case.id]):
             raise UsageError(f"cannot resume {manifest.run_id}: {case.name} has changed since; start a new run")
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from harness.plan.launches import SHAPES, Launch
 from harness.plan.probes import CHECK
+from harness.plan.timing_process import count_sweeps
 from harness.plan.work import UNKNOWN, Work, call_s, compile_s
 from harness.record import NATIVE, Settings
 
@@ -28,10 +29,6 @@ TIMED_VARIANT_S = 0.15
 
 WARM_UP_CALLS = 4
 """Of a slow call: the first, two of warm-up, one that tells dispatch."""
-
-FEWEST_SWEEPS, SWEEPS_S = 6, 0.25
-FEWEST_SLOW_SWEEPS, SLOW_SWEEPS_S = 2, 3.0
-"""As harness/probes/pace.py cuts the sweeps of slow calls: seconds are for one variant's blocks."""
 
 RESIDENT_S, RESIDENT_CALLS = 0.25, 5
 TRACED_S, TRACED_CALLS = 0.1, 6
@@ -143,10 +140,7 @@ def _timing_s(variants: Sequence[_Variant], settings: Settings) -> float:
     """Seconds of a process whose variants alternate: loading, warm-up, and sweeps of one block each."""
     if not variants:
         return 0.0
-    blocks_s = [max(settings.block_s, variant.call_s) for variant in variants]
-    mean_s = math.fsum(blocks_s) / len(blocks_s)
-    sweeps = max(min(FEWEST_SWEEPS, SLOW_SWEEPS_S / mean_s), min(settings.blocks, SWEEPS_S / mean_s))
-    sweeps = max(FEWEST_SLOW_SWEEPS, sweeps)
+    sweeps = count_sweeps([max(settings.block_s, variant.call_s) for variant in variants], settings)
     sampled_s = settings.blocks * settings.block_s  # in few sweeps as long as in all
     return math.fsum(
         variant.load_s + max(TIMED_VARIANT_S, WARM_UP_CALLS * variant.call_s) + max(sampled_s, sweeps * variant.call_s)

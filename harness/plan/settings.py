@@ -17,26 +17,35 @@ MOST_ROUNDS = {"quick": 5, "default": 8, "full": 8}
 launches, 6.7 % with 5, 5.3 % with 8; more launches narrow them by the root of their number."""
 
 MOST_LAUNCHES = {"default": 12, "full": 12}
-"""Of a case to which time that is left goes, by level. A quick run ends when its rounds have."""
+"""Of a case to which time that is left goes, by level. Chosen: by t and root, an interval of 8 launches narrows by 24 %
+with 12, and by only 16 % more with 16. A quick run ends when its rounds have."""
 
 TARGET_HALF_WIDTH = 0.05
 """Of the shown intervals of ratios. Where none of a case is wider, no more of the time goes to it: smaller differences
 are little above the minimum effect, 3 %. What misses it is told beside the number."""
 
 SAMPLE_S = 200e-6
+"""Of as many calls as take it, or of one. Beside it a reading of the clock, 0.07 us, is nothing: a call of 5 us reads
+as by timeit (0.990 of it, benchmarks.call_overhead)."""
+
 BLOCK_S = 0.002
 """Finer than 20 ms: on a busy machine the ratios scattered less in 6 of 8 comparisons of 8 launches each."""
 
 BLOCKS = 40
-"""Of each variant in a launch. Within a launch the standard deviation of times was 20 % with 10, 18 % with 40 and 17 %
-with 60 blocks, of ratios 5.8, 3.0 and 2.4 %: what is left differs from process to process."""
+"""Of each variant in a launch. Between launches the standard deviation of times was 20 % with 10, 18 % with 40 and 17 %
+with 60 blocks, of ratios 5.8, 3.0 and 2.4 %: what is left differs from process to process. They are 80 ms of samples;
+44 to 220 ms were best by the variances of four benchmarks within and between processes (Kalibera & Jones 2013)."""
 
 COLD_LAUNCHES = {"quick": 1, "default": 3, "full": 5}
 """Rounds with fresh processes per variant and stage, or regime. Three is the fewest that give an interval, which a
 quick run does without."""
 
 STAGE_LIMIT_S = 120.0
+"""Chosen: ten times what an unrolled loop of 360 steps took to trace, lower and compile (11.6 s)."""
+
 DEFAULT_BUDGET_S = {"quick": 300.0, "default": 1800.0, "full": 7200.0}
+"""Chosen, as what one waits for. A round of the 108 cases of the default level was foreseen to take two minutes, so
+half an hour holds all eight and leaves time for the widest intervals."""
 
 
 def make_settings(

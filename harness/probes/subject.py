@@ -7,7 +7,7 @@ import statistics
 from dataclasses import dataclass, field
 
 from harness.machine.disturbance import ReadDisturbance, Reading
-from harness.probes.pace import (
+from harness.plan.timing_process import (
     DISPATCH_S,
     FEWEST_DISPATCHES,
     MOST_CALLS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import random
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 
 import jax
@@ -12,17 +12,10 @@ import jax
 from harness.machine.disturbance import Disturbance, ReadDisturbance
 from harness.machine.environment import usable_cores
 from harness.machine.states import DeviceStates
+from harness.plan.timing_process import SOLO_BLOCKS, SOLO_S, count_sweeps
 from harness.probes.canary import Canaries, make_works
 from harness.probes.context import Beat, Context, Findings
 from harness.probes.look_at_each import describe_failure
-from harness.probes.pace import (
-    FEWEST_SLOW_SWEEPS,
-    FEWEST_SWEEPS,
-    SLOW_SWEEPS_S_PER_VARIANT,
-    SOLO_BLOCKS,
-    SOLO_S,
-    SWEEPS_S_PER_VARIANT,
-)
 from harness.probes.subject import Subject
 from harness.programs.modes import Clock, Prepared
 from harness.record import SCHEMA_VERSION, LaunchRecord, Settings, VariantLaunch, now
@@ -123,7 +116,7 @@ def measure(
             subject.calibrate()
             beat(name, "warm-up")
             subject.warm_up()
-        sweeps = _count_sweeps(subjects.values(), settings)
+        sweeps = count_sweeps([_block_s(subject, settings) for subject in subjects.values()], settings)
         # In few sweeps as long as in all: where one variant is slow, the others must have enough blocks all the same.
         block_s = max(settings.block_s, settings.blocks * settings.block_s / sweeps)
         order = list(subjects)
@@ -146,17 +139,6 @@ def measure(
         if collecting:
             gc.enable()
     return tuple(subject.record(name, cores) for name, subject in subjects.items())
-
-
-def _count_sweeps(subjects: Collection[Subject], settings: Settings) -> int:
-    """An even number: `settings.blocks`, or fewer where calls are slow."""
-    sweep_s = sum(_block_s(subject, settings) for subject in subjects)
-
-    def fit(s_per_variant: float) -> int:
-        return int(s_per_variant * len(subjects) / sweep_s)
-
-    sweeps = max(min(FEWEST_SWEEPS, fit(SLOW_SWEEPS_S_PER_VARIANT)), min(settings.blocks, fit(SWEEPS_S_PER_VARIANT)))
-    return max(FEWEST_SLOW_SWEEPS, 2 * (sweeps // 2))
 
 
 def _block_s(subject: Subject, settings: Settings) -> float:

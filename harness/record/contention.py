@@ -16,7 +16,8 @@ from harness.record.statistics import (
 )
 
 HARMLESS = frozenset({IDLE, "applications clocks setting"})
-"""Reasons for a lower clock that do not make a launch contended: nothing to do, and a limit that its owner has set."""
+"""Reasons for a lower clock that do not make a launch contended: nothing to do, and a limit that its owner has set.
+nvml.h says what each means. That any other counts, however little it slows, is chosen: no GPU has been at hand."""
 
 
 def contended(launch: VariantLaunch) -> bool:

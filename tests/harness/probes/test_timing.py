@@ -16,8 +16,7 @@ from harness.machine.disturbance import Reading
 from harness.machine.environment import usable_cores
 from harness.machine.places import BACKENDS
 from harness.machine.states import LIBRARIES
-from harness.probes import Context
-from harness.probes.pace import (
+from harness.plan.timing_process import (
     FEWEST_DISPATCHES,
     FEWEST_SLOW_SWEEPS,
     FEWEST_SWEEPS,
@@ -27,6 +26,7 @@ from harness.probes.pace import (
     WARM_UP_LIMIT_S,
     WARM_UP_S,
 )
+from harness.probes import Context
 from harness.probes.timing import look, measure, time_launch
 from harness.programs.modes import Prepared
 from harness.record import SCHEMA_VERSION, Status, VariantLaunch

@@ -3,13 +3,22 @@
 How long a block lasts and how many there are at most is a run's setting: harness/plan/settings.py.
 """
 
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+
+from harness.record import Settings
+
 WARM_UP_S = 0.02
 WARM_UP_LIMIT_S = 0.3
-WARM_UP_BLOCK_S = 0.005
 STEADY_WITHIN = 0.05
 """Two blocks in a row that agree end the warm-up, not before the first of these and not after the second. After
 compiling, calls of four benchmarks were within 10 % of their steady time after at most 42 ms (90 % of processes, on a
 busy machine of two cores): the limit is seven times that, and the sweeps warm up too."""
+
+WARM_UP_BLOCK_S = 0.005
+"""Chosen, not measured: the median of some 25 samples is not moved by one that was slow."""
 
 SLOW_CALL_S = WARM_UP_LIMIT_S
 """A call so long is a warm-up block and a sample of dispatch by itself: it is called as seldom as can be."""
@@ -27,9 +36,25 @@ launch of one variant of 5 s a call so makes six calls: two to warm up, two swee
 
 DISPATCH_S = 0.02
 FEWEST_DISPATCHES, MOST_DISPATCHES = 3, 50
-"""As many single calls as that time holds. Of slow calls it is one."""
+"""As many single calls as that time holds, of slow calls one. Chosen, not measured: a quarter of what the blocks of a
+variant take, as a dispatch has no verdicts."""
 
 SOLO_BLOCKS = 5
 SOLO_S = 0.5
 """Blocks of one variant alone, where they take no longer than that in all: a call beyond 0.1 s fills the caches by
-itself, whoever ran before it."""
+itself, whoever ran before it. Chosen, not measured: as many as a clean launch needs, for a note and no verdict."""
+
+
+def count_sweeps(blocks_s: Collection[float], settings: Settings) -> int:
+    """An even number: `settings.blocks`, or fewer where calls are slow.
+
+    Args:
+      blocks_s: How long a block of each variant takes at least.
+    """
+    sweep_s = math.fsum(blocks_s)
+
+    def fit(s_per_variant: float) -> int:
+        return int(s_per_variant * len(blocks_s) / sweep_s)
+
+    sweeps = max(min(FEWEST_SWEEPS, fit(SLOW_SWEEPS_S_PER_VARIANT)), min(settings.blocks, fit(SWEEPS_S_PER_VARIANT)))
+    return max(FEWEST_SLOW_SWEEPS, 2 * (sweeps // 2))
