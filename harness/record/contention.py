@@ -8,6 +8,8 @@ from harness.record.launches import IDLE, Block, DeviceState, LaunchRecord, Vari
 from harness.record.statistics import (
     FEWEST_CLEAN_BLOCKS,
     FEWEST_CLEAN_S,
+    FEWEST_CLEAN_SHARE,
+    FEWEST_LAUNCHES,
     LARGEST_LOSS,
     MOST_SLOW_STATES,
     SLOWEST_CLOCK,
@@ -17,6 +19,11 @@ from harness.record.statistics import (
 
 HARMLESS = frozenset({IDLE, "applications clocks setting"})
 """Reasons for a lower clock that do not make a launch contended: nothing to do, and a limit that its owner has set."""
+
+
+def stand_alone(clean: int, launches: int) -> bool:
+    """Whether the clean launches of a variant count alone; else all of them count, and the variant is contended."""
+    return clean >= max(FEWEST_LAUNCHES, FEWEST_CLEAN_SHARE * launches)
 
 
 def contended(launch: VariantLaunch) -> bool:

@@ -15,6 +15,8 @@ from harness.record.outcomes import Number
 from harness.record.statistics import Interval
 from harness.record.unpaired import subtract_means
 
+TOO_FEW_PAIRS = "too few of its launches were undisturbed on both sides"
+
 STAGES = ("trace_s", "lower_s", "compile_s", "first_call_s")
 """The way from a Python function to its first result."""
 
@@ -37,12 +39,16 @@ def find_eager(source: Readable) -> Readable | None:
 
 
 def read_log_ratios(source: Readable) -> tuple[float | None, ...]:
-    """By launch, against the baseline variant; the baseline itself is 0 where it was timed."""
+    """By launch, against the baseline variant.
+
+    The baseline itself is 0, also where its time was set aside: a pair may hold all the same. Where it was not timed, no
+    other has a ratio.
+    """
     time = source.read("execution_s")
     if time.interval is None:
         return ()
     if is_baseline(source):
-        return tuple(None if value is None else 0.0 for value in time.values)
+        return (0.0,) * len(time.values)
     return source.read("log_ratio").values
 
 
@@ -64,14 +70,22 @@ def doubt_ratio(one: Readable, other: Readable) -> str:
     What disturbs a launch hits both sides of a pair alike, unless one is a peer, which has a process of its own, or one
     keeps more processors busy: a lost one halves two threads and leaves one alone.
     """
-    if not any(side.read("execution_s").contended for side in (one, other)):
+    sides = one, other
+    doubtful = any(map(_has_doubtful_ratios, sides))
+    if not doubtful and not any(side.read("execution_s").contended for side in sides):
         return ""
-    if is_peer(one) or is_peer(other):
-        return "a peer is timed in a process of its own, and other work met the two unlike"
-    less, more = sorted(side.read("parallelism").estimate or 0.0 for side in (one, other))
-    if not less or statistics.agree(less, more, within=statistics.UNEQUALLY_PARALLEL):
-        return ""
-    return f"its sides keep {less:.1f} and {more:.1f} processors busy, and other work slowed them unlike"
+    if any(map(is_peer, sides)):
+        return "a peer is timed in a process of its own, and what disturbed the two met them unlike"
+    less, more = sorted(side.read("parallelism").estimate or 0.0 for side in sides)
+    if less and not statistics.agree(less, more, within=statistics.UNEQUALLY_PARALLEL):
+        return f"its sides keep {less:.1f} and {more:.1f} processors busy, and what disturbed them slowed them unlike"
+    # Two of which none is the baseline are a pair of their own: theirs with the baseline says nothing of it.
+    return TOO_FEW_PAIRS if doubtful and any(map(is_baseline, sides)) else ""
+
+
+def _has_doubtful_ratios(source: Readable) -> bool:
+    timing = find_timing(source)
+    return timing is not None and timing.doubtful_ratios
 
 
 def derive_at_reference_speed(source: Readable) -> Derived:

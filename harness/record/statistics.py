@@ -27,6 +27,9 @@ MINIMUM_EFFECT = 0.03
 FEWEST_LAUNCHES = 3
 """Fewer replicates give no interval."""
 
+FEWEST_CLEAN_SHARE = 0.5
+"""Of the launches: where fewer are clean, those few are a selection of the rest, and no longer the usual ones."""
+
 FEWEST_CLEAN_BLOCKS = 5
 FEWEST_CLEAN_S = 0.02
 """Undisturbed blocks, and time in them, that a launch needs before its absolute time is trusted: ten blocks of 2 ms,

@@ -6,6 +6,8 @@ from msgspec import structs
 from harness.record import Canary, LaunchRecord, Status, TimingDetails, VariantLaunch
 from harness.record.contention import contended, is_disturbed, is_slowed, undisturbed
 from harness.record.launches import DeviceState
+from harness.record.reading import is_contended
+from harness.record.sentences import describe_details
 from harness.record.statistics import FEWEST_CLEAN_BLOCKS, FEWEST_CLEAN_S
 from harness.record.timing_summary import execution_s, summarise
 from tests.harness.raw import DISTURBED, WALL_S, block, canary, clean, launch, variant
@@ -252,6 +254,39 @@ def test_what_a_process_s_own_threads_make_each_other_wait_for_is_no_disturbance
     assert undisturbed(both_cores, cores=2) == both_cores
     assert undisturbed(one_core, cores=2) == []
     assert undisturbed(one_core, cores=1) == one_core
+
+
+@pytest.mark.parametrize(
+    ("clean", "total", "alone"), [(2, 4, False), (3, 6, True), (3, 7, False), (6, 12, True), (5, 12, False)]
+)
+def test_clean_launches_are_alone_where_they_are_three_and_half_of_all(clean, total, alone):
+    outcome = summarise(launches_of(*[QUIET] * clean, *[CROWDED] * (total - clean)), "a", "a")
+
+    assert (outcome.values["execution_s"][-1] is None) is alone
+    assert is_contended(outcome) is not alone
+    (sentence,) = describe_details(outcome.details)
+    assert sentence.startswith("set aside" if alone else "contended")
+
+
+def test_ratios_of_launches_that_are_clean_on_each_side_but_on_both_too_seldom_are_doubtful():
+    slow_peer, slow_base = (variant(name, *[(4.0, DISTURBED)] * 6) for name in ("a", "base"))
+    peers, bases = [slow_peer, slow_peer, QUIET, QUIET, QUIET], [BASE, BASE, BASE, slow_base, BASE]
+    launches = [[launch(base), launch(peer)] for base, peer in zip(bases, peers, strict=True)]
+
+    outcome = summarise(launches, "a", "base")
+
+    # Each side has three clean launches, so neither time is contended; the pairs have two.
+    assert not is_contended(outcome)
+    assert None not in outcome.values["log_ratio"]
+    assert outcome.details.doubtful_ratios
+
+
+def test_ratios_are_not_doubtful_where_the_disturbed_ones_are_left_out_or_hold():
+    left_out = summarise([[launch(BASE), launch(one)] for one in (QUIET, SPOILT, QUIET, QUIET)], "a", "base")
+    hold = summarise(launches_of(SPOILT, SPOILT, SPOILT, base=BASE), "a", "base")
+    few = summarise(launches_of(QUIET, QUIET, base=BASE), "a", "base")
+
+    assert [one.details.doubtful_ratios for one in (left_out, hold, few)] == [False, False, False]
 
 
 # Devices
