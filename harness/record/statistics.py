@@ -191,7 +191,7 @@ def paired_log_ratio(baseline_s: Sequence[float], variant_s: Sequence[float]) ->
     return statistics.median(math.log(b / v) for b, v in zip(baseline_s, variant_s, strict=True))
 
 
-def lost_share(waited_s: float, wall_s: float, cpu_s: float, cores: int) -> float:
+def lost_share(waited_s: float, wall_s: float, cpu_s: float, cores: float) -> float:
     """Share of the time that threads were ready to run, in which something else had the core that they lacked.
 
     Of the wall time, where they sleep for most of it: what waits for a device misses little of a core.

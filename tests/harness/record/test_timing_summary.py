@@ -240,6 +240,26 @@ def test_what_the_hypervisor_or_a_quota_takes_of_a_launch_makes_it_contended(of_
     assert not contended(variant("a", *STEADY, parallel=0.88, **half))
 
 
+def test_of_what_the_hypervisor_takes_of_all_cores_a_process_bears_its_part():
+    # 64 busy cores of which each loses 1 %, and code on one of them.
+    everywhere = variant("a", *STEADY, cores=64, parallel=0.99, stolen=0.64, machine=64 * 0.99)
+    # All others have nothing to run: what was taken was taken from this one.
+    here = variant("a", *STEADY, cores=64, parallel=0.5, stolen=0.5, machine=0.5)
+
+    assert not contended(everywhere)
+    assert contended(here)
+
+
+def test_a_machine_whose_ticks_say_less_than_the_process_used_was_its_alone():
+    assert contended(variant("a", *STEADY, parallel=0.76, stolen=0.24, machine=0.5))
+
+
+def test_a_quota_of_a_part_of_a_core_that_is_used_up_makes_a_launch_contended():
+    # 1.5 cores are paid for and used: two threads that are stopped for a quarter of the time.
+    assert contended(variant("a", *STEADY, cores=1.5, parallel=1.5, throttled=0.5))
+    assert not contended(variant("a", *STEADY, cores=1.5, parallel=1.5, throttled=0.25))
+
+
 def test_what_was_taken_is_judged_over_a_whole_launch_and_not_block_by_block():
     ticks = variant("a", *STEADY)
     blocks = [structs.replace(ticks.blocks[0], steal_s=WALL_S), *ticks.blocks[1:]]
