@@ -119,10 +119,18 @@ def _log_ratios(own: Sequence[_Timed | None], base: Sequence[_Timed | None]) -> 
 
 
 def _log_ratio(own: _Timed, base: _Timed) -> float:
-    """Paired by the sweep within one process; of two processes, the times' own."""
+    """Paired by the sweep within one process; of two, that of the times, each over its own process's canary.
+
+    A machine may have two speeds for minutes, and two processes may meet one each. Without one canary in both, the
+    times' own ratio.
+    """
     if _paired(own, base):
         return paired_log_ratio(list(map(_median, base.launch.blocks)), list(map(_median, own.launch.blocks)))
-    return math.log(execution_s(base.launch) / execution_s(own.launch))
+    ratio = execution_s(base.launch) / execution_s(own.launch)
+    here, there = _find_canary(own.process), _find_canary(base.process)
+    if here is not None and there is not None and here[0] == there[0]:
+        ratio *= here[1] / there[1]
+    return math.log(ratio)
 
 
 def _paired(one: _Timed, other: _Timed) -> bool:

@@ -90,6 +90,25 @@ def test_peers_are_paired_by_launch_order():
     assert outcome.values["log_ratio"] == (math.log(4.0), math.log(2.0))
 
 
+@pytest.mark.parametrize(
+    ("jax", "peer", "ratio"),
+    [
+        ((canary(1.0),), (canary(4.0),), 2.0),
+        ((canary(1.0),), (canary(4.0, identity="alu 2"),), 0.5),
+        ((canary(1.0),), (), 0.5),
+        ((canary(1.0), canary(1.0, name="device")), (canary(4.0),), 0.5),
+    ],
+    ids=["one canary", "two", "none", "of a device"],
+)
+def test_a_peer_whose_process_met_another_speed_is_compared_at_one_speed(jax, peer, ratio):
+    # The peer takes twice as long, on a core that is four times slower.
+    launches = [
+        [launch(variant("base", *STEADY), canaries=jax), launch(variant("a", *clean(*[2.0] * 6)), canaries=peer)]
+    ]
+
+    assert summarise(launches, "a", "base").values["log_ratio"] == (math.log(ratio),)
+
+
 def test_a_launch_without_the_variant_has_null_for_it():
     with_it = [launch(variant("base", *STEADY), variant("other", *STEADY))]
     without_it = [launch(variant("base", *STEADY))]
