@@ -11,7 +11,7 @@ from harness.record.cases import NATIVE, Cost
 from harness.record.guards import LARGEST, at_both_levels, bound, usable_size
 from harness.record.looks import count_looks, find_timing
 from harness.record.metric import Derived, Fault, Lack, Readable, Reading
-from harness.record.outcomes import Number
+from harness.record.outcomes import Number, TimingDetails
 from harness.record.statistics import Interval
 from harness.record.unpaired import subtract_means
 
@@ -95,9 +95,10 @@ def derive_at_reference_speed(source: Readable) -> Derived:
         return Derived(fault=time.fault)
     if reference is None:
         return _no_reference_speed(source.pool.no_reference)
+    canary = source.read("canary_s")
     if timing is None or timing.canary != reference.identity:
-        return _no_reference_speed("its launches timed no canary")
-    launches = zip_longest(time.values, source.read("canary_s").values[: len(time.values)])
+        return _no_reference_speed(_describe_canaries(timing, len(canary.known), reference.identity))
+    launches = zip_longest(time.values, canary.values[: len(time.values)])
     values = tuple(
         None if own_s is None or canary_s is None else own_s / canary_s * reference.canary_s
         for own_s, canary_s in launches
@@ -105,6 +106,21 @@ def derive_at_reference_speed(source: Readable) -> Derived:
     if all(value is None for value in values):
         return _no_reference_speed("none of its launches has a canary's time that can be")
     return Derived(values, time.contended, time.fault)
+
+
+def _describe_canaries(timing: TimingDetails | None, known: int, wanted: str) -> str:
+    """Why a variant's launches have not the canary of its run.
+
+    Args:
+      known: How many launches have the time of some canary.
+    """
+    if timing is None or not known:
+        return "its launches timed no canary"
+    if timing.canary is not None:
+        return f"its canary is {timing.canary}, that of the run {wanted}"
+    if known < timing.launches:
+        return f"{timing.launches - known} of its {timing.launches} launches timed no canary"
+    return "its launches timed different canaries"
 
 
 def _no_reference_speed(reason: str) -> Derived:
