@@ -41,8 +41,8 @@ def find_eager(source: Readable) -> Readable | None:
 def read_log_ratios(source: Readable) -> tuple[float | None, ...]:
     """By launch, against the baseline variant.
 
-    The baseline itself is 0, also where its time was set aside: a pair may hold all the same. Where it was not timed, no
-    other has a ratio.
+    The baseline itself is 0, also where its time was set aside: a pair may hold all the same. Where it was not timed,
+    no other has a ratio.
     """
     time = source.read("execution_s")
     if time.interval is None:
@@ -153,6 +153,8 @@ def derive_break_even(source: Readable) -> Derived:
     readings = eager.read("execution_s"), eager.read("first_result_s"), source.read("first_result_s")
     call, eager_cold, jit_cold = (reading.interval for reading in readings)
     gain, nothing = compare_paired(source, eager), Fault(Lack.NO_DIFFERENCE, "break_even_calls")
+    doubt = doubt_ratio(source, eager)
+    contended = readings[0].contended or bool(doubt)
     if call is None or eager_cold is None or jit_cold is None or gain is None:
         return Derived(fault=_first_lacking(source.read("execution_s"), *readings) or nothing)
     fewest = _count_at(call.high, gain.high, eager_cold.high, jit_cold.low)
@@ -161,10 +163,10 @@ def derive_break_even(source: Readable) -> Derived:
         if calls is None:
             return Derived(fault=Fault(Lack.NEVER, "break_even_calls"))
         most = _count_at(call.low, gain.low, eager_cold.low, jit_cold.high)
-        return Derived((calls,), interval=Interval(fewest, calls, most, gain.count))
+        return Derived((calls,), contended, interval=Interval(fewest, calls, most, gain.count), doubt=doubt)
     if calls is None or fewest is None or fewest == 1:
         return Derived(fault=nothing)
-    return Derived((calls,), interval=Interval(fewest, calls, None, gain.count))
+    return Derived((calls,), contended, interval=Interval(fewest, calls, None, gain.count), doubt=doubt)
 
 
 def _count_at(

@@ -58,10 +58,8 @@ def describe_gap(run: LabelledRun) -> tuple[str, ...]:
     gap_s = numbers.usable(find_launch_gap(run.run))
     if gap_s is None or gap_s >= SHORTEST_GAP_S:
         return ()
-    return (
-        f"A case's launches began {numbers.time(gap_s)} apart: intervals tell how well a time is known in these "
-        "minutes, not how it will be tomorrow.",
-    )
+    began = f"A case's launches began {numbers.time(gap_s)} apart"
+    return (f"{began}: intervals tell how well a time is known in these minutes, not how it will be tomorrow.",)
 
 
 def describe_canary(run: LabelledRun) -> str:
@@ -79,6 +77,8 @@ def describe_canary(run: LabelledRun) -> str:
     )
     if reference.baseline:
         speed += f"; its times are brought to the speed of {reference.baseline}, {numbers.time(reference.canary_s)}"
+    if (other := run.other_canary) is not None and other.pool.reference is not None:
+        speed += f"; run {other.run_id} has another, {other.pool.reference.identity}: do not compare times with it"
     middle = numbers.time(reference.median_s)
     return f"Canary {reference.identity}: {middle} in the middle, {least} to {most} over {count}; {speed}."
 

@@ -19,8 +19,8 @@ from harness.machine.environment import (
     device_memory_bytes,
     least_memory_bytes,
     make_private,
-    recorded_variables,
     paid_cores,
+    recorded_variables,
     usable_cores,
 )
 from harness.probes.look_at_each import LONGEST_REASON, describe_failure

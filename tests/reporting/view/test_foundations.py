@@ -108,10 +108,11 @@ def test_launches_that_follow_each_other_closely_are_said_to_tell_of_these_minut
 
     assert bool(gap) is told
     if gap_s == 9.0:
-        assert gap == [
+        (sentence,) = gap
+        assert sentence == (
             "A case's launches began 9.00 s apart: intervals tell how well a time is known in these minutes, not how "
             "it will be tomorrow."
-        ]
+        )
 
 
 CONSTANT = (
@@ -232,8 +233,14 @@ def test_a_first_run_without_a_canary_is_nobodys_baseline():
 
 
 def test_a_run_with_another_canary_than_the_first_of_its_machine_says_so():
-    _, later = label_runs([canary_run("first", 1e-4), canary_run("later", 1e-4, details={"canary": "another"})])
+    upgraded = [
+        canary_run(name, canary_s, details={"canary": "alu 2"}) for name, canary_s in (("b", 1e-4), ("c", 2e-4))
+    ]
+    old, first, later = label_runs([canary_run("a", 1e-4), *upgraded])
 
-    assert describe_canary(later) == (
-        f"No time at reference speed: its canary is another, that of run first {samples.CANARY}."
-    )
+    assert (old.baseline, old.other_canary) == (None, None)
+    assert (first.baseline, first.other_canary) == (None, old)
+    assert (later.baseline, later.other_canary) == (first, old)
+    assert later.pool.reference.canary_s == pytest.approx(1e-4)
+    for run in (first, later):
+        assert describe_canary(run).endswith(f"; run a has another, {samples.CANARY}: do not compare times with it.")
