@@ -11,7 +11,9 @@ from pathlib import Path
 
 from harness.machine.environment import list_limited_groups
 
-_STEAL_FIELD = 8
+_RAN_FIELDS, _STEAL_FIELD = (1, 2, 3, 6, 7), 8
+"""Of /proc/stat: user, nice, system, irq, softirq, and steal; man 5 proc."""
+
 _NANOSECONDS = 1e-9
 _TASKS = Path("/proc/self/task")
 _THROTTLED = {b"throttled_usec": 1e-6, b"throttled_time": 1e-9}
@@ -25,10 +27,11 @@ class Reading:
 
     Args:
       wait_s: Time that the process's threads were runnable but had no core; None where the system does not tell.
-      cpu_s: Processor time of the process.
+      cpu_s: Processor time of the process, without that of the readings so far.
       steal_s: Time that the hypervisor gave to other guests, all cores; None where the system does not tell.
       involuntary_switches: Context switches forced on the process.
       throttled_s: Time that its control groups were not let run, a quota being used up; None without a quota.
+      machine_s: Processor time of all that the machine ran; None where the system does not tell.
     """
 
     wait_s: float | None
@@ -36,6 +39,7 @@ class Reading:
     steal_s: float | None
     involuntary_switches: int
     throttled_s: float | None = None
+    machine_s: float | None = None
 
 
 ReadDisturbance = Callable[[], Reading]
@@ -51,6 +55,7 @@ class Disturbance:
           root: Where control groups are looked for.
         """
         self._schedstat: dict[str, int] = {}
+        self._spent_s = 0.0
         self._stat = _open("/proc/stat")
         opened = (_open(str(group / "cpu.stat")) for group in list_limited_groups(root))
         self._limited = [handle for handle in opened if handle is not None]
@@ -62,13 +67,19 @@ class Disturbance:
 
     def __call__(self) -> Reading:
         """The counters now."""
-        return Reading(
+        # First, and less what it takes to look at every thread: that is no time of the code before or after.
+        cpu_s = time.process_time()
+        machine_s, steal_s = self._read_machine()
+        reading = Reading(
             wait_s=self._run_queue_wait(),
-            cpu_s=time.process_time(),
-            steal_s=self._steal(),
+            cpu_s=cpu_s - self._spent_s,
+            steal_s=steal_s,
             involuntary_switches=resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw,
             throttled_s=sum(map(_throttled, self._limited)) if self._limited else None,
+            machine_s=machine_s,
         )
+        self._spent_s += time.process_time() - cpu_s
+        return reading
 
     def _run_queue_wait(self) -> float | None:
         """Second field of schedstat, summed over the threads."""
@@ -91,11 +102,16 @@ class Disturbance:
             os.close(self._schedstat.pop(thread))
             return 0
 
-    def _steal(self) -> float | None:
+    def _read_machine(self) -> tuple[float | None, float | None]:
+        """What all cores ran, and what the hypervisor took of them."""
         if self._stat is None:
-            return None
+            return None, None
         fields = os.pread(self._stat, 200, 0).partition(b"\n")[0].split()
-        return int(fields[_STEAL_FIELD]) / os.sysconf("SC_CLK_TCK") if len(fields) > _STEAL_FIELD else None
+        if len(fields) <= _STEAL_FIELD:
+            return None, None
+        ticks_per_s = os.sysconf("SC_CLK_TCK")
+        ran = sum(int(fields[place]) for place in _RAN_FIELDS)
+        return ran / ticks_per_s, int(fields[_STEAL_FIELD]) / ticks_per_s
 
 
 def _throttled(handle: int) -> float:

@@ -128,13 +128,18 @@ def allowed_cores() -> int:
     return os.cpu_count() or 1
 
 
+def paid_cores(root: Path = Path("/")) -> float:
+    """Cores that this process can keep busy: those it may use, or the part of them that its control groups pay for."""
+    quota = cpu_quota(root)
+    return allowed_cores() if quota is None else min(allowed_cores(), quota)
+
+
 def usable_cores(root: Path = Path("/")) -> int:
-    """Cores that this process can keep busy: those it may use, or the whole ones that its control groups pay for.
+    """The whole ones of them, at least one.
 
     With more threads than that it would be stopped in the middle of its work, whenever the quota is used up.
     """
-    quota = cpu_quota(root)
-    return allowed_cores() if quota is None else max(1, min(allowed_cores(), int(quota)))
+    return max(1, int(paid_cores(root)))
 
 
 def recorded_variables(variables: Mapping[str, str]) -> dict[str, str]:

@@ -80,14 +80,17 @@ class Canaries:
 def make_works(place: Place, *, alone: bool, on_device: bool) -> list[Work]:
     """The canaries of a process, the loop last: the next block comes after the least disturbing one.
 
+    Only a host's own loop is a measure of its speed: beside a device of its own, neither JAX's times nor those of peers
+    are brought to a reference speed, so that both are what they were.
+
     Args:
       alone: Whether the process times one variant only.
       on_device: Whether it uses the place's devices at all, as another library's functions do not.
     """
     works = [] if alone else [make_copy()]
-    if on_device and not place.is_host:
-        works.append(make_device_loop())
-    return [*works, make_alu()]
+    if place.is_host:
+        return [*works, make_alu()]
+    return [*works, make_device_loop()] if on_device else works
 
 
 def make_alu() -> Work:

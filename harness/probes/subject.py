@@ -86,6 +86,7 @@ class Subject:
                 steal_s=_passed(before, after, "steal_s"),
                 involuntary_switches=after.involuntary_switches - before.involuntary_switches,
                 throttled_s=_passed(before, after, "throttled_s"),
+                machine_s=_passed(before, after, "machine_s"),
             )
         )
 
@@ -111,7 +112,7 @@ class Subject:
             # replaces it, as in a training loop.
             del result
 
-    def record(self, name: str, cores: int) -> VariantLaunch:
+    def record(self, name: str, cores: float) -> VariantLaunch:
         """All of it."""
         return VariantLaunch(
             variant=name,

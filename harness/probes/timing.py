@@ -10,7 +10,7 @@ from contextlib import closing
 import jax
 
 from harness.machine.disturbance import Disturbance, ReadDisturbance
-from harness.machine.environment import usable_cores
+from harness.machine.environment import paid_cores
 from harness.machine.states import DeviceStates
 from harness.plan.timing_process import SOLO_BLOCKS, SOLO_S, count_sweeps
 from harness.probes.canary import Canaries, make_works
@@ -62,7 +62,7 @@ def time_launch(prepared: Mapping[str, Prepared], context: Context) -> LaunchRec
             seed=context.seed,
             clock=context.clock,
             disturbance=disturbance,
-            cores=usable_cores(),
+            cores=paid_cores(),
             beat=context.beat,
             between=between,
         )
@@ -89,7 +89,7 @@ def measure(
     seed: int,
     clock: Clock,
     disturbance: ReadDisturbance,
-    cores: int,
+    cores: float,
     beat: Beat,
     between: Between = _nothing,
 ) -> tuple[VariantLaunch, ...]:

@@ -165,6 +165,8 @@ class CaseRecord(msgspec.Struct, frozen=True, kw_only=True):
       launches: How often it was timed.
       rounds: How many rounds of the run are whole: every process that they plan for the case was run. None of a record
         that was only written when the case had ended.
+      launch_gap_s: Seconds from the start of one timing launch to that of the next, their median; None of records of
+        before it was told, and with fewer than two launches.
     """
 
     id: str
@@ -177,6 +179,7 @@ class CaseRecord(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
     statistics_version: int
     rounds: int | None = None
+    launch_gap_s: float | None = None
 
     @property
     def is_lost(self) -> bool:

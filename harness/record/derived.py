@@ -11,9 +11,11 @@ from harness.record.cases import NATIVE, Cost
 from harness.record.guards import LARGEST, at_both_levels, bound, usable_size
 from harness.record.looks import count_looks, find_timing
 from harness.record.metric import Derived, Fault, Lack, Readable, Reading
-from harness.record.outcomes import Number
+from harness.record.outcomes import Number, TimingDetails
 from harness.record.statistics import Interval
 from harness.record.unpaired import subtract_means
+
+TOO_FEW_PAIRS = "too few of its launches were undisturbed on both sides"
 
 STAGES = ("trace_s", "lower_s", "compile_s", "first_call_s")
 """The way from a Python function to its first result."""
@@ -37,12 +39,16 @@ def find_eager(source: Readable) -> Readable | None:
 
 
 def read_log_ratios(source: Readable) -> tuple[float | None, ...]:
-    """By launch, against the baseline variant; the baseline itself is 0 where it was timed."""
+    """By launch, against the baseline variant.
+
+    The baseline itself is 0, also where its time was set aside: a pair may hold all the same. Where it was not timed,
+    no other has a ratio.
+    """
     time = source.read("execution_s")
     if time.interval is None:
         return ()
     if is_baseline(source):
-        return tuple(None if value is None else 0.0 for value in time.values)
+        return (0.0,) * len(time.values)
     return source.read("log_ratio").values
 
 
@@ -64,14 +70,22 @@ def doubt_ratio(one: Readable, other: Readable) -> str:
     What disturbs a launch hits both sides of a pair alike, unless one is a peer, which has a process of its own, or one
     keeps more processors busy: a lost one halves two threads and leaves one alone.
     """
-    if not any(side.read("execution_s").contended for side in (one, other)):
+    sides = one, other
+    doubtful = any(map(_has_doubtful_ratios, sides))
+    if not doubtful and not any(side.read("execution_s").contended for side in sides):
         return ""
-    if is_peer(one) or is_peer(other):
-        return "a peer is timed in a process of its own, and other work met the two unlike"
-    less, more = sorted(side.read("parallelism").estimate or 0.0 for side in (one, other))
-    if not less or statistics.agree(less, more, within=statistics.UNEQUALLY_PARALLEL):
-        return ""
-    return f"its sides keep {less:.1f} and {more:.1f} processors busy, and other work slowed them unlike"
+    if any(map(is_peer, sides)):
+        return "a peer is timed in a process of its own, and what disturbed the two met them unlike"
+    less, more = sorted(side.read("parallelism").estimate or 0.0 for side in sides)
+    if less and not statistics.agree(less, more, within=statistics.UNEQUALLY_PARALLEL):
+        return f"its sides keep {less:.1f} and {more:.1f} processors busy, and what disturbed them slowed them unlike"
+    # Two of which none is the baseline are a pair of their own: theirs with the baseline says nothing of it.
+    return TOO_FEW_PAIRS if doubtful and any(map(is_baseline, sides)) else ""
+
+
+def _has_doubtful_ratios(source: Readable) -> bool:
+    timing = find_timing(source)
+    return timing is not None and timing.doubtful_ratios
 
 
 def derive_at_reference_speed(source: Readable) -> Derived:
@@ -81,9 +95,10 @@ def derive_at_reference_speed(source: Readable) -> Derived:
         return Derived(fault=time.fault)
     if reference is None:
         return _no_reference_speed(source.pool.no_reference)
+    canary = source.read("canary_s")
     if timing is None or timing.canary != reference.identity:
-        return _no_reference_speed("its launches timed no canary")
-    launches = zip_longest(time.values, source.read("canary_s").values[: len(time.values)])
+        return _no_reference_speed(_describe_canaries(timing, len(canary.known), reference.identity))
+    launches = zip_longest(time.values, canary.values[: len(time.values)])
     values = tuple(
         None if own_s is None or canary_s is None else own_s / canary_s * reference.canary_s
         for own_s, canary_s in launches
@@ -91,6 +106,21 @@ def derive_at_reference_speed(source: Readable) -> Derived:
     if all(value is None for value in values):
         return _no_reference_speed("none of its launches has a canary's time that can be")
     return Derived(values, time.contended, time.fault)
+
+
+def _describe_canaries(timing: TimingDetails | None, known: int, wanted: str) -> str:
+    """Why a variant's launches have not the canary of its run.
+
+    Args:
+      known: How many launches have the time of some canary.
+    """
+    if timing is None or not known:
+        return "its launches timed no canary"
+    if timing.canary is not None:
+        return f"its canary is {timing.canary}, that of the run {wanted}"
+    if known < timing.launches:
+        return f"{timing.launches - known} of its {timing.launches} launches timed no canary"
+    return "its launches timed different canaries"
 
 
 def _no_reference_speed(reason: str) -> Derived:
@@ -123,6 +153,8 @@ def derive_break_even(source: Readable) -> Derived:
     readings = eager.read("execution_s"), eager.read("first_result_s"), source.read("first_result_s")
     call, eager_cold, jit_cold = (reading.interval for reading in readings)
     gain, nothing = compare_paired(source, eager), Fault(Lack.NO_DIFFERENCE, "break_even_calls")
+    doubt = doubt_ratio(source, eager)
+    contended = readings[0].contended or bool(doubt)
     if call is None or eager_cold is None or jit_cold is None or gain is None:
         return Derived(fault=_first_lacking(source.read("execution_s"), *readings) or nothing)
     fewest = _count_at(call.high, gain.high, eager_cold.high, jit_cold.low)
@@ -131,10 +163,10 @@ def derive_break_even(source: Readable) -> Derived:
         if calls is None:
             return Derived(fault=Fault(Lack.NEVER, "break_even_calls"))
         most = _count_at(call.low, gain.low, eager_cold.low, jit_cold.high)
-        return Derived((calls,), interval=Interval(fewest, calls, most, gain.count))
+        return Derived((calls,), contended, interval=Interval(fewest, calls, most, gain.count), doubt=doubt)
     if calls is None or fewest is None or fewest == 1:
         return Derived(fault=nothing)
-    return Derived((calls,), interval=Interval(fewest, calls, None, gain.count))
+    return Derived((calls,), contended, interval=Interval(fewest, calls, None, gain.count), doubt=doubt)
 
 
 def _count_at(

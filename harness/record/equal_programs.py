@@ -88,15 +88,17 @@ def _count_times(runs: Sequence[Run]) -> Tally | None:
 
 
 def _compare_times(one: Reading, other: Reading) -> Comparison:
-    """One program's in two runs: their ratio by Welch's interval, and whether each one's own holds the other's time.
+    """One program's in two runs: their ratio by Welch's interval, and whether the first's own holds the other's time.
 
-    A time has an error of its own, so an honest interval holds that of an equal run less often than the truth.
+    A time has an error of its own, so an honest interval holds that of an equal run less often than the truth. Whether
+    the other's holds the first's is no second trial: it depends on the same two times.
     """
     logs = [list(map(math.log, reading.known)) for reading in (one, other)]
     ratio = exponentiate(subtract_means(*logs, confidence=CONFIDENCE))
-    shown = [reading.interval for reading in (one, other) if reading.interval is not None]
-    wanted = [interval.estimate for interval in reversed(shown)]
-    return Comparison(ratio, _ask(shown, wanted), _ask([interval.decisive for interval in shown], wanted))
+    if one.interval is None or other.estimate is None:
+        return Comparison(ratio, (), ())
+    wanted = [other.estimate]
+    return Comparison(ratio, _ask([one.interval], wanted), _ask([one.interval.decisive], wanted))
 
 
 def _read_times(run: Run, pool: Pool) -> dict[str, Reading]:

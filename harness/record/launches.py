@@ -23,6 +23,7 @@ class Block(msgspec.Struct, frozen=True, kw_only=True):
       steal_s: Time that the hypervisor gave to others, all cores; null elsewhere.
       involuntary_switches: Context switches forced on the process.
       throttled_s: Time that the process's control group was not let run, its quota being used up; null elsewhere.
+      machine_s: Processor time of all that the machine ran, this process too; null elsewhere.
     """
 
     sweep: int
@@ -33,18 +34,19 @@ class Block(msgspec.Struct, frozen=True, kw_only=True):
     steal_s: float | None
     involuntary_switches: int
     throttled_s: float | None = None
+    machine_s: float | None = None
 
 
 class VariantLaunch(msgspec.Struct, frozen=True, kw_only=True):
     """Raw timing of one variant in one launch. Samples are of `calls` calls each, stored per call.
 
     Args:
-      cores: Cores that the process could use, by its affinity and by its control groups' quota.
+      cores: Cores that the process could use, by its affinity and by its control groups' quota, which may be of a part.
       solo_s: Blocks of this variant alone, one after the other, after the sweeps: the median of each, seconds per call.
     """
 
     variant: str
-    cores: int
+    cores: float
     calls: int
     warmup_s: tuple[float, ...]
     steady: bool

@@ -156,7 +156,7 @@ class Reading:
       values: By process; None where a process has none that can have been measured.
       interval: The number, with bounds where processes give some; None where there is no number.
       exact: Whether the number is exact: the metric is, and it was the same in all processes.
-      contended: Whether too much other work disturbed what it was measured from.
+      contended: Whether what it was measured from was too disturbed.
       fault: Why there is no number; beside a number, what went wrong although there is one.
       doubt: Why it counts as contended, for a person; empty where the variant's own details say it.
       looks: How often its launches were looked at to decide whether to go on.

@@ -52,7 +52,8 @@ _MEASURED = (
         direction=Direction.HIGHER,
         definition=(
             "log(baseline variant's time / this variant's time): the median over one launch's sweeps, each sweep "
-            "timing both within the same moment. Peers, launched on their own, are paired by launch order instead."
+            "timing both within the same moment. Peers, launched on their own, are paired by launch order instead, "
+            "each side's time over the canary of its own process where both have the same."
         ),
     ),
     _timed(
@@ -80,8 +81,8 @@ _MEASURED = (
         direction=Direction.NEITHER,
         summary=Summary.LARGEST,
         definition=(
-            "Processor time over wall time of the variant's blocks in one launch; the largest, since other work only "
-            "takes some away."
+            "Processor time over wall time of the variant's blocks in one launch; the largest, since what disturbs "
+            "it only takes some away."
         ),
     ),
     _timed(
@@ -391,7 +392,7 @@ _DERIVED = (
         summary=Summary.LAUNCHES,
         definition=(
             "execution_s over canary_s of the same launch, times the median canary of the run: what a call takes where "
-            "the machine is as fast as in the middle of the run."
+            "the machine is as fast as in the middle of the run, or of that which its times are brought to."
         ),
     ),
     Metric(

@@ -26,7 +26,8 @@ from scipy.special import chdtrc, fdtr, fdtrc, fdtri, gammainc, gammainccinv, ga
 from harness.record.statistics import Borrowed
 
 FEWEST_POOLED = 10
-"""Fewer variances have no prior: of fewer, no value lies beyond the tails that are cut, and one outlier makes it."""
+"""Fewer variances, or cases that they come from, have no prior: of fewer, no value lies beyond the tails that are cut,
+and one outlier makes it."""
 
 LOWER_TAIL, UPPER_TAIL = 0.05, 0.1
 """Shares of the variances that are drawn in to the nearest of the others before the prior is fitted: limma's, by
@@ -56,7 +57,7 @@ class Prior:
       degrees: d0, as it is of variants that are no outliers; may be infinite, where all have one variance.
       variance: s0².
       by_variant: d0 of each variant, in the order given; smaller where its variance is too large for the group.
-      pooled_degrees: The degrees of all variants together: nothing can be known better than that.
+      pooled_degrees: The degrees of all that is independent of each other: nothing can be known better than that.
     """
 
     degrees: float
@@ -69,12 +70,13 @@ class Prior:
         return Borrowed(self.variance, self.by_variant[index], self.pooled_degrees)
 
 
-def fit_prior(variances: Sequence[float], degrees: Sequence[float]) -> Prior | None:
+def fit_prior(variances: Sequence[float], degrees: Sequence[float], *, most_degrees: float = math.inf) -> Prior | None:
     """The robust prior.
 
     Args:
       variances: One per variant, shape (n,), finite and >= 0.
       degrees: Of each variance, shape (n,), > 0.
+      most_degrees: Of all together, where variances share what they scatter by.
     Returns:
       None with fewer than FEWEST_POOLED variances, and where half of them are 0: then they have no scale.
     Raises:
@@ -87,6 +89,7 @@ def fit_prior(variances: Sequence[float], degrees: Sequence[float]) -> Prior | N
         raise ValueError("variances are finite and not below 0, their degrees finite and above 0")
     if len(found) < FEWEST_POOLED or (median := float(numpy.median(found))) <= 0:
         return None
+    pooled = min(float(own.sum()), most_degrees)
     found = numpy.maximum(found, SMALLEST_ROBUST * median)
     plain_degrees, plain_variance = fit_plainly(found, own)
     most = float(own.max())
@@ -95,10 +98,10 @@ def fit_prior(variances: Sequence[float], degrees: Sequence[float]) -> Prior | N
     drawn_in = numpy.clip(logs, *numpy.quantile(logs, [LOWER_TAIL, 1 - UPPER_TAIL]))
     prior_degrees = _solve_degrees(float(drawn_in.var(ddof=1)), most, plain_degrees)
     if prior_degrees is None:
-        return Prior(plain_degrees, plain_variance, (plain_degrees,) * len(found), float(own.sum()))
+        return Prior(plain_degrees, plain_variance, (plain_degrees,) * len(found), pooled)
     variance = math.exp(float(drawn_in.mean()) - _winsorised_moments(most, prior_degrees)[0])
     by_variant = _lessen_for_outliers(alike / variance, most, prior_degrees)
-    return Prior(prior_degrees, variance, tuple(map(float, by_variant)), float(own.sum()))
+    return Prior(prior_degrees, variance, tuple(map(float, by_variant)), pooled)
 
 
 def fit_plainly(variances: Floats, degrees: Floats) -> tuple[float, float]:

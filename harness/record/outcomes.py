@@ -138,6 +138,7 @@ class TimingDetails(_Details, frozen=True, kw_only=True, tag="timing"):
     Args:
       launches: How many timed it.
       contended: How many of them were too disturbed for an absolute time: harness/record/contention.py.
+      doubtful_ratios: Whether log_ratio has launches that were too disturbed for it, since too few others remained.
       unsteady: How many found no steady state within the warm-up.
       replaced: How many contended launches a fresh process has replaced; they are not among `launches`.
       looks: How often the intervals were looked at to decide whether to go on; None in records of before it was told.
@@ -146,6 +147,7 @@ class TimingDetails(_Details, frozen=True, kw_only=True, tag="timing"):
 
     launches: int
     contended: int = 0
+    doubtful_ratios: bool = False
     unsteady: int = 0
     replaced: int = 0
     looks: int | None = None

@@ -80,6 +80,11 @@ class Spread:
     places: Mapping[tuple[str, str], int]
 
     @property
+    def cases(self) -> int:
+        """From how many cases the variants are: only those are independent."""
+        return len({case for case, _ in self.places})
+
+    @property
     def deviation(self) -> float:
         """s0: the standard deviation of the logs."""
         return math.sqrt(self.prior.variance)

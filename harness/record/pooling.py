@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from harness.record.looks import find_timing
 from harness.record.metric import Readable
-from harness.record.moderation import fit_prior
+from harness.record.moderation import FEWEST_POOLED, fit_prior
 from harness.record.pool import NO_CANARY, Kind, Pool, ReferenceSpeed, Spread, kind_of
 from harness.record.recorded import list_variants
 from harness.record.runs import Run
@@ -16,6 +16,11 @@ from harness.record.statistics import FEWEST_LAUNCHES
 
 POOLED = ("execution_s", "at_reference_speed_s")
 """Metrics whose intervals are moderated. Ratios scatter too unlike: their prior has about one degree of freedom."""
+
+
+SHORTEST_GAP_S = 60.0
+"""Between launches of a case that meet several states of the machine: the speed of such a machine's cores changes for
+seconds to minutes."""
 
 
 def gather_pool(run: Run) -> Pool:
@@ -74,11 +79,28 @@ def _find_reference(variants: Iterable[Readable]) -> Pool:
 
 
 def _fit(metric: str, variants: Sequence[Readable]) -> Spread | None:
-    """How the metric's launches scatter; None where too few variants tell."""
+    """How the metric's launches scatter; None where too few cases tell.
+
+    Variants of a case share processes, and the state of the machine with them: they are many variances of fewer
+    independent draws. So cases are counted, and their degrees are all that there are.
+    """
     logs = {
         (one.planned_case.id, one.planned.name): [math.log(value) for value in known]
         for one in variants
         if len(known := one.read(metric).known) >= FEWEST_LAUNCHES
     }
-    prior = fit_prior([statistics.variance(one) for one in logs.values()], [len(one) - 1 for one in logs.values()])
+    degrees = {key: len(one) - 1 for key, one in logs.items()}
+    of_cases: dict[str, int] = {}
+    for (case, _), own in degrees.items():
+        of_cases[case] = max(own, of_cases.get(case, 0))
+    if len(of_cases) < FEWEST_POOLED:
+        return None
+    variances = [statistics.variance(one) for one in logs.values()]
+    prior = fit_prior(variances, list(degrees.values()), most_degrees=sum(of_cases.values()))
     return None if prior is None else Spread(prior, {key: place for place, key in enumerate(logs)})
+
+
+def find_launch_gap(run: Run) -> float | None:
+    """Seconds from one timing launch of a case to its next, the median over the cases; None where none tells."""
+    gaps = [record.launch_gap_s for record in run.cases if record.launch_gap_s is not None]
+    return statistics.median(gaps) if gaps else None

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from harness.record import statistics
+from harness.record.contention import stand_alone
 from harness.record.guards import (
     LARGEST,
     LARGEST_COUNT,
@@ -60,11 +61,11 @@ def read_metric(source: Readable, metric: Metric) -> Reading:
 
 
 def is_contended(outcome: Outcome | None) -> bool:
-    """Whether a timing has contended launches, and fewer clean ones beside them than an interval needs."""
+    """Whether a timing has contended launches, and too few clean ones beside them."""
     if outcome is None or not isinstance(outcome.details, TimingDetails):
         return False
     details = outcome.details
-    return details.contended > 0 and details.launches - details.contended < statistics.FEWEST_LAUNCHES
+    return details.contended > 0 and not stand_alone(details.launches - details.contended, details.launches)
 
 
 def is_wrong(outcomes: Mapping[str, Outcome]) -> bool:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from harness.record.contention import stand_alone
 from harness.record.outcomes import Details, NumericsDetails, TimingDetails, TraceDetails
-from harness.record.statistics import FEWEST_LAUNCHES
 
 NO_DEVICE_ACTIVITY = (
     "the capture holds no device activity, as where a driver keeps its counters for administrators; times are not "
@@ -32,12 +32,8 @@ def _describe_launches(details: TimingDetails) -> tuple[str, ...]:
     sentences = []
     if details.contended:
         many = f"{details.contended} of {details.launches} launches"
-        enough = details.launches - details.contended >= FEWEST_LAUNCHES
-        sentences.append(
-            f"set aside: {many}, which other work disturbed"
-            if enough
-            else f"contended: {many} had too few undisturbed blocks"
-        )
+        enough = stand_alone(details.launches - details.contended, details.launches)
+        sentences.append(f"set aside: {many}, too disturbed" if enough else f"contended: {many} were too disturbed")
     if details.unsteady:
         sentences.append(f"no steady state within the warm-up in {details.unsteady} of {details.launches} launches")
     return tuple(sentences)

@@ -27,6 +27,9 @@ MINIMUM_EFFECT = 0.03
 FEWEST_LAUNCHES = 3
 """Fewer replicates give no interval."""
 
+FEWEST_CLEAN_SHARE = 0.5
+"""Of the launches: where fewer are clean, those few are a selection of the rest, and no longer the usual ones."""
+
 FEWEST_CLEAN_BLOCKS = 5
 FEWEST_CLEAN_S = 0.02
 """Undisturbed blocks, and time in them, that a launch needs before its absolute time is trusted: ten blocks of 2 ms,
@@ -188,7 +191,7 @@ def paired_log_ratio(baseline_s: Sequence[float], variant_s: Sequence[float]) ->
     return statistics.median(math.log(b / v) for b, v in zip(baseline_s, variant_s, strict=True))
 
 
-def lost_share(waited_s: float, wall_s: float, cpu_s: float, cores: int) -> float:
+def lost_share(waited_s: float, wall_s: float, cpu_s: float, cores: float) -> float:
     """Share of the time that threads were ready to run, in which something else had the core that they lacked.
 
     Of the wall time, where they sleep for most of it: what waits for a device misses little of a core.

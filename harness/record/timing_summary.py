@@ -10,12 +10,11 @@ import statistics
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from harness.record.contention import contended, is_slowed, undisturbed
+from harness.record.contention import contended, is_slowed, stand_alone, undisturbed
 from harness.record.launches import ALU, DEVICE, Block, LaunchRecord, VariantLaunch
 from harness.record.outcomes import Number, Outcome, Status, TimingDetails
 from harness.record.statistics import (
     ALTERNATION_EFFECT,
-    FEWEST_LAUNCHES,
     SHORTEST_ALTERNATED_S,
     UNEQUALLY_PARALLEL,
     agree,
@@ -54,12 +53,14 @@ def summarise(launches: Sequence[Sequence[LaunchRecord]], variant: str, baseline
         "parallelism": tuple(None if one is None else parallelism(one.launch) for one in trusted),
         "canary_s": tuple(None if one is None else _canary_s(one.process) for one in own),
     }
+    doubtful_ratios = False
     if variant != baseline and any(base):
-        values["log_ratio"] = _log_ratios(own, base)
+        values["log_ratio"], doubtful_ratios = _log_ratios(own, base)
     present = [one for one in own if one is not None]
     details = TimingDetails(
         launches=len(present),
         contended=sum(one.contended for one in present),
+        doubtful_ratios=doubtful_ratios,
         unsteady=sum(not one.launch.steady for one in present),
         canary=_find_identity(present),
     )
@@ -94,11 +95,15 @@ def _find(processes: Sequence[LaunchRecord], variant: str) -> _Timed | None:
 def _list_trusted(launches: Sequence[_Timed | None]) -> list[_Timed | None]:
     """The clean launches alone where there are enough of them, else all."""
     clean = [None if one is None or one.contended else one for one in launches]
-    return clean if sum(one is not None for one in clean) >= FEWEST_LAUNCHES else list(launches)
+    return clean if stand_alone(_count(clean), _count(launches)) else list(launches)
 
 
-def _log_ratios(own: Sequence[_Timed | None], base: Sequence[_Timed | None]) -> tuple[float | None, ...]:
-    """By launch. One that cannot be trusted is left out where enough others remain."""
+def _count(launches: Iterable[object | None]) -> int:
+    return sum(one is not None for one in launches)
+
+
+def _log_ratios(own: Sequence[_Timed | None], base: Sequence[_Timed | None]) -> tuple[tuple[float | None, ...], bool]:
+    """By launch, and whether there is one that cannot be trusted: those are left out where enough others remain."""
     pairs = list(zip(own, base, strict=True))
     ratios = [None if one is None or other is None else _log_ratio(one, other) for one, other in pairs]
     equal = _equally_parallel(own, base)
@@ -108,14 +113,24 @@ def _log_ratios(own: Sequence[_Timed | None], base: Sequence[_Timed | None]) -> 
         else ratio
         for ratio, (one, other) in zip(ratios, pairs, strict=True)
     ]
-    return tuple(trusted if sum(ratio is not None for ratio in trusted) >= FEWEST_LAUNCHES else ratios)
+    if stand_alone(_count(trusted), _count(ratios)):
+        return tuple(trusted), False
+    return tuple(ratios), _count(trusted) < _count(ratios)
 
 
 def _log_ratio(own: _Timed, base: _Timed) -> float:
-    """Paired by the sweep within one process; of two processes, the times' own."""
+    """Paired by the sweep within one process; of two, that of the times, each over its own process's canary.
+
+    A machine may have two speeds for minutes, and two processes may meet one each. Without one canary in both, the
+    times' own ratio.
+    """
     if _paired(own, base):
         return paired_log_ratio(list(map(_median, base.launch.blocks)), list(map(_median, own.launch.blocks)))
-    return math.log(execution_s(base.launch) / execution_s(own.launch))
+    ratio = execution_s(base.launch) / execution_s(own.launch)
+    here, there = _find_canary(own.process), _find_canary(base.process)
+    if here is not None and there is not None and here[0] == there[0]:
+        ratio *= here[1] / there[1]
+    return math.log(ratio)
 
 
 def _paired(one: _Timed, other: _Timed) -> bool:

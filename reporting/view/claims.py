@@ -146,7 +146,7 @@ def _divide_ours(case: Case, claim: Published) -> tuple[Interval | None, str]:
     paired = all(figure.metric == TIME for figure in figures)
     above, below = (case.find(figure.variant) for figure in figures)
     doubt = "" if above is None or below is None else doubt_ratio(above, below)
-    reason = _describe_lacking(case, figures, trusted=paired and not doubt)
+    reason = _describe_lacking(case, figures, trusted=paired and not doubt) or (doubt if paired else "")
     readings = [reading for reading in _read_figures(case, claim) if reading is not None and _has_ended_well(reading)]
     if above is None or below is None or len(readings) < len(figures):
         return None, reason
@@ -246,4 +246,4 @@ def _describe_reading(reading: Reading, *, trusted: bool = False) -> str:
     """Why there is no number, or none to rely on; `trusted` as above."""
     if reading.fault is not None:
         return describe_fault(reading.fault)
-    return "contended, too few undisturbed samples" if reading.contended and not trusted else ""
+    return "contended, too few undisturbed launches" if reading.contended and not trusted else ""

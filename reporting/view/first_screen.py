@@ -113,7 +113,7 @@ def list_warnings(loaded: Iterable[str], runs: Sequence[LabelledRun], cases: Seq
         (Status.TOO_LARGE.value, _some(large, "too large for the device's memory, so not run")),
         ("recompiles", _some(again, "compiled again in a second, equal call")),
         ("programs", _some(several, "got different programs from the compiler in different processes")),
-        ("contended", _some(contended, "had too few undisturbed blocks", CONTENDED)),
+        ("contended", _some(contended, "had too few undisturbed launches", CONTENDED)),
         ("precision", _some(vague, "did not reach the precision target; the interval beside each number says so")),
         ("versions", _versions(runs)),
         ("git", _dirty([run for run in runs if run.manifest.environment.git_dirty])),

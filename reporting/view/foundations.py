@@ -6,7 +6,7 @@ from harness.record import Outcome, TimingDetails
 from harness.record.metrics import METRICS
 from harness.record.moderation import FEWEST_POOLED
 from harness.record.pool import MIDDLE, Kind
-from harness.record.pooling import POOLED, measured_in_rounds
+from harness.record.pooling import POOLED, SHORTEST_GAP_S, find_launch_gap, measured_in_rounds
 from harness.record.reading import is_contended
 from harness.record.statistics import FEWEST_LAUNCHES, MINIMUM_EFFECT
 from harness.record.trust import describe_self_test
@@ -18,8 +18,8 @@ from .runs import LabelledRun
 
 def describe_foundations(run: LabelledRun) -> tuple[str, ...]:
     """All of them."""
-    rest = (describe_levels(run), *describe_spreads(run), describe_canary(run), describe_contention(run))
-    return (*rest, *describe_self_test(run.manifest.self_test))
+    rest = (describe_levels(run), *describe_spreads(run), *describe_gap(run), describe_canary(run))
+    return (*rest, describe_contention(run), *describe_self_test(run.manifest.self_test))
 
 
 def describe_levels(run: LabelledRun) -> str:
@@ -43,13 +43,23 @@ def _describe_spread(run: LabelledRun, metric: str, kind: Kind) -> str:
     what = f"{title[:1].upper()}{title[1:]}, {kind.value}"
     spread = run.pool.spreads.get((metric, kind))
     if spread is None:
-        few = f"fewer than {FEWEST_POOLED} have {FEWEST_LAUNCHES} launches that scatter"
+        few = f"fewer than {FEWEST_POOLED} cases have one with {FEWEST_LAUNCHES} launches that scatter"
         in_a_row = "a case's launches came one after the other, and what they shared tells nothing of other cases"
         return f"{what}: ordinary t intervals, since {few if measured_in_rounds(run.run) else in_a_row}."
     d0 = numbers.number(round(spread.prior.degrees, 1)) if spread.prior.degrees < numbers.LARGEST else "∞"
     s0 = numbers.percent(spread.deviation)
-    who = counted(len(spread.places), "variant")
-    return f"{what}: moderated t intervals, s0 = {s0}, d0 = {d0}, from {who} of this run; one more case moves them."
+    who = f"{counted(len(spread.places), 'variant')} of {counted(spread.cases, 'case')}"
+    assumed = "cases count as independent, a case's variants, which share processes, do not"
+    return f"{what}: moderated t intervals, s0 = {s0}, d0 = {d0}, from {who}; {assumed}; one more case moves them."
+
+
+def describe_gap(run: LabelledRun) -> tuple[str, ...]:
+    """What intervals cannot tell where a case's launches followed each other closely."""
+    gap_s = numbers.usable(find_launch_gap(run.run))
+    if gap_s is None or gap_s >= SHORTEST_GAP_S:
+        return ()
+    began = f"A case's launches began {numbers.time(gap_s)} apart"
+    return (f"{began}: intervals tell how well a time is known in these minutes, not how it will be tomorrow.",)
 
 
 def describe_canary(run: LabelledRun) -> str:
@@ -67,6 +77,8 @@ def describe_canary(run: LabelledRun) -> str:
     )
     if reference.baseline:
         speed += f"; its times are brought to the speed of {reference.baseline}, {numbers.time(reference.canary_s)}"
+    if (other := run.other_canary) is not None and other.pool.reference is not None:
+        speed += f"; run {other.run_id} has another, {other.pool.reference.identity}: do not compare times with it"
     middle = numbers.time(reference.median_s)
     return f"Canary {reference.identity}: {middle} in the middle, {least} to {most} over {count}; {speed}."
 

@@ -6,7 +6,7 @@ import math
 import statistics as summaries
 from collections.abc import Iterable, Sequence
 
-from harness.record.derived import compare_paired, find_eager
+from harness.record.derived import compare_paired, doubt_ratio, find_eager
 from harness.record.statistics import Interval
 
 from .. import numbers
@@ -15,21 +15,25 @@ from .cases import Case
 from .headlines import count_sides
 
 
-def compare_jit_with_eager(cases: Iterable[Case]) -> tuple[Interval, ...]:
-    """The gain of jit over eager, for every implementation that was timed both ways in the same case."""
+def compare_jit_with_eager(cases: Iterable[Case]) -> tuple[tuple[Interval, bool], ...]:
+    """The gain of jit over eager, and whether it can be trusted, for every implementation that was timed both ways."""
     pairs = []
     for case in cases:
         by_name = {(one.planned.implementation, one.planned.mode): one for one in case.variants}
         for (_, mode), variant in by_name.items():
             eager = find_eager(variant)
-            gain = compare_paired(variant, eager) if mode == "jit" and eager is not None else None
+            if mode != "jit" or eager is None:
+                continue
+            gain = compare_paired(variant, eager)
             if gain is not None:
-                pairs.append(gain)
+                pairs.append((gain, not doubt_ratio(variant, eager)))
     return tuple(pairs)
 
 
 def describe_jit(cases: Iterable[Case], *, begins: bool = False) -> str:
     """`jit against eager in 36 pairs: 31 faster, 1 slower, 4 undecided (median 8.7× [8.1, 9.3])`.
+
+    Those that are not to be trusted are counted apart, and are not in the median.
 
     Args:
       begins: Whether a sentence begins with it.
@@ -37,8 +41,13 @@ def describe_jit(cases: Iterable[Case], *, begins: bool = False) -> str:
     pairs = compare_jit_with_eager(cases)
     if not pairs:
         return f"{'No' if begins else 'no'} pair of eager and jit was measured"
-    middle = " ".join(part for part in numbers.gain_with_bounds(_find_middle(pairs)) if part != numbers.MISSING)
-    return f"jit against eager in {counted(len(pairs), 'pair')}: {count_sides(pairs)} (median {middle})"
+    trusted = [gain for gain, is_trusted in pairs if is_trusted]
+    doubted = f", {len(pairs) - len(trusted)} not to be trusted" if len(trusted) < len(pairs) else ""
+    among = f"jit against eager in {counted(len(pairs), 'pair')}"
+    if not trusted:
+        return f"{among}: none to be trusted"
+    middle = " ".join(part for part in numbers.gain_with_bounds(_find_middle(trusted)) if part != numbers.MISSING)
+    return f"{among}: {count_sides(trusted)}{doubted} (median {middle})"
 
 
 def _find_middle(pairs: Sequence[Interval]) -> Interval:

@@ -100,9 +100,9 @@ def _headline(case: Case) -> Variant | None:
 
 
 def _sure_gain(variant: Variant) -> tuple[float, float]:
-    """The lower bound over the baseline variant; where it has none, the shorter estimate is the better."""
-    gain = variant.read("speedup").interval
-    low = 1.0 if variant.is_baseline else None if gain is None else gain.low
+    """The lower bound over the baseline variant; without one that can be trusted, the shorter time is the better."""
+    gain = variant.read("speedup")
+    low = 1.0 if variant.is_baseline else None if gain.interval is None or gain.contended else gain.interval.low
     return low or 0.0, -(variant.read(TIME).estimate or 0.0)
 
 

@@ -22,13 +22,16 @@ class LabelledRun:
     """A run with a label: its backend, then its device, then its run id, as far as needed to tell it apart.
 
     Args:
-      baseline: The earlier run of the same machine whose speed its times are brought to; None where it is the first.
+      baseline: The earlier run of the same machine and canary whose speed its times are brought to; None where it is
+        the first.
+      other_canary: The first run of the same machine, where that has another canary.
     """
 
     run: Run
     run_id: str
     label: str
     baseline: LabelledRun | None = None
+    other_canary: LabelledRun | None = None
 
     @property
     def manifest(self) -> Manifest:
@@ -72,17 +75,21 @@ def label_runs(runs: Sequence[Run]) -> tuple[LabelledRun, ...]:
 
 
 def _with_baselines(runs: Iterable[LabelledRun]) -> Iterator[LabelledRun]:
-    """The runs, each beside the first of its machine that has a reference speed."""
-    first: dict[str, LabelledRun] = {}
+    """The runs, each beside the first of its machine that has the same canary, and the first that has another."""
+    of_machines: dict[str, LabelledRun] = {}
+    first: dict[tuple[str, str], LabelledRun] = {}
     for run in runs:
-        machine = run.manifest.machine
-        if machine is None or run.pool.reference is None:
+        machine, reference = run.manifest.machine, run.pool.reference
+        if machine is None or reference is None:
             yield run
-        elif machine in first:
-            yield replace(run, baseline=first[machine])
-        else:
-            first[machine] = run
-            yield run
+            continue
+        key = (machine, reference.identity)
+        of_machine, baseline = of_machines.setdefault(machine, run), first.get(key)
+        # The first of its machine keeps the pool that it has gathered.
+        other = None if baseline is of_machine else of_machine
+        labelled = run if run is of_machine else replace(run, baseline=baseline, other_canary=other)
+        first.setdefault(key, labelled)
+        yield labelled
 
 
 def name_device(run: Run) -> str:

@@ -19,6 +19,7 @@ def block(
     parallel: float = 1.0,
     stolen: float | None = None,
     throttled: float | None = None,
+    machine: float | None = None,
 ) -> Block:
     """A block whose median sample is `sample_s`; all else are shares of its wall time."""
     return Block(
@@ -30,6 +31,7 @@ def block(
         steal_s=None if stolen is None else stolen * wall_s,
         involuntary_switches=0,
         throttled_s=None if throttled is None else throttled * wall_s,
+        machine_s=None if machine is None else machine * wall_s,
     )
 
 
@@ -40,12 +42,13 @@ def variant(
     steady: bool = True,
     wall_s: float = WALL_S,
     solo_s: tuple[float, ...] = (),
+    cores: float = 2,
     **of_block: float | None,
 ) -> VariantLaunch:
     """A variant's launch from (median sample, wait) per sweep."""
     return VariantLaunch(
         variant=name,
-        cores=2,
+        cores=cores,
         calls=1,
         warmup_s=(1.0,),
         steady=steady,

@@ -18,16 +18,21 @@ RULES = (
     "Not timed: making inputs, their transfer to the device, compilation, the first calls.",
     "A launch is a fresh process, and the replicate: n counts launches, never samples.",
     "Intervals are t intervals over launches on the logarithm, widened for every look that decided whether to go on.",
-    "Those of times are moderated: a variant's variance is drawn towards that of the run's other variants (limma's t).",
-    "Time at reference speed: each launch's time over the canary's in the same process, times the run's median canary.",
+    "Time at reference speed: each launch's time over the canary's in the same process, times the median canary.",
+    "That median is the run's own, or that of the first run on the same machine with the same canary.",
     "Stages of compilation and regimes of the caches are means over cold processes, each compiling one variant.",
     "Variants alternate within a launch; the gain is the median of the paired ratios, then the mean over launches.",
     "So a gain can be sharper than the two times beside it, which drift together.",
     f"A gain is coloured where its interval for verdicts excludes 1, and beyond {numbers.percent(MINIMUM_EFFECT)}.",
     f"Samples whose threads waited for a core for more than {numbers.percent(LARGEST_WAIT)} of the time are set aside.",
-    "A variant without enough undisturbed samples is contended: its number is shown, but not trusted.",
+    "A variant is contended without enough undisturbed launches: its number is shown, but not trusted.",
     "Rates divide the declared cost by the time: what the workload must do at least, not what the program did.",
     "A dash is a missing value; the notes, or the section on what has no number, say why.",
+)
+
+MODERATED = (
+    "Where enough cases were timed, intervals of times are moderated: a variant's variance is drawn towards that of "
+    "the run's other variants (limma's t)."
 )
 
 PROBES = tuple(dict.fromkeys(metric.probe for metric in METRICS.values() if metric.probe is not None))
@@ -41,8 +46,8 @@ GLOSSARY = (
     ("probe", f"one way of looking at a variant: {', '.join(PROBES)}"),
     ("launch", "one fresh process that measures a case"),
     ("run", "one call of the harness; its backend says where it ran"),
-    ("lost", "planned, but without a record"),
-    ("contended", "measured while other work took the processor"),
+    ("lost", "planned, but without a record, or timed too seldom before the run stopped"),
+    ("contended", "disturbed in too many launches: by other work, by a quota or the hypervisor, or as a slowed device"),
 )
 
 
@@ -51,13 +56,14 @@ def make_method_section(runs: Sequence[LabelledRun]) -> Section:
     versions = sorted({run.manifest.schema_version for run in runs})
     recorded = ", ".join(map(str, versions))
     answer = f"Records of schema version {recorded}, read by a jaxmeter that knows up to {SCHEMA_VERSION}."
+    rules = (*RULES, *([MODERATED] if any(run.pool.spreads for run in runs) else []))
     return Section(
         "method",
         "Method",
         "How was it measured?",
         answer,
         (
-            Part("Rules", notes=RULES),
+            Part("Rules", notes=rules),
             *(Part(f"What the intervals rest on · {run.label}", notes=describe_foundations(run)) for run in runs),
             Part(tables=(_metrics(), _glossary())),
         ),

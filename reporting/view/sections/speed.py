@@ -28,6 +28,7 @@ REFERENCE = (
     "At reference speed: what it takes where the machine is as fast as in the middle of the run, by the canary of the "
     "same process. "
 )
+OF_FIRST_RUN = "Runs of one machine are brought to the speed of the first of them with the same canary. "
 RATES = ("achieved_flops", "achieved_bandwidth")
 RATES_OF_COLLECTIVES = ("algorithm_bandwidth", "bus_bandwidth")
 """What a collective does is to move data between devices; its rates in memory say nothing more."""
@@ -41,6 +42,7 @@ def make_speed_section(runs: Sequence[LabelledRun], cases: Sequence[Case]) -> Se
     axis = LogAxis.around(gain for gain in gains if gain is not None)
     level = name_level(runs)
     fair = any(variant.read(AT_REFERENCE_SPEED).interval for case in cases for variant in case.variants)
+    brought = any(run.baseline is not None for run in runs)
     columns = (
         Column("Variant"),
         make_column("speedup", detail=level),
@@ -57,7 +59,8 @@ def make_speed_section(runs: Sequence[LabelledRun], cases: Sequence[Case]) -> Se
     groups = tuple(_group(case, axis, fair) for case in cases)
     caption = (
         "Gain: the baseline variant's time over this variant's, paired within each launch; above 1× is faster. "
-        f"[a, b]: {level}. a to b: the fastest and the slowest launch. {REFERENCE if fair else ''}"
+        f"[a, b]: {level}. a to b: the fastest and the slowest launch. "
+        f"{REFERENCE if fair else ''}{OF_FIRST_RUN if brought else ''}"
         "n: launches, each a fresh process. !: contended. A wrong result has no speed. "
         "Algorithm and bus: bandwidths of a collective, as NCCL's tests define them."
     )
@@ -140,7 +143,9 @@ def _mark(variant: Variant, axis: LogAxis) -> IntervalMark | None:
 def _break_even(calls: Reading) -> Cell:
     """Calls after which jit has paid for its compilation, against eager code of the same implementation."""
     if calls.interval is not None:
-        return Cell(numbers.count_in_range(calls.interval, "call"), "no interval" if calls.interval.low is None else "")
+        text = numbers.count_in_range(calls.interval, "call")
+        detail = "no interval" if calls.interval.low is None else ""
+        return Cell(f"! {text}", detail, Tone.WARN) if calls.contended else Cell(text, detail)
     lack = None if calls.fault is None else calls.fault.lack
     if lack is Lack.NO_DIFFERENCE:
         return Cell("no difference", tone=Tone.MUTED)

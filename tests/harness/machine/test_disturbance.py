@@ -61,6 +61,30 @@ def test_time_that_the_hypervisor_took_is_counted_in_ticks_of_all_cores(system):
     assert read_once().steal_s == 1000 / TICKS_PER_S
 
 
+def test_what_the_machine_ran_is_user_nice_system_and_interrupts_of_all_cores(system):
+    system(STAT, {})
+
+    assert read_once().machine_s == (1 + 2 + 4 + 32 + 64) / TICKS_PER_S
+
+
+def test_processor_time_of_reading_itself_is_none_of_the_code_that_is_measured(system, monkeypatch):
+    files = system(STAT, {"17": "0 1 0"})
+    passed = [100.0]
+
+    def list_threads(folder):
+        passed[0] += 8.0
+        return ["17"] if folder == files else []
+
+    monkeypatch.setattr(os, "listdir", list_threads)
+    monkeypatch.setattr(time, "process_time", lambda: passed[0])
+    with closing(Disturbance()) as read:
+        before = read()
+        passed[0] += 0.5
+        after = read()
+
+    assert after.cpu_s - before.cpu_s == 0.5
+
+
 def test_time_that_threads_waited_for_a_core_is_counted_in_nanoseconds_and_summed(system):
     system(STAT, {"17": "9000000000 1500000000 77\n", "18": "5000000000 250000000 33\n"})
 

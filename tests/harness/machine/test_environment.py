@@ -19,6 +19,7 @@ from harness.machine.environment import (
     device_memory_bytes,
     least_memory_bytes,
     make_private,
+    paid_cores,
     recorded_variables,
     usable_cores,
 )
@@ -208,13 +209,28 @@ def test_a_cpu_quota_is_the_least_of_all_control_groups_around_the_process(tmp_p
     [(4, "max 100000", 4), (4, "250000 100000", 2), (2, "800000 100000", 2), (4, "5 10", 1)],
 )
 def test_as_many_cores_can_be_used_as_are_allowed_and_paid_for_in_full(tmp_path, monkeypatch, allowed, quota, expected):
+    limit(tmp_path, monkeypatch, allowed, quota)
+
+    assert usable_cores(tmp_path) == expected
+
+
+@pytest.mark.parametrize(
+    ("allowed", "quota", "expected"),
+    [(4, "max 100000", 4), (4, "250000 100000", 2.5), (2, "800000 100000", 2), (4, "5 10", 0.5)],
+)
+def test_cores_can_be_kept_busy_in_part(tmp_path, monkeypatch, allowed, quota, expected):
+    limit(tmp_path, monkeypatch, allowed, quota)
+
+    assert paid_cores(tmp_path) == expected
+
+
+def limit(tmp_path, monkeypatch, allowed, quota):
+    """A machine that allows so many cores, and has such a control group."""
     (tmp_path / "proc/self").mkdir(parents=True)
     (tmp_path / "proc/self/cgroup").write_text("0::/")
     (tmp_path / "sys/fs/cgroup").mkdir(parents=True)
     (tmp_path / "sys/fs/cgroup/cpu.max").write_text(quota)
     monkeypatch.setattr(environment, "allowed_cores", lambda: allowed)
-
-    assert usable_cores(tmp_path) == expected
 
 
 @pytest.mark.parametrize(

@@ -52,8 +52,12 @@ def test_beside_a_lone_variant_nothing_washes_the_caches():
 
 
 def test_a_device_of_its_own_has_a_canary_of_its_own_where_the_process_uses_it():
-    assert names(place=GPU, alone=False, on_device=True) == ["copy", "device", "alu"]
-    assert names(place=GPU, alone=True, on_device=False) == ["alu"]
+    assert names(place=GPU, alone=False, on_device=True) == ["copy", "device"]
+    assert names(place=GPU, alone=True, on_device=True) == ["device"]
+
+
+def test_beside_a_device_of_its_own_no_time_is_brought_to_the_speed_of_the_host():
+    assert names(place=GPU, alone=True, on_device=False) == []
 
 
 def test_only_the_processor_is_the_host_itself():

@@ -13,7 +13,7 @@ from msgspec import structs
 
 from harness import no_reference, workload
 from harness.machine.disturbance import Reading
-from harness.machine.environment import usable_cores
+from harness.machine.environment import paid_cores
 from harness.machine.places import BACKENDS
 from harness.machine.states import LIBRARIES
 from harness.plan.timing_process import (
@@ -527,7 +527,7 @@ def test_a_launch_tells_what_it_is_of_and_times_every_variant(clock):
         "short:eager": {2**-10},
         "long:eager": {2**-8},
     }
-    assert {one.cores for one in launch.variants} == {usable_cores()}
+    assert {one.cores for one in launch.variants} == {paid_cores()}
 
 
 def test_a_launch_holds_a_canary_of_every_second_sweep(clock):

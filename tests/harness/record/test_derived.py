@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from harness.record import CompilationDetails, Cost, Outcome, Status
 from harness.record.derived import (
+    TOO_FEW_PAIRS,
     compare_paired,
     count_break_even,
     doubt_ratio,
@@ -195,8 +196,34 @@ def test_the_reason_names_the_processors_that_each_side_keeps_busy():
     )
 
     assert found["g:jit"].read("speedup").doubt == (
-        "its sides keep 1.0 and 1.9 processors busy, and other work slowed them unlike"
+        "its sides keep 1.0 and 1.9 processors busy, and what disturbed them slowed them unlike"
     )
+
+
+@pytest.mark.parametrize(("other", "words"), [("f:jit", TOO_FEW_PAIRS), ("h:jit", "")])
+def test_too_few_undisturbed_pairs_make_the_gain_over_the_baseline_doubtful(other, words):
+    outcomes = {
+        "f:jit": timed((2.0,) * 3),
+        "g:jit": timed((1.0,) * 3, (0.7,) * 3),
+        "h:jit": timed((1.0,) * 3, (0.7,) * 3),
+    }
+    doubtful = samples.TimingDetails(launches=3, doubtful_ratios=True)
+    outcomes["g:jit"]["timing"] = msgspec.structs.replace(outcomes["g:jit"]["timing"], details=doubtful)
+    found = variants_of(outcomes)
+
+    assert doubt_ratio(found["g:jit"], found[other]) == doubt_ratio(found[other], found["g:jit"]) == words
+    assert found["g:jit"].read("speedup").doubt == TOO_FEW_PAIRS
+
+
+def test_a_ratio_over_the_baseline_is_the_gain_also_where_the_baselines_time_was_set_aside():
+    ratios = (0.5, 0.6, 0.7, 0.8)
+    found = variants_of({"f:eager": timed((None, 4.0, 4.0, 4.0)), "f:jit": timed((2.0,) * 4, ratios)})
+
+    over_baseline = compare_paired(found["f:jit"], found["f:eager"])
+
+    assert over_baseline == speedup(ratios)
+    assert over_baseline.estimate == pytest.approx(found["f:jit"].read("speedup").estimate)
+    assert compare_paired(found["f:eager"], found["f:jit"]).estimate == pytest.approx(1 / over_baseline.estimate)
 
 
 def test_the_looks_of_a_ratio_are_those_of_the_side_that_was_looked_at_more_often():
@@ -232,14 +259,14 @@ def test_a_ratio_of_two_variants_is_the_difference_of_theirs_to_the_baseline_in_
         }
     )
 
-    assert read_log_ratios(found["f:eager"]) == (0.0, 0.0, None, 0.0)
+    assert read_log_ratios(found["f:eager"]) == (0.0, 0.0, 0.0, 0.0)
     assert compare_paired(found["g:jit"], found["f:jit"]).count == 3
     assert compare_paired(found["g:jit"], found["f:jit"]).estimate == pytest.approx(16 ** (1 / 3))
     assert compare_paired(found["f:eager"], found["f:jit"]).estimate == pytest.approx(0.5)
 
 
 def test_without_a_time_or_a_common_launch_there_is_no_ratio():
-    found = variants_of({"f:eager": timed((4.0, None)), "f:jit": timed((None, 1.0), (None, 1.0)), "g:jit": {}})
+    found = variants_of({"f:eager": timed((4.0, None)), "f:jit": timed((1.0,), (None,)), "g:jit": {}})
 
     assert read_log_ratios(found["g:jit"]) == ()
     assert compare_paired(found["f:eager"], found["f:jit"]) is None

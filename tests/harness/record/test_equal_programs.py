@@ -85,16 +85,16 @@ def test_two_runs_are_compared_at_the_reference_speed_of_the_first():
     (found,) = compare_runs(run_of(), slow)
 
     assert found.ratio.estimate == pytest.approx(1.0)
-    assert (found.held_shown, found.held_decisive) == ((True, True), (True, True))
+    assert (found.held_shown, found.held_decisive) == ((True,), (True,))
 
 
-def test_each_run_is_asked_whether_its_interval_holds_the_time_of_the_other():
+def test_the_first_run_alone_is_asked_whether_its_interval_holds_the_time_of_the_other():
     vague = run_of(times_s=(1e-3, 1.2e-3, 1.4e-3))
 
-    (found,) = compare_runs(run_of(), vague)
+    (found,), (reversed_order,) = compare_runs(run_of(), vague), compare_runs(vague, run_of())
 
-    assert found.held_shown == (False, True)
-    assert found.held_decisive == (False, True)
+    assert (found.held_shown, found.held_decisive) == ((False,), (False,))
+    assert (reversed_order.held_shown, reversed_order.held_decisive) == ((True,), (True,))
     assert not differs(found.ratio)
 
 
@@ -132,7 +132,7 @@ def test_a_self_test_counts_every_gain_and_each_run_beside_the_one_before_it():
     assert (found.shown_confidence, found.confidence, found.minimum_effect) == (0.95, 0.99, 0.03)
     assert (found.gains.compared, found.gains.differ, found.gains.held_shown) == (3, 0, 3)
     assert found.times is not None
-    assert (found.times.compared, found.times.differ, found.times.intervals) == (2, 1, 4)
+    assert (found.times.compared, found.times.differ, found.times.intervals) == (2, 1, 2)
 
 
 def test_one_run_has_gains_and_nothing_to_compare_its_times_with():

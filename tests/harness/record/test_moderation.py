@@ -93,6 +93,15 @@ def test_fewer_than_10_variances_have_no_prior():
     assert fit_prior(variances, [4.0] * 10) is not None
 
 
+def test_variances_that_are_not_independent_have_the_degrees_of_those_that_are():
+    variances = [0.1 * number for number in range(1, 21)]
+    alone, shared = fit_prior(variances, [4.0] * 20), fit_prior(variances, [4.0] * 20, most_degrees=12.0)
+
+    assert (alone.pooled_degrees, shared.pooled_degrees) == (80.0, 12.0)
+    assert (alone.degrees, alone.variance, alone.by_variant) == (shared.degrees, shared.variance, shared.by_variant)
+    assert fit_prior(variances, [4.0] * 20, most_degrees=100.0) == alone
+
+
 @pytest.mark.parametrize(("zeros", "fitted"), [(9, True), (10, True), (11, False)])
 def test_where_most_variances_are_0_there_is_no_prior(zeros, fitted):
     variances = [0.0] * zeros + [1.0] * (20 - zeros)

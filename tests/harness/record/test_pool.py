@@ -8,7 +8,7 @@ from harness.record import Outcome, Status, TimingDetails
 from harness.record.metric import Lack
 from harness.record.moderation import FEWEST_POOLED, fit_prior
 from harness.record.pool import EMPTY, NO_CANARY, Kind, Pool, ReferenceSpeed, refer_to
-from harness.record.pooling import gather_pool
+from harness.record.pooling import find_launch_gap, gather_pool
 from harness.record.recorded import list_variants
 from harness.record.statistics import geometric_interval
 from tests import samples
@@ -17,10 +17,19 @@ IN_ROUNDS = samples.settings(most_rounds=12)
 
 
 def run_of(*timings, mode="jit", settings=IN_ROUNDS):
-    """A run with one case, and a variant for each timing."""
-    planned = samples.planned_case(variants=tuple(f"f{number}:{mode}" for number in range(len(timings))))
-    outcomes = {one.name: {"timing": timing} for one, timing in zip(planned.variants, timings, strict=True)}
-    return samples.run((planned, samples.record(planned, outcomes)), settings=settings)
+    """A run with a case of one variant for each timing."""
+    return run_of_cases(*[[timing] for timing in timings], mode=mode, settings=settings)
+
+
+def run_of_cases(*cases, mode="jit", settings=IN_ROUNDS):
+    """A run with a case for each list of timings, and a variant for each timing."""
+    pairs = []
+    for n, timings in enumerate(cases):
+        names = [f"f{number}:{mode}" for number in range(len(timings))]
+        planned = samples.planned_case(params={"n": n}, variants=names)
+        outcomes = {name: {"timing": timing} for name, timing in zip(names, timings, strict=True)}
+        pairs.append((planned, samples.record(planned, outcomes)))
+    return samples.run(*pairs, settings=settings)
 
 
 def variants_of(run):
@@ -53,9 +62,10 @@ def test_times_of_a_run_are_moderated_by_those_of_its_other_variants():
         assert one.read("dispatch_s").interval == geometric_interval(one.read("dispatch_s").known)
 
 
-@pytest.mark.parametrize(("variants", "pooled"), [(9, False), (10, True)])
-def test_fewer_than_10_variants_of_a_kind_have_ordinary_t_intervals(variants, pooled):
-    pool = gather_pool(run_of(*map(scattered, range(variants))))
+@pytest.mark.parametrize(("cases", "pooled"), [(9, False), (10, True)])
+@pytest.mark.parametrize("variants", [1, 12])
+def test_fewer_than_10_cases_with_a_kind_of_variant_have_ordinary_t_intervals(cases, variants, pooled):
+    pool = gather_pool(run_of_cases(*[list(map(scattered, range(variants)))] * cases))
 
     assert FEWEST_POOLED == 10
     assert set(pool.spreads) == ({("execution_s", Kind.JAX)} if pooled else set())
@@ -85,40 +95,50 @@ def test_degrees_of_the_prior_are_one_less_than_each_variants_launches():
     assert spread.deviation == math.sqrt(spread.prior.variance)
 
 
+def test_variants_of_a_case_share_processes_and_have_no_more_degrees_than_one_of_them():
+    few, many = scattered(1, launches=3), scattered(2, launches=5)
+
+    spread = gather_pool(run_of_cases(*[[few, many, few]] * 9, [few])).spreads["execution_s", Kind.JAX]
+
+    assert (len(spread.places), spread.cases) == (28, 10)
+    assert spread.prior.pooled_degrees == 9 * 4 + 2
+    assert spread.prior.lend(0).most_degrees == spread.prior.pooled_degrees
+
+
 def test_peers_and_jaxs_variants_lend_each_other_nothing():
-    names = [f"f{number}:jit" for number in range(10)] + [f"p{number}:native" for number in range(10)]
-    planned = samples.planned_case(variants=names)
-    outcomes = {name: {"timing": scattered(number)} for number, name in enumerate(names)}
-    pool = gather_pool(samples.run((planned, samples.record(planned, outcomes)), settings=IN_ROUNDS))
+    pairs = []
+    for n in range(10):
+        planned = samples.planned_case(params={"n": n}, variants=("f:jit", "p:native"))
+        outcomes = {"f:jit": {"timing": scattered(n)}, "p:native": {"timing": scattered(20 - n)}}
+        pairs.append((planned, samples.record(planned, outcomes)))
+    pool = gather_pool(samples.run(*pairs, settings=IN_ROUNDS))
 
     jax, peers = (pool.spreads["execution_s", kind] for kind in Kind)
 
-    assert {name for _, name in jax.places} == set(names[:10])
-    assert {name for _, name in peers.places} == set(names[10:])
+    assert {name for _, name in jax.places} == {"f:jit"}
+    assert {name for _, name in peers.places} == {"p:native"}
     assert jax.prior != peers.prior
 
 
 def test_variants_of_one_name_in_two_cases_are_two():
-    pairs = []
-    for n in (1, 2):
-        planned = samples.planned_case(params={"n": n}, variants=[f"f{number}:jit" for number in range(5)])
-        outcomes = {one.name: {"timing": scattered(n + place)} for place, one in enumerate(planned.variants)}
-        pairs.append((planned, samples.record(planned, outcomes)))
+    spread = gather_pool(run_of(*map(scattered, range(10)))).spreads["execution_s", Kind.JAX]
 
-    spread = gather_pool(samples.run(*pairs, settings=IN_ROUNDS)).spreads["execution_s", Kind.JAX]
-
+    assert {name for _, name in spread.places} == {"f0:jit"}
     assert len(spread.places) == 10
 
 
 def test_wrong_and_lost_variants_are_in_no_prior():
-    wrong = samples.planned_case(variants=[f"f{number}:jit" for number in range(10)])
-    outcomes = {one.name: {"timing": scattered(place)} for place, one in enumerate(wrong.variants)}
-    outcomes["f3:jit"]["numerics"] = Outcome(status=Status.WRONG)
-    lost = samples.planned_case("lost")
+    def pool_with(status):
+        pairs = [(samples.planned_case("lost"), None)]
+        for n in range(10):
+            planned = samples.planned_case(params={"n": n}, variants=("f:jit",))
+            numerics = Outcome(status=status if n == 3 else Status.OK)
+            outcomes = {"f:jit": {"timing": scattered(n), "numerics": numerics}}
+            pairs.append((planned, samples.record(planned, outcomes)))
+        return gather_pool(samples.run(*pairs, settings=IN_ROUNDS))
 
-    pool = gather_pool(samples.run((wrong, samples.record(wrong, outcomes)), (lost, None), settings=IN_ROUNDS))
-
-    assert pool.spreads == {}
+    assert pool_with(Status.OK).spreads
+    assert pool_with(Status.WRONG).spreads == {}
 
 
 def test_launches_in_a_row_share_the_machines_state_and_are_not_moderated():
@@ -129,12 +149,22 @@ def test_launches_in_a_row_share_the_machines_state_and_are_not_moderated():
 
 def test_a_variant_by_itself_borrows_nothing():
     run = run_of(*map(scattered, range(10)))
-    (planned,), (record,) = run.manifest.cases, run.cases
+    planned, record = run.manifest.cases[0], run.cases[0]
 
     one, *_ = list_variants(planned, record, run.manifest.environment, run.manifest.settings)
 
     assert one.pool is EMPTY
     assert one.read("execution_s").interval == geometric_interval(one.read("execution_s").known)
+
+
+def test_the_gap_between_launches_is_the_median_over_the_cases_that_tell_it():
+    def gap_of(*gaps_s):
+        run = run_of(*map(scattered, range(len(gaps_s))))
+        cases = (msgspec.structs.replace(one, launch_gap_s=gap) for one, gap in zip(run.cases, gaps_s, strict=True))
+        return find_launch_gap(msgspec.structs.replace(run, cases=tuple(cases)))
+
+    assert gap_of(9.0, 120.0, None, 30.0) == 30.0
+    assert gap_of(None, None) is None
 
 
 def with_canary(*canary_s, execution_s=(1.0, 2.0, 4.0), **details):
@@ -205,7 +235,8 @@ def test_launches_beyond_those_with_a_canary_have_no_value_and_canaries_beyond_t
             "launches of this run timed different canaries: alu 1; alu 2",
         ),
         ([samples.timing(1.0), with_canary(1e-4)], "its launches timed no canary"),
-        ([with_canary(1e-4, canary=None), with_canary(1e-4)], "its launches timed no canary"),
+        ([with_canary(1e-4, 1e-4, canary=None), with_canary(1e-4)], "1 of its 3 launches timed no canary"),
+        ([with_canary(1e-4, 1e-4, 1e-4, canary=None), with_canary(1e-4)], "its launches timed different canaries"),
         ([with_canary(None), with_canary(1e-4)], "none of its launches has a canary's time that can be"),
         (
             [with_canary(None, 1e-4, execution_s=(1.0, None)), with_canary(1e-4)],

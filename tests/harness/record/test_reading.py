@@ -244,9 +244,9 @@ def test_a_missing_number_has_its_reason_as_fields(outcomes, probes, lack, probe
 
 @pytest.mark.parametrize(
     ("launches", "contended", "expected"),
-    [(3, 0, False), (3, 1, True), (4, 1, False), (12, 9, False), (12, 10, True), (1, 0, False), (1, 1, True)],
+    [(3, 0, False), (3, 1, True), (4, 1, False), (12, 6, False), (12, 7, True), (1, 0, False), (1, 1, True)],
 )
-def test_a_time_is_contended_where_fewer_than_three_clean_launches_remain(launches, contended, expected):
+def test_a_time_is_contended_where_fewer_than_three_or_half_of_the_launches_are_clean(launches, contended, expected):
     details = TimingDetails(launches=launches, contended=contended)
     one = variant_of({"timing": Outcome(status=Status.OK, values={"execution_s": (1.0,)}, details=details)})
 

@@ -13,11 +13,11 @@ from harness.record.sentences import NO_DEVICE_ACTIVITY, describe_details
         (
             TimingDetails(launches=5, contended=3, unsteady=1),
             (
-                "contended: 3 of 5 launches had too few undisturbed blocks",
+                "contended: 3 of 5 launches were too disturbed",
                 "no steady state within the warm-up in 1 of 5 launches",
             ),
         ),
-        (TimingDetails(launches=5, contended=2), ("set aside: 2 of 5 launches, which other work disturbed",)),
+        (TimingDetails(launches=5, contended=2), ("set aside: 2 of 5 launches, too disturbed",)),
         (NumericsDetails(outputs=3), ()),
         (
             NumericsDetails(products="tensorfloat32", outputs=3, unchecked=1),

@@ -6,6 +6,8 @@ from msgspec import structs
 from harness.record import Canary, LaunchRecord, Status, TimingDetails, VariantLaunch
 from harness.record.contention import contended, is_disturbed, is_slowed, undisturbed
 from harness.record.launches import DeviceState
+from harness.record.reading import is_contended
+from harness.record.sentences import describe_details
 from harness.record.statistics import FEWEST_CLEAN_BLOCKS, FEWEST_CLEAN_S
 from harness.record.timing_summary import execution_s, summarise
 from tests.harness.raw import DISTURBED, WALL_S, block, canary, clean, launch, variant
@@ -86,6 +88,25 @@ def test_peers_are_paired_by_launch_order():
     outcome = summarise(list(zip(jax, peer, strict=True)), "peer", "base")
 
     assert outcome.values["log_ratio"] == (math.log(4.0), math.log(2.0))
+
+
+@pytest.mark.parametrize(
+    ("jax", "peer", "ratio"),
+    [
+        ((canary(1.0),), (canary(4.0),), 2.0),
+        ((canary(1.0),), (canary(4.0, identity="alu 2"),), 0.5),
+        ((canary(1.0),), (), 0.5),
+        ((canary(1.0), canary(1.0, name="device")), (canary(4.0),), 0.5),
+    ],
+    ids=["one canary", "two", "none", "of a device"],
+)
+def test_a_peer_whose_process_met_another_speed_is_compared_at_one_speed(jax, peer, ratio):
+    # The peer takes twice as long, on a core that is four times slower.
+    launches = [
+        [launch(variant("base", *STEADY), canaries=jax), launch(variant("a", *clean(*[2.0] * 6)), canaries=peer)]
+    ]
+
+    assert summarise(launches, "a", "base").values["log_ratio"] == (math.log(ratio),)
 
 
 def test_a_launch_without_the_variant_has_null_for_it():
@@ -238,6 +259,26 @@ def test_what_the_hypervisor_or_a_quota_takes_of_a_launch_makes_it_contended(of_
     assert not contended(variant("a", *STEADY, parallel=0.88, **half))
 
 
+def test_of_what_the_hypervisor_takes_of_all_cores_a_process_bears_its_part():
+    # 64 busy cores of which each loses 1 %, and code on one of them.
+    everywhere = variant("a", *STEADY, cores=64, parallel=0.99, stolen=0.64, machine=64 * 0.99)
+    # All others have nothing to run: what was taken was taken from this one.
+    here = variant("a", *STEADY, cores=64, parallel=0.5, stolen=0.5, machine=0.5)
+
+    assert not contended(everywhere)
+    assert contended(here)
+
+
+def test_a_machine_whose_ticks_say_less_than_the_process_used_was_its_alone():
+    assert contended(variant("a", *STEADY, parallel=0.76, stolen=0.24, machine=0.5))
+
+
+def test_a_quota_of_a_part_of_a_core_that_is_used_up_makes_a_launch_contended():
+    # 1.5 cores are paid for and used: two threads that are stopped for a quarter of the time.
+    assert contended(variant("a", *STEADY, cores=1.5, parallel=1.5, throttled=0.5))
+    assert not contended(variant("a", *STEADY, cores=1.5, parallel=1.5, throttled=0.25))
+
+
 def test_what_was_taken_is_judged_over_a_whole_launch_and_not_block_by_block():
     ticks = variant("a", *STEADY)
     blocks = [structs.replace(ticks.blocks[0], steal_s=WALL_S), *ticks.blocks[1:]]
@@ -252,6 +293,39 @@ def test_what_a_process_s_own_threads_make_each_other_wait_for_is_no_disturbance
     assert undisturbed(both_cores, cores=2) == both_cores
     assert undisturbed(one_core, cores=2) == []
     assert undisturbed(one_core, cores=1) == one_core
+
+
+@pytest.mark.parametrize(
+    ("clean", "total", "alone"), [(2, 4, False), (3, 6, True), (3, 7, False), (6, 12, True), (5, 12, False)]
+)
+def test_clean_launches_are_alone_where_they_are_three_and_half_of_all(clean, total, alone):
+    outcome = summarise(launches_of(*[QUIET] * clean, *[CROWDED] * (total - clean)), "a", "a")
+
+    assert (outcome.values["execution_s"][-1] is None) is alone
+    assert is_contended(outcome) is not alone
+    (sentence,) = describe_details(outcome.details)
+    assert sentence.startswith("set aside" if alone else "contended")
+
+
+def test_ratios_of_launches_that_are_clean_on_each_side_but_on_both_too_seldom_are_doubtful():
+    slow_peer, slow_base = (variant(name, *[(4.0, DISTURBED)] * 6) for name in ("a", "base"))
+    peers, bases = [slow_peer, slow_peer, QUIET, QUIET, QUIET], [BASE, BASE, BASE, slow_base, BASE]
+    launches = [[launch(base), launch(peer)] for base, peer in zip(bases, peers, strict=True)]
+
+    outcome = summarise(launches, "a", "base")
+
+    # Each side has three clean launches, so neither time is contended; the pairs have two.
+    assert not is_contended(outcome)
+    assert None not in outcome.values["log_ratio"]
+    assert outcome.details.doubtful_ratios
+
+
+def test_ratios_are_not_doubtful_where_the_disturbed_ones_are_left_out_or_hold():
+    left_out = summarise([[launch(BASE), launch(one)] for one in (QUIET, SPOILT, QUIET, QUIET)], "a", "base")
+    hold = summarise(launches_of(SPOILT, SPOILT, SPOILT, base=BASE), "a", "base")
+    few = summarise(launches_of(QUIET, QUIET, base=BASE), "a", "base")
+
+    assert [one.details.doubtful_ratios for one in (left_out, hold, few)] == [False, False, False]
 
 
 # Devices

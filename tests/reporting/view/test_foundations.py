@@ -26,6 +26,16 @@ def run_of(*timings, settings):
     return labelled(samples.run((planned, samples.record(planned, outcomes)), settings=settings))
 
 
+def run_of_cases(*timings, settings):
+    """A case of two variants for each timing."""
+    pairs = []
+    for n, timing in enumerate(timings):
+        planned = samples.planned_case(params={"n": n}, variants=("f:jit", "g:jit"))
+        record = samples.record(planned, {one.name: {"timing": timing} for one in planned.variants})
+        pairs.append((planned, record))
+    return labelled(samples.run(*pairs, settings=settings))
+
+
 def scattered(count, **timing):
     return [samples.timing(1e-3, spread=1 + number, **timing) for number in range(count)]
 
@@ -47,20 +57,23 @@ def test_the_levels_say_what_is_shown_and_what_decides(shown, text):
 
 
 def test_a_prior_is_told_with_what_it_came_from():
-    run = run_of(*scattered(20), settings=IN_ROUNDS)
+    run = run_of_cases(*scattered(10), settings=IN_ROUNDS)
     prior = run.pool.spreads["execution_s", Kind.JAX].prior
 
     of_jax, of_peers = map(plain, describe_spreads(run))
 
     assert of_jax == (
         f"Execution time, JAX's variants: moderated t intervals, s0 = {100 * math.sqrt(prior.variance):.2g} %, "
-        f"d0 = {prior.degrees:.1f}, from 20 variants of this run; one more case moves them."
+        f"d0 = {prior.degrees:.1f}, from 20 variants of 10 cases; cases count as independent, a case's variants, "
+        "which share processes, do not; one more case moves them."
     )
-    assert of_peers == "Execution time, peers: ordinary t intervals, since fewer than 10 have 3 launches that scatter."
+    assert of_peers == (
+        "Execution time, peers: ordinary t intervals, since fewer than 10 cases have one with 3 launches that scatter."
+    )
 
 
 def test_an_infinite_prior_has_its_sign():
-    run = run_of(*([samples.timing(1e-3)] * 10), settings=IN_ROUNDS)
+    run = run_of_cases(*([samples.timing(1e-3)] * 10), settings=IN_ROUNDS)
 
     assert "d0 = ∞" in describe_spreads(run)[0]
 
@@ -83,6 +96,23 @@ def test_launches_in_a_row_are_said_to_have_ordinary_intervals():
         "Execution time, JAX's variants: ordinary t intervals, since a case's launches came one after the other, and "
         "what they shared tells nothing of other cases."
     )
+
+
+@pytest.mark.parametrize(("gap_s", "told"), [(None, False), (9.0, True), (59.9, True), (60.0, False)])
+def test_launches_that_follow_each_other_closely_are_said_to_tell_of_these_minutes(gap_s, told):
+    planned = samples.planned_case(variants=("f:jit",))
+    record = samples.record(planned, {"f:jit": {"timing": samples.timing(1e-3)}}, launch_gap_s=gap_s)
+    run = labelled(samples.run((planned, record), settings=IN_ROUNDS))
+
+    gap = [plain(line) for line in describe_foundations(run) if "apart" in line]
+
+    assert bool(gap) is told
+    if gap_s == 9.0:
+        (sentence,) = gap
+        assert sentence == (
+            "A case's launches began 9.00 s apart: intervals tell how well a time is known in these minutes, not how "
+            "it will be tomorrow."
+        )
 
 
 CONSTANT = (
@@ -203,8 +233,14 @@ def test_a_first_run_without_a_canary_is_nobodys_baseline():
 
 
 def test_a_run_with_another_canary_than_the_first_of_its_machine_says_so():
-    _, later = label_runs([canary_run("first", 1e-4), canary_run("later", 1e-4, details={"canary": "another"})])
+    upgraded = [
+        canary_run(name, canary_s, details={"canary": "alu 2"}) for name, canary_s in (("b", 1e-4), ("c", 2e-4))
+    ]
+    old, first, later = label_runs([canary_run("a", 1e-4), *upgraded])
 
-    assert describe_canary(later) == (
-        f"No time at reference speed: its canary is another, that of run first {samples.CANARY}."
-    )
+    assert (old.baseline, old.other_canary) == (None, None)
+    assert (first.baseline, first.other_canary) == (None, old)
+    assert (later.baseline, later.other_canary) == (first, old)
+    assert later.pool.reference.canary_s == pytest.approx(1e-4)
+    for run in (first, later):
+        assert describe_canary(run).endswith(f"; run a has another, {samples.CANARY}: do not compare times with it.")

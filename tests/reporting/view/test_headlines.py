@@ -1,5 +1,6 @@
 import math
 
+import msgspec
 import pytest
 
 from harness.record import Outcome, Status
@@ -94,14 +95,21 @@ def test_the_median_gain_of_jit_lies_between_the_median_bounds():
     assert finding == "jit against eager in 3 pairs: 2 faster, 0 slower, 1 undecided (median 4.0× [1.9, 4.2])"
 
 
-def test_the_matrix_marks_a_gain_over_a_contended_baseline_that_was_not_paired_by_the_moment():
+def test_the_matrix_does_not_lead_with_a_gain_that_was_not_paired_by_the_moment_where_a_side_is_contended():
     planned = samples.planned_case(variants=("base:eager", "numpy:native"))
     baseline = {"timing": samples.timing(1e-3, launches=3, contended=1)}
     record = samples.record(planned, {"base:eager": baseline, "numpy:native": launches(4, *SURE)})
 
     (row,) = page_of(samples.run((planned, record))).matrix.rows
 
-    assert row.cells[1].detail.endswith("numpy:native · ! contended")
+    assert row.cells[1].detail.endswith("base:eager · ! contended")
+    assert row.cells[1].tone is Tone.WARN
+
+
+def test_the_matrix_marks_a_gain_that_is_not_to_be_trusted():
+    (row,) = page_of(samples.run(doubtful_case(1, doubtful=True))).matrix.rows
+
+    assert row.cells[1].detail.endswith("f:jit · ! contended")
     assert row.cells[1].tone is Tone.WARN
 
 
@@ -114,7 +122,42 @@ def test_the_matrix_says_that_no_jit_variant_is_surely_faster_than_the_baseline(
     assert row.cells[1].text == "1.0\u202fms · baseline, none surely faster"
 
 
-def paying(ratio, errors, *, cold_processes=3):
+def doubtful_case(n, *, doubtful):
+    """Jit is twice as fast, or seems to be nine times as fast in launches that were disturbed."""
+    planned = samples.planned_case(params={"n": n}, variants=("f:eager", "f:jit"))
+    jit = launches(2 if not doubtful else 9, *SURE)
+    details = samples.TimingDetails(launches=3, doubtful_ratios=doubtful)
+    jit["timing"] = msgspec.structs.replace(jit["timing"], details=details)
+    return planned, samples.record(planned, {"f:eager": BASELINE, "f:jit": jit})
+
+
+def test_pairs_that_are_not_to_be_trusted_are_counted_apart_and_are_not_in_the_median():
+    finding = page_of(samples.run(doubtful_case(1, doubtful=False), doubtful_case(2, doubtful=True))).finding
+
+    assert finding == (
+        "jit against eager in 2 pairs: 1 faster, 0 slower, 0 undecided, 1 not to be trusted (median 2.0× [1.9, 2.1])"
+    )
+
+
+def test_where_no_pair_is_to_be_trusted_there_is_no_median():
+    page = page_of(samples.run(doubtful_case(1, doubtful=True)))
+
+    assert page.finding == "jit against eager in 1 pair: none to be trusted"
+
+
+def test_a_gain_that_is_not_to_be_trusted_leads_no_suite():
+    planned = samples.planned_case(variants=("base:eager", "wild:jit", "sure:jit"))
+    wild = launches(9, *SURE)
+    details = samples.TimingDetails(launches=3, doubtful_ratios=True)
+    wild["timing"] = msgspec.structs.replace(wild["timing"], details=details)
+    outcomes = {"base:eager": BASELINE, "wild:jit": wild, "sure:jit": launches(4, *SURE)}
+
+    (row,) = page_of(samples.run((planned, samples.record(planned, outcomes)))).matrix.rows
+
+    assert row.cells[1].detail.endswith("sure:jit")
+
+
+def paying(ratio, errors, *, cold_processes=3, **details):
     """Of an eager call of 1 ms, where jit's first result takes 0.1 s longer."""
     planned = samples.planned_case(variants=("f:eager", "f:jit"))
     eager = Outcome(status=Status.OK, values={"execution_s": (1e-3,) * 3})
@@ -126,12 +169,18 @@ def paying(ratio, errors, *, cold_processes=3):
         "f:eager": {"timing": eager, "compilation": next(first)},
         "f:jit": {**launches(ratio, *errors), "compilation": next(first)},
     }
+    told = samples.TimingDetails(launches=3, **details)
+    outcomes["f:jit"]["timing"] = msgspec.structs.replace(outcomes["f:jit"]["timing"], details=told)
     return by_variant(page_of(samples.run((planned, samples.record(planned, outcomes)))))["f:jit"]["jit pays"]
 
 
 def test_jit_pays_after_a_range_of_calls():
     # The gain lies between 1.8886 and 2.1180, so 1 ms becomes less by 0.4705 to 0.5279 ms.
     assert paying(2, SURE) == "191 to 214 calls"
+
+
+def test_calls_of_a_gain_that_is_not_to_be_trusted_are_marked():
+    assert paying(2, SURE, doubtful_ratios=True) == "! 191 to 214 calls"
 
 
 def test_jit_that_may_not_be_faster_pays_after_at_least_so_many_calls():

@@ -63,8 +63,9 @@ def test_whether_work_outweighs_dispatch(settings, decided):
 def test_whether_jit_beats_eager(settings, decided):
     variants = variants_of({"f:eager": timed((1.0,) * 3), "f:jit": timed((0.9,) * 3, LOG_RATIOS)}, **settings)
 
-    (pair,) = compare_jit_with_eager([variants[0].case])
+    ((pair, trusted),) = compare_jit_with_eager([variants[0].case])
     assert differs(pair) is decided
+    assert trusted
 
 
 @pytest.mark.parametrize(

@@ -126,7 +126,7 @@ def test_contention_is_told_of_the_variants_that_have_it_as_the_table_marks_them
     page = page_of(samples.run((planned, samples.record(planned, outcomes))))
 
     assert next(item.text for item in page.warnings if item.label == "contended") == (
-        "1 variant had too few undisturbed blocks (selu[dtype=float32,n=10000] · selu:eager · ● cpu): "
+        "1 variant had too few undisturbed launches (selu[dtype=float32,n=10000] · selu:eager · ● cpu): "
         "a time marked ! is not to be trusted; a gain is, since both of its sides met the same disturbance, "
         "unless it is marked ! too"
     )
@@ -269,10 +269,10 @@ def test_contention_and_an_unreached_target_stand_beside_the_number():
     rows = by_variant(page_of(samples.troubled_run()))
 
     assert rows["a:eager"]["Time"].startswith("! 1.00 ms")
-    assert rows["a:eager"]["Notes"] == "contended: 3 of 5 launches had too few undisturbed blocks"
+    assert rows["a:eager"]["Notes"] == "contended: 3 of 5 launches were too disturbed"
     assert rows["ok:jit"]["Notes"].startswith("target ±2 % not reached: ±6")
     assert rows["torch:native"]["Notes"] == (
-        "gain not to be trusted: a peer is timed in a process of its own, and other work met the two unlike; "
+        "gain not to be trusted: a peer is timed in a process of its own, and what disturbed the two met them unlike; "
         "no interval: 2 launches"
     )
 

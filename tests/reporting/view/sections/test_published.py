@@ -180,7 +180,7 @@ def test_any_other_contended_ratio_is_shown_but_decides_nothing(variant, metric)
     row = only_row(run_of(claim, planned=planned, outcomes={variant: {"timing": timing}}))
 
     assert row["Ours"] != "–"
-    assert f"{variant}: contended, too few undisturbed samples" in row["Verdict"]
+    assert f"{variant}: contended, too few undisturbed launches" in row["Verdict"]
     assert row["Verdict"].startswith("inconclusive")
 
 

@@ -111,7 +111,7 @@ def test_a_contended_gain_of_unlike_sides_is_marked_and_the_notes_say_why():
 
     assert row["Gain"].startswith("! 10×")
     assert row["Notes"].startswith(
-        "gain not to be trusted: its sides keep 1.0 and 1.9 processors busy, and other work slowed them unlike"
+        "gain not to be trusted: its sides keep 1.0 and 1.9 processors busy, and what disturbed them slowed them unlike"
     )
 
 
