@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import pairwise
 from typing import Self
 
 import msgspec
@@ -189,7 +192,15 @@ class CaseProgress:
             artifacts=tuple(self.artifacts),
             statistics_version=VERSION,
             rounds=self.rounds,
+            launch_gap_s=self._find_gap_s(),
         )
+
+    def _find_gap_s(self) -> float | None:
+        """Seconds from the start of one timing launch to that of the next, their median; None of a single one."""
+        started = [min(one.started for one in self.timed[index]) for index in sorted(self.timed)]
+        moments = sorted(map(datetime.fromisoformat, started))
+        gaps = [(after - before).total_seconds() for before, after in pairwise(moments)]
+        return statistics.median(gaps) if gaps else None
 
     def _conclude(self, probe: str, variant: str) -> Outcome:
         """The outcome as it is recorded: lost where it was timed too seldom, with a note on processes left out."""

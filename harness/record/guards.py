@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics as summaries
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import datetime
 
 from harness.record.launches import LaunchRecord
 from harness.record.outcomes import Number
@@ -61,4 +62,14 @@ def is_sound(launch: LaunchRecord) -> bool:
     )
     walls = (block.wall_s for item in launch.variants for block in item.blocks)
     sampled = all(item.blocks and all(block.samples_s for block in item.blocks) for item in launch.variants)
-    return sampled and all(SHORTEST_S <= value <= LONGEST_S for value in (*times, *walls))
+    return (
+        _is_moment(launch.started) and sampled and all(SHORTEST_S <= value <= LONGEST_S for value in (*times, *walls))
+    )
+
+
+def _is_moment(text: str) -> bool:
+    """Whether a text is a time of some time zone."""
+    try:
+        return datetime.fromisoformat(text).tzinfo is not None
+    except ValueError:
+        return False

@@ -20,13 +20,19 @@ def describe_in_short(found: SelfTest | None) -> str:
     """One sentence for a first screen: what may be believed of a machine's numbers."""
     if found is None or not found.is_sound:
         return f"{DAMAGED if found else NONE}."
-    gains, level = found.gains, write_share(found.shown_confidence)
-    held = write_share(gains.held_shown / gains.intervals) if gains.intervals else "nothing"
-    between = "" if found.times is None else f"; between runs {_write_smallest(found.times)}"
+    level = write_share(found.shown_confidence)
+    between = "" if found.times is None else f" Between runs: {_shorten(found.times, level, 'the other time')}."
     return (
-        f"On this machine ({found.machine}) the self-test of {found.at[:10]} found {gains.differ} of {gains.compared} "
-        f"equal programs different, and {level} intervals held {held} of what they should; "
-        f"{_write_smallest(gains)}{between}."
+        f"On this machine ({found.machine}) the self-test of {found.at[:10]} found of equal programs: "
+        f"{_shorten(found.gains, level, 'the truth')}.{between}"
+    )
+
+
+def _shorten(tally: Tally, level: str, truth: str) -> str:
+    """Errors, coverage and the smallest difference, as counts: how many there were says how sure they are."""
+    return (
+        f"{tally.differ} of {tally.compared} different, {level} intervals hold {truth} in {tally.held_shown} of "
+        f"{tally.intervals}, {_write_smallest(tally)}"
     )
 
 

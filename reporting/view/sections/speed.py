@@ -118,6 +118,14 @@ def _row(variant: Variant, axis: LogAxis, fair: bool) -> Row:
     return Row(cells, variant.key)
 
 
+def _why_no_fair_time(variant: Variant) -> str:
+    """Why there is no time at reference speed, where the run has such times and the variant was timed."""
+    fair = variant.read("at_reference_speed_s")
+    if fair.interval is not None or variant.case.run.pool.reference is None or variant.read(TIME).interval is None:
+        return ""
+    return "" if fair.fault is None else f"no time at reference speed: {fair.fault.reason}"
+
+
 def _gain(variant: Variant) -> Cell:
     gain = variant.read("speedup")
     text, bounds = write_reading(gain)
@@ -183,7 +191,8 @@ def _notes(variant: Variant) -> Cell:
     if time.interval is None and not told and variant.planned.raises is None:  # whose error is its note
         parts.append(_why_untimed(variant, time))
     doubt = variant.read("speedup").doubt
-    parts += [f"gain not to be trusted: {doubt}" if doubt else "", describe_unreached_target(variant)]
+    parts += [f"gain not to be trusted: {doubt}" if doubt else "", _why_no_fair_time(variant)]
+    parts += [describe_unreached_target(variant)]
     baseline = variant.case.baseline
     no_gain = baseline is None or baseline.read(TIME).interval is None
     if time.interval is not None and not variant.is_baseline and no_gain:

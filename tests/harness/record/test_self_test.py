@@ -62,9 +62,10 @@ def test_a_file_that_cannot_be_used_is_named(tmp_path, written, said):
 
 def test_the_first_screen_says_in_one_sentence_what_may_be_believed():
     assert describe_in_short(samples.self_test()) == (
-        "On this machine (Sample Processor 1, 2 cores, 1 x cpu) the self-test of 2026-01-01 found 0 of 48 equal "
-        "programs different, and 95 % intervals held 93.8 % of what they should; "
-        "a difference of 3 % is found in 95 % of cases; between runs a difference of 20 % is found in 95 % of cases."
+        "On this machine (Sample Processor 1, 2 cores, 1 x cpu) the self-test of 2026-01-01 found of equal programs: "
+        "0 of 48 different, 95 % intervals hold the truth in 45 of 48, a difference of 3 % is found in 95 % of cases. "
+        "Between runs: 1 of 24 different, 95 % intervals hold the other time in 41 of 48, a difference of 20 % is found "
+        "in 95 % of cases."
     )
 
 
@@ -99,7 +100,7 @@ def test_more_false_differences_than_verdicts_allow_for_are_a_warning():
 def test_what_has_nothing_to_count_has_no_rate():
     nothing = Tally(compared=0, differ=0, intervals=0, held_shown=0, held_decisive=0)
 
-    assert "95 % intervals held nothing of" in describe_in_short(samples.self_test(gains=nothing, times=nothing))
+    assert "95 % intervals hold the truth in 0 of 0" in describe_in_short(samples.self_test(gains=nothing))
     assert "a run: 0 of 0 are falsely" in describe_self_test(samples.self_test(gains=nothing, times=nothing))[1]
 
 

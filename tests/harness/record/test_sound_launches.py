@@ -46,3 +46,8 @@ def test_without_samples_there_is_nothing_to_sum_up(damaged):
 
 def test_variants_without_dispatch_or_time_alone_are_sound():
     assert is_sound(with_variant(dispatch_s=(), solo_s=()))
+
+
+@pytest.mark.parametrize("started", ["", "yesterday", "2026-01-02T03:04:05"])
+def test_a_beginning_that_is_no_moment_spoils_it(started):
+    assert not is_sound(msgspec.structs.replace(SOUND, started=started))
