@@ -184,6 +184,8 @@ def _notes(variant: Variant) -> Cell:
         parts.append(_why_untimed(variant, time))
     doubt = variant.read("speedup").doubt
     parts += [f"gain not to be trusted: {doubt}" if doubt else "", describe_unreached_target(variant)]
+    over_eager = variant.read("break_even_calls").doubt
+    parts += [f"gain over eager code not to be trusted: {over_eager}" if over_eager and not doubt else ""]
     baseline = variant.case.baseline
     no_gain = baseline is None or baseline.read(TIME).interval is None
     if time.interval is not None and not variant.is_baseline and no_gain:
