@@ -143,6 +143,7 @@ def test_where_no_pair_is_to_be_trusted_there_is_no_median():
     page = page_of(samples.run(doubtful_case(1, doubtful=True)))
 
     assert page.finding == "jit against eager in 1 pair: none to be trusted"
+    assert section(page, "speed").answer.endswith("No gain over a baseline variant is to be trusted.")
 
 
 def test_a_gain_that_is_not_to_be_trusted_leads_no_suite():
