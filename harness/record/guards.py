@@ -62,9 +62,8 @@ def is_sound(launch: LaunchRecord) -> bool:
     )
     walls = (block.wall_s for item in launch.variants for block in item.blocks)
     sampled = all(item.blocks and all(block.samples_s for block in item.blocks) for item in launch.variants)
-    return (
-        _is_moment(launch.started) and sampled and all(SHORTEST_S <= value <= LONGEST_S for value in (*times, *walls))
-    )
+    possible = all(SHORTEST_S <= value <= LONGEST_S for value in (*times, *walls))
+    return sampled and possible and _is_moment(launch.started)
 
 
 def _is_moment(text: str) -> bool:

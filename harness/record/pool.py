@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from harness.record.metric import Readable
     from harness.record.moderation import Prior
 
-NO_CANARY = "no canary was timed"
+NO_CANARY = "no canary was timed that times can be divided by"
 
 MIDDLE = 0.9
 """Share of the launches that must agree where a canary counts as constant: a few are always disturbed."""

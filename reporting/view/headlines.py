@@ -31,14 +31,12 @@ def find_surest_gain(gains: Iterable[tuple[Interval, T]]) -> tuple[Interval, T] 
 
 def describe_largest_gain(cases: Sequence[Case]) -> str:
     """`Largest gain over a baseline variant: 41× [40, 43], ….`; empty where nothing was paired with one."""
-    gains = [
-        (gain.interval, variant)
-        for case in cases
-        for variant in case.variants
-        if (gain := variant.read("speedup")).interval is not None and not gain.contended
-    ]
-    if not gains:
+    found = [(variant.read("speedup"), variant) for case in cases for variant in case.variants]
+    if not any(gain.interval for gain, _ in found):
         return ""
+    gains = [(gain.interval, one) for gain, one in found if gain.interval is not None and not gain.contended]
+    if not gains:
+        return "No gain over a baseline variant is to be trusted."
     surest = find_surest_gain(gains)
     if surest is None:
         return f"No gain over a baseline variant: {count_sides(gain for gain, _ in gains)}."

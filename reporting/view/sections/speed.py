@@ -191,8 +191,10 @@ def _notes(variant: Variant) -> Cell:
     if time.interval is None and not told and variant.planned.raises is None:  # whose error is its note
         parts.append(_why_untimed(variant, time))
     doubt = variant.read("speedup").doubt
-    parts += [f"gain not to be trusted: {doubt}" if doubt else "", _why_no_fair_time(variant)]
-    parts += [describe_unreached_target(variant)]
+    parts += [f"gain not to be trusted: {doubt}" if doubt else "", describe_unreached_target(variant)]
+    parts.append(_why_no_fair_time(variant))
+    over_eager = variant.read("break_even_calls").doubt
+    parts += [f"gain over eager code not to be trusted: {over_eager}" if over_eager and not doubt else ""]
     baseline = variant.case.baseline
     no_gain = baseline is None or baseline.read(TIME).interval is None
     if time.interval is not None and not variant.is_baseline and no_gain:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+import msgspec
 
 from harness.parent.fork_client import Ended
 from harness.parent.progress import Watcher
@@ -56,10 +59,10 @@ class NoteTaker:
                 return Ended(answer=Result(outcomes=broken), **ALIVE)
             times = {name: [2.0 ** (launched.round * len(name))] * 6 for name in launched.variants}
             blocks = disturbed if self.contended(message) else clean
-            timed = launch(
-                *(variant(name, *blocks(*times[name]), wall_s=self.wall_s(name)) for name in times),
-                index=launched.round,
-            )
+            found = (variant(name, *blocks(*times[name]), wall_s=self.wall_s(name)) for name in times)
+            at = datetime(2026, 1, 2, tzinfo=UTC) + timedelta(seconds=self.clock())
+            timed = launch(*found, index=launched.round)
+            timed = msgspec.structs.replace(timed, started=at.isoformat(timespec="seconds"))
             return Ended(answer=Result(launch=timed), **ALIVE)
         if launched.process == SHAPES:
             outcomes = {name: {"numerics": outcome} for name, outcome in self.too_large.items()}

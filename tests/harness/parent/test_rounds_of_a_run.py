@@ -71,6 +71,21 @@ def test_timing_of_fewer_launches_than_give_an_interval_is_lost_and_told_as_such
     assert len(outcome.values["execution_s"]) == 2
 
 
+def test_a_record_says_how_far_its_launches_lie_apart_whatever_one_round_took(executed):
+    def seconds(launched):
+        return 50.0 if launched.round == 2 else 4.0
+
+    run, _ = executed(timed(launches=5, fewest_rounds=5, most_rounds=5), [CASES[0]], seconds=seconds)
+
+    assert run.cases[0].launch_gap_s == 4.0
+
+
+def test_one_launch_lies_apart_from_none(executed):
+    run, _ = executed(timed(**ONCE), [CASES[0]])
+
+    assert run.cases[0].launch_gap_s is None
+
+
 def test_one_launch_that_was_asked_for_is_not_lost(executed):
     run, _ = executed(timed(**ONCE), CASES)
 

@@ -64,8 +64,8 @@ def test_the_first_screen_says_in_one_sentence_what_may_be_believed():
     assert describe_in_short(samples.self_test()) == (
         "On this machine (Sample Processor 1, 2 cores, 1 x cpu) the self-test of 2026-01-01 found of equal programs: "
         "0 of 48 different, 95 % intervals hold the truth in 45 of 48, a difference of 3 % is found in 95 % of cases. "
-        "Between runs: 1 of 24 different, 95 % intervals hold the other time in 41 of 48, a difference of 20 % is found "
-        "in 95 % of cases."
+        "Between runs: 1 of 24 different, 95 % intervals hold the other time in 41 of 48, "
+        "a difference of 20 % is found in 95 % of cases."
     )
 
 

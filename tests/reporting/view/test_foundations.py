@@ -11,6 +11,8 @@ from reporting.view.foundations import (
     describe_spreads,
 )
 from reporting.view.runs import label_runs
+from reporting.view.sections.method import MODERATED
+from reporting.view.sections.speed import OF_FIRST_RUN
 from tests import samples
 from tests.reporting.views import page_of, section
 
@@ -144,7 +146,10 @@ def test_a_canary_is_told_with_its_range_and_whether_it_was_constant(canary_s, w
 
 
 def test_without_a_canary_the_reason_stands_in_its_place():
-    assert describe_canary(labelled(samples.run())) == "No time at reference speed: no canary was timed."
+    assert (
+        describe_canary(labelled(samples.run()))
+        == "No time at reference speed: no canary was timed that times can be divided by."
+    )
 
 
 @pytest.mark.parametrize(
@@ -172,6 +177,31 @@ def test_the_method_section_tells_of_every_run():
     ]
     assert parts[0].notes == describe_foundations(labelled(runs[0]))
     assert len(parts[0].notes) == 6
+
+
+def rules_of(*runs):
+    return section(page_of(*runs), "method").parts[0].notes
+
+
+def test_the_rules_say_that_times_are_moderated_only_where_they_are():
+    planned = [samples.planned_case(params={"n": n}, variants=("f:jit",)) for n in range(10)]
+    pairs = [
+        (one, samples.record(one, {"f:jit": {"timing": timing}}))
+        for one, timing in zip(planned, scattered(10), strict=True)
+    ]
+
+    assert MODERATED not in rules_of(samples.run(*pairs))
+    assert MODERATED in rules_of(samples.run(*pairs, settings=IN_ROUNDS))
+
+
+def test_the_caption_says_that_times_are_brought_to_the_first_run_only_where_they_are():
+    first, later = canary_run("first", 1e-4), canary_run("later", 2e-4)
+
+    def caption_of(*runs):
+        return section(page_of(*runs), "speed").parts[0].tables[0].caption
+
+    assert OF_FIRST_RUN not in caption_of(first)
+    assert OF_FIRST_RUN in caption_of(first, later)
 
 
 def test_a_pool_is_gathered_once_for_each_run():

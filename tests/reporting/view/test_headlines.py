@@ -143,6 +143,7 @@ def test_where_no_pair_is_to_be_trusted_there_is_no_median():
     page = page_of(samples.run(doubtful_case(1, doubtful=True)))
 
     assert page.finding == "jit against eager in 1 pair: none to be trusted"
+    assert section(page, "speed").answer.endswith("No gain over a baseline variant is to be trusted.")
 
 
 def test_a_gain_that_is_not_to_be_trusted_leads_no_suite():
@@ -181,6 +182,23 @@ def test_jit_pays_after_a_range_of_calls():
 
 def test_calls_of_a_gain_that_is_not_to_be_trusted_are_marked():
     assert paying(2, SURE, doubtful_ratios=True) == "! 191 to 214 calls"
+
+
+def test_a_gain_over_eager_code_that_is_not_to_be_trusted_is_said_though_the_one_over_the_baseline_is():
+    planned = samples.planned_case(variants=("base:jit", "f:eager", "f:jit"))
+    busy = samples.timing(1e-3, baseline_s=1e-3, launches=3, contended=1, parallelism=(1.9,) * 3)
+    timed = samples.timing(5e-4, baseline_s=1e-3, launches=3, parallelism=(1.0,) * 3)
+    outcomes = {
+        "base:jit": BASELINE,
+        "f:eager": {"timing": busy, "compilation": samples.compilation(0.1)},
+        "f:jit": {"timing": timed, "compilation": samples.compilation(0.1, 0.1, 0.1, 0.1)},
+    }
+
+    row = by_variant(page_of(samples.run((planned, samples.record(planned, outcomes)))))["f:jit"]
+
+    assert "gain over eager code not to be trusted: its sides keep 1.0 and 1.9 processors busy" in row["Notes"]
+    assert row["jit pays"].startswith("! ")
+    assert not row["Gain"].startswith("!")
 
 
 def test_jit_that_may_not_be_faster_pays_after_at_least_so_many_calls():

@@ -171,6 +171,15 @@ def test_a_ratio_that_is_paired_by_the_moment_holds_on_a_busy_machine():
     assert only_row(run_of(MADE_UP, outcomes=outcomes))["Verdict"] == "holds here 1.67× theirs"
 
 
+def test_a_ratio_of_pairs_that_are_not_to_be_trusted_decides_nothing_though_both_times_are():
+    timing = samples.timing(1e-3, baseline_s=6e-3, doubtful_ratios=True)
+
+    row = only_row(run_of(MADE_UP, outcomes={"a:jit": {"timing": timing}}))
+
+    assert row["Verdict"].startswith("inconclusive")
+    assert row["Verdict"].endswith("; too few of its launches were undisturbed on both sides")
+
+
 @pytest.mark.parametrize(("variant", "metric"), [("numpy:native", "execution_s"), ("b:jit", "dispatch_s")])
 def test_any_other_contended_ratio_is_shown_but_decides_nothing(variant, metric):
     timing = samples.timing(1e-2, baseline_s=1e-2, contended=3)

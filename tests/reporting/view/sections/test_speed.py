@@ -139,3 +139,16 @@ def test_markdown_says_which_interval_a_column_holds():
     assert "| Gain 95 % interval |" in text
     assert "| At reference speed 95 % interval |" in text
     assert "a to b: the fastest and the slowest launch." in text
+
+
+def test_a_variant_without_a_time_at_reference_speed_says_why_where_others_have_one():
+    planned = samples.planned_case(variants=("f:jit", "g:jit"))
+    outcomes = {
+        "f:jit": {"timing": samples.timing(1e-3, canary_s=(1e-4,) * 5)},
+        "g:jit": {"timing": samples.timing(1e-3, baseline_s=1e-3, canary_s=(0.0,) * 5)},
+    }
+
+    rows = by_variant(page_of(samples.run((planned, samples.record(planned, outcomes)))))
+
+    assert "no time at reference speed" not in rows["f:jit"]["Notes"]
+    assert "no time at reference speed: none of its launches has a canary's time that can be" in rows["g:jit"]["Notes"]
