@@ -59,8 +59,9 @@ def test_an_interrupted_run_leaves_no_container_and_is_finished_by_resume(
 
     assert running.wait(timeout=60) == 130
     assert not [name for name in containers(each_engine) if name.startswith("jaxmeter-stopped")]
-    kept = {path: path.read_bytes() for path in run_folder.glob("cases/*/case.json")}
-    assert 1 <= len(kept) < 3
+    measured = [record.parent for record in run_folder.glob("cases/*/case.json")]
+    kept = {path: path.read_bytes() for case in measured for path in case.glob("launches/*.json.gz")}
+    assert kept
     assert not (run_folder / "run.json").exists()
 
     assert start(each_engine, "--resume", "stopped").wait(timeout=120) == 0
