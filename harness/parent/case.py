@@ -50,6 +50,7 @@ class CaseProgress:
       rounds: How many rounds are whole.
       replaced: How many contended launches a fresh one has replaced.
       tried_again: Rounds in which a fresh process was given a try.
+      replaced_in_vain: Variants of launches that were contended again.
       looks: How often its intervals were looked at to decide on more launches, and at the end.
     """
 
@@ -62,6 +63,7 @@ class CaseProgress:
     rounds: int = 0
     replaced: int = 0
     tried_again: set[int] = field(default_factory=set)
+    replaced_in_vain: set[tuple[str, ...]] = field(default_factory=set)
     looks: int = 1
     used_s: float = 0.0
 

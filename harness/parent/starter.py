@@ -76,10 +76,11 @@ class Starter:
     ) -> Result:
         """The result; of a contended launch that of a fresh process, which the system may place better.
 
-        That happens at most once a round, and counts only if it ends well. What was replaced is kept on disk.
+        That happens at most once a round, and counts only if it ends well. What was replaced is kept on disk. Where the
+        fresh process is contended too, it is no bad luck: later launches of the same variants are not replaced.
         """
-        samples = result.launch
-        if samples is None or not is_disturbed(samples) or launch.round in progress.tried_again:
+        samples, in_vain = result.launch, launch.variants in progress.replaced_in_vain
+        if samples is None or not is_disturbed(samples) or launch.round in progress.tried_again or in_vain:
             return result
         progress.tried_again.add(launch.round)
         again = self._start_process(launch, variants, progress, again=True).answer
@@ -88,6 +89,8 @@ class Starter:
         write_json(self._samples_path(launch, progress.case, replaced=True), samples)
         self._write_samples(launch, again, progress)
         progress.replaced += 1
+        if is_disturbed(again.launch):
+            progress.replaced_in_vain.add(launch.variants)
         return again
 
     def _write_samples(self, launch: Launch, result: Result, progress: CaseProgress) -> None:

@@ -1,5 +1,7 @@
 """Rounds over all cases: how many there are, what a killed run keeps, and where its time goes."""
 
+from collections.abc import Callable
+
 import msgspec
 import pytest
 
@@ -478,14 +480,32 @@ def test_a_contended_launch_is_replaced_by_a_fresh_process_once(executed, tmp_pa
     assert folder.launches() == [folder.launch(0), folder.launch(1)]
 
 
+def seeds_that_are_contended(first: Callable[[int], bool], again: Callable[[int], bool]):
+    """By the round, of the first process of a launch and of the one that replaces it, which has another seed."""
+    return lambda message: (again if message.seed >= 1000 else first)(message.launch.round)
+
+
 def test_of_a_case_only_one_process_a_round_is_replaced(executed):
     with_peer = a_case("selu", "a:jit", "numpy:native")
 
-    run, server = executed(timed(**TWICE), [with_peer], contended=lambda message: True)
+    run, server = executed(
+        timed(**TWICE), [with_peer], contended=seeds_that_are_contended(lambda index: True, lambda index: False)
+    )
 
     assert len(server.asked("timing")) == 2 * (2 + 1)
     replaced = [item.outcomes["timing"].details.replaced for item in run.cases[0].variants]
     assert max(replaced) == 2
+
+
+def test_where_the_fresh_process_is_contended_too_later_launches_are_not_replaced(executed):
+    contended = seeds_that_are_contended(lambda index: index != 1, lambda index: index >= 2)
+
+    run, server = executed(timed(launches=6, fewest_rounds=6, most_rounds=6), [CASES[0]], contended=contended)
+
+    # Well in the first round, not needed in the second, in vain in the third, and no more after that.
+    assert [one.round for one in server.launched if one.process == "timing"] == [0, 0, 1, 2, 2, 3, 4, 5]
+    details = run.cases[0].variants[0].outcomes["timing"].details
+    assert (details.replaced, details.contended) == (2, 4)
 
 
 def test_a_contended_launch_stays_where_the_budget_is_used_up(executed):
