@@ -12,7 +12,7 @@ from harness.parent.fork_client import Ended
 from harness.parent.progress import Watcher
 from harness.plan.launches import SHAPES, Launch
 from harness.plan.messages import Heartbeat, Measure, Result
-from harness.record import Outcome, Settings, Status
+from harness.record import CaseRecord, Outcome, RunFolder, Settings, Status, read_json
 from tests import samples
 from tests.harness.conftest import FakeClock
 from tests.harness.raw import WALL_S, clean, disturbed, launch, variant
@@ -122,3 +122,39 @@ class Told(Watcher):
 
     def run_ended(self):
         self.words.append(("over",))
+
+
+ROUNDS = {"fewest_rounds": 3, "most_rounds": 8}
+
+
+def timed(**changes) -> Settings:
+    """Settings of timing alone, in as many rounds as the time allows."""
+    return settings("timing", **{**ROUNDS, **changes})
+
+
+def a_case(name: str, *variants: str, **changes):
+    return samples.planned_case(name, variants=variants or ("a:jit",), **changes)
+
+
+CASES = [a_case("selu"), a_case("matmul"), a_case("mlp")]
+CHECKS = 2  # processes before the first timing launch of a case
+
+
+def record_of(folder, case) -> CaseRecord:
+    return read_json(RunFolder(folder).case(case.id).record, CaseRecord)
+
+
+def stop_before(count: int):
+    """Interrupts a run when so many timing launches have begun."""
+    begun = []
+
+    def dies(launched):
+        if launched.process == "timing":
+            begun.append(launched)
+            if len(begun) > count:
+                raise KeyboardInterrupt
+
+    return dies
+
+
+MORE = {"level": "default", "most_rounds": 3}

@@ -1,0 +1,227 @@
+"""What a killed run keeps, and how a resumed one goes on with it."""
+
+import msgspec
+import pytest
+
+from harness.parent.case import ANOTHER_PROGRAM
+from harness.plan.probes import CHECK
+from harness.record import CaseRecord, NumericsDetails, Outcome, RunFolder, Status, read_json, write_json
+from tests.harness.parent.made_up import (
+    CASES,
+    CHECKS,
+    FAILED,
+    MORE,
+    OK,
+    Told,
+    a_case,
+    dead,
+    record_of,
+    stop_before,
+    timed,
+)
+from tests.harness.raw import clean, launch, variant
+
+
+def test_a_resumed_run_goes_on_with_the_next_round(executed, tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        executed(timed(most_rounds=4), CASES, dies=stop_before(3 + 2))
+
+    run, server = executed(timed(most_rounds=4), CASES)
+
+    for planned in CASES:
+        rounds = [one.round for one in server.launched if one.case == planned.id and one.process == "timing"]
+        assert rounds in ([1, 2, 3], [2, 3])
+    assert [case.launches for case in run.cases] == [4] * 3
+    whole, _ = executed_elsewhere(executed, timed(most_rounds=4), tmp_path)
+    assert [one.variants for one in run.cases] == [one.variants for one in whole.cases]
+
+
+def executed_elsewhere(executed, how, tmp_path):
+    """The same run, never interrupted."""
+    for path in sorted(tmp_path.rglob("*"), reverse=True):
+        path.rmdir() if path.is_dir() else path.unlink()
+    return executed(how, CASES)
+
+
+def test_a_resumed_run_fills_its_compilation_cache_by_a_check_that_counts_for_nothing_else(executed):
+    with pytest.raises(KeyboardInterrupt):
+        executed(timed(), [CASES[0]], dies=stop_before(1))
+
+    run, server = executed(timed(), [CASES[0]])
+
+    assert [(one.process, one.refills) for one in server.launched][:2] == [(CHECK, True), ("timing", False)]
+    assert len([one for one in server.launched if one.process == CHECK]) == 1
+    assert run.cases[0].variants[0].outcomes["numerics"].values == OK.values
+
+
+def of_program(fingerprint: str) -> Outcome:
+    return Outcome(status=Status.OK, details=NumericsDetails(fingerprint=fingerprint))
+
+
+@pytest.mark.parametrize(("again", "status"), [("one", Status.OK), ("other", Status.FAILED)])
+def test_a_resumed_run_that_compiles_another_program_does_not_join_its_launches(executed, again, status):
+    with pytest.raises(KeyboardInterrupt):
+        executed(timed(), [CASES[0]], dies=stop_before(1), answers=lambda launched, name: of_program("one"))
+    answer = {CHECK: of_program(again)}
+
+    run, _ = executed(timed(), [CASES[0]], answers=lambda launched, name: answer.get(launched.process, OK))
+
+    timing = run.cases[0].variants[0].outcomes["timing"]
+    assert timing.status is status
+    assert (timing.reason == ANOTHER_PROGRAM) is (status is Status.FAILED)
+    assert run.cases[0].variants[0].outcomes["numerics"].details == NumericsDetails(fingerprint="one")
+
+
+def test_what_failed_before_a_run_was_interrupted_is_not_tried_again(executed):
+    failing = a_case("selu", "a:jit", "b:jit")
+
+    def answers(launched, name):
+        return FAILED if name == "b:jit" else OK
+
+    with pytest.raises(KeyboardInterrupt):
+        executed(timed(), [failing], dies=stop_before(1), answers=answers)
+
+    run, server = executed(timed(), [failing])
+
+    assert {one.variants for one in server.launched} == {("a:jit",)}
+    assert run.cases[0].variants[1].outcomes["numerics"] == FAILED
+
+
+@pytest.mark.parametrize("sample_s", [None, -1.0, 0.0, 1e300])
+def test_a_damaged_launch_of_a_whole_round_is_named_and_measured_again(executed, tmp_path, sample_s):
+    with pytest.raises(KeyboardInterrupt):
+        executed(timed(), [CASES[0]], dies=stop_before(4))
+    path = RunFolder(tmp_path).case(CASES[0].id).launch(1)
+    if sample_s is None:
+        path.write_bytes(b"broken")
+    else:
+        write_json(path, launch(variant("a:jit", *clean(1.0, sample_s, 1.0)), index=1))
+    watcher = Told()
+
+    run, server = executed(timed(), [CASES[0]], watcher=watcher)
+
+    assert [(one.process, one.round) for one in server.launched][:2] == [(CHECK, 1), ("timing", 1)]
+    assert (run.cases[0].rounds, run.cases[0].launches) == (8, 8)
+    assert len(run.cases[0].variants[0].outcomes["timing"].values["execution_s"]) == 8
+    said = [word[1] for word in watcher.words if word[0] == "said" and str(path) in word[1]]
+    assert len(said) == 1
+    assert said[0].endswith("; measured again")
+
+
+def test_impossible_rounds_of_a_damaged_record_are_none(executed, tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        executed(timed(), [CASES[0]], dies=stop_before(4))
+    path = RunFolder(tmp_path).case(CASES[0].id).record
+    write_json(path, msgspec.structs.replace(read_json(path, CaseRecord), rounds=-3))
+
+    run, _ = executed(timed(), [CASES[0]])
+
+    assert run.cases[0].rounds == 8
+
+
+def test_artifacts_and_time_of_an_interrupted_run_are_kept(executed, tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        executed(timed(), [CASES[0]], dies=stop_before(2))
+    before = record_of(tmp_path, CASES[0])
+
+    run, server = executed(timed(), [CASES[0]])
+
+    assert before.elapsed_s == CHECKS + 2
+    assert run.cases[0].elapsed_s == before.elapsed_s + len(server.launched)
+    assert run.cases[0].started == before.started
+
+
+def test_a_resumed_run_does_not_take_a_launch_of_the_round_that_was_cut_as_one_of_a_whole_round(executed, tmp_path):
+    of_two = a_case("selu", "a:jit", "numpy:native")
+    with pytest.raises(KeyboardInterrupt):
+        executed(timed(), [of_two], dies=stop_before(3))  # the second round has one of its two processes
+
+    run, server = executed(timed(), [of_two])
+
+    assert len([one for one in server.launched if one.round == 1 and one.process == "timing"]) == 1
+    values = [item.outcomes["timing"].values["execution_s"] for item in run.cases[0].variants]
+    assert [len(found) for found in values] == [8, 8]
+    assert [item.outcomes["timing"].details.launches for item in run.cases[0].variants] == [8, 8]
+
+
+def test_a_resumed_run_remembers_what_was_replaced_and_how_often_it_was_looked_at(executed, tmp_path):
+    wide = a_case("matmul", "a:jit", "other_one:jit", represents_workload=True)
+    with pytest.raises(KeyboardInterrupt):
+        executed(
+            timed(**MORE),
+            [wide],
+            contended=lambda message: message.launch.round == 1,
+            dies=stop_before(3 + 1 + 2),
+        )
+
+    run, _ = executed(timed(**MORE), [wide], budget_s=0.5)
+
+    details = run.cases[0].variants[0].outcomes["timing"].details
+    assert (details.replaced, details.looks) == (1, 2)
+
+
+def test_samples_that_are_read_again_tell_nothing_of_the_time_that_others_will_take(executed):
+    of_two = a_case("selu", "a:jit", "numpy:native")
+    with pytest.raises(KeyboardInterrupt):
+        executed(timed(), [of_two], dies=stop_before(3))
+
+    run, _ = executed(timed(), [of_two], budget_s=1 + 1 + 3 * 2 + 1.8)
+
+    assert run.cases[0].rounds == 5  # one was whole, one half, three more: for a sixth there is too little time
+
+
+def test_more_launches_of_a_resumed_run_come_after_a_check_too(executed):
+    wide = a_case("matmul", "a:jit", "other_one:jit", represents_workload=True)
+    with pytest.raises(KeyboardInterrupt):
+        executed(timed(**MORE), [wide], dies=stop_before(3 + 1))
+
+    _, server = executed(timed(**MORE), [wide])
+
+    assert [(one.process, one.refills) for one in server.launched][:3] == [
+        (CHECK, True),
+        ("timing", False),
+        ("timing", False),
+    ]
+
+
+@pytest.mark.parametrize("how", ["dies", "is wrong"])
+def test_what_cannot_be_checked_again_is_timed_no_more(executed, how):
+    with pytest.raises(KeyboardInterrupt):
+        executed(timed(), [CASES[0]], dies=stop_before(1))
+    wrong = Outcome(status=Status.WRONG, reason="off by one")
+
+    run, server = executed(
+        timed(),
+        [CASES[0]],
+        answers=lambda launched, name: wrong if how == "is wrong" else OK,
+        dies=lambda launched: dead(signal=9) if how == "dies" and launched.refills else None,
+    )
+
+    assert server.asked("timing") == []
+    timing = run.cases[0].variants[0].outcomes["timing"]
+    assert timing.status is (Status.WRONG if how == "is wrong" else Status.KILLED)
+
+
+def test_samples_of_a_first_round_that_was_cut_are_taken_again(executed):
+    """Without a record nothing tells whether the programs are the same, compiled again."""
+    of_two = a_case("selu", "a:jit", "numpy:native")
+    with pytest.raises(KeyboardInterrupt):
+        executed(timed(), [of_two], dies=stop_before(1))
+
+    _, server = executed(timed(), [of_two])
+
+    assert len([one for one in server.launched if one.round == 0 and one.process == "timing"]) == 2
+
+
+def test_what_was_replaced_in_a_round_that_was_cut_counts(executed):
+    of_two = a_case("selu", "a:jit", "numpy:native")
+
+    def contended(message):
+        return message.launch.round == 1
+
+    with pytest.raises(KeyboardInterrupt):
+        executed(timed(), [of_two], contended=contended, dies=stop_before(2 + 2))
+
+    run, _ = executed(timed(), [of_two])
+
+    assert run.cases[0].variants[0].outcomes["timing"].details.replaced == 1

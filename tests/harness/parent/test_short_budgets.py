@@ -1,0 +1,118 @@
+"""Whose time it is where there is too little: what is left out, what is lost, what a budget keeps."""
+
+from harness.plan.launches import Launch
+from harness.plan.messages import Heartbeat
+from harness.record import Status
+from tests.harness.parent.made_up import CASES, ROUNDS, Told, a_case, dead, settings, timed
+
+SLOW = a_case("selu", "a:eager", "a:jit")
+
+
+def slow_eager(launched: Launch) -> float:
+    """Seconds of a process: eager code of the slow case takes ten."""
+    return 10.0 if launched.process == "timing" and "a:eager" in launched.variants else 1.0
+
+
+def wall_of_slow(name: str) -> float:
+    """Nine tenths of them are its blocks'."""
+    return 2.25 if name == "a:eager" else 0.25
+
+
+def test_a_slow_eager_variant_is_left_out_before_anything_else_and_told(executed):
+    watcher = Told()
+
+    run, _ = executed(
+        timed(), [SLOW, CASES[1]], budget_s=20.0, seconds=slow_eager, wall_s=wall_of_slow, watcher=watcher
+    )
+
+    eager = run.cases[0].variants[0].outcomes["timing"]
+    assert eager.status is Status.SKIPPED
+    assert eager.reason == (
+        "left out: a launch spends 9.0 s on it, too much for a budget of 20 s; a run with a larger --budget times it"
+    )
+    assert ("said", f"{SLOW.name}: a:eager: {eager.reason}") in watcher.words
+    assert run.cases[0].variants[1].outcomes["timing"].status is Status.OK
+    assert run.lost() == ()
+
+
+def test_once_it_is_left_out_its_time_is_nobody_elses(executed):
+    """The forecast of what is left of its case is without it: no other has to go."""
+    other = a_case("mlp", "a:eager", "a:jit")
+
+    def seconds(launched):
+        slow = launched.case == SLOW.id
+        return slow_eager(launched) if slow else 3.0 if launched.process == "timing" else 1.0
+
+    run, _ = executed(timed(), [SLOW, other], budget_s=4 + 13 + 2 * 4 + 0.5, seconds=seconds, wall_s=wall_of_slow)
+
+    statuses = [case.variants[0].outcomes["timing"].status for case in run.cases]
+    assert statuses == [Status.SKIPPED, Status.OK]
+    assert [case.rounds for case in run.cases] == [3, 3]
+
+
+def test_nothing_is_left_out_where_the_fewest_rounds_fit(executed):
+    run, _ = executed(timed(), [SLOW], budget_s=33.0, seconds=slow_eager, wall_s=wall_of_slow)
+
+    assert run.cases[0].variants[0].outcomes["timing"].status is Status.OK
+    assert run.cases[0].rounds == 3
+
+
+def test_nothing_is_left_out_in_vain(executed):
+    """Where the fewest rounds do not fit even then, the run ends, and all of it goes on when it is resumed."""
+    run, _ = executed(timed(), [SLOW], budget_s=13.0, seconds=slow_eager, wall_s=wall_of_slow)
+
+    assert [item.outcomes["timing"].status for item in run.cases[0].variants] == [Status.LOST] * 2
+
+
+def test_what_was_left_out_is_timed_when_a_lost_run_is_resumed(executed):
+    def slower(launched):  # than the first round has told
+        return slow_eager(launched) * (1 if launched.round == 0 else 4)
+
+    first, _ = executed(timed(), [SLOW, CASES[1]], budget_s=4 + 11 + 2 * 2 + 0.5, seconds=slower, wall_s=wall_of_slow)
+
+    run, _ = executed(timed(), [SLOW, CASES[1]], seconds=slow_eager, wall_s=wall_of_slow)
+
+    assert first.cases[0].variants[0].outcomes["timing"].status is Status.SKIPPED
+    assert first.lost()
+    assert run.cases[0].variants[0].outcomes["timing"].status is Status.OK
+
+
+def test_a_budget_is_kept_within_one_launch_also_where_variants_hang(executed, clock):
+    hanging = a_case("selu", "a:jit", "b:jit", "c:jit")
+
+    def dies(launched):
+        return dead(last=Heartbeat(launched.variants[0], "timing"), timed_out=True) if launched.round == 1 else None
+
+    def seconds(launched):
+        return 120.0 if launched.round == 1 else 1.0
+
+    executed(timed(), [hanging], budget_s=10.0, seconds=seconds, dies=dies)
+
+    assert clock.now - 64.0 == 3 + 120
+
+
+def test_what_a_fixed_number_of_launches_looks_at_is_never_left_out(executed):
+    fixed_number = timed(launches=3, fewest_rounds=3, most_rounds=3)
+
+    run, _ = executed(fixed_number, [SLOW], budget_s=15.0, seconds=slow_eager, wall_s=wall_of_slow)
+
+    assert run.cases[0].variants[0].outcomes["timing"].status is Status.LOST
+
+
+def test_cold_processes_are_left_out_where_that_is_not_enough(executed):
+    watcher = Told()
+    cold = settings("compilation", "timing", **ROUNDS, cold_launches=3)
+
+    def seconds(launched):
+        return 5.0 if launched.process == "compilation" else 1.0
+
+    run, server = executed(cold, [CASES[0]], budget_s=8 + 2 + 0.5, seconds=seconds, watcher=watcher)
+
+    assert len(server.asked("compilation")) == 1
+    assert run.cases[0].launches == 3
+    words = "2 cold processes left out: the budget had no time for more"
+    assert (
+        "said",
+        "2 cold processes left out, since the budget has no time for more; notes say which",
+    ) in watcher.words
+    assert run.cases[0].variants[0].outcomes["compilation"].notes == (words,)
