@@ -17,11 +17,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.here import describe_here
-from benchmarks.verdicts import compare_runs, write_rate
+from benchmarks.verdicts import write_rate
 from harness.record import Run, Settings, TimingDetails
 from harness.record.metric import Reading
 from harness.record.metrics import METRICS
 from harness.record.statistics import CONFIDENCE, MINIMUM_EFFECT, Interval, differs
+from reporting.compare.statistics import compare_unpaired
 from reporting.load import load
 from reporting.view.cases import Variant, gather_cases
 from reporting.view.runs import label_runs
@@ -72,7 +73,7 @@ class Pair:
     @property
     def ratio(self) -> Interval:
         """The second run's value over the first's."""
-        return compare_runs(self.first.known, [value * self.to_first for value in self.second.known])
+        return compare_unpaired([value * self.to_first for value in self.second.known], self.first.known)
 
     @property
     def holds(self) -> tuple[bool, ...]:
