@@ -32,6 +32,7 @@ class Reading:
       involuntary_switches: Context switches forced on the process.
       throttled_s: Time that its control groups were not let run, a quota being used up; None without a quota.
       machine_s: Processor time of all that the machine ran; None where the system does not tell.
+      readings_s: Processor time of the readings so far, which `cpu_s` leaves out.
     """
 
     wait_s: float | None
@@ -40,6 +41,13 @@ class Reading:
     involuntary_switches: int
     throttled_s: float | None = None
     machine_s: float | None = None
+    readings_s: float = 0.0
+
+    def since(self, earlier: Reading, name: str) -> float | None:
+        """By how much a counter has grown; None where one of the two readings lacks it."""
+        first, last = getattr(earlier, name), getattr(self, name)
+        # A thread that ended took its counter with it.
+        return None if first is None or last is None else max(0.0, last - first)
 
 
 ReadDisturbance = Callable[[], Reading]
@@ -77,6 +85,7 @@ class Disturbance:
             involuntary_switches=resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw,
             throttled_s=sum(map(_throttled, self._limited)) if self._limited else None,
             machine_s=machine_s,
+            readings_s=self._spent_s,
         )
         self._spent_s += time.process_time() - cpu_s
         return reading

@@ -6,7 +6,7 @@ import itertools
 import statistics
 from dataclasses import dataclass, field
 
-from harness.machine.disturbance import ReadDisturbance, Reading
+from harness.machine.disturbance import ReadDisturbance
 from harness.plan.timing_process import (
     DISPATCH_S,
     FEWEST_DISPATCHES,
@@ -81,12 +81,10 @@ class Subject:
                 sweep=sweep,
                 samples_s=tuple(samples),
                 wall_s=wall_s,
-                wait_s=_passed(before, after, "wait_s"),
+                wait_s=after.since(before, "wait_s"),
                 cpu_s=after.cpu_s - before.cpu_s,
-                steal_s=_passed(before, after, "steal_s"),
+                steal_s=after.since(before, "steal_s"),
                 involuntary_switches=after.involuntary_switches - before.involuntary_switches,
-                throttled_s=_passed(before, after, "throttled_s"),
-                machine_s=_passed(before, after, "machine_s"),
             )
         )
 
@@ -152,9 +150,3 @@ def sample(prepared: Prepared, calls: int, clock: Clock) -> float:
     for _ in numbers:
         wait(call(*args))
     return (clock() - start) / calls
-
-
-def _passed(before: Reading, after: Reading, name: str) -> float | None:
-    first, last = getattr(before, name), getattr(after, name)
-    # A thread that ended took its counter with it.
-    return None if first is None or last is None else max(0.0, last - first)

@@ -9,7 +9,7 @@ from contextlib import closing
 
 import jax
 
-from harness.machine.disturbance import Disturbance, ReadDisturbance
+from harness.machine.disturbance import Disturbance, ReadDisturbance, Reading
 from harness.machine.environment import paid_cores
 from harness.machine.states import DeviceStates
 from harness.plan.timing_process import SOLO_BLOCKS, SOLO_S, count_sweeps
@@ -18,7 +18,7 @@ from harness.probes.context import Beat, Context, Findings
 from harness.probes.look_at_each import describe_failure
 from harness.probes.subject import Subject
 from harness.programs.modes import Clock, Prepared
-from harness.record import SCHEMA_VERSION, LaunchRecord, Settings, VariantLaunch, now
+from harness.record import SCHEMA_VERSION, LaunchRecord, Load, Settings, VariantLaunch, now
 
 Between = Callable[[int], None]
 """What is looked at beside the variants: called after every second sweep, with its number."""
@@ -56,6 +56,7 @@ def time_launch(prepared: Mapping[str, Prepared], context: Context) -> LaunchRec
             states.take(sweep)  # before anything else runs there
             canaries.take()
 
+        before, start = disturbance(), context.clock()
         timed = measure(
             prepared,
             context.settings,
@@ -66,6 +67,7 @@ def time_launch(prepared: Mapping[str, Prepared], context: Context) -> LaunchRec
             beat=context.beat,
             between=between,
         )
+        load = _describe_load(before, disturbance(), context.clock() - start)
     return LaunchRecord(
         schema_version=SCHEMA_VERSION,
         case=context.case.id,
@@ -75,6 +77,17 @@ def time_launch(prepared: Mapping[str, Prepared], context: Context) -> LaunchRec
         variants=timed,
         canaries=canaries.record(),
         device_states=tuple(states.taken),
+        load=load,
+    )
+
+
+def _describe_load(before: Reading, after: Reading, wall_s: float) -> Load:
+    return Load(
+        wall_s=wall_s,
+        cpu_s=after.cpu_s + after.readings_s - before.cpu_s - before.readings_s,
+        machine_s=after.since(before, "machine_s"),
+        steal_s=after.since(before, "steal_s"),
+        throttled_s=after.since(before, "throttled_s"),
     )
 
 

@@ -14,7 +14,7 @@ from harness.record.cases import (
 )
 from harness.record.environment import Environment
 from harness.record.files import RecordError, UnreadableError, now, read_json, write_bytes, write_json
-from harness.record.launches import Block, Canary, DeviceState, LaunchRecord, VariantLaunch
+from harness.record.launches import Block, Canary, DeviceState, LaunchRecord, Load, VariantLaunch
 from harness.record.layout import CaseFolder, RunFolder
 from harness.record.outcomes import (
     INCOMPLETE,
@@ -61,6 +61,7 @@ __all__ = [
     "Environment",
     "Figure",
     "LaunchRecord",
+    "Load",
     "Manifest",
     "MemoryDetails",
     "Number",

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.record.launches import IDLE, Block, DeviceState, LaunchRecord, VariantLaunch
+from harness.record.launches import IDLE, Block, DeviceState, LaunchRecord, Load, VariantLaunch
 from harness.record.statistics import (
+    COUNTED_WITHIN_S,
     FEWEST_CLEAN_BLOCKS,
     FEWEST_CLEAN_S,
     FEWEST_CLEAN_SHARE,
     FEWEST_LAUNCHES,
     LARGEST_LOSS,
+    LARGEST_OTHERS,
     MOST_SLOW_STATES,
     SLOWEST_CLOCK,
     clean_blocks,
@@ -27,32 +29,58 @@ def stand_alone(clean: int, launches: int) -> bool:
     return clean >= max(FEWEST_LAUNCHES, FEWEST_CLEAN_SHARE * launches)
 
 
-def contended(launch: VariantLaunch) -> bool:
-    """Whether an absolute time cannot be trusted: too few blocks were undisturbed, or too much was taken in all."""
-    return _taken_share(launch) > LARGEST_LOSS or not enough_undisturbed(launch.blocks, launch.cores)
+def contended(launch: VariantLaunch, process: LaunchRecord) -> bool:
+    """Whether a variant's absolute time cannot be trusted, by what else ran while its process timed it."""
+    return (
+        is_slowed(process.device_states)
+        or _taken_share(process) > LARGEST_LOSS
+        or (_others_ran(process.load) and not enough_undisturbed(launch))
+    )
 
 
-def _taken_share(launch: VariantLaunch) -> float:
+def is_disturbed(process: LaunchRecord) -> bool:
+    """Whether any variant of a process is contended."""
+    return any(contended(item, process) for item in process.variants)
+
+
+def undisturbed(launch: VariantLaunch, process: LaunchRecord) -> list[Block]:
+    """The blocks of one variant in one launch that count: all, unless somebody else ran.
+
+    A program's threads wait for each other's cores too. On two idle cores those of some programs do so for half of the
+    time, in every launch, and where they wait twice as long as in another launch their times are the same.
+    """
+    return _find_clean(launch) if _others_ran(process.load) else list(launch.blocks)
+
+
+def enough_undisturbed(launch: VariantLaunch) -> bool:
+    """Whether one variant's blocks of one launch hold enough for an absolute time whose threads had their cores."""
+    clean = _find_clean(launch)
+    fewest = max(1, min(FEWEST_CLEAN_BLOCKS, len(launch.blocks)))
+    return len(clean) >= fewest and sum(block.wall_s for block in clean) >= FEWEST_CLEAN_S
+
+
+def _others_ran(load: Load | None) -> bool:
+    """Whether other processes took enough to disturb; so it is taken to be where nothing tells."""
+    if load is None or load.machine_s is None:
+        return True
+    return load.machine_s - load.cpu_s > LARGEST_OTHERS * load.wall_s + COUNTED_WITHIN_S
+
+
+def _taken_share(process: LaunchRecord) -> float:
     """Share of a launch's time that the hypervisor or a quota took.
 
     Steal is that of the whole machine. The process bears as much of it as of the time that the machine ran: a core with
     nothing to run loses nothing. All of it, where the machine does not tell.
     """
-
-    def total(name: str) -> float:
-        return sum(getattr(block, name) or 0.0 for block in launch.blocks)
-
-    wall_s, cpu_s, machine_s = map(total, ("wall_s", "cpu_s", "machine_s"))
-    own_share = min(1.0, cpu_s / machine_s) if machine_s > 0 else 1.0
-    stolen_s = min(own_share * total("steal_s"), max(0.0, launch.cores * wall_s - cpu_s))
+    load = process.load
+    if load is None or not process.variants:
+        return 0.0
+    own_share = min(1.0, load.cpu_s / load.machine_s) if load.machine_s else 1.0
+    could_run_s = process.variants[0].cores * load.wall_s
+    stolen_s = min(own_share * (load.steal_s or 0.0), max(0.0, could_run_s - load.cpu_s))
     # A quota stops a process that has used all of its cores, or more than those for a while.
-    lost_s = stolen_s + total("throttled_s")
-    return lost_s / max(wall_s, lost_s + cpu_s) if lost_s > 0 else 0.0
-
-
-def is_disturbed(process: LaunchRecord) -> bool:
-    """Whether any variant of a process is contended, or its device was slower than it can be."""
-    return is_slowed(process.device_states) or any(map(contended, process.variants))
+    lost_s = stolen_s + (load.throttled_s or 0.0)
+    return lost_s / max(load.wall_s, lost_s + load.cpu_s) if lost_s > 0 else 0.0
 
 
 def is_slowed(states: Sequence[DeviceState]) -> bool:
@@ -68,17 +96,9 @@ def _is_slow(state: DeviceState) -> bool:
     return state.clock_hz < SLOWEST_CLOCK * state.most_clock_hz
 
 
-def enough_undisturbed(blocks: Sequence[Block], cores: float) -> bool:
-    """Whether one variant's blocks of one launch hold enough clean ones for an absolute time."""
-    clean = undisturbed(blocks, cores)
-    fewest = max(1, min(FEWEST_CLEAN_BLOCKS, len(blocks)))
-    return len(clean) >= fewest and sum(block.wall_s for block in clean) >= FEWEST_CLEAN_S
-
-
-def undisturbed(blocks: Sequence[Block], cores: float) -> list[Block]:
-    """The clean ones among one variant's blocks of one launch."""
-    waits = [_wait_share(block, cores) for block in blocks]
-    return [block for block, clean in zip(blocks, clean_blocks(waits), strict=True) if clean]
+def _find_clean(launch: VariantLaunch) -> list[Block]:
+    waits = [_wait_share(block, launch.cores) for block in launch.blocks]
+    return [block for block, clean in zip(launch.blocks, clean_blocks(waits), strict=True) if clean]
 
 
 def _wait_share(block: Block, cores: float) -> float | None:

@@ -22,8 +22,6 @@ class Block(msgspec.Struct, frozen=True, kw_only=True):
       cpu_s: Processor time of the process.
       steal_s: Time that the hypervisor gave to others, all cores; null elsewhere.
       involuntary_switches: Context switches forced on the process.
-      throttled_s: Time that the process's control group was not let run, its quota being used up; null elsewhere.
-      machine_s: Processor time of all that the machine ran, this process too; null elsewhere.
     """
 
     sweep: int
@@ -33,8 +31,6 @@ class Block(msgspec.Struct, frozen=True, kw_only=True):
     cpu_s: float
     steal_s: float | None
     involuntary_switches: int
-    throttled_s: float | None = None
-    machine_s: float | None = None
 
 
 class VariantLaunch(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,6 +49,26 @@ class VariantLaunch(msgspec.Struct, frozen=True, kw_only=True):
     blocks: tuple[Block, ...]
     dispatch_s: tuple[float, ...]
     solo_s: tuple[float, ...] = ()
+
+
+class Load(msgspec.Struct, frozen=True, kw_only=True):
+    """What ran on the machine while one process timed, from its first warm-up to its last dispatch.
+
+    Over all of it, since the kernel counts in ticks of 10 ms, of which a block holds none or one.
+
+    Args:
+      wall_s: Of the stretch.
+      cpu_s: Processor time of the process.
+      machine_s: Processor time of all that the machine ran, this process too; null where the system does not tell.
+      steal_s: Time that the hypervisor gave to others, all cores; null elsewhere.
+      throttled_s: Time that the process's control group was not let run, its quota being used up; null without one.
+    """
+
+    wall_s: float
+    cpu_s: float
+    machine_s: float | None = None
+    steal_s: float | None = None
+    throttled_s: float | None = None
 
 
 class Canary(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,6 +107,7 @@ class LaunchRecord(msgspec.Struct, frozen=True, kw_only=True):
     Args:
       canaries: Empty in records of before there were any.
       device_states: Empty where no device tells.
+      load: Null in records of before it was read.
     """
 
     schema_version: int
@@ -101,3 +118,4 @@ class LaunchRecord(msgspec.Struct, frozen=True, kw_only=True):
     variants: tuple[VariantLaunch, ...]
     canaries: tuple[Canary, ...] = ()
     device_states: tuple[DeviceState, ...] = ()
+    load: Load | None = None

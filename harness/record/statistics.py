@@ -44,9 +44,15 @@ beyond that up to twice as long. Being counted by threads, it means the same on 
 OWN_WAIT = 0.06
 """Code on several threads waits up to this share by itself: on an idle machine 5 to 12 % of the wall time of two."""
 
+LARGEST_OTHERS = 0.2
+COUNTED_WITHIN_S = 0.05
+"""Of one core, what other processes may run during a launch before its threads' waits are held against it: a median
+over blocks does not mind what disturbs one in five. The kernel counts in ticks of 10 ms, and gives each to who runs as
+it ends: over 0.3 s of two cores that is right within 0.04 s (one standard deviation)."""
+
 LARGEST_LOSS = 0.2
-"""Share of a launch's time that the hypervisor or a quota may take, before none of it is trusted. The kernel counts in
-ticks of 10 ms: two in the 80 ms of a variant's blocks, since one may be another's."""
+"""Share of a launch's time that the hypervisor or a quota may take, before none of it is trusted. Chosen: as for other
+processes."""
 
 SLOWEST_CLOCK = 0.75
 """Of its highest clock: below it, a device's times are not its own. NVBench's rule (its throttle threshold)."""

@@ -10,7 +10,7 @@ import statistics
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from harness.record.contention import contended, is_slowed, stand_alone, undisturbed
+from harness.record.contention import contended, stand_alone, undisturbed
 from harness.record.launches import ALU, DEVICE, Block, LaunchRecord, VariantLaunch
 from harness.record.outcomes import Number, Outcome, Status, TimingDetails
 from harness.record.statistics import (
@@ -47,7 +47,7 @@ def summarise(launches: Sequence[Sequence[LaunchRecord]], variant: str, baseline
     base = [_find(processes, baseline) for processes in launches]
     trusted = _list_trusted(own)
     values: dict[str, tuple[Number | None, ...]] = {
-        "execution_s": tuple(None if one is None else execution_s(one.launch) for one in trusted),
+        "execution_s": tuple(None if one is None else execution_s(one.launch, one.process) for one in trusted),
         "dispatch_s": tuple(None if one is None else _median_of(one.launch.dispatch_s) for one in trusted),
         "solo_s": tuple(None if one is None else _median_of(one.launch.solo_s) for one in trusted),
         "parallelism": tuple(None if one is None else parallelism(one.launch) for one in trusted),
@@ -72,9 +72,9 @@ _ALWAYS = frozenset({"execution_s", "dispatch_s", "log_ratio"})
 """Values that an outcome has also where no launch has any."""
 
 
-def execution_s(launch: VariantLaunch) -> float:
-    """Median over a launch's clean blocks; over all its blocks where too few are clean (then it is contended)."""
-    blocks = launch.blocks if contended(launch) else undisturbed(launch.blocks, launch.cores)
+def execution_s(launch: VariantLaunch, process: LaunchRecord) -> float:
+    """Median over a launch's undisturbed blocks; over all its blocks where it is contended."""
+    blocks = launch.blocks if contended(launch, process) else undisturbed(launch, process)
     return statistics.median(map(_median, blocks))
 
 
@@ -88,7 +88,7 @@ def _find(processes: Sequence[LaunchRecord], variant: str) -> _Timed | None:
     for process in processes:
         for item in process.variants:
             if item.variant == variant:
-                return _Timed(process, item, contended(item) or is_slowed(process.device_states))
+                return _Timed(process, item, contended(item, process))
     return None
 
 
@@ -126,7 +126,7 @@ def _log_ratio(own: _Timed, base: _Timed) -> float:
     """
     if _paired(own, base):
         return paired_log_ratio(list(map(_median, base.launch.blocks)), list(map(_median, own.launch.blocks)))
-    ratio = execution_s(base.launch) / execution_s(own.launch)
+    ratio = execution_s(base.launch, base.process) / execution_s(own.launch, own.process)
     here, there = _find_canary(own.process), _find_canary(base.process)
     if here is not None and there is not None and here[0] == there[0]:
         ratio *= here[1] / there[1]

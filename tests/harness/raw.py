@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.record import SCHEMA_VERSION, Block, Canary, LaunchRecord, VariantLaunch
+from harness.record import SCHEMA_VERSION, Block, Canary, LaunchRecord, Load, VariantLaunch
 from harness.record.launches import DeviceState
 
 WALL_S = 0.25
@@ -17,9 +17,6 @@ def block(
     sweep: int = 0,
     wall_s: float = WALL_S,
     parallel: float = 1.0,
-    stolen: float | None = None,
-    throttled: float | None = None,
-    machine: float | None = None,
 ) -> Block:
     """A block whose median sample is `sample_s`; all else are shares of its wall time."""
     return Block(
@@ -28,10 +25,8 @@ def block(
         wall_s=wall_s,
         wait_s=None if wait is None else wait * wall_s,
         cpu_s=parallel * wall_s,
-        steal_s=None if stolen is None else stolen * wall_s,
+        steal_s=None,
         involuntary_switches=0,
-        throttled_s=None if throttled is None else throttled * wall_s,
-        machine_s=None if machine is None else machine * wall_s,
     )
 
 
@@ -66,8 +61,9 @@ def launch(
     index: int = 0,
     canaries: tuple[Canary, ...] = (),
     device_states: tuple[DeviceState, ...] = (),
+    load: Load | None = None,
 ) -> LaunchRecord:
-    """One process that timed these variants."""
+    """One process that timed these variants; where it tells nothing of the load, waits count."""
     return LaunchRecord(
         schema_version=SCHEMA_VERSION,
         case="sample",
@@ -77,6 +73,24 @@ def launch(
         variants=variants,
         canaries=canaries,
         device_states=device_states,
+        load=load,
+    )
+
+
+def load(
+    *, parallel: float = 1.0, others: float | None = 0.0, stolen: float | None = None, throttled: float | None = None
+) -> Load:
+    """What the machine ran during a launch of 2 s; all in cores."""
+
+    def of_wall(share: float | None) -> float | None:
+        return None if share is None else 2.0 * share
+
+    return Load(
+        wall_s=2.0,
+        cpu_s=2.0 * parallel,
+        machine_s=None if others is None else 2.0 * (parallel + others),
+        steal_s=of_wall(stolen),
+        throttled_s=of_wall(throttled),
     )
 
 

@@ -83,6 +83,7 @@ def test_processor_time_of_reading_itself_is_none_of_the_code_that_is_measured(s
         after = read()
 
     assert after.cpu_s - before.cpu_s == 0.5
+    assert after.readings_s - before.readings_s == 8.0
 
 
 def test_time_that_threads_waited_for_a_core_is_counted_in_nanoseconds_and_summed(system):

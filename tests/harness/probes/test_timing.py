@@ -26,10 +26,10 @@ from harness.plan.timing_process import (
     WARM_UP_LIMIT_S,
     WARM_UP_S,
 )
-from harness.probes import Context
+from harness.probes import Context, timing
 from harness.probes.timing import look, measure, time_launch
 from harness.programs.modes import Prepared
-from harness.record import SCHEMA_VERSION, Status, VariantLaunch
+from harness.record import SCHEMA_VERSION, Load, Status, VariantLaunch
 from harness.record.launches import DeviceState
 from tests import samples
 from tests.harness.conftest import FakeClock
@@ -285,16 +285,12 @@ def test_the_counters_of_a_block_are_of_the_very_time_that_its_samples_took(cloc
             cpu_s=clock(),
             steal_s=clock() / 8,
             involuntary_switches=int(clock() / BLOCK_S),
-            throttled_s=clock() / 16,
         )
 
     (launch,) = measure({"a": calls}, SETTINGS, seed=0, clock=clock, disturbance=disturbance, cores=2, beat=nobody)
 
-    found = {
-        (one.wall_s, one.cpu_s, one.wait_s, one.steal_s, one.throttled_s, one.involuntary_switches)
-        for one in launch.blocks
-    }
-    assert found == {(BLOCK_S, BLOCK_S, BLOCK_S / 4, BLOCK_S / 8, BLOCK_S / 16, 1)}
+    found = {(one.wall_s, one.cpu_s, one.wait_s, one.steal_s, one.involuntary_switches) for one in launch.blocks}
+    assert found == {(BLOCK_S, BLOCK_S, BLOCK_S / 4, BLOCK_S / 8, 1)}
 
 
 def test_a_system_that_does_not_tell_gives_null(clock):
@@ -556,6 +552,32 @@ def test_a_launch_holds_the_states_of_the_devices_that_a_case_uses(clock, monkey
 
     assert [one.sweep for one in found.launch.device_states] == [1, 3, 5, 7]
     assert asked == [[0], "closed"]
+
+
+def test_a_launch_tells_what_the_machine_ran_from_its_warm_up_to_its_last_dispatch(clock, monkeypatch):
+    class Machine:
+        def __call__(self) -> Reading:
+            return Reading(
+                wait_s=0.0,
+                cpu_s=clock(),
+                steal_s=clock() / 8,
+                involuntary_switches=0,
+                throttled_s=clock() / 16,
+                machine_s=2 * clock(),
+                readings_s=clock() / 4,
+            )
+
+        def close(self) -> None:
+            pass
+
+    monkeypatch.setattr(timing, "Disturbance", Machine)
+
+    found = look(("<lambda>:eager",), context_of(lambda: clock.advance(BLOCK_S), clock=clock))
+
+    wall_s = clock() - BLOCK_S  # all but the first call
+    assert found.launch.load == Load(
+        wall_s=wall_s, cpu_s=1.25 * wall_s, machine_s=2 * wall_s, steal_s=wall_s / 8, throttled_s=wall_s / 16
+    )
 
 
 def test_a_variant_that_cannot_be_called_is_named_and_nothing_is_timed(clock):

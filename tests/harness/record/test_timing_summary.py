@@ -4,52 +4,88 @@ import pytest
 from msgspec import structs
 
 from harness.record import Canary, LaunchRecord, Status, TimingDetails, VariantLaunch
-from harness.record.contention import contended, is_disturbed, is_slowed, undisturbed
+from harness.record.contention import contended, enough_undisturbed, is_disturbed, is_slowed
 from harness.record.launches import DeviceState
 from harness.record.reading import is_contended
 from harness.record.sentences import describe_details
 from harness.record.statistics import FEWEST_CLEAN_BLOCKS, FEWEST_CLEAN_S
 from harness.record.timing_summary import execution_s, summarise
-from tests.harness.raw import DISTURBED, WALL_S, block, canary, clean, launch, variant
+from tests.harness.raw import DISTURBED, WALL_S, canary, clean, launch, load, variant
 
 STEADY = clean(*[1.0] * 6)
 BUSY = [*clean(1.0), *[(1.0, DISTURBED)] * 5]
 
 
+def is_variant_contended(measured: VariantLaunch) -> bool:
+    """In a process that tells nothing of other processes."""
+    return contended(measured, launch(measured))
+
+
+def time_of(measured: VariantLaunch) -> float:
+    return execution_s(measured, launch(measured))
+
+
 def test_a_blocks_value_is_the_median_of_its_samples_and_a_launchs_the_median_of_its_blocks():
-    assert execution_s(variant("a", *clean(1.0, 2.0, 3.0, 4.0, 64.0))) == 3.0
+    assert time_of(variant("a", *clean(1.0, 2.0, 3.0, 4.0, 64.0))) == 3.0
 
 
 def test_disturbed_blocks_are_set_aside():
     measured = variant("a", *clean(1.0, 1.0, 1.0, 2.0, 2.0), *[(8.0, DISTURBED)] * 6)
 
-    assert execution_s(measured) == 1.0
-    assert not contended(measured)
+    assert time_of(measured) == 1.0
+    assert not is_variant_contended(measured)
 
 
 def test_too_few_clean_blocks_are_contended_and_the_time_is_that_of_all_blocks():
     measured = variant("a", *clean(*[1.0] * (FEWEST_CLEAN_BLOCKS - 1)), *[(8.0, DISTURBED)] * 6)
 
-    assert contended(measured)
-    assert execution_s(measured) == 8.0
+    assert is_variant_contended(measured)
+    assert time_of(measured) == 8.0
+
+
+@pytest.mark.parametrize(
+    ("ran", "expected"),
+    [
+        (load(others=0.22), False),
+        (load(others=0.23), True),
+        (load(others=-0.3), False),
+        (load(others=None), True),
+        (None, True),
+    ],
+    ids=["alone", "beside others", "ticks say less than the process", "a system that does not tell", "not recorded"],
+)
+def test_threads_that_wait_are_held_against_a_launch_only_where_other_processes_ran(ran, expected):
+    # 0.2 of a core, and what ticks may miscount: 0.05 of 2 s.
+    measured = variant("a", *clean(1.0, 1.0, 1.0), *[(8.0, DISTURBED)] * 4)
+    process = launch(measured, load=ran)
+
+    assert contended(measured, process) is expected
+    assert is_disturbed(process) is expected
+
+
+@pytest.mark.parametrize(("others", "expected"), [(0.0, 8.0), (0.5, 1.0)])
+def test_blocks_whose_threads_waited_are_set_aside_only_where_other_processes_ran(others, expected):
+    measured = variant("a", *clean(*[1.0] * 5), *[(8.0, DISTURBED)] * 6)
+
+    assert execution_s(measured, launch(measured, load=load(others=others))) == expected
 
 
 @pytest.mark.parametrize(("share", "expected"), [(1.01, False), (0.99, True)])
 def test_clean_blocks_that_are_short_together_are_contended(share, expected):
     wall_s = share * FEWEST_CLEAN_S / len(STEADY)
 
-    assert contended(variant("a", *STEADY, wall_s=wall_s)) is expected
+    assert is_variant_contended(variant("a", *STEADY, wall_s=wall_s)) is expected
 
 
 def test_as_many_clean_blocks_and_as_much_time_in_them_as_asked_for_are_enough():
     wall_s = FEWEST_CLEAN_S / FEWEST_CLEAN_BLOCKS
     assert sum([wall_s] * FEWEST_CLEAN_BLOCKS) == FEWEST_CLEAN_S
 
-    assert not contended(variant("a", *clean(*[1.0] * FEWEST_CLEAN_BLOCKS), wall_s=wall_s))
+    assert not is_variant_contended(variant("a", *clean(*[1.0] * FEWEST_CLEAN_BLOCKS), wall_s=wall_s))
 
 
 def test_blocks_of_a_system_that_does_not_tell_are_clean():
-    assert not contended(variant("a", *[(1.0, None)] * 6))
+    assert not is_variant_contended(variant("a", *[(1.0, None)] * 6))
 
 
 def test_times_are_one_value_per_launch_in_launch_order():
@@ -162,8 +198,8 @@ def test_of_undisturbed_and_steady_launches_none_is_counted():
 
 
 def test_a_launch_of_very_slow_calls_is_clean_only_if_all_its_few_blocks_are():
-    assert not contended(variant("a", *clean(5.0, 5.0), wall_s=5.0))
-    assert contended(variant("a", *clean(5.0), (5.0, DISTURBED), wall_s=5.0))
+    assert not is_variant_contended(variant("a", *clean(5.0, 5.0), wall_s=5.0))
+    assert is_variant_contended(variant("a", *clean(5.0), (5.0, DISTURBED), wall_s=5.0))
 
 
 # Contended launches
@@ -250,49 +286,54 @@ def test_a_contended_peer_has_no_ratio_since_nothing_disturbed_the_other_process
     assert summarise(launches, "a", "base").values["log_ratio"] == (0.0, None, 0.0, 0.0)
 
 
-@pytest.mark.parametrize("of_block", [{"stolen": 0.24}, {"throttled": 0.24}, {"stolen": 0.12, "throttled": 0.12}])
-def test_what_the_hypervisor_or_a_quota_takes_of_a_launch_makes_it_contended(of_block):
-    # 0.24 of 0.76 + 0.24 is above the share; half of it is not.
-    half = {name: share / 2 for name, share in of_block.items()}
+def is_taken(**of_load: float | None) -> bool:
+    """Whether a launch is contended for what the machine ran, where no thread waited."""
+    cores = of_load.pop("cores", 2)
+    measured = variant("a", *STEADY, cores=cores)
+    return contended(measured, launch(measured, load=load(**of_load)))
 
-    assert contended(variant("a", *STEADY, parallel=0.76, **of_block))
-    assert not contended(variant("a", *STEADY, parallel=0.88, **half))
+
+@pytest.mark.parametrize("taken", [{"stolen": 0.24}, {"throttled": 0.24}, {"stolen": 0.12, "throttled": 0.12}])
+def test_what_the_hypervisor_or_a_quota_takes_of_a_launch_makes_it_contended(taken):
+    # 0.24 of 0.76 + 0.24 is above the share; half of it is not.
+    half = {name: share / 2 for name, share in taken.items()}
+
+    assert is_taken(parallel=0.76, **taken)
+    assert not is_taken(parallel=0.88, **half)
 
 
 def test_of_what_the_hypervisor_takes_of_all_cores_a_process_bears_its_part():
     # 64 busy cores of which each loses 1 %, and code on one of them.
-    everywhere = variant("a", *STEADY, cores=64, parallel=0.99, stolen=0.64, machine=64 * 0.99)
+    assert not is_taken(cores=64, parallel=0.99, stolen=0.64, others=63 * 0.99)
     # All others have nothing to run: what was taken was taken from this one.
-    here = variant("a", *STEADY, cores=64, parallel=0.5, stolen=0.5, machine=0.5)
-
-    assert not contended(everywhere)
-    assert contended(here)
+    assert is_taken(cores=64, parallel=0.5, stolen=0.5)
 
 
-def test_a_machine_whose_ticks_say_less_than_the_process_used_was_its_alone():
-    assert contended(variant("a", *STEADY, parallel=0.76, stolen=0.24, machine=0.5))
+@pytest.mark.parametrize("others", [-0.26, None])
+def test_a_machine_whose_ticks_say_less_than_the_process_used_or_nothing_was_its_alone(others):
+    assert is_taken(parallel=0.76, stolen=0.24, others=others)
 
 
 def test_a_quota_of_a_part_of_a_core_that_is_used_up_makes_a_launch_contended():
     # 1.5 cores are paid for and used: two threads that are stopped for a quarter of the time.
-    assert contended(variant("a", *STEADY, cores=1.5, parallel=1.5, throttled=0.5))
-    assert not contended(variant("a", *STEADY, cores=1.5, parallel=1.5, throttled=0.25))
+    assert is_taken(cores=1.5, parallel=1.5, throttled=0.5)
+    assert not is_taken(cores=1.5, parallel=1.5, throttled=0.25)
 
 
-def test_what_was_taken_is_judged_over_a_whole_launch_and_not_block_by_block():
-    ticks = variant("a", *STEADY)
-    blocks = [structs.replace(ticks.blocks[0], steal_s=WALL_S), *ticks.blocks[1:]]
-
-    assert not contended(structs.replace(ticks, blocks=tuple(blocks)))
+def test_a_process_that_used_all_of_its_cores_had_none_of_them_stolen():
+    assert not is_taken(cores=2, parallel=2.0, stolen=1.0)
 
 
 def test_what_a_process_s_own_threads_make_each_other_wait_for_is_no_disturbance():
-    both_cores = [structs.replace(block(1.0, wait=0.5, sweep=sweep), cpu_s=2 * WALL_S) for sweep in range(10)]
-    one_core = [structs.replace(item, cpu_s=WALL_S) for item in both_cores]
+    waiting = variant("a", *[(1.0, DISTURBED)] * 10)
 
-    assert undisturbed(both_cores, cores=2) == both_cores
-    assert undisturbed(one_core, cores=2) == []
-    assert undisturbed(one_core, cores=1) == one_core
+    def using(cores_used: float, cores: float) -> VariantLaunch:
+        blocks = tuple(structs.replace(item, cpu_s=cores_used * WALL_S) for item in waiting.blocks)
+        return structs.replace(waiting, blocks=blocks, cores=cores)
+
+    assert enough_undisturbed(using(2, cores=2))
+    assert not enough_undisturbed(using(1, cores=2))
+    assert enough_undisturbed(using(1, cores=1))
 
 
 @pytest.mark.parametrize(
