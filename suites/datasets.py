@@ -1,63 +1,76 @@
 """Data sets: MNIST and CIFAR-10 from the folder of `run --data DIR`, else seeded data of the same shapes.
 
-A folder without any file of a data set leaves the made-up data in use, and `mnist_source()` says so. A folder
-with some of the files, or with broken ones, is a `DataError`: real and made-up data are never mixed.
+The folder may be torchvision's, or hold the files as their authors give them away. One without any file of a data set
+leaves the made-up data in use, and `mnist_source()` says so. One with some of the files, or with broken ones, is a
+`DataError`: real and made-up data are never mixed.
 """
 
 from __future__ import annotations
 
 import gzip
+import tarfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from harness import DataSource, data_folder
+from suites.image_files import (
+    AGAIN,
+    CIFAR10_SHAPE,
+    MNIST_SHAPE,
+    DataError,
+    Images,
+    Labels,
+    Part,
+    read_binary_batch,
+    read_idx_images,
+    read_idx_labels,
+    read_pickled_batch,
+)
+from suites.made_up_images import make_up
 
-Part = Literal["train", "test"]
-Images = NDArray[np.uint8]
-Labels = NDArray[np.uint8]
-
-CLASSES = 10
-
-MNIST_SHAPE = (28, 28)
 MNIST_ROWS = {"train": 60_000, "test": 10_000}
 MNIST_FILES = {
     "train": ("train-images-idx3-ubyte", "train-labels-idx1-ubyte"),
     "test": ("t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"),
 }
-IDX_IMAGES = 0x803
-IDX_LABELS = 0x801
-"""LeCun, Cortes & Burges, The MNIST database: the idx format; unsigned bytes in 3 dimensions and in 1."""
+MNIST_FOLDERS = (".", "MNIST/raw")
 
-CIFAR10_SHAPE = (32, 32, 3)
 CIFAR10_ROWS = {"train": 50_000, "test": 10_000}
-CIFAR10_FILES = {
-    "train": tuple(f"data_batch_{number}.bin" for number in range(1, 6)),
-    "test": ("test_batch.bin",),
-}
-CIFAR10_FOLDERS = ("cifar-10-batches-bin", ".")
-CIFAR10_ROW_BYTES = 1 + 3 * 32 * 32
-"""Krizhevsky, The CIFAR-10 dataset, binary version: a label, then the red, green and blue planes."""
+_BATCHES = {"train": tuple(f"data_batch_{number}" for number in range(1, 6)), "test": ("test_batch",)}
 
-CONTRAST = 128
-"""A class's pattern and the noise take half of a byte's range each, so that their sum fits."""
-
-BLOCK = 4
-"""Pixels of a pattern's squares: coarse, so that a convolution and a dense layer both see them."""
-
-NOISE_ROWS = 1024
-"""Rows of noise drawn; later rows take them again, each round shifted by a byte: drawing all of it
-takes several times as long."""
-
-_AGAIN = "download it again"
+LARGEST_BATCH = 2**26
+"""Bytes of a batch in an archive: twice what one has."""
 
 
-class DataError(Exception):
-    """A file of a data set is not what its format promises; the message says which, what is there and what to do."""
+@dataclass(frozen=True)
+class Cifar10Files:
+    """One of the forms in which CIFAR-10 is given away.
+
+    Args:
+      folders: Where the files may lie, in the data folder.
+      archive: A file beside these folders that holds them, or None.
+      ending: Of a batch's name.
+      read: A batch's name and bytes to images and labels.
+    """
+
+    folders: tuple[str, ...]
+    archive: str | None
+    ending: str
+    read: Callable[[str, bytes], tuple[Images, Labels]]
+
+    def list_names(self, part: Part) -> list[str]:
+        """The files of a part, in order."""
+        return [name + self.ending for name in _BATCHES[part]]
+
+
+CIFAR10_FORMS = (
+    Cifar10Files(("cifar-10-batches-bin", "."), None, ".bin", read_binary_batch),
+    Cifar10Files(("cifar-10-batches-py", "."), "cifar-10-python.tar.gz", "", read_pickled_batch),
+)
 
 
 def mnist(part: Part, count: int | None = None) -> tuple[Images, Labels]:
@@ -71,28 +84,26 @@ def mnist(part: Part, count: int | None = None) -> tuple[Images, Labels]:
     Raises:
       DataError: Files in the data folder that are missing beside others, broken, or too short for `count`.
     """
-    folder = data_folder()
-    if folder is None or not _has_mnist(folder):
-        return _made_up(part, MNIST_ROWS[part] if count is None else count, MNIST_SHAPE)
-    images_name, labels_name = MNIST_FILES[part]
-    images_file, labels_file = _idx_file(folder, images_name), _idx_file(folder, labels_name)
-    images = _read_idx(images_file, IDX_IMAGES, MNIST_SHAPE)
-    labels = _read_idx(labels_file, IDX_LABELS, ())
+    folder = _mnist_folder()
+    if folder is None:
+        return make_up(part, MNIST_ROWS[part] if count is None else count, MNIST_SHAPE)
+    images_file, labels_file = (_idx_file(folder, name) for name in MNIST_FILES[part])
+    images = read_idx_images(images_file.name, _content(images_file))
+    labels = read_idx_labels(labels_file.name, _content(labels_file))
     if len(images) != len(labels):
         raise DataError(
             f"{images_file.name} has {len(images)} images and {labels_file.name} {len(labels)} labels; "
             f"they must be of one download: get both again"
         )
-    _check_labels(labels_file, labels)
     return _first(images, labels, count, images_file.name)
 
 
 def mnist_source() -> DataSource:
     """Which data `mnist` gives."""
-    folder = data_folder()
-    if folder is not None and _has_mnist(folder):
+    if _mnist_folder() is not None:
         return DataSource("MNIST from --data")
-    return _synthetic("MNIST", MNIST_FILES, "plain or .gz")
+    names = [name for part in MNIST_FILES.values() for name in part]
+    return _synthetic("MNIST", f"{', '.join(names)}; plain or .gz, there or in MNIST/raw/")
 
 
 def cifar10(part: Part, count: int | None = None) -> tuple[Images, Labels]:
@@ -106,14 +117,18 @@ def cifar10(part: Part, count: int | None = None) -> tuple[Images, Labels]:
     Raises:
       DataError: Files in the data folder that are missing beside others, broken, or too short for `count`.
     """
-    folder = _cifar10_folder()
-    if folder is None:
-        return _made_up(part, CIFAR10_ROWS[part] if count is None else count, CIFAR10_SHAPE)
+    found = _find_cifar10()
+    if found is None:
+        return make_up(part, CIFAR10_ROWS[part] if count is None else count, CIFAR10_SHAPE)
+    form, place = found
+    names = form.list_names(part)
+    archived = None if place.is_dir() else _unpack(place, names)
     images, labels, rows = [], [], 0
-    for name in CIFAR10_FILES[part]:
+    for name in names:
         if count is not None and rows >= count:
             break
-        batch_images, batch_labels = _read_cifar10(folder / name)
+        content = _content(place / name) if archived is None else _member(archived, name, place)
+        batch_images, batch_labels = form.read(name, content)
         images.append(batch_images)
         labels.append(batch_labels)
         rows += len(batch_labels)
@@ -122,73 +137,53 @@ def cifar10(part: Part, count: int | None = None) -> tuple[Images, Labels]:
 
 def cifar10_source() -> DataSource:
     """Which data `cifar10` gives."""
-    if _cifar10_folder() is not None:
+    if _find_cifar10() is not None:
         return DataSource("CIFAR-10 from --data")
-    return _synthetic("CIFAR-10", CIFAR10_FILES, f"there or in {CIFAR10_FOLDERS[0]}/")
+    pickled = CIFAR10_FORMS[1]
+    return _synthetic(
+        "CIFAR-10",
+        f"{pickled.archive}; data_batch_1 to 5 and test_batch in {pickled.folders[0]}/; or the same with .bin in "
+        f"{CIFAR10_FORMS[0].folders[0]}/",
+    )
 
 
-def _synthetic(name: str, files: Mapping[str, tuple[str, ...]], where: str) -> DataSource:
+def _synthetic(name: str, files: str) -> DataSource:
     """Made-up data in place of a data set, and what a folder that was given would have to hold."""
-    names = ", ".join(file for several in files.values() for file in several)
-    missing = None if data_folder() is None else f"{name}'s files ({names}; {where})"
+    missing = None if data_folder() is None else f"{name}'s files ({files})"
     return DataSource(f"synthetic, seeded, of {name}'s shape", missing)
 
 
-def _has_mnist(folder: Path) -> bool:
-    names = [name for pair in MNIST_FILES.values() for name in pair]
-    return any((folder / f"{name}{ending}").exists() for name in names for ending in ("", ".gz"))
-
-
-def _cifar10_folder() -> Path | None:
-    """The folder that holds at least one of CIFAR-10's files, or None."""
+def _mnist_folder() -> Path | None:
+    """The folder that holds at least one of MNIST's files, or None."""
     folder = data_folder()
     if folder is None:
         return None
-    names = [name for several in CIFAR10_FILES.values() for name in several]
-    folders = (folder / inner for inner in CIFAR10_FOLDERS)
+    names = [name + ending for part in MNIST_FILES.values() for name in part for ending in ("", ".gz")]
+    folders = (folder / inner for inner in MNIST_FOLDERS)
     return next((one for one in folders if any((one / name).exists() for name in names)), None)
+
+
+def _find_cifar10() -> tuple[Cifar10Files, Path] | None:
+    """The form that is there, with the folder that holds at least one of its files, or else with its archive."""
+    folder = data_folder()
+    if folder is None:
+        return None
+    for form in CIFAR10_FORMS:
+        names = [*form.list_names("train"), *form.list_names("test")]
+        for place in (folder / inner for inner in form.folders):
+            if any((place / name).exists() for name in names):
+                return form, place
+    return next(((form, folder / form.archive) for form in CIFAR10_FORMS if _is_there(folder, form.archive)), None)
+
+
+def _is_there(folder: Path, name: str | None) -> bool:
+    return name is not None and (folder / name).exists()
 
 
 def _idx_file(folder: Path, name: str) -> Path:
     """The file as it is or compressed; the first one that exists."""
     files = (folder / name, folder / f"{name}.gz")
     return next((file for file in files if file.exists()), files[1])
-
-
-def _read_idx(file: Path, magic: int, entry: tuple[int, ...]) -> NDArray[np.uint8]:
-    """An idx file of unsigned bytes with entries of one shape, (n, *entry)."""
-    content = _content(file)
-    header = 4 * (2 + len(entry))
-    if len(content) < header:
-        raise DataError(f"{file.name} has {len(content)} bytes, its header alone {header}; {_AGAIN}")
-    found, rows, *shape = np.frombuffer(content, ">u4", count=header // 4).tolist()
-    if found != magic:
-        raise DataError(
-            f"{file.name} begins with the number {found:#x}, an idx file of this kind with {magic:#x}; {_AGAIN}"
-        )
-    if tuple(shape) != entry:
-        raise DataError(f"{file.name} holds images of {_by(shape)} pixels, MNIST's are of {_by(entry)}; {_AGAIN}")
-    expected = header + rows * int(np.prod(entry, dtype=np.int64))
-    if len(content) != expected:
-        raise DataError(f"{file.name} has {len(content)} bytes, {rows} rows would be {expected}; {_AGAIN}")
-    if rows == 0:
-        raise DataError(f"{file.name} says that it holds 0 rows, at least 1 is needed; {_AGAIN}")
-    return np.frombuffer(content, np.uint8, offset=header).reshape(rows, *entry).copy()
-
-
-def _read_cifar10(file: Path) -> tuple[Images, Labels]:
-    """One batch of the binary version: images (n, 32, 32, 3) and labels (n,)."""
-    content = _content(file)
-    if not content or len(content) % CIFAR10_ROW_BYTES:
-        raise DataError(
-            f"{file.name} has {len(content)} bytes, CIFAR-10's binary version a multiple of {CIFAR10_ROW_BYTES}; "
-            f"{_AGAIN}"
-        )
-    rows = np.frombuffer(content, np.uint8).reshape(-1, CIFAR10_ROW_BYTES)
-    labels = rows[:, 0].copy()
-    _check_labels(file, labels)
-    height, width, channels = CIFAR10_SHAPE
-    return np.ascontiguousarray(rows[:, 1:].reshape(-1, channels, height, width).transpose(0, 2, 3, 1)), labels
 
 
 def _content(file: Path) -> bytes:
@@ -203,57 +198,41 @@ def _content(file: Path) -> bytes:
             f"{file.name} is missing in the --data folder, which has others of its data set; add it"
         ) from None
     except (OSError, EOFError, zlib.error) as error:
-        what = getattr(error, "strerror", None) or str(error)
-        raise DataError(f"{file.name} cannot be read: {what}; a whole, readable file is needed: {_AGAIN}") from error
+        raise _unreadable(file, error) from error
 
 
-def _check_labels(file: Path, labels: Labels) -> None:
-    if labels.max() >= CLASSES:
-        row = int((labels >= CLASSES).argmax())
-        raise DataError(f"{file.name} has label {labels[row]} in row {row}, labels are 0 to {CLASSES - 1}; {_AGAIN}")
+def _unpack(archive: Path, names: list[str]) -> Mapping[str, bytes]:
+    """The files of these names, whatever folder of the archive they lie in; nothing is written."""
+    found = {}
+    try:
+        with tarfile.open(archive, "r:gz") as members:
+            for member in members:
+                name = Path(member.name).name
+                if name not in names or not member.isfile():
+                    continue
+                if member.size > LARGEST_BATCH:
+                    raise DataError(f"{archive.name} has {name} of {member.size} bytes, too many for a batch; {AGAIN}")
+                stream = members.extractfile(member)
+                found[name] = b"" if stream is None else stream.read()
+                if len(found) == len(names):
+                    break
+    except (OSError, EOFError, zlib.error, tarfile.TarError) as error:
+        raise _unreadable(archive, error) from error
+    return found
+
+
+def _member(archived: Mapping[str, bytes], name: str, archive: Path) -> bytes:
+    if name not in archived:
+        raise DataError(f"{archive.name} holds no {name}; {AGAIN}")
+    return archived[name]
+
+
+def _unreadable(file: Path, error: Exception) -> DataError:
+    what = getattr(error, "strerror", None) or str(error)
+    return DataError(f"{file.name} cannot be read: {what}; a whole, readable file is needed: {AGAIN}")
 
 
 def _first(images: Images, labels: Labels, count: int | None, name: str) -> tuple[Images, Labels]:
     if count is not None and count > len(labels):
         raise DataError(f"{name} has {len(labels)} rows, {count} are needed; get the whole data set")
     return images[:count], labels[:count]
-
-
-def _made_up(part: Part, rows: int, shape: tuple[int, ...]) -> tuple[Images, Labels]:
-    """A coarse pattern by class plus noise: fewer rows are the first of more, and a model can learn the classes.
-
-    Bit generators give the same numbers in every version of NumPy, its distributions do not promise to.
-    """
-    size = int(np.prod(shape))
-    seed = (size, ("train", "test").index(part))
-    labels = (_random_words((0, *seed), rows) % CLASSES).astype(np.uint8)
-    patterns = _patterns(shape).reshape(CLASSES, size)
-    rounds = max(1, -(-rows // NOISE_ROWS))
-    noise = _random_bytes((1, *seed), min(rows, NOISE_ROWS) * size + rounds - 1) % CONTRAST
-    images = np.empty((rows, size), np.uint8)
-    for number in range(rounds):
-        part_of = slice(number * NOISE_ROWS, min(rows, (number + 1) * NOISE_ROWS))
-        target = images[part_of]
-        np.take(patterns, labels[part_of], axis=0, out=target)
-        target += noise[number : number + target.size].reshape(target.shape)
-    return images.reshape(rows, *shape), labels
-
-
-def _patterns(shape: tuple[int, ...]) -> NDArray[np.uint8]:
-    """Random squares, one pattern a class, the same in both parts: (10, *shape)."""
-    height, width, *channels = shape
-    coarse = (CLASSES, height // BLOCK, width // BLOCK, *channels)
-    squares = _random_bytes((2, *shape), int(np.prod(coarse))).reshape(coarse) % CONTRAST
-    return squares.repeat(BLOCK, axis=1).repeat(BLOCK, axis=2)
-
-
-def _random_words(seed: tuple[int, ...], count: int) -> NDArray[np.uint64]:
-    return np.asarray(np.random.SFC64(seed).random_raw(count))
-
-
-def _random_bytes(seed: tuple[int, ...], count: int) -> NDArray[np.uint8]:
-    return _random_words(seed, -(-count // 8)).astype("<u8").view(np.uint8)[:count]
-
-
-def _by(shape: tuple[int, ...] | list[int]) -> str:
-    return " x ".join(str(side) for side in shape)

@@ -1,6 +1,10 @@
 import gzip
+import io
+import os
+import pickle
+import tarfile
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -10,7 +14,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from harness.machine.data import DATA_VARIABLE, DataSource
-from suites.datasets import CIFAR10_FILES, MNIST_FILES, DataError, cifar10, cifar10_source, mnist, mnist_source
+from suites.datasets import LARGEST_BATCH, MNIST_FILES, cifar10, cifar10_source, mnist, mnist_source
+from suites.image_files import DataError
 
 ROWS = 3
 
@@ -27,8 +32,59 @@ def idx(array: np.ndarray, magic: int) -> bytes:
 
 def batch(images: np.ndarray, labels: np.ndarray) -> bytes:
     """Images as CIFAR-10's binary version has them: label, red plane, green plane, blue plane."""
-    planes = images.transpose(0, 3, 1, 2).reshape(len(labels), -1)
-    return np.concatenate([labels[:, None], planes], axis=1).tobytes()
+    return np.concatenate([labels[:, None], in_planes(images)], axis=1).tobytes()
+
+
+def text(content: bytes) -> bytes:
+    """A short text as Python 2 pickles it."""
+    return b"U" + bytes([len(content)]) + content
+
+
+def array(rows: np.ndarray, *, dtype: bytes = b"u1", by_columns: bool = False) -> bytes:
+    """Rows of bytes as NumPy of Python 2 pickles them."""
+    made = b"cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\0\x85" + text(b"b") + b"\x87R"
+    shape = b"".join(b"M" + side.to_bytes(2, "little") for side in rows.shape) + b"\x86"
+    described = b"cnumpy\ndtype\n" + text(dtype) + b"K\0K\1\x87R(K\3" + text(b"|") + b"NNNJ" + 4 * b"\xff"
+    content = rows.tobytes("F" if by_columns else "C")
+    return (
+        made + b"(K\1" + shape + described + b"J" + 4 * b"\xff" + b"K\0tb" + (b"\x88" if by_columns else b"\x89")
+        + b"T" + len(content).to_bytes(4, "little") + content + b"tb"
+    )  # fmt: skip
+
+
+def pickled(entries: dict[bytes, bytes]) -> bytes:
+    """A dict of Python 2, as CIFAR-10's version for Python is stored; of values that are pickled already."""
+    return b"\x80\2}(" + b"".join(text(key) + value for key, value in entries.items()) + b"u."
+
+
+def numbers(values: Iterable[int]) -> bytes:
+    return b"](" + b"".join(b"K" + bytes([value]) for value in values) + b"e"
+
+
+def in_planes(images: np.ndarray) -> np.ndarray:
+    """Rows of CIFAR-10: red plane, green plane, blue plane."""
+    return np.ascontiguousarray(images.transpose(0, 3, 1, 2).reshape(len(images), -1))
+
+
+def pickled_batch(images: np.ndarray, labels: np.ndarray, **how: object) -> bytes:
+    return pickled(
+        {
+            b"batch_label": text(b"testing batch 1 of 1"),
+            b"labels": numbers(labels.tolist()),
+            b"data": array(in_planes(images), **how),
+        }
+    )
+
+
+def archive(files: dict[str, bytes]) -> bytes:
+    """As CIFAR-10's archive is packed."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as members:
+        for name, content in files.items():
+            member = tarfile.TarInfo(f"cifar-10-batches-py/{name}")
+            member.size = len(content)
+            members.addfile(member, io.BytesIO(content))
+    return packed.getvalue()
 
 
 MNIST = {
@@ -40,6 +96,12 @@ MNIST = {
 CIFAR10 = {
     **{f"data_batch_{number}.bin": batch(COLOURED, (LABELS + number) % 10) for number in range(1, 6)},
     "test_batch.bin": batch(COLOURED[::-1], LABELS[::-1]),
+}
+
+
+PICKLED = {
+    "test_batch": pickled_batch(COLOURED[::-1], LABELS[::-1]),
+    **{f"data_batch_{number}": pickled_batch(COLOURED, (LABELS + number) % 10) for number in range(5, 0, -1)},
 }
 
 
@@ -69,9 +131,11 @@ def unchanged(content: bytes) -> bytes:
     return content
 
 
-@pytest.mark.parametrize(("ending", "stored"), [("", unchanged), (".gz", gzip.compress)])
-def test_mnist_is_read_as_its_files_have_it(data, ending, stored):
-    write(data, {name + ending: stored(content) for name, content in MNIST.items()})
+@pytest.mark.parametrize(
+    ("inner", "ending", "stored"), [(".", "", unchanged), (".", ".gz", gzip.compress), ("MNIST/raw", "", unchanged)]
+)
+def test_mnist_is_read_as_its_files_have_it(data, inner, ending, stored):
+    write(data / inner, {name + ending: stored(content) for name, content in MNIST.items()})
 
     images, labels = mnist("train")
     test_images, test_labels = mnist("test", count=2)
@@ -83,9 +147,19 @@ def test_mnist_is_read_as_its_files_have_it(data, ending, stored):
     assert mnist_source() == DataSource("MNIST from --data")
 
 
-@pytest.mark.parametrize("inner", ["cifar-10-batches-bin", "."])
-def test_cifar10_is_read_batch_by_batch_with_channels_last(data, inner):
-    write(data / inner, CIFAR10)
+@pytest.mark.parametrize(
+    ("inner", "files"),
+    [
+        ("cifar-10-batches-bin", CIFAR10),
+        (".", CIFAR10),
+        ("cifar-10-batches-py", PICKLED),
+        (".", PICKLED),
+        (".", {"cifar-10-python.tar.gz": archive({"batches.meta": b"", **PICKLED})}),
+    ],
+    ids=["binary, unpacked", "binary", "pickled, as torchvision has it", "pickled", "pickled, in the archive"],
+)
+def test_cifar10_is_read_batch_by_batch_with_channels_last(data, inner, files):
+    write(data / inner, files)
 
     images, labels = cifar10("train")
     some_images, some_labels = cifar10("train", count=4)
@@ -112,12 +186,12 @@ def test_a_folder_without_a_data_set_is_told_with_the_files_that_were_looked_for
     assert mnist_source() == DataSource(
         "synthetic, seeded, of MNIST's shape",
         "MNIST's files (train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-images-idx3-ubyte, "
-        "t10k-labels-idx1-ubyte; plain or .gz)",
+        "t10k-labels-idx1-ubyte; plain or .gz, there or in MNIST/raw/)",
     )
     assert cifar10_source() == DataSource(
         "synthetic, seeded, of CIFAR-10's shape",
-        "CIFAR-10's files (data_batch_1.bin, data_batch_2.bin, data_batch_3.bin, data_batch_4.bin, data_batch_5.bin, "
-        "test_batch.bin; there or in cifar-10-batches-bin/)",
+        "CIFAR-10's files (cifar-10-python.tar.gz; data_batch_1 to 5 and test_batch in cifar-10-batches-py/; or the "
+        "same with .bin in cifar-10-batches-bin/)",
     )
 
 
@@ -215,6 +289,134 @@ def test_a_broken_file_of_cifar10_is_an_error_that_says_what_is_there(data, cont
     assert str(error.value) == f"test_batch.bin {message}; download it again"
 
 
+class Runs:
+    """What a hostile pickle makes the usual reader call."""
+
+    def __init__(self, command: str) -> None:
+        self.command = command
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return os.system, (self.command,)
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_a_pickle_that_would_run_code_is_refused_by_the_name_of_what_it_asks_for(data, tmp_path, protocol):
+    hostile = pickle.dumps({b"data": Runs(f"touch {tmp_path}/ran"), b"labels": []}, protocol)
+    write(data / "cifar-10-batches-py", {**PICKLED, "data_batch_1": hostile})
+
+    with pytest.raises(DataError) as error:
+        cifar10("train")
+
+    assert str(error.value) == (
+        "data_batch_1 asks to run posix.system, which no data set needs, and was not read further; download it again"
+    )
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("protocol", [2, 3, 4])
+def test_a_batch_that_python_3_has_pickled_is_read(data, protocol):
+    batch = {b"data": in_planes(COLOURED), b"labels": LABELS.tolist()}
+    write(data, {**PICKLED, "test_batch": pickle.dumps(batch, protocol)})
+
+    images, labels = cifar10("test")
+
+    np.testing.assert_array_equal(images, COLOURED)
+    np.testing.assert_array_equal(labels, LABELS)
+
+
+def test_a_batch_that_is_stored_by_columns_is_read(data):
+    write(data, {**PICKLED, "test_batch": pickled_batch(COLOURED, LABELS, by_columns=True)})
+
+    np.testing.assert_array_equal(cifar10("test")[0], COLOURED)
+
+
+PLANES = array(in_planes(COLOURED))
+BROKEN_PICKLES = {
+    "empty": (b"", "is no whole pickle (EOFError: )"),
+    "truncated": (PICKLED["test_batch"][:-40], "is no whole pickle ("),
+    "binary": (CIFAR10["test_batch.bin"], "is no whole pickle ("),
+    "another value": (b"\x80\2K\1.", "holds a int, a batch of CIFAR-10 'data' and 'labels'; get CIFAR-10"),
+    "another data set": (
+        pickled({b"data": PLANES, b"fine_labels": numbers(LABELS)}),
+        "holds the entries data, fine_labels, a batch of CIFAR-10 'data' and 'labels'; get CIFAR-10, not another set",
+    ),
+    "no array": (pickled({b"data": numbers([1]), b"labels": numbers([1])}), "has images in a list, CIFAR-10's are of"),
+    "other pixels": (
+        pickled({b"data": array(IMAGES.reshape(3, -1)), b"labels": numbers(LABELS)}),
+        "has images of shape (3, 784), CIFAR-10's are of shape (rows, 3072); download it again",
+    ),
+    "no rows": (
+        pickled({b"data": array(in_planes(COLOURED)[:0]), b"labels": numbers([])}),
+        "has images of shape (0, 3072), CIFAR-10's are of shape (rows, 3072)",
+    ),
+    "floats": (
+        pickled({b"data": array(in_planes(COLOURED), dtype=b"f4"), b"labels": numbers(LABELS)}),
+        "holds an array that is not of unsigned bytes; download it again",
+    ),
+    "a label too large": (
+        pickled({b"data": PLANES, b"labels": numbers([9, 10, 0])}),
+        "has labels that are no list of numbers from 0 to 9; download it again",
+    ),
+    "labels of another kind": (
+        pickled({b"data": PLANES, b"labels": text(b"123")}),
+        "has labels that are no list of numbers from 0 to 9",
+    ),
+    "a label too few": (
+        pickled({b"data": PLANES, b"labels": numbers([1, 2])}),
+        "has 3 images and 2 labels; download it again",
+    ),
+    "room for more than there is": (b"\x80\5\x96" + (2**40).to_bytes(8, "little") + b".", "is no whole pickle ("),
+}
+
+
+@pytest.mark.parametrize(("content", "message"), BROKEN_PICKLES.values(), ids=BROKEN_PICKLES)
+def test_a_broken_batch_for_python_is_an_error_that_says_what_is_there(data, content, message):
+    write(data / "cifar-10-batches-py", {**PICKLED, "test_batch": content})
+
+    with pytest.raises(DataError) as error:
+        cifar10("test")
+
+    assert str(error.value).startswith(f"test_batch {message}")
+    assert str(error.value).endswith(("download it again", "not another set"))
+
+
+WHOLE_ARCHIVE = archive(PICKLED)
+BROKEN_ARCHIVES = {
+    "no archive": (b"nothing", "cannot be read: not a gzip file; a whole, readable file is needed: download it again"),
+    "truncated": (WHOLE_ARCHIVE[: len(WHOLE_ARCHIVE) // 2], "cannot be read: "),
+    "without the batch": (archive({"data_batch_1": b""}), "holds no test_batch; download it again"),
+    "too large": (
+        archive({"test_batch": bytes(LARGEST_BATCH + 1)}),
+        "has test_batch of 67108865 bytes, too many for a batch; download it again",
+    ),
+}
+
+
+@pytest.mark.parametrize(("content", "message"), BROKEN_ARCHIVES.values(), ids=BROKEN_ARCHIVES)
+def test_a_broken_archive_is_an_error_that_says_what_is_there(data, content, message):
+    write(data, {"cifar-10-python.tar.gz": content})
+
+    with pytest.raises(DataError) as error:
+        cifar10("test")
+
+    assert str(error.value).startswith(f"cifar-10-python.tar.gz {message}")
+
+
+def test_an_archive_without_a_batch_has_the_others(data):
+    write(data, {"cifar-10-python.tar.gz": archive({"data_batch_1": PICKLED["data_batch_1"]})})
+
+    assert len(cifar10("train", count=3)[0]) == 3
+    with pytest.raises(DataError, match=r"^cifar-10-python\.tar\.gz holds no data_batch_2; download it again$"):
+        cifar10("train")
+
+
+def test_files_that_are_unpacked_come_before_their_archive(data):
+    write(data, {"cifar-10-python.tar.gz": b"nothing"})
+    write(data / "cifar-10-batches-py", PICKLED)
+
+    assert len(cifar10("test")[0]) == 3
+
+
 def test_a_data_set_with_fewer_rows_than_asked_for_is_an_error(data):
     write(data, {**MNIST, **CIFAR10})
 
@@ -265,9 +467,15 @@ def test_whatever_a_file_of_mnist_holds_is_data_of_the_promised_shape_or_an_erro
 @given(name=st.sampled_from(sorted(CIFAR10)), content=damaged(CIFAR10))
 @example(name="test_batch.bin", content=CIFAR10["data_batch_1.bin"])
 def test_whatever_a_file_of_cifar10_holds_is_data_of_the_promised_shape_or_an_error(name, content):
-    part = next(part for part, names in CIFAR10_FILES.items() if name in names)
     with folder_with({**CIFAR10, name: content}):
-        assert_data_or_error(lambda: cifar10(part), (32, 32, 3), name)
+        assert_data_or_error(lambda: cifar10("test" if name == "test_batch.bin" else "train"), (32, 32, 3), name)
+
+
+@given(content=damaged(PICKLED))
+@example(content=PICKLED["data_batch_1"])
+def test_whatever_a_batch_for_python_holds_is_data_of_the_promised_shape_or_an_error(content):
+    with folder_with({**PICKLED, "test_batch": content}):
+        assert_data_or_error(lambda: cifar10("test"), (32, 32, 3), "test_batch")
 
 
 READERS = {"mnist": (mnist, (28, 28), 60_000), "cifar10": (cifar10, (32, 32, 3), 50_000)}
