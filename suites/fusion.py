@@ -51,16 +51,19 @@ def f_in_numpy(x):
     published=(
         figure_1_3(
             device="processor of a machine with a Tesla P100",
+            backend="cpu",
             figure=Figure("fusion:eager", 59.5e-3),
             against=Figure("fusion:jit", 10.5e-3),
         ),
         figure_1_3(
             device="processor of a machine with a Tesla P100",
+            backend="cpu",
             figure=Figure("numpy:native", 49.8e-3),
             against=Figure("fusion:jit", 10.5e-3),
         ),
         figure_1_3(
             device="Tesla P100",
+            backend="gpu",
             figure=Figure("fusion:eager", 1.87e-3),
             against=Figure("fusion:jit", 0.649e-3),
         ),
@@ -93,6 +96,7 @@ def mean_square_in_numpy(x):
         Published(
             source='"Hello JAX" tutorial notes, 2025',
             device="a GPU, unnamed",
+            backend="gpu",
             timed="wall time of a call until its result is ready, mean ± standard deviation",
             figure=Figure("mean_square:eager", 598e-6, 104e-6),
             against=Figure("mean_square:jit", 19.5e-6, 52.8e-9),

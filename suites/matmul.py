@@ -73,6 +73,7 @@ def numpy_of_small_integers(n):
         Published(
             source="Sapunov, JAX in Action (MEAP v3, 2022), listings 3.18 and 3.19",
             device="a GPU of Colab, unnamed",
+            backend="gpu",
             timed="single calls: until the result is ready, and until the call returns; "
             "until ready it took 150 ms on a CPU and 4.19 ms on a TPU v2",
             figure=Figure("matmul_int32:eager", 4.33e-3),

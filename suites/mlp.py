@@ -267,6 +267,7 @@ def two_programs(state, points, classes):
         Published(
             source=JAX_IN_ACTION,
             device="GPU, not stated",
+            backend="gpu",
             timed="one epoch",
             figure=Figure("step:eager", 32.6),
             against=Figure("step:jit", 1.69),
@@ -312,6 +313,7 @@ def donated(state, images, labels, *, network):
         Published(
             source=JAX_IN_ACTION,
             device="GPU, not stated",
+            backend="gpu",
             timed="the first epoch, which compiles, over later ones",
             figure=Figure("step:jit", 2.15, metric="first_call_s"),
             against=Figure("step:jit", 1.69),
@@ -426,6 +428,7 @@ def step_by_step(state, images, labels, *, network):
         Published(
             source=JAX_IN_ACTION,
             device="GPU, not stated",
+            backend="gpu",
             timed="evaluation on training set and test set",
             figure=Figure("evaluate:eager", 6.3),
             against=Figure("evaluate:jit", 2.06),

@@ -25,13 +25,14 @@ PLACES = "There the default device is a GPU and the other its host's processor, 
 BY_BACKEND = f"There by jit(backend='cpu'), which is deprecated; here by in_shardings. {PLACES}"
 ONE_PROCESSOR = "both devices here are one processor with one memory, and a move is a copy in it"
 
-in_book = partial(Published, device="A100-SXM4-40GB and its host", differs=PLACES)
+in_book = partial(Published, device="A100-SXM4-40GB and its host", backend="gpu", differs=PLACES)
 listing_5_4 = partial(in_book, source="Sapunov, JAX in Action (MEAP v3, 2022), listing 5.4")
 listing_5_5 = partial(in_book, source="Sapunov, JAX in Action (MEAP v3, 2022), listing 5.5")
 in_notebook = partial(
     Published,
     source="a notebook on jax.jit, JAX 0.4 era",
     device="a CUDA GPU, unnamed, and its host",
+    backend="gpu",
     differs=PLACES,
 )
 
@@ -132,6 +133,7 @@ def selu_on(where):
         ),
         listing_5_5(
             timed="data placed on the CPU",
+            backend="cpu",
             figure=Figure("beside:eager", 2.74e-3, 95.8e-6),
             against=Figure("beside:jit", 437e-6, 4.29e-6),
             at={"data_on": "other"},
@@ -144,6 +146,7 @@ def selu_on(where):
         ),
         in_notebook(
             timed="data and function on the CPU",
+            backend="cpu",
             figure=Figure("beside:eager", 793e-6, 187e-6),
             against=Figure("beside:jit", 138e-6, 80.6e-6),
             at={"data_on": "other"},

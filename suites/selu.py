@@ -47,6 +47,7 @@ def has_no_bfloat16(dtype):
         Published(
             source="Sapunov, JAX in Action (MEAP v3, 2022), listing 5.2",
             device="A100-SXM4-40GB",
+            backend="gpu",
             timed="one call; the slowest jitted one took 29.85 times the fastest",
             figure=Figure("selu:eager", 786e-6, 31.8e-6),
             against=Figure("selu:jit", 132e-6, 260e-6),
@@ -55,6 +56,7 @@ def has_no_bfloat16(dtype):
         Published(
             source="Sapunov, JAX in Action (MEAP v3, 2022), listing 5.3 (jit as decorator), eager from listing 5.2",
             device="A100-SXM4-40GB",
+            backend="gpu",
             timed="one call",
             figure=Figure("selu:eager", 786e-6, 31.8e-6),
             against=Figure("selu:jit", 146e-6, 250e-6),
@@ -63,6 +65,7 @@ def has_no_bfloat16(dtype):
         Published(
             source="a notebook on jax.jit, JAX 0.4 era, its first cells",
             device="a CUDA GPU, unnamed",
+            backend="gpu",
             timed="one call, before any to warm up",
             figure=Figure("selu:eager", 302e-6, 523e-6),
             against=Figure("selu:jit", 61.3e-6, 119e-6),
@@ -72,6 +75,7 @@ def has_no_bfloat16(dtype):
         Published(
             source="a notebook on jax.jit, JAX 0.4 era, its later cells",
             device="a CUDA GPU, unnamed",
+            backend="gpu",
             timed="one call, after one to warm up",
             figure=Figure("selu:eager", 121e-6, 19e-6),
             against=Figure("selu:jit", 13.4e-6, 1.52e-6),

@@ -416,7 +416,7 @@ def sweep_run(**changes: Any) -> Run:
 
 
 def published_run(**changes: Any) -> Run:
-    """A run with claims that hold, fail and are inconclusive."""
+    """A run with claims that are as published, opposite and that cannot be told."""
     eager, jit = Figure("selu:eager", 786e-6, 31.8e-6), Figure("selu:jit", 132e-6, 260e-6)
     selu = planned_case(
         published=(

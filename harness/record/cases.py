@@ -52,6 +52,7 @@ class Published(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     Args:
       source: Author, title, year, place.
       device: Where it was measured, as the source says.
+      backend: Which kind of device that is: cpu, gpu or tpu; empty where the source does not tell.
       timed: What was timed, in words.
       figure: The one, the larger where there are two.
       against: The other; None where the figure itself is the claim.
@@ -68,6 +69,7 @@ class Published(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     differs: str = ""
     at: dict[str, Param] = {}
     undecided: str = ""
+    backend: str = ""
 
     @property
     def figures(self) -> tuple[Figure, ...]:

@@ -1,4 +1,4 @@
-"""What an interval of ours says of a number that stands beside it. A verdict is on a direction, never on a device."""
+"""What an interval of ours says of a number that stands beside it. A verdict is on ratios, never on a device."""
 
 from __future__ import annotations
 
@@ -14,15 +14,23 @@ from .growth import NEAR, Growth
 ABOUT_SAME = 1.1
 """A published ratio this near to 1, either way, claims that there is no difference: single calls tell no less."""
 
+LIKE = 1.5
+"""A ratio within this factor of a published one, either way, is as published. Chosen: one source's own times of one
+function differ by a factor of two to five from cell to cell, so that figures of single calls carry no more."""
+
 _NEAR, _LEAST = numbers.percent(ABOUT_SAME - 1), numbers.percent(MINIMUM_EFFECT)
 
 
 class Verdict(StrEnum):
     """What our figures say of a claim."""
 
-    HOLDS = "holds here"
-    FAILS = "fails here"
-    INCONCLUSIVE = "inconclusive"
+    AS_PUBLISHED = "as published"
+    LARGER = "same direction, larger"
+    SMALLER = "same direction, smaller"
+    SAME_DIRECTION = "same direction"
+    OPPOSITE = "opposite"
+    DIFFERS = "not as published"
+    UNTOLD = "cannot be told"
 
 
 class Reason(StrEnum):
@@ -33,10 +41,11 @@ class Reason(StrEnum):
     NO_INTERVAL = "no interval"
     DIFFER = f"ours differ by more than {_NEAR}"
     DO_NOT_DIFFER = f"ours differ by less than {_NEAR}, too"
+    NO_DIFFERENCE = f"ours differ by less than {_NEAR}"
     NEAR_UNSURE = f"our interval reaches beyond a difference of {_NEAR}"
+    SIZE_UNSURE = f"our interval reaches across a factor of {LIKE:g} from theirs"
     EQUAL = "equal here"
     INCLUDES_1 = "our interval includes 1"
-    INCLUDES_1_NARROWLY = f"our interval includes 1; any difference is below {_NEAR}"
     TOO_SMALL = f"below {_LEAST}, the least that is worth a verdict"
     BESIDE_CONSTANT = "beside a constant part, ours could be many exponents"
     UNSURE = f"ours lies neither wholly within {NEAR:g} of theirs nor wholly outside"
@@ -57,7 +66,7 @@ def says_about_the_same(theirs: float) -> bool:
 
 
 def judge_ratio(theirs: float, ours: Interval, *, exact: bool) -> Judgement:
-    """Whether the same side is the larger one here.
+    """Whether the same side is the larger one here, and by as much.
 
     Args:
       theirs: Their ratio, > 0.
@@ -65,28 +74,43 @@ def judge_ratio(theirs: float, ours: Interval, *, exact: bool) -> Judgement:
     """
     low, high = ours.decisive.low, ours.decisive.high
     if low is None or high is None:
-        return Judgement(Verdict.INCONCLUSIVE, Reason.NO_INTERVAL)
+        return Judgement(Verdict.UNTOLD, Reason.NO_INTERVAL)
     is_near = low >= 1 / ABOUT_SAME and high <= ABOUT_SAME
     if says_about_the_same(theirs):
         if low > ABOUT_SAME or high < 1 / ABOUT_SAME:
-            return Judgement(Verdict.FAILS, Reason.DIFFER)
+            return Judgement(Verdict.DIFFERS, Reason.DIFFER)
         if is_near:
-            return Judgement(Verdict.HOLDS, Reason.DO_NOT_DIFFER)
-        return Judgement(Verdict.INCONCLUSIVE, Reason.NEAR_UNSURE)
+            return Judgement(Verdict.AS_PUBLISHED, Reason.DO_NOT_DIFFER)
+        return Judgement(Verdict.UNTOLD, Reason.NEAR_UNSURE)
     if exact and low == high == 1:
-        return Judgement(Verdict.FAILS, Reason.EQUAL)
-    if low <= 1 <= high:
-        return Judgement(Verdict.INCONCLUSIVE, Reason.INCLUDES_1_NARROWLY if is_near else Reason.INCLUDES_1)
-    if not exact and not differs(ours):
-        return Judgement(Verdict.INCONCLUSIVE, Reason.TOO_SMALL)
-    return Judgement(Verdict.HOLDS if (low > 1) == (theirs > 1) else Verdict.FAILS)
+        return Judgement(Verdict.DIFFERS, Reason.EQUAL)
+    # How large our effect is over theirs, in their direction: below 1 it is smaller, or the opposite one.
+    least, most = (low / theirs, high / theirs) if theirs > 1 else (theirs / high, theirs / low)
+    includes_1 = low <= 1 <= high
+    if includes_1 or not (exact or differs(ours)):
+        if is_near and most < 1 / LIKE:
+            return Judgement(Verdict.DIFFERS, Reason.NO_DIFFERENCE)
+        return Judgement(Verdict.UNTOLD, Reason.INCLUDES_1 if includes_1 else Reason.TOO_SMALL)
+    if (low > 1) != (theirs > 1):
+        return Judgement(Verdict.OPPOSITE)
+    return _judge_size(least, most)
+
+
+def _judge_size(least: float, most: float) -> Judgement:
+    if most < 1 / LIKE:
+        return Judgement(Verdict.SMALLER)
+    if least > LIKE:
+        return Judgement(Verdict.LARGER)
+    if least >= 1 / LIKE and most <= LIKE:
+        return Judgement(Verdict.AS_PUBLISHED)
+    return Judgement(Verdict.SAME_DIRECTION, Reason.SIZE_UNSURE)
 
 
 def judge_count(theirs: float | None, ours: Reading) -> Judgement:
     """Whether ours is equal, and the same in all processes; a number that nothing can have counted is never equal."""
     if not ours.exact:
-        return Judgement(Verdict.INCONCLUSIVE, Reason.UNLIKE_PROCESSES)
-    return Judgement(Verdict.HOLDS if ours.known[0] == theirs else Verdict.FAILS)
+        return Judgement(Verdict.UNTOLD, Reason.UNLIKE_PROCESSES)
+    return Judgement(Verdict.AS_PUBLISHED if ours.known[0] == theirs else Verdict.DIFFERS)
 
 
 def judge_exponent(theirs: float | None, ours: Growth) -> Judgement:
@@ -98,14 +122,14 @@ def judge_exponent(theirs: float | None, ours: Growth) -> Judgement:
     sure = [one.decisive for one in ours.bounded]
     bounds = [(one.low, one.high) for one in sure if one.low is not None and one.high is not None]
     if not bounds:
-        return Judgement(Verdict.INCONCLUSIVE, Reason.NO_INTERVAL)
+        return Judgement(Verdict.UNTOLD, Reason.NO_INTERVAL)
     if ours.is_lost_beside_constant:
-        return Judgement(Verdict.INCONCLUSIVE, Reason.BESIDE_CONSTANT)
+        return Judgement(Verdict.UNTOLD, Reason.BESIDE_CONSTANT)
     if theirs is None:
-        return Judgement(Verdict.INCONCLUSIVE, Reason.NO_NUMBER)
+        return Judgement(Verdict.UNTOLD, Reason.NO_NUMBER)
     least, most = theirs - NEAR, theirs + NEAR
     if all(least <= low and high <= most for low, high in bounds):
-        return Judgement(Verdict.HOLDS)
+        return Judgement(Verdict.AS_PUBLISHED)
     if all(high < least for _, high in bounds) or all(low > most for low, _ in bounds):
-        return Judgement(Verdict.FAILS)
-    return Judgement(Verdict.INCONCLUSIVE, Reason.UNSURE)
+        return Judgement(Verdict.DIFFERS)
+    return Judgement(Verdict.UNTOLD, Reason.UNSURE)

@@ -55,7 +55,7 @@ class Judged:
     where: str
     theirs: float | None
     ours: Interval | None = None
-    verdict: Verdict = Verdict.INCONCLUSIVE
+    verdict: Verdict = Verdict.UNTOLD
     reason: str = ""
     exact: bool = False
 
@@ -71,7 +71,19 @@ def judge_claims(cases: Sequence[Case]) -> Iterator[Judged]:
     """Every claim of every case, in the order of the cases; one on an exponent once for its workload."""
     for one in _compare_claims(cases):
         why = one.claim.undecided
-        yield replace(one, verdict=Verdict.INCONCLUSIVE, reason=why if one.ours else one.reason) if why else one
+        if why:
+            yield replace(one, verdict=Verdict.UNTOLD, reason=why if one.ours else one.reason)
+        else:
+            yield replace(one, reason="; ".join(filter(None, (one.reason, _tell_devices(one)))))
+
+
+def _tell_devices(one: Judged) -> str:
+    """`theirs on a gpu, ours on a cpu`: of times that were told, of two kinds of device."""
+    theirs, ours = one.claim.backend, one.run.manifest.backend
+    timed = any((metric := find_metric(figure)) and metric.unit is Unit.SECONDS for figure in one.claim.figures)
+    if one.verdict is Verdict.UNTOLD or not timed or not theirs or theirs == ours:
+        return ""
+    return f"theirs on a {theirs}, ours on a {ours}"
 
 
 def _compare_claims(cases: Sequence[Case]) -> Iterator[Judged]:
@@ -119,7 +131,7 @@ def _compare_ratio(case: Case, claim: Published) -> Judged:
     theirs = _divide_theirs(claim)
     ours, reason = _divide_ours(case, claim)
     exact = all(reading is not None and reading.exact for reading in _read_figures(case, claim))
-    judgement = Judgement(Verdict.INCONCLUSIVE)
+    judgement = Judgement(Verdict.UNTOLD)
     if theirs is None:
         reason = "their figures have no ratio"
     elif ours is not None and not reason:

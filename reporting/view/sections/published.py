@@ -11,7 +11,7 @@ from harness.record.statistics import MINIMUM_EFFECT
 
 from ... import numbers
 from ...compare.growth import NEAR
-from ...compare.verdicts import ABOUT_SAME, Verdict, says_about_the_same
+from ...compare.verdicts import ABOUT_SAME, LIKE, Verdict, says_about_the_same
 from ...text import counted
 from ...write import write, write_interval
 from ..cases import Case
@@ -22,29 +22,33 @@ from ..runs import name_device
 from ..sweeps import PARAM
 
 ID = "published"
-QUESTION = "Against published figures: which claims hold here?"
-MUCH = 2.0
-"""A ratio this many times theirs, or this small a share of it, gets a word."""
+QUESTION = "Against published figures: what is as published here?"
 
 _LEAST, _NEAR = numbers.percent(MINIMUM_EFFECT), numbers.percent(ABOUT_SAME - 1)
 
 HOW_TO_READ = (
     "A claim is what a source's figures say of each other; ours is the same ratio, count or exponent in the same case.",
     "Ratios of execution times are paired by launch, of other times over processes; ratios of counts are exact.",
-    f"Holds here: our whole interval lies on their side of 1, and the difference is beyond {_LEAST}.",
-    "Fails here: our whole interval lies on the other side.",
-    "Inconclusive: it includes 1, or ours is missing, contended, without an interval or no test of it, which is said.",
-    f"A ratio within {_NEAR} of 1 claims no difference: it holds where our whole interval is that near, too.",
-    "It fails where our whole interval is further off.",
-    "A count by itself holds where ours is equal.",
-    f"An exponent holds where our whole interval lies within {NEAR:g} of it, and fails where it lies wholly outside.",
+    f"Same direction: our whole interval lies on their side of 1, and the difference is beyond {_LEAST}.",
+    f"As published: it lies within a factor of {LIKE:g} of theirs, too; larger or smaller: wholly beyond that.",
+    "Opposite: our whole interval lies on the other side of 1.",
+    "Cannot be told: it includes 1, or ours is missing, contended, without an interval or no test of it; it says why.",
+    f"A ratio within {_NEAR} of 1 claims no difference: as published is then a whole interval that is as near to 1.",
+    "A count by itself is as published where ours is equal.",
+    f"So is an exponent where our whole interval lies within {NEAR:g} of it; where it lies wholly outside it is not.",
     "Where ours has no interval, that goes for all exponents between neighbouring sizes.",
-    "The verdict is on the direction; below it stands our ratio over theirs. No time of ours is ranked with theirs.",
+    "Below the verdict stands our ratio over theirs. No time of ours is ranked with theirs.",
     "± is the spread that the source gives, mostly of single calls; no interval follows from it.",
 )
 
-_TONES = {Verdict.HOLDS: Tone.GOOD, Verdict.FAILS: Tone.WARN, Verdict.INCONCLUSIVE: Tone.MUTED}
-_VERBS = {Verdict.HOLDS: "holds", Verdict.FAILS: "fails"}
+_TONES = {
+    Verdict.AS_PUBLISHED: Tone.GOOD,
+    Verdict.OPPOSITE: Tone.WARN,
+    Verdict.DIFFERS: Tone.WARN,
+    Verdict.UNTOLD: Tone.MUTED,
+}
+
+_SAME_DIRECTION = (Verdict.SMALLER, Verdict.LARGER, Verdict.SAME_DIRECTION)
 
 
 def make_published_section(cases: Sequence[Case]) -> Section | None:
@@ -73,11 +77,19 @@ def make_published_section(cases: Sequence[Case]) -> Section | None:
 
 
 def _answer(found: Sequence[Judged]) -> str:
-    """How many claims have which verdict: `Of 4 published claims: 2 hold here, 1 fails here, 1 inconclusive`."""
+    """How many claims have which verdict: `Of 4 published claims: 1 as published, 2 same direction (1 smaller), …`."""
     counts = count_verdicts(found)
-    holds, fails = (counted(counts[one], verb, verb.removesuffix("s")) for one, verb in _VERBS.items())
-    claims = f"{counted(len(found), 'published claim')}{_repeated(found)}"
-    return f"Of {claims}: {holds} here, {fails} here, {counts[Verdict.INCONCLUSIVE]} inconclusive."
+    sizes = (
+        (counts[one], one.removeprefix(f"{Verdict.SAME_DIRECTION}, ")) for one in (Verdict.SMALLER, Verdict.LARGER)
+    )
+    told = ", ".join(f"{count} {word}" for count, word in sizes if count)
+    same = sum(counts[one] for one in _SAME_DIRECTION)
+    parts = (
+        f"{counts[Verdict.AS_PUBLISHED]} {Verdict.AS_PUBLISHED}",
+        f"{same} {Verdict.SAME_DIRECTION}" + (f" ({told})" if told else ""),
+        *(f"{counts[one]} {one}" for one in (Verdict.OPPOSITE, Verdict.DIFFERS, Verdict.UNTOLD)),
+    )
+    return f"Of {counted(len(found), 'published claim')}{_repeated(found)}: {', '.join(parts)}."
 
 
 def _repeated(found: Sequence[Judged]) -> str:
@@ -93,7 +105,7 @@ def _row(one: Judged) -> Row:
         Cell(claim_in_words(one)),
         Cell(_theirs(one)),
         Cell(ours, "" if bounds == numbers.MISSING else bounds),
-        Cell(one.verdict.value, "; ".join(filter(None, (_size(one), one.reason))), _TONES[one.verdict]),
+        Cell(one.verdict.value, "; ".join(filter(None, (_size(one), one.reason))), _TONES.get(one.verdict, Tone.PLAIN)),
         Cell(claim.differs),
         Cell(claim.source, " · ".join(filter(None, measured))),
     )
@@ -176,10 +188,5 @@ def _ours(one: Judged) -> tuple[str, str]:
 
 
 def _size(one: Judged) -> str:
-    """`0.52× theirs: same direction, half the size or less`: ours over theirs, and a word where they differ much."""
-    if one.size is None:
-        return ""
-    size = f"{numbers.gain(one.size)} theirs"
-    if one.verdict is not Verdict.HOLDS or 1 / MUCH < one.size < MUCH:
-        return size
-    return f"{size}: same direction, {'twice the size or more' if one.size > 1 else 'half the size or less'}"
+    """`0.52× theirs`: ours over theirs."""
+    return "" if one.size is None else f"{numbers.gain(one.size)} theirs"

@@ -10,6 +10,7 @@ from harness.record.statistics import Interval
 from reporting.compare.growth import Growth
 from reporting.compare.verdicts import (
     ABOUT_SAME,
+    LIKE,
     Judgement,
     Reason,
     Verdict,
@@ -19,7 +20,7 @@ from reporting.compare.verdicts import (
     says_about_the_same,
 )
 
-HOLDS, FAILS, NOTHING = Verdict.HOLDS, Verdict.FAILS, Verdict.INCONCLUSIVE
+SAME, OTHER, UNTOLD = Verdict.AS_PUBLISHED, Verdict.DIFFERS, Verdict.UNTOLD
 EDGE = ABOUT_SAME
 
 
@@ -31,38 +32,52 @@ def interval(low, high):
 @pytest.mark.parametrize(
     ("theirs", "low", "high", "verdict", "reason"),
     [
-        (6, 2.0, 3.0, HOLDS, Reason.NONE),
-        (6, 0.2, 0.3, FAILS, Reason.NONE),
-        (0.5, 0.2, 0.3, HOLDS, Reason.NONE),
-        (0.5, 2.0, 3.0, FAILS, Reason.NONE),
-        (6, 0.5, 2.0, NOTHING, Reason.INCLUDES_1),
-        (6, 1.0, 2.0, NOTHING, Reason.INCLUDES_1),
-        (6, 0.5, 1.0, NOTHING, Reason.INCLUDES_1),
-        (6, 1 / EDGE, EDGE, NOTHING, Reason.INCLUDES_1_NARROWLY),
-        (6, 0.9, 1.05, NOTHING, Reason.INCLUDES_1),
-        (6, 0.95, 1.11, NOTHING, Reason.INCLUDES_1),
-        (6, 1.01, 1.02, NOTHING, Reason.TOO_SMALL),
-        (6, 1.04, 1.05, HOLDS, Reason.NONE),
-        (1.05, 1 / EDGE, EDGE, HOLDS, Reason.DO_NOT_DIFFER),
-        (1.05, 1.11, 1.2, FAILS, Reason.DIFFER),
-        (1.05, 0.8, 0.9, FAILS, Reason.DIFFER),
-        (1.05, 1.0, 1.2, NOTHING, Reason.NEAR_UNSURE),
-        (1.05, 0.8, 1.0, NOTHING, Reason.NEAR_UNSURE),
-        (1.05, 1.1, 1.2, NOTHING, Reason.NEAR_UNSURE),
-        (1.05, 0.8, 1 / EDGE, NOTHING, Reason.NEAR_UNSURE),
+        (6, 0.2, 0.3, Verdict.OPPOSITE, Reason.NONE),
+        (0.5, 2.0, 3.0, Verdict.OPPOSITE, Reason.NONE),
+        (6, 4.1, 8.9, SAME, Reason.NONE),
+        (0.5, 0.34, 0.74, SAME, Reason.NONE),
+        (6, 2.0, 3.9, Verdict.SMALLER, Reason.NONE),
+        (6, 1.04, 1.05, Verdict.SMALLER, Reason.NONE),
+        (0.5, 0.76, 0.8, Verdict.SMALLER, Reason.NONE),
+        (6, 9.1, 20.0, Verdict.LARGER, Reason.NONE),
+        (0.5, 0.2, 0.33, Verdict.LARGER, Reason.NONE),
+        (6, 3.9, 8.9, Verdict.SAME_DIRECTION, Reason.SIZE_UNSURE),
+        (6, 4.1, 9.1, Verdict.SAME_DIRECTION, Reason.SIZE_UNSURE),
+        (6, 2.0, 20.0, Verdict.SAME_DIRECTION, Reason.SIZE_UNSURE),
+        (6, 0.5, 2.0, UNTOLD, Reason.INCLUDES_1),
+        (6, 1.0, 2.0, UNTOLD, Reason.INCLUDES_1),
+        (6, 0.5, 1.0, UNTOLD, Reason.INCLUDES_1),
+        (6, 0.9, 1.05, UNTOLD, Reason.INCLUDES_1),
+        (6, 0.95, 1.11, UNTOLD, Reason.INCLUDES_1),
+        (1.3, 0.95, 1.05, UNTOLD, Reason.INCLUDES_1),
+        (1.3, 1.01, 1.02, UNTOLD, Reason.TOO_SMALL),
+        (6, 1.001, 1.2, Verdict.SMALLER, Reason.NONE),
+        (6, 1 / EDGE, EDGE, OTHER, Reason.NO_DIFFERENCE),
+        (6, 1.01, 1.02, OTHER, Reason.NO_DIFFERENCE),
+        (1 / 6, 0.98, 0.99, OTHER, Reason.NO_DIFFERENCE),
+        (1.05, 1 / EDGE, EDGE, SAME, Reason.DO_NOT_DIFFER),
+        (1.05, 1.11, 1.2, OTHER, Reason.DIFFER),
+        (1.05, 0.8, 0.9, OTHER, Reason.DIFFER),
+        (1.05, 1.0, 1.2, UNTOLD, Reason.NEAR_UNSURE),
+        (1.05, 0.8, 1.0, UNTOLD, Reason.NEAR_UNSURE),
+        (1.05, 1.1, 1.2, UNTOLD, Reason.NEAR_UNSURE),
+        (1.05, 0.8, 1 / EDGE, UNTOLD, Reason.NEAR_UNSURE),
     ],
 )
-def test_a_ratio_is_judged_by_the_side_of_1_where_the_whole_interval_lies(theirs, low, high, verdict, reason):
+def test_a_ratio_is_judged_by_where_the_whole_interval_lies_beside_1_and_beside_theirs(
+    theirs, low, high, verdict, reason
+):
     assert judge_ratio(theirs, interval(low, high), exact=False) == Judgement(verdict, reason)
 
 
 @pytest.mark.parametrize(
     ("theirs", "ours", "judgement"),
     [
-        (2.0, 1.0, Judgement(FAILS, Reason.EQUAL)),
-        (2.0, 1.001, Judgement(HOLDS)),
-        (2.0, 0.999, Judgement(FAILS)),
-        (1.05, 1.0, Judgement(HOLDS, Reason.DO_NOT_DIFFER)),
+        (2.0, 1.0, Judgement(OTHER, Reason.EQUAL)),
+        (2.0, 1.001, Judgement(Verdict.SMALLER)),
+        (1.2, 1.001, Judgement(SAME)),
+        (2.0, 0.999, Judgement(Verdict.OPPOSITE)),
+        (1.05, 1.0, Judgement(SAME, Reason.DO_NOT_DIFFER)),
     ],
 )
 def test_counts_that_are_the_same_in_all_processes_differ_by_however_little(theirs, ours, judgement):
@@ -73,8 +88,8 @@ def test_counts_that_are_the_same_in_all_processes_differ_by_however_little(thei
 def test_without_both_bounds_nothing_is_said(low, high):
     half = Interval(low, 2.5, high, 2)
 
-    assert judge_ratio(6, half, exact=True) == Judgement(NOTHING, Reason.NO_INTERVAL)
-    assert judge_exponent(2, Growth(half)) == Judgement(NOTHING, Reason.NO_INTERVAL)
+    assert judge_ratio(6, half, exact=True) == Judgement(UNTOLD, Reason.NO_INTERVAL)
+    assert judge_exponent(2, Growth(half)) == Judgement(UNTOLD, Reason.NO_INTERVAL)
 
 
 ratios = st.floats(1e-3, 1e3)
@@ -84,8 +99,8 @@ ratios = st.floats(1e-3, 1e3)
 def test_turning_both_ratios_over_turns_no_verdict_over(theirs, one, other, exact):
     low, high = sorted((one, other))
     # Floating point may put a value on an edge to either side of it.
-    edges = (1.0, ABOUT_SAME, 1 / ABOUT_SAME, 1.03, 1 / 1.03)
-    values = (theirs, low, high, math.sqrt(low * high))
+    edges = (1.0, ABOUT_SAME, 1 / ABOUT_SAME, 1.03, 1 / 1.03, LIKE, 1 / LIKE)
+    values = (theirs, low, high, math.sqrt(low * high), low / theirs, high / theirs)
     assume(all(abs(math.log(value / edge)) > 1e-9 for value in values for edge in edges))
 
     turned = judge_ratio(1 / theirs, interval(1 / high, 1 / low), exact=exact)
@@ -97,7 +112,7 @@ def test_turning_both_ratios_over_turns_no_verdict_over(theirs, one, other, exac
 def test_an_interval_on_both_sides_of_1_never_tells_a_direction(theirs, low, high, exact):
     assume(not says_about_the_same(theirs))
 
-    assert judge_ratio(theirs, interval(low, high), exact=exact).verdict is NOTHING
+    assert judge_ratio(theirs, interval(low, high), exact=exact).verdict in {UNTOLD, OTHER}
 
 
 @pytest.mark.parametrize(
@@ -110,10 +125,10 @@ def test_a_published_ratio_near_1_claims_no_difference(theirs, same):
 @pytest.mark.parametrize(
     ("theirs", "values", "judgement"),
     [
-        (2, (2.0, 2.0), Judgement(HOLDS)),
-        (2, (3.0,), Judgement(FAILS)),
-        (None, (3.0,), Judgement(FAILS)),
-        (2, (2.0, 3.0), Judgement(NOTHING, Reason.UNLIKE_PROCESSES)),
+        (2, (2.0, 2.0), Judgement(SAME)),
+        (2, (3.0,), Judgement(OTHER)),
+        (None, (3.0,), Judgement(OTHER)),
+        (2, (2.0, 3.0), Judgement(UNTOLD, Reason.UNLIKE_PROCESSES)),
     ],
 )
 def test_a_count_holds_where_it_is_equal_in_all_processes(theirs, values, judgement):
@@ -125,16 +140,16 @@ def test_a_count_holds_where_it_is_equal_in_all_processes(theirs, values, judgem
 @pytest.mark.parametrize(
     ("theirs", "low", "high", "judgement"),
     [
-        (2, 1.9, 2.1, Judgement(HOLDS)),
-        (2, 1.75, 2.25, Judgement(HOLDS)),
-        (2, 2.1, 2.2, Judgement(HOLDS)),
-        (2, 1.74, 2.1, Judgement(NOTHING, Reason.UNSURE)),
-        (2, 1.9, 2.26, Judgement(NOTHING, Reason.UNSURE)),
-        (2, 1.4, 2.5, Judgement(NOTHING, Reason.UNSURE)),
-        (2, 1.0, 1.75, Judgement(NOTHING, Reason.UNSURE)),
-        (2, 1.0, 1.74, Judgement(FAILS)),
-        (2, 2.26, 9.0, Judgement(FAILS)),
-        (None, 1.9, 2.1, Judgement(NOTHING, Reason.NO_NUMBER)),
+        (2, 1.9, 2.1, Judgement(SAME)),
+        (2, 1.75, 2.25, Judgement(SAME)),
+        (2, 2.1, 2.2, Judgement(SAME)),
+        (2, 1.74, 2.1, Judgement(UNTOLD, Reason.UNSURE)),
+        (2, 1.9, 2.26, Judgement(UNTOLD, Reason.UNSURE)),
+        (2, 1.4, 2.5, Judgement(UNTOLD, Reason.UNSURE)),
+        (2, 1.0, 1.75, Judgement(UNTOLD, Reason.UNSURE)),
+        (2, 1.0, 1.74, Judgement(OTHER)),
+        (2, 2.26, 9.0, Judgement(OTHER)),
+        (None, 1.9, 2.1, Judgement(UNTOLD, Reason.NO_NUMBER)),
     ],
 )
 def test_an_exponent_holds_where_our_whole_interval_is_near_it_so_vague_data_hold_nothing(theirs, low, high, judgement):
@@ -144,12 +159,12 @@ def test_an_exponent_holds_where_our_whole_interval_is_near_it_so_vague_data_hol
 @pytest.mark.parametrize(
     ("slopes", "judgement"),
     [
-        (((1.9, 2.1), (1.8, 2.2)), Judgement(HOLDS)),
-        (((1.0, 1.2), (0.5, 1.5)), Judgement(FAILS)),
-        (((1.0, 1.2), (1.9, 2.1)), Judgement(NOTHING, Reason.UNSURE)),
-        (((1.0, 1.2), (2.8, 3.1)), Judgement(NOTHING, Reason.UNSURE)),
-        (((1.9, 2.1), (1.5, 2.5)), Judgement(NOTHING, Reason.UNSURE)),
-        ((), Judgement(NOTHING, Reason.NO_INTERVAL)),
+        (((1.9, 2.1), (1.8, 2.2)), Judgement(SAME)),
+        (((1.0, 1.2), (0.5, 1.5)), Judgement(OTHER)),
+        (((1.0, 1.2), (1.9, 2.1)), Judgement(UNTOLD, Reason.UNSURE)),
+        (((1.0, 1.2), (2.8, 3.1)), Judgement(UNTOLD, Reason.UNSURE)),
+        (((1.9, 2.1), (1.5, 2.5)), Judgement(UNTOLD, Reason.UNSURE)),
+        ((), Judgement(UNTOLD, Reason.NO_INTERVAL)),
     ],
 )
 def test_without_an_interval_the_exponents_between_all_sizes_decide(slopes, judgement):
@@ -161,10 +176,10 @@ def test_without_an_interval_the_exponents_between_all_sizes_decide(slopes, judg
 def test_exponents_between_sizes_decide_nothing_where_a_constant_may_have_bent_them():
     ours = Growth(Interval(None, 0.6, None, 5), (interval(0.1, 0.2), interval(0.4, 0.6), *[interval(1.1, 1.7)] * 2))
 
-    assert judge_exponent(2, ours) == Judgement(NOTHING, Reason.BESIDE_CONSTANT)
+    assert judge_exponent(2, ours) == Judgement(UNTOLD, Reason.BESIDE_CONSTANT)
 
 
 def test_one_exponent_between_sizes_that_has_no_bounds_leaves_it_open():
     ours = Growth(Interval(None, 2.0, None, 3), (interval(1.9, 2.1), Interval(None, 2.0, None, 1)))
 
-    assert judge_exponent(2, ours) == Judgement(NOTHING, Reason.NO_INTERVAL)
+    assert judge_exponent(2, ours) == Judgement(UNTOLD, Reason.NO_INTERVAL)

@@ -71,9 +71,9 @@ def test_whether_jit_beats_eager(settings, decided):
 @pytest.mark.parametrize(
     ("decisive", "verdict", "reason"),
     [
-        (Interval(1.5, 2.0, 2.6, 5), Verdict.HOLDS, Reason.NONE),
-        (Interval(0.9, 2.0, 4.0, 5), Verdict.INCONCLUSIVE, Reason.INCLUDES_1),
-        (Interval(None, 2.0, None, 5), Verdict.INCONCLUSIVE, Reason.NO_INTERVAL),
+        (Interval(1.5, 2.0, 2.6, 5), Verdict.SMALLER, Reason.NONE),
+        (Interval(0.9, 2.0, 4.0, 5), Verdict.UNTOLD, Reason.INCLUDES_1),
+        (Interval(None, 2.0, None, 5), Verdict.UNTOLD, Reason.NO_INTERVAL),
     ],
 )
 @pytest.mark.parametrize("shown", [(1.8, 2.2), (0.5, 8.0), (None, None)])

@@ -61,7 +61,7 @@ def test_a_claim_stands_beside_ours_with_its_source_and_what_differs():
         "Claim": "a:eager takes 6.0 times as long as a:jit",
         "Theirs": "6.0×",
         "Ours": "10× [9.9, 10.1]",
-        "Verdict": "holds here 1.68× theirs",
+        "Verdict": "same direction, larger 1.68× theirs",
         "What differs": "JAX of 2022",
         "Source": "Somebody 2022 786 µs ± 31.8 µs / 132 µs ± 260 µs · A100 · %timeit",
     }
@@ -84,21 +84,22 @@ def test_a_ratio_of_two_variants_that_are_not_the_baseline_is_the_difference_of_
 @pytest.mark.parametrize(
     ("theirs", "ours", "spread", "verdict"),
     [
-        (6, 6, 0.0, "holds here 1.00× theirs"),
-        (6, 2, 0.0, "holds here 0.33× theirs: same direction, half the size or less"),
-        (6, 20, 0.0, "holds here 3.3× theirs: same direction, twice the size or more"),
-        (6, 0.5, 0.0, "fails here 0.083× theirs"),
-        (6, 1.2, 0.3, "inconclusive 0.20× theirs; our interval includes 1"),
-        (6, 1.001, 0.01, "inconclusive 0.17× theirs; our interval includes 1; any difference is below 10 %"),
-        (6, 1.02, 0.001, "inconclusive 0.17× theirs; below 3 %, the least that is worth a verdict"),
-        (0.5, 0.6, 0.0, "holds here 1.20× theirs"),
-        (0.5, 6, 0.0, "fails here 12× theirs"),
-        (1.05, 0.97, 0.001, "holds here 0.92× theirs; ours differ by less than 10 %, too"),
-        (1.05, 1.5, 0.001, "fails here 1.43× theirs; ours differ by more than 10 %"),
-        (1.05, 1.1, 0.01, "inconclusive 1.05× theirs; our interval reaches beyond a difference of 10 %"),
+        (6, 6, 0.0, "as published 1.00× theirs"),
+        (6, 2, 0.0, "same direction, smaller 0.33× theirs"),
+        (6, 20, 0.0, "same direction, larger 3.3× theirs"),
+        (6, 9, 0.05, "same direction 1.50× theirs; our interval reaches across a factor of 1.5 from theirs"),
+        (6, 0.5, 0.0, "opposite 0.083× theirs"),
+        (6, 1.2, 0.3, "cannot be told 0.20× theirs; our interval includes 1"),
+        (6, 1.001, 0.01, "not as published 0.17× theirs; ours differ by less than 10 %"),
+        (1.2, 1.02, 0.001, "cannot be told 0.85× theirs; below 3 %, the least that is worth a verdict"),
+        (0.5, 0.6, 0.0, "as published 1.20× theirs"),
+        (0.5, 6, 0.0, "opposite 12× theirs"),
+        (1.05, 0.97, 0.001, "as published 0.92× theirs; ours differ by less than 10 %, too"),
+        (1.05, 1.5, 0.001, "not as published 1.43× theirs; ours differ by more than 10 %"),
+        (1.05, 1.1, 0.01, "cannot be told 1.05× theirs; our interval reaches beyond a difference of 10 %"),
     ],
 )
-def test_the_verdict_is_on_the_side_of_1_where_our_whole_interval_lies(theirs, ours, spread, verdict):
+def test_the_verdict_is_by_our_whole_interval_beside_1_and_beside_theirs(theirs, ours, spread, verdict):
     claim = samples.claim(Figure("a:eager", theirs), Figure("a:jit", 1))
 
     assert only_row(run_of(claim, outcomes=slower_by(ours, spread=spread)))["Verdict"] == verdict
@@ -110,8 +111,26 @@ def test_a_claim_that_ours_cannot_decide_has_ours_and_no_verdict():
     row = only_row(run_of(claim))
 
     assert row["Ours"].startswith("10×")
-    assert row["Verdict"] == "inconclusive 1.67× theirs; both devices are one processor"
+    assert row["Verdict"] == "cannot be told 1.67× theirs; both devices are one processor"
     assert only_row(run_of(claim, outcomes={"a:jit": {"timing": FAILED}}))["Verdict"].endswith("out of memory")
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "note"),
+    [("gpu", "cpu", "; theirs on a gpu, ours on a cpu"), ("cpu", "cpu", ""), ("", "cpu", "")],
+)
+def test_a_verdict_on_times_of_another_kind_of_device_says_so(theirs, ours, note):
+    run = run_of(samples.claim(EAGER, JIT, backend=theirs), backend=ours)
+
+    assert only_row(run)["Verdict"] == f"same direction, larger 1.67× theirs{note}"
+
+
+def test_neither_a_count_nor_a_claim_that_cannot_be_told_has_a_device():
+    count = samples.claim(Figure("a:jit", 2, metric="compiles"), backend="gpu")
+    untold = samples.claim(EAGER, Figure("torch:native", 1), backend="gpu")
+
+    assert only_row(run_of(count, outcomes={"a:jit": counted("compiles", 2)}))["Verdict"] == "as published"
+    assert only_row(run_of(untold))["Verdict"] == "cannot be told torch:native: not planned in this case"
 
 
 def test_a_claim_of_no_difference_says_so():
@@ -138,17 +157,17 @@ TIMED = samples.timing(1e-3, baseline_s=1e-2)
         ({}, "a:jit: lost: no record of this variant in its case"),
     ],
 )
-def test_a_claim_without_ours_is_inconclusive_and_says_why(jit, reason):
+def test_a_claim_without_ours_cannot_be_told_and_says_why(jit, reason):
     row = only_row(run_of(MADE_UP, outcomes={"a:jit": jit}))
 
-    assert (row["Ours"], row["Verdict"]) == ("—", f"inconclusive {reason}")
+    assert (row["Ours"], row["Verdict"]) == ("—", f"cannot be told {reason}")
 
 
 def test_a_probe_that_the_run_was_not_asked_for_is_the_reason():
     outcomes = {name: {"numerics": samples.numerics()} for name in ("a:eager", "a:jit")}
     run = run_of(MADE_UP, outcomes=outcomes, settings=samples.settings(probes=("numerics",)))
 
-    assert only_row(run)["Verdict"] == "inconclusive a:eager and a:jit: the run was not asked for timing"
+    assert only_row(run)["Verdict"] == "cannot be told a:eager and a:jit: the run was not asked for timing"
 
 
 def test_a_lost_case_keeps_its_claims():
@@ -156,19 +175,19 @@ def test_a_lost_case_keeps_its_claims():
 
     row = only_row(samples.run((planned, None)))
 
-    assert row["Verdict"].startswith("inconclusive a:eager and a:jit: lost: no record: the run ended before")
+    assert row["Verdict"].startswith("cannot be told a:eager and a:jit: lost: no record: the run ended before")
 
 
 def test_a_variant_that_the_case_does_not_have_is_named():
     claim = samples.claim(EAGER, Figure("torch:native", 1))
 
-    assert only_row(run_of(claim))["Verdict"] == "inconclusive torch:native: not planned in this case"
+    assert only_row(run_of(claim))["Verdict"] == "cannot be told torch:native: not planned in this case"
 
 
 def test_a_ratio_that_is_paired_by_the_moment_holds_on_a_busy_machine():
     outcomes = {"a:eager": {"timing": samples.timing(1e-2, contended=3)}}
 
-    assert only_row(run_of(MADE_UP, outcomes=outcomes))["Verdict"] == "holds here 1.67× theirs"
+    assert only_row(run_of(MADE_UP, outcomes=outcomes))["Verdict"] == "same direction, larger 1.67× theirs"
 
 
 def test_a_ratio_of_pairs_that_are_not_to_be_trusted_decides_nothing_though_both_times_are():
@@ -176,7 +195,7 @@ def test_a_ratio_of_pairs_that_are_not_to_be_trusted_decides_nothing_though_both
 
     row = only_row(run_of(MADE_UP, outcomes={"a:jit": {"timing": timing}}))
 
-    assert row["Verdict"].startswith("inconclusive")
+    assert row["Verdict"].startswith("cannot be told")
     assert row["Verdict"].endswith("; too few of its launches were undisturbed on both sides")
 
 
@@ -190,14 +209,14 @@ def test_any_other_contended_ratio_is_shown_but_decides_nothing(variant, metric)
 
     assert row["Ours"] != "–"
     assert f"{variant}: contended, too few undisturbed launches" in row["Verdict"]
-    assert row["Verdict"].startswith("inconclusive")
+    assert row["Verdict"].startswith("cannot be told")
 
 
 def test_too_few_launches_give_a_ratio_without_a_verdict():
     row = only_row(run_of(MADE_UP, outcomes=slower_by(6, launches=2)))
 
     assert row["Ours"] == "6.0×"
-    assert row["Verdict"] == "inconclusive 1.00× theirs; no interval: 2 launches, it takes 3"
+    assert row["Verdict"] == "cannot be told 1.00× theirs; no interval: 2 launches, it takes 3"
 
 
 def test_times_of_other_kinds_are_compared_over_their_processes():
@@ -208,7 +227,7 @@ def test_times_of_other_kinds_are_compared_over_their_processes():
 
     assert row["Claim"] == "a:jit (first call) takes 3.0 times as long as b:jit (first call)"
     assert row["Ours"].startswith("4.0× [3.9, 4.")
-    assert row["Verdict"] == "holds here 1.33× theirs"
+    assert row["Verdict"] == "as published 1.33× theirs"
 
 
 def test_one_variant_can_stand_on_both_sides_with_two_metrics():
@@ -217,7 +236,7 @@ def test_one_variant_can_stand_on_both_sides_with_two_metrics():
     row = only_row(run_of(claim))
 
     assert row["Claim"] == "a:eager (execution time) takes 5.6 times as long as a:eager (dispatch)"
-    assert row["Verdict"].startswith("holds here")
+    assert row["Verdict"].startswith("same direction, larger")
 
 
 def test_looks_widen_the_interval_of_launches_but_not_of_cold_processes():
@@ -241,16 +260,16 @@ def test_a_ratio_of_counts_is_exact_and_has_no_interval():
 
     assert row["Claim"] == "a:jit has 30 000 times as many jaxpr equations as b:jit"
     assert (row["Theirs"], row["Ours"]) == ("30 000×", "100×")
-    assert row["Verdict"].startswith("holds here 0.0033× theirs")
+    assert row["Verdict"].startswith("same direction, smaller 0.0033× theirs")
 
 
 @pytest.mark.parametrize(
     ("ours", "verdict"),
     [
-        ((301, 300), "holds here 0.50× theirs"),
-        ((300, 300), "fails here 0.50× theirs; equal here"),
-        ((300, 301), "fails here 0.50× theirs"),
-        ((0, 3), "inconclusive one of ours is 0, so there is no ratio"),
+        ((301, 300), "same direction, smaller 0.50× theirs"),
+        ((300, 300), "not as published 0.50× theirs; equal here"),
+        ((300, 301), "opposite 0.50× theirs"),
+        ((0, 3), "cannot be told one of ours is 0, so there is no ratio"),
     ],
 )
 def test_counts_differ_by_however_little(ours, verdict):
@@ -263,13 +282,13 @@ def test_counts_differ_by_however_little(ours, verdict):
 @pytest.mark.parametrize(
     ("ours", "shown", "verdict"),
     [
-        ((2,), "2", "holds here"),
-        ((2, 2), "2", "holds here"),
-        ((3,), "3", "fails here"),
-        ((2, 3), "2", "inconclusive ours differs between processes: 2, 3"),
+        ((2,), "2", "as published"),
+        ((2, 2), "2", "as published"),
+        ((3,), "3", "not as published"),
+        ((2, 3), "2", "cannot be told ours differs between processes: 2, 3"),
     ],
 )
-def test_a_count_by_itself_holds_where_ours_is_equal(ours, shown, verdict):
+def test_a_count_by_itself_is_as_published_where_ours_is_equal(ours, shown, verdict):
     claim = samples.claim(Figure("a:jit", 2, metric="compiles"))
 
     row = only_row(run_of(claim, outcomes={"a:jit": counted("compiles", *ours)}))
@@ -282,7 +301,7 @@ def test_a_time_by_itself_is_shown_and_never_compared():
     row = only_row(run_of(samples.claim(EAGER)))
 
     assert (row["Claim"], row["Theirs"], row["Ours"]) == ("a:eager (execution time): 6.00 ms", "6.00 ms", "—")
-    assert row["Verdict"] == "inconclusive one figure of another device is no claim that can be tested here"
+    assert row["Verdict"] == "cannot be told one figure of another device is no claim that can be tested here"
 
 
 def growing(theirs, exponents, *, wobble=0.0):
@@ -300,22 +319,24 @@ def growing(theirs, exponents, *, wobble=0.0):
 @pytest.mark.parametrize(
     ("theirs", "exponents", "wobble", "verdict"),
     [
-        (2, (2, 2, 2, 2), 0.01, "holds here over n = 16 to 1 024; between sizes 1.99, 2.01, 1.99"),
-        (2, (1, 1, 1, 1), 0.01, "fails here over n = 16 to 1 024; between sizes 0.99, 1.01, 0.99"),
+        (2, (2, 2, 2, 2), 0.01, "as published over n = 16 to 1 024; between sizes 1.99, 2.01, 1.99"),
+        (2, (1, 1, 1, 1), 0.01, "not as published over n = 16 to 1 024; between sizes 0.99, 1.01, 0.99"),
         (
             2,
             (2, 2, 2, 2),
             0.5,
             (
-                "inconclusive ours lies neither wholly within 0.25 of theirs nor wholly outside; over n = 16 to 1 024; "
-                "between sizes 1.28, 2.72, 1.28"
+                "cannot be told ours lies neither wholly within 0.25 of theirs nor wholly outside; over n = 16 to "
+                "1 024; between sizes 1.28, 2.72, 1.28"
             ),
         ),
-        (2, (2, 2, 2), 0.0, "inconclusive no interval; over n = 16 to 256; between sizes 2.00, 2.00"),
-        (2, (2, 2), 0.0, "inconclusive 2 sizes of n with a compile time, it takes 3"),
+        (2, (2, 2, 2), 0.0, "cannot be told no interval; over n = 16 to 256; between sizes 2.00, 2.00"),
+        (2, (2, 2), 0.0, "cannot be told 2 sizes of n with a compile time, it takes 3"),
     ],
 )
-def test_an_exponent_holds_where_our_whole_interval_is_near_it_and_is_listed_once(theirs, exponents, wobble, verdict):
+def test_an_exponent_is_as_published_where_our_interval_is_near_it_and_is_listed_once(
+    theirs, exponents, wobble, verdict
+):
     row = only_row(growing(theirs, exponents, wobble=wobble))
 
     assert row["Claim"] == "the compile time of a:jit grows as n^2"
@@ -338,7 +359,7 @@ def test_an_exponent_without_enough_sizes_tells_what_became_of_one():
     row = only_row(samples.run((planned, samples.record(planned, {"a:jit": {"compilation": FAILED}}))))
 
     assert row["Verdict"] == (
-        "inconclusive 0 sizes of n with a compile time, it takes 3 (a:jit: compilation failed: out of memory)"
+        "cannot be told 0 sizes of n with a compile time, it takes 3 (a:jit: compilation failed: out of memory)"
     )
 
 
@@ -354,7 +375,7 @@ def test_every_run_has_a_row_of_its_own_below_its_case_and_device():
     ]
     assert section(page_of(*runs), "published").answer == (
         "Of 2 published claims (1 different, each counted in every case and run that has it): "
-        "2 hold here, 0 fail here, 0 inconclusive."
+        "0 as published, 2 same direction (2 larger), 0 opposite, 0 not as published, 0 cannot be told."
     )
 
 
@@ -367,7 +388,7 @@ def test_the_summary_counts_the_verdicts_and_every_renderer_tells_it():
 
     assert answer == (
         "Of 6 published claims (5 different, each counted in every case and run that has it): "
-        "2 hold here, 1 fails here, 3 inconclusive."
+        "1 as published, 1 same direction (1 larger), 1 opposite, 0 not as published, 3 cannot be told."
     )
     assert answer in html.render(page)
     assert markdown.escape(answer) in markdown.render(page)
@@ -380,7 +401,12 @@ def test_verdicts_have_the_tones_of_their_words():
 
     tones = {row.cells[index].text: row.cells[index].tone for row in table.rows}
 
-    assert tones == {"holds here": Tone.GOOD, "fails here": Tone.WARN, "inconclusive": Tone.MUTED}
+    assert tones == {
+        "as published": Tone.GOOD,
+        "same direction, larger": Tone.PLAIN,
+        "opposite": Tone.WARN,
+        "cannot be told": Tone.MUTED,
+    }
 
 
 def test_how_to_read_it_stands_below_the_table():
@@ -394,14 +420,14 @@ def test_impossible_figures_have_no_ratio(value):
     row = only_row(run_of(samples.claim(Figure("a:eager", value), Figure("a:jit", 1e-300 if value > 1 else value * 0))))
 
     assert (row["Claim"], row["Theirs"]) == ("a:eager against a:jit", "—")
-    assert row["Verdict"] == "inconclusive their figures have no ratio"
+    assert row["Verdict"] == "cannot be told their figures have no ratio"
 
 
 @pytest.mark.parametrize("metric", ["", "no such metric", "speedup", "log_ratio", "compile_exponent"])
-def test_metrics_without_a_ratio_are_inconclusive(metric):
+def test_claims_of_metrics_without_a_ratio_cannot_be_told(metric):
     row = only_row(run_of(samples.claim(Figure("a:eager", 2, metric=metric), Figure("a:jit", 1, metric=metric))))
 
-    assert row["Verdict"] == "inconclusive these metrics have no ratio here"
+    assert row["Verdict"] == "cannot be told these metrics have no ratio here"
 
 
 @pytest.mark.parametrize("text", samples.HOSTILE)
