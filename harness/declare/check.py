@@ -8,7 +8,7 @@ from typing import NoReturn
 
 from harness.declare.declaration import Compiles, Declaration, Function
 from harness.declare.implementation import MIXED, MODES, STREAM_MODES, Implementation, list_variants
-from harness.declare.levels import DeclarationError, Levels, find_wanted_params
+from harness.declare.levels import LEVELS, DeclarationError, Levels, find_wanted_params
 from harness.machine.places import DEVICES
 from harness.record.cases import NATIVE, Param, Published
 from harness.record.metrics import METRICS
@@ -61,6 +61,8 @@ def check_declaration(
       arguments: Names of the positional arguments of its function.
     """
     _check_functions(workload, declaration, implementations)
+    if declaration.level not in LEVELS:
+        _refuse(workload, f"no level '{declaration.level}'; levels are {', '.join(LEVELS)}")
     for what, names in (("carry", declaration.state.carry), ("host", declaration.needs.host)):
         if unknown := [name for name in names if name not in arguments]:
             _refuse(

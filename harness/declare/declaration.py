@@ -218,7 +218,7 @@ class Declaration:
       data: () -> which data inputs() uses, where that depends on what there is: in words, or as a `DataSource`, which
         can tell that `--data` has none of the files that were looked for.
       published: Figures of others that stand beside ours.
-      quick: Whether a quick run measures it too.
+      level: The lowest level that measures it: quick, default or full.
     Raises:
       DeclarationError: Names that do not fit together.
     """
@@ -243,4 +243,4 @@ class Declaration:
     compare: Function | None = None
     data: Callable[[], str | DataSource] | None = None
     published: tuple[Published, ...] = ()
-    quick: bool = True
+    level: str = "quick"

@@ -20,6 +20,10 @@ class DeclarationError(Exception):
     """A suite declares something that cannot be; the message names the workload and what exists."""
 
 
+LEVELS = ("quick", "default", "full")
+"""How much is measured; each has all of those before it."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Levels:
     """Values of a param, sizes or dtypes, by level; each level includes the ones before it.

@@ -29,7 +29,7 @@ from harness.declare.implementation import (
     list_variants,
     read_first_line,
 )
-from harness.declare.levels import DeclarationError, Levels, call_with, levels
+from harness.declare.levels import LEVELS, DeclarationError, Levels, call_with, levels
 from harness.machine.data import DataSource
 from harness.record.cases import NATIVE, Param, Published
 
@@ -175,7 +175,7 @@ class Workload:
 
     def list_cases(self, level: str, device: str) -> Iterator[dict[str, Param]]:
         """One value of each param, in every combination, for a level on a device; none where it is left out."""
-        if level == "quick" and not self.declaration.quick:
+        if LEVELS.index(level) < LEVELS.index(self.declaration.level):
             return
         values = [self.params[name].at(level, device) for name in self.params]
         for combination in itertools.product(*values):

@@ -33,7 +33,7 @@ def select(cases: Sequence[PlannedCase], patterns: Sequence[str]) -> tuple[Plann
 def _no_match(pattern: str, cases: Iterable[PlannedCase]) -> str:
     nearest = find_nearest(pattern, (name for case in cases for name in names_of(case)))
     hint = "" if nearest is None else f"; nearest: '{nearest}'"
-    return f"no case matches --select '{pattern}'{hint}; list all: python -m harness list"
+    return f"no case of this level matches --select '{pattern}'{hint}; list all: python -m harness list --full"
 
 
 def choose_representatives(cases: Sequence[PlannedCase]) -> tuple[PlannedCase, ...]:

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.end_to_end
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--select", "matmull"), "no case matches --select 'matmull'; nearest: 'matmul'"),
+        (("--select", "matmull"), "no case of this level matches --select 'matmull'; nearest: 'matmul'"),
         (("--suites", "no.such.module"), "no suite module or file 'no.such.module'"),
         (("--suites", "absent.py"), "no suite module or file 'absent.py'"),
         (("--probe", "speed"), "no probe 'speed'; probes are numerics"),
@@ -216,8 +216,8 @@ def increment(x):
 
 @pytest.mark.parametrize("level", ["--quick", "--full"])
 def test_a_run_measures_the_suites_as_they_were_when_it_began(harness: Harness, tmp_path: Path, level: str) -> None:
-    quick = level == "--quick"
-    (tmp_path / "editing.py").write_text(EDITING.replace('modes=("jit",)', f'modes=("jit",), quick={quick}'))
+    lowest = 'modes=("jit",), level="' + level.removeprefix("--") + '"'
+    (tmp_path / "editing.py").write_text(EDITING.replace('modes=("jit",)', lowest))
 
     ended = harness("run", "--suites", "editing.py", level, "--launches", "3", "--run-id", "it")
 

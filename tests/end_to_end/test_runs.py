@@ -31,7 +31,7 @@ def increment(x):
     return x + 1
 """
 
-STREAMS = ("lengths[count=12]",)
+STREAMS = ("static_arguments[values=12]",)
 """Cases whose variants have no one program."""
 
 pytestmark = pytest.mark.end_to_end

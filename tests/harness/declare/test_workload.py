@@ -441,7 +441,13 @@ def test_other_data_make_another_definition():
     assert len(set(made)) == 3
 
 
-def test_a_quick_run_may_leave_out_a_workload():
-    declared = declare(quick=False)
+@pytest.mark.parametrize(("lowest", "counts"), [("quick", [2, 2, 2]), ("default", [0, 2, 2]), ("full", [0, 0, 2])])
+def test_a_workload_has_cases_from_its_lowest_level_on(lowest, counts):
+    declared = declare(level=lowest)
 
-    assert [len(list(declared.list_cases(level, "cpu"))) for level in LEVELS] == [0, 2, 2]
+    assert [len(list(declared.list_cases(level, "cpu"))) for level in LEVELS] == counts
+
+
+def test_a_level_that_there_is_not_is_refused_with_those_that_there_are():
+    with pytest.raises(DeclarationError, match="no level 'slow'; levels are quick, default, full"):
+        declare(level="slow").check()

@@ -60,8 +60,8 @@ def test_a_pattern_that_matches_nothing_names_the_nearest_and_the_list():
     with pytest.raises(SelectionError) as caught:
         chosen("selu", "matmull")
 
-    assert (
-        str(caught.value) == "no case matches --select 'matmull'; nearest: 'matmul'; list all: python -m harness list"
+    assert str(caught.value) == (
+        "no case of this level matches --select 'matmull'; nearest: 'matmul'; list all: python -m harness list --full"
     )
 
 
@@ -69,7 +69,10 @@ def test_where_nothing_is_near_only_the_list_is_named():
     with pytest.raises(SelectionError) as caught:
         chosen("zzzzzzzz")
 
-    assert str(caught.value) == "no case matches --select 'zzzzzzzz'; list all: python -m harness list"
+    assert (
+        str(caught.value)
+        == "no case of this level matches --select 'zzzzzzzz'; list all: python -m harness list --full"
+    )
 
 
 # Order
