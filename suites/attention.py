@@ -214,7 +214,7 @@ def with_gradient(function, query, key, value, cotangent, causal):
     caching=Caching(
         new_shape=lambda *, length: {"length": length + 1}, new_static=lambda *, causal: {"causal": not causal}
     ),
-    quick=False,
+    level="default",
 )
 def attention_gradient(query, key, value, cotangent, *, causal):
     """Attention and its gradients of q, k, v, (1, length, 8, 64) and a cotangent -> four of (1, length, 8, 64).

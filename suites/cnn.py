@@ -34,9 +34,10 @@ EPOCH_BATCH = 128
 BATCHES_CHECKED = 3
 """Of an epoch: the reference takes a second for one. The state is compared where an epoch has no more."""
 
-ROUTED_BFLOAT16 = 0.25
-"""The same as `ROUTED` where slopes are computed in bfloat16: measured 0.12, in the slope of the first convolution's
-bias."""
+UPDATE_BFLOAT16 = 0.2
+"""Error allowed in loss, length and direction of an update that is computed in bfloat16. Measured at 8 images: 5e-5,
+9e-3 and 9e-2; at 128: 7e-5, 3e-3 and 3e-2. Of single entries little is left: slopes that nearly cancel, as those of the
+first convolution's bias, are off by half of the largest."""
 
 EVALUATION_BATCHES = 8
 """Into which a test set is divided where it is evaluated in batches."""
@@ -204,16 +205,16 @@ def donated(state, images, labels):
 @workload(
     inputs=training,
     params={"batch": levels(quick=8, full=128, by_device={"gpu": (128, 1024), "tpu": (128, 1024)})},
-    reference=reference.with_changes(step_in_numpy),
-    compare=reference.result_and_changes,
+    reference=reference.loss_and_update(step_in_numpy),
+    compare=reference.told_of_step,
     cost=lambda *, batch: step_cost(PLAIN, batch),
     modes=("jit",),
     implementation="float32",
-    tolerance=ROUTED_BFLOAT16,  # float32 is returned, so nothing else tells what it was computed in
+    tolerance=UPDATE_BFLOAT16,  # float32 is returned, so nothing else tells what it was computed in
     compiles=1,
     state=State(carry={"state": 0}),
     data=datasets.cifar10_source,
-    quick=False,
+    level="default",
 )
 def cnn_step_bfloat16(state, images, labels):
     """A step that computes in float32, (state, images (b, 32, 32, 3), labels (b,)) -> (state, loss).
@@ -240,7 +241,7 @@ def bfloat16(state, images, labels):
     compiles=1,
     state=State(carry={"state": 0}),
     data=datasets.cifar10_source,
-    quick=False,
+    level="full",
 )
 def cnn_step_dropout(state, images, labels, key):
     """A step with dropout, (state, images (b, 32, 32, 3), labels (b,), key) -> (state, loss).
@@ -261,7 +262,7 @@ def cnn_step_dropout(state, images, labels, key):
     compiles=1,
     state=State(carry={"state": 0}),
     data=datasets.cifar10_source,
-    quick=False,
+    level="full",
 )
 def cnn_step_batch_norm(state, images, labels):
     """A step with batch normalisation, (state, images (b, 32, 32, 3), labels (b,)) -> (state, loss).
@@ -280,7 +281,7 @@ def cnn_step_batch_norm(state, images, labels):
     compiles=1,
     caching=Caching(new_shape=lambda *, batch: {"batch": batch + 1}),
     data=datasets.cifar10_source,
-    quick=False,
+    level="default",
 )
 def cnn_forward(params, images):
     """The network's logits, (parameters, images (b, 32, 32, 3)) -> (b, 10).
@@ -301,7 +302,7 @@ def cnn_forward(params, images):
     needs=Needs(config={"jax_default_matmul_precision": "highest"}),
     compiles=1,
     data=datasets.cifar10_source,
-    quick=False,
+    level="full",
 )
 def cnn_evaluation(params, images, labels):
     """A test set as one batch, (parameters, images (n, 32, 32, 3), labels (n,)) -> summed loss, number told right.
@@ -344,7 +345,7 @@ def in_batches(params, images, labels):
             at={"images": 2 * EPOCH_BATCH},
         ),
     ),
-    quick=False,
+    level="default",
 )
 def cnn_epoch(state, images, labels):
     """Steps over batches from the host's memory, (state, images (128, 32, 32, 3), labels (128,)) -> (state, loss).

@@ -28,7 +28,7 @@ def arguments(state, images, labels):
 
     def forward(x):
         for name in ("Conv_0", "Conv_1"):
-            x = F.max_pool2d(F.relu(layers[name](x)), 2)
+            x = F.avg_pool2d(F.relu(layers[name](x)), 2)
         x = x.permute(0, 2, 3, 1).flatten(1)
         return layers["Dense_1"](F.relu(layers["Dense_0"](x)))
 

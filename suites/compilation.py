@@ -58,6 +58,12 @@ def other_shape(x):
     return jax.jit(selu.selu.function).lower(x).compile()(x[1:])
 
 
+@selu_ahead_of_time.implementation(modes=("mixed",), raises=TypeError)
+def under_vmap(x):
+    """The program for one number under `vmap`: it is compiled, and no transformation can look into it any more."""
+    return jax.vmap(jax.jit(selu.selu.function).lower(x[0]).compile())(x)
+
+
 def exportable(kind):
     """Has `jax.export` know a named tuple by its name: without it, no program that takes one can be serialised."""
     with contextlib.suppress(ValueError):  # known already, where this file was imported before
@@ -106,7 +112,7 @@ def cnn_step_in_numpy(state, images, labels):
     modes=("jit", "aot"),
     compiles=1,
     state=State(carry={"state": 0}, donate=("state",)),
-    quick=False,
+    level="default",
 )
 def mlp_ahead_of_time(state, images, labels):
     """Training step of an MLP 784-512-10 with SGD: (state, (batch, 784), (batch,)) -> (state, loss).
@@ -126,7 +132,7 @@ def mlp_ahead_of_time(state, images, labels):
     modes=("jit", "aot"),
     compiles=1,
     state=State(carry={"state": 0}, donate=("state",)),
-    quick=False,
+    level="full",
 )
 def cnn_ahead_of_time(state, images, labels):
     """Training step of a small CNN with Adam: (state, (batch, 32, 32, 3), (batch,)) -> (state, loss).
@@ -207,7 +213,7 @@ def reductions_within_budget(n):
     compiles=1,
     limit=reductions_within_budget,
     published=(square("reductions:jit"),),
-    quick=False,
+    level="full",
 )
 def reductions(x, *, n):
     """Unrolled x - mean(x), n times, (1000,) -> (1000,): each needs all of the one before, so no one loop will do.

@@ -38,7 +38,7 @@ def stacked_loop_within_budget(n):
 
 @workload(
     inputs=values,
-    params={"n": levels(quick=100, default=(10, 1_000, 10_000), full=(200, 100_000, 1_000_000))},
+    params={"n": levels(quick=100, default=(1_000, 10_000), full=(10, 200, 100_000, 1_000_000))},
     reference=np.cumsum,
     cost=lambda *, n: Cost(flops=n - 1, bytes=2 * n * itemsize("float32")),
     peers={"numpy": np.cumsum},

@@ -28,7 +28,7 @@ def jacobian_in_numpy(weights, x):
 
 @workload(
     inputs=layer_and_point,
-    params={"inputs": levels(quick=3, default=1_000, full=100), "outputs": levels(quick=2, default=1_000, full=100)},
+    params={"inputs": levels(quick=3, default=1_000, full=100), "outputs": levels(quick=2, full=(100, 1_000))},
     reference=jacobian_in_numpy,
     # The product W x, and one scaling of each weight: neither mode comes near it.
     cost=lambda *, inputs, outputs: Cost(flops=3 * inputs * outputs, bytes=2 * inputs * outputs * FLOAT_BYTES),
@@ -96,7 +96,7 @@ def hessian_in_numpy(rows, weights, direction):
     implementation="forward_over_reverse",
     compiles=1,
     caching=Caching(new_shape=lambda *, features: {"features": features + 1}),
-    quick=False,
+    level="default",
 )
 def hessian(rows, weights, direction):
     """Hessian of a logistic loss, (examples, n), (n,) -> (n, n), by `jax.hessian`: jacfwd of jacrev.
@@ -134,7 +134,7 @@ def hessian_vector_product_in_numpy(rows, weights, direction):
     implementation="forward_over_reverse",
     compiles=1,
     caching=Caching(new_shape=lambda *, features: {"features": features + 1}),
-    quick=False,
+    level="full",
 )
 def hessian_vector_product(rows, weights, direction):
     """Hessian of a logistic loss times a vector, (examples, n), (n,), (n,) -> (n,), by `jvp` of `grad`.
@@ -195,7 +195,7 @@ def per_example_gradient_in_numpy(network, xs, targets):
     baseline="vmap:jit",
     compiles=1,
     caching=Caching(new_shape=lambda *, examples: {"examples": examples + 1}),
-    quick=False,
+    level="default",
 )
 def per_example_gradient(network, xs, targets):
     """Gradient by a network's weights for each example, (examples, n), (examples,) -> examples of them, by `vmap`.
@@ -265,7 +265,7 @@ def swish_derivatives_in_numpy(x):
     baseline="closed_form:jit",
     compiles=1,
     caching=Caching(new_shape=lambda *, n: {"n": n + 1}),
-    quick=False,
+    level="full",
 )
 def swish_derivatives(x):
     """Swish and its first three derivatives, (n,) -> four of (n,), by `vmap` of `grad` of `grad` of `grad`.

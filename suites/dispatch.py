@@ -28,7 +28,7 @@ def positive_part(x):
 
 @workload(
     inputs=values,
-    params={"queued": levels(quick=100, default=(1, 1_000)), "n": SMALL},
+    params={"queued": levels(quick=100, default=1_000, full=1), "n": SMALL},
     reference=positive_parts,
     compare=lambda result: np.vstack(jax.tree.leaves(result)),
     cost=lambda *, queued, n: Cost(flops=queued * n, bytes=2 * queued * n * itemsize("float32")),
@@ -87,14 +87,14 @@ def one_program(x, *, queued):
             full=100_000_000,
             by_device={"gpu": 100_000_000, "tpu": 100_000_000},
         ),
-        "operation": levels(quick="square", default="tanh"),
+        "operation": levels(quick="square", full="tanh"),
     },
     reference=lambda x, *, operation: {"square": np.square, "tanh": np.tanh}[operation](x),
     cost=lambda *, n: Cost(flops=n, bytes=2 * n * itemsize("float32")),
     modes=("jit",),
     compiles=1,
     caching=Caching(new_shape=lambda *, n: {"n": n + 1}),
-    quick=False,
+    level="default",
 )
 def hidden_dispatch(x, *, operation):
     """Square or tanh, (n,) -> (n,): how large hides its dispatch, the call returning before its end.

@@ -104,7 +104,7 @@ def mean_square_in_numpy(x):
             at={"n": 1_000},
         ),
     ),
-    quick=False,
+    level="default",
 )
 def mean_square(x):
     """Mean of (x + 2)² + 3, (n,) -> (). Source: "Hello JAX" tutorial notes, 2025."""
@@ -131,7 +131,7 @@ def value_and_gradient_in_numpy(x):
     baseline="value_and_grad:jit",
     compiles=1,
     caching=Caching(new_shape=lambda *, n: {"n": n + 1}),
-    quick=False,
+    level="default",
 )
 def mean_square_gradient(x):
     """Value and gradient of the mean of (x + 2)² + 3, (n,) -> (), (n,), by `jax.value_and_grad`.

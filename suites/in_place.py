@@ -83,7 +83,7 @@ def donated_set(x, indices, values):
     baseline="at_add:jit",
     compiles=1,
     caching=Caching(new_shape=lambda *, n: {"n": n + 1}),
-    quick=False,
+    level="full",
 )
 def at_add(x, indices, values):
     """`x.at[indices].add(values)`, (n,), (updates,), (updates,) -> (n,): repeated indices add up; n are copied.

@@ -82,7 +82,7 @@ def numpy_of_small_integers(n):
             at={"n": 1000},
         ),
     ),
-    quick=False,
+    level="default",
 )
 def matmul_int32(a, b):
     """Matrix product of 32-bit integers, (n, n) @ (n, n) -> (n, n): no library kernel, and none on a GPU.

@@ -222,7 +222,7 @@ def evaluation_cost(*, network, batches):
             at={"n": TOY_POINTS},
         ),
     ),
-    quick=False,
+    level="default",
 )
 def mlp_toy_epoch(state, points, classes):
     """Epoch of a 2-10-2 MLP with Adam, fed from the host, batches of (128, 2) -> state, loss of each step.
@@ -341,7 +341,7 @@ def donated(state, images, labels, *, network):
             at={"network": "784-512-512-10", "batches": AGREEING_STEPS},
         ),
     ),
-    quick=False,
+    level="default",
 )
 def mlp_epoch(state, images, labels, *, network):
     """Epoch fed from the host, batches of (batch, 784) -> state, loss of each step.
@@ -378,7 +378,7 @@ def few_enough_to_check(network, batches):
     compiles=1,
     caching=Caching(new_shape=lambda *, network, batches: {"batches": number_of(batches, "train", network) - 1}),
     data=datasets.mnist_source,
-    quick=False,
+    level="default",
 )
 def mlp_epoch_on_device(state, images, labels, *, network):
     """Epoch whose batches are on the device, all steps in one `lax.scan`, (batches, batch, 784) -> state, total loss.
@@ -436,7 +436,7 @@ def step_by_step(state, images, labels, *, network):
             at={"network": "784-512-10", "batches": AGREEING_STEPS},
         ),
     ),
-    quick=False,
+    level="default",
 )
 def mlp_evaluation(params, images, labels, *, network):
     """Evaluation fed from the host, batches of (batch, 784) -> correct answers and summed loss of each.

@@ -42,7 +42,7 @@ where the gradient g is nearly 0 its sign is a matter of rounding, so that no re
 
 
 class CNN(nn.Module):
-    """Convolutions with maximum pooling, then dense layers, as they are trained: images (b, h, w, 3) -> logits.
+    """Convolutions with average pooling, then dense layers, as they are trained: images (b, h, w, 3) -> logits.
 
     Images of bytes are divided by 255.
 
@@ -70,7 +70,7 @@ class CNN(nn.Module):
             x = nn.Conv(channels, (3, 3), use_bias=not self.batch_norm, dtype=self.dtype)(x)
             if self.batch_norm:
                 x = nn.BatchNorm(use_running_average=False, dtype=self.dtype)(x)
-            x = nn.max_pool(nn.relu(x), (2, 2), strides=(2, 2))
+            x = nn.avg_pool(nn.relu(x), (2, 2), strides=(2, 2))
         x = x.reshape(x.shape[0], -1)
         for width in self.widths[:-1]:
             x = nn.relu(nn.Dense(width, dtype=self.dtype)(x))

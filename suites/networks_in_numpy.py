@@ -102,21 +102,11 @@ def normalisation(layer, x):
     return Passed(normal * layer["scale"] + layer["bias"], to_inputs, to_params)
 
 
-def rectified_pool(x):
-    """ReLU, then the largest of each 2x2, (b, h, w, c) -> (b, h/2, w/2, c)."""
+def average_pool(x):
+    """The mean of each 2x2, (b, h, w, c) -> (b, h/2, w/2, c)."""
     batch, height, width, channels = x.shape
-    squares = x.reshape(batch, height // 2, 2, width // 2, 2, channels).swapaxes(2, 3)
-    squares = squares.reshape(batch, height // 2, width // 2, 4, channels)
-    first = squares.argmax(3, keepdims=True)
-    largest = np.take_along_axis(squares, first, 3)
-
-    def to_inputs(slope):
-        slopes = np.zeros_like(squares)
-        np.put_along_axis(slopes, first, slope[:, :, :, None] * (largest > 0), 3)
-        slopes = slopes.reshape(batch, height // 2, width // 2, 2, 2, channels).swapaxes(2, 3)
-        return slopes.reshape(x.shape)
-
-    return Passed(np.maximum(largest[:, :, :, 0], 0), to_inputs)
+    squares = x.reshape(batch, height // 2, 2, width // 2, 2, channels)
+    return Passed(squares.mean((2, 4)), lambda slope: (slope / 4).repeat(2, axis=1).repeat(2, axis=2))
 
 
 def flat(x):
@@ -163,7 +153,8 @@ def cnn(params, factors=1.0):
         for kind, layer in (("Conv", convolution), ("BatchNorm", normalisation)):
             if (name := f"{kind}_{number}") in params:
                 network[name] = partial(layer, params[name])
-        network[f"pool_{number}"] = rectified_pool
+        network[f"relu_{number}"] = relu
+        network[f"pool_{number}"] = average_pool
     return {**network, "flat": flat, **mlp(params, partial(relu, factors=factors))}
 
 
@@ -290,6 +281,32 @@ def lengths(after, before):
     return jax.tree.map(length, changes(after, before))
 
 
+GROUPS = 64
+"""Of a direction's numbers: enough that two updates which differ are not equal in all by chance."""
+
+
+def length_and_direction(tree):
+    """Root mean square of all entries, and their direction, in which no single one decides.
+
+    The direction is the sums of as many groups of entries as GROUPS says, each entry with a random sign, over their
+    length. They differ by about as much as the directions themselves. Source: Charikar, Chen & Farach-Colton, Finding
+    Frequent Items in Data Streams, 2002.
+    """
+    entries = np.concatenate([np.ravel(leaf).astype(np.float64) for leaf in jax.tree.leaves(tree)])
+    signs = 2 * np.random.default_rng(0).integers(0, 2, entries.size) - 1
+    sums = np.bincount(np.arange(entries.size) % GROUPS, signs * entries)
+    return np.sqrt(np.square(entries).mean()), sums / np.linalg.norm(sums)
+
+
+def told_of_adam(after, before):
+    """What a format with few digits leaves comparable of a step with Adam, from the states before and after it.
+
+    Length and direction of the update and of the mean slope; the count and the mean squares as they are.
+    """
+    _, (adam, *_) = after
+    return adam.count, adam.nu, length_and_direction(changes(after, before)), length_and_direction(adam.mu)
+
+
 def with_changes(step, changed=changes):
     """A reference step that gives (its result, what it changed)."""
 
@@ -309,6 +326,23 @@ def result_and_changes(result, *, inputs):
 def result_and_lengths(result, *, inputs):
     """The same where `lengths` are compared."""
     return result, lengths(result[0], inputs[0])
+
+
+def loss_and_update(step):
+    """A reference step that gives its loss, and what `told_of_adam` leaves of its state, alone."""
+
+    @wraps(step)
+    def told(state, *batch, **params):
+        after, loss = step(state, *batch, **params)
+        return loss, told_of_adam(after, state)
+
+    return told
+
+
+def told_of_step(result, *, inputs):
+    """What is compared with that, of a result (state, loss)."""
+    after, loss = result
+    return loss, told_of_adam(after, inputs[0])
 
 
 # Epochs that are fed batch by batch

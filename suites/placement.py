@@ -152,6 +152,7 @@ def selu_on(where):
             at={"data_on": "other"},
         ),
     ),
+    level="default",
 )
 def placement(x):
     """SELU on the device that its data are on, (n,) -> (n,): nothing moves.
@@ -254,7 +255,9 @@ def only_in_shared_memory(backend):
     return None if backend == "cpu" else Skip("the device has a memory of its own: see host_to_device, device_to_host")
 
 
-TRANSFERRED = levels(quick=10_000, default=(1_000_000, 10_000_000), by_device={"gpu": 100_000_000, "tpu": 100_000_000})
+TRANSFERRED = levels(
+    quick=10_000, default=1_000_000, full=10_000_000, by_device={"gpu": 100_000_000, "tpu": 100_000_000}
+)
 
 
 @workload(
@@ -291,7 +294,7 @@ def jnp_array(x):
     modes=("mixed",),
     implementation="np.array",
     tolerance=0.0,
-    quick=False,
+    level="default",
 )
 def device_to_host(x):
     """`np.array` of an array not read before, (n,) -> (n,): a NumPy array in memory of its own, everywhere.
@@ -310,7 +313,7 @@ def np_asarray(x):
 @workload(
     inputs=on_both,
     needs=Needs(host=("aligned", "unaligned")),
-    params={"n": levels(default=(10_000, 1_000_000), full=10_000_000)},
+    params={"n": levels(default=1_000_000, full=(10_000, 10_000_000))},
     reference=lambda aligned, unaligned, x: x,
     # Nothing need move.
     cost=lambda *, n: Cost(bytes=0),
@@ -318,7 +321,7 @@ def np_asarray(x):
     implementation="aligned",
     limit=only_in_shared_memory,
     tolerance=0.0,
-    quick=False,
+    level="default",
 )
 def zero_copy(aligned, unaligned, x):
     """On a CPU, `jax.device_put` of a NumPy array aligned to 64 bytes, (n,) -> (n,): no copy; the time knows no n.

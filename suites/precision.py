@@ -135,7 +135,7 @@ def precision_matmul(a, b, *, arithmetic):
     compiles=1,
     caching=Caching(new_shape=lambda *, side: {"side": side + 1}),
     needs=Needs(config=wide_where_needed),
-    quick=False,
+    level="default",
 )
 def precision_convolution(images, kernels, *, arithmetic):
     """Convolution in one format, (8, side, side, 32) and (3, 3, 32, 32) -> (8, side, side, 32).
@@ -163,7 +163,7 @@ def precision_convolution(images, kernels, *, arithmetic):
     modes=("eager", "jit"),
     compiles=1,
     caching=Caching(new_shape=lambda *, n: {"n": n + 1}),
-    quick=False,
+    level="default",
 )
 def precision_fused(x):
     """Sixteen terms of the exponential's series, (n,) -> (n,): fused, a product and a sum may round once, not twice.

@@ -162,7 +162,7 @@ def uniform_rbg(words, *, n):
     implementation="threefry2x32",
     compiles=1,
     caching=Caching(new_static=lambda *, n: {"n": n + 1}),
-    quick=False,
+    level="default",
 )
 def random_normal(words, *, n):
     """Standard normal numbers by JAX's default generator and the inverse error function, (4,) -> (n,).
@@ -188,7 +188,7 @@ def normal_rbg(words, *, n):
     implementation="threefry2x32",
     compiles=1,
     caching=Caching(new_static=lambda *, n: {"n": n + 1}),
-    quick=False,
+    level="full",
 )
 def random_split(words, *, n):
     """A key split into n, by JAX's default generator, (4,) -> (n, 2).

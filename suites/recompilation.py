@@ -38,7 +38,6 @@ def shifts(key, *, values):
     stream=True,
     needs=Needs(host=("shift",)),
     compiles=1,
-    quick=False,
 )
 def static_arguments(x, shift):
     """Rolls an array by another shift in each call, (1000,), () -> (1000,); the shift is an array.
@@ -101,6 +100,7 @@ def softmax_cost(*, count):
     stream=True,
     needs=Needs(host=("sequence",)),
     compiles=lambda *, count: count,
+    level="default",
 )
 def lengths(sequence):
     """Softmax of sequences that all differ in length, (length,) -> (length,): a program for each length.
@@ -176,7 +176,7 @@ def product_in_numpy(x, factor, kind):
     stream=True,
     needs=Needs(host=("factor", "kind")),
     compiles=1,
-    quick=False,
+    level="default",
 )
 def kinds_of_numbers(x, factor, kind):
     """Array times a number, (1000,), () -> (1000,): the number is always a NumPy float32.

@@ -111,7 +111,7 @@ mapped_step = jax.pmap(step_on_one_of_many, axis_name=AXIS, in_axes=(None, 0, 0)
 @workload(
     inputs=training,
     params={
-        "devices": levels(quick=2, default=(1, 2, 8), full=4, by_device={"gpu": 4, "tpu": 4}),
+        "devices": levels(quick=2, full=(1, 4, 8), by_device={"gpu": (1, 4, 8), "tpu": (1, 4, 8)}),
         "scaling": levels(quick="strong", full="weak", by_device={"gpu": "weak", "tpu": "weak"}),
         "width": levels(quick=256, by_device={"gpu": 4096, "tpu": 4096}),
     },
@@ -165,7 +165,7 @@ def by_pmap(state, x, y, *, devices):
     modes=("jit",),
     implementation="automatic",
     compiles=1,
-    quick=False,
+    level="default",
 )
 def fsdp_step(state, x, y, *, devices):
     """The same step with weights and momentum divided too: state, two (rows, width) -> state, loss.
@@ -229,7 +229,7 @@ def layer_cost(*, width, devices):
     modes=("jit",),
     implementation="automatic",
     compiles=1,
-    quick=False,
+    level="default",
 )
 def tensor_parallel_matmul(x, a, b, *, devices):
     """Two products with a ReLU between, their matrices divided among devices: (128, width) -> (128, width).

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from harness import Caching, Cost, itemsize, levels, workload
+from harness import Caching, Cost, Skip, itemsize, levels, workload
 
 FLOAT_BYTES = itemsize("float32")
 
@@ -51,7 +51,7 @@ LAX_MAP_BATCH = 64
     baseline="vmap:jit",
     compiles=1,
     caching=Caching(new_shape=lambda *, examples: {"examples": examples + 1}),
-    quick=False,
+    level="default",
 )
 def per_example_function(weights, xs):
     """W (x / rms(x)) of each example, (n, n), (examples, n) -> (examples, n), by `vmap` of the function for one.
@@ -94,6 +94,10 @@ def lax_map_in_batches(weights, xs):
     return jax.lax.map(lambda x: normalized_layer(weights, x), xs, batch_size=LAX_MAP_BATCH)
 
 
+LONGEST_UNROLLED = 1_000
+"""Elements that are added one by one in a program: three equations each."""
+
+
 def digits_and_count(key, *, length, first):
     """Whole numbers from 1 to 9 as float32, shape (length,), and how many of them to sum, an int32.
 
@@ -107,9 +111,14 @@ def sum_first_n_in_numpy(x, n):
     return x[: int(n)].sum()
 
 
+def few_enough_to_unroll(first):
+    """Skips counts whose unrolled program takes longer than the compile budget."""
+    return Skip(f"compile budget: unrolled only up to {LONGEST_UNROLLED}") if first > LONGEST_UNROLLED else None
+
+
 @workload(
     inputs=digits_and_count,
-    params={"length": 1_000_000, "first": levels(quick=100, default=10_000)},
+    params={"length": 1_000_000, "first": levels(quick=100, full=10_000)},
     reference=sum_first_n_in_numpy,
     cost=lambda *, first: Cost(flops=first - 1, bytes=first * FLOAT_BYTES),
     modes=("jit",),
@@ -131,6 +140,15 @@ def sum_first_n(x, n):
 def static_slice(x, n, *, first):
     """A slice by a static n: only n elements are read, and each n is a program of its own."""
     return jnp.sum(x[:first])
+
+
+@sum_first_n.implementation(limit=few_enough_to_unroll)
+def unrolled(x, n, *, first):
+    """Python's loop to a static n, unrolled: an addition for each element, and each n is a program of its own."""
+    total = jnp.zeros((), x.dtype)
+    for i in range(first):
+        total = total + x[i]
+    return total
 
 
 @sum_first_n.implementation
@@ -189,7 +207,7 @@ def branch_in_numpy(x, is_expensive):
 
 @workload(
     inputs=matrix_and_choice,
-    params={"n": levels(quick=256, by_device={"gpu": 2_048}), "taken": levels(quick="cheap", default="expensive")},
+    params={"n": levels(quick=256, by_device={"gpu": 2_048}), "taken": levels(quick="cheap", full="expensive")},
     reference=branch_in_numpy,
     cost=lambda *, n, taken: Cost(
         flops=flops_of_branch(n=n, is_expensive=taken == "expensive"), bytes=2 * n**2 * FLOAT_BYTES
@@ -260,7 +278,7 @@ def cost_of_branch_per_example(*, examples, n):
     implementation="vmap_cond",
     compiles=1,
     caching=Caching(new_shape=lambda *, n: {"n": n + 1}),
-    quick=False,
+    level="full",
 )
 def branch_per_example(xs, are_expensive):
     """One of two functions for each example, (examples, n, n), (examples,) -> the same: `vmap` of `lax.cond`.

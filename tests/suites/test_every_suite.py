@@ -89,11 +89,11 @@ def test_every_suite_has_a_quick_case_and_all_together_are_few():
 
 
 @every_workload
-def test_a_published_figure_has_a_case_of_the_default_level(workload):
+def test_a_published_figure_has_a_case(workload):
     claimed = [
         claim
         for backend in BACKENDS
-        for case in workload.list_cases("default", backend)
+        for case in workload.list_cases("full", backend)
         for claim in workload.find_published(case, backend)
     ]
 

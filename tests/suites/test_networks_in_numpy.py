@@ -36,7 +36,7 @@ LAYERS = {
         lambda random: {"scale": random.normal(size=2), "bias": random.normal(size=2)},
         (3, 4, 6, 2),
     ),
-    "rectified pool": (lambda _, x: networks.rectified_pool(x), lambda _: {}, (3, 4, 6, 2)),
+    "average pool": (lambda _, x: networks.average_pool(x), lambda _: {}, (3, 4, 6, 2)),
     "relu with dropout": (lambda _, x: networks.relu(x, np.array([0.0, 2.0])), lambda _: {}, (6, 2)),
     "swish": (lambda _, x: networks.swish(x), lambda _: {}, (6, 2)),
 }
@@ -91,14 +91,13 @@ def test_the_gradient_of_a_network_is_the_slope_of_its_loss(name, random):
     assert along(slopes, direction) == pytest.approx((after - before) / (2 * STEP), rel=1e-6)
 
 
-def test_a_pool_sends_its_slope_to_the_first_of_equal_values_and_nowhere_without_a_positive_one():
-    square = np.array([[[[1.0, -1.0], [2.0, -2.0]], [[2.0, -3.0], [0.0, -4.0]]]])
+def test_a_pool_takes_the_mean_of_four_and_shares_its_slope_among_them():
+    square = np.array([[[[1.0, -1.0], [2.0, -2.0]], [[2.0, -3.0], [3.0, -4.0]]]])
 
-    pooled = networks.rectified_pool(square)
-    slope = pooled.to_inputs(np.ones_like(pooled.output))
+    pooled = networks.average_pool(square)
 
-    np.testing.assert_array_equal(pooled.output, [[[[2.0, 0.0]]]])
-    np.testing.assert_array_equal(slope, [[[[0.0, 0.0], [1.0, 0.0]], [[0.0, 0.0], [0.0, 0.0]]]])
+    np.testing.assert_array_equal(pooled.output, [[[[2.0, -2.5]]]])
+    np.testing.assert_array_equal(pooled.to_inputs(np.array([[[[4.0, 8.0]]]])), [[[[1.0, 2.0]] * 2] * 2])
 
 
 def test_losses_of_logits_whose_exponential_overflows_are_finite():
@@ -116,3 +115,23 @@ def test_a_length_has_the_format_of_its_change_so_that_its_tolerance_is_that_of_
     length = networks.lengths(after, before)
 
     assert (length.dtype, float(length)) == (dtype, 3)
+
+
+def test_directions_differ_as_the_trees_do_and_lengths_are_told_apart(random):
+    tree = {"kernel": random.normal(size=(50, 40)), "bias": random.normal(size=7)}
+    near = jax.tree.map(lambda leaf: leaf + 0.01 * random.normal(size=leaf.shape), tree)
+    length, direction = networks.length_and_direction(tree)
+
+    assert length == pytest.approx(1, abs=0.05)
+    assert networks.length_and_direction(near)[1] == pytest.approx(direction, abs=0.01)
+    assert networks.length_and_direction(jax.tree.map(lambda leaf: 3 * leaf, tree))[0] == pytest.approx(3 * length)
+    assert networks.length_and_direction(jax.tree.map(lambda leaf: 3 * leaf, tree))[1] == pytest.approx(direction)
+
+
+def test_one_entry_that_is_zero_instead_is_a_small_part_of_the_direction_and_half_of_them_a_large_one(random):
+    entries = random.normal(size=2_000)
+    one, half = (np.where(np.arange(2_000) < count, 0, entries) for count in (1, 1_000))
+    directions = [networks.length_and_direction(tree)[1] for tree in (entries, one, half)]
+
+    assert np.linalg.norm(directions[1] - directions[0]) < 0.1
+    assert np.linalg.norm(directions[2] - directions[0]) > 0.4
