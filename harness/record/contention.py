@@ -47,7 +47,7 @@ def undisturbed(launch: VariantLaunch, process: LaunchRecord) -> list[Block]:
     """The blocks of one variant in one launch that count: all, unless somebody else ran.
 
     A program's threads wait for each other's cores too. On two idle cores those of some programs do so for half of the
-    time, in every launch, and where they wait twice as long as in another launch their times are the same.
+    time, in every launch, and a launch in which they wait twice as long is not slower for it.
     """
     return _find_clean(launch) if _others_ran(process.load) else list(launch.blocks)
 
