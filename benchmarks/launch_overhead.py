@@ -88,6 +88,7 @@ def _measure(
             settings=settings,
             seed=0,
             cache=str(folder / "cache"),
+            inputs=str(folder / "inputs" / case.id),
             folder=str(folder),
             result=result,
         ),

@@ -50,7 +50,7 @@ def traffic(*, operation, devices, n):
 @workload(
     inputs=messages,
     params={
-        "operation": levels(quick="all_reduce", default="reduce_scatter", full=("all_gather", "all_to_all", "permute")),
+        "operation": levels(quick="all_reduce", full=("reduce_scatter", "all_gather", "all_to_all", "permute")),
         "devices": levels(quick=8, full=(2, 4), by_device={"gpu": (2, 4), "tpu": (2, 4)}),
         "n": levels(quick=2**18, full=(2**12, 2**22), by_device={"gpu": (2**22, 2**26), "tpu": (2**22, 2**26)}),
     },

@@ -1,7 +1,4 @@
-"""Precision: number formats and product precisions, the time and the error of each.
-
-Each is a case of its own, beside NumPy where that has the format; no ratio of two formats is measured.
-"""
+"""Precision: number formats and product precisions, the time and the error of each, side by side in one case."""
 
 import math
 
@@ -9,11 +6,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from harness import Caching, Cost, Needs, Peer, Skip, itemsize, levels, workload
+from harness import Caching, Cost, Needs, Skip, itemsize, levels, workload
 from suites.cnn_networks import kernel_pixels
 
-FORMATS_OF_GPU = ("float32 default", "float32 high")
-"""On a CPU every precision of float32 is plain float32; a GPU has TF32, a TPU products of bfloat16 parts."""
+FORMATS = ("float64", "float32", "bfloat16", "float16")
+
+WIDE = Needs(config={"jax_enable_x64": True})
+"""float64 exists only with JAX's 64-bit mode. Every array of these programs names its format, so the others stay what
+they are."""
 
 BATCH = 8
 CHANNELS = 32
@@ -26,31 +26,22 @@ LARGEST = 2.0
 """Inputs of the series lie between minus and plus this."""
 
 
-def dtype_of(arithmetic):
-    """The dtype's name in 'float32 highest' or 'bfloat16'."""
-    return arithmetic.partition(" ")[0]
+def in_every_format(key, shape):
+    """The same normal numbers, drawn in float32 and rounded to each format: {format: array}."""
+    numbers = jax.random.normal(key, shape, "float32")
+    return {name: numbers.astype(name) for name in FORMATS}
 
 
-def precision_of(arithmetic):
-    """The product precision in 'float32 highest'; None where the format has but one."""
-    return arithmetic.partition(" ")[2] or None
+def matrices(key, *, n):
+    """Two normal matrices, shapes (n, n), each in every format."""
+    return tuple(in_every_format(half, (n, n)) for half in jax.random.split(key))
 
 
-def wide_where_needed(*, arithmetic):
-    """float64 exists only with JAX's 64-bit mode, which changes other programs; so only its own cases have it."""
-    return {"jax_enable_x64": dtype_of(arithmetic) == "float64"}
-
-
-def matrices(key, *, n, arithmetic):
-    """Two standard normal matrices, shapes (n, n)."""
-    return tuple(jax.random.normal(half, (n, n), dtype_of(arithmetic)) for half in jax.random.split(key))
-
-
-def images_and_kernels(key, *, side, arithmetic):
-    """Standard normal images (8, side, side, 32) and kernels (3, 3, 32, 32)."""
+def images_and_kernels(key, *, side):
+    """Normal images (8, side, side, 32) and kernels (3, 3, 32, 32), each in every format."""
     first, second = jax.random.split(key)
-    images = jax.random.normal(first, (BATCH, side, side, CHANNELS), dtype_of(arithmetic))
-    return images, jax.random.normal(second, (KERNEL, KERNEL, CHANNELS, CHANNELS), dtype_of(arithmetic))
+    images = in_every_format(first, (BATCH, side, side, CHANNELS))
+    return images, in_every_format(second, (KERNEL, KERNEL, CHANNELS, CHANNELS))
 
 
 def values(key, *, n, dtype):
@@ -69,10 +60,9 @@ def convolution_in_numpy(images, kernels):
     )
 
 
-def convolution_cost(*, side, arithmetic):
-    """A product and a sum where a kernel's place falls inside the image; images and kernels read, images written."""
-    numbers = 2 * BATCH * side**2 * CHANNELS + KERNEL**2 * CHANNELS**2
-    return Cost(flops=2 * BATCH * kernel_pixels(side) * CHANNELS**2, bytes=numbers * itemsize(dtype_of(arithmetic)))
+def convolution_cost(*, side):
+    """A product and a sum where a kernel's place falls inside the image; each format moves its own bytes."""
+    return Cost(flops=2 * BATCH * kernel_pixels(side) * CHANNELS**2)
 
 
 def series_in_numpy(x):
@@ -83,73 +73,128 @@ def series_in_numpy(x):
     return total
 
 
-def formats_of_numpy(arithmetic):
-    """NumPy's own products are those of float64 and float32."""
-    if dtype_of(arithmetic) in ("bfloat16", "float16"):
-        return Skip("NumPy has no fast 16-bit arithmetic")
-    if precision_of(arithmetic) in ("default", "high"):
-        return Skip("NumPy has one precision; it is measured beside 'float32 highest'")
-    return None
+def product_in_numpy(a, b):
+    """`numpy.matmul` in float32, (n, n) @ (n, n) -> (n, n)."""
+    return np.matmul(a["float32"], b["float32"])
+
+
+def wide_product_in_numpy(a, b):
+    """`numpy.matmul` in float64, (n, n) @ (n, n) -> (n, n)."""
+    return np.matmul(a["float64"], b["float64"])
+
+
+def only_where_products_differ(*, backend):
+    """On a CPU every precision of float32 is plain float32; a GPU has TF32, a TPU products of bfloat16 parts."""
+    return Skip("on a CPU float32 has one precision, that of 'float32'") if backend == "cpu" else None
 
 
 @workload(
     inputs=matrices,
-    params={
-        "n": levels(quick=512, full=2048, by_device={"gpu": (4096, 8192), "tpu": (4096, 8192)}),
-        "arithmetic": levels(
-            quick="float32 highest",
-            default=("float64", "bfloat16", "float16"),
-            by_device={"gpu": FORMATS_OF_GPU, "tpu": FORMATS_OF_GPU},
-        ),
+    params={"n": levels(quick=512, full=2048, by_device={"gpu": (4096, 8192), "tpu": (4096, 8192)})},
+    reference=wide_product_in_numpy,
+    cost=lambda *, n: Cost(flops=2 * n**3),
+    peers={
+        "numpy": product_in_numpy,
+        "numpy_float64": wide_product_in_numpy,
     },
-    reference=np.matmul,
-    cost=lambda *, n, arithmetic: Cost(flops=2 * n**3, bytes=3 * n**2 * itemsize(dtype_of(arithmetic))),
-    peers={"numpy": Peer(np.matmul, limit=formats_of_numpy)},
     modes=("jit",),
     compiles=1,
     caching=Caching(new_shape=lambda *, n: {"n": n + 1}),
-    needs=Needs(config=wide_where_needed),
+    needs=WIDE,
+    implementation="float32",
 )
-def precision_matmul(a, b, *, arithmetic):
-    """Matrix product in one format, (n, n) @ (n, n) -> (n, n). The error is the product's: inputs are in the format.
+def precision_matmul(a, b):
+    """Matrix product by format, (n, n) @ (n, n) -> (n, n), float32 at its highest precision. Rounding inputs counts.
 
-    Source: Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 3.5.
+    Source: Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 3.5; JAX's `lax.Precision`.
     """
-    return jnp.matmul(a, b, precision=precision_of(arithmetic))
+    return jnp.matmul(a["float32"], b["float32"], precision="highest")
 
 
-@workload(
-    inputs=images_and_kernels,
-    params={
-        "side": levels(quick=32, full=64, by_device={"gpu": 128, "tpu": 128}),
-        "arithmetic": levels(
-            quick="float32 highest",
-            default="bfloat16",
-            full=("float64", "float16"),
-            by_device={"gpu": (*FORMATS_OF_GPU, "float16"), "tpu": FORMATS_OF_GPU},
-        ),
-    },
-    reference=convolution_in_numpy,
-    cost=convolution_cost,
-    modes=("jit",),
-    compiles=1,
-    caching=Caching(new_shape=lambda *, side: {"side": side + 1}),
-    needs=Needs(config=wide_where_needed),
-    level="default",
-)
-def precision_convolution(images, kernels, *, arithmetic):
-    """Convolution in one format, (8, side, side, 32) and (3, 3, 32, 32) -> (8, side, side, 32).
+@precision_matmul.implementation(name="float64")
+def float64_product(a, b):
+    """Matrix product in float64, (n, n) @ (n, n) -> (n, n)."""
+    return jnp.matmul(a["float64"], b["float64"])
 
-    Source: Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 3.1; JAX's `lax.Precision`.
-    """
+
+@precision_matmul.implementation(name="bfloat16")
+def bfloat16_product(a, b):
+    """Matrix product in bfloat16, (n, n) @ (n, n) -> (n, n)."""
+    return jnp.matmul(a["bfloat16"], b["bfloat16"])
+
+
+@precision_matmul.implementation(name="float16")
+def float16_product(a, b):
+    """Matrix product in float16, (n, n) @ (n, n) -> (n, n)."""
+    return jnp.matmul(a["float16"], b["float16"])
+
+
+@precision_matmul.implementation(name="float32_high", limit=only_where_products_differ)
+def high_product(a, b):
+    """Matrix product in float32 at precision `high`, (n, n) @ (n, n) -> (n, n)."""
+    return jnp.matmul(a["float32"], b["float32"], precision="high")
+
+
+@precision_matmul.implementation(name="float32_default", limit=only_where_products_differ)
+def default_product(a, b):
+    """Matrix product in float32 at precision `default`, (n, n) @ (n, n) -> (n, n)."""
+    return jnp.matmul(a["float32"], b["float32"], precision="default")
+
+
+def convolve(images, kernels, precision=None):
+    """Images with kernels, zeros around, (8, side, side, 32) and (3, 3, 32, 32) -> (8, side, side, 32)."""
     return jax.lax.conv_general_dilated(
         images,
         kernels,
         window_strides=(1, 1),
         padding="SAME",
         dimension_numbers=("NHWC", "HWIO", "NHWC"),
-        precision=precision_of(arithmetic),
+        precision=precision,
     )
+
+
+@workload(
+    inputs=images_and_kernels,
+    params={"side": levels(quick=32, full=64, by_device={"gpu": 128, "tpu": 128})},
+    reference=lambda images, kernels: convolution_in_numpy(images["float64"], kernels["float64"]),
+    cost=convolution_cost,
+    modes=("jit",),
+    compiles=1,
+    caching=Caching(new_shape=lambda *, side: {"side": side + 1}),
+    needs=WIDE,
+    implementation="float32",
+    level="default",
+)
+def precision_convolution(images, kernels):
+    """Convolution by format, (8, side, side, 32) and (3, 3, 32, 32) -> (8, side, side, 32), float32 at its highest.
+
+    Source: Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 3.1; JAX's `lax.Precision`.
+    """
+    return convolve(images["float32"], kernels["float32"], "highest")
+
+
+@precision_convolution.implementation(name="float64")
+def float64_convolution(images, kernels):
+    """Convolution in float64, (8, side, side, 32) and (3, 3, 32, 32) -> (8, side, side, 32)."""
+    return convolve(images["float64"], kernels["float64"])
+
+
+@precision_convolution.implementation(name="bfloat16")
+def bfloat16_convolution(images, kernels):
+    """Convolution in bfloat16, (8, side, side, 32) and (3, 3, 32, 32) -> (8, side, side, 32)."""
+    return convolve(images["bfloat16"], kernels["bfloat16"])
+
+
+@precision_convolution.implementation(name="float16")
+def float16_convolution(images, kernels):
+    """Convolution in float16, (8, side, side, 32) and (3, 3, 32, 32) -> (8, side, side, 32)."""
+    return convolve(images["float16"], kernels["float16"])
+
+
+@precision_convolution.implementation(name="float32_default", limit=only_where_products_differ)
+def default_convolution(images, kernels):
+    """Convolution in float32 at precision `default`, (8, side, side, 32) and (3, 3, 32, 32) -> (8, side, side, 32)."""
+    return convolve(images["float32"], kernels["float32"], "default")
 
 
 @workload(

@@ -13,6 +13,7 @@ import jax
 import msgspec
 
 from harness.child.describe import describe, find_missing_device
+from harness.child.inputs import find_inputs
 from harness.child.shapes import look_at_shapes
 from harness.declare.catalogue import SuiteError, find_suites
 from harness.declare.levels import DeclarationError
@@ -26,7 +27,7 @@ from harness.plan.probes import PROBES
 from harness.plan.twins import is_unchanged
 from harness.probes import Context, look_with
 from harness.probes.context import Beat
-from harness.programs.arguments import make_inputs, make_shapes
+from harness.programs.arguments import make_shapes
 from harness.programs.caches import use_cache
 from harness.record import Artifact, CaseFolder, PlannedCase, write_bytes
 
@@ -73,8 +74,10 @@ def _measure(message: Measure, beat: Beat) -> Answer:
     )
     if launch.process == SHAPES:
         return Result(outcomes=look_at_shapes(launch.looks, context))
-    make = make_inputs if message.place.measures else make_shapes
-    context.arguments = make(workload, context.params)
+    if message.place.measures:
+        context.arguments = find_inputs(workload, context.params, Path(message.inputs))
+    else:
+        context.arguments = make_shapes(workload, context.params)
     outcomes, samples = look_with(launch.looks, context)
     return Result(outcomes=outcomes, launch=samples, artifacts=tuple(_collect_artifacts(message)))
 

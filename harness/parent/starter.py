@@ -128,6 +128,7 @@ class Starter:
                 settings=settings,
                 seed=settings.seed + launch.round + (_OTHER_ORDER if again else 0),
                 cache=str(self.folder.cache),
+                inputs=str(self.folder.inputs(case.id)),
                 folder=str(self.folder.case(case.id).path),
                 result=result,
             ),

@@ -33,6 +33,7 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True, tag=True):
       place: Where it runs.
       seed: Of the order of the variants.
       cache: Folder of the run's own persistent compilation cache.
+      inputs: Where the case's processes keep its inputs for each other.
       folder: The case's folder, for artifacts.
       result: Where to write the answer.
     """
@@ -43,6 +44,7 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     settings: Settings
     seed: int
     cache: str
+    inputs: str
     folder: str
     result: str
 

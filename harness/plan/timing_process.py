@@ -41,8 +41,10 @@ variant take, as a dispatch has no verdicts."""
 
 SOLO_BLOCKS = 5
 SOLO_S = 0.5
+SOLO_LAUNCHES = 3
 """Blocks of one variant alone, where they take no longer than that in all: a call beyond 0.1 s fills the caches by
-itself, whoever ran before it. Chosen, not measured: as many as a clean launch needs, for a note and no verdict."""
+itself, whoever ran before it; and in as many launches as give an interval. Chosen, not measured: blocks as many as a
+clean launch needs, for a note and no verdict. They are a tenth of a launch of quick calls."""
 
 
 def count_sweeps(blocks_s: Collection[float], settings: Settings) -> int:

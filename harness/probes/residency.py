@@ -75,7 +75,18 @@ def watch_call(variant: str, prepared: Prepared, context: Context) -> Outcome:
     if growth < SMALLEST_BYTES:
         return Outcome(status=Status.OK, notes=(TOO_SMALL,))
     notes = (COMPILED,) if seen.compiled else ()
-    return Outcome(status=Status.OK, values={"runtime_peak_bytes": (size_bytes(prepared.args) + growth,)}, notes=notes)
+    held_bytes = _used_bytes(prepared) + growth
+    return Outcome(status=Status.OK, values={"runtime_peak_bytes": (held_bytes,)}, notes=notes)
+
+
+def _used_bytes(prepared: Prepared) -> int:
+    """What the arguments hold; of those of a program only what it takes: jit leaves out what it never reads."""
+    whole = size_bytes(prepared.args)
+    analysis = None if prepared.stages is None else prepared.stages.compiled.memory_analysis()
+    if analysis is None:
+        return whole
+    shards = [len(leaf.sharding.device_set) for leaf in jax.tree.leaves(prepared.args) if isinstance(leaf, jax.Array)]
+    return min(whole, int(analysis.argument_size_in_bytes) * max(shards, default=1))
 
 
 def _return_memory_at_once() -> Any:

@@ -12,7 +12,7 @@ import jax
 from harness.machine.disturbance import Disturbance, ReadDisturbance, Reading
 from harness.machine.environment import paid_cores
 from harness.machine.states import DeviceStates
-from harness.plan.timing_process import SOLO_BLOCKS, SOLO_S, count_sweeps
+from harness.plan.timing_process import SOLO_BLOCKS, SOLO_LAUNCHES, SOLO_S, count_sweeps
 from harness.probes.canary import Canaries, make_works
 from harness.probes.context import Beat, Context, Findings
 from harness.probes.look_at_each import describe_failure
@@ -66,6 +66,7 @@ def time_launch(prepared: Mapping[str, Prepared], context: Context) -> LaunchRec
             cores=paid_cores(),
             beat=context.beat,
             between=between,
+            solo=context.index < SOLO_LAUNCHES,
         )
         load = _describe_load(before, disturbance(), context.clock() - start)
     return LaunchRecord(
@@ -105,6 +106,7 @@ def measure(
     cores: float,
     beat: Beat,
     between: Between = _nothing,
+    solo: bool = True,
 ) -> tuple[VariantLaunch, ...]:
     """Times variants alternately, in sweeps of one block each: a shuffled order, then its reverse, and so on.
 
@@ -115,6 +117,7 @@ def measure(
       disturbance: Reads the process's counters, before and after each block.
       cores: Cores that the process can use.
       beat: Told what begins.
+      solo: Whether each is timed alone as well, after the sweeps.
     Returns:
       Raw samples of each variant, seconds per call, in the order given.
     """
@@ -141,7 +144,7 @@ def measure(
                     subjects[name].take_block(number, block_s, disturbance)
             between(sweep + 1)
         for name, subject in subjects.items():
-            if len(subjects) > 1 and SOLO_BLOCKS * _block_s(subject, settings) <= SOLO_S:
+            if solo and len(subjects) > 1 and SOLO_BLOCKS * _block_s(subject, settings) <= SOLO_S:
                 beat(name, "solo")
                 subject.take_solos(SOLO_BLOCKS, settings.block_s)
         for name, subject in subjects.items():

@@ -7,7 +7,7 @@ cases/<id>/launches/NN.replaced.json.gz  of a contended launch that a fresh proc
 cases/<id>/case.json            statuses and per-launch summaries; written anew after each round
 cases/<id>/programs/<variant>/  jaxpr.txt, stablehlo.mlir, hlo.txt of a compiled variant
 cases/<id>/trace/<variant>/     profiler captures, as xprof wants them
-scratch/                        messages, and the compilation cache of the run; gone when it ends
+scratch/                        messages, inputs, and the compilation cache of the run; gone when it ends
 stopped.json                    why a run has stopped before its last case; gone when it goes on
 run.json                        commit mark: manifest and all cases; written last
 
@@ -106,6 +106,10 @@ class RunFolder:
     def cache(self) -> Path:
         """The run's private compilation cache."""
         return self.scratch / "cache"
+
+    def inputs(self, case: str) -> Path:
+        """Where the processes of a case, by its id, keep its inputs for each other."""
+        return self.scratch / "inputs" / case
 
     @property
     def cases(self) -> Path:

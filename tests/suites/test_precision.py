@@ -1,8 +1,6 @@
 import itertools
-from functools import partial
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -10,45 +8,57 @@ from harness.probes.numerics import relative_error
 from suites.precision import (
     BATCH,
     CHANNELS,
+    FORMATS,
     LARGEST,
     convolution_cost,
     convolution_in_numpy,
-    dtype_of,
+    in_every_format,
     precision_convolution,
     precision_matmul,
-    precision_of,
     series_in_numpy,
-    wide_where_needed,
 )
 
-
-def test_a_format_names_its_dtype_and_where_there_is_a_choice_its_precision():
-    assert [(dtype_of(one), precision_of(one)) for one in ("float32 highest", "bfloat16")] == [
-        ("float32", "highest"),
-        ("bfloat16", None),
-    ]
+BOTH = pytest.mark.parametrize("declared", [precision_matmul, precision_convolution], ids=["matmul", "convolution"])
 
 
-def test_only_float64_is_measured_in_64_bit_mode():
-    formats = ("float64", "float32 highest", "float32 default", "bfloat16", "float16")
+def test_every_format_has_the_same_numbers_as_near_as_it_holds_them():
+    with jax.enable_x64():
+        made = {name: np.asarray(one) for name, one in in_every_format(jax.random.key(0), (1000,)).items()}
 
-    wide = [one for one in formats if precision_matmul.find_config({"arithmetic": one})["jax_enable_x64"]]
+    assert {name: array.dtype.name for name, array in made.items()} == {name: name for name in FORMATS}
+    numbers = made["float64"]
+    np.testing.assert_array_equal(made["float32"], numbers)
+    np.testing.assert_allclose(made["float16"].astype("float64"), numbers, rtol=2**-11, atol=1e-7)
+    np.testing.assert_allclose(made["bfloat16"].astype("float64"), numbers, rtol=2**-8)
+    assert 0.9 < numbers.std() < 1.1
 
-    assert wide == ["float64"]
-    assert wide_where_needed(arithmetic="float64") == {"jax_enable_x64": True}
+
+@BOTH
+def test_precisions_of_float32_are_compared_only_where_they_differ(declared):
+    precisions = [item for item in declared.implementations if item.name.startswith("float32_")]
+
+    assert precisions
+    for one in precisions:
+        assert one.find_skip({}, "cpu").reason == "on a CPU float32 has one precision, that of 'float32'"
+        assert one.find_skip({}, "gpu") is one.find_skip({}, "tpu") is None
 
 
-@pytest.mark.parametrize("declared", [precision_matmul, precision_convolution], ids=["matmul", "convolution"])
-def test_precisions_of_float32_are_cases_only_where_they_differ(declared):
-    precisions = {
-        backend: {
-            case["arithmetic"] for case in declared.list_cases("full", backend) if "float32" in case["arithmetic"]
+@BOTH
+def test_each_format_computes_in_itself(declared):
+    with jax.enable_x64():
+        made = in_every_format(jax.random.key(0), (16, 16))
+        trees = (made, made)
+        if declared is precision_convolution:
+            trees = (
+                {name: one.reshape(1, 4, 4, 16) for name, one in made.items()},
+                in_every_format(jax.random.key(1), (3, 3, 16, 8)),
+            )
+        found = {
+            item.name: str(item.function(*trees).dtype) for item in declared.implementations if item.modes == ("jit",)
         }
-        for backend in ("cpu", "gpu", "tpu")
-    }
 
-    every = {"float32 default", "float32 high", "float32 highest"}
-    assert precisions == {"cpu": {"float32 highest"}, "gpu": every, "tpu": every}
+    assert found == {name: name.partition("_")[0] for name in found}
+    assert set(FORMATS) <= set(found)
 
 
 def test_the_references_convolution_is_the_sum_over_the_kernels_places_inside_the_image():
@@ -71,18 +81,23 @@ def test_the_convolutions_cost_leaves_out_what_falls_outside_the_image(side):
         if 0 <= row + y < side and 0 <= column + x < side
     )
 
-    assert convolution_cost(side=side, arithmetic="float32 high").flops == 2 * BATCH * CHANNELS * CHANNELS * inside
+    assert convolution_cost(side=side).flops == 2 * BATCH * CHANNELS * CHANNELS * inside
 
 
 def test_a_coarser_format_has_a_larger_error():
-    errors = {}
-    for arithmetic in ("float32 highest", "float16", "bfloat16"):
-        matrices = np.random.default_rng(0).standard_normal((2, 64, 64)).astype(jnp.dtype(dtype_of(arithmetic)))
-        product = jax.jit(partial(precision_matmul, arithmetic=arithmetic))(*matrices)
-        errors[arithmetic], _ = relative_error(np.asarray(product, np.float64), np.matmul(*matrices.astype(np.float64)))
+    with jax.enable_x64():
+        matrices = [in_every_format(key, (64, 64)) for key in jax.random.split(jax.random.key(0))]
+        wanted = np.matmul(*(np.asarray(one["float64"]) for one in matrices))
+        products = {
+            item.name: jax.jit(item.function)(*matrices)
+            for item in precision_matmul.implementations
+            if item.name in FORMATS
+        }
+        errors = {name: relative_error(np.asarray(one, np.float64), wanted)[0] for name, one in products.items()}
 
-    assert 0 < errors["float32 highest"] < errors["float16"] / 50
-    assert errors["float16"] < errors["bfloat16"] / 3 < 1e-2
+    assert errors["float64"] < errors["float32"] / 1e6
+    assert 0 < errors["float32"] < errors["float16"] / 50
+    assert 0 < errors["float16"] < errors["bfloat16"] / 3 < 1e-2
 
 
 def test_the_series_is_the_exponential_to_better_than_float32_can_tell():

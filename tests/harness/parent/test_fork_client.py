@@ -294,6 +294,7 @@ def test_a_process_that_meets_a_full_disk_is_no_result_and_its_words_are_told(se
                 settings=settings,
                 seed=0,
                 cache=str(tmp_path / "cache"),
+                inputs=str(tmp_path / "inputs"),
                 folder=str(tmp_path / "case"),
                 result=result,
             ),

@@ -51,6 +51,7 @@ print(json.dumps({
     "results": held(lambda x: jnp.broadcast_to(x, (8, MIB)) * 2, words),
     "little": held(lambda x: x * 2, jnp.ones(10)),
     "little beside its arguments": held(lambda x: x.sum(), words),
+    "an argument unread": held(lambda x, y: jnp.broadcast_to(x, (8, MIB)) * 2, words, jnp.ones((4, MIB))),
 }))
 """
 
@@ -73,6 +74,12 @@ def real():
 
 def test_what_a_call_holds_is_its_arguments_and_by_how_much_the_process_grows(real):
     values, _, _ = real["results"]
+
+    assert values["runtime_peak_bytes"][0] == pytest.approx((4 + 32) * MIB, rel=0.1)
+
+
+def test_an_argument_that_the_program_never_reads_is_not_counted(real):
+    values, _, _ = real["an argument unread"]
 
     assert values["runtime_peak_bytes"][0] == pytest.approx((4 + 32) * MIB, rel=0.1)
 

@@ -342,6 +342,16 @@ def test_a_variant_that_is_timed_alone_anyway_has_no_time_of_its_own_for_that(cl
     assert time_of(clock, BLOCK_S).solo_s == ()
 
 
+def test_a_launch_that_is_not_asked_for_it_times_no_variant_alone(clock):
+    variants = two_that_slow_each_other_down(clock, BLOCK_S)
+
+    launches = measure(
+        variants, SETTINGS, seed=0, clock=clock, disturbance=undisturbed, cores=2, beat=nobody, solo=False
+    )
+
+    assert [launch.solo_s for launch in launches] == [(), ()]
+
+
 def test_slow_calls_are_not_timed_alone_too(clock):
     variants = two_that_slow_each_other_down(clock, 2**-2)
 
