@@ -8,10 +8,11 @@ from harness.declare.levels import DeclarationError, itemsize, levels
 from harness.declare.workload import Workload, workload
 from harness.machine.data import DataSource, data_folder
 from harness.notebook import measure
-from harness.record import Cost, Figure, Published
+from harness.record import Answer, Cost, Figure, Published
 from harness.version import __version__
 
 __all__ = [
+    "Answer",
     "Caching",
     "Cost",
     "DataSource",

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from harness import Caching, Cost, Peer, Skip, itemsize, levels, workload
+from harness import Answer, Caching, Cost, Peer, Skip, itemsize, levels, workload
 from suites.networks_in_numpy import softmax
 from suites.peers import needs_torch
 
@@ -148,6 +148,14 @@ def torch_gradient(query, key, value, cotangent, *, causal):
     compiles=1,
     caching=Caching(
         new_shape=lambda *, length: {"length": length + 1}, new_static=lambda *, causal: {"causal": not causal}
+    ),
+    answer=Answer(
+        "What do the scores of all pairs of positions cost, and who avoids them?",
+        "by_blocks:jit",
+        against="naive:jit",
+        metric="temp_bytes",
+        at={"length": 1024},
+        rank=5,
     ),
 )
 def attention(query, key, value, *, causal):

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from flax import linen as nn
 
-from harness import Caching, Cost, Figure, Needs, Peer, Published, State, itemsize, levels, workload
+from harness import Answer, Caching, Cost, Figure, Needs, Peer, Published, State, itemsize, levels, workload
 from suites import cnn_in_torch, datasets, models, peers
 from suites import networks_in_numpy as reference
 from suites.cnn_networks import ROUTED, forward_flops, params_in, step_cost
@@ -176,7 +176,7 @@ def epoch_cost(images):
 
 @workload(
     inputs=training,
-    params={"batch": levels(quick=8, default=128, by_device={"gpu": 1024, "tpu": 1024})},
+    params={"batch": levels(quick=8, full=128, by_device={"gpu": (128, 1024), "tpu": (128, 1024)})},
     reference=reference.with_changes(step_in_numpy),
     compare=reference.result_and_changes,
     cost=lambda *, batch: step_cost(PLAIN, batch),
@@ -214,7 +214,7 @@ def donated(state, images, labels):
     compiles=1,
     state=State(carry={"state": 0}),
     data=datasets.cifar10_source,
-    level="default",
+    level="full",
 )
 def cnn_step_bfloat16(state, images, labels):
     """A step that computes in float32, (state, images (b, 32, 32, 3), labels (b,)) -> (state, loss).
@@ -346,6 +346,12 @@ def in_batches(params, images, labels):
         ),
     ),
     level="default",
+    answer=Answer(
+        "What is training a small convolutional network worth in each way of running it?",
+        "cnn_epoch:jit",
+        against="cnn_epoch:eager",
+        rank=1,
+    ),
 )
 def cnn_epoch(state, images, labels):
     """Steps over batches from the host's memory, (state, images (128, 32, 32, 3), labels (128,)) -> (state, loss).

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from harness import Cost, Needs, itemsize, levels, workload
+from harness import Answer, Cost, Needs, itemsize, levels, workload
 from suites.meshes import AXIS, SPLIT, WHOLE, mesh_of, placed
 
 
@@ -60,6 +60,7 @@ def traffic(*, operation, devices, n):
     modes=("jit",),
     implementation="shard_map",
     compiles=1,
+    answer=Answer("How fast do devices exchange data?", "shard_map:jit", metric="bus_bandwidth"),
 )
 def collective(x, *, operation, devices):
     """Devices' rows, summed, gathered, scattered, exchanged or passed on: (devices, n) -> (n,) or (devices, n).

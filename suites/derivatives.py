@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from harness import Caching, Cost, Figure, Published, itemsize, levels, workload
+from harness import Answer, Caching, Cost, Figure, Published, itemsize, levels, workload
 from suites.networks_in_numpy import logistic
 
 FLOAT_BYTES = itemsize("float32")
@@ -96,7 +96,7 @@ def hessian_in_numpy(rows, weights, direction):
     implementation="forward_over_reverse",
     compiles=1,
     caching=Caching(new_shape=lambda *, features: {"features": features + 1}),
-    level="default",
+    level="full",
 )
 def hessian(rows, weights, direction):
     """Hessian of a logistic loss, (examples, n), (n,) -> (n, n), by `jax.hessian`: jacfwd of jacrev.
@@ -367,6 +367,13 @@ def cost_of_chain(*, layers, width, batch):
     implementation="no_checkpoint",
     compiles=1,
     caching=Caching(new_shape=lambda *, batch: {"batch": batch + 1}),
+    answer=Answer(
+        "Which composition of forward and reverse mode is cheapest, and what does computing again save?",
+        "nothing_saveable:jit",
+        against="no_checkpoint:jit",
+        metric="temp_bytes",
+        rank=6,
+    ),
 )
 def rematerialization(weights, x):
     """Gradient of a chain of residual blocks by its weights, (layers, n, 4 n), (layers, 4 n, n) -> the same, by `grad`.

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from harness import Caching, Cost, itemsize, levels, workload
+from harness import Answer, Caching, Cost, itemsize, levels, workload
 
 SMALL = 100
 """Elements of an array whose arithmetic takes less than its call; with 1000 XLA on a CPU would hand it to a thread."""
@@ -36,6 +36,7 @@ def positive_part(x):
     implementation="independent",
     compiles=1,
     caching=Caching(new_shape=lambda *, n: {"n": n + 1}, new_static=lambda *, queued: {"queued": queued + 1}),
+    answer=Answer("What does a call cost before any arithmetic?", "one_program:jit", against="independent:mixed"),
 )
 def queued_calls(x, *, queued):
     """Small jitted calls that know nothing of each other, issued in a row, (n,) -> queued x (n,); then one wait.

@@ -4,10 +4,21 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from harness import Caching, Cost, State, itemsize, levels, workload
+from harness import Answer, Caching, Cost, Figure, Published, State, itemsize, levels, workload
 
 LENGTHS = levels(
     quick=10_000, default=1_000_000, full=(10_000_000, 100_000_000), by_device={"gpu": 100_000_000, "tpu": 100_000_000}
+)
+
+IN_PLACE = Published(
+    source="JAX's documentation of `jax.numpy.ndarray.at`, jax 0.10",
+    device="any",
+    timed='"inside a jit compiled function, expressions like x = x.at[idx].set(y) are guaranteed to be applied '
+    'in-place": jit over jit with x donated is then 1',
+    figure=Figure("at_set:jit", 1.0),
+    against=Figure("donated:jit", 1.0),
+    differs="x comes from outside the function here, and stays the caller's unless it is donated",
+    at={"n": 1_000_000, "updates": 1},
 )
 
 
@@ -54,6 +65,13 @@ def touched(*, updates, reads):
     baseline="at_set:jit",
     compiles=1,
     caching=Caching(new_shape=lambda *, n: {"n": n + 1}),
+    published=(IN_PLACE,),
+    answer=Answer(
+        "JAX's arrays never change: is x.at[i].set(v) a copy?",
+        "donated:jit",
+        against="at_set:jit",
+        at={"n": 1_000_000, "updates": 1},
+    ),
 )
 def at_set(x, indices, values):
     """`x.at[indices].set(values)`, (n,), (updates,), (updates,) -> (n,): a new array, so n elements are copied.

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from harness import Caching, Cost, Figure, Needs, Peer, Published, Skip, State, itemsize, levels, workload
+from harness import Answer, Caching, Cost, Figure, Needs, Peer, Published, Skip, State, itemsize, levels, workload
 from suites import datasets, mlp_in_torch, models
 from suites import networks_in_numpy as reference
 from suites.mlp_networks import NETWORKS, PIXELS, RATE, TOY, params_in, products, steps_cost
@@ -274,6 +274,12 @@ def two_programs(state, points, classes):
             differs="one of its 1875 steps, its batch on the device; a mean loss with a rate that decays there",
             at={"network": "784-512-10"},
         ),
+    ),
+    answer=Answer(
+        "What is a training step worth as one program, and who should run the loop around it?",
+        "step:jit",
+        against="step:eager",
+        rank=2,
     ),
 )
 def mlp_step(state, images, labels, *, network):

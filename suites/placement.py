@@ -8,7 +8,7 @@ import numpy as np
 from jax.sharding import SingleDeviceSharding
 from msgspec.structs import replace
 
-from harness import Cost, Figure, Needs, Published, Skip, itemsize, levels, workload
+from harness import Answer, Cost, Figure, Needs, Published, Skip, itemsize, levels, workload
 from suites.selu import OPERATIONS, activations, selu, selu_in_numpy
 
 TWO_PROCESSORS = {"jax_num_cpu_devices": 2}
@@ -153,6 +153,7 @@ def selu_on(where):
         ),
     ),
     level="default",
+    answer=Answer("Data here, function there: what does it cost?", "beside:jit", against="moved_then_jit:mixed"),
 )
 def placement(x):
     """SELU on the device that its data are on, (n,) -> (n,): nothing moves.

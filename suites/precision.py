@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from harness import Caching, Cost, Needs, Skip, itemsize, levels, workload
+from harness import Answer, Caching, Cost, Needs, Skip, itemsize, levels, workload
 from suites.cnn_networks import kernel_pixels
 
 FORMATS = ("float64", "float32", "bfloat16", "float16")
@@ -102,6 +102,11 @@ def only_where_products_differ(*, backend):
     caching=Caching(new_shape=lambda *, n: {"n": n + 1}),
     needs=WIDE,
     implementation="float32",
+    answer=Answer(
+        "How long does a product take in each number format, and how large is its error?",
+        "bfloat16:jit",
+        against="float32:jit",
+    ),
 )
 def precision_matmul(a, b):
     """Matrix product by format, (n, n) @ (n, n) -> (n, n), float32 at its highest precision. Rounding inputs counts.

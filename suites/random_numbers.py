@@ -5,7 +5,7 @@ from statistics import NormalDist
 import jax
 import numpy as np
 
-from harness import Caching, Cost, itemsize, levels, workload
+from harness import Answer, Caching, Cost, itemsize, levels, workload
 
 BINS = 10
 """Equally likely ranges in which the numbers are counted."""
@@ -135,6 +135,7 @@ LENGTHS = levels(default=1_000_000, full=10_000_000, by_device={"gpu": 100_000_0
     implementation="threefry2x32",
     compiles=1,
     caching=Caching(new_static=lambda *, n: {"n": n + 1}),
+    level="full",
 )
 def random_uniform(words, *, n):
     """Uniform numbers from 0 to below 1 by JAX's default generator, (4,) -> (n,).
@@ -162,7 +163,11 @@ def uniform_rbg(words, *, n):
     implementation="threefry2x32",
     compiles=1,
     caching=Caching(new_static=lambda *, n: {"n": n + 1}),
-    level="default",
+    answer=Answer(
+        "What do random numbers cost that any core can draw from any place?",
+        "threefry2x32:jit",
+        against="numpy_pcg64:native",
+    ),
 )
 def random_normal(words, *, n):
     """Standard normal numbers by JAX's default generator and the inverse error function, (4,) -> (n,).

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from harness import Cost, Needs, itemsize, levels, workload
+from harness import Answer, Cost, Needs, itemsize, levels, workload
 from suites.networks_in_numpy import softmax as softmax_in_numpy
 
 FLOAT_BYTES = itemsize("float32")
@@ -101,6 +101,12 @@ def softmax_cost(*, count):
     needs=Needs(host=("sequence",)),
     compiles=lambda *, count: count,
     level="default",
+    answer=Answer(
+        "What makes jit compile again, and what keeps it from doing so?",
+        "buckets:mixed",
+        against="exact:jit",
+        metric="first_call_s",
+    ),
 )
 def lengths(sequence):
     """Softmax of sequences that all differ in length, (length,) -> (length,): a program for each length.
@@ -176,7 +182,7 @@ def product_in_numpy(x, factor, kind):
     stream=True,
     needs=Needs(host=("factor", "kind")),
     compiles=1,
-    level="default",
+    level="full",
 )
 def kinds_of_numbers(x, factor, kind):
     """Array times a number, (1000,), () -> (1000,): the number is always a NumPy float32.

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import PartitionSpec
 
-from harness import Cost, Needs, State, itemsize, levels, workload
+from harness import Answer, Cost, Needs, State, itemsize, levels, workload
 from suites import networks_in_numpy as reference
 from suites.meshes import AXIS, SPLIT, WHOLE, mesh_of, placed
 
@@ -122,6 +122,11 @@ mapped_step = jax.pmap(step_on_one_of_many, axis_name=AXIS, in_axes=(None, 0, 0)
     modes=("jit",),
     implementation="automatic",
     compiles=1,
+    answer=Answer(
+        "What does it cost to divide a step among devices, and does it matter who writes the communication?",
+        "automatic:jit",
+        against="shard_map:jit",
+    ),
 )
 def data_parallel_step(state, x, y, *, devices):
     """Training step of an MLP, its batch divided among devices: state, two (rows, width) -> state, loss.
@@ -165,7 +170,7 @@ def by_pmap(state, x, y, *, devices):
     modes=("jit",),
     implementation="automatic",
     compiles=1,
-    level="default",
+    level="full",
 )
 def fsdp_step(state, x, y, *, devices):
     """The same step with weights and momentum divided too: state, two (rows, width) -> state, loss.
@@ -229,7 +234,7 @@ def layer_cost(*, width, devices):
     modes=("jit",),
     implementation="automatic",
     compiles=1,
-    level="default",
+    level="full",
 )
 def tensor_parallel_matmul(x, a, b, *, devices):
     """Two products with a ReLU between, their matrices divided among devices: (128, width) -> (128, width).

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from harness import Caching, Cost, Skip, itemsize, levels, workload
+from harness import Answer, Caching, Cost, Skip, itemsize, levels, workload
 
 FLOAT_BYTES = itemsize("float32")
 
@@ -52,6 +52,11 @@ LAX_MAP_BATCH = 64
     compiles=1,
     caching=Caching(new_shape=lambda *, examples: {"examples": examples + 1}),
     level="default",
+    answer=Answer(
+        "What do loops, batching and branches cost when the compiler sees them?",
+        "vmap:jit",
+        against="jitted_loop:mixed",
+    ),
 )
 def per_example_function(weights, xs):
     """W (x / rms(x)) of each example, (n, n), (examples, n) -> (examples, n), by `vmap` of the function for one.

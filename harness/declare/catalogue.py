@@ -136,4 +136,11 @@ def _make_suite(module: ModuleType) -> Suite:
         except Exception as error:
             what = f"workload '{workload.name}': its options cannot be checked"
             raise SuiteError(f"suite '{module.__name__}': {what}: {type(error).__name__}: {error}") from error
-    return Suite(module.__name__.rpartition(".")[2], read_first_line(module), tuple(dict.fromkeys(declared)))
+    workloads = tuple(dict.fromkeys(declared))
+    answers = [workload.name for workload in workloads if workload.declaration.answer is not None]
+    if len(answers) > 1:
+        raise SuiteError(
+            f"suite '{module.__name__}': {' and '.join(answers)} each have an answer; a suite has one question, so "
+            "leave answer= at the one that answers it"
+        )
+    return Suite(module.__name__.rpartition(".")[2], read_first_line(module), workloads)

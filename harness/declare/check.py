@@ -75,6 +75,11 @@ def check_declaration(
     _check_tolerance(workload, declaration.tolerance)
     for claim in declaration.published:
         _check_claim(workload, declaration, claim)
+    answer = declaration.answer
+    if answer is not None:
+        check_names(workload, declaration, "the answer", answer.at)
+        if answer.metric not in METRICS:
+            _refuse(workload, f"no metric '{answer.metric}' to answer with; metrics are {', '.join(METRICS)}")
     counted = [item for item in implementations if "jit" in item.modes and item.compiles is None]
     if declaration.compiles is not None and not counted:
         _refuse(
@@ -84,6 +89,7 @@ def check_declaration(
         )
     wanted = [] if declaration.baseline is None else [(declaration.baseline, "the baseline")]
     wanted += [(figure.variant, "published") for claim in declaration.published for figure in claim.figures]
+    wanted += [(variant, "the answer") for variant in (() if answer is None else answer.variants)]
     variants = list_variants(implementations)
     for variant, role in wanted:
         if variant not in variants:

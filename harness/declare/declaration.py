@@ -9,7 +9,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar, cast, dataclass_transform,
 
 from harness.declare.levels import DeclarationError, Levels, Values
 from harness.machine.data import DataSource
-from harness.record.cases import Cost, Param, Published
+from harness.record.cases import Answer, Cost, Param, Published
 
 Function = Callable[..., Any]
 Compiles = int | Callable[..., int]
@@ -218,6 +218,8 @@ class Declaration:
       data: () -> which data inputs() uses, where that depends on what there is: in words, or as a `DataSource`, which
         can tell that `--data` has none of the files that were looked for.
       published: Figures of others that stand beside ours.
+      answer: What the workload tells to answer its suite's question: `Answer("…?", "f:jit", against="f:eager")`. One
+        workload of a suite has it.
       level: The lowest level that measures it: quick, default or full.
     Raises:
       DeclarationError: Names that do not fit together.
@@ -243,4 +245,5 @@ class Declaration:
     compare: Function | None = None
     data: Callable[[], str | DataSource] | None = None
     published: tuple[Published, ...] = ()
+    answer: Answer | None = None
     level: str = "quick"

@@ -33,7 +33,7 @@ class Width:
 
 def matters(case: PlannedCase) -> bool:
     """Whether an answer of the page, or a published claim, rests on the case."""
-    return case.represents_workload or bool(case.published)
+    return case.represents_workload or bool(case.published) or case.answer is not None
 
 
 def measure_width(case: PlannedCase, timings: Iterable[Outcome]) -> Width | None:

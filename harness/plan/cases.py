@@ -52,6 +52,7 @@ def plan_case(suite: str, workload: Workload, params: dict[str, Param], place: P
         data=None if source is None else source.words,
         data_missing=None if source is None else source.missing,
         published=workload.find_published(params, place.device),
+        answer=declared.answer,
     )
 
 

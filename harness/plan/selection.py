@@ -39,7 +39,8 @@ def _no_match(pattern: str, cases: Iterable[PlannedCase]) -> str:
 def choose_representatives(cases: Sequence[PlannedCase]) -> tuple[PlannedCase, ...]:
     """The same cases; where the one that represents its workload was not chosen, the first of the chosen does.
 
-    Of those, the first of its suite represents it.
+    Of those, the first of its suite represents it. The answer of a suite stays with one case: where its `at` has that,
+    else with the one that represents its workload.
     """
     of_workload: dict[str, str] = {}
     for case in sorted(cases, key=lambda case: not case.represents_workload):
@@ -47,14 +48,24 @@ def choose_representatives(cases: Sequence[PlannedCase]) -> tuple[PlannedCase, .
     of_suite: dict[str, str] = {}
     for case in cases:
         of_suite.setdefault(case.suite, of_workload[case.workload])
+    with_answer: dict[tuple[str, str], str] = {}
+    for case in sorted(cases, key=lambda case: (not _is_answer(case), of_workload[case.workload] != case.id)):
+        if case.answer is not None:
+            with_answer.setdefault((case.suite, case.where), case.id)
     return tuple(
         msgspec.structs.replace(
             case,
+            answer=case.answer if with_answer.get((case.suite, case.where)) == case.id else None,
             represents_workload=of_workload[case.workload] == case.id,
             represents_suite=of_suite[case.suite] == case.id,
         )
         for case in cases
     )
+
+
+def _is_answer(case: PlannedCase) -> bool:
+    """Whether it is the case that its suite's answer asks for."""
+    return case.answer is not None and all(case.params[name] == value for name, value in case.answer.at.items())
 
 
 def shuffle(cases: Sequence[PlannedCase], seed: int) -> tuple[PlannedCase, ...]:

@@ -2,6 +2,7 @@
 
 from harness.record.cases import (
     NATIVE,
+    Answer,
     Artifact,
     CaseRecord,
     Cost,
@@ -47,6 +48,7 @@ __all__ = [
     "INCOMPLETE",
     "NATIVE",
     "SCHEMA_VERSION",
+    "Answer",
     "Artifact",
     "Block",
     "Buffer",

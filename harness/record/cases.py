@@ -77,6 +77,33 @@ class Published(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return (self.figure,) if self.against is None else (self.figure, self.against)
 
 
+class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The number that answers a suite's question, told of the one case that stands for the suite.
+
+    Args:
+      question: What the suite is there to tell, in one sentence.
+      variant: Whose number it is, `implementation:mode`.
+      against: The variant that it is set against; None where the number is the answer by itself.
+      metric: What it is one of: of execution_s the ratio of both, paired by launch; of anything else both, side by
+        side.
+      at: Params of the case that stands for the suite; where a run has none with these, the one that represents the
+        workload does.
+      rank: The lower, the earlier it is told; None comes last, in the order of the plan.
+    """
+
+    question: str
+    variant: str
+    against: str | None = None
+    metric: str = "execution_s"
+    at: dict[str, Param] = {}
+    rank: int | None = None
+
+    @property
+    def variants(self) -> tuple[str, ...]:
+        """The one or two."""
+        return (self.variant,) if self.against is None else (self.variant, self.against)
+
+
 class PlannedVariant(msgspec.Struct, frozen=True, kw_only=True):
     """An implementation in a mode. `skip` is the declared reason not to run it for this case.
 
@@ -113,6 +140,7 @@ class PlannedCase(msgspec.Struct, frozen=True, kw_only=True):
       data: Which data its inputs are, where that depends on what there is.
       data_missing: Files that were looked for in the folder of `--data`, where it has none of them; in words.
       published: Figures of others that stand beside it.
+      answer: What it answers for its suite; None of all cases but the one that stands for it.
     """
 
     id: str
@@ -137,6 +165,7 @@ class PlannedCase(msgspec.Struct, frozen=True, kw_only=True):
     data: str | None = None
     data_missing: str | None = None
     published: tuple[Published, ...] = ()
+    answer: Answer | None = None
 
 
 class VariantRecord(msgspec.Struct, frozen=True, kw_only=True):

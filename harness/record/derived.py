@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import zip_longest
 
 from harness.record import statistics
@@ -61,7 +62,8 @@ def compare_paired(one: Readable, other: Readable) -> Interval | None:
     known = [mine - theirs for mine, theirs in pairs if mine is not None and theirs is not None]
     if not known:
         return None
-    return bound(statistics.speedup, known, one.settings, looks=max(count_looks(one), count_looks(other)))
+    mean = partial(statistics.speedup, borrowed=one.pool.lend_to_ratio(one, other))
+    return bound(mean, known, one.settings, looks=max(count_looks(one), count_looks(other)))
 
 
 def doubt_ratio(one: Readable, other: Readable) -> str:

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING
 import numpy
 
 from harness.record.cases import NATIVE, PlannedVariant
-from harness.record.statistics import MINIMUM_EFFECT, Borrowed
+from harness.record.statistics import MINIMUM_EFFECT, Lent, UsualLaunch
 
 if TYPE_CHECKING:
     from harness.record.metric import Readable
     from harness.record.moderation import Prior
+
+RATIO = "speedup"
 
 NO_CANARY = "no canary was timed that times can be divided by"
 
@@ -97,17 +99,27 @@ class Pool:
     Args:
       reference: None where there is none, and then why.
       spreads: By metric and kind; where one is missing, intervals are ordinary t intervals.
+      usual_ratios: By kind, how far a ratio's launches usually deviate: a variance of logs.
     """
 
     reference: ReferenceSpeed | None = None
     no_reference: str = NO_CANARY
     spreads: Mapping[tuple[str, Kind], Spread] = field(default_factory=dict)
+    usual_ratios: Mapping[Kind, float] = field(default_factory=dict)
 
-    def lend(self, metric: str, source: Readable) -> Borrowed | None:
+    def lend(self, metric: str, source: Readable) -> Lent | None:
         """What is known of the scatter of a variant's metric from the others."""
+        if metric == RATIO:
+            return self.lend_to_ratio(source)
         spread = self.spreads.get((metric, kind_of(source.planned)))
         place = None if spread is None else spread.places.get((source.planned_case.id, source.planned.name))
         return None if spread is None or place is None else spread.prior.lend(place)
+
+    def lend_to_ratio(self, *sides: Readable) -> UsualLaunch | None:
+        """What is known of the scatter of a ratio of variants; peers are not paired, and one is enough."""
+        kinds = {kind_of(side.planned) for side in sides}
+        variance = self.usual_ratios.get(Kind.PEERS if Kind.PEERS in kinds else Kind.JAX)
+        return None if variance is None else UsualLaunch(variance)
 
 
 EMPTY = Pool()

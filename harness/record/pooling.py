@@ -9,13 +9,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from harness.record.looks import find_timing
 from harness.record.metric import Readable
 from harness.record.moderation import FEWEST_POOLED, fit_prior
-from harness.record.pool import NO_CANARY, Kind, Pool, ReferenceSpeed, Spread, kind_of
+from harness.record.pool import NO_CANARY, RATIO, Kind, Pool, ReferenceSpeed, Spread, kind_of
 from harness.record.recorded import list_variants
 from harness.record.runs import Run
 from harness.record.statistics import FEWEST_LAUNCHES
 
 POOLED = ("execution_s", "at_reference_speed_s")
-"""Metrics whose intervals are moderated. Ratios scatter too unlike: their prior has about one degree of freedom."""
+"""Metrics whose intervals are moderated. Ratios scatter too unlike: their prior has about one degree of freedom, and may
+only widen theirs."""
 
 
 SHORTEST_GAP_S = 60.0
@@ -37,7 +38,12 @@ def gather_pool(run: Run) -> Pool:
         for kind in Kind
         if (spread := _fit(metric, [one for one in variants if kind_of(one.planned) is kind])) is not None
     }
-    return Pool(alone.reference, alone.no_reference, spreads)
+    usual = {
+        kind: variance
+        for kind in Kind
+        if (variance := _find_usual_ratio([one for one in variants if kind_of(one.planned) is kind])) is not None
+    }
+    return Pool(alone.reference, alone.no_reference, spreads, usual)
 
 
 def measured_in_rounds(run: Run) -> bool:
@@ -76,6 +82,15 @@ def _find_reference(variants: Iterable[Readable]) -> Pool:
     if not found:
         return Pool(no_reference="no canary has a time that can be" if identities else NO_CANARY)
     return Pool(ReferenceSpeed(identities.pop(), tuple(sorted(found.values()))))
+
+
+def _find_usual_ratio(variants: Sequence[Readable]) -> float | None:
+    """The median variance of the ratios' logs from launch to launch; None where too few cases tell."""
+    logs = [(one.planned_case.id, [math.log(value) for value in one.read(RATIO).known]) for one in variants]
+    told = [(case, own) for case, own in logs if len(own) >= FEWEST_LAUNCHES]
+    if len({case for case, _ in told}) < FEWEST_POOLED:
+        return None
+    return statistics.median(statistics.variance(own) for _, own in told)
 
 
 def _fit(metric: str, variants: Sequence[Readable]) -> Spread | None:

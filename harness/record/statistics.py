@@ -120,8 +120,30 @@ class Borrowed:
         return moderated, min(together, self.most_degrees)
 
 
+@dataclass(frozen=True)
+class UsualLaunch:
+    """One launch more, that deviates as is usual in the run; it may widen an interval, and never narrows one.
+
+    Now and then a launch is off by half, since its threads were placed badly. A ratio whose few launches met none of
+    those looks better known than it is: of two default runs, ordinary 99 % intervals held the other run's ratios in 92
+    %, with this launch in 96 %, the median width being the same (examples/, benchmarks.two_runs).
+
+    Args:
+      variance: Of the logs, the median over the run's ratios.
+    """
+
+    variance: float
+
+    def moderate(self, variance: float, degrees: float) -> tuple[float, float]:
+        """A variance with its degrees, which stay those of the launches that there are."""
+        return max(variance, (degrees * variance + self.variance) / (degrees + 1)), degrees
+
+
+Lent = Borrowed | UsualLaunch
+
+
 def mean_interval(
-    values: Sequence[float], *, confidence: float = CONFIDENCE, looks: int = 1, borrowed: Borrowed | None = None
+    values: Sequence[float], *, confidence: float = CONFIDENCE, looks: int = 1, borrowed: Lent | None = None
 ) -> Interval:
     """Mean with a t interval.
 
@@ -129,7 +151,7 @@ def mean_interval(
       values: One per launch, shape (k,), k >= 1.
       confidence: Of the interval, over all looks together.
       looks: How often the launches were looked at to decide whether to go on; the error is shared among them.
-      borrowed: What other variants tell of the variance; then it is the moderated t.
+      borrowed: What other variants tell of the variance; of a prior it makes the moderated t.
     Raises:
       ValueError: No values.
     """
@@ -149,7 +171,7 @@ def mean_interval(
 
 
 def geometric_interval(
-    values: Sequence[float], *, confidence: float = CONFIDENCE, looks: int = 1, borrowed: Borrowed | None = None
+    values: Sequence[float], *, confidence: float = CONFIDENCE, looks: int = 1, borrowed: Lent | None = None
 ) -> Interval:
     """Geometric mean with a t interval on the logs, for times of launches: shape (k,), all > 0.
 
@@ -160,7 +182,9 @@ def geometric_interval(
     return exponentiate(mean_interval(logs, confidence=confidence, looks=looks, borrowed=borrowed))
 
 
-def speedup(log_ratios: Sequence[float], *, confidence: float = CONFIDENCE, looks: int = 1) -> Interval:
+def speedup(
+    log_ratios: Sequence[float], *, confidence: float = CONFIDENCE, looks: int = 1, borrowed: Lent | None = None
+) -> Interval:
     """How many times faster a variant is than its baseline variant, with a t interval over launches.
 
     Args:
@@ -169,7 +193,7 @@ def speedup(log_ratios: Sequence[float], *, confidence: float = CONFIDENCE, look
       Interval, dimensionless; above 1 is faster.
     Source: Kalibera & Jones, Rigorous Benchmarking in Reasonable Time, 2013, section 7.
     """
-    return exponentiate(mean_interval(log_ratios, confidence=confidence, looks=looks))
+    return exponentiate(mean_interval(log_ratios, confidence=confidence, looks=looks, borrowed=borrowed))
 
 
 def differs(ratio: Interval, *, minimum_effect: float = MINIMUM_EFFECT) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from harness.record import Outcome, TimingDetails
 from harness.record.metrics import METRICS
 from harness.record.moderation import FEWEST_POOLED
@@ -18,7 +20,8 @@ from .runs import LabelledRun
 
 def describe_foundations(run: LabelledRun) -> tuple[str, ...]:
     """All of them."""
-    rest = (describe_levels(run), *describe_spreads(run), *describe_gap(run), describe_canary(run))
+    spreads = (*describe_spreads(run), *describe_usual_ratios(run))
+    rest = (describe_levels(run), *spreads, *describe_gap(run), describe_canary(run))
     return (*rest, describe_contention(run), *describe_self_test(run.manifest.self_test))
 
 
@@ -51,6 +54,15 @@ def _describe_spread(run: LabelledRun, metric: str, kind: Kind) -> str:
     who = f"{counted(len(spread.places), 'variant')} of {counted(spread.cases, 'case')}"
     assumed = "cases count as independent, a case's variants, which share processes, do not"
     return f"{what}: moderated t intervals, s0 = {s0}, d0 = {d0}, from {who}; {assumed}; one more case moves them."
+
+
+def describe_usual_ratios(run: LabelledRun) -> tuple[str, ...]:
+    """What the intervals of ratios borrow from the run, by kind of variant."""
+    return tuple(
+        f"Gain, {kind.value}: t intervals of its launches and one more, {numbers.percent(math.sqrt(variance))} off, as "
+        "is usual in this run, where that makes it wider."
+        for kind, variance in run.pool.usual_ratios.items()
+    )
 
 
 def describe_gap(run: LabelledRun) -> tuple[str, ...]:

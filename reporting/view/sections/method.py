@@ -32,7 +32,8 @@ RULES = (
 
 MODERATED = (
     "Where enough cases were timed, intervals of times are moderated: a variant's variance is drawn towards that of "
-    "the run's other variants (limma's t)."
+    "the run's other variants (limma's t). Those of gains count one launch more, that deviates as is usual in the run, "
+    "where that makes them wider: few launches may have met none of those that are far off."
 )
 
 PROBES = tuple(dict.fromkeys(metric.probe for metric in METRICS.values() if metric.probe is not None))

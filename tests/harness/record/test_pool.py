@@ -1,16 +1,18 @@
 import math
 import statistics
+from types import SimpleNamespace
 
 import msgspec
 import pytest
 
 from harness.record import Outcome, Status, TimingDetails
+from harness.record.derived import compare_paired
 from harness.record.metric import Lack
 from harness.record.moderation import FEWEST_POOLED, fit_prior
 from harness.record.pool import EMPTY, NO_CANARY, Kind, Pool, ReferenceSpeed, refer_to
 from harness.record.pooling import find_launch_gap, gather_pool
 from harness.record.recorded import list_variants
-from harness.record.statistics import geometric_interval
+from harness.record.statistics import UsualLaunch, geometric_interval, speedup
 from tests import samples
 
 IN_ROUNDS = samples.settings(most_rounds=12)
@@ -315,3 +317,72 @@ def test_a_record_of_before_there_were_canaries_has_none():
     run = msgspec.structs.replace(samples.run())
 
     assert gather_pool(run) == Pool()
+
+
+# Ratios
+
+
+def run_of_ratios(*spreads, mode="jit", launches=5, settings=IN_ROUNDS):
+    """A run with a case for each spread: of a variant that is measured against an eager one, or against jit a peer."""
+    baseline = "f:jit" if mode == "native" else "f:eager"
+    pairs = []
+    for n, spread in enumerate(spreads):
+        planned = samples.planned_case(params={"n": n}, variants=(baseline, f"g:{mode}"), baseline=baseline)
+        ratio = samples.timing(1e-3, baseline_s=2e-3, launches=launches, spread=spread)
+        outcomes = {baseline: {"timing": scattered(n, launches)}, f"g:{mode}": {"timing": ratio}}
+        pairs.append((planned, samples.record(planned, outcomes)))
+    return samples.run(*pairs, settings=settings)
+
+
+def find_ratios(run):
+    """What there is of each ratio: its variant, and the launches' logs."""
+    found = [one for one in variants_of(run) if one.planned.name.startswith("g:")]
+    return [(one, [math.log(value) for value in one.read("speedup").known]) for one in found]
+
+
+def test_a_ratio_counts_a_launch_more_that_deviates_as_the_middle_one_of_the_run():
+    run = run_of_ratios(*range(11))
+    ratios = find_ratios(run)
+    variances = [statistics.variance(logs) for _, logs in ratios]
+    usual = UsualLaunch(statistics.median(variances))
+
+    assert gather_pool(run).usual_ratios == {Kind.JAX: usual.variance}
+    for one, logs in ratios:
+        assert one.read("speedup").interval == speedup(logs, borrowed=usual)
+    few, many = ratios[1], ratios[9]
+    assert few[0].read("speedup").interval.half_width > speedup(few[1]).half_width
+    assert many[0].read("speedup").interval == speedup(many[1])
+
+
+@pytest.mark.parametrize(
+    ("run", "told"),
+    [
+        (run_of_ratios(*range(1, 10)), False),
+        (run_of_ratios(*range(1, 11)), True),
+        (run_of_ratios(*range(1, 11), launches=2), False),
+        (run_of_ratios(*range(1, 11), launches=3), True),
+        (run_of_ratios(*range(1, 11), settings=samples.settings()), False),
+    ],
+    ids=["9 cases", "10 cases", "2 launches each", "3 launches each", "launches in a row"],
+)
+def test_a_usual_launch_needs_10_cases_with_3_launches_in_rounds(run, told):
+    assert bool(gather_pool(run).usual_ratios) is told
+
+
+def test_ratios_of_peers_have_a_usual_launch_of_their_own():
+    pool = gather_pool(run_of_ratios(*range(1, 11), mode="native"))
+    peer, of_jax = (SimpleNamespace(planned=samples.planned_variant(name)) for name in ("p:native", "f:jit"))
+
+    assert set(pool.usual_ratios) == {Kind.PEERS}
+    assert pool.lend_to_ratio(of_jax, of_jax) is None
+    assert pool.lend_to_ratio(of_jax, peer) == pool.lend_to_ratio(peer) == UsualLaunch(pool.usual_ratios[Kind.PEERS])
+
+
+def test_the_ratio_of_any_two_variants_counts_the_usual_launch():
+    run = run_of_ratios(*range(1, 12))
+    eager, jitted = variants_of(run)[:2]
+
+    ratio = compare_paired(jitted, eager)
+
+    assert ratio == jitted.read("speedup").interval
+    assert ratio.half_width > speedup([math.log(value) for value in jitted.read("speedup").known]).half_width

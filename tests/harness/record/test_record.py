@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from harness.record import (
     INCOMPLETE,
     SCHEMA_VERSION,
+    Answer,
     Artifact,
     Block,
     Buffer,
@@ -67,6 +68,7 @@ from tests import samples
 from tests.harness.raw import clean, launch, variant
 
 STRUCTURES = (
+    Answer,
     Artifact,
     Block,
     Buffer,

@@ -12,6 +12,7 @@ from harness.record.statistics import (
     OWN_WAIT,
     Borrowed,
     Interval,
+    UsualLaunch,
     agree,
     clean_blocks,
     differs,
@@ -105,6 +106,34 @@ def test_a_geometric_interval_is_moderated_on_the_logs():
     )
 
     assert (interval.low, interval.high) == pytest.approx((math.exp(logs.low), math.exp(logs.high)))
+
+
+def test_a_usual_launch_counts_once_beside_those_that_there_are():
+    # Own variance 1 with 2 degrees, one launch more with 10: 12 / 3, and still 2 degrees.
+    interval = mean_interval([-1.0, 0.0, 1.0], borrowed=UsualLaunch(variance=10.0))
+
+    half = scipy.stats.t.ppf(0.995, 2) * math.sqrt(4 / 3)
+    assert bounds(interval) == pytest.approx((-half, 0.0, half))
+
+
+@given(
+    values=st.lists(st.integers(-1000, 1000).map(lambda number: number / 100), min_size=3, max_size=12),
+    usual=st.floats(0, 100),
+)
+def test_a_usual_launch_never_narrows_an_interval(values, usual):
+    own, widened = mean_interval(values), mean_interval(values, borrowed=UsualLaunch(usual))
+
+    if usual <= statistics.variance(values):
+        assert bounds(widened) == pytest.approx(bounds(own))
+    else:
+        assert widened.low < own.low <= own.high < widened.high
+
+
+def test_a_speed_ups_interval_counts_the_usual_launch():
+    ratios, usual = [0.1, 0.2, 0.3], UsualLaunch(1.0)
+
+    assert speedup(ratios, borrowed=usual).low == pytest.approx(math.exp(mean_interval(ratios, borrowed=usual).low))
+    assert speedup(ratios, borrowed=usual).low < speedup(ratios).low
 
 
 def test_two_launches_have_no_bounds_whatever_they_borrow():

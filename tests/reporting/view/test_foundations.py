@@ -9,6 +9,7 @@ from reporting.view.foundations import (
     describe_foundations,
     describe_levels,
     describe_spreads,
+    describe_usual_ratios,
 )
 from reporting.view.runs import label_runs
 from reporting.view.sections.method import MODERATED
@@ -72,6 +73,25 @@ def test_a_prior_is_told_with_what_it_came_from():
     assert of_peers == (
         "Execution time, peers: ordinary t intervals, since fewer than 10 cases have one with 3 launches that scatter."
     )
+
+
+def test_what_the_gains_borrow_is_told():
+    pairs = []
+    for n in range(10):
+        planned = samples.planned_case(params={"n": n}, variants=("f:eager", "f:jit"))
+        gains = samples.timing(1e-3, baseline_s=2e-3, spread=1 + n)
+        outcomes = {"f:eager": {"timing": samples.timing(2e-3)}, "f:jit": {"timing": gains}}
+        pairs.append((planned, samples.record(planned, outcomes)))
+    run = labelled(samples.run(*pairs, settings=IN_ROUNDS))
+
+    (told,) = map(plain, describe_usual_ratios(run))
+
+    usual = math.sqrt(run.pool.usual_ratios[Kind.JAX])
+    assert told == (
+        f"Gain, JAX's variants: t intervals of its launches and one more, {100 * usual:.2g} % off, as is usual in this "
+        "run, where that makes it wider."
+    )
+    assert told in map(plain, describe_foundations(run))
 
 
 def test_an_infinite_prior_has_its_sign():
