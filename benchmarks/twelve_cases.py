@@ -38,7 +38,7 @@ FUNCTIONS: dict[str, tuple[Workload, str]] = {
     "operations": (compilation.operations, "operations"),
     "jacobian": (derivatives.jacobian, "jacfwd"),
     "fusion": (fusion.fusion, "fusion"),
-    "random_uniform": (random_numbers.random_uniform, "threefry2x32"),
+    "random_normal": (random_numbers.random_normal, "threefry2x32"),
     "sum_first_n": (vectorization.sum_first_n, "mask"),
     "branch": (vectorization.branch, "cond"),
 }

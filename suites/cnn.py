@@ -14,7 +14,7 @@ from flax import linen as nn
 from harness import Answer, Caching, Cost, Figure, Needs, Peer, Published, State, itemsize, levels, workload
 from suites import cnn_in_torch, datasets, models, peers
 from suites import networks_in_numpy as reference
-from suites.cnn_networks import ROUTED, forward_flops, params_in, step_cost
+from suites.cnn_networks import ROUTED, forward_flops, kernel_pixels, params_in, step_cost
 
 PLAIN = models.CNN()
 BFLOAT16 = models.CNN(dtype=jnp.bfloat16)
@@ -31,6 +31,9 @@ def step_of(model):
 EPOCH_BATCH = 128
 """Of that notebook, whose epoch has 351 of them: 44,928 images."""
 
+LONGEST_EPOCH_S = 600.0
+"""Of one pass: eager, the full epoch takes 64 to 99 s on two cores."""
+
 BATCHES_CHECKED = 3
 """Of an epoch: the reference takes a second for one. The state is compared where an epoch has no more."""
 
@@ -43,6 +46,15 @@ EVALUATION_BATCHES = 8
 """Into which a test set is divided where it is evaluated in batches."""
 
 # Inputs
+
+
+def in_both_layouts(key, *, batch):
+    """Standard normal (batch, 32, 32, 32), channels last and channels first, and a kernel (3, 3, 32, 64)."""
+    side, channels = models.CNN_IMAGE[0], models.CNN_CHANNELS
+    first, second = jax.random.split(key)
+    images = jax.random.normal(first, (batch, side, side, channels[0]))
+    kernel = jax.random.normal(second, (3, 3, *channels)) / math.sqrt(9 * channels[0])
+    return {"NHWC": images, "NCHW": images.transpose(0, 3, 1, 2)}, kernel
 
 
 def training_batch(batch):
@@ -291,6 +303,44 @@ def cnn_forward(params, images):
     return PLAIN.apply({"params": params}, images)
 
 
+def means_in_numpy(images, kernel):
+    """The same with NumPy, by channels last."""
+    seen = reference.convolution({"kernel": kernel}, images["NHWC"]).output
+    return np.maximum(seen, 0).mean((1, 2))
+
+
+def means_by(layout, images, kernel):
+    """Convolution, relu and the mean of each channel, (b, 32, 32, 32) in a layout, (3, 3, 32, 64) -> (b, 64)."""
+    dimensions = (layout, "HWIO", layout)
+    seen = jax.lax.conv_general_dilated(images[layout], kernel, (1, 1), "SAME", dimension_numbers=dimensions)
+    return jnp.maximum(seen, 0).mean((layout.index("H"), layout.index("W")))
+
+
+@workload(
+    inputs=in_both_layouts,
+    params={"batch": levels(quick=8, full=128, by_device={"gpu": (128, 1024), "tpu": (128, 1024)})},
+    reference=means_in_numpy,
+    cost=lambda *, batch: Cost(flops=2 * batch * kernel_pixels(models.CNN_IMAGE[0]) * math.prod(models.CNN_CHANNELS)),
+    modes=("jit",),
+    implementation="NHWC",
+    compiles=1,
+    caching=Caching(new_shape=lambda *, batch: {"batch": batch + 1}),
+    level="full",
+)
+def cnn_layout(images, kernel):
+    """Convolution, relu and mean with channels last, ((b, 32, 32, 32), (3, 3, 32, 64)) -> (b, 64).
+
+    Source: JAX's documentation of `jax.lax.conv_general_dilated`, whose `dimension_numbers` name the layouts.
+    """
+    return means_by("NHWC", images, kernel)
+
+
+@cnn_layout.implementation(name="NCHW")
+def channels_first(images, kernel):
+    """The same with channels first, (b, 32, 32, 32) -> (b, 64)."""
+    return means_by("NCHW", images, kernel)
+
+
 @workload(
     inputs=test_images,
     params={"images": levels(quick=64, full=2_000, by_device={"gpu": 10_000, "tpu": 10_000})},
@@ -328,6 +378,7 @@ def in_batches(params, images, labels):
     reference=epoch_step_in_numpy,
     cost=lambda *, images: epoch_cost(images),
     stream=True,
+    time_limit_s=LONGEST_EPOCH_S,
     modes=("eager", "jit"),
     compiles=1,
     state=State(carry={"state": 0}),

@@ -36,7 +36,6 @@ LONGEST_REDUCTIONS = 100
     inputs=selu.activations,
     params={"n": 10_000, "dtype": "float32"},
     reference=selu.selu_in_numpy,
-    cost=lambda *, n, dtype: Cost(flops=selu.OPERATIONS * n, bytes=2 * n * itemsize(dtype)),
     modes=("jit", "aot"),
     implementation="selu",
     compiles=1,

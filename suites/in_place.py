@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from harness import Answer, Caching, Cost, Figure, Published, State, itemsize, levels, workload
+from harness import Answer, Caching, Figure, Published, State, levels, workload
 
 LENGTHS = levels(
     quick=10_000, default=1_000_000, full=(10_000_000, 100_000_000), by_device={"gpu": 100_000_000, "tpu": 100_000_000}
@@ -49,16 +49,10 @@ def add_in_numpy(x, indices, values):
     return x
 
 
-def touched(*, updates, reads):
-    """Bytes that an update must move, whatever n: indices, values, the elements written, and those read."""
-    return updates * (itemsize("int32") + (2 + reads) * itemsize("float32"))
-
-
 @workload(
     inputs=distinct,
     params={"n": LENGTHS, "updates": levels(quick=1, full=1_000)},
     reference=lambda x, indices, values: set_in_numpy(x.copy(), indices, values),
-    cost=lambda *, updates: Cost(bytes=touched(updates=updates, reads=0)),
     peers={"numpy": set_in_numpy},
     modes=("eager", "jit"),
     state=State(carry={"x": 0}),
@@ -94,7 +88,6 @@ def donated_set(x, indices, values):
         "updates": levels(quick=1_000, full=1),
     },
     reference=lambda x, indices, values: add_in_numpy(x.copy(), indices, values),
-    cost=lambda *, updates: Cost(flops=updates, bytes=touched(updates=updates, reads=1)),
     peers={"numpy": add_in_numpy},
     modes=("eager", "jit"),
     state=State(carry={"x": 0}),

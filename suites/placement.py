@@ -317,7 +317,6 @@ def np_asarray(x):
     params={"n": levels(default=1_000_000, full=(10_000, 10_000_000))},
     reference=lambda aligned, unaligned, x: x,
     # Nothing need move.
-    cost=lambda *, n: Cost(bytes=0),
     modes=("eager",),
     implementation="aligned",
     limit=only_in_shared_memory,

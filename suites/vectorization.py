@@ -125,7 +125,6 @@ def few_enough_to_unroll(first):
     inputs=digits_and_count,
     params={"length": 1_000_000, "first": levels(quick=100, full=10_000)},
     reference=sum_first_n_in_numpy,
-    cost=lambda *, first: Cost(flops=first - 1, bytes=first * FLOAT_BYTES),
     modes=("jit",),
     implementation="mask",
     compiles=1,

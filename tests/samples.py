@@ -114,11 +114,11 @@ def settings(**changes: Any) -> Settings:
     return msgspec.structs.replace(made_up, **changes)
 
 
-def planned_variant(name: str, *, skip: str | None = None) -> PlannedVariant:
+def planned_variant(name: str, **changes: Any) -> PlannedVariant:
     """A variant by its name `implementation:mode`."""
     implementation, _, mode = name.partition(":")
     return PlannedVariant(
-        name=name, implementation=implementation, mode=mode, description="Sample.", source="0" * 16, skip=skip
+        name=name, implementation=implementation, mode=mode, description="Sample.", source="0" * 16, **changes
     )
 
 

@@ -8,20 +8,25 @@ from typing import Any
 
 import jax
 
+from harness.plan.launches import TRACED
 from harness.plan.probes import ONE_COMPILED
 from harness.probes import Context, look_with
 from harness.probes.fit import compare_with_capacity
+from harness.probes.look_at_each import describe_failure
 from harness.programs.arguments import choose_static, make_shapes, size_bytes
-from harness.record import Outcome, Status
+from harness.programs.program import count_equations
+from harness.record import Number, Outcome, Status
+
+ONLY_TRACED = "traced, and not compiled"
 
 
 def look_at_shapes(looks: Mapping[str, Collection[str]], context: Context) -> dict[str, dict[str, Outcome]]:
-    """Outcomes of the variants that do not fit; nothing else is answered.
+    """Outcomes of the variants that do not fit, and of those that are to be traced alone; nothing else is answered.
 
     In a process of its own: what a suite's code keeps of being traced ends with it.
 
     Args:
-      looks: Which probe of the check looks at which variants.
+      looks: Which probe of the check looks at which variants; or that of compilation at those that are only traced.
     """
     workload = context.workload
     try:
@@ -31,6 +36,8 @@ def look_at_shapes(looks: Mapping[str, Collection[str]], context: Context) -> di
     # Shapes do not tell which of several devices would hold how much.
     capacity = None if context.capacity_bytes is None else context.capacity_bytes * jax.device_count()
     context.too_large = compare_with_capacity(size_bytes(shapes), capacity)
+    if TRACED in looks:
+        return {variant: {TRACED: _count_equations(variant, context)} for variant in looks[TRACED]}
     found = {}
     for variant in dict.fromkeys(name for names in looks.values() for name in names):
         own = [probe for probe, names in looks.items() if variant in names]
@@ -44,6 +51,19 @@ def look_at_shapes(looks: Mapping[str, Collection[str]], context: Context) -> di
             if (excess := compare_with_capacity(needed, capacity)) is not None:
                 found[variant] = dict.fromkeys(own, Outcome(status=Status.TOO_LARGE, reason=excess))
     return found
+
+
+def _count_equations(variant: str, context: Context) -> Outcome:
+    """What tracing tells of a program that is not compiled."""
+    context.variant = variant
+    context.stage("trace")
+    function = context.find_variant(variant)[0].function
+    try:
+        traced = jax.jit(partial(function, **choose_static(function, context.params))).trace(*context.arguments)
+    except Exception as error:  # noqa: BLE001  a suite's code may raise anything, and that is a result
+        return describe_failure(error, context.at)
+    values: dict[str, tuple[Number | None, ...]] = {name: (count,) for name, count in count_equations(traced).items()}
+    return Outcome(status=Status.OK, values=values, notes=(ONLY_TRACED,))
 
 
 def _count_arguments_and_results(function: Callable[..., Any], context: Context) -> int | None:

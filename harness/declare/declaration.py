@@ -80,9 +80,14 @@ def make_decorator(
 
 @dataclass(frozen=True)
 class Skip:
-    """A declared reason not to run something, e.g. `Skip("needs 2 devices, found 1")`."""
+    """A declared reason not to run something, e.g. `Skip("needs 2 devices, found 1")`.
+
+    Args:
+      traced: Whether it is traced all the same, where it would be one program, so that its equations are counted.
+    """
 
     reason: str
+    traced: bool = False
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,14 @@ class Width:
         now, then = self.launches, self.launches + more
         return self.half * _multiplier(then, looks=2 if more else 1) / _multiplier(now)
 
+    def find_fewest(self, most: int) -> int | None:
+        """How many more launches narrow it at least, although they are a second look; None where it takes too many.
+
+        Args:
+          most: Launches that it may have in all.
+        """
+        return next((more for more in range(1, most - self.launches + 1) if self.predict(more) < self.half), None)
+
 
 def matters(case: PlannedCase) -> bool:
     """Whether an answer of the page, or a published claim, rests on the case."""
@@ -48,7 +56,7 @@ def measure_width(case: PlannedCase, timings: Iterable[Outcome]) -> Width | None
 def share_out(widths: Sequence[Width], seconds: dict[str, float], left_s: float, settings: Settings) -> dict[str, int]:
     """How many more launches each case is given: one after the other to the one that would be the widest.
 
-    All is decided at once, so that the intervals are looked at once and no more before the end.
+    The first are as many as narrow it: a single one more than ten would widen it, by the look that it costs. All is decided at once, so that the intervals are looked at once and no more before the end.
 
     Args:
       seconds: What one more launch takes, by the case's id.
@@ -57,19 +65,26 @@ def share_out(widths: Sequence[Width], seconds: dict[str, float], left_s: float,
     """
     given: dict[str, int] = {}
     most = MOST_LAUNCHES[settings.level]
+    fewest = {one.case.id: one.find_fewest(most) for one in widths}
+
+    def next_of(one: Width) -> int:
+        return 1 if one.case.id in given else fewest[one.case.id] or 0
+
     while left_s > 0:
         open_to = [
             one
             for one in widths
-            if one.launches + given.get(one.case.id, 0) < most
-            and seconds[one.case.id] <= left_s
+            if fewest[one.case.id] is not None
+            and one.launches + given.get(one.case.id, 0) < most
+            and next_of(one) * seconds[one.case.id] <= left_s
             and one.predict(given.get(one.case.id, 0)) > settings.target_half_width
         ]
         if not open_to:
             break
         widest = max(open_to, key=lambda one: one.predict(given.get(one.case.id, 0)))
-        given[widest.case.id] = given.get(widest.case.id, 0) + 1
-        left_s -= seconds[widest.case.id]
+        more = next_of(widest)
+        given[widest.case.id] = given.get(widest.case.id, 0) + more
+        left_s -= more * seconds[widest.case.id]
     return given
 
 

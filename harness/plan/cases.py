@@ -16,6 +16,7 @@ def plan_case(suite: str, workload: Workload, params: dict[str, Param], place: P
     """A workload with one value of each param, as data."""
     name, declared = name_case(workload.name, params, place), workload.declaration
     source = workload.find_data_source()
+    skips = [(item, item.find_skip(params, place.device)) for item in workload.implementations]
     return PlannedCase(
         id=name_file(name),
         name=name,
@@ -33,12 +34,13 @@ def plan_case(suite: str, workload: Workload, params: dict[str, Param], place: P
                 mode=mode,
                 description=item.description,
                 source=fingerprint(item.function),
-                skip=skip.reason if (skip := item.find_skip(params, place.device)) else None,
+                skip=None if skip is None else skip.reason,
+                traced=skip is not None and skip.traced and mode in ONE_COMPILED,
                 compiles=workload.find_compile_budget(f"{item.name}:{mode}", params),
                 donates=item.donate if mode in ONE_COMPILED else (),
                 raises=None if item.raises is None else item.raises.__name__,
             )
-            for item in workload.implementations
+            for item, skip in skips
             for mode in item.modes
         ),
         cost=None if declared.cost is None else call_with(declared.cost, params),

@@ -16,6 +16,9 @@ from harness.plan.probes import CHECK, ONE_COMPILED, PROBES, Probe
 from harness.plan.selection import shuffle
 from harness.record import NATIVE, PlannedCase, Settings
 
+TRACED = "compilation"
+"""The probe whose counts tracing alone can tell, in a process that sees shapes alone, too."""
+
 SHAPES = "shapes"
 """The process before the check: what cannot fit by its shapes alone. What a trace keeps of a suite ends with it."""
 
@@ -119,6 +122,9 @@ def plan_launches_of(case: PlannedCase, settings: Settings, place: Place) -> Ite
                 },
             )
         yield from launches
+    traced = tuple(item.name for item in case.variants if item.traced)
+    if traced and place.measures and TRACED in settings.probes:
+        yield Launch(case=case.id, process=SHAPES, looks={TRACED: traced})
 
 
 def plan_more(case: PlannedCase, settings: Settings, place: Place, index: int) -> tuple[Launch, ...]:

@@ -12,6 +12,7 @@ from harness.plan.timing_process import (
     FEWEST_DISPATCHES,
     MOST_CALLS,
     MOST_DISPATCHES,
+    ONE_PASS_S,
     SLOW_CALL_S,
     STEADY_WITHIN,
     WARM_UP_BLOCK_S,
@@ -45,6 +46,9 @@ class Subject:
     def calibrate(self) -> None:
         """Finds how many calls make a sample; the first call is not looked at, unless calls are slow."""
         first_s = sample(self.prepared, 1, self.clock)
+        if first_s >= ONE_PASS_S:
+            self.call_s, self.warmup_s = first_s, [first_s]
+            return
         while True:
             self.call_s = sample(self.prepared, self.calls, self.clock)
             if self.call_s * self.calls >= self.sample_s or self.calls >= MOST_CALLS:
@@ -56,8 +60,8 @@ class Subject:
 
     def warm_up(self) -> None:
         """Runs until two blocks in a row agree and WARM_UP_S have passed; gives up after WARM_UP_LIMIT_S."""
-        if self.warmup_s:  # slow calls, two of which were made
-            self.steady = agree(*self.warmup_s, within=STEADY_WITHIN)
+        if self.warmup_s:  # slow calls, one or two of which were made
+            self.steady = len(self.warmup_s) > 1 and agree(*self.warmup_s, within=STEADY_WITHIN)
             return
         start = self.clock()
         while not self.steady and (self.clock() - start < WARM_UP_LIMIT_S or len(self.warmup_s) < 2):
@@ -112,6 +116,8 @@ class Subject:
 
     def record(self, name: str, cores: float) -> VariantLaunch:
         """All of it."""
+        if len(self.warmup_s) == 1 and self.blocks:
+            self.steady = agree(self.warmup_s[0], statistics.median(self.blocks[0].samples_s), within=STEADY_WITHIN)
         return VariantLaunch(
             variant=name,
             cores=cores,

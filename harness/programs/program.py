@@ -55,11 +55,16 @@ def read_hlo(compiled: Any) -> str:
 
 def count_source(stages: Stages) -> dict[str, Number]:
     """What the program holds before XLA optimises it, by metric."""
-    jaxpr = stages.traced.jaxpr.jaxpr
+    operations = _operations(stages.lowered.compiler_ir("stablehlo").operation)
+    return {**count_equations(stages.traced), "stablehlo_operations": operations}
+
+
+def count_equations(traced: Any) -> dict[str, Number]:
+    """What a traced function holds, by metric."""
+    jaxpr = traced.jaxpr.jaxpr
     return {
         "jaxpr_equations": len(jaxpr.eqns),
         "jaxpr_equations_nested": sum(1 for _ in walk_equations(jaxpr)),
-        "stablehlo_operations": _operations(stages.lowered.compiler_ir("stablehlo").operation),
     }
 
 

@@ -111,6 +111,7 @@ class PlannedVariant(msgspec.Struct, frozen=True, kw_only=True):
       compiles: Programs that it may compile at most; None where nothing is declared.
       donates: Names of the arguments whose memory a call takes.
       raises: Name of the error that calling it must raise; then nothing of it is timed.
+      traced: Whether it is traced though it is skipped, so that its equations are counted.
       same_as: Of a twin, the variant whose program it is once more; None of what a suite declares.
     """
 
@@ -123,6 +124,7 @@ class PlannedVariant(msgspec.Struct, frozen=True, kw_only=True):
     compiles: int | None = None
     donates: tuple[str, ...] = ()
     raises: str | None = None
+    traced: bool = False
     same_as: str | None = None
 
 

@@ -15,8 +15,8 @@ from harness.record.runs import Run
 from harness.record.statistics import FEWEST_LAUNCHES
 
 POOLED = ("execution_s", "at_reference_speed_s")
-"""Metrics whose intervals are moderated. Ratios scatter too unlike: their prior has about one degree of freedom, and may
-only widen theirs."""
+"""Metrics whose intervals are moderated. Ratios scatter too unlike: their prior has about one degree of freedom, and
+may only widen theirs."""
 
 
 SHORTEST_GAP_S = 60.0

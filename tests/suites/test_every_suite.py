@@ -29,8 +29,20 @@ every_workload = pytest.mark.parametrize("workload", WORKLOADS, ids=lambda workl
 
 LEVELS = ("quick", "default", "full")
 
-WITHOUT_COST = {"random_split"}
-"""Whose implementations write different numbers of bytes."""
+WITHOUT_COST = {
+    "random_split",
+    "at_set",
+    "at_add",
+    "static_arguments",
+    "lengths",
+    "kinds_of_numbers",
+    "queued_calls",
+    "sum_first_n",
+    "zero_copy",
+    "selu_ahead_of_time",
+}
+"""Whose implementations write different numbers of bytes; or where a rate would say nothing, as the time goes to
+dispatch, to compiling, or to what an implementation does needlessly."""
 
 MOST_QUICK = 32
 """Cases that a quick run measures within its five minutes."""
@@ -86,6 +98,31 @@ def test_every_suite_has_a_quick_case_and_all_together_are_few():
 
     assert min(quick.values()) >= 1, quick
     assert sum(quick.values()) <= MOST_QUICK, quick
+
+
+@pytest.mark.parametrize("suite", SUITES, ids=lambda suite: suite.name)
+def test_every_suite_has_a_question_and_a_case_of_a_default_run_that_answers_it(suite):
+    (workload,) = [one for one in suite.workloads if one.declaration.answer is not None]
+    answer = workload.declaration.answer
+
+    assert answer.question.endswith("?")
+    cases = list(workload.list_cases("default", "cpu"))
+    assert any(answer.at.items() <= case.items() for case in cases)
+    skipped = {
+        f"{item.name}:{mode}"
+        for item in workload.implementations
+        for mode in item.modes
+        if item.find_skip({**cases[0], **answer.at}, "cpu") is not None
+    }
+    assert skipped.isdisjoint(answer.variants)
+
+
+def test_the_answers_that_come_first_are_ranked_each_for_itself():
+    answers = [w.declaration.answer for suite in SUITES for w in suite.workloads if w.declaration.answer is not None]
+    ranks = sorted(answer.rank for answer in answers if answer.rank is not None)
+
+    assert ranks == list(range(1, len(ranks) + 1))
+    assert {answer.metric for answer in answers if answer.rank is not None} >= {"execution_s", "temp_bytes"}
 
 
 @every_workload

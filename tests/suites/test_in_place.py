@@ -2,7 +2,6 @@ import jax
 import numpy as np
 import pytest
 
-from harness.declare.levels import call_with
 from suites.in_place import add_in_numpy, at_add, at_set, distinct, repeated
 
 N, UPDATES = 1_000, 100
@@ -64,12 +63,3 @@ def test_the_peer_changes_its_array_and_the_reference_does_not(workload):
     assert kept
     assert result is arguments[0]
     assert np.array_equal(result, expected)
-
-
-def test_what_must_move_is_index_value_and_element_whatever_the_array():
-    moved = {
-        one.name: [call_with(one.declaration.cost, {"n": n, "updates": 10}).bytes for n in (N, 2 * N)]
-        for one in (at_set, at_add)
-    }
-
-    assert moved == {"at_set": [10 * (4 + 4 + 4)] * 2, "at_add": [10 * (4 + 4 + 4 + 4)] * 2}

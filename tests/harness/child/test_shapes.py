@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import pytest
 
 from harness import no_reference, workload
-from harness.child.shapes import look_at_shapes
+from harness.child.shapes import ONLY_TRACED, look_at_shapes
 from harness.machine.places import BACKENDS
 from harness.probes import Context
 from harness.record import Outcome, Status
@@ -74,3 +74,33 @@ def test_eager_code_that_cannot_be_traced_is_left_to_the_check():
         return x if x.sum() > 0 else -x
 
     assert look_at_shapes({"numerics": ("f:eager",)}, context(SQUARE_BYTES, function=branch)) == {}
+
+
+# Traced alone
+
+
+def unrolled(x):
+    for _ in range(7):
+        x = x * 2
+    return x
+
+
+def test_what_is_only_traced_has_its_equations_counted_and_nothing_else(monkeypatch):
+    monkeypatch.setattr(jax.stages.Traced, "lower", None)
+
+    found = look_at_shapes({"compilation": ("f:jit",)}, context(None, function=unrolled))
+
+    counted = Outcome(
+        status=Status.OK, values={"jaxpr_equations": (7,), "jaxpr_equations_nested": (7,)}, notes=(ONLY_TRACED,)
+    )
+    assert found == {"f:jit": {"compilation": counted}}
+
+
+def test_what_cannot_be_traced_says_why():
+    def branch(x):
+        return x if x.sum() > 0 else -x
+
+    found = look_at_shapes({"compilation": ("f:jit",)}, context(None, function=branch))
+
+    assert found["f:jit"]["compilation"].status is Status.FAILED
+    assert found["f:jit"]["compilation"].reason.startswith("in stage 'trace': TracerBoolConversionError: ")

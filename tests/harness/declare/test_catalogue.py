@@ -265,3 +265,11 @@ def test_the_projects_own_suites_are_complete_declarations():
     names = [suite.name for suite in find_suites(["suites"])]
 
     assert {"cumulative_sum", "matmul", "selu"} <= set(names)
+
+
+def test_a_suite_has_one_answer(write):
+    line = "@workload(inputs=len, reference=len, answer=Answer('Is it?', '{name}:jit'))\ndef {name}(x):\n    return x\n"
+    path = write("one.py", "from harness import Answer, workload\n" + line.format(name="a") + line.format(name="b"))
+
+    with pytest.raises(SuiteError, match="a and b each have an answer; a suite has one question, so leave answer= at"):
+        find_suites([path])

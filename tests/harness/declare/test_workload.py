@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from harness import (
+    Answer,
     Caching,
     Cost,
     DeclarationError,
@@ -353,6 +354,19 @@ def published(**changes) -> Published:
             "no variant 'scan:jit' to be published; variants are attention:eager, attention:jit, attention:aot",
         ),
         ({"published": (published(figure=Figure("attention:jit", 1.0, metric="speed")),)}, "no metric 'speed' to be"),
+        (
+            {"answer": Answer("Is it?", "scan:jit")},
+            "no variant 'scan:jit' to be the answer; variants are attention:eager, attention:jit, attention:aot",
+        ),
+        (
+            {"answer": Answer("Is it?", "attention:jit", against="scan:jit")},
+            "no variant 'scan:jit' to be the answer; variants are attention:eager, attention:jit, attention:aot",
+        ),
+        (
+            {"answer": Answer("Is it?", "attention:jit", metric="speed")},
+            "no metric 'speed' to answer with; metrics",
+        ),
+        ({"answer": Answer("Is it?", "attention:jit", at={"heads": 1})}, "the answer names 'heads', which params does"),
         ({"published": (published(at={"heads": 1}),)}, "published at a book names 'heads', which params does not list"),
         ({"published": (published(at={"backend": "cuda"}),)}, "published at backend 'cuda', which there is not"),
         (

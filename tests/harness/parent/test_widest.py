@@ -5,7 +5,7 @@ import math
 import pytest
 
 from harness.parent.widest import Width, matters, measure_width, share_out
-from harness.record import Figure, Outcome, Status
+from harness.record import Answer, Figure, Outcome, Status
 from tests import samples
 
 T_975 = {2: 4.302653, 4: 2.776445}  # of so many degrees of freedom
@@ -22,8 +22,9 @@ def case(name: str, **changes):
     return samples.planned_case(name, variants=("a:jit",), **changes)
 
 
-def test_a_case_matters_that_stands_for_its_workload_or_beside_a_published_figure():
+def test_a_case_matters_that_stands_for_its_workload_or_for_an_answer_or_beside_a_published_figure():
     assert matters(case("selu", represents_workload=True))
+    assert matters(case("selu", answer=Answer("Is it?", "a:jit")))
     assert matters(case("selu", published=(samples.claim(Figure(variant="a:jit", value=1.0)),)))
     assert not matters(case("selu"))
 
@@ -73,6 +74,27 @@ def test_the_widest_is_given_launches_until_another_would_be_wider():
     assert share([narrow, wide], 4.0) == {"selu": 3, "mlp": 1}
 
 
+@pytest.mark.parametrize(
+    ("launches", "fewest"), [(3, 1), (5, 2), (8, 3), (10, 3), (11, 4), (12, 4), (13, None), (16, None)]
+)
+def test_it_takes_several_launches_to_make_up_for_the_look_that_they_cost(launches, fewest):
+    width = Width(CASE, 0.5, launches)
+
+    assert width.find_fewest(16) == fewest
+    if fewest is not None:
+        assert width.predict(fewest) < 0.5 <= min((width.predict(more) for more in range(1, fewest)), default=0.5)
+
+
+def test_time_for_too_few_launches_to_narrow_it_goes_to_another():
+    wide, other = Width(case("selu"), 0.5, 10), Width(case("mlp"), 0.3, 3)
+    fewest = wide.find_fewest(16)
+
+    assert share([wide, other], fewest - 0.1) == {"mlp": fewest - 1}
+    assert share([wide, other], float(fewest)) == {"selu": fewest}
+    assert share([wide, other], fewest + 1.0)["selu"] == fewest + 1
+    assert share([Width(case("selu"), 0.5, 14)], 100.0) == {}
+
+
 def test_nobody_is_given_a_launch_for_which_no_time_is_left():
     wide = Width(case("selu"), 0.5, 3)
 
@@ -86,6 +108,6 @@ def test_what_is_narrow_enough_is_given_none():
     assert share([Width(case("selu"), 0.0201, 3)], 100.0, target_half_width=0.02) == {"selu": 1}
 
 
-@pytest.mark.parametrize(("level", "most"), [("default", 12), ("full", 12)])
+@pytest.mark.parametrize(("level", "most"), [("default", 16), ("full", 16)])
 def test_a_level_has_a_limit_of_launches(level, most):
     assert share([Width(case("selu"), 100.0, 3)], 1000.0, level=level) == {"selu": most - 3}

@@ -166,3 +166,16 @@ def test_a_case_says_where_it_runs_and_only_a_targets_name_is_part_of_its_own():
     assert (compiled.where, compiled.name) == ("tpu:made-up", "sampled[n=4]@tpu:made-up")
     assert here.id != compiled.id
     assert name_case("selu", {}, target) == "selu@tpu:made-up"
+
+
+def test_what_is_skipped_may_be_traced_where_it_is_one_program():
+    def f(x):
+        return x
+
+    declared = workload(inputs=len, reference=len, limit=lambda: Skip("too long", traced=True))(f)
+
+    assert {one.mode: one.traced for one in plan_case("s", declared, {}, CPU).variants} == {
+        "eager": False,
+        "jit": True,
+        "aot": True,
+    }

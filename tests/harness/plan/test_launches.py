@@ -111,6 +111,30 @@ def test_one_more_launch_of_a_case_is_its_timing_alone():
     ]
 
 
+TRACED_TOO = (
+    samples.planned_variant("a:jit"),
+    samples.planned_variant("b:jit", skip="too long"),
+    samples.planned_variant("c:jit", skip="too long", traced=True),
+)
+
+
+@pytest.mark.parametrize(
+    ("probes", "place", "traced"),
+    [((), PLACES["cpu"], [("c:jit",)]), (("timing",), PLACES["cpu"], []), ((), samples.target("gpu:made-up"), [])],
+    ids=["where programs are looked at", "not asked for", "not for a target"],
+)
+def test_what_is_skipped_may_be_traced_in_a_process_of_its_own(probes, place, traced):
+    case = samples.planned_case(variants=TRACED_TOO)
+    settings = make_settings("default", probes=probes, suites=(), run_id="a")
+
+    launches = list(plan_launches_of(case, settings, place))
+
+    found = [one for one in launches if "c:jit" in one.variants]
+    assert [one.variants for one in found] == traced
+    assert {(one.process, one.probes, one.round) for one in found} <= {(SHAPES, ("compilation",), 0)}
+    assert not [one for one in launches if "b:jit" in one.variants]
+
+
 def test_processes_come_in_the_order_of_the_table():
     settings = make_settings("full", suites=(), run_id="a")
     case = samples.planned_case(variants=VARIANTS, represents_suite=True, represents_workload=True)
@@ -126,7 +150,7 @@ def test_a_probe_that_looks_at_nothing_of_a_case_has_no_launch():
     }
 
 
-@pytest.mark.parametrize(("launches", "extra"), [(None, [False] * 3 + [True] * 7), (5, [False] * 5)])
+@pytest.mark.parametrize(("launches", "extra"), [(None, [False] * 3 + [True] * 9), (5, [False] * 5)])
 def test_rounds_after_the_fewest_that_give_an_interval_are_extra_unless_their_number_is_fixed(launches, extra):
     settings = make_settings("default", probes=("timing",), launches=launches, suites=(), run_id="a")
     case = samples.planned_case(variants=("a:jit",))

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.plan.selection import SelectionError, choose_representatives, select, shuffle
-from harness.record import PlannedCase
+from harness.record import Answer, PlannedCase
 from harness.record.layout import name_file
 from tests import samples
 
@@ -104,3 +104,47 @@ def test_one_case_stands_for_each_suite_the_first_of_those_that_stand_for_a_work
     assert [one.id for one in found if one.represents_workload] == ["a2", "b2", "c2"]
     assert [one.id for one in found if one.represents_suite] == ["a2", "c2"]
     assert [one.id for one in choose_representatives(cases[2:]) if one.represents_suite] == ["b2", "c2"]
+
+
+# Answers
+
+
+def with_answer(answer, *sizes, workload="a", where="cpu", represents=None):
+    return [
+        samples.planned_case(
+            workload,
+            id=f"{workload}{n}{where}",
+            suite="s",
+            where=where,
+            params={"n": n},
+            represents_workload=n == represents,
+            answer=answer,
+        )
+        for n in sizes
+    ]
+
+
+@pytest.mark.parametrize(
+    ("at", "sizes", "represents", "stands"),
+    [
+        ({"n": 3}, (1, 2, 3), 1, "a3cpu"),
+        ({"n": 3}, (1, 2), 2, "a2cpu"),
+        ({}, (1, 2), 2, "a2cpu"),
+        ({"n": 3}, (1, 2), None, "a1cpu"),
+    ],
+    ids=["as declared", "else the one for its workload", "which is usual", "or the first that was chosen"],
+)
+def test_one_case_keeps_the_answer_of_its_suite(at, sizes, represents, stands):
+    answer = Answer("Is it fast?", "a:jit", at=at)
+    cases = [*with_answer(None, 1, 2, workload="b"), *with_answer(answer, *sizes, represents=represents)]
+
+    found = choose_representatives(cases)
+
+    assert {one.id: one.answer for one in found if one.answer is not None} == {stands: answer}
+
+
+def test_each_place_has_its_own_answer():
+    answer = Answer("Is it fast?", "a:jit")
+    cases = [*with_answer(answer, 1, 2), *with_answer(answer, 1, 2, where="tpu:v5e")]
+
+    assert [one.id for one in choose_representatives(cases) if one.answer] == ["a1cpu", "a1tpu:v5e"]

@@ -21,6 +21,7 @@ from harness.plan.timing_process import (
     FEWEST_SLOW_SWEEPS,
     FEWEST_SWEEPS,
     MOST_DISPATCHES,
+    ONE_PASS_S,
     SOLO_BLOCKS,
     WARM_UP_BLOCK_S,
     WARM_UP_LIMIT_S,
@@ -103,7 +104,7 @@ def test_a_call_that_is_long_enough_is_a_sample_by_itself(clock):
 
 
 def test_a_slow_first_call_does_not_mislead_the_tuning(clock):
-    launch = time_of(clock, 64.0, SHORT_S)
+    launch = time_of(clock, ONE_PASS_S / 2, SHORT_S)
 
     assert launch.calls == SAMPLE_S / SHORT_S + 1
 
@@ -134,11 +135,20 @@ def test_slow_calls_have_few_sweeps_and_very_slow_ones_an_order_and_its_reverse(
     assert len(time_of(clock, duration_s).blocks) == sweeps
 
 
-def test_a_launch_of_very_slow_calls_makes_as_few_as_can_be(clock):
-    time_of(clock, 5.0)
+@pytest.mark.parametrize(("duration_s", "warm_up"), [(5.0, 2), (ONE_PASS_S, 1), (64.0, 1)])
+def test_a_launch_of_very_slow_calls_makes_as_few_as_can_be(clock, duration_s, warm_up):
+    time_of(clock, duration_s)
 
-    warm_up, dispatch = 2, 1
-    assert clock.now == 5.0 * (warm_up + FEWEST_SLOW_SWEEPS + dispatch)
+    dispatch = 1
+    assert clock.now == duration_s * (warm_up + FEWEST_SLOW_SWEEPS + dispatch)
+
+
+@pytest.mark.parametrize(("then_s", "is_steady"), [(16.0, True), (16.5, True), (17.0, False), (15.0, False)])
+def test_the_first_block_tells_whether_a_call_was_steady_that_was_made_once(clock, then_s, is_steady):
+    launch = time_of(clock, 16.0, then_s)
+
+    assert launch.warmup_s == (16.0,)
+    assert launch.steady is is_steady
 
 
 def test_beside_a_slow_call_a_quick_one_has_as_much_time_in_few_blocks_as_in_all(clock):
@@ -206,7 +216,7 @@ def test_the_calls_that_tune_a_slow_one_warm_it_up_too(clock):
     assert not launch.steady
 
 
-@pytest.mark.parametrize("duration_s", [0.5, 1.0, 8.0])
+@pytest.mark.parametrize("duration_s", [0.5, 1.0, 8.0, 16.0])
 def test_a_slow_call_that_always_takes_equally_long_is_steady(clock, duration_s):
     assert time_of(clock, duration_s).steady
 

@@ -105,7 +105,7 @@ def inputs_too_large(x):
 def ones_and_a_damaged_cache(key):
     for path in Path(jax.config.jax_compilation_cache_dir).rglob("*damaged*"):
         path.write_bytes(b"nonsense")
-    return jnp.ones(5)
+    return jax.device_put(jnp.ones(5), jax.devices()[0])  # what is bound to a device is made by every process
 
 
 @workload(inputs=ones_and_a_damaged_cache, reference=twice, modes=("jit",))
