@@ -56,7 +56,8 @@ def measure_width(case: PlannedCase, timings: Iterable[Outcome]) -> Width | None
 def share_out(widths: Sequence[Width], seconds: dict[str, float], left_s: float, settings: Settings) -> dict[str, int]:
     """How many more launches each case is given: one after the other to the one that would be the widest.
 
-    The first are as many as narrow it: a single one more than ten would widen it, by the look that it costs. All is decided at once, so that the intervals are looked at once and no more before the end.
+    The first are as many as narrow it: a single one more than ten would widen it, by the look that it costs. All is
+    decided at once, so that the intervals are looked at once and no more before the end.
 
     Args:
       seconds: What one more launch takes, by the case's id.

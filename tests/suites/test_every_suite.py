@@ -40,9 +40,10 @@ WITHOUT_COST = {
     "sum_first_n",
     "zero_copy",
     "selu_ahead_of_time",
+    "toy_epoch",
 }
 """Whose implementations write different numbers of bytes; or where a rate would say nothing, as the time goes to
-dispatch, to compiling, or to what an implementation does needlessly."""
+dispatch, to compiling, to a loader, or to what an implementation does needlessly."""
 
 MOST_QUICK = 32
 """Cases that a quick run measures within its five minutes."""

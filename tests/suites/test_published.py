@@ -2,7 +2,9 @@
 
 import pytest
 
+from harness import Figure, Published
 from harness.declare.catalogue import find_suites
+from suites.published import at_both_sizes
 
 CLAIMS = [
     claim
@@ -48,6 +50,39 @@ def test_every_published_figure_is_part_of_a_claim(row):
 )
 def test_what_has_no_ratio_here_is_told(figure, told):
     """Times of other devices, of which only one each was published, and a peer's first call, which is not measured."""
-    (claim,) = [claim for claim in CLAIMS if claim.figure.value == figure]
+    claims = [claim for claim in CLAIMS if claim.figure.value == figure]
 
-    assert told in claim.timed
+    assert claims
+    assert all(told in claim.timed for claim in claims)
+
+
+def test_a_claim_stands_beside_its_own_size_and_beside_a_shorter_case_that_says_what_it_lacks():
+    claim = Published(
+        source="a book",
+        device="a GPU",
+        timed="an epoch",
+        figure=Figure("f:jit", 1.0),
+        differs="a loader",
+        at={"network": "a"},
+    )
+
+    short, whole = at_both_sizes(
+        claim, whole={"n": 100}, short={"n": 7}, has="7 of its 100 steps", undecided="too short"
+    )
+
+    assert (short.at, short.differs, short.undecided) == (
+        {"network": "a", "n": 7},
+        "7 of its 100 steps; a loader",
+        "too short",
+    )
+    assert (whole.at, whole.differs, whole.undecided) == ({"network": "a", "n": 100}, "a loader", "")
+
+
+@pytest.mark.parametrize(
+    ("figure", "sizes"),
+    [(29.0, {2 * 128, 351 * 128}), (2.15, {7, "epoch"}), (2.97, {7, "epoch"}), (6.3, {7, "epoch"})],
+)
+def test_a_figure_of_training_meets_its_own_size_with_full(figure, sizes):
+    found = [claim for claim in CLAIMS if figure in {one.value for one in claim.figures}]
+
+    assert {claim.at.get("batches", claim.at.get("images")) for claim in found} == sizes

@@ -293,13 +293,13 @@ def is_taken(**of_load: float | None) -> bool:
     return contended(measured, launch(measured, load=load(**of_load)))
 
 
-@pytest.mark.parametrize("taken", [{"stolen": 0.24}, {"throttled": 0.24}, {"stolen": 0.12, "throttled": 0.12}])
+@pytest.mark.parametrize("taken", [{"stolen": 0.12}, {"throttled": 0.12}, {"stolen": 0.06, "throttled": 0.06}])
 def test_what_the_hypervisor_or_a_quota_takes_of_a_launch_makes_it_contended(taken):
-    # 0.24 of 0.76 + 0.24 is above the share; half of it is not.
+    # 0.12 of 0.88 + 0.12 is above the share; half of it is not.
     half = {name: share / 2 for name, share in taken.items()}
 
-    assert is_taken(parallel=0.76, **taken)
-    assert not is_taken(parallel=0.88, **half)
+    assert is_taken(parallel=0.88, **taken)
+    assert not is_taken(parallel=0.94, **half)
 
 
 def test_of_what_the_hypervisor_takes_of_all_cores_a_process_bears_its_part():
@@ -315,9 +315,9 @@ def test_a_machine_whose_ticks_say_less_than_the_process_used_or_nothing_was_its
 
 
 def test_a_quota_of_a_part_of_a_core_that_is_used_up_makes_a_launch_contended():
-    # 1.5 cores are paid for and used: two threads that are stopped for a quarter of the time.
-    assert is_taken(cores=1.5, parallel=1.5, throttled=0.5)
-    assert not is_taken(cores=1.5, parallel=1.5, throttled=0.25)
+    # 1.5 cores are paid for and used: two threads that are stopped for an eighth of the time.
+    assert is_taken(cores=1.5, parallel=1.5, throttled=0.25)
+    assert not is_taken(cores=1.5, parallel=1.5, throttled=0.125)
 
 
 def test_a_process_that_used_all_of_its_cores_had_none_of_them_stolen():
