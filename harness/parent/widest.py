@@ -66,16 +66,16 @@ def share_out(widths: Sequence[Width], seconds: dict[str, float], left_s: float,
     """
     given: dict[str, int] = {}
     most = MOST_LAUNCHES[settings.level]
-    fewest = {one.case.id: one.find_fewest(most) for one in widths}
+    fewest = {one.case.id: more for one in widths if (more := one.find_fewest(most)) is not None}
 
     def next_of(one: Width) -> int:
-        return 1 if one.case.id in given else fewest[one.case.id] or 0
+        return 1 if one.case.id in given else fewest[one.case.id]
 
     while left_s > 0:
         open_to = [
             one
             for one in widths
-            if fewest[one.case.id] is not None
+            if one.case.id in fewest
             and one.launches + given.get(one.case.id, 0) < most
             and next_of(one) * seconds[one.case.id] <= left_s
             and one.predict(given.get(one.case.id, 0)) > settings.target_half_width

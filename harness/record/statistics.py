@@ -127,8 +127,8 @@ class UsualLaunch:
     """One launch more, that deviates as is usual in the run; it may widen an interval, and never narrows one.
 
     Now and then a launch is off by half, since its threads were placed badly. A ratio whose few launches met none of
-    those looks better known than it is: of two default runs, ordinary 99 % intervals held the other run's ratios in 92
-    %, with this launch in 96 %, the median width being the same (examples/, benchmarks.two_runs).
+    those looks better known than it is: of the two default runs that this was chosen by, ordinary 99 % intervals held
+    the other run's ratios in 92 %, with this launch in 96 %, the median width being the same (benchmarks/README.md).
 
     Args:
       variance: Of the logs, the median over the run's ratios.

@@ -142,6 +142,30 @@ def test_what_cannot_be_written_is_made_by_each_process(find, made, tmp_path):
     assert len(made) == 2
 
 
+@jax.tree_util.register_pytree_node_class
+class OfJaxAlone:
+    """A tree that takes no other library's arrays."""
+
+    def __init__(self, array):
+        if isinstance(array, np.ndarray):
+            raise ValueError("not an array of JAX")
+        self.array = array
+
+    def tree_flatten(self):
+        return (self.array,), None
+
+    @classmethod
+    def tree_unflatten(cls, auxiliary, arrays):
+        return cls(*arrays)
+
+
+def test_a_tree_that_refuses_arrays_of_numpy_is_made_by_each_process(find, made):
+    for _ in range(2):
+        find(lambda key: OfJaxAlone(jnp.ones(3)))
+
+    assert len(made) == 2
+
+
 def test_where_nothing_can_be_written_each_process_makes_them(find, made, tmp_path):
     (tmp_path / "inputs").write_text("a file where the folder should be")
 
