@@ -9,10 +9,11 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations_with_replacement
 
 from scipy.special import stdtrit
 
-VERSION = 3
+VERSION = 4
 """Stored with every summary; a change of any rule below raises it."""
 
 CONFIDENCE = 0.99
@@ -190,7 +191,7 @@ def speedup(
     """How many times faster a variant is than its baseline variant, with a t interval over launches.
 
     Args:
-      log_ratios: One per launch, shape (k,): the median over sweeps of log(baseline_s / variant_s).
+      log_ratios: One per launch, shape (k,): `paired_log_ratio`.
     Returns:
       Interval, dimensionless; above 1 is faster.
     Source: Kalibera & Jones, Rigorous Benchmarking in Reasonable Time, 2013, section 7.
@@ -214,13 +215,24 @@ def exponentiate(logs: Interval) -> Interval:
 
 
 def paired_log_ratio(baseline_s: Sequence[float], variant_s: Sequence[float]) -> float:
-    """One launch's log ratio: the median over sweeps of log(baseline / variant).
+    """One launch's log ratio: the Hodges-Lehmann location of log(baseline / variant) over its sweeps.
+
+    Paired ratios hold on a busy machine, where the ratio of the medians does not. Of two default runs' launches, those
+    of one ratio scattered 4 and 6 % less than with the median of the paired ratios, 13 and 32 % less than with the
+    ratio of the medians.
 
     Args:
-      baseline_s, variant_s: The blocks' medians by sweep, equal shapes (sweeps,). The median of the paired
-        ratios holds on a busy machine, where the ratio of the medians does not.
+      baseline_s, variant_s: The blocks' medians by sweep, equal shapes (sweeps,).
     """
-    return statistics.median(math.log(b / v) for b, v in zip(baseline_s, variant_s, strict=True))
+    return hodges_lehmann([math.log(b / v) for b, v in zip(baseline_s, variant_s, strict=True)])
+
+
+def hodges_lehmann(values: Sequence[float]) -> float:
+    """The median of the averages of all pairs, each value with itself too: up to 29 % of the values may be anything.
+
+    Source: Hodges and Lehmann, Estimates of Location Based on Rank Tests, 1963.
+    """
+    return statistics.median((one + other) / 2 for one, other in combinations_with_replacement(values, 2))
 
 
 def lost_share(waited_s: float, wall_s: float, cpu_s: float, cores: float) -> float:

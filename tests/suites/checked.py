@@ -30,7 +30,7 @@ SUITES = find_suites(("suites",))
 WORKLOADS = [workload for suite in SUITES for workload in suite.workloads]
 
 DEVICES = 8
-"""The most that a case of the default level uses."""
+"""The most that a case uses."""
 
 SPOILED_BY = 0.5
 """Of an output's largest entry: beyond every tolerance."""
@@ -43,11 +43,16 @@ class Found(NamedTuple):
     unseen: list[str]
 
 
+def cases_of(workload):
+    """Those of the default level, or of the full one where that has none."""
+    return list(workload.list_cases("default", "cpu")) or list(workload.list_cases("full", "cpu"))
+
+
 def needs_several_devices(workload):
-    """Whether some case of the default level does, so that no process with one device has them all."""
-    cases = workload.list_cases("default", "cpu")
+    """Whether some case does, so that no process with one device has them all."""
     return any(
-        workload.count_devices(case) > 1 or "jax_num_cpu_devices" in workload.find_config(case) for case in cases
+        workload.count_devices(case) > 1 or "jax_num_cpu_devices" in workload.find_config(case)
+        for case in cases_of(workload)
     )
 
 
@@ -63,7 +68,7 @@ def checked(workload, params):
 
 
 def checked_on_several_devices(workload):
-    """What is found of every case of the default level by a process with several devices, by the case's name."""
+    """What is found of every case by a process with several devices, by the case's name."""
     ended = subprocess.run(
         [sys.executable, "-m", "tests.suites.checked", workload.name], cwd=CHECKOUT, capture_output=True, check=False
     )
@@ -139,9 +144,7 @@ def main(name):
     """Prints what is found of every case of a workload on several devices, as JSON."""
     jax.config.update("jax_num_cpu_devices", DEVICES)
     workload = next(workload for workload in WORKLOADS if workload.name == name)
-    found = {
-        name_case(name, params, CPU): checked(workload, params) for params in workload.list_cases("default", "cpu")
-    }
+    found = {name_case(name, params, CPU): checked(workload, params) for params in cases_of(workload)}
     print(msgspec.json.encode(found).decode())
 
 
