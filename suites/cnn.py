@@ -11,11 +11,10 @@ import jax.numpy as jnp
 import numpy as np
 from flax import linen as nn
 
-from harness import Answer, Caching, Cost, Figure, Needs, Peer, Published, State, itemsize, levels, workload
+from harness import Answer, Caching, Cost, Needs, Peer, State, itemsize, levels, workload
 from suites import cnn_in_torch, datasets, models, peers
 from suites import networks_in_numpy as reference
 from suites.cnn_networks import ROUTED, forward_flops, kernel_pixels, params_in, step_cost
-from suites.published import at_both_sizes
 
 PLAIN = models.CNN()
 BFLOAT16 = models.CNN(dtype=jnp.bfloat16)
@@ -195,7 +194,14 @@ def epoch_cost(images):
     compare=reference.result_and_changes,
     cost=lambda *, batch: step_cost(PLAIN, batch),
     tolerance=ROUTED,
-    peers={"torch": Peer(cnn_in_torch.step, limit=peers.needs_torch, convert=cnn_in_torch.arguments)},
+    peers={
+        "torch": Peer(cnn_in_torch.step, limit=peers.needs_torch, convert=cnn_in_torch.arguments),
+        "torch.compile": Peer(
+            cnn_in_torch.compiled_step,
+            limit=peers.needs_torch_and_compiler,
+            convert=cnn_in_torch.compiled_arguments,
+        ),
+    },
     modes=("jit",),
     compiles=1,
     caching=Caching(new_shape=lambda *, batch: {"batch": batch + 1}),
@@ -387,21 +393,6 @@ def in_batches(params, images, labels):
     needs=Needs(host=("images", "labels")),
     compare=first_batches,
     data=datasets.cifar10_source,
-    published=(
-        *at_both_sizes(
-            Published(
-                source="notebook 'JAX Speed Test'",
-                device="not stated",
-                timed="an epoch of 351 batches of 128 with loading them",
-                figure=Figure("cnn_epoch:eager", 29.0, 0.401),
-                against=Figure("cnn_epoch:jit", 7.45, 0.0901),
-                differs="batches are in the host's memory already; its time includes a data loader's",
-            ),
-            whole={"images": WHOLE_EPOCH},
-            short={"images": 2 * EPOCH_BATCH},
-            has="2 of its 351 batches",
-        ),
-    ),
     level="default",
     answer=Answer(
         "What is training a small convolutional network worth in each way of running it?",

@@ -1,51 +1,37 @@
-"""Loading: an epoch as it was published, its loader and the host's work within the time, beside the program alone."""
+"""Loading: epochs as they were published, loader and host's work within the time, beside the program alone."""
+
+from functools import partial
+from itertools import cycle, islice
 
 import jax
+import jax.numpy as jnp
 import numpy as np
-import optax
 from flax import linen as nn
 
-from harness import Answer, Needs, State, workload
-from suites import mlp
+from harness import Answer, Figure, Needs, Published, Skip, State, levels, workload
+from suites import augmentation, cnn, datasets, mlp, mnist_by_hand, models
 from suites import networks_in_numpy as reference
-from suites.mlp_networks import TOY
+from suites.mlp_networks import CLASSES, NETWORKS, PIXELS, TOY
+from suites.published import at_both_sizes
+from suites.speed_test import functions_of, one_hot, train, train_in_numpy
 
-CLASSES = 2
+SHORT_TOY = 1_000
+"""Points: 7 batches of 128 and one of 104."""
 
-
-def loss_and_accuracy(params, points, targets):
-    """Mean loss of a batch, (128, 2) and (128, 2) one-hot, and which share is told right: scalars.
-
-    The notebook's network ends with log_softmax, and its loss takes the softmax once more: by mathematics that changes
-    nothing.
-    """
-    predicted = nn.log_softmax(TOY.model.apply({"params": params}, points))
-    loss = optax.losses.softmax_cross_entropy(predicted, targets).mean()
-    return loss, (predicted.argmax(1) == targets.argmax(1)).mean()
+TOY_CLASSES = 2
 
 
-jitted_gradient = jax.jit(jax.value_and_grad(loss_and_accuracy, has_aux=True))
+def toy_predict(params, points):
+    """The toy network ends with log_softmax, which the loss takes once more: by mathematics that changes nothing."""
+    return nn.log_softmax(TOY.model.apply({"params": params}, points))
 
 
-def step(state, points, targets):
-    """The notebook's two jitted functions: (state, loss, accuracy)."""
-    (loss, accuracy), slopes = jitted_gradient(state[0]["params"], points, targets)
-    return mlp.jitted_toy_update(state, slopes, {}), loss, accuracy
+TOY_FUNCTIONS = functions_of(toy_predict, mlp.ADAM)
+CNN_FUNCTIONS = functions_of(lambda params, images: cnn.PLAIN.apply({"params": params}, images), models.CNN_OPTIMISER)
+TOY_PROGRAMS, CNN_PROGRAMS = TOY_FUNCTIONS.jitted(), CNN_FUNCTIONS.jitted()
 
 
-def train(state, batches):
-    """Steps over batches, (state, mean loss, mean accuracy); the first wait is for these means, at the end."""
-    losses, accuracies = [], []
-    for points, targets in batches:
-        state, loss, accuracy = step(state, points, targets)
-        losses.append(loss)
-        accuracies.append(accuracy)
-    return state, np.mean(losses), np.mean(accuracies)
-
-
-def one_hot(classes):
-    """(b,) -> (b, 2) float32."""
-    return np.eye(CLASSES, dtype=np.float32)[classes]
+# The toy epoch
 
 
 def places(n):
@@ -53,59 +39,299 @@ def places(n):
     return [(at, min(at + TOY.batch, n)) for at in range(0, n, TOY.batch)]
 
 
-def epoch(key, *, n):
+def toy_inputs(key, *, n):
     """State; points (n, 2) and classes (n,) on the host; and the same as batches on the device."""
     cut = mlp.toy_batches(key, n=n)
     points, classes = (np.concatenate(each) for each in list(zip(*cut, strict=True))[1:])
-    return cut[0][0], points, classes, [(some, one_hot(of)) for _, some, of in cut]
+    return cut[0][0], points, classes, [(some, one_hot(of, TOY_CLASSES)) for _, some, of in cut]
 
 
-def epoch_in_numpy(state, points, classes, batches):
-    """Steps over all batches: (state, mean loss, mean accuracy)."""
-    losses, accuracies = [], []
+def toy_in_numpy(state, points, classes, batches):
+    """Steps over all batches."""
+    return train_in_numpy(state, batches, step=mlp.toy_step_in_numpy, network=reference.mlp)
+
+
+def stacked_rows(points, classes):
+    """Batches of rows that are picked one by one, as a PyTorch loader's collate function in one process does."""
     for begin, end in places(len(points)):
-        some, of = points[begin:end], classes[begin:end]
-        logits = reference.output_of(reference.forward(reference.mlp(state[0]["params"]), some))
-        accuracies.append((logits.argmax(1) == of).mean())
-        state, loss = mlp.toy_step_in_numpy(state, some, of)
-        losses.append(loss)
-    return state, np.mean(losses), np.mean(accuracies)
+        rows = [(points[row], classes[row]) for row in range(begin, end)]
+        yield np.stack([row for row, _ in rows]), one_hot(np.stack([of for _, of in rows]), TOY_CLASSES)
 
 
 @workload(
-    inputs=epoch,
-    params={"n": mlp.TOY_POINTS},
-    reference=epoch_in_numpy,
+    inputs=toy_inputs,
+    params={"n": levels(default=SHORT_TOY, full=mlp.TOY_POINTS)},
+    reference=toy_in_numpy,
     modes=("mixed",),
     implementation="rows_stacked",
     state=State(carry={"state": 0}),
     needs=Needs(host=("points", "classes"), config={"jax_default_matmul_precision": "highest"}),
     # Adam divides each gradient by its own size, and of a point on the border the last bit decides: five of 8000.
     tolerance=1e-3,
+    published=at_both_sizes(
+        Published(
+            source=mlp.SPEED_TEST,
+            device="not stated",
+            timed="one epoch, data loading included",
+            figure=Figure("one_by_one:mixed", 2.36, 24.5e-3),
+            against=Figure("rows_stacked:mixed", 65.7e-3, 1.73e-3),
+        ),
+        whole={"n": mlp.TOY_POINTS},
+        short={"n": SHORT_TOY},
+        has="8 of its 63 batches",
+    ),
     answer=Answer("How much of an epoch is its loader?", "program_alone:mixed", against="rows_stacked:mixed"),
 )
 def toy_epoch(state, points, classes, batches):
-    """Epoch of a 2-10-2 MLP, rows picked one by one and stacked, (n, 2), (n,) -> state, mean loss, mean accuracy.
+    """Epoch of a 2-10-2 MLP, rows picked one by one and stacked, (n, 2), (n,) -> state, losses, mean loss and accuracy.
 
-    So does the collate function of a PyTorch loader in one process. Source: notebook "JAX Speed Test".
+    Source: notebook "JAX Speed Test".
     """
-
-    def load():
-        for begin, end in places(len(points)):
-            rows = [(points[row], classes[row]) for row in range(begin, end)]
-            yield np.stack([row for row, _ in rows]), one_hot(np.stack([of for _, of in rows]))
-
-    return train(state, load())
+    return train(TOY_PROGRAMS, state, stacked_rows(points, classes))
 
 
-@toy_epoch.implementation(name="sliced")
-def sliced_epoch(state, points, classes, batches):
-    """The same, each batch a slice of the host's arrays: no row is touched by Python."""
-    cut = ((points[begin:end], one_hot(classes[begin:end])) for begin, end in places(len(points)))
-    return train(state, cut)
+@toy_epoch.implementation
+def one_by_one(state, points, classes, batches):
+    """The same without jit: every operation is called by itself."""
+    return train(TOY_FUNCTIONS, state, stacked_rows(points, classes))
 
 
-@toy_epoch.implementation(name="program_alone")
-def epoch_of_device_batches(state, points, classes, batches):
-    """The same, its batches cut and on the device before the time begins: what the steps take by themselves."""
-    return train(state, batches)
+@toy_epoch.implementation
+def sliced(state, points, classes, batches):
+    """Each batch a slice of the host's arrays: no row is touched by Python."""
+    cut = ((points[begin:end], one_hot(classes[begin:end], TOY_CLASSES)) for begin, end in places(len(points)))
+    return train(TOY_PROGRAMS, state, cut)
+
+
+@toy_epoch.implementation
+def program_alone(state, points, classes, batches):
+    """Its batches cut and on the device before the time begins: what the steps take by themselves."""
+    return train(TOY_PROGRAMS, state, batches)
+
+
+# The epoch of the CNN
+
+
+def cnn_inputs(key, *, images):
+    """State; images (n, 32, 32, 3) uint8, one-hot labels, and means and deviations of channels (3,), on the host.
+
+    The loader's first batches come last, on the device.
+    """
+    pictures, labels = datasets.cifar10("train", images)
+    targets = one_hot(labels, models.CNN_CLASSES)
+    channels = tuple(f(pictures, axis=(0, 1, 2), dtype=np.float32) for f in (np.mean, np.std))
+    batches = list(islice(loaded(pictures, targets, channels), cnn.BATCHES_CHECKED))
+    return models.cnn_state(key, cnn.PLAIN, "float32"), pictures, targets, channels, batches
+
+
+def loaded(images, targets, channels):
+    """Batches of 128, or two smaller ones."""
+    means, deviations = channels
+    size = min(cnn.EPOCH_BATCH, len(images) // 2)
+    return augmentation.load(images, targets, batch=size, means=means, deviations=deviations)
+
+
+def first_losses(state, losses, means, begun, *, told, checked):
+    """What of an epoch is compared: all of a short one, the first losses of one that the reference does not follow."""
+    compared = told(state, begun)
+    if len(losses) <= checked:
+        return compared, list(losses), means
+    rest = losses[checked:]
+    return reference.unknown(compared), [*losses[:checked], *reference.unknown(rest)], reference.unknown(means)
+
+
+def cnn_in_numpy(state, images, targets, channels, batches):
+    """The first steps, of which the reference takes a second each."""
+    step = partial(reference.train_step, reference.cnn, partial(reference.adam, rate=models.CNN_RATE))
+    after, losses, means = train_in_numpy(state, batches, step=step, network=reference.cnn)
+    later = [np.nan] * (len(images) // len(batches[0][1]) - len(batches))
+    return first_losses(after, losses + later, means, state, told=cnn.changed_in_epoch, checked=cnn.BATCHES_CHECKED)
+
+
+def cnn_compared(result, *, inputs):
+    """What is compared with that."""
+    return first_losses(*result, inputs[0], told=cnn.changed_in_bfloat16, checked=cnn.BATCHES_CHECKED)
+
+
+@workload(
+    inputs=cnn_inputs,
+    params={"images": levels(default=2 * cnn.EPOCH_BATCH, full=cnn.WHOLE_EPOCH)},
+    reference=cnn_in_numpy,
+    compare=cnn_compared,
+    modes=("mixed",),
+    implementation="augmented",
+    state=State(carry={"state": 0}),
+    needs=Needs(host=("images", "targets", "channels")),
+    time_limit_s=cnn.LONGEST_EPOCH_S,
+    data=datasets.cifar10_source,
+    published=at_both_sizes(
+        Published(
+            source=mlp.SPEED_TEST,
+            device="not stated",
+            timed="an epoch of 351 batches of 128, with loading them",
+            figure=Figure("one_by_one:mixed", 29.0, 0.401),
+            against=Figure("augmented:mixed", 7.45, 0.0901),
+            differs="its loader's two workers are processes, ours threads",
+        ),
+        whole={"images": cnn.WHOLE_EPOCH},
+        short={"images": 2 * cnn.EPOCH_BATCH},
+        has="2 of its 351 batches",
+    ),
+)
+def loaded_cnn_epoch(state, images, targets, channels, batches):
+    """Epoch of the CNN, two threads loading, (n, 32, 32, 3), (n, 10) -> state, losses, mean loss and accuracy.
+
+    Images are shuffled, cropped, flipped and normalised at random. Source: notebook "JAX Speed Test".
+    """
+    return train(CNN_PROGRAMS, state, loaded(images, targets, channels))
+
+
+@loaded_cnn_epoch.implementation(name="one_by_one")
+def cnn_one_by_one(state, images, targets, channels, batches):
+    """The same without jit: every operation is called by itself."""
+    return train(CNN_FUNCTIONS, state, loaded(images, targets, channels))
+
+
+@loaded_cnn_epoch.implementation(name="program_alone")
+def cnn_program_alone(state, images, targets, channels, batches):
+    """As many steps, over the first three batches again and again, on the device before the time begins."""
+    return train(CNN_PROGRAMS, state, islice(cycle(batches), len(images) // len(batches[0][1])))
+
+
+# The epochs on MNIST
+
+
+def mnist_inputs(key, *, network, batches):
+    """Params; images (n, 28, 28) float32 and labels (n,) on the host; and the first batches on the device."""
+    batch, count = NETWORKS[network].batch, mlp.number_of(batches, "train", network)
+    images, labels = datasets.mnist("train", batch * count)
+    images = images.astype(np.float32) / 255
+    variables, _ = mlp.mnist_state(key, network)
+    encoded = islice(encoded_batches(images, labels, batch), mlp.AGREEING_STEPS)
+    return variables["params"], images, labels.astype(np.int32), list(encoded)
+
+
+def encoded_batches(images, labels, batch):
+    """Batches of the host's arrays, reshaped and one-hot encoded by JAX, each in a call of its own."""
+    for at in range(0, len(labels), batch):
+        pixels = jnp.reshape(images[at : at + batch], (batch, PIXELS))
+        yield pixels, jax.nn.one_hot(labels[at : at + batch], CLASSES)
+
+
+def follow(update, params, batches):
+    """Steps over batches, (params, losses); nothing waits."""
+    losses = []
+    for images, targets in batches:
+        params, loss = update(params, images, targets)
+        losses.append(loss)
+    return params, losses
+
+
+def how_far(params, begun):
+    """What of params is compared: themselves, and how far the epoch moved them."""
+    return params, reference.lengths(({"params": params}, ()), ({"params": begun}, ()))
+
+
+mnist_told = partial(first_losses, told=how_far, checked=mlp.AGREEING_STEPS)
+
+
+def mnist_in_numpy(params, images, labels, encoded, *, network):
+    """The first steps: what follows from rounding grows from one to the next, see `mlp.first_step_in_numpy`."""
+    after, losses = params, []
+    for pixels, targets in encoded:
+        after, loss = mnist_by_hand.update_in_numpy(after, pixels, targets.argmax(1), network=network)
+        losses.append(loss)
+    later = [np.nan] * (len(labels) // NETWORKS[network].batch - len(encoded))
+    return mnist_told(after, losses + later, (), params)
+
+
+def published_without_jit(network):
+    """Skips the source that published no epoch without it."""
+    return None if network == "784-512-10" else Skip("its source runs every step jitted")
+
+
+MNIST_SIZES = {
+    "whole": {"batches": mlp.EPOCH},
+    "short": {"batches": mlp.AGREEING_STEPS},
+}
+
+
+@workload(
+    inputs=mnist_inputs,
+    params={
+        "network": levels(default="784-512-10", full="784-512-512-10"),
+        "batches": levels(default=mlp.AGREEING_STEPS, full=mlp.EPOCH),
+    },
+    reference=mnist_in_numpy,
+    compare=lambda result, *, inputs: mnist_told(*result, (), inputs[0]),
+    modes=("mixed",),
+    implementation="encoded_in_loop",
+    state=State(carry={"params": 0}),
+    needs=Needs(host=("images", "labels")),
+    time_limit_s=cnn.LONGEST_EPOCH_S,
+    data=datasets.mnist_source,
+    published=(
+        *at_both_sizes(
+            Published(
+                source=mlp.JAX_IN_ACTION,
+                device="GPU, not stated",
+                backend="gpu",
+                timed="one epoch",
+                figure=Figure("one_by_one:mixed", 32.6),
+                against=Figure("encoded_in_loop:mixed", 1.69),
+                differs="no loader's prefetching: batches are slices of arrays",
+                at={"network": "784-512-10"},
+            ),
+            **MNIST_SIZES,
+            has="7 of its 1875 steps",
+        ),
+        *at_both_sizes(
+            Published(
+                source=mlp.JAX_IN_ACTION,
+                device="GPU, not stated",
+                backend="gpu",
+                timed="the first epoch, which compiles, over later ones",
+                figure=Figure("encoded_in_loop:mixed", 2.15, metric="first_call_s"),
+                against=Figure("encoded_in_loop:mixed", 1.69),
+                at={"network": "784-512-10"},
+            ),
+            **MNIST_SIZES,
+            has="7 of its 1875 steps",
+            undecided=mlp.MOSTLY_COMPILING,
+        ),
+        *at_both_sizes(
+            Published(
+                source=mlp.CHAVDAROVA,
+                device="not stated",
+                timed="the first epoch, which compiles, over the median of later ones",
+                figure=Figure("encoded_in_loop:mixed", 5.99, metric="first_call_s"),
+                against=Figure("encoded_in_loop:mixed", 2.97),
+                at={"network": "784-512-512-10"},
+            ),
+            **MNIST_SIZES,
+            has="7 of its 468 steps",
+            undecided=mlp.MOSTLY_COMPILING,
+        ),
+    ),
+)
+def loaded_mnist_epoch(params, images, labels, encoded, *, network):
+    """Epoch on MNIST, reshaped and encoded in the loop, (n, 28, 28), (n,) -> params, loss of each step.
+
+    Source: JAX in Action, chapter 2 (784-512-10); Chavdarova 2020 (the other): both networks are written by hand.
+    """
+    loop = encoded_batches(images, labels, NETWORKS[network].batch)
+    return follow(mnist_by_hand.jitted_update(network), params, loop)
+
+
+@loaded_mnist_epoch.implementation(name="one_by_one", limit=published_without_jit)
+def mnist_one_by_one(params, images, labels, encoded, *, network):
+    """The same without jit: every operation is called by itself."""
+    loop = encoded_batches(images, labels, NETWORKS[network].batch)
+    return follow(mnist_by_hand.PROGRAMS[network].update, params, loop)
+
+
+@loaded_mnist_epoch.implementation(name="program_alone")
+def mnist_program_alone(params, images, labels, encoded, *, network):
+    """As many steps, over the first seven batches again and again, on the device before the time begins."""
+    steps = len(labels) // NETWORKS[network].batch
+    return follow(mnist_by_hand.jitted_update(network), params, islice(cycle(encoded), steps))

@@ -102,10 +102,18 @@ def epoch_on_device(key, *, network, batches):
     return mnist_state(key, network), *mnist_batches("train", network, batches)
 
 
+def evaluated_parts(batches):
+    """A whole evaluation is one of the training set, then of the test set."""
+    return ("train", "test") if batches == EPOCH else ("test",)
+
+
 def evaluation_batches(key, *, network, batches):
-    """Params and batches of the test set, on the host."""
+    """Params and batches, on the host."""
     variables, _ = mnist_state(key, network)
-    return [(variables["params"], *batch) for batch in zip(*mnist_batches("test", network, batches), strict=True)]
+    pairs = [
+        pair for part in evaluated_parts(batches) for pair in zip(*mnist_batches(part, network, batches), strict=True)
+    ]
+    return [(variables["params"], *pair) for pair in pairs]
 
 
 # Reference
@@ -182,9 +190,10 @@ def epoch_cost(*, network, batches):
 
 def evaluation_cost(*, network, batches):
     """Of forward passes, each of which reads the params."""
-    widths, batches = NETWORKS[network].widths, number_of(batches, "test", network)
-    examples = batches * NETWORKS[network].batch
-    numbers = batches * params_in(widths) + examples * (widths[0] + 1)
+    widths = NETWORKS[network].widths
+    passes = sum(number_of(batches, part, network) for part in evaluated_parts(batches))
+    examples = passes * NETWORKS[network].batch
+    numbers = passes * params_in(widths) + examples * (widths[0] + 1)
     return Cost(flops=2 * examples * products(widths)[1], bytes=numbers * itemsize("float32"))
 
 
@@ -205,15 +214,6 @@ def evaluation_cost(*, network, batches):
     tolerance=1e-4,
     needs=Needs(host=("points", "classes"), config={"jax_default_matmul_precision": "highest"}),
     published=(
-        Published(
-            source=SPEED_TEST,
-            device="not stated",
-            timed="one epoch, data loading included",
-            figure=Figure("one_by_one:eager", 2.36, 24.5e-3),
-            against=Figure("step:jit", 65.7e-3, 1.73e-3),
-            differs="3 of its 63 batches, which are cut before the time begins",
-            at={"n": 320},
-        ),
         Published(
             source=SPEED_TEST,
             device="not stated",
@@ -264,18 +264,6 @@ def two_programs(state, points, classes):
     state=State(carry={"state": 0}),
     compiles=1,
     data=datasets.mnist_source,
-    published=(
-        Published(
-            source=JAX_IN_ACTION,
-            device="GPU, not stated",
-            backend="gpu",
-            timed="one epoch",
-            figure=Figure("step:eager", 32.6),
-            against=Figure("step:jit", 1.69),
-            differs="one of its 1875 steps, its batch on the device; a mean loss with a rate that decays there",
-            at={"network": "784-512-10"},
-        ),
-    ),
     answer=Answer(
         "What is a training step worth as one program, and who should run the loop around it?",
         "step:jit",
@@ -319,21 +307,6 @@ def donated(state, images, labels, *, network):
     published=(
         *at_both_sizes(
             Published(
-                source=JAX_IN_ACTION,
-                device="GPU, not stated",
-                backend="gpu",
-                timed="the first epoch, which compiles, over later ones",
-                figure=Figure("step:jit", 2.15, metric="first_call_s"),
-                against=Figure("step:jit", 1.69),
-                at={"network": "784-512-10"},
-            ),
-            whole={"batches": EPOCH},
-            short={"batches": AGREEING_STEPS},
-            has="7 of its 1875 steps",
-            undecided=MOSTLY_COMPILING,
-        ),
-        *at_both_sizes(
-            Published(
                 source=CHAVDAROVA,
                 device="PyTorch on CUDA; JAX's device not stated",
                 timed="one epoch: median of epochs 1 to 7 (PyTorch's first took 3.66 s); losses of 7 steps agreed to "
@@ -346,20 +319,6 @@ def donated(state, images, labels, *, network):
             whole={"batches": EPOCH},
             short={"batches": AGREEING_STEPS},
             has="7 of its 468 steps",
-        ),
-        *at_both_sizes(
-            Published(
-                source=CHAVDAROVA,
-                device="not stated",
-                timed="the first epoch, which compiles, over the median of later ones",
-                figure=Figure("step:jit", 5.99, metric="first_call_s"),
-                against=Figure("step:jit", 2.97),
-                at={"network": "784-512-512-10"},
-            ),
-            whole={"batches": EPOCH},
-            short={"batches": AGREEING_STEPS},
-            has="7 of its 468 steps",
-            undecided=MOSTLY_COMPILING,
         ),
     ),
     level="default",
@@ -454,12 +413,12 @@ def step_by_step(state, images, labels, *, network):
                 timed="evaluation on training set and test set",
                 figure=Figure("evaluate:eager", 6.3),
                 against=Figure("evaluate:jit", 2.06),
-                differs="the test set alone, and the loss too; products in full float32",
+                differs="the loss too; products in full float32",
                 at={"network": "784-512-10"},
             ),
             whole={"batches": EPOCH},
             short={"batches": AGREEING_STEPS},
-            has="7 batches",
+            has="7 of its 2187 batches",
         ),
     ),
     level="default",

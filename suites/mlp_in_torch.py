@@ -35,11 +35,9 @@ def summed_loss(params, images, labels, activation):
     return functional.cross_entropy(images @ last["kernel"] + last["bias"], labels, reduction="sum")
 
 
-def moved(params, slopes):
-    """Changes params in place, as SGD does."""
-    for name, layer in params.items():
-        for kind, param in layer.items():
-            param.sub_(slopes[name][kind], alpha=RATE)
+def leaves_of(params):
+    """Every param, in a fixed order."""
+    return [param for layer in params.values() for param in layer.values()]
 
 
 def step(state, images, labels, *, network):
@@ -47,11 +45,15 @@ def step(state, images, labels, *, network):
     import torch
 
     variables, _ = state
-    followed = jax.tree.map(lambda param: param.detach().requires_grad_(), variables["params"])
-    value = summed_loss(followed, *batch_in_torch(images, labels), NETWORKS[network].activation)
-    leaves, structure = jax.tree.flatten(followed)
+    params = variables["params"]
+    leaves = leaves_of(params)
+    for param in leaves:
+        param.requires_grad_(True)
+    value = summed_loss(params, *batch_in_torch(images, labels), NETWORKS[network].activation)
     slopes = torch.autograd.grad(value, leaves)
-    moved(variables["params"], jax.tree.unflatten(structure, slopes))
+    for param, slope in zip(leaves, slopes, strict=True):
+        # Followed no longer: NumPy's arrays are made of it where results are compared.
+        param.requires_grad_(False).sub_(slope, alpha=RATE)
     return state, value.detach()
 
 
@@ -60,7 +62,8 @@ def whole_step(params, images, labels, activation):
     import torch
 
     slopes, value = torch.func.grad_and_value(summed_loss)(params, images, labels, activation)
-    moved(params, slopes)
+    for param, slope in zip(leaves_of(params), leaves_of(slopes), strict=True):
+        param.sub_(slope, alpha=RATE)
     return value
 
 

@@ -201,7 +201,7 @@ class Declaration:
       cost: Params by name -> `Cost(flops=, bytes=)` of one call.
       peers: Name -> the same computation in another library, a function or a `Peer`.
       modes: How implementations are executed, unless they say otherwise; by default eager, jit and aot (a stream:
-        eager and jit). `mixed` is Python code that calls what it has jitted itself.
+        eager and jit). `mixed` is Python code that JAX does not trace as a whole.
       implementation: Name of the function as an implementation, by default the workload's.
       limit: Params by name, and `backend` -> `Skip("why")` where this first implementation should not run, else None.
       baseline: The variant that speed-ups refer to, `implementation:mode`; by default the first.

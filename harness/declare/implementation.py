@@ -18,7 +18,7 @@ STREAM_MODES = ("eager", "jit")
 """An ahead-of-time program takes one type of arguments, and a stream has several."""
 
 MIXED = "mixed"
-"""Python code that calls parts which it has jitted itself."""
+"""Python code that JAX does not trace as a whole: it calls what it has jitted, or single operations."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -41,6 +41,8 @@ WITHOUT_COST = {
     "zero_copy",
     "selu_ahead_of_time",
     "toy_epoch",
+    "loaded_cnn_epoch",
+    "loaded_mnist_epoch",
 }
 """Whose implementations write different numbers of bytes; or where a rate would say nothing, as the time goes to
 dispatch, to compiling, to a loader, or to what an implementation does needlessly."""

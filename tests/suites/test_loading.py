@@ -1,13 +1,23 @@
+from functools import partial
+
 import jax
 import numpy as np
 import pytest
 
-from suites import loading
+from harness.record import Status
+from suites import loading, mlp, mnist_by_hand, speed_test
+from tests.suites.outcomes import exact, outcome_of
+
+KEY = jax.random.key(0)
+MNIST = {"network": "784-512-10", "batches": 2}
 
 
 @pytest.fixture(scope="module")
-def arguments():
-    return loading.epoch(jax.random.key(0), n=300)
+def toy():
+    return loading.toy_inputs(KEY, n=300)
+
+
+# The toy epoch
 
 
 def test_an_epoch_has_the_notebooks_batches_the_last_one_smaller():
@@ -17,29 +27,146 @@ def test_an_epoch_has_the_notebooks_batches_the_last_one_smaller():
     assert [place for place, _ in loading.places(300)] == [0, 128, 256]
 
 
-def test_the_batches_on_the_device_are_those_of_the_host(arguments):
-    _, points, classes, batches = arguments
+def test_the_batches_on_the_device_are_those_of_the_host(toy):
+    _, points, classes, batches = toy
 
     np.testing.assert_array_equal(np.concatenate([some for some, _ in batches]), points)
     np.testing.assert_array_equal(np.concatenate([targets for _, targets in batches]).argmax(1), classes)
     assert {targets.sum(1).tolist() == [1] * len(targets) for _, targets in batches} == {True}
 
 
-def test_all_loaders_train_the_same(arguments):
-    states, losses, accuracies = zip(
-        *(item.function(*arguments) for item in loading.toy_epoch.implementations), strict=True
-    )
+def test_all_loaders_train_the_same(toy):
+    jitted = [item for item in loading.toy_epoch.implementations if item.name != "one_by_one"]
+
+    states, losses, means = zip(*(item.function(*toy) for item in jitted), strict=True)
 
     for state in states[1:]:
         jax.tree.map(np.testing.assert_array_equal, state, states[0])
-    assert len(set(map(float, losses))) == len(set(map(float, accuracies))) == 1
+    assert len({tuple(map(float, each)) for each in losses}) == len({tuple(map(float, each)) for each in means}) == 1
 
 
-def test_the_accuracy_is_that_of_the_network_before_each_step(arguments):
-    state, points, classes, _ = arguments
-    targets = loading.one_hot(classes)
+def test_the_accuracy_is_that_of_the_network_before_each_step(toy):
+    state, points, classes, _ = toy
+    targets = loading.one_hot(classes, loading.TOY_CLASSES)
 
-    _, accuracy = loading.loss_and_accuracy(state[0]["params"], points, targets)
+    (_, accuracy), _ = loading.TOY_PROGRAMS.gradient(state[0]["params"], points, targets)
 
     logits = loading.TOY.model.apply({"params": state[0]["params"]}, points)
     assert float(accuracy) == pytest.approx(float((logits.argmax(1) == classes).mean()))
+
+
+def test_the_means_of_an_epoch_are_those_of_its_steps(toy):
+    _, losses, (mean, accuracy) = loading.toy_epoch.implementations[0].function(*toy)
+
+    assert len(losses) == 3
+    assert float(mean) == pytest.approx(np.mean([float(loss) for loss in losses]))
+    assert 0 < float(accuracy) < 1
+
+
+# The epoch of the CNN
+
+
+def cnn_result(change=lambda state: state, images=8):
+    """What a NumPy epoch gives whose state is changed at its end."""
+
+    def epoch(state, pictures, targets, channels, batches):
+        step = partial(
+            loading.reference.train_step,
+            loading.reference.cnn,
+            partial(loading.reference.adam, rate=loading.models.CNN_RATE),
+        )
+        after, *told = speed_test.train_in_numpy(state, batches, step=step, network=loading.reference.cnn)
+        return change(after), *told
+
+    return outcome_of(loading.loaded_cnn_epoch, epoch, images=images)
+
+
+def test_an_epoch_of_the_cnn_that_ends_where_it_began_is_wrong():
+    begun = loading.cnn_inputs(KEY, images=8)[0]
+
+    assert cnn_result().status is Status.OK
+    assert cnn_result(lambda _: exact(begun)[0]).status is Status.WRONG
+
+
+def test_the_programs_of_the_cnn_get_what_the_loader_gives():
+    _, pictures, targets, channels, batches = loading.cnn_inputs(KEY, images=8)
+
+    loaded = list(loading.loaded(pictures, targets, channels))
+
+    assert [images.shape for images, _ in loaded] == [(4, 32, 32, 3)] * 2
+    for one, other in zip(loaded, batches, strict=True):
+        jax.tree.map(np.testing.assert_array_equal, one, other)
+
+
+def test_a_whole_epoch_of_the_cnn_has_351_batches():
+    assert loading.loaded_cnn_epoch.params["images"].full == (351 * 128,)
+
+
+# What is compared of an epoch
+
+
+def test_of_a_long_epoch_the_first_losses_alone_are_compared():
+    found = loading.first_losses({"w": 4.0}, [1.0, 2.0, 3.0], [2.0], {"w": 1.0}, told=lambda *both: both, checked=2)
+    short = loading.first_losses({"w": 4.0}, [1.0, 2.0], [1.5], {"w": 1.0}, told=lambda *both: both, checked=2)
+
+    assert np.nan_to_num(jax.tree.leaves(found), nan=-1).tolist() == [-1, -1, 1, 2, -1, -1]
+    assert short == (({"w": 4.0}, {"w": 1.0}), [1.0, 2.0], [1.5])
+
+
+# The epochs on MNIST
+
+
+def mnist_result(network, update):
+    """What the check says of an epoch by another update in NumPy."""
+
+    def epoch(params, images, labels, encoded):
+        losses = []
+        for pixels, targets in encoded:
+            params, loss = update(params, pixels, targets.argmax(1), network=network)
+            losses.append(loss)
+        return params, losses
+
+    return outcome_of(loading.loaded_mnist_epoch, epoch, network=network, batches=2).status
+
+
+@pytest.mark.parametrize("network", mnist_by_hand.PROGRAMS)
+def test_an_epoch_on_mnist_whose_steps_do_not_move_is_wrong(network):
+    right = mnist_by_hand.update_in_numpy
+
+    def still(params, *batch, network):
+        return params, right(params, *batch, network=network)[1]
+
+    assert mnist_result(network, right) is Status.OK
+    assert mnist_result(network, still) is Status.WRONG
+
+
+@pytest.mark.parametrize("network", mnist_by_hand.PROGRAMS)
+def test_the_batches_are_reshaped_and_encoded(network):
+    _, images, labels, encoded = loading.mnist_inputs(KEY, network=network, batches=2)
+
+    np.testing.assert_array_equal(np.concatenate([pixels for pixels, _ in encoded]), images.reshape(len(labels), 784))
+    np.testing.assert_array_equal(np.concatenate([targets for _, targets in encoded]).argmax(1), labels)
+    assert len(labels) == 2 * loading.NETWORKS[network].batch
+
+
+def test_the_program_alone_takes_as_many_steps(monkeypatch):
+    monkeypatch.setattr(mlp, "AGREEING_STEPS", 1)
+    arguments = loading.mnist_inputs(KEY, **MNIST)
+
+    of_loop, of_program = (
+        item.function(*arguments, network=MNIST["network"])
+        for item in loading.loaded_mnist_epoch.implementations
+        if item.name in ("encoded_in_loop", "program_alone")
+    )
+
+    assert len(arguments[-1]) == 1
+    assert len(of_loop[1]) == len(of_program[1]) == 2
+    assert float(of_loop[1][0]) == float(of_program[1][0])
+
+
+def test_only_the_source_that_timed_an_epoch_without_jit_has_one():
+    eager = next(item for item in loading.loaded_mnist_epoch.implementations if item.name == "one_by_one")
+
+    skipped = [network for network in loading.NETWORKS if eager.find_skip({**MNIST, "network": network}, "cpu")]
+
+    assert skipped == ["784-512-512-10"]
