@@ -9,16 +9,19 @@ import numpy as np
 from flax import linen as nn
 
 from harness import Answer, Figure, Needs, Published, Skip, State, levels, workload
-from suites import augmentation, cnn, datasets, mlp, mnist_by_hand, models
+from suites import datasets, mlp, mnist_by_hand
 from suites import networks_in_numpy as reference
 from suites.mlp_networks import CLASSES, NETWORKS, PIXELS, TOY
 from suites.published import at_both_sizes
-from suites.speed_test import functions_of, one_hot, train, train_in_numpy
+from suites.speed_test import SPEED_TEST, functions_of, one_hot, train, train_in_numpy
 
 SHORT_TOY = 1_000
 """Points: 7 batches of 128 and one of 104."""
 
 TOY_CLASSES = 2
+
+LONGEST_EPOCH_S = 600.0
+"""Of one pass: chosen, as 1875 eager steps of 20 ms take 38 s."""
 
 
 def toy_predict(params, points):
@@ -27,8 +30,7 @@ def toy_predict(params, points):
 
 
 TOY_FUNCTIONS = functions_of(toy_predict, mlp.ADAM)
-CNN_FUNCTIONS = functions_of(lambda params, images: cnn.PLAIN.apply({"params": params}, images), models.CNN_OPTIMISER)
-TOY_PROGRAMS, CNN_PROGRAMS = TOY_FUNCTIONS.jitted(), CNN_FUNCTIONS.jitted()
+TOY_PROGRAMS = TOY_FUNCTIONS.jitted()
 
 
 # The toy epoch
@@ -70,7 +72,7 @@ def stacked_rows(points, classes):
     tolerance=1e-3,
     published=at_both_sizes(
         Published(
-            source=mlp.SPEED_TEST,
+            source=SPEED_TEST,
             device="not stated",
             timed="one epoch, data loading included",
             figure=Figure("one_by_one:mixed", 2.36, 24.5e-3),
@@ -109,95 +111,6 @@ def program_alone(state, points, classes, batches):
     return train(TOY_PROGRAMS, state, batches)
 
 
-# The epoch of the CNN
-
-
-def cnn_inputs(key, *, images):
-    """State; images (n, 32, 32, 3) uint8, one-hot labels, and means and deviations of channels (3,), on the host.
-
-    The loader's first batches come last, on the device.
-    """
-    pictures, labels = datasets.cifar10("train", images)
-    targets = one_hot(labels, models.CNN_CLASSES)
-    channels = tuple(f(pictures, axis=(0, 1, 2), dtype=np.float32) for f in (np.mean, np.std))
-    batches = list(islice(loaded(pictures, targets, channels), cnn.BATCHES_CHECKED))
-    return models.cnn_state(key, cnn.PLAIN, "float32"), pictures, targets, channels, batches
-
-
-def loaded(images, targets, channels):
-    """Batches of 128, or two smaller ones."""
-    means, deviations = channels
-    size = min(cnn.EPOCH_BATCH, len(images) // 2)
-    return augmentation.load(images, targets, batch=size, means=means, deviations=deviations)
-
-
-def first_losses(state, losses, means, begun, *, told, checked):
-    """What of an epoch is compared: all of a short one, the first losses of one that the reference does not follow."""
-    compared = told(state, begun)
-    if len(losses) <= checked:
-        return compared, list(losses), means
-    rest = losses[checked:]
-    return reference.unknown(compared), [*losses[:checked], *reference.unknown(rest)], reference.unknown(means)
-
-
-def cnn_in_numpy(state, images, targets, channels, batches):
-    """The first steps, of which the reference takes a second each."""
-    step = partial(reference.train_step, reference.cnn, partial(reference.adam, rate=models.CNN_RATE))
-    after, losses, means = train_in_numpy(state, batches, step=step, network=reference.cnn)
-    later = [np.nan] * (len(images) // len(batches[0][1]) - len(batches))
-    return first_losses(after, losses + later, means, state, told=cnn.changed_in_epoch, checked=cnn.BATCHES_CHECKED)
-
-
-def cnn_compared(result, *, inputs):
-    """What is compared with that."""
-    return first_losses(*result, inputs[0], told=cnn.changed_in_bfloat16, checked=cnn.BATCHES_CHECKED)
-
-
-@workload(
-    inputs=cnn_inputs,
-    params={"images": levels(default=2 * cnn.EPOCH_BATCH, full=cnn.WHOLE_EPOCH)},
-    reference=cnn_in_numpy,
-    compare=cnn_compared,
-    modes=("mixed",),
-    implementation="augmented",
-    state=State(carry={"state": 0}),
-    needs=Needs(host=("images", "targets", "channels")),
-    time_limit_s=cnn.LONGEST_EPOCH_S,
-    data=datasets.cifar10_source,
-    published=at_both_sizes(
-        Published(
-            source=mlp.SPEED_TEST,
-            device="not stated",
-            timed="an epoch of 351 batches of 128, with loading them",
-            figure=Figure("one_by_one:mixed", 29.0, 0.401),
-            against=Figure("augmented:mixed", 7.45, 0.0901),
-            differs="its loader's two workers are processes, ours threads",
-        ),
-        whole={"images": cnn.WHOLE_EPOCH},
-        short={"images": 2 * cnn.EPOCH_BATCH},
-        has="2 of its 351 batches",
-    ),
-)
-def loaded_cnn_epoch(state, images, targets, channels, batches):
-    """Epoch of the CNN, two threads loading, (n, 32, 32, 3), (n, 10) -> state, losses, mean loss and accuracy.
-
-    Images are shuffled, cropped, flipped and normalised at random. Source: notebook "JAX Speed Test".
-    """
-    return train(CNN_PROGRAMS, state, loaded(images, targets, channels))
-
-
-@loaded_cnn_epoch.implementation(name="one_by_one")
-def cnn_one_by_one(state, images, targets, channels, batches):
-    """The same without jit: every operation is called by itself."""
-    return train(CNN_FUNCTIONS, state, loaded(images, targets, channels))
-
-
-@loaded_cnn_epoch.implementation(name="program_alone")
-def cnn_program_alone(state, images, targets, channels, batches):
-    """As many steps, over the first three batches again and again, on the device before the time begins."""
-    return train(CNN_PROGRAMS, state, islice(cycle(batches), len(images) // len(batches[0][1])))
-
-
 # The epochs on MNIST
 
 
@@ -232,7 +145,7 @@ def how_far(params, begun):
     return params, reference.lengths(({"params": params}, ()), ({"params": begun}, ()))
 
 
-mnist_told = partial(first_losses, told=how_far, checked=mlp.AGREEING_STEPS)
+mnist_told = partial(reference.first_losses, told=how_far, checked=mlp.AGREEING_STEPS)
 
 
 def mnist_in_numpy(params, images, labels, encoded, *, network):
@@ -268,7 +181,7 @@ MNIST_SIZES = {
     implementation="encoded_in_loop",
     state=State(carry={"params": 0}),
     needs=Needs(host=("images", "labels")),
-    time_limit_s=cnn.LONGEST_EPOCH_S,
+    time_limit_s=LONGEST_EPOCH_S,
     data=datasets.mnist_source,
     published=(
         *at_both_sizes(

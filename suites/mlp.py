@@ -14,12 +14,10 @@ from suites import networks_in_numpy as reference
 from suites.mlp_networks import NETWORKS, PIXELS, RATE, TOY, params_in, products, steps_cost
 from suites.peers import needs_torch, needs_torch_and_compiler
 from suites.published import at_both_sizes
+from suites.speed_test import SPEED_TEST
 
 TOY_POINTS = 8_000
 """62 batches of 128 and one of 64, as in the notebook "JAX Speed Test"."""
-
-LONGEST_EAGER_EPOCH = 1_000
-"""Points: an eager step takes tens of ms on a CPU, most of it spent in Python."""
 
 TOY_RADIUS = math.sqrt(2 * math.log(2))
 """Half of all standard normal points in the plane are nearer to the origin."""
@@ -32,7 +30,6 @@ MOSTLY_COMPILING = "of so few steps compiling is the most, whatever a step takes
 EPOCH = "epoch"
 """In place of a number of batches: as many as the images of a part fill."""
 
-SPEED_TEST = 'Notebook "JAX Speed Test"'
 JAX_IN_ACTION = "Sapunov, JAX in Action (MEAP v3, 2022), chapter 2"
 CHAVDAROVA = "Chavdarova, An Introduction to JAX, 2020"
 
@@ -202,7 +199,7 @@ def evaluation_cost(*, network, batches):
 
 @workload(
     inputs=toy_batches,
-    params={"n": levels(quick=320, default=TOY_POINTS)},
+    params={"n": TOY_POINTS},
     reference=toy_step_in_numpy,
     cost=lambda *, n: steps_cost(TOY.widths, n, math.ceil(n / TOY.batch), update=reference.ADAM),
     modes=("jit",),
@@ -230,19 +227,6 @@ def mlp_toy_epoch(state, points, classes):
 
     The last batch is smaller: a second program. Source: notebook "JAX Speed Test".
     """
-    return toy_step(state, points, classes)
-
-
-def few_enough_for_eager(n):
-    """Skips whole epochs, whose steps are all alike."""
-    if n > LONGEST_EAGER_EPOCH:
-        return Skip(f"63 eager steps take seconds; up to n = {LONGEST_EAGER_EPOCH} they tell the same")
-    return None
-
-
-@mlp_toy_epoch.implementation(modes=("eager",), limit=few_enough_for_eager)
-def one_by_one(state, points, classes):
-    """The same step, each of its operations called by itself."""
     return toy_step(state, points, classes)
 
 

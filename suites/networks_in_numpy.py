@@ -378,3 +378,12 @@ def epoch_result(result, inputs, *, told, checked):
     if len(losses) <= checked:
         return losses, compared
     return losses[:checked] + unknown(losses[checked:]), unknown(compared)
+
+
+def first_losses(state, losses, means, begun, *, told, checked):
+    """What of an epoch is compared: all of a short one, the first losses of one that the reference does not follow."""
+    compared = told(state, begun)
+    if len(losses) <= checked:
+        return compared, list(losses), means
+    rest = losses[checked:]
+    return unknown(compared), [*losses[:checked], *unknown(rest)], unknown(means)

@@ -10,6 +10,8 @@ import optax
 from suites import models
 from suites import networks_in_numpy as reference
 
+SPEED_TEST = 'Notebook "JAX Speed Test"'
+
 
 class Functions(NamedTuple):
     """What the notebook jits.

@@ -68,12 +68,28 @@ def test_a_step_that_forgets_the_running_moments_is_wrong():
     assert outcome_of(cnn.cnn_step_batch_norm, forgetful, batch=2).status is Status.WRONG
 
 
+def epoch_by(step):
+    """What the check says of an epoch of two batches whose steps are these, by number; images are numbers already."""
+
+    def epoch(state, images, targets, channels, batches):
+        losses, accuracies = [], []
+        for number, (inputs, chosen) in enumerate(batches):
+            labels = chosen.argmax(1)
+            logits = cnn.logits_in_numpy(state[0]["params"], 255 * inputs)
+            accuracies.append((logits.argmax(1) == labels).mean())
+            state, loss = step(number)(state, 255 * inputs, labels)
+            losses.append(loss)
+        return state, losses, [np.mean(losses), np.mean(accuracies)]
+
+    return outcome_of(cnn.cnn_epoch, epoch, images=16)
+
+
 def test_an_epoch_whose_steps_do_not_follow_from_each_other_is_wrong():
     def never_updated(state, images, labels):
         return state, cnn.step_in_numpy(state, images, labels)[1]
 
-    assert outcome_of(cnn.cnn_epoch, cnn.step_in_numpy, images=16).status is Status.OK
-    assert outcome_of(cnn.cnn_epoch, never_updated, images=16).status is Status.WRONG
+    assert epoch_by(lambda number: cnn.step_in_numpy).status is Status.OK
+    assert epoch_by(lambda number: never_updated).status is Status.WRONG
 
 
 def without(part):
@@ -102,10 +118,7 @@ def faster(state, images, labels):
     ids=["no params", "no count", "no mean", "no mean square", "no kernels", "too far"],
 )
 def test_an_epoch_whose_last_update_alone_is_wrong_is_wrong(step):
-    def epoch_step(state, images, labels):
-        return (step if cnn.steps_before(state) == 1 else cnn.step_in_numpy)(state, images, labels)
-
-    assert outcome_of(cnn.cnn_epoch, epoch_step, images=16).status is Status.WRONG
+    assert epoch_by(lambda number: step if number == 1 else cnn.step_in_numpy).status is Status.WRONG
 
 
 def test_the_state_after_every_epoch_of_a_default_run_is_checked():
@@ -117,35 +130,63 @@ def test_the_state_after_every_epoch_of_a_default_run_is_checked():
 def test_of_a_longer_epoch_the_first_losses_are_checked_and_the_record_says_what_is_not(monkeypatch):
     monkeypatch.setattr(cnn, "BATCHES_CHECKED", 1)
 
-    def wrong_from(number):
-        def step(state, images, labels):
-            right = cnn.steps_before(state) < number
-            after, loss = cnn.step_in_numpy(state, images, labels)
-            return after, loss if right else 0.0
+    def wrong_from(first):
+        def epoch(state, images, targets, channels, batches):
+            after, losses, means = cnn.train_in_numpy(
+                state,
+                2 * batches,
+                step=lambda *all_of: cnn.step_in_numpy(all_of[0], 255 * all_of[1], all_of[2]),
+                network=cnn.reference.cnn,
+            )
+            return after, [loss if number < first else 0.0 for number, loss in enumerate(losses)], means
 
-        return step
+        return outcome_of(cnn.cnn_epoch, epoch, images=16)
 
-    found = outcome_of(cnn.cnn_epoch, wrong_from(1), images=16)
+    found = wrong_from(1)
 
     state = len(jax.tree.leaves(models.cnn_state(jax.random.key(0), cnn.PLAIN)))
-    assert outcome_of(cnn.cnn_epoch, wrong_from(0), images=16).status is Status.WRONG
+    assert wrong_from(0).status is Status.WRONG
     assert found.status is Status.OK
-    assert (found.details.outputs, found.details.unchecked) == (2 + state, 1 + state)
+    # The state, two losses, and two means.
+    assert (found.details.outputs, found.details.unchecked) == (state + 4, state + 3)
 
 
 # Inputs and cost
 
 
 def test_an_epoch_has_batches_of_128_and_a_small_one_two():
-    sizes = {images: [len(item[1]) for item in cnn.epoch(jax.random.key(0), images=images)] for images in (16, 384)}
+    def sizes(count):
+        images, targets = np.zeros((count, 32, 32, 3), np.uint8), np.zeros((count, 10))
+        return [len(labels) for _, labels in cnn.loaded(images, targets, (0.0, 1.0))]
 
-    assert sizes == {16: [8, 8], 384: [128, 128, 128]}
+    assert (sizes(16), sizes(400)) == ([8, 8], [128, 128, 128])
     assert cnn.cnn_epoch.params["images"].full == (351 * 128,)
 
 
-def test_an_epoch_costs_as_much_as_its_steps():
-    assert cnn.epoch_cost(384).flops == 3 * cnn_networks.step_cost(cnn.PLAIN, 128).flops
-    assert cnn.epoch_cost(16).flops == 2 * cnn_networks.step_cost(cnn.PLAIN, 8).flops
+def test_the_programs_of_an_epoch_get_what_the_loader_gives():
+    _, pictures, targets, channels, batches = cnn.epoch(jax.random.key(0), images=8)
+
+    loaded = list(cnn.loaded(pictures, targets, channels))
+
+    assert [images.shape for images, _ in loaded] == [(4, 32, 32, 3)] * 2
+    assert np.concatenate([images for images, _ in loaded]).std() == pytest.approx(1, abs=0.2)
+    for one, other in zip(loaded, batches, strict=True):
+        jax.tree.map(np.testing.assert_array_equal, one, other)
+
+
+def test_the_program_alone_takes_as_many_steps(monkeypatch):
+    monkeypatch.setattr(cnn, "BATCHES_CHECKED", 1)
+    arguments = cnn.epoch(jax.random.key(0), images=8)
+
+    (_, losses, _), (_, of_loop, _) = (
+        item.function(*arguments)
+        for item in cnn.cnn_epoch.implementations
+        if item.name in ("augmented", "program_alone")
+    )
+
+    assert len(losses) == len(of_loop) == 2
+    assert float(losses[0]) == float(of_loop[0])
+    assert len(arguments[-1]) == 1
 
 
 @pytest.mark.parametrize("model", [cnn.PLAIN, cnn.BATCH_NORM], ids=["plain", "batch norm"])

@@ -41,7 +41,7 @@ WITHOUT_COST = {
     "zero_copy",
     "selu_ahead_of_time",
     "toy_epoch",
-    "loaded_cnn_epoch",
+    "cnn_epoch",
     "loaded_mnist_epoch",
 }
 """Whose implementations write different numbers of bytes; or where a rate would say nothing, as the time goes to

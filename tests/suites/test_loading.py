@@ -1,12 +1,10 @@
-from functools import partial
-
 import jax
 import numpy as np
 import pytest
 
 from harness.record import Status
-from suites import loading, mlp, mnist_by_hand, speed_test
-from tests.suites.outcomes import exact, outcome_of
+from suites import loading, mlp, mnist_by_hand
+from tests.suites.outcomes import outcome_of
 
 KEY = jax.random.key(0)
 MNIST = {"network": "784-512-10", "batches": 2}
@@ -61,56 +59,6 @@ def test_the_means_of_an_epoch_are_those_of_its_steps(toy):
     assert len(losses) == 3
     assert float(mean) == pytest.approx(np.mean([float(loss) for loss in losses]))
     assert 0 < float(accuracy) < 1
-
-
-# The epoch of the CNN
-
-
-def cnn_result(change=lambda state: state, images=8):
-    """What a NumPy epoch gives whose state is changed at its end."""
-
-    def epoch(state, pictures, targets, channels, batches):
-        step = partial(
-            loading.reference.train_step,
-            loading.reference.cnn,
-            partial(loading.reference.adam, rate=loading.models.CNN_RATE),
-        )
-        after, *told = speed_test.train_in_numpy(state, batches, step=step, network=loading.reference.cnn)
-        return change(after), *told
-
-    return outcome_of(loading.loaded_cnn_epoch, epoch, images=images)
-
-
-def test_an_epoch_of_the_cnn_that_ends_where_it_began_is_wrong():
-    begun = loading.cnn_inputs(KEY, images=8)[0]
-
-    assert cnn_result().status is Status.OK
-    assert cnn_result(lambda _: exact(begun)[0]).status is Status.WRONG
-
-
-def test_the_programs_of_the_cnn_get_what_the_loader_gives():
-    _, pictures, targets, channels, batches = loading.cnn_inputs(KEY, images=8)
-
-    loaded = list(loading.loaded(pictures, targets, channels))
-
-    assert [images.shape for images, _ in loaded] == [(4, 32, 32, 3)] * 2
-    for one, other in zip(loaded, batches, strict=True):
-        jax.tree.map(np.testing.assert_array_equal, one, other)
-
-
-def test_a_whole_epoch_of_the_cnn_has_351_batches():
-    assert loading.loaded_cnn_epoch.params["images"].full == (351 * 128,)
-
-
-# What is compared of an epoch
-
-
-def test_of_a_long_epoch_the_first_losses_alone_are_compared():
-    found = loading.first_losses({"w": 4.0}, [1.0, 2.0, 3.0], [2.0], {"w": 1.0}, told=lambda *both: both, checked=2)
-    short = loading.first_losses({"w": 4.0}, [1.0, 2.0], [1.5], {"w": 1.0}, told=lambda *both: both, checked=2)
-
-    assert np.nan_to_num(jax.tree.leaves(found), nan=-1).tolist() == [-1, -1, 1, 2, -1, -1]
-    assert short == (({"w": 4.0}, {"w": 1.0}), [1.0, 2.0], [1.5])
 
 
 # The epochs on MNIST
