@@ -109,9 +109,16 @@ def tests(session: nox.Session) -> None:
 
 @nox.session
 def container(session: nox.Session) -> None:
-    """The slow tests: real images, really run. Needs an engine and up to 25 GB of disk."""
+    """Real images, really run. Needs an engine and up to 25 GB of disk."""
     install(session, "dev")
     session.run("python", "-m", "pytest", "-m", "container", *session.posargs)
+
+
+@nox.session
+def slow(session: nox.Session) -> None:
+    """The whole runs that take longest: interrupted, without disk, out of their budget, tested against themselves."""
+    install(session, "dev")
+    session.run("python", "-m", "pytest", "-m", "slow", *session.posargs)
 
 
 @nox.session

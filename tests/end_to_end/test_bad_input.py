@@ -157,6 +157,7 @@ def needs_too_much(x):
     assert len(timing.values["execution_s"]) == 3
 
 
+@pytest.mark.slow
 def test_a_budget_that_is_used_up_loses_the_rest_and_says_how_to_go_on(
     harness: Harness, suite: Path, tmp_path: Path
 ) -> None:

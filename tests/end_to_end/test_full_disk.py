@@ -14,7 +14,7 @@ import pytest
 from harness.record import Run, read_json
 from tests.end_to_end.conftest import Harness
 
-pytestmark = pytest.mark.end_to_end
+pytestmark = [pytest.mark.end_to_end, pytest.mark.slow]
 
 ROOM = "600m"
 

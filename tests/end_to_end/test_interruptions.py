@@ -15,7 +15,7 @@ import pytest
 from harness.record import CaseRecord, Run, RunFolder, Stop, StopReason, read_json, read_manifest
 from tests.end_to_end.conftest import Harness
 
-pytestmark = pytest.mark.end_to_end
+pytestmark = [pytest.mark.end_to_end, pytest.mark.slow]
 
 ARGUMENTS = ("--quick", "--launches", "3", "--probe", "timing", "--probe", "compilation", "--run-id", "it")
 

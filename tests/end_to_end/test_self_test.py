@@ -33,6 +33,7 @@ def increment(x):
 MEASURED = ("--quick", "--probe", "numerics")
 
 
+@pytest.mark.slow
 def test_equal_programs_are_timed_in_several_runs_and_later_runs_tell_what_was_found(
     harness: Harness, tmp_path: Path
 ) -> None:

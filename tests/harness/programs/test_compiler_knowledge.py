@@ -10,6 +10,8 @@ import pytest
 
 from harness.record import Outcome, RegimeCall, Run, Status, read_json
 
+pytestmark = pytest.mark.slow
+
 CHECKOUT = Path(__file__).parents[3]
 INPUTS = "makes_inputs"
 """The run of all workloads that are called so."""
