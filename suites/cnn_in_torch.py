@@ -10,6 +10,7 @@ import numpy as np
 
 from suites.models import CNN_CHANNELS, CNN_CLASSES, CNN_HIDDEN, CNN_IMAGE, CNN_RATE
 from suites.networks_in_numpy import DECAY, EPSILON, SQUARE_DECAY
+from suites.peers import leaves_of
 
 SHAPES = {
     "Conv_0": (CNN_CHANNELS[0], CNN_IMAGE[2], 3, 3),
@@ -30,11 +31,6 @@ def zeros():
         weight = torch.zeros(shape).contiguous(memory_format=form)
         made[name] = {"weight": weight, "bias": torch.zeros(shape[0])}
     return made
-
-
-def leaves_of(tree):
-    """Every tensor, in a fixed order."""
-    return [tensor for layer in tree.values() for tensor in layer.values()]
 
 
 def loss_of(params, images, labels):
@@ -142,4 +138,4 @@ def step(state, images, labels):
 
 def compiled_step(state, images, labels):
     """PyTorch, the whole step by `torch.compile`: forward and backward pass, and update."""
-    return state, state.func(images, labels)
+    return step(state, images, labels)

@@ -8,6 +8,7 @@ from functools import cache
 import jax
 
 from suites.mlp_networks import NETWORKS, RATE
+from suites.peers import leaves_of
 
 
 def arguments(state, images, labels):
@@ -33,11 +34,6 @@ def summed_loss(params, images, labels, activation):
     for layer in hidden:
         images = function(images @ layer["kernel"] + layer["bias"])
     return functional.cross_entropy(images @ last["kernel"] + last["bias"], labels, reduction="sum")
-
-
-def leaves_of(params):
-    """Every param, in a fixed order."""
-    return [param for layer in params.values() for param in layer.values()]
 
 
 def step(state, images, labels, *, network):

@@ -1,4 +1,4 @@
-"""What peers in PyTorch have in common: when they can run."""
+"""What peers in PyTorch have in common: when they can run, and the order of their tensors."""
 
 import importlib.util
 import shutil
@@ -25,3 +25,8 @@ def needs_torch_and_compiler(backend):
     if not any(map(shutil.which, COMPILERS)):
         return Skip(f"torch.compile needs a C++ compiler; found none of {', '.join(COMPILERS)}")
     return None
+
+
+def leaves_of(tree):
+    """Every tensor of {layer: {kind: tensor}}, in a fixed order."""
+    return [tensor for layer in tree.values() for tensor in layer.values()]
