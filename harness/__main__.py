@@ -25,7 +25,7 @@ Suites = Annotated[
     typer.Option("--suites", help="Module, .py file or folder of suites; again for more. Default: jaxmeter's own."),
 ]
 Backend = Annotated[str, typer.Option(help=f"One of {', '.join(BACKENDS)}.")]
-Quick = Annotated[bool, typer.Option("--quick", help="The smallest sizes, up to five rounds, within five minutes.")]
+Quick = Annotated[bool, typer.Option("--quick", help="The smallest sizes, up to five rounds, within three minutes.")]
 Full = Annotated[bool, typer.Option("--full", help="The largest sizes too, within two hours.")]
 Json = Annotated[bool, typer.Option("--json", help="Machine-readable output on stdout.")]
 Select = Annotated[

@@ -416,6 +416,7 @@ def in_batches(params, images, labels):
         short={"images": 2 * EPOCH_BATCH},
         has="2 of its 351 batches",
     ),
+    level="default",
     answer=Answer(
         "What is training a small convolutional network worth in each way of running it?",
         "augmented:mixed",

@@ -60,6 +60,7 @@ def traffic(*, operation, devices, n):
     modes=("jit",),
     implementation="shard_map",
     compiles=1,
+    level="default",
     answer=Answer("How fast do devices exchange data?", "shard_map:jit", metric="bus_bandwidth"),
 )
 def collective(x, *, operation, devices):

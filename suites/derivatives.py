@@ -49,6 +49,7 @@ def jacobian_in_numpy(weights, x):
             at={"inputs": 3, "outputs": 2},
         ),
     ),
+    level="default",
 )
 def jacobian(weights, x):
     """Jacobian of tanh(W x), (m, n), (n,) -> (m, n), by `jax.jacfwd`: one pass for each of the n inputs.

@@ -82,6 +82,7 @@ def stacked_rows(points, classes):
         short={"n": SHORT_TOY},
         has="8 of its 63 batches",
     ),
+    level="default",
     answer=Answer("How much of an epoch is its loader?", "program_alone:mixed", against="rows_stacked:mixed"),
 )
 def toy_epoch(state, points, classes, batches):
@@ -226,6 +227,7 @@ MNIST_SIZES = {
             undecided=mlp.MOSTLY_COMPILING,
         ),
     ),
+    level="default",
 )
 def loaded_mnist_epoch(params, images, labels, encoded, *, network):
     """Epoch on MNIST, reshaped and encoded in the loop, (n, 28, 28), (n,) -> params, loss of each step.

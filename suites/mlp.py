@@ -269,8 +269,8 @@ def donated(state, images, labels, *, network):
 @workload(
     inputs=host_fed_epoch,
     params={
-        "network": levels(quick="784-512-10", default="784-512-512-10"),
-        "batches": levels(quick=AGREEING_STEPS, full=EPOCH),
+        "network": levels(default="784-512-512-10", full="784-512-10"),
+        "batches": levels(default=AGREEING_STEPS, full=EPOCH),
     },
     reference=first_step_in_numpy,
     compare=first_steps,

@@ -256,9 +256,7 @@ def only_in_shared_memory(backend):
     return None if backend == "cpu" else Skip("the device has a memory of its own: see host_to_device, device_to_host")
 
 
-TRANSFERRED = levels(
-    quick=10_000, default=1_000_000, full=10_000_000, by_device={"gpu": 100_000_000, "tpu": 100_000_000}
-)
+TRANSFERRED = levels(default=1_000_000, full=(10_000, 10_000_000), by_device={"gpu": 100_000_000, "tpu": 100_000_000})
 
 
 @workload(
@@ -271,6 +269,7 @@ TRANSFERRED = levels(
     modes=("eager",),
     implementation="device_put",
     tolerance=0.0,
+    level="default",
 )
 def host_to_device(x):
     """`jax.device_put` of a NumPy array, (n,) -> (n,). It is not aligned for XLA, so that it is copied on a CPU too.

@@ -102,6 +102,7 @@ def only_where_products_differ(*, backend):
     caching=Caching(new_shape=lambda *, n: {"n": n + 1}),
     needs=WIDE,
     implementation="float32",
+    level="default",
     answer=Answer(
         "How long does a product take in each number format, and how large is its error?",
         "bfloat16:jit",
@@ -213,7 +214,7 @@ def default_convolution(images, kernels):
     modes=("eager", "jit"),
     compiles=1,
     caching=Caching(new_shape=lambda *, n: {"n": n + 1}),
-    level="default",
+    level="full",
 )
 def precision_fused(x):
     """Sixteen terms of the exponential's series, (n,) -> (n,): fused, a product and a sum may round once, not twice.

@@ -163,6 +163,7 @@ def uniform_rbg(words, *, n):
     implementation="threefry2x32",
     compiles=1,
     caching=Caching(new_static=lambda *, n: {"n": n + 1}),
+    level="default",
     answer=Answer(
         "What do random numbers cost that any core can draw from any place?",
         "threefry2x32:jit",

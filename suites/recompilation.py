@@ -35,6 +35,7 @@ def shifts(key, *, values):
     stream=True,
     needs=Needs(host=("shift",)),
     compiles=1,
+    level="default",
 )
 def static_arguments(x, shift):
     """Rolls an array by another shift in each call, (1000,), () -> (1000,); the shift is an array.

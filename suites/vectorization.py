@@ -131,6 +131,7 @@ def few_enough_to_unroll(first):
     caching=Caching(
         new_shape=lambda *, length: {"length": length + 1}, new_static=lambda *, first: {"first": first + 1}
     ),
+    level="default",
 )
 def sum_first_n(x, n):
     """Sum of the first n elements, (length,), () -> (), by a mask: all are read, and any n will do.
@@ -220,6 +221,7 @@ def branch_in_numpy(x, is_expensive):
     implementation="cond",
     compiles=1,
     caching=Caching(new_shape=lambda *, n: {"n": n + 1}),
+    level="default",
 )
 def branch(x, is_expensive):
     """One of two functions by a value of the data, (n, n), () -> (n, n), by `lax.cond`: one is computed.

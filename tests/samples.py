@@ -12,6 +12,7 @@ import msgspec
 from harness.machine.places import Target
 from harness.record import (
     SCHEMA_VERSION,
+    Answer,
     Buffer,
     CachingDetails,
     CaseRecord,
@@ -120,6 +121,9 @@ def planned_variant(name: str, **changes: Any) -> PlannedVariant:
     return PlannedVariant(
         name=name, implementation=implementation, mode=mode, description="Sample.", source="0" * 16, **changes
     )
+
+
+ABOUT_COMPILING = Answer("What does the first call cost?", "a:jit", metric="first_call_s")
 
 
 def planned_case(

@@ -139,7 +139,7 @@ def _plan_process(
     process: str, probes: Sequence[Probe], case: PlannedCase, settings: Settings, place: Place
 ) -> Iterator[Launch]:
     """The launches of the probes that share a kind of process, in all rounds."""
-    for index in range(probes[0].rounds(settings)):
+    for index in range(probes[0].rounds(case, settings)):
         yield from _plan_round(index, process, probes, case, settings, place)
 
 

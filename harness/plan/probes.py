@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 from harness.machine.places import Place
 from harness.record import NATIVE, PlannedCase, PlannedVariant, Settings
+from harness.record.metric import Summary
+from harness.record.metrics import METRICS
 
 CHECK = "check"
 """The process of numerics and memory: what they look at is compiled once for both."""
@@ -24,17 +26,25 @@ ONE_COMPILED = ("jit", "aot")
 Variants = tuple[PlannedVariant, ...]
 
 
-def once(settings: Settings) -> int:
+def once(case: PlannedCase, settings: Settings) -> int:
     """In the first round only."""
     return 1
 
 
-def in_cold_rounds(settings: Settings) -> int:
-    """In as many rounds as cold processes have."""
-    return settings.cold_launches
+def in_cold_rounds(case: PlannedCase, settings: Settings) -> int:
+    """In as many rounds as cold processes have; in fewer where neither an answer nor a claim rests on one."""
+    elsewhere = settings.cold_launches_elsewhere
+    return settings.cold_launches if elsewhere is None or rests_on_cold(case) else elsewhere
 
 
-def in_all_rounds(settings: Settings) -> int:
+def rests_on_cold(case: PlannedCase) -> bool:
+    """Whether the suite's answer, or a published figure, is a metric of cold processes."""
+    answered = () if case.answer is None else (case.answer.metric,)
+    claimed = (figure.metric for published in case.published for figure in published.figures)
+    return any(name in METRICS and METRICS[name].summary is Summary.PROCESSES for name in (*answered, *claimed))
+
+
+def in_all_rounds(case: PlannedCase, settings: Settings) -> int:
     """In every round, of which there are at most so many."""
     return settings.most_rounds or 0
 
@@ -59,13 +69,14 @@ def list_compiled(case: PlannedCase, settings: Settings) -> Variants:
     return tuple(item for item in list_measurable(case, settings) if item.mode in ONE_COMPILED)
 
 
-def list_called(case: PlannedCase, settings: Settings) -> Variants:
-    """All but `aot`, which runs the program of `jit`."""
-    return tuple(item for item in list_measurable(case, settings) if item.mode != "aot")
+def list_resident(case: PlannedCase, settings: Settings) -> Variants:
+    """All but `aot`, which runs the program of `jit`; in the case that represents its workload, in all if asked for."""
+    wanted = case.represents_workload or "residency" in settings.everywhere
+    return tuple(item for item in list_measurable(case, settings) if wanted and item.mode != "aot")
 
 
 def list_cached(case: PlannedCase, settings: Settings) -> Variants:
-    """Of those that jit compiles on call the first, in the case that represents its suite; all where asked for.
+    """Of those that jit compiles on call the first, where an answer or a claim rests on that; all where asked for.
 
     All there where another static argument is one of the regimes, since few take it. Not those that donate: a call of
     theirs leaves nothing to call them with again.
@@ -73,7 +84,7 @@ def list_cached(case: PlannedCase, settings: Settings) -> Variants:
     found = tuple(item for item in list_measurable(case, settings) if item.mode == "jit" and not item.donates)
     if "caching" in settings.everywhere:
         return found
-    if not case.represents_suite:
+    if not rests_on_cold(case):
         return ()
     return found if case.new_static else found[:1]
 
@@ -129,14 +140,14 @@ class Probe:
       calls: Whether it can tell nothing without calling the variant, which a target cannot.
       side_by_side: Whether it needs all variants of a process at once; else they come one after the other.
       keeps_samples: Whether its processes leave raw samples on disk, which the outcomes are made of.
-      rounds: Settings -> in how many rounds of the run it looks, at most; each time with a fresh process.
+      rounds: Case and settings -> in how many rounds of the run it looks, at most; each time with a fresh process.
       adds_launches: Whether what time is left goes to more of its processes, where intervals are wide.
       regimes: Case -> what the caches hold, a process for each in every round; `("",)` where that is no question.
       after: Probes that must have ended well for the variant, where they are planned.
       artifacts: Kinds of file that it leaves.
       always: Whether every run has it, whatever was asked for.
       left_out_at: Levels that leave it out unless it is asked for.
-      represented: Whether it looks only at cases that represent others, unless it is asked for.
+      represented: Whether it looks only at cases that stand for others, unless it is asked for.
       everywhere_at: Levels at which it looks at every case all the same.
       part_of: The probe that it is asked for with.
     """
@@ -148,7 +159,7 @@ class Probe:
     calls: bool = True
     side_by_side: bool = False
     keeps_samples: bool = False
-    rounds: Callable[[Settings], int] = once
+    rounds: Callable[[PlannedCase, Settings], int] = once
     adds_launches: bool = False
     regimes: Callable[[PlannedCase], tuple[str, ...]] = lambda case: ("",)
     after: tuple[str, ...] = ("numerics",)
@@ -164,7 +175,15 @@ _ROWS = (
     # A wrong answer has no speed: nothing goes on without this one.
     Probe(name="numerics", process=CHECK, choose=list_runnable, group=group_by_library, after=(), always=True),
     Probe(name="memory", process=CHECK, choose=list_compiled, group=group_by_library, after=(), calls=False),
-    Probe(name="residency", process="residency", choose=list_called, group=group_by_allocator, part_of="memory"),
+    Probe(
+        name="residency",
+        process="residency",
+        choose=list_resident,
+        group=group_by_allocator,
+        represented=True,
+        everywhere_at=("full",),
+        part_of="memory",
+    ),
     Probe(
         name="compilation",
         process="compilation",

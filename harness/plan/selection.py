@@ -39,15 +39,11 @@ def _no_match(pattern: str, cases: Iterable[PlannedCase]) -> str:
 def choose_representatives(cases: Sequence[PlannedCase]) -> tuple[PlannedCase, ...]:
     """The same cases; where the one that represents its workload was not chosen, the first of the chosen does.
 
-    Of those, the first of its suite represents it. The answer of a suite stays with one case: where its `at` has that,
-    else with the one that represents its workload.
+    The answer of a suite stays with one case: where its `at` has that, else with the one that represents its workload.
     """
     of_workload: dict[str, str] = {}
     for case in sorted(cases, key=lambda case: not case.represents_workload):
         of_workload.setdefault(case.workload, case.id)
-    of_suite: dict[str, str] = {}
-    for case in cases:
-        of_suite.setdefault(case.suite, of_workload[case.workload])
     with_answer: dict[tuple[str, str], str] = {}
     for case in sorted(cases, key=lambda case: (not _is_answer(case), of_workload[case.workload] != case.id)):
         if case.answer is not None:
@@ -57,7 +53,6 @@ def choose_representatives(cases: Sequence[PlannedCase]) -> tuple[PlannedCase, .
             case,
             answer=case.answer if with_answer.get((case.suite, case.where)) == case.id else None,
             represents_workload=of_workload[case.workload] == case.id,
-            represents_suite=of_suite[case.suite] == case.id,
         )
         for case in cases
     )

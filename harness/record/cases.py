@@ -136,7 +136,6 @@ class PlannedCase(msgspec.Struct, frozen=True, kw_only=True):
       new_shape: Params whose change gives inputs of another shape, as the `caching` probe tries it.
       new_static: Params whose change is another static argument.
       represents_workload: Whether this case stands for its workload, where measuring every case would be too much.
-      represents_suite: Whether it stands for its suite, where even that would be.
       devices: How many devices it uses.
       config: What its processes set in `jax.config`.
       data: Which data its inputs are, where that depends on what there is.
@@ -161,7 +160,6 @@ class PlannedCase(msgspec.Struct, frozen=True, kw_only=True):
     new_shape: dict[str, Param] | None = None
     new_static: dict[str, Param] | None = None
     represents_workload: bool = False
-    represents_suite: bool = False
     devices: int = 1
     config: dict[str, Param] = {}
     data: str | None = None

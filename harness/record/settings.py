@@ -15,6 +15,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
       launches: Their number where it was fixed by hand; then time limits do not cut it.
       data: Folder of the user's data sets, for suites that read some.
       cold_launches: Fresh processes per variant that compile, and per caching regime.
+      cold_launches_elsewhere: Those that compile a case on which neither an answer nor a claim of that kind rests; None
+        where as many.
       not_used: Names of variables that were set and left out, as they would change what the numbers mean.
       everywhere: Probes that look at every case, though by themselves only at one that represents others.
       notes: What a reader must know of how it measured, such as why every process imported the suites itself.
@@ -42,6 +44,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     suites: tuple[str, ...]
     data: str | None = None
     cold_launches: int = 1
+    cold_launches_elsewhere: int | None = None
     everywhere: tuple[str, ...] = ()
     not_used: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()

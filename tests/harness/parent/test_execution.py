@@ -29,7 +29,7 @@ def test_a_regime_that_fails_costs_the_others_no_round(measured):
         failed = launched.regime == "cached"
         return Outcome(status=Status.FAILED, reason="no luck") if failed else OK
 
-    record, server = measured(settings("caching", cold_launches=2), answers=answers, represents_suite=True)
+    record, server = measured(settings("caching", cold_launches=2), answers=answers, answer=samples.ABOUT_COMPILING)
 
     asked = [(index, regime) for index, regime, names in server.asked("caching") if names == ("a:jit",)]
     assert asked == [(0, "cold"), (0, "cached"), (0, "warm"), (1, "cold"), (1, "warm")]
@@ -60,7 +60,7 @@ def test_what_has_failed_once_is_not_tried_in_the_next_round(measured):
 
 
 def test_regimes_alternate_within_a_round_and_only_for_what_jit_compiles(measured):
-    changes = {"represents_suite": True, "new_static": {"n": 2}}
+    changes = {"answer": samples.ABOUT_COMPILING, "new_static": {"n": 2}}
     _, server = measured(settings("caching", cold_launches=2), **changes)
 
     assert server.asked("caching") == [
@@ -72,13 +72,13 @@ def test_regimes_alternate_within_a_round_and_only_for_what_jit_compiles(measure
 
 
 def test_without_a_new_static_argument_one_variant_stands_for_its_case(measured):
-    _, server = measured(settings("caching", cold_launches=1), represents_suite=True, new_shape={"n": 2})
+    _, server = measured(settings("caching", cold_launches=1), answer=samples.ABOUT_COMPILING, new_shape={"n": 2})
 
     assert [names for _, _, names in server.asked("caching")] == [("a:jit",)] * 4
 
 
-def test_caching_is_not_measured_where_another_case_represents_the_suite(measured):
-    _, server = measured(settings("caching"), represents_suite=False)
+def test_caching_is_not_measured_where_nothing_rests_on_it(measured):
+    _, server = measured(settings("caching"))
 
     assert server.asked("caching") == []
 
@@ -92,7 +92,7 @@ def test_caching_is_not_measured_where_another_case_represents_the_suite(measure
 )
 def test_the_memory_of_calls_is_read_in_one_process_where_its_count_can_be_reset(measured, backend, processes):
     """Not of `aot`, which runs the program of `jit`; an allocator's peak is never forgotten."""
-    _, server = measured(settings("memory", "residency"), where=backend)
+    _, server = measured(settings("memory", "residency"), where=backend, represents_workload=True)
 
     assert server.asked("residency") == [(0, "", names) for names in processes]
 
@@ -101,7 +101,7 @@ def test_what_gave_no_right_answer_is_looked_at_no_further(measured):
     def answers(launched, variant):
         return Outcome(status=Status.WRONG, reason="off by one") if variant == "a:jit" else OK
 
-    changes = {"represents_suite": True}
+    changes = {"answer": samples.ABOUT_COMPILING}
     _, server = measured(settings("memory", "residency", "compilation", "caching"), answers=answers, **changes)
 
     later = [one for one in server.launched if one.process not in (SHAPES, CHECK)]

@@ -45,8 +45,8 @@ def test_a_further_run_is_made_where_the_longest_would_fit_once_more_with_some_s
     assert repeated([100, 300, 100, 100, 100], budget_s=1000) == (5, [500, 900, 600, 500, 400])
 
 
-def test_there_are_no_more_than_six(repeated):
-    assert repeated([1] * 7, budget_s=1000) == (6, [500, 999, 998, 997, 996, 995])
+def test_there_are_no_more_than_twelve(repeated):
+    assert repeated([1] * 13, budget_s=1000) == (12, [500, *range(999, 988, -1)])
 
 
 def test_after_a_run_that_has_lost_cases_no_other_is_begun(repeated):

@@ -32,7 +32,7 @@ def test_the_check_is_one_process_for_jax_and_one_for_peers_after_a_look_at_shap
 
 
 def test_cold_processes_come_in_rounds_over_the_variants_and_regimes():
-    found = planned(("caching",), represents_suite=True, new_shape={"n": 2})
+    found = planned(("caching",), answer=samples.ABOUT_COMPILING, new_shape={"n": 2})
 
     regimes = ("cold", "cached", "warm", "new_shape")
     assert [one[1:3] for one in found if one[0] == "caching"] == [(index, one) for index in (0, 1) for one in regimes]
@@ -137,7 +137,7 @@ def test_what_is_skipped_may_be_traced_in_a_process_of_its_own(probes, place, tr
 
 def test_processes_come_in_the_order_of_the_table():
     settings = make_settings("full", suites=(), run_id="a")
-    case = samples.planned_case(variants=VARIANTS, represents_suite=True, represents_workload=True)
+    case = samples.planned_case(variants=VARIANTS, answer=samples.ABOUT_COMPILING, represents_workload=True)
 
     processes = dict.fromkeys(one.process for one in plan_launches([case], settings))
 

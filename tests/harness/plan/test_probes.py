@@ -15,19 +15,20 @@ from harness.plan.probes import (
     group_by_library,
     group_each,
     group_peers_apart,
+    in_cold_rounds,
     list_cached,
-    list_called,
     list_compiled,
     list_measurable,
     list_of_jax,
     list_regimes,
+    list_resident,
     list_runnable,
     list_traced,
 )
 from harness.plan.settings import make_settings
 from harness.probes import find_look
 from harness.probes.caching import REGIMES as KNOWN
-from harness.record import Details, PlannedCase
+from harness.record import Answer, Details, Figure, PlannedCase, Published
 from harness.record.layout import name_file
 from harness.record.metrics import METRICS
 from tests import samples
@@ -43,23 +44,69 @@ def names(variants) -> tuple[str, ...]:
     return tuple(item.name for item in variants)
 
 
-def jitted(*, represents_suite: bool) -> PlannedCase:
-    planned = case("s", "w[n=1]", ("a:jit", "b:eager", "numpy:native", "a:aot"))
-    return msgspec.structs.replace(planned, represents_suite=represents_suite)
+def figure(metric: str) -> Published:
+    """A claim by itself."""
+    return Published(source="s", device="d", timed="t", figure=Figure("a:jit", 2.0, metric=metric))
+
+
+RESTING = [
+    ({}, False),
+    ({"answer": Answer("?", "a:jit")}, False),
+    ({"answer": Answer("?", "a:jit", metric="temp_bytes")}, False),
+    ({"answer": samples.ABOUT_COMPILING}, True),
+    ({"published": (figure("execution_s"),)}, False),
+    ({"published": (figure("compiles"),)}, False),
+    ({"published": (figure("dispatch_s"), figure("compile_total_s"))}, True),
+    ({"answer": Answer("?", "a:jit"), "published": (figure("cached_s"),)}, True),
+]
+"""What a case is there to tell, and whether cold processes tell it."""
+
+
+@pytest.mark.parametrize(("changes", "rests"), RESTING)
+def test_caches_are_looked_at_where_an_answer_or_a_claim_rests_on_them_or_in_all_cases_if_asked(changes, rests):
+    jitted = samples.planned_case(variants=("a:jit", "b:eager", "numpy:native", "a:aot", "c:jit"), **changes)
+    by_itself, asked = (make_settings("default", probes=probes, suites=(), run_id="a") for probes in ((), ("caching",)))
+
+    assert names(list_cached(jitted, by_itself)) == (("a:jit",) if rests else ())
+    assert names(list_cached(jitted, asked)) == ("a:jit", "c:jit")
+
+
+@pytest.mark.parametrize(("changes", "rests"), RESTING)
+@pytest.mark.parametrize(
+    ("level", "options", "usual", "resting"),
+    [
+        ("quick", {}, 1, 1),
+        ("default", {}, 1, 3),
+        ("default", {"probes": ("compilation",)}, 3, 3),
+        ("default", {"probes": ("caching",)}, 3, 3),
+        ("default", {"probes": ("timing",)}, 1, 3),
+        ("default", {"launches": 2}, 2, 2),
+        ("full", {}, 5, 5),
+    ],
+)
+def test_a_program_is_compiled_as_often_as_its_time_matters(changes, rests, level, options, usual, resting):
+    settings = make_settings(level, suites=(), run_id="a", **options)
+
+    assert in_cold_rounds(samples.planned_case(**changes), settings) == (resting if rests else usual)
 
 
 @pytest.mark.parametrize(
-    ("probes", "represents_suite", "expected"),
+    ("level", "probes", "represents_workload", "looks"),
     [
-        ((), True, ("a:jit",)),
-        ((), False, ()),
-        (("caching",), False, ("a:jit",)),
+        ("default", (), True, True),
+        ("default", (), False, False),
+        ("default", ("memory",), False, True),
+        ("full", (), False, True),
     ],
 )
-def test_caches_are_looked_at_in_one_case_of_each_suite_or_in_all_if_asked(probes, represents_suite, expected):
-    settings = make_settings("default", probes=probes, suites=(), run_id="a")
+def test_what_a_call_holds_is_told_of_one_case_of_each_workload_or_of_all_if_asked(
+    level, probes, represents_workload, looks
+):
+    case = samples.planned_case(variants=("f:jit",), represents_workload=represents_workload)
 
-    assert names(list_cached(jitted(represents_suite=represents_suite), settings)) == expected
+    found = list_resident(case, make_settings(level, probes=probes, suites=(), run_id="a"))
+
+    assert names(found) == (("f:jit",) if looks else ())
 
 
 @pytest.mark.parametrize(
@@ -101,8 +148,8 @@ def test_what_raises_as_declared_is_checked_and_not_measured():
     settings = make_settings("default", suites=(), run_id="it")
 
     assert names(list_runnable(case, settings)) == ("f:jit", "g:jit")
-    assert names(list_called(case, settings)) == ("g:jit",)
-    assert names(list_cached(msgspec.structs.replace(case, represents_suite=True), settings)) == ("g:jit",)
+    assert names(list_resident(msgspec.structs.replace(case, represents_workload=True), settings)) == ("g:jit",)
+    assert names(list_cached(msgspec.structs.replace(case, answer=samples.ABOUT_COMPILING), settings)) == ("g:jit",)
 
 
 def test_what_donates_has_no_caching_regimes():
@@ -126,11 +173,13 @@ MIXED = ("a:eager", "a:jit", "a:aot", "b:mixed", "numpy:native")
         (list_measurable, MIXED),
         (list_of_jax, ("a:eager", "a:jit", "a:aot", "b:mixed")),
         (list_compiled, ("a:jit", "a:aot")),
-        (list_called, ("a:eager", "a:jit", "b:mixed", "numpy:native")),
+        (list_resident, ("a:eager", "a:jit", "b:mixed", "numpy:native")),
     ],
 )
 def test_a_probe_looks_at_the_modes_that_it_can_say_something_of(choose, expected):
-    planned = case("s", "w[n=1]", (*MIXED, samples.planned_variant("c:jit", skip="too small")))
+    planned = samples.planned_case(
+        variants=(*MIXED, samples.planned_variant("c:jit", skip="too small")), represents_workload=True
+    )
 
     assert names(choose(planned, samples.settings())) == expected
 

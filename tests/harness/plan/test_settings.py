@@ -57,11 +57,11 @@ def test_the_run_id_decides_the_seed():
     ("level", "probes", "expected"),
     [
         ("default", (), ()),
-        ("full", (), ("trace",)),
-        ("default", ("caching", "memory"), ("caching",)),
+        ("full", (), ("residency", "trace")),
+        ("default", ("caching", "memory"), ("residency", "caching")),
         ("full", ("timing",), ()),
         ("full", ("trace",), ("trace",)),
     ],
 )
-def test_what_is_asked_for_looks_at_every_case_and_traces_do_at_the_full_level(level, probes, expected):
+def test_what_is_asked_for_looks_at_every_case_and_traces_and_residency_do_at_the_full_level(level, probes, expected):
     assert make_settings(level, probes=probes, suites=(), run_id="a").everywhere == expected
