@@ -4,6 +4,7 @@ nox -s cpu -- --quick                  measure, and report on the run
 nox -s self-test                       how often this machine's numbers err
 nox -s doctor                          what is fine here, what spoils measurements, what to do
 nox -s report -- results/RUN           report on a run once more
+nox -s report -- export results/*      the same as a table: --to csv, json, parquet or google-benchmark
 nox -s report -- diff A B --case NAME  what changed between the programs of two runs
 nox                                    lint, types, tests
 """
@@ -73,9 +74,9 @@ def self_test(session: nox.Session) -> None:
 
 @nox.session
 def report(session: nox.Session) -> None:
-    """Report on runs that are there already: nox -s report -- results/RUN; or diff RUN_A RUN_B --case NAME."""
+    """Report on runs that are there already: nox -s report -- results/RUN; or export, or diff A B."""
     install(session, SMALLEST_LOCK)
-    verb = () if session.posargs[:1] == ["diff"] else ("report",)
+    verb = () if session.posargs[:1] in (["diff"], ["export"]) else ("report",)
     end(run_program(session, "reporting", *verb, *session.posargs))
 
 

@@ -61,6 +61,7 @@ from harness.record.layout import SELF_TESTS
 from harness.record.self_test import SelfTest, find_self_test, keep_self_test
 from harness.record.trust import describe_self_test
 from harness.record.wording import counted
+from harness.results import describe_results, list_results
 
 OK, USAGE, INCOMPLETE, INTERRUPTED = 0, 2, 3, 130
 
@@ -432,14 +433,17 @@ def conclude(run: Run, folder: Path, *, as_json: bool) -> int:
     if lost := len(run.lost()):
         counts["lost"] += lost
     if as_json:
-        print(
-            json.dumps({"run_id": run.manifest.run_id, "folder": str(folder), "exit_code": code, "cases": dict(counts)})
-        )
+        told = {"run_id": run.manifest.run_id, "folder": str(folder), "exit_code": code, "cases": dict(counts)}
+        print(json.dumps({**told, "results": list_results(run)}))
         return code
+    for line in describe_results(run):
+        print(printable(line))
     words = ", ".join(f"{count} {status}" for status, count in sorted(counts.items())) or "no cases"
     print(f"{counted(len(run.manifest.cases), 'case')}: {words}; {folder}")
     if left_out := count_left_out(run):
         print(f"{counted(left_out, 'variant')} left out for want of time; a run with a larger --budget times more")
     if lost:
         print(f"finish it with: {_own_command()} --resume {folder}")
+    if run.cases and "JAXMETER_COMMAND" not in os.environ:  # else the report follows by itself
+        print(f"report on it with: python -m reporting report {folder}")
     return code

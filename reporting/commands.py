@@ -1,4 +1,4 @@
-"""The command line: `report` merges runs into one page, `diff` compares the programs of two runs."""
+"""The command line: `report` merges runs into one page, `export` into a table; `diff` compares two runs' programs."""
 
 from __future__ import annotations
 
@@ -13,21 +13,23 @@ from rich.console import Console
 
 from harness.record import write_bytes
 
-from . import diff_terminal, html, markdown, terminal
+from . import diff_terminal, figures, html, markdown, terminal
 from .compare.pairs import find_pairs
 from .compare.program_diff import compare_programs
 from .compare.programs import NothingToCompareError
 from .compare.surroundings import find_surroundings
 from .console import WIDEST
-from .load import LoadedRun, load
-from .text import visible
-from .view import build
+from .export import FORMATS, ExportError
+from .load import Loaded, LoadedRun, load
+from .text import counted, shorten, visible
+from .view import Page, build
 
 UNUSABLE = 2
 """Exit code: nothing could be read, or nothing written."""
 
 FOLDER = Path("reports")
 LONGEST_NAME = 60
+FIGURE_FORMATS = ("svg", "png")
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
 
@@ -44,20 +46,45 @@ def report(
     markdown_file: Annotated[
         Path | None, typer.Option("--markdown", help="Also write a summary for a pull request to this file.")
     ] = None,
+    figures_folder: Annotated[
+        Path | None, typer.Option("--figures", metavar="DIR", help="Also write each figure there, as SVG and PNG.")
+    ] = None,
 ) -> None:
     """Merges runs into one HTML file, and prints the summary. What cannot be read is named and left out."""
-    loaded = load(runs)
-    if not loaded.runs:
-        for warning in loaded.warnings:
-            _complain(warning)
-        _complain("no usable run; give folders that `python -m harness run` has written, such as results/*")
-        raise typer.Exit(UNUSABLE)
+    loaded = _load_any(runs)
     page = build(loaded)
     path = out if out is not None else FOLDER / f"report-{name_report(loaded.runs)}.html"
-    _write(path, html.render(page))
+    # A lone surrogate, which only a file name can hold, has no UTF-8 form.
+    _write(path, html.render(page).encode("utf-8", "replace"))
     if markdown_file is not None:
-        _write(markdown_file, markdown.render(page))
+        _write(markdown_file, markdown.render(page).encode("utf-8", "replace"))
+    if figures_folder is not None:
+        _write_figures(figures_folder, page)
     terminal.show(page, _open_console())
+    typer.echo(visible(str(path)))
+
+
+@app.command()
+def export(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run folders, for example results/*.")],
+    to: Annotated[str, typer.Option(metavar="FORMAT", help=f"One of {', '.join(FORMATS)}.")] = "csv",
+    out: Annotated[Path | None, typer.Option(help="The file; default: reports/export-<run ids>.<format>.")] = None,
+) -> None:
+    """Writes runs as a table, a row for each case, variant and metric. What cannot be read is named and left out."""
+    if to not in FORMATS:
+        _complain(f"no format '{shorten(to, LONGEST_NAME)}'; formats are {', '.join(FORMATS)}")
+        raise typer.Exit(UNUSABLE)
+    loaded = _load_any(runs)
+    for warning in loaded.warnings:
+        _complain(warning, "warning")
+    write, ending = FORMATS[to]
+    try:
+        data = write(loaded)
+    except ExportError as error:
+        _complain(str(error))
+        raise typer.Exit(UNUSABLE) from None
+    path = out if out is not None else FOLDER / f"export-{name_report(loaded.runs)}.{ending}"
+    _write(path, data)
     typer.echo(visible(str(path)))
 
 
@@ -87,6 +114,17 @@ def diff(
     diff_terminal.show(sheet, _open_console())
 
 
+def _load_any(folders: Sequence[Path]) -> Loaded:
+    """The runs in some folders; without any there is nothing to do."""
+    loaded = load(folders)
+    if not loaded.runs:
+        for warning in loaded.warnings:
+            _complain(warning)
+        _complain("no usable run; give folders that `python -m harness run` has written, such as results/*")
+        raise typer.Exit(UNUSABLE)
+    return loaded
+
+
 def _load_one(folder: Path) -> LoadedRun:
     """The run in a folder; without one there is nothing to do."""
     loaded = load([folder])
@@ -103,10 +141,24 @@ def name_report(runs: Sequence[LoadedRun]) -> str:
     return ids[0] if len(ids) == 1 else f"{ids[0]}..{ids[-1]}"
 
 
-def _write(path: Path, text: str) -> None:
+def _write_figures(folder: Path, page: Page) -> None:
+    """Each figure of the page on a light ground, named after what it shows."""
+    plots = [(part.title, part.plot) for section in page.sections for part in section.parts if part.plot is not None]
+    for number, (title, plot) in enumerate(plots, 1):
+        for form in FIGURE_FORMATS:
+            path = folder / f"{number:02d}-{_name_file(title)}.{form}"
+            _write(path, figures.draw(plot, figures.LIGHT, form))
+    typer.echo(f"{counted(len(plots), 'figure')} in {visible(str(folder))}")
+
+
+def _name_file(text: str) -> str:
+    """Only characters that every file system takes."""
+    return re.sub(r"[^A-Za-z0-9.-]+", "_", text).strip("_")[:LONGEST_NAME]
+
+
+def _write(path: Path, data: bytes) -> None:
     try:
-        # A lone surrogate, which only a file name can hold, has no UTF-8 form.
-        write_bytes(path, text.encode("utf-8", "replace"))
+        write_bytes(path, data)
     except (OSError, ValueError) as error:
         _complain(f"{path}: cannot be written: {error}; choose another file with --out")
         raise typer.Exit(UNUSABLE) from None

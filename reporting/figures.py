@@ -1,40 +1,41 @@
-"""Stand-alone figures: matplotlib draws a view's panels as SVG, once for light and once for dark pages."""
+"""Stand-alone figures for slides and papers: matplotlib draws a view's panels, as SVG or PNG."""
 
 from __future__ import annotations
 
 import io
 import math
 import warnings
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import matplotlib
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from . import numbers
 from .text import shorten
+from .ticks import SCALES, limits, powers
 from .view.page_model import Panel, Plot, Series
 
 PANEL_INCHES = (3.9, 2.9)
 LONGEST_LABEL = 40
-MOST_TICKS = 6
-SCALES: dict[str, tuple[int, Callable[[float], str]]] = {
-    "s": (10, numbers.short_time),
-    "B": (4, numbers.short_memory),
-    "": (10, numbers.short_count),
-}
-"""By a panel's unit: what its ticks are powers of, and how they are written."""
-
 MARKERS = ("o", "s", "D", "^", "v", "P", "X", "<")
 DASHES = ("-", "--", "-.", ":")
 BOUNDS_ALPHA = 0.6
-NO_METADATA = {"Creator": None, "Date": None, "Format": None, "Type": None}
-"""A figure's bytes depend on nothing but its data."""
+NO_METADATA: dict[str, dict[str, Any]] = {
+    "svg": {"Creator": None, "Date": None, "Format": None, "Type": None},
+    "png": {"Software": None},
+}
+"""By format: a figure's bytes depend on nothing but its data."""
+
+DOTS_PER_INCH = 200
+"""Of a PNG: sharp on a slide."""
+
+
+_CANVASES = {"svg": FigureCanvasSVG, "png": FigureCanvasAgg}
 
 
 @dataclass(frozen=True)
@@ -48,11 +49,10 @@ class Theme:
 
 
 LIGHT = Theme("#ffffff", "#1b1f24", "#d8dde3", ("#004488", "#994455", "#8a6a00"))
-DARK = Theme("#0f1318", "#e6e9ed", "#333b45", ("#7fb0e6", "#ee99aa", "#eecc66"))
 
 
-def draw(figure: Plot, theme: Theme) -> bytes:
-    """The figure as SVG; equal input gives equal bytes."""
+def draw(figure: Plot, theme: Theme, form: str = "svg") -> bytes:
+    """The figure as SVG, or as PNG; equal input gives equal bytes."""
     settings: dict[Any, Any] = {
         "svg.hashsalt": "jaxmeter",
         "svg.fonttype": "none",
@@ -68,10 +68,10 @@ def draw(figure: Plot, theme: Theme) -> bytes:
     with matplotlib.rc_context(settings), warnings.catch_warnings():
         # It only measures text; whoever shows the figure has fonts of their own for a letter that its font lacks.
         warnings.filterwarnings("ignore", "Glyph .* missing from font")
-        return _draw(figure, theme)
+        return _draw(figure, theme, form)
 
 
-def _draw(figure: Plot, theme: Theme) -> bytes:
+def _draw(figure: Plot, theme: Theme, form: str) -> bytes:
     width, height = PANEL_INCHES
     names = tuple(dict.fromkeys(series.name for panel in figure.panels for series in panel.series))
     legend_rows = math.ceil(len(names) / _per_row(len(figure.panels)))
@@ -80,7 +80,7 @@ def _draw(figure: Plot, theme: Theme) -> bytes:
         facecolor=theme.background,
         layout="constrained",
     )
-    FigureCanvasSVG(canvas)
+    _CANVASES[form](canvas)
     handles: dict[str, Line2D] = {}
     for axes, panel in zip(canvas.subplots(1, len(figure.panels), squeeze=False)[0], figure.panels, strict=True):
         _panel(axes, panel, theme)
@@ -93,7 +93,7 @@ def _draw(figure: Plot, theme: Theme) -> bytes:
         list(handles.values()), labels, loc="outside lower center", ncols=_per_row(len(figure.panels)), frameon=False
     )
     file = io.BytesIO()
-    canvas.savefig(file, format="svg", metadata=NO_METADATA)
+    canvas.savefig(file, format=form, dpi=DOTS_PER_INCH, metadata=NO_METADATA[form])
     return file.getvalue()
 
 
@@ -137,25 +137,6 @@ def _panel(axes: Axes, panel: Panel, theme: Theme) -> None:
         axis.set_major_locator(FixedLocator(powers(min(values), max(values), base)))
         axis.set_minor_locator(NullLocator())
         axis.set_major_formatter(FuncFormatter(lambda value, _, write=write: write(value)))
-        limit(*_limits(values, base))
+        limit(*limits(values, base))
     axes.grid(color=theme.grid, linewidth=0.8)
     axes.spines[["top", "right"]].set_visible(False)
-
-
-def powers(low: float, high: float, base: int = 10) -> list[float]:
-    """Powers of the base around the values, at least 2 and at most MOST_TICKS of them."""
-    first, last = _around(low, high, base)
-    step = max(1, math.ceil((last - first) / (MOST_TICKS - 1)))
-    return [float(base) ** power for power in range(first, last + 1, step)]
-
-
-def _limits(values: Sequence[float], base: int) -> tuple[float, float]:
-    """Whole powers of the base, so that at least two ticks show, with room for the markers."""
-    first, last = _around(min(values), max(values), base)
-    return float(base) ** first / 1.3, float(base) ** last * 1.3
-
-
-def _around(low: float, high: float, base: int) -> tuple[int, int]:
-    # Rounded, as the logarithm of 1000 to base 10 is a little less than 3.
-    first = math.floor(round(math.log(low, base), 9))
-    return first, max(first + 1, math.ceil(round(math.log(high, base), 9)))

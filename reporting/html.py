@@ -9,12 +9,12 @@ from importlib import resources
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from . import figures
+from . import panels
 from .view import Page
-from .view.page_model import Plot
 
 ATTENTION_AT_MOST = 5
-"""Longer lists hide their head; the rest unfolds below it."""
+TOLD_AT_MOST = 8
+"""Items and answers of the first screen; the rest unfolds below them."""
 
 
 def render(page: Page) -> str:
@@ -29,29 +29,19 @@ def render(page: Page) -> str:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters["picture"] = picture
+    environment.filters |= {"panels": panels.draw, "keys": panels.list_keys}
+    environment.globals["box"] = panels
     return environment.get_template("report.html.j2").render(
         page=page,
         # Our own file: nothing recorded enters it.
         css=Markup(css),
         policy=policy(css),
         at_most=ATTENTION_AT_MOST,
+        told_at_most=TOLD_AT_MOST,
     )
 
 
 def policy(css: str) -> str:
-    """Nothing may be loaded or run: this style sheet and embedded images only."""
+    """Nothing may be loaded or run: this style sheet only."""
     digest = base64.b64encode(hashlib.sha256(css.encode()).digest()).decode()
-    return f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
-
-
-def picture(figure: Plot) -> dict[str, str]:
-    """The figure's two images as data addresses. As images they are inert, and their ids cannot clash."""
-    return {
-        name: _address(figures.draw(figure, theme))
-        for name, theme in (("light", figures.LIGHT), ("dark", figures.DARK))
-    }
-
-
-def _address(svg: bytes) -> str:
-    return f"data:image/svg+xml;base64,{base64.b64encode(svg).decode()}"
+    return f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from .text import shorten
 from .view import Page
-from .view.page_model import Cell, Item, Table
+from .view.page_model import AnswerLine, Cell, Item, Table
 
 MARKER = "<!-- jaxmeter report -->"
 """Lets a bot find its own comment and edit it."""
@@ -16,6 +16,7 @@ MOST_CHARACTERS = 60_000
 """A comment may have 65,536."""
 
 ITEMS_AT_MOST = 10
+ANSWERS_AT_MOST = 24
 LONGEST_CELL = 200
 FOLDED_SECTIONS = ("speed", "published", "problems")
 
@@ -30,6 +31,7 @@ def render(page: Page) -> str:
         f"{MARKER}\n## {escape(page.finding)}",
         escape(page.subtitle),
         escape(" ".join(page.summary)),
+        *_answers(page.answers),
         *_items("Needs attention", page.attention),
         *_items("Data warnings", page.warnings),
         *([_table(page.matrix, MOST_CHARACTERS // 4)] if page.matrix else []),
@@ -48,6 +50,14 @@ def escape(text: str) -> str:
     """The text as it reads: nothing in it is markup, a mention or a link. For use within a line, not at its start."""
     plain = _BACKSLASHED.sub(r"\\\g<0>", text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return _REFERENCED.sub(lambda found: f"&#{ord(found[0])};", plain)
+
+
+def _answers(answers: Sequence[AnswerLine]) -> Iterable[str]:
+    if not answers:
+        return ()
+    lines = [f"- **{escape(one.suite)}** {escape(one.text)} ({escape(one.of)})" for one in answers[:ANSWERS_AT_MOST]]
+    left = len(answers) - ANSWERS_AT_MOST
+    return ("\n".join([*lines, *([f"- + {left} more, in the report"] if left > 0 else [])]),)
 
 
 def _items(title: str, items: Sequence[Item]) -> Iterable[str]:

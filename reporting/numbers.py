@@ -110,13 +110,19 @@ def memory(size_bytes: float | int | None) -> str:
 
 def amount(value: float | int | None, unit: str) -> str:
     """`12.3 GFLOP`, `12.3 GB/s`, by 1000: of a unit that takes prefixes."""
-    number = usable(value)
-    if number is None or number < 0:
-        return MISSING
-    for size, prefix in _RATE_PREFIXES:
-        if float(f"{number / size:.{DIGITS}g}") >= 1 or size == 1.0:
-            return f"{_fixed(number / size, _decimals(number / size, DIGITS))}{SPACE}{prefix}{unit}"
-    raise AssertionError("unreachable: the last prefix takes all")
+    return amount_with_bounds(None if value is None else Interval(None, value, None, 1), unit)[0]
+
+
+def amount_with_bounds(interval: Interval | None, unit: str, form: str = BOUNDS) -> tuple[str, str]:
+    """(`12.3 GFLOP/s`, `[12.1, 12.5]`): the bounds with the estimate's prefix and decimals."""
+    estimate = None if interval is None else usable(interval.estimate)
+    if interval is None or estimate is None or estimate < 0:
+        return MISSING, MISSING
+    digits = _digits(interval)
+    sizes = (one for one in _RATE_PREFIXES if float(f"{estimate / one[0]:.{digits}g}") >= 1)
+    size, prefix = next(sizes, _RATE_PREFIXES[-1])
+    decimals = _decimals(estimate / size, digits)
+    return f"{_fixed(estimate / size, decimals)}{SPACE}{prefix}{unit}", _bounds(interval, decimals, size, form)
 
 
 def count(number: float | int | None) -> str:

@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from rich.console import Console
-from rich.table import Table as Grid
 from rich.text import Text
 
-from .console import WIDEST, print_lines
-from .text import shorten
+from .console import print_lines
 from .view import Page
-from .view.page_model import Cell, Item, Table, Tone
+from .view.page_model import AnswerLine, Item, Tone
 
-ITEMS_AT_MOST = 5
-ROWS_AT_MOST = 9
-NARROWEST_COLUMN = 22
+ANSWERS_AT_MOST = 8
+ITEMS_AT_MOST = 4
 TOLD_SECTIONS = ("published",)
 """Sections whose answer is told here, too."""
 
@@ -24,17 +21,23 @@ _STYLES = {Tone.PLAIN: "", Tone.MUTED: "dim", Tone.GOOD: "green", Tone.WARN: "ye
 
 def show(page: Page, console: Console) -> None:
     """Prints the summary."""
-    print_lines(_write_summary(page, min(console.width, WIDEST)), console)
+    print_lines(_write_summary(page), console)
 
 
-def _write_summary(page: Page, width: int) -> Iterator[Text | Grid]:
+def _write_summary(page: Page) -> Iterator[Text]:
     yield Text(page.finding, "bold")
     yield Text(" ".join(page.summary))
+    yield from _write_answers(page.answers)
     yield from _write_items("Needs attention", page.attention)
     yield from _write_items("Data warnings", page.warnings)
     yield from (Text(section.answer) for section in page.sections if section.id in TOLD_SECTIONS)
-    if page.matrix is not None:
-        yield from _write_matrix(page.matrix, width)
+
+
+def _write_answers(answers: Sequence[AnswerLine]) -> Iterator[Text]:
+    for answer in answers[:ANSWERS_AT_MOST]:
+        yield Text(f"  {answer.suite}  ", "bold").append(answer.text, f"not bold {_STYLES[answer.tone]}")
+    if len(answers) > ANSWERS_AT_MOST:
+        yield Text(f"  + {len(answers) - ANSWERS_AT_MOST} more suites, in the report", "dim")
 
 
 def _write_items(title: str, items: Sequence[Item]) -> Iterator[Text]:
@@ -45,27 +48,3 @@ def _write_items(title: str, items: Sequence[Item]) -> Iterator[Text]:
         yield Text(f"  {item.label} ", _STYLES[item.tone], no_wrap=True).append(item.text, "default")
     if len(items) > ITEMS_AT_MOST:
         yield Text(f"  + {len(items) - ITEMS_AT_MOST} more, in the report")
-
-
-def _write_matrix(table: Table, width: int) -> Iterator[Text | Grid]:
-    """As many columns as fit at a readable width; the first holds the suites, the last is the newest run."""
-    places = max(1, (width - NARROWEST_COLUMN) // NARROWEST_COLUMN)
-    shown = [0, *range(max(1, len(table.columns) - places), len(table.columns))]
-    grid = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_edge=False)
-    for index in shown:
-        grid.add_column(Text(table.columns[index].title), no_wrap=True, overflow="ellipsis")
-    for row in table.rows[:ROWS_AT_MOST]:
-        grid.add_row(*(_write_cell(row.cells[index]) for index in shown))
-    yield Text(table.caption, "dim")
-    yield grid
-    hidden = [
-        f"{len(table.columns) - len(shown)} runs" if len(table.columns) > len(shown) else "",
-        f"{len(table.rows) - ROWS_AT_MOST} suites" if len(table.rows) > ROWS_AT_MOST else "",
-    ]
-    if any(hidden):
-        yield Text(f"+ {' and '.join(filter(None, hidden))} more, in the report", "dim")
-
-
-def _write_cell(cell: Cell) -> Text:
-    flag = " !" if cell.tone is Tone.WARN else ""
-    return Text(shorten(cell.text, 60) + flag, _STYLES[cell.tone])

@@ -27,6 +27,8 @@ _WRITERS_WITH_BOUNDS: Mapping[Unit, Callable[[Interval | None, str], tuple[str, 
     Unit.SECONDS: numbers.difference_with_bounds,
     Unit.RATIO: numbers.gain_with_bounds,
     Unit.EXPONENT: numbers.exponent_with_bounds,
+    Unit.FLOP_PER_SECOND: lambda interval, form: numbers.amount_with_bounds(interval, "FLOP/s", form),
+    Unit.BYTES_PER_SECOND: lambda interval, form: numbers.amount_with_bounds(interval, "B/s", form),
 }
 
 

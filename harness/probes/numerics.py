@@ -32,6 +32,8 @@ TF32 and float16 5e-4, bfloat16 4e-3), for sums and products of up to some ten t
 
 _PRODUCTS = ("dot_general", "conv_general_dilated")
 
+_HINT = "; if that is rounding, allow more by tolerance=, or say by compare= what is to agree"
+
 
 def look(variants: tuple[str, ...], context: Context) -> Findings:
     """Compares each variant with the reference; one that is declared to raise an error, with that."""
@@ -71,23 +73,23 @@ def check(variant: str, prepared: Prepared, context: Context) -> Outcome:
         return Outcome(status=Status.WRONG, reason=pairs)
     precision, is_seen = _find_product_dtype(prepared, context)
     worst = 0.0
-    for number, (got, want) in enumerate(pairs):
+    for path, got, want in pairs:
         allowed = _tolerance(got.dtype, precision, context)
         error, place = relative_error(widest(got), want)
         worst = max(worst, error)
         if not error <= allowed:
-            where = f"output {number}, index {place}" if len(pairs) > 1 else f"index {place}"
+            where = f"output {path}, index {place}" if path else f"index {place}"
             return Outcome(
                 status=Status.WRONG,
                 reason=f"at {where}: got {_entry(got, place)}, reference {_entry(want, place)}; "
-                f"error {error:.2g} of the largest entry, allowed {allowed:.2g} for {precision or got.dtype}",
+                f"error {error:.2g} of the largest entry, allowed {allowed:.2g} for {precision or got.dtype}{_HINT}",
                 values={"max_error": (worst if numpy.isfinite(worst) else None,)},
             )
     details = NumericsDetails(
         products=precision if is_seen else None,
         outputs=len(pairs),
         # What a reference does not know it gives as NaN, and compare() does the same.
-        unchecked=sum(bool(want.size and numpy.isnan(want).all()) for _, want in pairs),
+        unchecked=sum(bool(want.size and numpy.isnan(want).all()) for _, _, want in pairs),
         fingerprint=_find_fingerprint(prepared),
     )
     return Outcome(status=Status.OK, values={"max_error": (worst,)}, details=details)
@@ -143,18 +145,22 @@ def relative_error(got: Any, want: Any) -> tuple[float, tuple[int, ...]]:
     return float(difference.max()), tuple(int(index) for index in place)
 
 
-def _pair(result: Any, reference: Any) -> list[tuple[Any, Any]] | str:
-    """Leaves of result and reference side by side, or what does not fit. A list of scalars may stand for an array."""
-    got = [_as_array(leaf) for leaf in jax.tree.leaves(result)]
+def _pair(result: Any, reference: Any) -> list[tuple[str, Any, Any]] | str:
+    """Leaves of result and reference side by side with their path, or what does not fit.
+
+    A list of scalars may stand for an array. The path is as Python would index the result; empty where it is one array.
+    """
+    got = [(jax.tree_util.keystr(path), _as_array(leaf)) for path, leaf in jax.tree.leaves_with_path(result)]
     want = [_as_array(leaf) for leaf in jax.tree.leaves(reference)]
-    if len(want) == 1 and len(got) != 1 and len({leaf.shape for leaf in got}) == 1:
-        got = [numpy.stack(got)]
+    if len(want) == 1 and len(got) != 1 and len({leaf.shape for _, leaf in got}) == 1:
+        got = [("", numpy.stack([leaf for _, leaf in got]))]
     if len(got) != len(want):
         return f"returned {len(got)} arrays, the reference {len(want)}"
-    for one, other in zip(got, want, strict=True):
+    for (path, one), other in zip(got, want, strict=True):
         if one.shape != other.shape:
-            return f"returned shape {one.shape}, the reference {other.shape}"
-    return list(zip(got, want, strict=True))
+            where = f" at output {path}" if path else ""
+            return f"returned shape {one.shape}{where}, the reference {other.shape}"
+    return [(path, one, other) for (path, one), other in zip(got, want, strict=True)]
 
 
 def _as_array(leaf: Any) -> Any:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from ..load import Loaded
 from ..text import visible, visible_record
+from .answers import choose_standing, make_answers
 from .cases import gather_cases
 from .first_screen import list_attention, list_warnings, make_finding, make_subtitle, make_summary
 from .matrix import make_matrix
 from .page_model import Page
+from .places import group_places
 from .runs import label_runs
 from .sections.caching import make_caching_section
 from .sections.compilation import make_compilation_section
@@ -24,14 +26,18 @@ def build(loaded: Loaded) -> Page:
     """The page of at least one run."""
     runs = label_runs([visible_record(one.run) for one in loaded.runs])
     cases = gather_cases(runs)
-    warnings = list_warnings([visible(text) for text in loaded.warnings], runs, cases)
-    finding = make_finding(cases)
-    matrix, note = make_matrix(runs, cases)
+    places = group_places(runs)
+    told = [case for case in cases if any(case.run is place.newest for place in places)]
+    standing = choose_standing(told)
+    warnings = list_warnings([visible(text) for text in loaded.warnings], places, cases)
+    finding = make_finding(places, told)
+    matrix, note = make_matrix(places, standing, told)
     return Page(
         title=f"{finding} – jaxmeter report",
         subtitle=make_subtitle(runs),
         finding=finding,
-        summary=make_summary(runs, cases, len(warnings)),
+        summary=make_summary(places, told, len(warnings)),
+        answers=make_answers(list(standing.values())),
         attention=list_attention(cases),
         warnings=warnings,
         matrix=matrix,

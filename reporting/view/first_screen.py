@@ -11,12 +11,13 @@ from harness.record.trust import describe_in_short
 
 from ..text import counted, shorten
 from .cases import Case, Variant
-from .jit_gains import describe_jit
 from .names import LONGEST_NAME, name_variant
 from .page_model import Item, Tone
-from .reasons import LONGEST_REASON, count_statuses, describe_unreached_target, find_incomplete
+from .places import Place
+from .reasons import LONGEST_REASON, count_statuses, find_incomplete
 from .runs import LabelledRun, name_device
 from .sections.compilation import find_fingerprints
+from .trust import describe_trust
 
 NAMED_AT_MOST = 3
 LONGEST_LINE = 300
@@ -29,16 +30,20 @@ CONTENDED = (
 )
 
 
-def make_finding(cases: Sequence[Case]) -> str:
-    """The page's heading: what is wrong first, else what jit is worth."""
+def make_finding(places: Sequence[Place], cases: Sequence[Case]) -> str:
+    """The page's heading: what is wrong first, then how much was measured where, and with what it was compared.
+
+    Args:
+      cases: Of the newest run at each place.
+    """
     if not cases:
         return "No case was planned"
-    troubles = _troubles(cases)
-    if any(variant.read("execution_s").interval for case in cases for variant in case.variants):
-        gain = describe_jit(cases, begins=not troubles)
-    else:
-        gain = f"{'no' if troubles else 'No'} time was measured"
-    return f"{troubles}; {gain}" if troubles else gain
+    complete = sum(case.is_complete for case in cases)
+    where = shorten(places[0].name, LONGEST_NAME) if len(places) == 1 else f"{len(places)} devices"
+    earlier = sum(len(place.runs) - 1 for place in places)
+    compared = f", not compared with {counted(earlier, 'earlier run')}" if earlier else ""
+    measured = f"{complete} of {counted(len(cases), 'case')} measured on {where}{compared}"
+    return "; ".join(filter(None, (_troubles(cases), measured)))
 
 
 def make_subtitle(labelled: Sequence[LabelledRun]) -> str:
@@ -55,20 +60,22 @@ def make_subtitle(labelled: Sequence[LabelledRun]) -> str:
     return shorten(" · ".join(parts), LONGEST_LINE)
 
 
-def make_summary(runs: Sequence[LabelledRun], cases: Sequence[Case], warnings: int) -> tuple[str, ...]:
-    """One sentence a line: completeness, variants by status, jit against eager, where, warnings, whom to believe."""
-    complete = sum(case.is_complete for case in cases)
+def make_summary(places: Sequence[Place], cases: Sequence[Case], warnings: int) -> tuple[str, ...]:
+    """One sentence a line: how small a difference can be told, variants by status, warnings, whom to believe.
+
+    Args:
+      cases: Of the newest run at each place.
+    """
     planned = counted(sum(len(case.variants) for case in cases), "variant")
     counts = count_statuses(variant for case in cases for variant in case.variants)
     words = {Status.OK: "measured", Status.TOO_LARGE: "too large"}
     listed = ", ".join(f"{counts[status]} {words.get(status, status.value)}" for status in reversed(counts))
-    backends = dict.fromkeys(run.manifest.backend for run in runs)
-    newest = max(runs, key=lambda run: run.manifest.started)
+    newest = places[0].newest
+    of_newest = [case for case in cases if case.run is newest]
+    here = "" if len(places) == 1 else f"{newest.label}: "
     return (
-        f"{complete} of {counted(len(cases), 'case')} measured completely.",
+        f"{here}{describe_trust(of_newest)}",
         f"Of {planned}: {listed or 'nothing'}.",
-        f"{describe_jit(cases, begins=True)}.",
-        f"Measured on {counted(len(backends), 'backend')}: {shorten(', '.join(backends), LONGEST_LINE)}.",
         f"{counted(warnings, 'data warning')}." if warnings else "No data warning.",
         shorten(describe_in_short(newest.manifest.self_test), LONGEST_TRUST),
     )
@@ -99,26 +106,40 @@ def _lost_item(case: Case) -> Item:
     return Item(f"{name} · {case.run.label}: {case.why_lost}", Status.LOST.value, f"p-{case.key}", Tone.BAD)
 
 
-def list_warnings(loaded: Iterable[str], runs: Sequence[LabelledRun], cases: Sequence[Case]) -> tuple[Item, ...]:
-    """Damaged files first, then what makes the numbers less than they seem."""
+def list_warnings(loaded: Iterable[str], places: Sequence[Place], cases: Sequence[Case]) -> tuple[Item, ...]:
+    """Damaged files first, then what makes the numbers less than they seem.
+
+    Args:
+      cases: Of every run.
+    """
+    runs = [run for place in places for run in place.runs]
     variants = [variant for case in cases for variant in case.variants]
     contended = [variant for variant in variants if variant.read("execution_s").contended]
     large = [variant for variant in variants if variant.is_too_large]
     again = [variant for variant in variants if variant.read("recompiles").estimate]
     several = [variant for variant in variants if len(find_fingerprints(variant)) > 1]
-    vague = [variant for variant in variants if describe_unreached_target(variant)]
     found = [
         *(("file", text) for text in loaded),
+        *(("not compared", _uncompared(place)) for place in places),
         *(("data", text) for text in _missing_data(cases)),
         (Status.TOO_LARGE.value, _some(large, "too large for the device's memory, so not run")),
         ("recompiles", _some(again, "compiled again in a second, equal call")),
         ("programs", _some(several, "got different programs from the compiler in different processes")),
         ("contended", _some(contended, "had too few undisturbed launches", CONTENDED)),
-        ("precision", _some(vague, "did not reach the precision target; the interval beside each number says so")),
         ("versions", _versions(runs)),
         ("git", _dirty([run for run in runs if run.manifest.environment.git_dirty])),
     ]
     return tuple(Item(text, label, tone=Tone.WARN) for label, text in found if text)
+
+
+def _uncompared(place: Place) -> str:
+    """That several runs of one place are no comparison."""
+    if len(place.runs) == 1:
+        return ""
+    return (
+        f"{len(place.runs)} runs of {shorten(place.name, LONGEST_NAME)}: do not compare their times by eye, as the "
+        f"machine may have changed in between. The answers are of the newest, {place.newest.run_id}"
+    )
 
 
 def _missing_data(cases: Sequence[Case]) -> list[str]:

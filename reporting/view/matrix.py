@@ -1,8 +1,8 @@
-"""Suite by run: the headline time of each suite's largest case, and what it gains over its baseline variant."""
+"""Suite by device: the case that stands for a suite, the same on every device, and what answers there."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from harness.record import INCOMPLETE, Status
 from harness.record.metric import Reading
@@ -11,46 +11,64 @@ from harness.record.statistics import differs
 from .. import numbers
 from ..text import counted, shorten
 from ..write import write_reading
-from .cases import Case, Variant, find_size
+from .answers import find_headline
+from .cases import Case
 from .cells import find_gain_tone
 from .page_model import Cell, Column, Group, Row, Table, Tone
+from .places import Place
 from .runs import LabelledRun, name_device
 
 MOST_SUITES = 24
-MOST_RUNS = 6
+MOST_PLACES = 6
 """More is no overview; every case stands in the tables below."""
 
 LONGEST_LABEL = 60
-TIME = "execution_s"
+TIME, GAIN = "execution_s", "speedup"
+
+CAPTION = (
+    "One case of each suite, the same on every device: the time of the variant that answers, and its gain over the "
+    "case's baseline variant."
+)
+NOT_RANKED = "Times of different backends are not ranked: precision and hardware differ."
 
 
-def make_matrix(runs: Sequence[LabelledRun], cases: Sequence[Case]) -> tuple[Table | None, str]:
-    """The table, and one line on what it leaves out."""
-    suites = tuple(dict.fromkeys(case.planned.suite for case in cases))
-    if not suites:
+def make_matrix(
+    places: Sequence[Place], standing: Mapping[str, Case], cases: Sequence[Case]
+) -> tuple[Table | None, str]:
+    """The table, and what it leaves out.
+
+    Args:
+      standing: By suite, the case that stands for it.
+      cases: Of the newest run at each place.
+    """
+    if not standing:
         return None, "No suite to show: no case was planned."
-    shown = tuple(runs)[-MOST_RUNS:]
-    columns = (Column("Suite"), *(Column(run.label, _where(run)) for run in shown))
-    rows = tuple(
-        Row(
-            (
-                Cell(shorten(suite, LONGEST_LABEL), target=next(c.key for c in cases if c.planned.suite == suite)),
-                *(_cell([case for case in cases if case.planned.suite == suite and case.run is run]) for run in shown),
-            )
-        )
-        for suite in suites[:MOST_SUITES]
-    )
-    caption = (
-        "Each suite's largest case: the jit variant with the surest gain over the baseline variant (by its lower "
-        "bound), its time, and the gain with its interval."
-    )
+    shown = [place.newest for place in places[:MOST_PLACES]]
+    suites = list(standing.items())[:MOST_SUITES]
+    rows = [_make_row(suite, case, [_find(case, run, cases) for run in shown]) for suite, case in suites]
+    columns = (Column("Suite", "its case"), *(Column(run.label, _where(run)) for run in shown))
     left_out = [
-        f"{counted(len(runs) - len(shown), 'earlier run')}" if len(runs) > len(shown) else "",
-        f"{counted(len(suites) - MOST_SUITES, 'suite')}" if len(suites) > MOST_SUITES else "",
+        f"{counted(len(places) - len(shown), 'device')}" if len(places) > len(shown) else "",
+        f"{counted(len(standing) - len(suites), 'suite')}" if len(standing) > len(suites) else "",
     ]
-    rest = " and ".join(part for part in left_out if part)
-    note = "Times of different backends are not ranked: precision and hardware differ."
-    return Table(caption, columns, (Group(rows),)), f"+ {rest} more, in the tables below. {note}" if rest else note
+    rest = " and ".join(filter(None, left_out))
+    notes = [
+        f"+ {rest} more, in the tables below." if rest else "",
+        *(_list_not_run(run, standing, cases) for run in shown),
+        NOT_RANKED if len(shown) > 1 else "",
+    ]
+    return Table(CAPTION, columns, (Group(tuple(rows)),)), " ".join(filter(None, notes))
+
+
+def _find(standing: Case, run: LabelledRun, cases: Sequence[Case]) -> Case | None:
+    """The same case in a run; None where it does not plan it."""
+    return next((case for case in cases if case.run is run and case.planned.name == standing.planned.name), None)
+
+
+def _make_row(suite: str, standing: Case, cases: Sequence[Case | None]) -> Row:
+    name = shorten(standing.planned.name, LONGEST_LABEL)
+    first = Cell(shorten(suite, LONGEST_LABEL), name, target=standing.key)
+    return Row((first, *(Cell("not run", tone=Tone.MUTED) if case is None else _make_cell(case) for case in cases)))
 
 
 def _where(run: LabelledRun) -> str:
@@ -59,51 +77,38 @@ def _where(run: LabelledRun) -> str:
     return " · ".join(names)
 
 
-def _cell(cases: Sequence[Case]) -> Cell:
-    if not cases:
-        return Cell("not planned", tone=Tone.MUTED)
-    largest = max(cases, key=lambda case: find_size(case.planned))
-    name = shorten(largest.planned.name, LONGEST_LABEL)
-    best = _headline(largest)
-    if best is None:
-        fits = not any(variant.is_too_large for variant in largest.variants)
+def _list_not_run(run: LabelledRun, standing: Mapping[str, Case], cases: Sequence[Case]) -> str:
+    """`■ gpu did not run the case of cnn, mlp.`; empty where it ran all."""
+    lacking = [shorten(suite, LONGEST_LABEL) for suite, case in standing.items() if _find(case, run, cases) is None]
+    return f"{run.label} did not run the case of {', '.join(lacking)}." if lacking else ""
+
+
+def _make_cell(case: Case) -> Cell:
+    best = find_headline(case)
+    time = None if best is None else best.read(TIME)
+    if best is None or time is None or time.interval is None:
+        fits = not any(variant.is_too_large for variant in case.variants)
         tone = Tone.MUTED if fits else Tone.WARN
-        tone = Tone.BAD if any(variant.status in INCOMPLETE for variant in largest.variants) else tone
-        return Cell(_why_none(largest), name, tone)
-    time, speedup = best.read(TIME), best.read("speedup")
-    gain = _why_baseline(largest) if best.is_baseline else _gain(speedup)
-    contended = time.contended or speedup.contended
-    flags = [shorten(best.planned.name, LONGEST_LABEL), *(["! contended"] if contended else [])]
-    bad = [variant for case in cases for variant in case.variants if variant.status in INCOMPLETE]
-    flags += [f"! {counted(len(bad), 'variant')} not measured"] if bad else []
-    tone = Tone.WARN if bad or contended else find_gain_tone(speedup.interval)
-    return Cell(f"{write_reading(time)[0]} · {gain}", " · ".join([name, *flags]), tone)
+        tone = Tone.BAD if any(variant.status in INCOMPLETE for variant in case.variants) else tone
+        return Cell(_why_none(case), tone=tone, target=case.key)
+    gain = best.read(GAIN)
+    contended = time.contended or gain.contended
+    bad = [variant for variant in case.variants if variant.status in INCOMPLETE]
+    flags = [
+        shorten(best.planned.name, LONGEST_LABEL),
+        "! contended" if contended else "",
+        f"! {counted(len(bad), 'variant')} not measured" if bad else "",
+    ]
+    tone = Tone.WARN if bad or contended else find_gain_tone(gain.interval)
+    told = "baseline" if best.is_baseline else _write_gain(gain)
+    return Cell(f"{write_reading(time)[0]} · {told}", " · ".join(filter(None, flags)), tone, target=case.key)
 
 
-def _why_baseline(case: Case) -> str:
-    alone = sum(variant.planned.mode == "jit" for variant in case.variants if variant.read(TIME).interval) < 2
-    return "baseline" if alone else "baseline, none surely faster"
-
-
-def _gain(speedup: Reading) -> str:
+def _write_gain(gain: Reading) -> str:
     """`8.7× [8.5, 8.9]`, `1.02× [0.98, 1.06] undecided`."""
-    undecided = speedup.interval is not None and not differs(speedup.interval)
-    parts = (*write_reading(speedup), "undecided" if undecided else "")
+    undecided = gain.interval is not None and not differs(gain.interval)
+    parts = (*write_reading(gain), "undecided" if undecided else "")
     return " ".join(part for part in parts if part not in ("", numbers.MISSING)) or numbers.MISSING
-
-
-def _headline(case: Case) -> Variant | None:
-    """The jit variant, or without one the variant, that is surely the fastest: by the lower bound of its gain."""
-    timed = [variant for variant in case.variants if variant.read(TIME).interval is not None]
-    jitted = [variant for variant in timed if variant.planned.mode == "jit"]
-    return max(jitted or timed, key=_sure_gain, default=None)
-
-
-def _sure_gain(variant: Variant) -> tuple[float, float]:
-    """The lower bound over the baseline variant; without one that can be trusted, the shorter time is the better."""
-    gain = variant.read("speedup")
-    low = 1.0 if variant.is_baseline else None if gain.interval is None or gain.contended else gain.interval.low
-    return low or 0.0, -(variant.read(TIME).estimate or 0.0)
 
 
 def _why_none(case: Case) -> str:

@@ -165,6 +165,24 @@ class Item:
 
 
 @dataclass(frozen=True)
+class AnswerLine:
+    """What answers a suite's question.
+
+    Args:
+      text: A sentence with a number and its interval, or with the reason why there is none.
+      of: The case that stands for the suite, and where it ran.
+      target: The id of that case.
+    """
+
+    suite: str
+    question: str
+    text: str
+    of: str
+    tone: Tone = Tone.PLAIN
+    target: str = ""
+
+
+@dataclass(frozen=True)
 class Page:
     """The whole report."""
 
@@ -172,6 +190,7 @@ class Page:
     subtitle: str
     finding: str
     summary: tuple[str, ...]
+    answers: tuple[AnswerLine, ...]
     attention: tuple[Item, ...]
     warnings: tuple[Item, ...]
     matrix: Table | None

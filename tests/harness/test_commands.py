@@ -1,4 +1,5 @@
 import errno
+import json
 import os
 import re
 import signal
@@ -52,13 +53,48 @@ def request(folder: Path, *, budget: str | None = None, data: Path | None = None
     )
 
 
-@pytest.mark.parametrize(("count", "said"), [(1, "1 case: 1 ok; here\n"), (2, "2 cases: 2 ok; here\n")])
+@pytest.mark.parametrize(("count", "said"), [(1, "1 case: 1 ok; here"), (2, "2 cases: 2 ok; here")])
 def test_a_run_ends_with_its_cases_by_status_one_of_them_in_the_singular(count, said, capsys):
     cases = [samples.planned_case("selu", params={"n": n}) for n in range(count)]
 
     code = conclude(samples.run(*((case, samples.fast_case(case)) for case in cases)), Path("here"), as_json=False)
 
-    assert (code, capsys.readouterr().out) == (0, said)
+    assert (code, capsys.readouterr().out.splitlines()[-2:]) == (
+        0,
+        [said, "report on it with: python -m reporting report here"],
+    )
+
+
+def test_a_few_numbers_stand_at_the_end_of_a_run(capsys):
+    conclude(samples.run(), Path("here"), as_json=False)
+
+    assert capsys.readouterr().out.splitlines()[:3] == [
+        "selu[dtype=float32,n=10000]",
+        "  selu:eager  500 us [492, 508]           baseline",
+        "  selu:jit    50 us [49.2, 50.8]          10x [9.92, 10.1]",
+    ]
+
+
+def test_json_has_the_numbers_with_their_bounds(capsys):
+    conclude(samples.troubled_run(), Path("here"), as_json=True)
+
+    told = json.loads(capsys.readouterr().out)
+
+    by_variant = {one["variant"]: one for one in told["results"]}
+    assert by_variant["wrong:jit"]["status"] == "wrong"
+    assert by_variant["wrong:jit"]["execution_s"] is None
+    assert by_variant["a:eager"]["execution_s"]["contended"] is True
+    ok = by_variant["ok:jit"]["execution_s"]
+    assert ok["low"] < ok["value"] < ok["high"]
+    assert ok["launches"] == 5
+
+
+def test_nox_reports_by_itself(capsys, monkeypatch):
+    monkeypatch.setenv("JAXMETER_COMMAND", "nox -s cpu")
+
+    conclude(samples.run(), Path("here"), as_json=False)
+
+    assert "report on it" not in capsys.readouterr().out
 
 
 # Self-tests

@@ -1,3 +1,5 @@
+import re
+
 import jax
 import jax.numpy as jnp
 import pytest
@@ -32,8 +34,114 @@ def test_a_value_is_found_by_mode_and_metric(measurement, mode):
 def test_what_a_mode_does_not_have_is_none(measurement):
     assert measurement.value("eager", "compile_s") is None
     assert measurement.value("jit", "compile_s") > 0
-    assert measurement.value("jit", "no_such_metric") is None
-    assert measurement.value("jit", "compile_exponent") is None
+
+
+@pytest.mark.parametrize(
+    ("variant", "metric", "message"),
+    [
+        ("jti", "execution_s", "no variant 'jti'; there are scaled:eager, scaled:jit, scaled:aot"),
+        ("jit", "no_such_metric", "no metric 'no_such_metric'; there are max_error, execution_s, "),
+        ("jit", "compile_exponent", "no metric 'compile_exponent'; there are "),
+    ],
+)
+def test_what_there_is_not_is_an_error_that_names_what_there_is(measurement, variant, metric, message):
+    with pytest.raises(KeyError) as raised:
+        measurement.value(variant, metric)
+
+    assert raised.value.args[0].startswith(message)
+
+
+def test_a_notebook_shows_a_table_with_the_same_cells(measurement):
+    html = measurement._repr_html_()
+
+    cells = re.findall(r"<t[hd]>(.*?)</t[hd]>", html)
+    assert len(cells) == 4 * 9
+    assert [cell for cell in cells if cell.startswith("scaled:")] == ["scaled:eager", "scaled:jit", "scaled:aot"]
+    text = " ".join(repr(measurement).split())
+    assert all(cell in text for cell in cells)
+    assert f"({IN_PROCESS})" in html
+
+
+def test_hostile_text_is_text_in_a_notebook():
+    def broken(x):
+        if isinstance(x, jax.core.Tracer):
+            raise ValueError("<script>alert(1)</script>")
+        return x
+
+    html = harness.measure(broken, jnp.ones(4))._repr_html_()
+
+    assert "<script>" not in html
+    assert "&lt;script&gt;" in html
+
+
+def names_of(measurement):
+    return [variant.name.rpartition(":")[2] for variant in measurement.record.variants]
+
+
+def test_only_the_modes_that_are_asked_for_are_measured():
+    measurement = harness.measure(lambda x: x + 1, jnp.ones(4), modes=("jit", "eager"))
+
+    assert names_of(measurement) == ["jit", "eager"]
+    assert measurement.value("eager", "speedup") > 0
+    assert "baseline" in repr(measurement).splitlines()[2]
+
+
+@pytest.mark.parametrize(
+    ("modes", "message"), [(("jot",), "no mode 'jot'; modes are eager, jit, aot"), ((), "modes is empty; modes are")]
+)
+def test_a_mode_that_is_none_is_an_error(modes, message):
+    with pytest.raises(ValueError, match=message):
+        harness.measure(lambda x: x, jnp.ones(4), modes=modes)
+
+
+def nearly(x):
+    """Another answer by 1e-4 where it is traced."""
+    return x * (1 + 1e-4) if isinstance(x, jax.core.Tracer) else x
+
+
+@pytest.mark.parametrize(("tolerance", "status"), [(None, Status.WRONG), (1e-3, Status.OK), (1e-5, Status.WRONG)])
+def test_a_tolerance_says_how_much_error_is_rounding(tolerance, status):
+    measurement = harness.measure(nearly, jnp.ones(4), modes=("eager", "jit"), tolerance=tolerance)
+
+    assert measurement.record.variants[1].outcomes["numerics"].status is status
+    assert (measurement.value("jit", "execution_s") is not None) is (status is Status.OK)
+    assert ("allow more by tolerance=" in repr(measurement)) is (status is Status.WRONG)
+
+
+def test_after_its_limit_nothing_more_is_begun():
+    measurement = harness.measure(lambda x: x + 1, jnp.ones(4), time_limit_s=0)
+
+    reasons = {variant.outcomes["numerics"].reason for variant in measurement.record.variants}
+    assert reasons == {"the limit of 0 s was used up before it"}
+    assert "skipped: the limit of 0 s was used up" in repr(measurement)
+
+
+def test_a_limit_that_ends_while_modes_are_checked_leaves_them_untimed(monkeypatch):
+    ticks = iter([0.0, 1.0, 2.0, 3.0, 100.0, 100.0])
+    monkeypatch.setattr("harness.notebook.time.monotonic", lambda: next(ticks, 100.0))
+
+    measurement = harness.measure(lambda x: x + 1, jnp.ones(4), time_limit_s=50)
+
+    assert {one.outcomes["numerics"].status for one in measurement.record.variants} == {Status.OK}
+    assert measurement.record.variants[1].outcomes["timing"].reason == (
+        "the limit of 50 s was used up before it was timed"
+    )
+
+
+def test_progress_is_told_where_it_is_asked_for(capsys):
+    harness.measure(lambda x: x + 1, jnp.ones(4), modes=("jit",), progress=True)
+
+    assert capsys.readouterr().err.splitlines() == [
+        "harness.measure: calling it once without jit",
+        "harness.measure: checking <lambda>:jit",
+        "harness.measure: timing <lambda>:jit",
+    ]
+
+
+def test_without_a_person_to_look_it_is_silent(capsys):
+    harness.measure(lambda x: x + 1, jnp.ones(4), modes=("jit",))
+
+    assert capsys.readouterr().err == ""
 
 
 def test_one_process_says_what_it_cannot_tell(measurement):

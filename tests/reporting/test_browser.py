@@ -82,8 +82,7 @@ def test_a_page_is_silent_and_asks_for_nothing_but_itself(chromium, path, scheme
     visit = Visit(chromium, path, scheme=scheme)
 
     assert visit.noise == []
-    assert set(visit.requests) <= {path.as_uri(), "data:image/svg+xml;base64"}
-    assert visit.page.evaluate("[...document.images].every(image => image.naturalWidth > 0)")
+    assert visit.requests == [path.as_uri()]
 
 
 @pytest.mark.parametrize("width", [390, 1280])

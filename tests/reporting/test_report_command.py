@@ -53,7 +53,7 @@ def test_incomplete_runs_and_foreign_files_are_warnings_not_errors(tmp_path):
     ended = invoke(folder, tmp_path / "notes.txt", "--out", tmp_path / "page.html")
 
     assert ended.exit_code == 0
-    assert "Data warnings (4)" in ended.stdout
+    assert "Data warnings (3)" in ended.stdout
 
 
 def test_without_a_usable_run_nothing_is_written_and_the_message_says_what_to_do(tmp_path):
@@ -86,3 +86,26 @@ def test_a_report_of_many_runs_is_named_by_the_first_and_the_last():
 
 def test_no_run_id_leads_out_of_the_folder():
     assert name_report([loaded("../../etc/x y\x00")]) == ".._.._etc_x_y_"
+
+
+def test_figures_are_written_on_request_named_after_what_they_show(tmp_path, monkeypatch):
+    folder = samples.write_run(tmp_path / "a", samples.sweep_run())
+    monkeypatch.chdir(tmp_path)
+
+    ended = CliRunner().invoke(app, ["report", str(folder), "--figures", "slides"])
+
+    assert ended.exit_code == 0
+    assert "1 figure in slides" in ended.output
+    assert [path.name for path in sorted((tmp_path / "slides").iterdir())] == [
+        "01-cumulative_sum_over_n_cpu.png",
+        "01-cumulative_sum_over_n_cpu.svg",
+    ]
+
+
+def test_a_run_without_a_sweep_has_no_figure(tmp_path, monkeypatch):
+    folder = samples.write_run(tmp_path / "a", samples.run())
+    monkeypatch.chdir(tmp_path)
+
+    ended = CliRunner().invoke(app, ["report", str(folder), "--figures", "slides"])
+
+    assert (ended.exit_code, "0 figures in slides" in ended.output) == (0, True)

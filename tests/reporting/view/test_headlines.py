@@ -73,7 +73,7 @@ def test_the_matrix_shows_the_surest_gain_with_its_interval():
     page = page_with(lucky=(9, WILD), sure=(4, SURE))
 
     (row,) = page.matrix.rows
-    assert texts(row)[1] == "250 µs · 4.0× [3.8, 4.2] selu[dtype=float32,n=10000] · sure:jit"
+    assert texts(row)[1] == "250 µs · 4.0× [3.8, 4.2] sure:jit"
 
 
 def test_the_matrix_says_that_a_gain_is_undecided():
@@ -89,10 +89,10 @@ def test_the_median_gain_of_jit_lies_between_the_median_bounds():
         outcomes = {"f:eager": BASELINE, "f:jit": launches(ratio, *errors)}
         cases.append((planned, samples.record(planned, outcomes)))
 
-    finding = page_of(samples.run(*cases)).finding
+    answer = section(page_of(samples.run(*cases)), "speed").answer
 
     # The wild one has the lowest low bound and the highest high one.
-    assert finding == "jit against eager in 3 pairs: 2 faster, 0 slower, 1 undecided (median 4.0× [1.9, 4.2])"
+    assert answer.startswith("jit against eager in 3 pairs: 2 faster, 0 slower, 1 undecided (median 4.0× [1.9, 4.2])")
 
 
 def test_the_matrix_does_not_lead_with_a_gain_that_was_not_paired_by_the_moment_where_a_side_is_contended():
@@ -119,7 +119,7 @@ def test_the_matrix_says_that_no_jit_variant_is_surely_faster_than_the_baseline(
 
     (row,) = page_of(samples.run((planned, record))).matrix.rows
 
-    assert row.cells[1].text == "1.0\u202fms · baseline, none surely faster"
+    assert row.cells[1].text == "1.0\u202fms · baseline"
 
 
 def doubtful_case(n, *, doubtful):
@@ -132,9 +132,9 @@ def doubtful_case(n, *, doubtful):
 
 
 def test_pairs_that_are_not_to_be_trusted_are_counted_apart_and_are_not_in_the_median():
-    finding = page_of(samples.run(doubtful_case(1, doubtful=False), doubtful_case(2, doubtful=True))).finding
+    page = page_of(samples.run(doubtful_case(1, doubtful=False), doubtful_case(2, doubtful=True)))
 
-    assert finding == (
+    assert section(page, "speed").answer.startswith(
         "jit against eager in 2 pairs: 1 faster, 0 slower, 0 undecided, 1 not to be trusted (median 2.0× [1.9, 2.1])"
     )
 
@@ -142,7 +142,7 @@ def test_pairs_that_are_not_to_be_trusted_are_counted_apart_and_are_not_in_the_m
 def test_where_no_pair_is_to_be_trusted_there_is_no_median():
     page = page_of(samples.run(doubtful_case(1, doubtful=True)))
 
-    assert page.finding == "jit against eager in 1 pair: none to be trusted"
+    assert section(page, "speed").answer.startswith("jit against eager in 1 pair: none to be trusted")
     assert section(page, "speed").answer.endswith("No gain over a baseline variant is to be trusted.")
 
 

@@ -130,7 +130,7 @@ def test_a_terminal_says_what_its_numbers_are():
 
     terminal.show(page, Console(file=file, width=100))
 
-    assert " ".join(page.matrix.caption.split()) in " ".join(file.getvalue().split())
+    assert " ".join(page.answers[0].text.split()) in " ".join(file.getvalue().split())
 
 
 def test_markdown_says_which_interval_a_column_holds():

@@ -1,0 +1,156 @@
+"""Runs as one table: a row for each case, variant and metric. For notebooks, and for every export."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.record import RecordError, Status
+from harness.record.metric import Lack, Reading
+from harness.record.metrics import METRICS
+
+from .load import Loaded, load
+from .text import visible_record
+from .view.cases import Variant, gather_cases
+from .view.runs import label_runs, name_device
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+COLUMNS = {
+    "run": "id of the run",
+    "started": "when the run began, with its time zone",
+    "backend": "cpu, gpu or tpu",
+    "device": "name of the device, with their number where there are several",
+    "machine": "what the machine is called; missing in runs of before it was told",
+    "cores": "processor cores that the run could use",
+    "python": "version",
+    "jax": "version",
+    "jaxlib": "version",
+    "jaxmeter": "version that measured",
+    "level": "quick, default or full",
+    "suite": "name of the suite",
+    "workload": "name of the workload",
+    "case": "name of the case: the workload with its params",
+    "params": "the params, as a JSON object",
+    "variant": "implementation and mode, `step:jit`",
+    "implementation": "name of the function, or of the peer",
+    "mode": "eager, jit, aot, mixed, or native for a peer",
+    "is_baseline": "whether the case's gains refer to this variant",
+    "metric": "name of the metric, as the page's section on the method defines it",
+    "unit": "s, B, FLOP/s, count, ratio …",
+    "value": "the number; missing where `status` says why",
+    "low": "lower bound of the interval; missing where there is none",
+    "high": "upper bound",
+    "confidence": "of the interval, 0.95; missing without one",
+    "count": "launches or processes that the number is of",
+    "values": "the value of each launch or process, as a JSON array; null where one has none",
+    "exact": "whether the number has no error: a count or a size that was the same in all processes",
+    "contended": "whether what else ran makes it one not to be trusted",
+    "status": "how the probe ended: ok, skipped, failed, lost …",
+    "reason": "why there is no number, or why it is not to be trusted",
+}
+"""What each column of the table holds, in order."""
+
+
+def load_frame(runs: Iterable[str | Path]) -> DataFrame:
+    """Run folders as a table, one row for each case, variant and metric; `COLUMNS` says what its columns hold.
+
+    Runs are in the order in which they began. A metric that a variant cannot have has no row, one that a probe could
+    not tell has its status. What cannot be read is
+    left out with a warning, as on the page.
+
+    Raises:
+      RecordError: There is no run to read.
+    """
+    loaded = load([Path(run) for run in runs])
+    for text in loaded.warnings:
+        warnings.warn(text, stacklevel=2)
+    if not loaded.runs:
+        raise RecordError("no usable run; give folders that `python -m harness run` has written, such as results/*")
+    return make_frame(loaded)
+
+
+def make_frame(loaded: Loaded) -> DataFrame:
+    """The table of runs that were read."""
+    from pandas import DataFrame  # a page needs none, and it takes half a second
+
+    return DataFrame(list(list_rows(loaded)), columns=list(COLUMNS))
+
+
+def list_rows(loaded: Loaded) -> Iterator[dict[str, Any]]:
+    """The rows of the table, by run, case, variant and metric."""
+    runs = label_runs([visible_record(one.run) for one in loaded.runs])
+    for run in runs:
+        for case in gather_cases([run]):
+            for variant in case.variants:
+                yield from _list_metrics(variant)
+
+
+def _list_metrics(variant: Variant) -> Iterator[dict[str, Any]]:
+    about = _describe(variant)
+    for name, metric in METRICS.items():
+        if metric.growth_of is not None:  # of a workload, not of a variant
+            continue
+        reading = variant.read(name)
+        if reading.interval is None and not _ended_badly(reading):
+            continue
+        yield {**about, "metric": name, "unit": metric.unit.value, **_tell(reading, variant)}
+
+
+def _ended_badly(reading: Reading) -> bool:
+    """Whether a probe has no number to tell since something went wrong; what is derived from it is not told again."""
+    return reading.metric.probe is not None and reading.fault is not None and reading.fault.lack is Lack.ENDED
+
+
+def _describe(variant: Variant) -> dict[str, Any]:
+    """What all rows of a variant share."""
+    run, planned, case = variant.case.run, variant.planned, variant.planned_case
+    manifest, here = run.manifest, run.manifest.environment
+    return {
+        "run": run.run_id,
+        "started": manifest.started,
+        "backend": manifest.backend,
+        "device": name_device(run.run),
+        "machine": manifest.machine,
+        "cores": here.allowed_cores,
+        "python": here.python,
+        "jax": here.packages.get("jax"),
+        "jaxlib": here.packages.get("jaxlib"),
+        "jaxmeter": manifest.tool_version,
+        "level": manifest.settings.level,
+        "suite": case.suite,
+        "workload": case.workload,
+        "case": case.name,
+        "params": json.dumps(case.params, ensure_ascii=False, sort_keys=True),
+        "variant": planned.name,
+        "implementation": planned.implementation,
+        "mode": planned.mode,
+        "is_baseline": variant.is_baseline,
+    }
+
+
+def _tell(reading: Reading, variant: Variant) -> dict[str, Any]:
+    """The number with all that qualifies it."""
+    interval, fault = reading.interval, reading.fault
+    outcome = None if fault is None else fault.outcome
+    bounded = interval is not None and interval.low is not None
+    return {
+        "value": reading.estimate,
+        "low": None if interval is None else interval.low,
+        "high": None if interval is None else interval.high,
+        "confidence": variant.case.run.level if bounded else None,
+        "count": 0 if interval is None else interval.count,
+        "values": _write_values(reading.values),
+        "exact": reading.exact,
+        "contended": reading.contended,
+        "status": (Status.OK if outcome is None else outcome.status).value,
+        "reason": reading.doubt or (None if outcome is None else outcome.reason),
+    }
+
+
+def _write_values(values: Sequence[float | None]) -> str:
+    return json.dumps(list(values))

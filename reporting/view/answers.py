@@ -1,0 +1,179 @@
+"""What answers each suite's question: a sentence with a number and its interval, or why there is none.
+
+Nothing here knows a suite. Each declares its question, the variants that answer it and the metric. Where one declares
+none, the gain that is surely the largest of the case that stands for it is told.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from harness.record import INCOMPLETE, Answer
+from harness.record.derived import compare_paired, doubt_ratio
+from harness.record.metric import Reading
+from harness.record.metrics import METRICS
+from harness.record.statistics import Interval, differs
+
+from .. import numbers
+from ..text import counted, shorten
+from ..write import write_reading
+from .cases import Case, Variant
+from .cells import find_gain_tone
+from .names import LONGEST_NAME, LONGEST_TERM
+from .page_model import AnswerLine, Tone
+from .reasons import describe_fault
+
+TIME, GAIN = "execution_s", "speedup"
+
+LONGEST_SUITE = 60
+LONGEST_QUESTION = 160
+
+VAGUE = 2.0
+"""An interval whose bounds are further apart than this factor is said to be wide."""
+
+
+def choose_standing(cases: Sequence[Case]) -> dict[str, Case]:
+    """By suite, the case that stands for it: one that answers its question, at the most places, in the newest run.
+
+    Args:
+      cases: Of one run at each place.
+    """
+    found = {}
+    for suite in dict.fromkeys(case.planned.suite for case in cases):
+        own = [case for case in cases if case.planned.suite == suite]
+        answering = [case for case in own if case.planned.answer is not None]
+        standing = answering or [case for case in own if case.planned.represents_workload] or own
+        places = Counter(case.planned.name for case in own)
+        found[suite] = max(standing, key=lambda case: (places[case.planned.name], case.run.manifest.started))
+    return found
+
+
+def make_answers(standing: Sequence[Case]) -> tuple[AnswerLine, ...]:
+    """An answer for each case that stands for its suite: those that are given a rank first, by it."""
+    ranked = sorted(standing, key=_rank)
+    return tuple(map(_make_answer, ranked))
+
+
+def _rank(case: Case) -> float:
+    rank = None if case.planned.answer is None else case.planned.answer.rank
+    return float("inf") if rank is None else rank
+
+
+def _make_answer(case: Case) -> AnswerLine:
+    declared = case.planned.answer
+    text, tone = _tell(case, declared or _find_surest(case))
+    question = case.planned.description if declared is None else declared.question
+    return AnswerLine(
+        suite=shorten(case.planned.suite, LONGEST_SUITE),
+        question=shorten(question, LONGEST_QUESTION),
+        text=text,
+        of=f"{shorten(case.planned.name, LONGEST_NAME)} · {case.run.label}",
+        tone=tone,
+        target=case.key,
+    )
+
+
+def find_headline(case: Case) -> Variant | None:
+    """The variant that leads a case: its suite's answer, else the one that is surely the fastest."""
+    answer = case.planned.answer or _find_surest(case)
+    return None if answer is None else case.find(answer.variant)
+
+
+def _find_surest(case: Case) -> Answer | None:
+    """The jit variant, else the variant, that is surely the fastest, against the baseline; None where none is timed."""
+    timed = [variant for variant in case.variants if variant.read(TIME).interval is not None]
+    jitted = [variant for variant in timed if variant.planned.mode == "jit"]
+    best = max(jitted or timed, key=_sure_gain, default=None)
+    if best is None:
+        return None
+    return Answer("", best.planned.name, against=None if best.is_baseline else case.planned.baseline)
+
+
+def _sure_gain(variant: Variant) -> tuple[float, float]:
+    """The lower bound over the baseline variant; without one that can be trusted, the shorter time is the better."""
+    gain = variant.read(GAIN)
+    low = 1.0 if variant.is_baseline else None if gain.interval is None or gain.contended else gain.interval.low
+    return low or 0.0, -(variant.read(TIME).estimate or 0.0)
+
+
+def _tell(case: Case, answer: Answer | None) -> tuple[str, Tone]:
+    if answer is None:
+        return _no_answer(_why_untimed(case))
+    if answer.metric not in METRICS:
+        return _no_answer(f"this version of jaxmeter knows no metric {shorten(answer.metric, LONGEST_TERM)}")
+    found = [case.find(name) for name in answer.variants]
+    sides = [variant for variant in found if variant is not None]
+    if len(sides) < len(found):
+        lacking = next(name for name, one in zip(answer.variants, found, strict=True) if one is None)
+        return _no_answer(f"the case has no variant {shorten(lacking, LONGEST_TERM)}")
+    if len(sides) == 2 and answer.metric == TIME:
+        return _tell_ratio(*sides)
+    return _tell_values(sides, [side.read(answer.metric) for side in sides])
+
+
+def _no_answer(reason: str) -> tuple[str, Tone]:
+    return f"No answer: {reason}.", Tone.MUTED
+
+
+def _why_untimed(case: Case) -> str:
+    if case.is_lost:
+        return case.why_lost
+    failed = [variant for variant in case.variants if variant.status in INCOMPLETE]
+    lacking = (failed or list(case.variants))[:1]
+    fault = lacking[0].read(TIME).fault if lacking else None
+    return "no variant was planned" if not lacking else "no time recorded" if fault is None else describe_fault(fault)
+
+
+def _tell_ratio(one: Variant, other: Variant) -> tuple[str, Tone]:
+    """How fast one is beside the other: `step:jit is 8.7× [8.5, 8.9] as fast as step:eager`."""
+    ratio = compare_paired(one, other)
+    if ratio is None:
+        faults = (side.read(TIME).fault for side in (one, other))
+        fault = next((fault for fault in faults if fault is not None), None)
+        return _no_answer("no launch timed both" if fault is None else describe_fault(fault))
+    number = " ".join(part for part in numbers.gain_with_bounds(ratio) if part != numbers.MISSING)
+    names = [shorten(side.planned.name, LONGEST_TERM) for side in (one, other)]
+    bounded = ratio.low is not None
+    undecided = bounded and not differs(ratio)
+    sentence = (
+        f"No difference is told: {names[0]} is {number} as fast as {names[1]}"
+        if undecided
+        else f"{names[0]} is {number} as fast as {names[1]}"
+    )
+    doubt = doubt_ratio(one, other)
+    remarks = [
+        "" if bounded else f"{counted(ratio.count, 'launch', 'launches')} give no interval",
+        "a wide interval" if is_vague(ratio) else "",
+        f"not to be trusted: {doubt}" if doubt else "",
+    ]
+    text = "; ".join(filter(None, (sentence, *remarks)))
+    return f"{text}.", Tone.WARN if doubt else find_gain_tone(ratio)
+
+
+def _tell_values(sides: Sequence[Variant], readings: Sequence[Reading]) -> tuple[str, Tone]:
+    """Another metric of each: `Temporary memory: 1.13 MiB by by_blocks:jit, 32.0 MiB by naive:jit`."""
+    lacking = next((reading for reading in readings if reading.interval is None), None)
+    if lacking is not None:
+        return _no_answer("nothing recorded" if lacking.fault is None else describe_fault(lacking.fault))
+    told = (
+        f"{_write(reading)} by {shorten(side.planned.name, LONGEST_TERM)}"
+        for side, reading in zip(sides, readings, strict=True)
+    )
+    contended = any(reading.contended for reading in readings)
+    vague = any(is_vague(reading.interval) for reading in readings)
+    title = readings[0].metric.title
+    remarks = ["a wide interval" if vague else "", "not to be trusted: contended" if contended else ""]
+    text = "; ".join(filter(None, (f"{title[:1].upper()}{title[1:]}: {', '.join(told)}", *remarks)))
+    return f"{text}.", Tone.WARN if contended else Tone.PLAIN
+
+
+def _write(reading: Reading) -> str:
+    return " ".join(part for part in write_reading(reading) if part != numbers.MISSING)
+
+
+def is_vague(interval: Interval | None) -> bool:
+    """Whether the bounds are further apart than a factor of two."""
+    if interval is None or interval.low is None or interval.high is None:
+        return False
+    return interval.high > VAGUE * max(interval.low, 0.0)

@@ -1,0 +1,54 @@
+"""How far a run's numbers can be trusted: the smallest difference that they can tell, and what was disturbed."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Sequence
+
+from harness.record.statistics import MINIMUM_EFFECT, Interval
+
+from .. import numbers
+from ..text import counted
+from .cases import Case, Variant
+
+
+def describe_trust(cases: Sequence[Case]) -> str:
+    """The smallest differences that one run's gains tell, and how many of its times are contended.
+
+    Args:
+      cases: Of one run.
+    """
+    variants = [variant for case in cases for variant in case.variants]
+    smallest = list(_list_smallest(variants))
+    timed = [variant for variant in variants if variant.read("execution_s").interval is not None]
+    if not timed:
+        return "No time was measured."
+    contended = sum(variant.read("execution_s").contended for variant in timed)
+    disturbed = f"{contended} of {counted(len(timed), 'time')} {'is' if contended == 1 else 'are'} contended"
+    return f"{_describe_smallest(smallest)}; {disturbed}."
+
+
+def _describe_smallest(smallest: Sequence[float]) -> str:
+    if not smallest:
+        return "No gain has an interval"
+    if len(smallest) == 1:
+        return f"Its one gain can tell a difference of {numbers.percent(smallest[0])}"
+    tenths = statistics.quantiles(smallest, n=10, method="inclusive")
+    return (
+        f"Half of its {len(smallest)} gains can tell a difference of {numbers.percent(tenths[4])}, "
+        f"nine of ten one of {numbers.percent(tenths[8])}"
+    )
+
+
+def _list_smallest(variants: Iterable[Variant]) -> Iterable[float]:
+    """By gain over a baseline variant, the smallest difference that its interval for verdicts tells from none."""
+    for variant in variants:
+        gain = variant.read("speedup").interval
+        if gain is not None and not variant.is_baseline and (half := _find_half(gain.decisive)) is not None:
+            yield max(MINIMUM_EFFECT, half)
+
+
+def _find_half(interval: Interval) -> float | None:
+    if interval.low is None or interval.high is None or interval.estimate <= 0:
+        return None
+    return interval.high / interval.estimate - 1

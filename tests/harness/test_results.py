@@ -1,0 +1,48 @@
+from harness.record import Outcome, Status
+from harness.results import MOST_LINES, describe_results, list_results
+from tests import samples
+
+
+def described(*pairs):
+    return list(describe_results(samples.run(*pairs)))
+
+
+def test_what_has_no_time_says_how_it_ended():
+    planned = samples.planned_case(
+        variants=("f:eager", "f:jit", samples.planned_variant("g:jit", skip="needs 2 devices, found 1"), "h:jit")
+    )
+    outcomes = {
+        "f:eager": {"timing": samples.timing(1e-3, contended=3)},
+        "f:jit": {"numerics": Outcome(status=Status.WRONG, reason="at index (0,): got 1, reference 2")},
+    }
+
+    assert described((planned, samples.record(planned, outcomes))) == [
+        "selu[dtype=float32,n=10000]",
+        "  f:eager  ! 1 ms [0.984, 1.02]        baseline",
+        "  f:jit    wrong: at index (0,): got 1, reference 2",
+        "  g:jit    skipped: needs 2 devices, found 1",
+        "  h:jit    lost",
+    ]
+
+
+def test_a_gain_that_is_none_and_launches_too_few_for_bounds_are_told():
+    planned = samples.planned_case(variants=("f:eager", "f:jit", "g:jit"))
+    outcomes = {
+        "f:eager": {"timing": samples.timing(1e-3)},
+        "f:jit": {"timing": samples.timing(1e-3, baseline_s=1e-3)},
+        "g:jit": {"timing": samples.timing(2.0, baseline_s=1e-3, launches=2)},
+    }
+
+    _, _, even, few = described((planned, samples.record(planned, outcomes)))
+
+    assert even.endswith("1x [0.992, 1.01], no difference told")
+    assert few == "  g:jit    2.01 s                      0.000501x"
+
+
+def test_many_numbers_are_for_a_page():
+    cases = [samples.planned_case(params={"n": n}) for n in range(MOST_LINES // 2 + 1)]
+    pairs = [(case, samples.fast_case(case)) for case in cases]
+
+    assert described(*pairs) == []
+    assert len(described(*pairs[:-1])) == MOST_LINES + len(pairs) - 1
+    assert len(list_results(samples.run(*pairs))) == 2 * len(pairs)

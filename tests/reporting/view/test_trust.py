@@ -1,0 +1,70 @@
+import math
+
+import pytest
+
+from harness.record import Outcome, Status, TimingDetails
+from reporting.view.cases import gather_cases
+from reporting.view.runs import label_runs
+from reporting.view.trust import describe_trust
+from tests import samples
+
+BASELINE = Outcome(status=Status.OK, values={"execution_s": (1e-3,) * 3}, details=TimingDetails(launches=3))
+
+
+def gain(error, *, launches=3, contended=0):
+    """A gain of 2 whose launches err by so much either way."""
+    logs = (math.log(2) - error, math.log(2), math.log(2) + error)[:launches]
+    values = {"execution_s": tuple(1e-3 / math.exp(one) for one in logs), "log_ratio": logs}
+    return Outcome(status=Status.OK, values=values, details=TimingDetails(launches=launches, contended=contended))
+
+
+def told(*gains):
+    planned = samples.planned_case(variants=("f:eager", *(f"g{index}:jit" for index in range(len(gains)))))
+    outcomes = {f"g{index}:jit": {"timing": one} for index, one in enumerate(gains)}
+    run = samples.run((planned, samples.record(planned, {"f:eager": {"timing": BASELINE}, **outcomes})))
+    return describe_trust(gather_cases(label_runs([run]))).replace("\u202f", " ")
+
+
+def test_the_smallest_difference_is_what_the_intervals_for_verdicts_tell():
+    # Three launches: t(99.5 %, 2 degrees) = 9.925, over the root of 3, of a standard deviation of 1, 2 and 4 %.
+    halves = [math.exp(9.925 * error / math.sqrt(3)) - 1 for error in (0.01, 0.02, 0.04)]
+
+    assert [round(100 * half, 1) for half in halves] == [5.9, 12.1, 25.8]
+    assert told(gain(0.01), gain(0.02), gain(0.04)) == (
+        "Half of its 3 gains can tell a difference of 12 %, nine of ten one of 23 %; 0 of 4 times are contended."
+    )
+
+
+def test_nothing_below_the_minimum_effect_is_told():
+    assert told(gain(0.0001), gain(0.0001)).startswith(
+        "Half of its 2 gains can tell a difference of 3 %, nine of ten one of 3 %"
+    )
+
+
+@pytest.mark.parametrize(
+    ("gains", "text"),
+    [
+        ((gain(0.01),), "Its one gain can tell a difference of 5.9 %; 0 of 2 times are contended."),
+        (
+            (gain(0.01, launches=2),),
+            "No gain has an interval; 0 of 2 times are contended.",
+        ),
+        (
+            (),
+            "No gain has an interval; 0 of 1 time are contended.",
+        ),
+        (
+            (gain(0.01, contended=2), gain(0.01)),
+            "Half of its 2 gains can tell a difference of 5.9 %, nine of ten one of 5.9 %; 1 of 3 times is contended.",
+        ),
+    ],
+)
+def test_few_gains_and_contended_times_are_told(gains, text):
+    assert told(*gains) == text
+
+
+def test_without_a_time_there_is_nothing_to_trust():
+    planned = samples.planned_case()
+    run = samples.run((planned, samples.record(planned, {})))
+
+    assert describe_trust(gather_cases(label_runs([run]))) == "No time was measured."
