@@ -37,19 +37,23 @@ STREAMS = ("static_arguments[values=12]",)
 pytestmark = pytest.mark.end_to_end
 
 
-def first_quick_case(suite: Suite) -> str:
-    """The name of the first case that a quick run measures."""
-    cases = ((workload.name, params) for workload in suite.workloads for params in workload.list_cases("quick", "cpu"))
+def first_case(suite: Suite) -> str:
+    """The name of the first case that a quick run measures, or a default run where that has none."""
+    levels = ("quick", "default")
+    cases = (
+        (one.name, params) for level in levels for one in suite.workloads for params in one.list_cases(level, "cpu")
+    )
     name, params = next(cases)
     return name_case(name, params, PLACES["cpu"])
 
 
 @pytest.mark.suites
 def test_the_smallest_case_of_every_suite_is_measured_whole_and_right(harness: Harness, tmp_path: Path) -> None:
-    smallest = [first_quick_case(suite) for suite in find_suites(("suites",))]
+    smallest = [first_case(suite) for suite in find_suites(("suites",))]
     selection = [word for name in smallest for word in ("--select", name)]
+    probes = [word for name in ("memory", "compilation", "timing", "trace") for word in ("--probe", name)]
 
-    ended = harness("run", "--quick", "--launches", "1", "--run-id", "it", *selection)
+    ended = harness("run", "--launches", "1", "--run-id", "it", *selection, *probes)
 
     assert ended.returncode == 0, ended.stdout + ended.stderr
     run = read_json(tmp_path / "results" / "it" / "run.json", Run)
