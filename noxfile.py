@@ -4,7 +4,7 @@ nox -s cpu -- --quick                  measure, and report on the run
 nox -s self-test                       how often this machine's numbers err
 nox -s doctor                          what is fine here, what spoils measurements, what to do
 nox -s report -- results/RUN           report on a run once more
-nox -s report -- export results/*      the same as a table: --to csv, json, parquet or google-benchmark
+nox -s report -- export results/*      the same as a table: --to csv, json or google-benchmark
 nox -s report -- diff A B --case NAME  what changed between the programs of two runs
 nox                                    lint, types, tests
 """

@@ -2,9 +2,9 @@
 
     python -m benchmarks.whole_epochs [--select toy_epoch]
 
-Each variant of each case, as `--full` has it, in a fresh process: the first pass with all that it compiles, the second
-without. One process gives no interval; `nox -s cpu -- --full --select toy_epoch` has some, and takes hours where an
-epoch takes minutes.
+Each variant of each case that `--full` alone has, in a fresh process: the first pass with all that it compiles, the
+second without. One process gives no interval; `nox -s cpu -- --full --select toy_epoch` has some, and takes hours
+where an epoch takes minutes.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def main() -> None:
     print(describe_here("jax", "numpy"), flush=True)
     for name in (given.select,) if given.select else EPOCHS:
         workload = find_workload(name)
-        for params in workload.list_cases("full", CPU.device):
+        for params in list_whole(workload):
             for variant in list_variants(workload, params):
                 seconds = measure_apart(name, params, variant)
                 told = ", ".join(f"{one:.2f}" for one in seconds)
@@ -62,6 +62,12 @@ def main() -> None:
 def find_workload(name: str) -> Workload:
     """The workload of that name among the project's suites."""
     return next(one for suite in find_suites(SUITES) for one in suite.workloads if one.name == name)
+
+
+def list_whole(workload: Workload) -> list[dict[str, Param]]:
+    """The cases that the full level alone has, at the size of their source; all where they are of every level."""
+    full, shorter = (list(workload.list_cases(level, CPU.device)) for level in ("full", "default"))
+    return [params for params in full if params not in shorter] or full
 
 
 def list_variants(workload: Workload, params: dict[str, Param]) -> Iterator[str]:

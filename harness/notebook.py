@@ -158,7 +158,7 @@ def measure(
     Returns:
       Times, compile stages and memory of each mode, and whether all modes give what eager code gives.
     Raises:
-      ValueError: There is no such mode.
+      ValueError: There is no such mode, or the tolerance is none.
       Whatever the function itself raises when called eagerly.
     """
     import jax  # here, so that declaring suites and reading records need no jax
@@ -167,10 +167,7 @@ def measure(
     from harness.probes.timing import time_launch
     from harness.programs.caches import without_cache
 
-    if unknown := [mode for mode in modes if mode not in MODES]:
-        raise ValueError(f"no mode '{unknown[0]}'; modes are {', '.join(MODES)}")
-    if not modes:
-        raise ValueError(f"modes is empty; modes are {', '.join(MODES)}")
+    _check_options(modes, tolerance)
     say = print_progress if (is_watched() if progress is None else progress) else ignore
     jitted = hasattr(function, "lower") and hasattr(function, "__wrapped__")
     plain = getattr(function, "__wrapped__") if jitted else function  # noqa: B009  its type does not know
@@ -218,6 +215,18 @@ def measure(
         environment=describe_environment(jax),
         settings=settings,
     )
+
+
+def _check_options(modes: Sequence[str], tolerance: float | None) -> None:
+    if isinstance(modes, str) or not modes:
+        raise ValueError(f"modes is a list of some of {', '.join(MODES)}; got {modes!r}")
+    for index, mode in enumerate(modes):
+        if mode not in MODES:
+            raise ValueError(f"no mode '{mode}'; modes are {', '.join(MODES)}")
+        if mode in modes[:index]:
+            raise ValueError(f"modes names '{mode}' twice")
+    if tolerance is not None and not 0 <= tolerance < math.inf:
+        raise ValueError(f"tolerance is a number from 0 on; got {tolerance!r}")
 
 
 def is_watched() -> bool:

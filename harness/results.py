@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from harness.record import Run, Status
+from harness.record import CaseRecord, Manifest, PlannedCase, Run, Status
 from harness.record.metric import Reading
 from harness.record.pooling import gather_pool
 from harness.record.reading import find_worst
 from harness.record.recorded import RecordedVariant, list_variants
-from harness.record.statistics import differs
+from harness.record.statistics import VERSION, differs
 
 MOST_LINES = 24
 """More numbers are for a page."""
@@ -19,7 +19,7 @@ _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
 
 
 def list_results(run: Run) -> list[dict[str, Any]]:
-    """By variant its status, time and gain over the case's baseline variant, with the bounds that a page shows.
+    """By planned variant its status, time and gain over the case's baseline variant, each with its interval.
 
     Times are seconds. A missing number is null.
     """
@@ -37,9 +37,9 @@ def list_results(run: Run) -> list[dict[str, Any]]:
 
 def describe_results(run: Run) -> Iterator[str]:
     """The same, a line for each variant; nothing where there are too many."""
-    variants = list(_list_variants(run))
-    if len(variants) > MOST_LINES:
+    if sum(len(case.variants) for case in run.manifest.cases) > MOST_LINES:
         return
+    variants = list(_list_variants(run))
     width = max((len(variant.planned.name) for variant in variants), default=0)
     told = ""
     for variant in variants:
@@ -51,11 +51,23 @@ def describe_results(run: Run) -> Iterator[str]:
 
 def _list_variants(run: Run) -> Iterator[RecordedVariant]:
     pool = gather_pool(run)
-    records = {record.id: record for record in run.cases}
-    for planned in run.manifest.cases:
-        if planned.id in records:
-            manifest = run.manifest
-            yield from list_variants(planned, records[planned.id], manifest.environment, manifest.settings, pool)
+    manifest, records = run.manifest, {record.id: record for record in run.cases}
+    for planned in manifest.cases:
+        record = records.get(planned.id) or _make_empty(planned, manifest)
+        yield from list_variants(planned, record, manifest.environment, manifest.settings, pool)
+
+
+def _make_empty(planned: PlannedCase, manifest: Manifest) -> CaseRecord:
+    """Of a case that the run did not reach."""
+    return CaseRecord(
+        id=planned.id,
+        name=planned.name,
+        started=manifest.started,
+        elapsed_s=0.0,
+        launches=0,
+        variants=(),
+        statistics_version=VERSION,
+    )
 
 
 def _find_status(variant: RecordedVariant) -> Status:

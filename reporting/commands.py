@@ -13,7 +13,7 @@ from rich.console import Console
 
 from harness.record import write_bytes
 
-from . import diff_terminal, figures, html, markdown, terminal
+from . import diff_terminal, html, markdown, terminal
 from .compare.pairs import find_pairs
 from .compare.program_diff import compare_programs
 from .compare.programs import NothingToCompareError
@@ -143,6 +143,8 @@ def name_report(runs: Sequence[LoadedRun]) -> str:
 
 def _write_figures(folder: Path, page: Page) -> None:
     """Each figure of the page on a light ground, named after what it shows."""
+    from . import figures  # whoever asks for none need not wait for matplotlib
+
     plots = [(part.title, part.plot) for section in page.sections for part in section.parts if part.plot is not None]
     for number, (title, plot) in enumerate(plots, 1):
         for form in FIGURE_FORMATS:

@@ -10,6 +10,7 @@ from typing import Any
 
 from .frame import list_rows, make_frame
 from .load import Loaded
+from .text import visible_record
 
 TIME = "execution_s"
 NANOSECONDS = 1e9
@@ -51,10 +52,11 @@ def to_google_benchmark(loaded: Loaded) -> bytes:
     before it.
     Source: google/benchmark, docs/user_guide.md and docs/tools.md.
     """
-    timed = [row for row in list_rows(loaded) if row["metric"] == TIME and row["value"] is not None]
-    busy = {_key(row): json.loads(row["values"]) for row in list_rows(loaded) if row["metric"] == "parallelism"}
+    rows = list(list_rows(loaded))
+    timed = [row for row in rows if row["metric"] == TIME and row["value"] is not None]
+    busy = {_key(row): json.loads(row["values"]) for row in rows if row["metric"] == "parallelism"}
     several = len(loaded.runs) > 1
-    newest = loaded.runs[-1].run.manifest
+    newest = visible_record(loaded.runs[-1].run.manifest)
     here = newest.environment
     context = {
         "date": newest.started,
@@ -138,6 +140,6 @@ FORMATS: Mapping[str, tuple[Callable[[Loaded], bytes], str]] = {
     "csv": (to_csv, "csv"),
     "json": (to_json, "json"),
     "parquet": (to_parquet, "parquet"),
-    "google-benchmark": (to_google_benchmark, "json"),
+    "google-benchmark": (to_google_benchmark, "google-benchmark.json"),
 }
 """By the name of a format: what writes it, and the ending of its files."""

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.record import RecordError, Status
+from harness.record.looks import find_timing
 from harness.record.metric import Lack, Reading
 from harness.record.metrics import METRICS
+from harness.record.reading import DECISIVE_PROBES
 
 from .load import Loaded, load
 from .text import visible_record
@@ -59,13 +61,15 @@ COLUMNS = {
 def load_frame(runs: Iterable[str | Path]) -> DataFrame:
     """Run folders as a table, one row for each case, variant and metric; `COLUMNS` says what its columns hold.
 
-    Runs are in the order in which they began. A metric that a variant cannot have has no row, one that a probe could
-    not tell has its status. What cannot be read is
-    left out with a warning, as on the page.
+    Runs are in the order in which they began. A metric that a variant cannot have has no row; one that a probe could
+    not tell has a row with its status. What cannot be read is left out with a warning, as on the page.
 
     Raises:
       RecordError: There is no run to read.
+      TypeError: One path, where a list of them is meant.
     """
+    if isinstance(runs, str | Path):
+        raise TypeError(f"load_frame takes a list of run folders: load_frame([{str(runs)!r}])")
     loaded = load([Path(run) for run in runs])
     for text in loaded.warnings:
         warnings.warn(text, stacklevel=2)
@@ -96,14 +100,20 @@ def _list_metrics(variant: Variant) -> Iterator[dict[str, Any]]:
         if metric.growth_of is not None:  # of a workload, not of a variant
             continue
         reading = variant.read(name)
-        if reading.interval is None and not _ended_badly(reading):
+        if reading.interval is None and not _ended_badly(reading, variant):
             continue
         yield {**about, "metric": name, "unit": metric.unit.value, **_tell(reading, variant)}
 
 
-def _ended_badly(reading: Reading) -> bool:
-    """Whether a probe has no number to tell since something went wrong; what is derived from it is not told again."""
-    return reading.metric.probe is not None and reading.fault is not None and reading.fault.lack is Lack.ENDED
+def _ended_badly(reading: Reading, variant: Variant) -> bool:
+    """Whether a probe that was asked for has no number to tell, since it or what decides of it did not end well.
+
+    What is derived from such a number is not told again.
+    """
+    probe, fault = reading.metric.probe, reading.fault
+    if probe is None or fault is None or fault.lack is not Lack.ENDED:
+        return False
+    return probe in variant.settings.probes and fault.probe in (probe, *DECISIVE_PROBES)
 
 
 def _describe(variant: Variant) -> dict[str, Any]:
@@ -148,8 +158,18 @@ def _tell(reading: Reading, variant: Variant) -> dict[str, Any]:
         "exact": reading.exact,
         "contended": reading.contended,
         "status": (Status.OK if outcome is None else outcome.status).value,
-        "reason": reading.doubt or (None if outcome is None else outcome.reason),
+        "reason": reading.doubt
+        or (None if outcome is None else outcome.reason)
+        or _describe_contention(reading, variant),
     }
+
+
+def _describe_contention(reading: Reading, variant: Variant) -> str | None:
+    """How many launches were disturbed, of a number that is not to be trusted for that."""
+    timing = find_timing(variant)
+    if not reading.contended or timing is None:
+        return None
+    return f"{timing.contended} of {timing.launches} launches were too disturbed"
 
 
 def _write_values(values: Sequence[float | None]) -> str:

@@ -11,7 +11,7 @@ from .console import print_lines
 from .view import Page
 from .view.page_model import AnswerLine, Item, Tone
 
-ANSWERS_AT_MOST = 8
+ANSWERS_AT_MOST = 6
 ITEMS_AT_MOST = 4
 TOLD_SECTIONS = ("published",)
 """Sections whose answer is told here, too."""

@@ -80,6 +80,8 @@ def check_declaration(
         check_names(workload, declaration, "the answer", answer.at)
         if answer.metric not in METRICS:
             _refuse(workload, f"no metric '{answer.metric}' to answer with; metrics are {', '.join(METRICS)}")
+        if METRICS[answer.metric].growth_of is not None:
+            _refuse(workload, f"the metric '{answer.metric}' is of all cases, and one case answers; name another")
     counted = [item for item in implementations if "jit" in item.modes and item.compiles is None]
     if declaration.compiles is not None and not counted:
         _refuse(

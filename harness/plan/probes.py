@@ -38,10 +38,19 @@ def in_cold_rounds(case: PlannedCase, settings: Settings) -> int:
 
 
 def rests_on_cold(case: PlannedCase) -> bool:
-    """Whether the suite's answer, or a published figure, is a metric of cold processes."""
-    answered = () if case.answer is None else (case.answer.metric,)
+    """Whether the suite's answer, or a published figure, is a metric of cold processes, or how one grows."""
     claimed = (figure.metric for published in case.published for figure in published.figures)
-    return any(name in METRICS and METRICS[name].summary is Summary.PROCESSES for name in (*answered, *claimed))
+    return _answers_by_cold(case) or any(map(_is_of_cold, claimed))
+
+
+def _answers_by_cold(case: PlannedCase) -> bool:
+    return case.answer is not None and _is_of_cold(case.answer.metric)
+
+
+def _is_of_cold(name: str) -> bool:
+    metric = METRICS.get(name)
+    grown = metric if metric is None or metric.growth_of is None else METRICS[metric.growth_of]
+    return grown is not None and grown.summary is Summary.PROCESSES
 
 
 def in_all_rounds(case: PlannedCase, settings: Settings) -> int:
@@ -76,7 +85,7 @@ def list_resident(case: PlannedCase, settings: Settings) -> Variants:
 
 
 def list_cached(case: PlannedCase, settings: Settings) -> Variants:
-    """Of those that jit compiles on call the first, where an answer or a claim rests on that; all where asked for.
+    """Of those that jit compiles on call the first, where a suite's answer rests on that; all where asked for.
 
     All there where another static argument is one of the regimes, since few take it. Not those that donate: a call of
     theirs leaves nothing to call them with again.
@@ -84,7 +93,7 @@ def list_cached(case: PlannedCase, settings: Settings) -> Variants:
     found = tuple(item for item in list_measurable(case, settings) if item.mode == "jit" and not item.donates)
     if "caching" in settings.everywhere:
         return found
-    if not rests_on_cold(case):
+    if not _answers_by_cold(case):
         return ()
     return found if case.new_static else found[:1]
 
@@ -147,7 +156,7 @@ class Probe:
       artifacts: Kinds of file that it leaves.
       always: Whether every run has it, whatever was asked for.
       left_out_at: Levels that leave it out unless it is asked for.
-      represented: Whether it looks only at cases that stand for others, unless it is asked for.
+      represented: Whether it looks at some cases only, unless it is asked for.
       everywhere_at: Levels at which it looks at every case all the same.
       part_of: The probe that it is asked for with.
     """

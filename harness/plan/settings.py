@@ -49,8 +49,8 @@ STAGE_LIMIT_S = 120.0
 """Chosen: ten times what an unrolled loop of 360 steps took to trace, lower and compile (11.6 s)."""
 
 DEFAULT_BUDGET_S = {"quick": 180.0, "default": 900.0, "full": 7200.0}
-"""Chosen, as what one waits for. On two cores the first round of the default level's 63 cases took 8.6 minutes, the
-next two, which have cold processes too, 4 each, and later ones 1.6: half an hour holds eleven."""
+"""Chosen, as what one waits for. On two cores the first round of the default level's 60 cases took 7.5 minutes, the
+next two, in which a few cases have cold processes too, 2.1 each, and later ones 1.5: five of most cases."""
 
 
 def make_settings(

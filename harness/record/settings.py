@@ -18,7 +18,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
       cold_launches_elsewhere: Those that compile a case on which neither an answer nor a claim of that kind rests; None
         where as many.
       not_used: Names of variables that were set and left out, as they would change what the numbers mean.
-      everywhere: Probes that look at every case, though by themselves only at one that represents others.
+      everywhere: Probes that look at every case, though by themselves only at some.
       notes: What a reader must know of how it measured, such as why every process imported the suites itself.
       case_limit_s: After this, and at least 3 launches, timing a case stopped in runs that measured case after case.
       confidence: Of the intervals that verdicts go by.

@@ -9,7 +9,7 @@ from .cases import gather_cases
 from .first_screen import list_attention, list_warnings, make_finding, make_subtitle, make_summary
 from .matrix import make_matrix
 from .page_model import Page
-from .places import group_places
+from .places import choose_newest, group_places
 from .runs import label_runs
 from .sections.caching import make_caching_section
 from .sections.compilation import make_compilation_section
@@ -27,7 +27,7 @@ def build(loaded: Loaded) -> Page:
     runs = label_runs([visible_record(one.run) for one in loaded.runs])
     cases = gather_cases(runs)
     places = group_places(runs)
-    told = [case for case in cases if any(case.run is place.newest for place in places)]
+    told = choose_newest(places, cases)
     standing = choose_standing(told)
     warnings = list_warnings([visible(text) for text in loaded.warnings], places, cases)
     finding = make_finding(places, told)
@@ -38,7 +38,7 @@ def build(loaded: Loaded) -> Page:
         finding=finding,
         summary=make_summary(places, told, len(warnings)),
         answers=make_answers(list(standing.values())),
-        attention=list_attention(cases),
+        attention=list_attention(told),
         warnings=warnings,
         matrix=matrix,
         matrix_note=note,

@@ -37,7 +37,7 @@ def choose_standing(cases: Sequence[Case]) -> dict[str, Case]:
     """By suite, the case that stands for it: one that answers its question, at the most places, in the newest run.
 
     Args:
-      cases: Of one run at each place.
+      cases: At each place, each case once.
     """
     found = {}
     for suite in dict.fromkeys(case.planned.suite for case in cases):
@@ -50,7 +50,7 @@ def choose_standing(cases: Sequence[Case]) -> dict[str, Case]:
 
 
 def make_answers(standing: Sequence[Case]) -> tuple[AnswerLine, ...]:
-    """An answer for each case that stands for its suite: those that are given a rank first, by it."""
+    """An answer for each case that stands for its suite: those with a rank first, by it, then the others by name."""
     ranked = sorted(standing, key=_rank)
     return tuple(map(_make_answer, ranked))
 
@@ -74,10 +74,10 @@ def _make_answer(case: Case) -> AnswerLine:
     )
 
 
-def find_headline(case: Case) -> Variant | None:
-    """The variant that leads a case: its suite's answer, else the one that is surely the fastest."""
-    answer = case.planned.answer or _find_surest(case)
-    return None if answer is None else case.find(answer.variant)
+def find_headline(case: Case, answer: Answer | None) -> Variant | None:
+    """The variant that leads a case: that of its suite's answer, else the one that is surely the fastest."""
+    told = answer or _find_surest(case)
+    return None if told is None else case.find(told.variant)
 
 
 def _find_surest(case: Case) -> Answer | None:
@@ -100,7 +100,7 @@ def _sure_gain(variant: Variant) -> tuple[float, float]:
 def _tell(case: Case, answer: Answer | None) -> tuple[str, Tone]:
     if answer is None:
         return _no_answer(_why_untimed(case))
-    if answer.metric not in METRICS:
+    if answer.metric not in METRICS or METRICS[answer.metric].growth_of is not None:
         return _no_answer(f"this version of jaxmeter knows no metric {shorten(answer.metric, LONGEST_TERM)}")
     found = [case.find(name) for name in answer.variants]
     sides = [variant for variant in found if variant is not None]
@@ -143,7 +143,7 @@ def _tell_ratio(one: Variant, other: Variant) -> tuple[str, Tone]:
     )
     doubt = doubt_ratio(one, other)
     remarks = [
-        "" if bounded else f"{counted(ratio.count, 'launch', 'launches')} give no interval",
+        "" if bounded else f"no interval from {counted(ratio.count, 'launch', 'launches')}",
         "a wide interval" if is_vague(ratio) else "",
         f"not to be trusted: {doubt}" if doubt else "",
     ]
@@ -169,7 +169,11 @@ def _tell_values(sides: Sequence[Variant], readings: Sequence[Reading]) -> tuple
 
 
 def _write(reading: Reading) -> str:
-    return " ".join(part for part in write_reading(reading) if part != numbers.MISSING)
+    """`49 ms [45, 53]`, `49 ms (45 to 53)`."""
+    number, bounds = write_reading(reading)
+    if bounds in ("", numbers.MISSING):
+        return number
+    return f"{number} {bounds}" if bounds.startswith("[") else f"{number} ({bounds})"
 
 
 def is_vague(interval: Interval | None) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,7 +16,6 @@ from harness.record.reading import find_worst, read_metric
 from harness.record.sentences import describe_details
 
 from ..load import explain_stop
-from ..numbers import usable
 from .keys import make_key
 from .runs import LabelledRun
 
@@ -197,10 +195,3 @@ def gather_cases(runs: Sequence[LabelledRun]) -> tuple[Case, ...]:
         records = {record.id: record for record in run.run.cases}
         cases += [Case(run, planned, records.get(planned.id)) for planned in run.run.manifest.cases]
     return tuple(sorted(cases, key=lambda case: (case.planned.suite, case.planned.workload)))
-
-
-def find_size(case: PlannedCase) -> tuple[float, float]:
-    """How much a case works on, to find the largest of a suite: by declared bytes or operations, then by its params."""
-    declared = usable(None if case.cost is None else case.cost.bytes or case.cost.flops)
-    numbers = [usable(value) for value in case.params.values() if isinstance(value, int | float)]
-    return declared or 0.0, math.fsum(math.log2(abs(number)) for number in numbers if number)

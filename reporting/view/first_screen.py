@@ -34,15 +34,15 @@ def make_finding(places: Sequence[Place], cases: Sequence[Case]) -> str:
     """The page's heading: what is wrong first, then how much was measured where, and with what it was compared.
 
     Args:
-      cases: Of the newest run at each place.
+      cases: At each place, each case once.
     """
     if not cases:
         return "No case was planned"
     complete = sum(case.is_complete for case in cases)
-    where = shorten(places[0].name, LONGEST_NAME) if len(places) == 1 else f"{len(places)} devices"
+    where = f"on {shorten(places[0].name, LONGEST_NAME)}" if len(places) == 1 else f"at {len(places)} places"
     earlier = sum(len(place.runs) - 1 for place in places)
     compared = f", not compared with {counted(earlier, 'earlier run')}" if earlier else ""
-    measured = f"{complete} of {counted(len(cases), 'case')} measured on {where}{compared}"
+    measured = f"{complete} of {counted(len(cases), 'case')} measured {where}{compared}"
     return "; ".join(filter(None, (_troubles(cases), measured)))
 
 
@@ -64,17 +64,17 @@ def make_summary(places: Sequence[Place], cases: Sequence[Case], warnings: int) 
     """One sentence a line: how small a difference can be told, variants by status, warnings, whom to believe.
 
     Args:
-      cases: Of the newest run at each place.
+      cases: At each place, each case once.
     """
     planned = counted(sum(len(case.variants) for case in cases), "variant")
     counts = count_statuses(variant for case in cases for variant in case.variants)
     words = {Status.OK: "measured", Status.TOO_LARGE: "too large"}
     listed = ", ".join(f"{counts[status]} {words.get(status, status.value)}" for status in reversed(counts))
     newest = places[0].newest
-    of_newest = [case for case in cases if case.run is newest]
+    here_told = [case for case in cases if places[0].has(case.run)]
     here = "" if len(places) == 1 else f"{newest.label}: "
     return (
-        f"{here}{describe_trust(of_newest)}",
+        f"{here}{describe_trust(here_told)}",
         f"Of {planned}: {listed or 'nothing'}.",
         f"{counted(warnings, 'data warning')}." if warnings else "No data warning.",
         shorten(describe_in_short(newest.manifest.self_test), LONGEST_TRUST),
@@ -138,7 +138,7 @@ def _uncompared(place: Place) -> str:
         return ""
     return (
         f"{len(place.runs)} runs of {shorten(place.name, LONGEST_NAME)}: do not compare their times by eye, as the "
-        f"machine may have changed in between. The answers are of the newest, {place.newest.run_id}"
+        f"machine may have changed in between. Each case is told as its newest run has it"
     )
 
 

@@ -23,6 +23,7 @@ MOST_PLACES = 6
 """More is no overview; every case stands in the tables below."""
 
 LONGEST_LABEL = 60
+LONGEST_LIST = 200
 TIME, GAIN = "execution_s", "speedup"
 
 CAPTION = (
@@ -39,14 +40,14 @@ def make_matrix(
 
     Args:
       standing: By suite, the case that stands for it.
-      cases: Of the newest run at each place.
+      cases: At each place, each case once.
     """
     if not standing:
         return None, "No suite to show: no case was planned."
-    shown = [place.newest for place in places[:MOST_PLACES]]
+    shown = places[:MOST_PLACES]
     suites = list(standing.items())[:MOST_SUITES]
-    rows = [_make_row(suite, case, [_find(case, run, cases) for run in shown]) for suite, case in suites]
-    columns = (Column("Suite", "its case"), *(Column(run.label, _where(run)) for run in shown))
+    rows = [_make_row(suite, case, [_find(case, place, cases) for place in shown]) for suite, case in suites]
+    columns = (Column("Suite", "its case"), *(Column(place.newest.label, _where(place.newest)) for place in shown))
     left_out = [
         f"{counted(len(places) - len(shown), 'device')}" if len(places) > len(shown) else "",
         f"{counted(len(standing) - len(suites), 'suite')}" if len(standing) > len(suites) else "",
@@ -54,37 +55,40 @@ def make_matrix(
     rest = " and ".join(filter(None, left_out))
     notes = [
         f"+ {rest} more, in the tables below." if rest else "",
-        *(_list_not_run(run, standing, cases) for run in shown),
+        *(_list_not_run(place, suites, cases) for place in shown),
         NOT_RANKED if len(shown) > 1 else "",
     ]
     return Table(CAPTION, columns, (Group(tuple(rows)),)), " ".join(filter(None, notes))
 
 
-def _find(standing: Case, run: LabelledRun, cases: Sequence[Case]) -> Case | None:
-    """The same case in a run; None where it does not plan it."""
-    return next((case for case in cases if case.run is run and case.planned.name == standing.planned.name), None)
+def _find(standing: Case, place: Place, cases: Sequence[Case]) -> Case | None:
+    """The same case at a place; None where no run of it planned it."""
+    return next((one for one in cases if place.has(one.run) and one.planned.name == standing.planned.name), None)
 
 
 def _make_row(suite: str, standing: Case, cases: Sequence[Case | None]) -> Row:
     name = shorten(standing.planned.name, LONGEST_LABEL)
     first = Cell(shorten(suite, LONGEST_LABEL), name, target=standing.key)
-    return Row((first, *(Cell("not run", tone=Tone.MUTED) if case is None else _make_cell(case) for case in cases)))
+    return Row(
+        (first, *(Cell("not run", tone=Tone.MUTED) if case is None else _make_cell(case, standing) for case in cases))
+    )
 
 
 def _where(run: LabelledRun) -> str:
     """Device and run id, without what the label says already."""
-    names = (shorten(name, LONGEST_LABEL) for name in (name_device(run.run), run.run_id) if name not in run.label)
+    told = run.label.split(" · ")
+    names = (shorten(name, LONGEST_LABEL) for name in (name_device(run.run), run.run_id) if name not in told)
     return " · ".join(names)
 
 
-def _list_not_run(run: LabelledRun, standing: Mapping[str, Case], cases: Sequence[Case]) -> str:
+def _list_not_run(place: Place, suites: Sequence[tuple[str, Case]], cases: Sequence[Case]) -> str:
     """`■ gpu did not run the case of cnn, mlp.`; empty where it ran all."""
-    lacking = [shorten(suite, LONGEST_LABEL) for suite, case in standing.items() if _find(case, run, cases) is None]
-    return f"{run.label} did not run the case of {', '.join(lacking)}." if lacking else ""
+    lacking = ", ".join(suite for suite, case in suites if _find(case, place, cases) is None)
+    return f"{place.newest.label} did not run the case of {shorten(lacking, LONGEST_LIST)}." if lacking else ""
 
 
-def _make_cell(case: Case) -> Cell:
-    best = find_headline(case)
+def _make_cell(case: Case, standing: Case) -> Cell:
+    best = find_headline(case, standing.planned.answer)
     time = None if best is None else best.read(TIME)
     if best is None or time is None or time.interval is None:
         fits = not any(variant.is_too_large for variant in case.variants)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from ..text import counted
+
 
 class Tone(StrEnum):
     """What a text means, for renderers that have colour. Words and signs say the same."""
@@ -152,6 +154,15 @@ class Section:
     question: str
     answer: str
     parts: tuple[Part, ...] = ()
+
+    @property
+    def contents(self) -> str:
+        """`233 rows, 5 figures`: what unfolds below its answer."""
+        rows = sum(len(table.rows) for part in self.parts for table in part.tables)
+        figures = sum(part.plot is not None for part in self.parts)
+        notes = sum(len(part.notes) for part in self.parts)
+        counts = ((rows, "row"), (figures, "figure"), (notes, "note"))
+        return ", ".join(counted(number, noun) for number, noun in counts if number)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ def describe_trust(cases: Sequence[Case]) -> str:
     """The smallest differences that one run's gains tell, and how many of its times are contended.
 
     Args:
-      cases: Of one run.
+      cases: Of one place.
     """
     variants = [variant for case in cases for variant in case.variants]
     smallest = list(_list_smallest(variants))
@@ -24,7 +24,9 @@ def describe_trust(cases: Sequence[Case]) -> str:
     if not timed:
         return "No time was measured."
     contended = sum(variant.read("execution_s").contended for variant in timed)
-    disturbed = f"{contended} of {counted(len(timed), 'time')} {'is' if contended == 1 else 'are'} contended"
+    disturbed = (
+        f"{contended} of {counted(len(timed), 'time')} {'is' if contended == 1 or len(timed) == 1 else 'are'} contended"
+    )
     return f"{_describe_smallest(smallest)}; {disturbed}."
 
 
@@ -36,7 +38,7 @@ def _describe_smallest(smallest: Sequence[float]) -> str:
     tenths = statistics.quantiles(smallest, n=10, method="inclusive")
     return (
         f"Half of its {len(smallest)} gains can tell a difference of {numbers.percent(tenths[4])}, "
-        f"nine of ten one of {numbers.percent(tenths[8])}"
+        f"nine of ten can tell {numbers.percent(tenths[8])}"
     )
 
 

@@ -87,11 +87,19 @@ def test_only_the_modes_that_are_asked_for_are_measured():
 
 
 @pytest.mark.parametrize(
-    ("modes", "message"), [(("jot",), "no mode 'jot'; modes are eager, jit, aot"), ((), "modes is empty; modes are")]
+    ("options", "message"),
+    [
+        ({"modes": ("jot",)}, "no mode 'jot'; modes are eager, jit, aot"),
+        ({"modes": "jit"}, "modes is a list of some of eager, jit, aot"),
+        ({"modes": ()}, "modes is a list of some of eager, jit, aot"),
+        ({"modes": ("jit", "jit")}, "modes names 'jit' twice"),
+        ({"tolerance": -1}, "tolerance"),
+        ({"tolerance": float("nan")}, "tolerance"),
+    ],
 )
-def test_a_mode_that_is_none_is_an_error(modes, message):
+def test_an_option_that_can_be_nothing_is_an_error(options, message):
     with pytest.raises(ValueError, match=message):
-        harness.measure(lambda x: x, jnp.ones(4), modes=modes)
+        harness.measure(lambda x: x, jnp.ones(4), **options)
 
 
 def nearly(x):
@@ -105,7 +113,7 @@ def test_a_tolerance_says_how_much_error_is_rounding(tolerance, status):
 
     assert measurement.record.variants[1].outcomes["numerics"].status is status
     assert (measurement.value("jit", "execution_s") is not None) is (status is Status.OK)
-    assert ("allow more by tolerance=" in repr(measurement)) is (status is Status.WRONG)
+    assert ("a larger tolerance= allows it" in repr(measurement)) is (status is Status.WRONG)
 
 
 def test_after_its_limit_nothing_more_is_begun():

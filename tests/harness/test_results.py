@@ -39,6 +39,17 @@ def test_a_gain_that_is_none_and_launches_too_few_for_bounds_are_told():
     assert few == "  g:jit    2.01 s                      0.000501x"
 
 
+def test_a_case_that_the_run_did_not_reach_is_lost_and_not_left_out():
+    planned = samples.planned_case()
+    run = samples.run((planned, None), ended=None)
+
+    assert [(one["variant"], one["status"], one["execution_s"]) for one in list_results(run)] == [
+        ("selu:eager", "lost", None),
+        ("selu:jit", "lost", None),
+    ]
+    assert list(describe_results(run))[1:] == ["  selu:eager  lost", "  selu:jit    lost"]
+
+
 def test_many_numbers_are_for_a_page():
     cases = [samples.planned_case(params={"n": n}) for n in range(MOST_LINES // 2 + 1)]
     pairs = [(case, samples.fast_case(case)) for case in cases]

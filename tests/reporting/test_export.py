@@ -81,7 +81,25 @@ def test_what_ended_badly_has_a_row_with_its_status_and_reason_and_no_value():
 
 
 def test_a_contended_number_says_so():
-    assert one_row(rows_of(samples.troubled_run()), "a:eager", "execution_s")["contended"] is True
+    row = one_row(rows_of(samples.troubled_run()), "a:eager", "execution_s")
+
+    assert (row["contended"], row["reason"]) == (True, "3 of 5 launches were too disturbed")
+
+
+def test_a_variant_that_is_skipped_has_a_row_for_each_number_that_it_was_asked_for():
+    planned = samples.planned_case(variants=("f:eager", samples.planned_variant("g:jit", skip="needs 2 devices")))
+    record = samples.record(planned, {"f:eager": {"timing": samples.timing(1e-3)}})
+
+    rows = rows_of(samples.run((planned, record), settings=samples.settings(probes=("numerics", "timing"))))
+
+    skipped = [row for row in rows if row["variant"] == "g:jit"]
+    assert {(row["status"], row["reason"]) for row in skipped} == {("skipped", "needs 2 devices")}
+    assert {METRICS[row["metric"]].probe for row in skipped} == {"numerics", "timing"}
+
+
+def test_one_path_is_no_list_of_paths():
+    with pytest.raises(TypeError, match=r"load_frame\(\['results/x'\]\)"):
+        load_frame("results/x")
 
 
 def test_csv_and_json_hold_the_same():
@@ -237,10 +255,10 @@ def test_a_notebook_is_warned_of_what_cannot_be_read_and_told_where_nothing_can(
         load_frame([tmp_path / "gone"])
 
 
-def test_a_number_beyond_all_measurement_has_no_row_of_its_own():
+def test_a_number_beyond_all_measurement_has_no_row():
     planned = samples.planned_case(variants=("f:jit",))
     damaged = Outcome(status=Status.OK, values={"execution_s": (1e300, 1e300, 1e300)})
 
     rows = rows_of(samples.run((planned, samples.record(planned, {"f:jit": {"timing": damaged}}))))
 
-    assert not [row for row in rows if row["metric"] == "execution_s" and row["value"] is not None]
+    assert not [row for row in rows if row["metric"] in ("execution_s", "speedup")]

@@ -46,7 +46,7 @@ def test_equal_input_gives_equal_bytes(name):
     assert rendered(name) == rendered(name)
 
 
-def test_the_policy_forbids_everything_but_the_page_s_own_style_and_embedded_images():
+def test_the_policy_forbids_everything_but_the_page_s_own_style():
     page = rendered("ok")
     style = re.search(r"<style>(.*?)</style>", page, re.DOTALL)[1]
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
@@ -101,6 +101,20 @@ def test_hostile_text_is_shown_as_it_is(text):
 
     assert visible(text) in shown
     assert visible(text, multi_line=True) in shown
+
+
+def test_hostile_names_are_text_in_a_figure_too():
+    name = "</text><script>alert(1)</script>"
+    pairs = []
+    for n in (10, 100, 1000):
+        planned = samples.planned_case("grows", params={name: n}, variants=(f"{name}:jit",))
+        pairs.append((planned, samples.record(planned, {f"{name}:jit": {"timing": samples.timing(n * 1e-6)}})))
+
+    page = html.render(page_of(samples.run(*pairs)))
+
+    assert "<polyline" in page
+    assert "<script" not in page
+    assert page.count("&lt;/text&gt;&lt;script&gt;") >= 3
 
 
 def test_a_figure_is_a_drawing_of_each_panel_with_words_for_who_cannot_see_it():

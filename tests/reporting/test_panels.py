@@ -44,7 +44,9 @@ def test_bytes_have_ticks_by_1024():
 def test_any_positive_points_lie_within_their_panel(points):
     drawing = drawn(*(Point(*point) for point in points), unit="")
 
-    assert all(inside(dot.x, dot.y) for line in drawing.lines for dot in line.dots)
+    dots = [dot for line in drawing.lines for dot in line.dots]
+    assert all(inside(dot.x, dot.y) for dot in dots)
+    assert len({(dot.x, dot.y) for dot in dots}) == len(points)
     assert all(math.isfinite(tick.at) for tick in (*drawing.x_ticks, *drawing.y_ticks))
 
 

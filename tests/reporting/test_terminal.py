@@ -4,12 +4,30 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
+from harness.record import Answer
 from reporting import terminal
 from tests import samples
 from tests.reporting.views import page_of
 
 MANY = tuple(samples.run(run_id=f"run-{index}") for index in range(30))
+QUESTION = Answer("What is it worth?", "f:jit", against="f:eager", metric="first_result_s")
+
+
+def busy_run():
+    """Nine suites with long answers and long failures, and a self-test of a machine with a long name."""
+    cases = []
+    for index in range(9):
+        name = f"suite_with_a_long_name_{index}"
+        planned = samples.planned_case(name, variants=("f:eager", "f:jit", "g:jit"), answer=QUESTION)
+        failed = {"numerics": samples.Outcome(status=samples.Status.FAILED, reason="no luck " * 20)}
+        times = {"selu:eager": "f:eager", "selu:jit": "f:jit"}
+        good = {times[one.name]: one.outcomes for one in samples.fast_case(samples.planned_case()).variants}
+        cases.append((planned, samples.record(planned, {**good, "g:jit": failed})))
+    return samples.run(*cases, self_test=samples.self_test(machine="a machine with a name " * 3))
+
+
 RUNS = {
+    "busy": (busy_run(),),
     "ok": (samples.run(),),
     "watched": (samples.watched_run(),),
     "troubled": (samples.troubled_run(),),

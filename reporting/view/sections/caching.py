@@ -249,7 +249,7 @@ def _notes(variants: Sequence[Variant]) -> tuple[str, ...]:
         )
     if not all(PROBE in variant.settings.everywhere for variant in variants):
         notes.append(
-            "Measured where an answer or a published claim is about compiling, for the first variant that jit compiles "
-            "on call, or for all where a static argument changes; everywhere where the run was asked for it."
+            "Measured where a suite's answer is about compiling, for the first variant that jit compiles on call, or "
+            "for all where a static argument changes; everywhere where the run was asked for it."
         )
     return tuple(notes)

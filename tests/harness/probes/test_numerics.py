@@ -262,7 +262,6 @@ def test_integers_are_exact():
     assert outcome.status is Status.WRONG
     assert outcome.reason == (
         "at index (0,): got 1000001, reference 1000000; error 1e-06 of the largest entry, allowed 0 for int32"
-        "; if that is rounding, allow more by tolerance=, or say by compare= what is to agree"
     )
 
 

@@ -43,7 +43,7 @@ def plain(text):
         (4, STEADY, "f:jit is 4.0× [3.8, 4.2] as fast as f:eager.", Tone.GOOD),
         (0.25, STEADY, "f:jit is 0.25× [0.24, 0.26] as fast as f:eager.", Tone.WARN),
         (1.01, STEADY, "No difference is told: f:jit is 1.01× [0.95, 1.07] as fast as f:eager.", Tone.MUTED),
-        (4, (0.0, 0.1), "f:jit is 4.2× as fast as f:eager; 2 launches give no interval.", Tone.MUTED),
+        (4, (0.0, 0.1), "f:jit is 4.2× as fast as f:eager; no interval from 2 launches.", Tone.MUTED),
         (9, (-0.1, 0.0, 0.1), "f:jit is 9.0× [5.1, 16] as fast as f:eager; a wide interval.", Tone.GOOD),
     ],
 )
@@ -101,7 +101,7 @@ def test_a_number_by_itself_is_told_with_its_interval():
     ("processes", "text"),
     [
         (3, "First call: 1.0 ms [0.9, 1.1] by f:jit, 80 ms [76, 85] by f:eager."),
-        (2, "First call: 1.00 ms 1.00 to 1.01 by f:jit, 80.4 ms 80.0 to 80.8 by f:eager."),
+        (2, "First call: 1.00 ms (1.00 to 1.01) by f:jit, 80.4 ms (80.0 to 80.8) by f:eager."),
         (1, "First call: 1.00 ms by f:jit, 80.0 ms by f:eager."),
     ],
 )
@@ -126,6 +126,11 @@ FAILED = Outcome(status=Status.FAILED, reason="out of memory")
         (Answer("?", "f:aot", against="f:eager"), {"timing": timed(2)}, "the case has no variant f:aot"),
         (Answer("?", "f:jit", against="f:aot"), {"timing": timed(2)}, "the case has no variant f:aot"),
         (Answer("?", "f:jit", metric="taste"), {"timing": timed(2)}, "this version of jaxmeter knows no metric taste"),
+        (
+            Answer("?", "f:jit", metric="compile_exponent"),
+            {"timing": timed(2)},
+            "this version of jaxmeter knows no metric compile_exponent",
+        ),
         (Answer("?", "f:jit", metric="temp_bytes"), {"memory": FAILED}, "memory failed: out of memory"),
     ],
 )
@@ -171,9 +176,9 @@ def test_a_suite_with_one_variant_and_no_answer_is_told_by_its_time():
     assert plain(line.text) == "Execution time: 1.0 ms [0.9, 1.1] by f:jit."
 
 
-def test_answers_with_a_rank_come_first_by_it_then_those_of_the_plan_in_its_order():
+def test_answers_with_a_rank_come_first_by_it_then_the_others_by_name():
     cases = []
-    for suite, rank in (("a", None), ("b", 2), ("c", None), ("d", 1)):
+    for suite, rank in (("c", None), ("b", 2), ("a", None), ("d", 1)):
         planned = samples.planned_case(suite, answer=msgspec.structs.replace(JIT_OVER_EAGER, rank=rank))
         cases.append((planned, samples.fast_case(planned)))
 

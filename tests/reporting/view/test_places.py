@@ -41,5 +41,46 @@ def test_the_newest_run_of_a_place_leads_and_the_page_says_that_nothing_was_comp
     assert [column.title for column in page.matrix.columns[1:]] == ["● cpu · fast"]
     assert next(item.text for item in page.warnings if item.label == "not compared") == (
         "2 runs of cpu: Sample Processor 1: do not compare their times by eye, as the machine may have changed in "
-        "between. The answers are of the newest, fast"
+        "between. Each case is told as its newest run has it"
     )
+
+
+def test_a_smaller_newer_run_hides_no_case_of_an_older_one():
+    big, small = samples.planned_case("big"), samples.planned_case("small")
+    older = samples.run(
+        *((one, samples.fast_case(one)) for one in (big, small)), run_id="older", started="2026-01-01T00:00:00Z"
+    )
+    newer = samples.run((small, samples.fast_case(small)), run_id="newer", started="2026-01-02T00:00:00Z")
+
+    page = page_of(older, newer)
+
+    assert page.finding.startswith("2 of 2 cases measured")
+    assert [(line.suite, line.of.rpartition(" · ")[2]) for line in page.answers] == [
+        ("big", "older"),
+        ("small", "newer"),
+    ]
+    assert [row.cells[1].text.split("\u202f")[0] for row in page.matrix.rows] == ["50.0", "50.0"]
+
+
+def test_what_failed_in_an_older_run_needs_no_attention_where_the_newest_measured_it():
+    planned = samples.planned_case()
+    failed = samples.Outcome(status=samples.Status.FAILED, reason="no luck")
+    older = samples.run(
+        (planned, samples.record(planned, {"selu:jit": {"numerics": failed}})),
+        run_id="older",
+        started="2026-01-01T00:00:00Z",
+    )
+    newer = samples.run((planned, samples.fast_case(planned)), run_id="newer", started="2026-01-02T00:00:00Z")
+
+    assert page_of(older, newer).attention == ()
+    assert page_of(older).attention != ()
+
+
+def test_a_run_from_before_machines_had_names_is_of_the_only_one_with_its_device():
+    unnamed = samples.run(run_id="unnamed", started="2026-01-01T00:00:00Z")
+    here, there = (
+        samples.run(run_id=name, machine=name, started="2026-01-02T00:00:00Z") for name in ("lab 1", "lab 2")
+    )
+
+    assert grouped(unnamed, here) == [["unnamed", "lab 1"]]
+    assert sorted(grouped(unnamed, here, there)) == [["lab 1"], ["lab 2"], ["unnamed"]]

@@ -21,7 +21,7 @@ def test_what_went_wrong_comes_first():
 
 
 def test_runs_of_several_places_are_counted_together():
-    assert page_of(samples.run(), samples.gpu_run()).finding == "3 of 3 cases measured on 2 devices"
+    assert page_of(samples.run(), samples.gpu_run()).finding == "3 of 3 cases measured at 2 places"
 
 
 def test_the_summary_counts_cases_and_variants_by_status():

@@ -175,7 +175,7 @@ def test_where_it_was_measured_is_told_unless_everywhere():
     )
 
     (note,) = representative.notes
-    assert note.startswith("Measured where an answer or a published claim is about compiling, for the first variant")
+    assert note.startswith("Measured where a suite's answer is about compiling, for the first variant")
     assert everywhere.notes == ()
 
 
