@@ -1,4 +1,4 @@
-"""Twelve jitted functions of our suites with their quick inputs: as calls for any harness, and as a suite for ours.
+"""Twelve jitted functions of our suites with their smallest inputs: as calls for any harness, and as a suite for ours.
 
 Ours finds each function declared twice, so that one run compares it with itself.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache, partial
+from itertools import chain
 from typing import Any
 
 import jax
@@ -72,7 +73,8 @@ def find_arguments(case: str) -> tuple[Any, ...]:
 
 
 def _params(case: str) -> dict[str, Any]:
-    return next(FUNCTIONS[case][0].list_cases("quick", "cpu"))
+    declared = FUNCTIONS[case][0]
+    return next(chain(declared.list_cases("quick", "cpu"), declared.list_cases("default", "cpu")))
 
 
 @workload(
