@@ -6,11 +6,13 @@ nox -s doctor                          what is fine here, what spoils measuremen
 nox -s report -- results/RUN           report on a run once more
 nox -s report -- export results/*      the same as a table: --to csv, json or google-benchmark
 nox -s report -- diff A B --case NAME  what changed between the programs of two runs
+nox -s traces -- results/RUN           open a run's profiler captures in xprof
 nox                                    lint, types, tests
 """
 
 import os
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -35,6 +37,7 @@ from launcher.request import format_command
 from launcher.runs import Run, new_run_id, plan_run, plan_self_test
 from launcher.runtime import choose_engine
 from launcher.supply import build_asked_images, download_asked_wheels
+from launcher.traces import copy_captures, read_trace_request
 
 nox.needs_version = ">=2026.7.11"  # the first whose CommandFailed knows the exit code
 # With virtualenv nox installs with pip. uv would not read pip's settings: indexes, proxies, certificates.
@@ -78,6 +81,17 @@ def report(session: nox.Session) -> None:
     install(session, SMALLEST_LOCK)
     verb = () if session.posargs[:1] in (["diff"], ["export"]) else ("report",)
     end(run_program(session, "reporting", *verb, *session.posargs))
+
+
+@nox.session
+def traces(session: nox.Session) -> None:
+    """Open a run's profiler captures in xprof, until Ctrl-C: nox -s traces -- results/RUN --select CASE --port N."""
+    with report_usage_errors(), tempfile.TemporaryDirectory() as folder:
+        request = read_trace_request(session.posargs)
+        count = copy_captures(request, Path(folder))
+        install(session, SMALLEST_LOCK)
+        say(f"{count} captures at http://localhost:{request.port}; its charts need a network; Ctrl-C ends it")
+        session.run("xprof", "--logdir", folder, "--port", str(request.port))
 
 
 @nox.session(venv_backend="none")

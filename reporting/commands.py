@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
+import webbrowser
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -20,7 +22,7 @@ from .compare.programs import NothingToCompareError
 from .compare.surroundings import find_surroundings
 from .console import WIDEST
 from .export import FORMATS, ExportError
-from .load import Loaded, LoadedRun, load
+from .load import Loaded, LoadedRun, choose_folders, load
 from .text import counted, shorten, visible
 from .view import Page, build
 
@@ -30,6 +32,13 @@ UNUSABLE = 2
 FOLDER = Path("reports")
 LONGEST_NAME = 60
 FIGURE_FORMATS = ("svg", "png")
+LARGEST_PAGE = 5 * 2**20
+"""Bytes. Larger ones are slow to open, and mail servers refuse them."""
+
+_DATE = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d)?)?")
+
+Since = Annotated[str, typer.Option(metavar="DATE", help="Only runs that began then or later, in UTC: 2026-11-22.")]
+Last = Annotated[int | None, typer.Option(metavar="N", min=1, help="Only the N newest runs.")]
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
 
@@ -49,19 +58,32 @@ def report(
     figures_folder: Annotated[
         Path | None, typer.Option("--figures", metavar="DIR", help="Also write each figure there, as SVG and PNG.")
     ] = None,
+    since: Since = "",
+    last: Last = None,
+    open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser; not where CI is set.")] = False,
+    allow_large: Annotated[bool, typer.Option(help=f"Write a page of over {LARGEST_PAGE // 2**20} MiB, too.")] = False,
 ) -> None:
     """Merges runs into one HTML file, and prints the summary. What cannot be read is named and left out."""
-    loaded = _load_any(runs)
+    loaded = _load_any(runs, since, last)
     page = build(loaded)
     path = out if out is not None else FOLDER / f"report-{name_report(loaded.runs)}.html"
     # A lone surrogate, which only a file name can hold, has no UTF-8 form.
-    _write(path, html.render(page).encode("utf-8", "replace"))
+    data = html.render(page).encode("utf-8", "replace")
+    if len(data) > LARGEST_PAGE and not allow_large:
+        _complain(
+            f"the page has {len(data) / 2**20:.1f} MiB, over {LARGEST_PAGE // 2**20}, and was not written: report on "
+            "fewer runs (--last N, --since DATE), or give --allow-large"
+        )
+        raise typer.Exit(UNUSABLE)
+    _write(path, data)
     if markdown_file is not None:
         _write(markdown_file, markdown.render(page).encode("utf-8", "replace"))
     if figures_folder is not None:
         _write_figures(figures_folder, page)
     terminal.show(page, _open_console())
     typer.echo(visible(str(path)))
+    if open_page and not os.environ.get("CI"):
+        webbrowser.open(path.resolve().as_uri())  # false where there is no browser: the path stands above
 
 
 @app.command()
@@ -69,12 +91,14 @@ def export(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run folders, for example results/*.")],
     to: Annotated[str, typer.Option(metavar="FORMAT", help=f"One of {', '.join(FORMATS)}.")] = "csv",
     out: Annotated[Path | None, typer.Option(help="The file; default: reports/export-<run ids>.<format>.")] = None,
+    since: Since = "",
+    last: Last = None,
 ) -> None:
     """Writes runs as a table, a row for each case, variant and metric. What cannot be read is named and left out."""
     if to not in FORMATS:
         _complain(f"no format '{shorten(to, LONGEST_NAME)}'; formats are {', '.join(FORMATS)}")
         raise typer.Exit(UNUSABLE)
-    loaded = _load_any(runs)
+    loaded = _load_any(runs, since, last)
     for warning in loaded.warnings:
         _complain(warning, "warning")
     write, ending = FORMATS[to]
@@ -114,9 +138,16 @@ def diff(
     diff_terminal.show(sheet, _open_console())
 
 
-def _load_any(folders: Sequence[Path]) -> Loaded:
+def _load_any(folders: Sequence[Path], since: str, last: int | None) -> Loaded:
     """The runs in some folders; without any there is nothing to do."""
-    loaded = load(folders)
+    if since and not _DATE.fullmatch(since):
+        _complain(f"--since '{shorten(since, LONGEST_NAME)}' is no date; write 2026-11-22 or 2026-11-22T10:30")
+        raise typer.Exit(UNUSABLE)
+    chosen = choose_folders(folders, since=since, last=last) if since or last is not None else folders
+    if folders and not chosen:
+        _complain(f"none of {counted(len(folders), 'run')} began on {since} or later; give an earlier --since")
+        raise typer.Exit(UNUSABLE)
+    loaded = load(chosen)
     if not loaded.runs:
         for warning in loaded.warnings:
             _complain(warning)
@@ -142,14 +173,14 @@ def name_report(runs: Sequence[LoadedRun]) -> str:
 
 
 def _write_figures(folder: Path, page: Page) -> None:
-    """Each figure of the page on a light ground, named after what it shows."""
+    """Each figure of the page named after what it shows."""
     from . import figures  # whoever asks for none need not wait for matplotlib
 
     plots = [(part.title, part.plot) for section in page.sections for part in section.parts if part.plot is not None]
     for number, (title, plot) in enumerate(plots, 1):
         for form in FIGURE_FORMATS:
             path = folder / f"{number:02d}-{_name_file(title)}.{form}"
-            _write(path, figures.draw(plot, figures.LIGHT, form))
+            _write(path, figures.draw(plot, form))
     typer.echo(f"{counted(len(plots), 'figure')} in {visible(str(folder))}")
 
 
@@ -159,6 +190,9 @@ def _name_file(text: str) -> str:
 
 
 def _write(path: Path, data: bytes) -> None:
+    if str(path) == "-" or (path.exists() and not path.is_file()):  # a device would be replaced, not written to
+        _complain(f"{path}: no file that can be written anew; choose another")
+        raise typer.Exit(UNUSABLE)
     try:
         write_bytes(path, data)
     except (OSError, ValueError) as error:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import math
 import warnings
-from dataclasses import dataclass
 from typing import Any
 
 import matplotlib
@@ -34,24 +33,14 @@ NO_METADATA: dict[str, dict[str, Any]] = {
 DOTS_PER_INCH = 200
 """Of a PNG: sharp on a slide."""
 
-
 _CANVASES = {"svg": FigureCanvasSVG, "png": FigureCanvasAgg}
 
-
-@dataclass(frozen=True)
-class Theme:
-    """Colours of a figure; those of the lines stay apart for every kind of colour blindness."""
-
-    background: str
-    text: str
-    grid: str
-    lines: tuple[str, ...]
+BACKGROUND, TEXT, GRID = "#ffffff", "#1b1f24", "#d8dde3"
+LINES = ("#004488", "#994455", "#8a6a00")
+"""Colours that stay apart for every kind of colour blindness."""
 
 
-LIGHT = Theme("#ffffff", "#1b1f24", "#d8dde3", ("#004488", "#994455", "#8a6a00"))
-
-
-def draw(figure: Plot, theme: Theme, form: str = "svg") -> bytes:
+def draw(figure: Plot, form: str = "svg") -> bytes:
     """The figure as SVG, or as PNG; equal input gives equal bytes."""
     settings: dict[Any, Any] = {
         "svg.hashsalt": "jaxmeter",
@@ -59,34 +48,34 @@ def draw(figure: Plot, theme: Theme, form: str = "svg") -> bytes:
         "text.parse_math": False,
         "font.family": ["DejaVu Sans"],
         "font.size": 11,
-        "text.color": theme.text,
-        "axes.labelcolor": theme.text,
-        "axes.edgecolor": theme.grid,
-        "xtick.color": theme.text,
-        "ytick.color": theme.text,
+        "text.color": TEXT,
+        "axes.labelcolor": TEXT,
+        "axes.edgecolor": GRID,
+        "xtick.color": TEXT,
+        "ytick.color": TEXT,
     }
     with matplotlib.rc_context(settings), warnings.catch_warnings():
         # It only measures text; whoever shows the figure has fonts of their own for a letter that its font lacks.
         warnings.filterwarnings("ignore", "Glyph .* missing from font")
-        return _draw(figure, theme, form)
+        return _draw(figure, form)
 
 
-def _draw(figure: Plot, theme: Theme, form: str) -> bytes:
+def _draw(figure: Plot, form: str) -> bytes:
     width, height = PANEL_INCHES
     names = tuple(dict.fromkeys(series.name for panel in figure.panels for series in panel.series))
     legend_rows = math.ceil(len(names) / _per_row(len(figure.panels)))
     canvas = Canvas(
         figsize=(width * len(figure.panels), height + 0.3 * legend_rows),
-        facecolor=theme.background,
+        facecolor=BACKGROUND,
         layout="constrained",
     )
     _CANVASES[form](canvas)
     handles: dict[str, Line2D] = {}
     for axes, panel in zip(canvas.subplots(1, len(figure.panels), squeeze=False)[0], figure.panels, strict=True):
-        _panel(axes, panel, theme)
+        _panel(axes, panel)
         for series in panel.series:
-            style = _style(names.index(series.name), theme)
-            handles.setdefault(series.name, _line(axes, series, style, theme))
+            style = _style(names.index(series.name))
+            handles.setdefault(series.name, _line(axes, series, style))
     # A leading space, since matplotlib hides labels that begin with an underscore.
     labels = [f" {shorten(name, LONGEST_LABEL)}" for name in handles]
     canvas.legend(
@@ -97,7 +86,7 @@ def _draw(figure: Plot, theme: Theme, form: str) -> bytes:
     return file.getvalue()
 
 
-def _line(axes: Axes, series: Series, style: dict[str, Any], theme: Theme) -> Line2D:
+def _line(axes: Axes, series: Series, style: dict[str, Any]) -> Line2D:
     """A line through all points, however wide their bounds, which may leave the plot."""
     xs, ys = [point.x for point in series.points], [point.y for point in series.points]
     (line,) = axes.plot(xs, ys, markersize=5, linewidth=1.6, **style)
@@ -105,7 +94,7 @@ def _line(axes: Axes, series: Series, style: dict[str, Any], theme: Theme) -> Li
         if point.bounds is not None:
             axes.plot((point.x, point.x), point.bounds, color=style["color"], linewidth=1, alpha=BOUNDS_ALPHA)
         if point.doubtful:
-            marker = {"color": style["color"], "marker": style["marker"], "markerfacecolor": theme.background}
+            marker = {"color": style["color"], "marker": style["marker"], "markerfacecolor": BACKGROUND}
             axes.plot((point.x,), (point.y,), markersize=5, **marker)
     return line
 
@@ -114,17 +103,17 @@ def _per_row(panels: int) -> int:
     return 2 * panels
 
 
-def _style(index: int, theme: Theme) -> dict[str, Any]:
+def _style(index: int) -> dict[str, Any]:
     """Colour, marker and dash together tell more lines apart than there are colours."""
     return {
-        "color": theme.lines[index % len(theme.lines)],
+        "color": LINES[index % len(LINES)],
         "marker": MARKERS[index % len(MARKERS)],
-        "linestyle": DASHES[index // len(theme.lines) % len(DASHES)],
+        "linestyle": DASHES[index // len(LINES) % len(DASHES)],
     }
 
 
-def _panel(axes: Axes, panel: Panel, theme: Theme) -> None:
-    axes.set_facecolor(theme.background)
+def _panel(axes: Axes, panel: Panel) -> None:
+    axes.set_facecolor(BACKGROUND)
     axes.set_title(panel.title, fontsize=12, loc="left")
     axes.set_xlabel(panel.x_label)
     axes.set_xscale("log")
@@ -138,5 +127,5 @@ def _panel(axes: Axes, panel: Panel, theme: Theme) -> None:
         axis.set_minor_locator(NullLocator())
         axis.set_major_formatter(FuncFormatter(lambda value, _, write=write: write(value)))
         limit(*limits(values, base))
-    axes.grid(color=theme.grid, linewidth=0.8)
+    axes.grid(color=GRID, linewidth=0.8)
     axes.spines[["top", "right"]].set_visible(False)

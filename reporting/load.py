@@ -59,6 +59,30 @@ def load(paths: Iterable[Path]) -> Loaded:
     return Loaded(tuple(runs), tuple(visible(_hide_home(warning)) for warning in warnings))
 
 
+def choose_folders(folders: Iterable[Path], *, since: str = "", last: int | None = None) -> list[Path]:
+    """The folders whose runs began at a time or after it, the newest of them, in the order in which they were given.
+
+    Only their manifests are read. What has none that can be read is kept: `load` says what is wrong with it.
+
+    Args:
+      since: The beginning of an ISO 8601 time in UTC, such as 2026-11-22; empty for all.
+      last: How many; None for all.
+    """
+    started = {folder: _read_start(RunFolder(folder)) for folder in folders}
+    kept = [folder for folder, begun in started.items() if begun is None or begun >= since]
+    known = sorted((folder for folder in kept if started[folder] is not None), key=lambda one: started[one] or "")
+    newest = set(known if last is None else known[max(0, len(known) - last) :])
+    return [folder for folder in kept if folder in newest or started[folder] is None]
+
+
+def _read_start(folder: RunFolder) -> str | None:
+    """When a run began; None where that cannot be read."""
+    try:
+        return read_manifest(folder).started
+    except (RecordError, OSError):
+        return None
+
+
 def _hide_home(text: str) -> str:
     """The text with the home folder, which may hold a name, as `~`: the page may be sent on."""
     home = str(Path.home())

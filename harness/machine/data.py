@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal, overload
 
 DATA_VARIABLE = "JAXMETER_DATA"
 
@@ -22,7 +23,23 @@ class DataSource:
     missing: str | None = None
 
 
-def data_folder() -> Path | None:
-    """The folder given with `--data`; None without one, and a suite then makes data of the same shape."""
+@overload
+def data_folder() -> Path | None: ...
+
+
+@overload
+def data_folder(*, required: Literal[True]) -> Path: ...
+
+
+def data_folder(*, required: bool = False) -> Path | None:
+    """The folder given with `--data`; None without one, and a suite then makes data of the same shape.
+
+    Args:
+      required: Whether the suite can make none.
+    Raises:
+      FileNotFoundError: There is none, and it is required.
+    """
     folder = os.environ.get(DATA_VARIABLE)
+    if not folder and required:
+        raise FileNotFoundError("this suite needs a folder of data: give --data DIR")
     return Path(folder).expanduser() if folder else None

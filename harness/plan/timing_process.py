@@ -24,8 +24,8 @@ SLOW_CALL_S = WARM_UP_LIMIT_S
 """A call so long is a warm-up block and a sample of dispatch by itself: it is called as seldom as can be."""
 
 ONE_PASS_S = 10.0
-"""A call so long warms up by itself, and the first block tells whether it was steady. A shorter one is called twice:
-what holds a process up once does not last so long."""
+"""A call so long warms up by itself, and the first block tells whether it was steady; its dispatch is not timed. A
+shorter one is called twice: what holds a process up once does not last so long."""
 
 MOST_CALLS = 1_000_000
 """In one sample: 200 us of calls that take less than a nanosecond do not exist."""
@@ -37,7 +37,7 @@ FEWEST_SLOW_SWEEPS = 2
 """Sweeps are cut to what the first holds for each variant, but not to fewer than three shuffled orders with their
 reverses, one more block than a clean launch needs; beyond the third, not to fewer than one order and its reverse. A
 launch of one variant of 5 s a call so makes six calls: two to warm up, two sweeps, one of dispatch, and the first; of
-one of 10 s five."""
+one of 10 s four."""
 
 DISPATCH_S = 0.02
 FEWEST_DISPATCHES, MOST_DISPATCHES = 3, 50

@@ -5,6 +5,11 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
 from pathlib import Path
 
 import jax
@@ -15,6 +20,7 @@ from harness.machine.environment import make_private
 from harness.machine.places import PLACES
 from harness.plan.cases import name_case
 from harness.record import LaunchRecord, Run, RunFolder, Status, read_json, read_manifest
+from launcher.traces import TraceRequest, copy_captures
 from tests.end_to_end.conftest import Harness
 
 READER = """
@@ -87,6 +93,32 @@ def test_a_capture_lies_where_xprof_looks_and_holds_the_steps(harness: Harness, 
     profile = jax.profiler.ProfileData.from_file(str(capture))
     events = [event.name for plane in profile.planes for line in plane.lines for event in line.events]
     assert events.count("scan:jit") == 5
+
+    variants = {artifact.variant for artifact in case.artifacts}
+    copied = copy_captures(TraceRequest(tmp_path / "results" / "it", 1, "cumulative_sum"), tmp_path / "copies")
+    assert copied == len(variants) >= 5
+    assert ask_xprof(tmp_path / "copies") == {f"{case.id}/{name.replace(':', '-')}/capture" for name in variants}
+
+
+def ask_xprof(folder: Path) -> set[str]:
+    """The captures that a real xprof lists below a folder."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [str(Path(sys.executable).parent / "xprof"), "--logdir", str(folder), "--port", str(port)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
+        try:
+            until = time.monotonic() + 60
+            while True:
+                try:
+                    with urllib.request.urlopen(f"http://127.0.0.1:{port}/data/plugin/profile/runs") as answer:
+                        return set(json.load(answer))
+                except OSError:
+                    assert server.poll() is None, "xprof ended"
+                    assert time.monotonic() < until, "xprof does not answer"
+                    time.sleep(0.2)
+        finally:
+            server.terminate()
 
 
 def test_a_suite_reads_the_folder_of_data_that_the_run_was_given_and_the_record_names_it(

@@ -1,10 +1,11 @@
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner
 
 from harness.record import RunFolder
 from reporting.commands import app, name_report
-from reporting.load import LoadedRun
+from reporting.load import LoadedRun, choose_folders
 from tests import samples
 
 
@@ -109,3 +110,92 @@ def test_a_run_without_a_sweep_has_no_figure(tmp_path, monkeypatch):
     ended = CliRunner().invoke(app, ["report", str(folder), "--figures", "slides"])
 
     assert (ended.exit_code, "0 figures in slides" in ended.output) == (0, True)
+
+
+@pytest.fixture
+def history(tmp_path):
+    """Folders of four runs of four days, and one that is none."""
+    days = ["2026-01-01T10:00:00Z", "2026-01-02T10:00:00Z", "2026-01-03T10:00:00Z", "2026-01-04T10:00:00Z"]
+    folders = [
+        samples.write_run(tmp_path / f"day-{index}", samples.run(run_id=f"day-{index}", started=started))
+        for index, started in enumerate(days, 1)
+    ]
+    return [*folders[::-1], tmp_path / "gone"]
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"since": "2026-01-03"}, ["day-4", "day-3", "gone"]),
+        ({"since": "2026-01-03T10:00"}, ["day-4", "day-3", "gone"]),
+        ({"since": "2026-01-03T10:01"}, ["day-4", "gone"]),
+        ({"last": 2}, ["day-4", "day-3", "gone"]),
+        ({"last": 9}, ["day-4", "day-3", "day-2", "day-1", "gone"]),
+        ({"since": "2026-01-02", "last": 2}, ["day-4", "day-3", "gone"]),
+        ({}, ["day-4", "day-3", "day-2", "day-1", "gone"]),
+    ],
+)
+def test_runs_are_chosen_by_when_they_began(options, expected, history):
+    assert [folder.name for folder in choose_folders(history, **options)] == expected
+
+
+def test_only_the_newest_run_is_reported_and_what_cannot_be_read_is_named(history, tmp_path):
+    ended = invoke(*history, "--last", "1", "--out", tmp_path / "page.html", "--markdown", tmp_path / "page.md")
+
+    assert ended.exit_code == 0
+    assert "no such folder" in ended.stdout
+    assert "not compared" not in (tmp_path / "page.md").read_text()
+    assert "2026-01-04" in (tmp_path / "page.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--since", "yesterday"), "--since 'yesterday' is no date; write 2026-11-22"),
+        (("--since", "2027-01-01"), "none of 4 runs began on 2027-01-01 or later; give an earlier --since"),
+        (("--last", "0"), "0 is not in the range x>=1"),
+    ],
+)
+def test_a_choice_that_leaves_nothing_is_an_error(words, message, history):
+    ended = invoke(*history[:4], *words)
+
+    assert ended.exit_code == 2
+    assert message in " ".join(ended.output.split())
+
+
+def test_a_large_page_is_refused_unless_it_is_allowed(tmp_path, monkeypatch):
+    folder, out = samples.write_run(tmp_path / "a", samples.run()), tmp_path / "page.html"
+    monkeypatch.setattr("reporting.commands.LARGEST_PAGE", 2**10)
+
+    refused = invoke(folder, "--out", out)
+
+    assert refused.exit_code == 2
+    assert "and was not written: report on fewer runs (--last N, --since DATE), or give --allow-large" in refused.output
+    assert not out.exists()
+    assert invoke(folder, "--out", out, "--allow-large").exit_code == 0
+    assert out.exists()
+
+
+@pytest.mark.parametrize(("words", "ci", "opened"), [((), "", 0), (("--open",), "", 1), (("--open",), "true", 0)])
+def test_a_browser_opens_the_page_where_that_is_asked_for_but_not_in_ci(words, ci, opened, tmp_path, monkeypatch):
+    folder, pages = samples.write_run(tmp_path / "a", samples.run()), []
+    monkeypatch.setenv("CI", ci)
+    monkeypatch.setattr("webbrowser.open", pages.append)
+
+    assert invoke(folder, "--out", tmp_path / "page.html", *words).exit_code == 0
+    assert pages == [(tmp_path / "page.html").as_uri()] * opened
+
+
+@pytest.mark.parametrize("option", ["--out", "--markdown"])
+@pytest.mark.parametrize("name", ["-", "/dev/null", "folder"])
+def test_what_is_no_file_is_not_replaced(option, name, tmp_path, monkeypatch):
+    folder = samples.write_run(tmp_path / "a", samples.run())
+    (tmp_path / "folder").mkdir()
+    monkeypatch.chdir(tmp_path)
+
+    ended = invoke(folder, option, name)
+
+    assert ended.exit_code == 2
+    assert f"error: {name}: no file that can be written anew; choose another" in ended.output
+    assert not (tmp_path / "-").exists()
+    assert Path("/dev/null").is_char_device()

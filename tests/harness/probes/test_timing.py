@@ -135,11 +135,10 @@ def test_slow_calls_have_few_sweeps_and_very_slow_ones_an_order_and_its_reverse(
     assert len(time_of(clock, duration_s).blocks) == sweeps
 
 
-@pytest.mark.parametrize(("duration_s", "warm_up"), [(5.0, 2), (ONE_PASS_S, 1), (64.0, 1)])
-def test_a_launch_of_very_slow_calls_makes_as_few_as_can_be(clock, duration_s, warm_up):
+@pytest.mark.parametrize(("duration_s", "warm_up", "dispatch"), [(5.0, 2, 1), (ONE_PASS_S, 1, 0), (64.0, 1, 0)])
+def test_a_launch_of_very_slow_calls_makes_as_few_as_can_be(clock, duration_s, warm_up, dispatch):
     time_of(clock, duration_s)
 
-    dispatch = 1
     assert clock.now == duration_s * (warm_up + FEWEST_SLOW_SWEEPS + dispatch)
 
 
@@ -411,8 +410,8 @@ def test_dispatch_is_the_time_until_the_call_returns(clock):
 
 @pytest.mark.parametrize(
     ("duration_s", "expected"),
-    [(SHORT_S, MOST_DISPATCHES), (2**-9, 10), (2**-8, 5), (2**-2, FEWEST_DISPATCHES), (8.0, 1)],
-    ids=["short", "10 in 20 ms", "5 in 20 ms", "long", "slow"],
+    [(SHORT_S, MOST_DISPATCHES), (2**-9, 10), (2**-8, 5), (2**-2, FEWEST_DISPATCHES), (8.0, 1), (16.0, 0)],
+    ids=["short", "10 in 20 ms", "5 in 20 ms", "long", "slow", "very slow"],
 )
 def test_dispatch_has_many_samples_of_a_short_call_and_few_of_a_slow_one(clock, duration_s, expected):
     assert len(time_of(clock, duration_s).dispatch_s) == expected
