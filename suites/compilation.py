@@ -180,7 +180,7 @@ def square(figure):
 
 @workload(
     inputs=short_array,
-    params={"n": levels(quick=100, default=(10, 30, 300, 1_000), full=3_000)},
+    params={"n": levels(quick=10, default=(30, 100, 300, 1_000), full=3_000)},
     reference=sines_in_numpy,
     cost=lambda *, n: Cost(flops=n * LENGTH, bytes=2 * LENGTH * FLOAT_BYTES),
     modes=("jit",),
