@@ -112,7 +112,7 @@ def ask_xprof(folder: Path) -> set[str]:
             while True:
                 try:
                     with urllib.request.urlopen(f"http://127.0.0.1:{port}/data/plugin/profile/runs") as answer:
-                        return set(json.load(answer))
+                        return set(json.loads(gzip.decompress(answer.read())))
                 except OSError:
                     assert server.poll() is None, "xprof ended"
                     assert time.monotonic() < until, "xprof does not answer"

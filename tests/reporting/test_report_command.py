@@ -153,7 +153,7 @@ def test_only_the_newest_run_is_reported_and_what_cannot_be_read_is_named(histor
     [
         (("--since", "yesterday"), "--since 'yesterday' is no date; write 2026-11-22"),
         (("--since", "2027-01-01"), "none of 4 runs began on 2027-01-01 or later; give an earlier --since"),
-        (("--last", "0"), "0 is not in the range x>=1"),
+        (("--last", "0"), "greater than or equal to 1"),
     ],
 )
 def test_a_choice_that_leaves_nothing_is_an_error(words, message, history):
