@@ -13,6 +13,7 @@ nox                                    lint, types, tests
 import os
 import sys
 import tempfile
+import webbrowser
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,7 +34,7 @@ from launcher.jobs import Job, measure_in_container
 from launcher.locks import SMALLEST_LOCK, find_unlocked, list_exports, locate_lock
 from launcher.options import UsageError
 from launcher.preflight import check, find_warnings
-from launcher.request import format_command
+from launcher.request import Request, format_command
 from launcher.runs import Run, new_run_id, plan_run, plan_self_test
 from launcher.runtime import choose_engine
 from launcher.supply import build_asked_images, download_asked_wheels
@@ -47,6 +48,8 @@ nox.options.sessions = ["lint", "types", "tests"]
 
 CHECKOUT = Path(__file__).parent
 USAGE_ERROR = 2
+HTML_VALIDATE = "tests/reporting/html_validate"
+"""Where npm installs what checks the page's HTML."""
 
 # After Ctrl-C the harness ends the call in progress, writes the case and removes its processes.
 INTERRUPT_TIMEOUT_S = 20
@@ -137,6 +140,14 @@ def slow(session: nox.Session) -> None:
 
 
 @nox.session
+def page(session: nox.Session) -> None:
+    """The page by html-validate, and with ten thousand results in a browser. Needs Chromium and npm."""
+    install(session, "dev")
+    session.run("npm", "ci", "--prefix", HTML_VALIDATE, external=True, silent=True)
+    session.run("python", "-m", "pytest", "-m", "page", *session.posargs)
+
+
+@nox.session
 def suites(session: nox.Session) -> None:
     """Every suite, really run: each implementation in its smallest case, and a wrong one that must be caught."""
     install(session, "dev")
@@ -187,8 +198,11 @@ def measure(session: nox.Session, backend: str, arguments: Sequence[str], plan: 
         for warning in find_warnings(backend, host, is_root=caller.uid == 0 and engine is None):
             say(f"warning: {warning}")
         if engine is not None:
-            end(measure_in_container(Job(backend, request, run, engine, host, caller, CHECKOUT, os.environ)))
+            code = measure_in_container(Job(backend, request, run, engine, host, caller, CHECKOUT, os.environ))
+            show_page(request, run)
+            end(code)
             return
+    say("installing what is locked; the first time, that takes a minute or two")
     install(session, request.lock)
     session.env["JAXMETER_COMMAND"] = format_command(backend, request)
     session.env["JAXMETER_LOCK_SHA256"] = lock_sha256(CHECKOUT, request.lock)
@@ -196,7 +210,14 @@ def measure(session: nox.Session, backend: str, arguments: Sequence[str], plan: 
     report_code = 0
     if run.can_be_reported(code):
         report_code = run_program(session, "reporting", "report", str(run.folder))
+        show_page(request, run)
     end(code or report_code)
+
+
+def show_page(request: Request, run: Run) -> None:
+    """Open the run's page in a browser, if that was asked for and there are a page, a person and a browser."""
+    if request.opens_page and run.page.is_file() and not os.environ.get("CI"):
+        webbrowser.open(run.page.resolve().as_uri())
 
 
 def install(session: nox.Session, *lock_names: str) -> None:

@@ -18,12 +18,12 @@ from pathlib import Path
 
 from benchmarks.here import describe_here
 from benchmarks.verdicts import write_rate
-from harness.record import Run, Settings, TimingDetails
+from harness.record import Run, RunFolder, Settings, TimingDetails
 from harness.record.metric import Reading
 from harness.record.metrics import METRICS
 from harness.record.statistics import CONFIDENCE, MINIMUM_EFFECT, Interval, differs
 from reporting.compare.statistics import compare_unpaired
-from reporting.load import load
+from reporting.load import LoadedRun, load
 from reporting.view.cases import Variant, gather_cases
 from reporting.view.runs import label_runs
 
@@ -121,7 +121,7 @@ def read_variants(path: Path) -> Variants:
 
 def index_variants(run: Run) -> Variants:
     """Every planned variant of a run, by its case's id and its own name."""
-    cases = gather_cases(label_runs([run]))
+    cases = gather_cases(label_runs([LoadedRun(run, RunFolder(Path(run.manifest.run_id)))]))
     return {(case.planned.id, variant.planned.name): variant for case in cases for variant in case.variants}
 
 

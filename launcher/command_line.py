@@ -18,6 +18,7 @@ def read_request(backend: str, arguments: Sequence[str], variables: Mapping[str,
     runtime, rest = take_option(arguments, "--runtime")
     image, rest = take_option(rest, "--image")
     base_image, rest = take_option(rest, "--base-image")
+    opens_page, rest = take_flag(rest, "--open")
     given, rest = _take_own_options(rest)
     if runtime is not None and runtime not in RUNTIMES:
         raise UsageError(f"--runtime {runtime!r} is unknown; allowed: {', '.join(RUNTIMES)}")
@@ -44,6 +45,7 @@ def read_request(backend: str, arguments: Sequence[str], variables: Mapping[str,
         profile_privileged="--profile-privileged" in given,
         arguments=tuple(rest),
         words=tuple(words),
+        opens_page=opens_page,
     )
 
 

@@ -23,6 +23,7 @@ class Request:
       profile_privileged: Run the container as root with SYS_ADMIN, for drivers that keep counters to themselves.
       arguments: What is left, for the harness.
       words: What was taken, as it has to be given again to go on with a run.
+      opens_page: Show the page in a browser when all is done.
     """
 
     runtime: str
@@ -33,6 +34,7 @@ class Request:
     profile_privileged: bool
     arguments: tuple[str, ...]
     words: tuple[str, ...] = ()
+    opens_page: bool = False
 
 
 def format_command(backend: str, request: Request) -> str:

@@ -18,6 +18,9 @@ MANIFEST = "manifest.json"
 SELF_TESTS = ".self-tests"
 """The folder beside the runs that self-tests are kept in, as the harness calls it."""
 
+PAGES = Path("reports")
+"""Where the report writes its pages, as `reporting` calls it."""
+
 TOKEN_DIGITS = 7
 """28 random bits: two runs started in the same second, by jobs of one array, still get folders of their own."""
 
@@ -30,6 +33,11 @@ class Run:
     folder: Path
     is_rehearsal: bool
     verb: str = "run"
+
+    @property
+    def page(self) -> Path:
+        """The file of its report."""
+        return PAGES / f"report-{self.folder.name}.html"
 
     def can_be_reported(self, harness_code: int) -> bool:
         """Whether the harness, ended with this exit code, measured and left a run: complete (0) or not (3)."""

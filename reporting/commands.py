@@ -12,6 +12,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.progress import Progress
 
 from harness.record import write_bytes
 
@@ -31,6 +32,9 @@ UNUSABLE = 2
 
 FOLDER = Path("reports")
 LONGEST_NAME = 60
+MANY_RUNS = 20
+"""Fewer are read before one could look at a bar."""
+
 FIGURE_FORMATS = ("svg", "png")
 LARGEST_PAGE = 5 * 2**20
 """Bytes. Larger ones are slow to open, and mail servers refuse them."""
@@ -64,7 +68,7 @@ def report(
     allow_large: Annotated[bool, typer.Option(help=f"Write a page of over {LARGEST_PAGE // 2**20} MiB, too.")] = False,
 ) -> None:
     """Merges runs into one HTML file, and prints the summary. What cannot be read is named and left out."""
-    loaded = _load_any(runs, since, last)
+    loaded = _load_any(runs, since, last, only_newest=True)
     page = build(loaded)
     path = out if out is not None else FOLDER / f"report-{name_report(loaded.runs)}.html"
     # A lone surrogate, which only a file name can hold, has no UTF-8 form.
@@ -138,7 +142,7 @@ def diff(
     diff_terminal.show(sheet, _open_console())
 
 
-def _load_any(folders: Sequence[Path], since: str, last: int | None) -> Loaded:
+def _load_any(folders: Sequence[Path], since: str, last: int | None, *, only_newest: bool = False) -> Loaded:
     """The runs in some folders; without any there is nothing to do."""
     if since and not _DATE.fullmatch(since):
         _complain(f"--since '{shorten(since, LONGEST_NAME)}' is no date; write 2026-11-22 or 2026-11-22T10:30")
@@ -147,13 +151,22 @@ def _load_any(folders: Sequence[Path], since: str, last: int | None) -> Loaded:
     if folders and not chosen:
         _complain(f"none of {counted(len(folders), 'run')} began on {since} or later; give an earlier --since")
         raise typer.Exit(UNUSABLE)
-    loaded = load(chosen)
+    loaded = _load_with_progress(chosen, only_newest=only_newest)
     if not loaded.runs:
         for warning in loaded.warnings:
             _complain(warning)
         _complain("no usable run; give folders that `python -m harness run` has written, such as results/*")
         raise typer.Exit(UNUSABLE)
     return loaded
+
+
+def _load_with_progress(folders: Sequence[Path], *, only_newest: bool) -> Loaded:
+    """The runs, with a bar in a terminal where they are many."""
+    console = Console(stderr=True)
+    shown = len(folders) >= MANY_RUNS and console.is_terminal
+    with Progress(console=console, transient=True, disable=not shown) as progress:
+        task = progress.add_task("reading runs", total=len(folders))
+        return load(folders, only_newest=only_newest, on_read=lambda: progress.advance(task))
 
 
 def _load_one(folder: Path) -> LoadedRun:
@@ -176,7 +189,12 @@ def _write_figures(folder: Path, page: Page) -> None:
     """Each figure of the page named after what it shows."""
     from . import figures  # whoever asks for none need not wait for matplotlib
 
-    plots = [(part.title, part.plot) for section in page.sections for part in section.parts if part.plot is not None]
+    plots = [
+        (f"{suite.name} {part.title}", part.plot)
+        for suite in page.suites
+        for part in (*suite.parts, *suite.more)
+        if part.plot is not None
+    ]
     for number, (title, plot) in enumerate(plots, 1):
         for form in FIGURE_FORMATS:
             path = folder / f"{number:02d}-{_name_file(title)}.{form}"

@@ -15,7 +15,6 @@ from harness.record.metrics import METRICS
 from harness.record.reading import DECISIVE_PROBES
 
 from .load import Loaded, load
-from .text import visible_record
 from .view.cases import Variant, gather_cases
 from .view.runs import label_runs, name_device
 
@@ -87,8 +86,7 @@ def make_frame(loaded: Loaded) -> DataFrame:
 
 def list_rows(loaded: Loaded) -> Iterator[dict[str, Any]]:
     """The rows of the table, by run, case, variant and metric."""
-    runs = label_runs([visible_record(one.run) for one in loaded.runs])
-    for run in runs:
+    for run in label_runs(loaded.runs):
         for case in gather_cases([run]):
             for variant in case.variants:
                 yield from _list_metrics(variant)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from harness.record import (
     CaseRecord,
@@ -20,7 +22,8 @@ from harness.record import (
     read_run,
 )
 
-from .text import counted, visible
+from .outdated import Outdated
+from .text import counted, hide_home, visible
 
 
 @dataclass(frozen=True)
@@ -39,24 +42,56 @@ class Loaded:
     warnings: tuple[str, ...]
 
 
-def load(paths: Iterable[Path]) -> Loaded:
-    """Reads run folders. A run given twice counts once; two runs that share an id are both kept, with a warning."""
-    runs: list[LoadedRun] = []
-    warnings: list[str] = []
-    for path in paths:
+def load(paths: Iterable[Path], *, only_newest: bool = False, on_read: Callable[[], object] = lambda: None) -> Loaded:
+    """Reads run folders. A run given twice counts once; two runs that share an id are both kept, with a warning.
+
+    Args:
+      only_newest: Keep a case whole in the newest run of a place alone, and of older ones its times: a thousand runs
+        fit into memory.
+      on_read: Called after each folder.
+    """
+    folders = list(paths)
+    # From the newest on, since a newer run decides what is kept of an older one.
+    order = list(range(len(folders)))
+    if only_newest:
+        starts = [_read_start(RunFolder(folder)) or "" for folder in folders]
+        order.sort(key=starts.__getitem__, reverse=True)
+    outdated = Outdated()
+    runs: dict[int, tuple[LoadedRun, bytes]] = {}
+    warnings: dict[int, list[str]] = {}
+    for index in order:
+        own = warnings.setdefault(index, [])
         try:
-            run = _load_run(RunFolder(path), warnings)
+            run = _load_run(RunFolder(folders[index]), own)
         except RecordError as error:
-            warnings.append(f"left out: {error}")
+            own.append(f"left out: {error}")
+        else:
+            # Two runs are told apart by what was read of them, not by what is kept.
+            contents = hashlib.sha256(msgspec.json.encode(run)).digest()
+            runs[index] = LoadedRun(outdated.cut(run) if only_newest else run, RunFolder(folders[index])), contents
+        on_read()
+    kept = list(_drop_repeated(runs, warnings))
+    kept.sort(key=lambda loaded: (loaded.run.manifest.started, loaded.run.manifest.run_id))
+    told = (visible(hide_home(warning)) for index in sorted(warnings) for warning in warnings[index])
+    return Loaded(tuple(kept), tuple(told))
+
+
+def _drop_repeated(
+    runs: Mapping[int, tuple[LoadedRun, bytes]], warnings: Mapping[int, list[str]]
+) -> Iterator[LoadedRun]:
+    """The runs in the order in which they were given, each once."""
+    by_id: dict[str, set[bytes]] = {}
+    for index in sorted(runs):
+        one, contents = runs[index]
+        same = by_id.setdefault(one.run.manifest.run_id, set())
+        path, run_id = one.folder.path, one.run.manifest.run_id
+        if contents in same:
+            warnings[index].append(f"{path}: run {run_id} was given more than once and is counted once")
             continue
-        if any(run == other.run for other in runs):
-            warnings.append(f"{path}: run {run.manifest.run_id} was given more than once and is counted once")
-            continue
-        if any(run.manifest.run_id == other.run.manifest.run_id for other in runs):
-            warnings.append(f"{path}: another run has the id {run.manifest.run_id} but other contents; both are shown")
-        runs.append(LoadedRun(run, RunFolder(path)))
-    runs.sort(key=lambda loaded: (loaded.run.manifest.started, loaded.run.manifest.run_id))
-    return Loaded(tuple(runs), tuple(visible(_hide_home(warning)) for warning in warnings))
+        if same:
+            warnings[index].append(f"{path}: another run has the id {run_id} but other contents; both are shown")
+        same.add(contents)
+        yield one
 
 
 def choose_folders(folders: Iterable[Path], *, since: str = "", last: int | None = None) -> list[Path]:
@@ -81,12 +116,6 @@ def _read_start(folder: RunFolder) -> str | None:
         return read_manifest(folder).started
     except (RecordError, OSError):
         return None
-
-
-def _hide_home(text: str) -> str:
-    """The text with the home folder, which may hold a name, as `~`: the page may be sent on."""
-    home = str(Path.home())
-    return re.sub(re.escape(home) + r"(?![\w.-])", "~", text) if len(home) > 1 else text
 
 
 def _load_run(folder: RunFolder, warnings: list[str]) -> Run:

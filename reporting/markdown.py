@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from .text import shorten
 from .view import Page
-from .view.page_model import AnswerLine, Cell, Item, Table
+from .view.page_model import AnswerLine, Cell, Item, SuiteView, Table
 
 MARKER = "<!-- jaxmeter report -->"
 """Lets a bot find its own comment and edit it."""
@@ -18,7 +19,7 @@ MOST_CHARACTERS = 60_000
 ITEMS_AT_MOST = 10
 ANSWERS_AT_MOST = 24
 LONGEST_CELL = 200
-FOLDED_SECTIONS = ("speed", "published", "problems")
+FOLDED_SECTIONS = ("published", "problems")
 
 _BACKSLASHED = re.compile(r"[\\`*_{}\[\]#!~$]")
 _REFERENCED = re.compile(r"[@|]|:(?=//)|:(?=[\w+-]+:)|(?<=www)\.", re.IGNORECASE)
@@ -37,13 +38,24 @@ def render(page: Page) -> str:
         *([_table(page.matrix, MOST_CHARACTERS // 4)] if page.matrix else []),
         escape(page.matrix_note),
     ]
-    sections = [section for section in page.sections if section.id in FOLDED_SECTIONS]
-    for section in sections:
+    folds = [
+        *([("Results", "", [_join(page.suites)])] if page.suites else []),
+        *(
+            (section.question, section.answer, [table for part in section.parts for table in part.tables])
+            for section in page.sections
+            if section.id in FOLDED_SECTIONS
+        ),
+    ]
+    for title, answer, tables in folds:
         room = (MOST_CHARACTERS - sum(map(len, parts))) // 2
-        tables = [_table(table, room) for part in section.parts for table in part.tables]
-        summary = f"<details><summary>{escape(section.question)}</summary>"
-        parts.append("\n\n".join([summary, escape(section.answer), *tables, "</details>"]))
+        lines = [f"<details><summary>{escape(title)}</summary>", escape(answer), *(_table(one, room) for one in tables)]
+        parts.append("\n\n".join([*filter(None, lines), "</details>"]))
     return "\n\n".join(parts) + "\n"
+
+
+def _join(suites: Sequence[SuiteView]) -> Table:
+    """The tables of all suites as one: they have the same columns."""
+    return replace(suites[0].table, groups=tuple(group for suite in suites for group in suite.table.groups))
 
 
 def escape(text: str) -> str:

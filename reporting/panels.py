@@ -16,6 +16,14 @@ LEFT, RIGHT, TOP, BOTTOM = 48, WIDTH - 16, 18, HEIGHT - 30
 """Edges of the plot within it; around them stand title, ticks and the name of the axis."""
 
 MOST_X_TICKS, MOST_Y_TICKS = 3, 5
+MARKERS: tuple[Callable[[float, float], str], ...] = (
+    lambda x, y: f"M{x - 2.5:.1f} {y:.1f}a2.5 2.5 0 1 0 5 0a2.5 2.5 0 1 0 -5 0z",
+    lambda x, y: f"M{x - 2.5:.1f} {y - 2.5:.1f}h5v5h-5z",
+    lambda x, y: f"M{x:.1f} {y - 3.5:.1f}l3.5 3.5l-3.5 3.5l-3.5 -3.5z",
+    lambda x, y: f"M{x:.1f} {y - 3:.1f}l3 5.5h-6z",
+)
+"""Paths of a circle, a square, a diamond and a triangle around a point."""
+
 COLOURS, DASHES = 3, ("", "5 3", "2 3")
 """Colour, shape and dash together tell more lines apart than there are colours."""
 
@@ -53,13 +61,14 @@ class Line:
 
 @dataclass(frozen=True)
 class Drawing:
-    """One panel in pixels."""
+    """One panel in pixels; `marked` is the x of the line at what is spoken of."""
 
     title: str
     x_label: str
     x_ticks: tuple[Tick, ...]
     y_ticks: tuple[Tick, ...]
     lines: tuple[Line, ...]
+    marked: float | None
 
 
 @dataclass(frozen=True)
@@ -98,14 +107,15 @@ def _draw(panel: Panel, names: Sequence[str]) -> Drawing:
     ys = [point.y for series in panel.series for point in series.points]
     x_base, write_x = SCALES[""]
     y_base, write_y = SCALES[panel.unit]
-    to_x = _scale(*limits(xs, x_base), LEFT, RIGHT)
-    to_y = _scale(*limits(ys, y_base), BOTTOM, TOP)
+    to_x = make_scale(*limits(xs, x_base), LEFT, RIGHT)
+    to_y = make_scale(*limits(ys, y_base), BOTTOM, TOP)
     return Drawing(
         title=panel.title,
         x_label=panel.x_label,
         x_ticks=tuple(Tick(to_x(one), write_x(one)) for one in powers(min(xs), max(xs), x_base, MOST_X_TICKS)),
         y_ticks=tuple(Tick(to_y(one), write_y(one)) for one in powers(min(ys), max(ys), y_base, MOST_Y_TICKS)),
         lines=tuple(_line(series, names.index(series.name), to_x, to_y) for series in panel.series),
+        marked=None if panel.marked is None else to_x(panel.marked),
     )
 
 
@@ -119,7 +129,7 @@ def _line(series: Series, index: int, to_x: Callable[[float], float], to_y: Call
     return Line(series.name, colour, dash, " ".join(f"{dot.x:.1f},{dot.y:.1f}" for dot in dots), tuple(dots))
 
 
-def _scale(low: float, high: float, begin: float, end: float) -> Callable[[float], float]:
+def make_scale(low: float, high: float, begin: float, end: float) -> Callable[[float], float]:
     """From a value to pixels, logarithmically; what lies outside is drawn at the edge."""
     span = math.log(high) - math.log(low)
 
@@ -131,11 +141,4 @@ def _scale(low: float, high: float, begin: float, end: float) -> Callable[[float
 
 
 def _shape(index: int, x: float, y: float) -> str:
-    """The path of a marker: circle, square, diamond or triangle."""
-    shapes = (
-        f"M{x - 2.5:.1f} {y:.1f}a2.5 2.5 0 1 0 5 0a2.5 2.5 0 1 0 -5 0z",
-        f"M{x - 2.5:.1f} {y - 2.5:.1f}h5v5h-5z",
-        f"M{x:.1f} {y - 3.5:.1f}l3.5 3.5l-3.5 3.5l-3.5 -3.5z",
-        f"M{x:.1f} {y - 3:.1f}l3 5.5h-6z",
-    )
-    return shapes[index % len(shapes)]
+    return MARKERS[index % len(MARKERS)](x, y)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 
 from harness.record.wording import counted, visible
 
-__all__ = ["MULTI_LINE_FIELDS", "counted", "shorten", "visible", "visible_record"]
+__all__ = ["MULTI_LINE_FIELDS", "counted", "hide_home", "shorten", "visible", "visible_record"]
+
+_ALL_VISIBLE = re.compile(rb'(?:[ !#-\[\]-~]|"|\\["\\])*+')
+"""JSON of which every string is printable ASCII: what is not, JSON writes with a backslash or as bytes beyond it."""
 
 S = TypeVar("S", bound=msgspec.Struct)
 
@@ -18,6 +23,8 @@ MULTI_LINE_FIELDS = frozenset({"stderr", "explanation"})
 
 def visible_record(record: S) -> S:
     """The same record with every string in it visible, so that no renderer has to remember."""
+    if _ALL_VISIBLE.fullmatch(msgspec.json.encode(record)):
+        return record
     return msgspec.convert(_walk(msgspec.to_builtins(record), multi_line=False), type(record))
 
 
@@ -29,6 +36,12 @@ def _walk(value: Any, *, multi_line: bool) -> Any:
     if isinstance(value, list | tuple):
         return [_walk(item, multi_line=multi_line) for item in value]
     return value
+
+
+def hide_home(text: str) -> str:
+    """The text with the home folder, which may hold a name, as `~`: the page may be sent on."""
+    home = str(Path.home())
+    return re.sub(re.escape(home) + r"(?![\w.-])", "~", text) if len(home) > 1 else text
 
 
 def shorten(text: str, length: int) -> str:

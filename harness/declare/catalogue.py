@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import importlib.util
 import pkgutil
@@ -17,6 +18,8 @@ from harness.declare.levels import DeclarationError
 from harness.declare.workload import Workload
 
 DEFAULT_SUITES = "suites"
+FROM_PATHS = "user_suites"
+"""Before the names of modules that are read from a path."""
 
 
 class SuiteError(Exception):
@@ -99,7 +102,7 @@ def _import(name: str) -> ModuleType:
 def _import_file(path: Path) -> ModuleType:
     if not path.is_file():
         raise SuiteError(f"no suite module or file '{path}'; --suites takes a module name, a .py file or a folder")
-    spec = importlib.util.spec_from_file_location(f"user_suites.{path.stem}", path.resolve())
+    spec = importlib.util.spec_from_file_location(f"{FROM_PATHS}.{path.stem}", path.resolve())
     if spec is None or spec.loader is None:
         raise SuiteError(f"'{path}' is not a Python file")
     if (known := sys.modules.get(spec.name)) is not None and known.__file__ == spec.origin:  # as `import` does
@@ -121,10 +124,41 @@ def _describe_error(name: str, error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if "importlib" not in frame.filename and "/harness/" not in frame.filename]
     last = (own or frames)[-1]
-    return f"suite '{name}' fails to import: {last.filename}:{last.lineno}: {type(error).__name__}: {error}"
+    hint = (
+        "; a suite from a path is in no package: write `import other`, without the dot" if _is_relative(error) else ""
+    )
+    return f"suite '{name}' fails to import: {last.filename}:{last.lineno}: {type(error).__name__}: {error}{hint}"
+
+
+def _is_relative(error: BaseException) -> bool:
+    """Whether a suite from a path tried `from . import other`."""
+    return isinstance(error, ModuleNotFoundError) and error.name == FROM_PATHS
+
+
+def _refuse_overwritten(module: ModuleType) -> None:
+    """Raises SuiteError where a workload has the name of an earlier one, which then is nowhere any more."""
+    if module.__file__ is None:
+        return
+    seen: dict[str, int] = {}
+    for one in ast.parse(Path(module.__file__).read_bytes()).body:
+        if not isinstance(one, ast.FunctionDef) or not any(map(_declares_workload, one.decorator_list)):
+            continue
+        if one.name in seen:
+            raise SuiteError(
+                f"suite '{module.__name__}': workload '{one.name}' is declared in lines {seen[one.name]} and "
+                f"{one.lineno}; rename one, since the second takes the place of the first"
+            )
+        seen[one.name] = one.lineno
+
+
+def _declares_workload(decorator: ast.expr) -> bool:
+    """Whether it is `@workload(...)` or `@harness.workload(...)`."""
+    called = decorator.func if isinstance(decorator, ast.Call) else decorator
+    return (called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")) == "workload"
 
 
 def _make_suite(module: ModuleType) -> Suite:
+    _refuse_overwritten(module)
     declared = [
         value for value in vars(module).values() if isinstance(value, Workload) and value.module == module.__name__
     ]

@@ -24,10 +24,18 @@ SHORTEST_GAP_S = 60.0
 seconds to minutes."""
 
 
-def gather_pool(run: Run) -> Pool:
-    """The run's reference speed, and how the times of each kind of variant scatter."""
-    variants = list(_list_variants(run))
-    alone = _find_reference(variants)
+def find_reference(run: Run) -> Pool:
+    """A pool of the run's reference speed alone, or of the reason why it has none."""
+    return _find_reference(_list_variants(run))
+
+
+def gather_pool(run: Run, speed: Pool | None = None) -> Pool:
+    """The run's reference speed, and how the times of each kind of variant scatter.
+
+    Args:
+      speed: What `find_reference` has found, if somebody has asked before.
+    """
+    alone = find_reference(run) if speed is None else speed
     if not measured_in_rounds(run):
         return alone
     # Read with the reference speed, and without what is to be found out: values do not depend on that.

@@ -45,7 +45,7 @@ def _describe_comparison(details: NumericsDetails, raises: str | None) -> tuple[
         error = "raises" if raises is None else f"raises {raises}"
         sentences.append(f"{error}, as declared: {details.raised}")
     if details.products is not None:
-        sentences.append(f"products in {details.products}")
+        sentences.append(f"float32 matrix products are computed in {details.products}")
     if details.unchecked:
         sentences.append(f"not checked: {details.unchecked} of {details.outputs} outputs, NaN in the reference too")
     return tuple(sentences)

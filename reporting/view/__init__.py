@@ -3,55 +3,56 @@
 from __future__ import annotations
 
 from ..load import Loaded
-from ..text import visible, visible_record
+from ..text import visible
 from .answers import choose_standing, make_answers
 from .cases import gather_cases
-from .first_screen import list_attention, list_warnings, make_finding, make_subtitle, make_summary
+from .files import name_folder
+from .first_screen import list_attention, list_facts, list_warnings, make_finding, make_subtitle, make_summary
 from .matrix import make_matrix
 from .page_model import Page
-from .places import choose_newest, group_places
+from .places import choose_newest, gather_history, group_places
 from .runs import label_runs
-from .sections.caching import make_caching_section
-from .sections.compilation import make_compilation_section
 from .sections.environment import make_environment_section
-from .sections.memory import make_memory_section
 from .sections.method import make_method_section
 from .sections.problems import make_problems_section
 from .sections.published import make_published_section
-from .sections.speed import make_speed_section
-from .sections.sweeps import make_sweeps_section
+from .suites import make_suites
+
+MOST_NAMED = 3
+"""Run folders in a command that is shown."""
 
 
 def build(loaded: Loaded) -> Page:
     """The page of at least one run."""
-    runs = label_runs([visible_record(one.run) for one in loaded.runs])
+    runs = label_runs(loaded.runs)
     cases = gather_cases(runs)
     places = group_places(runs)
     told = choose_newest(places, cases)
     standing = choose_standing(told)
-    warnings = list_warnings([visible(text) for text in loaded.warnings], places, cases)
+    warnings = list_warnings([visible(text) for text in loaded.warnings], places, told)
+    leading = [run for run in runs if any(case.run is run for case in told)]
     finding = make_finding(places, told)
     matrix, note = make_matrix(places, standing, told)
+    history = gather_history(places, cases)
+    answers = make_answers(standing, history)
     return Page(
         title=f"{finding} – jaxmeter report",
         subtitle=make_subtitle(runs),
         finding=finding,
         summary=make_summary(places, told, len(warnings)),
-        answers=make_answers(list(standing.values())),
+        answers=tuple(answers.values()),
         attention=list_attention(told),
         warnings=warnings,
         matrix=matrix,
         matrix_note=note,
+        facts=list_facts(told),
+        suites=make_suites(places, history, told, answers),
+        export=f"python -m reporting export {' '.join(name_folder(run.folder) for run in runs[-MOST_NAMED:])}",
         sections=(
-            make_speed_section(runs, cases),
-            make_compilation_section(cases),
-            make_caching_section(cases),
-            make_sweeps_section(cases),
-            make_memory_section(cases),
-            *((claims,) if (claims := make_published_section(cases)) is not None else ()),
-            make_problems_section(cases),
+            *((claims,) if (claims := make_published_section(told)) is not None else ()),
+            make_problems_section(told),
             make_environment_section(runs),
-            make_method_section(runs),
+            make_method_section(leading or runs),
         ),
     )
 

@@ -7,13 +7,13 @@ none, the gain that is surely the largest of the case that stands for it is told
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from harness.record import INCOMPLETE, Answer
 from harness.record.derived import compare_paired, doubt_ratio
 from harness.record.metric import Reading
 from harness.record.metrics import METRICS
-from harness.record.statistics import Interval, differs
+from harness.record.statistics import differs
 
 from .. import numbers
 from ..text import counted, shorten
@@ -22,15 +22,14 @@ from .cases import Case, Variant
 from .cells import find_gain_tone
 from .names import LONGEST_NAME, LONGEST_TERM
 from .page_model import AnswerLine, Tone
+from .places import History, find_earlier
 from .reasons import describe_fault
+from .trust import is_vague
 
-TIME, GAIN = "execution_s", "speedup"
+TIME, FAIR, GAIN = "execution_s", "at_reference_speed_s", "speedup"
 
 LONGEST_SUITE = 60
 LONGEST_QUESTION = 160
-
-VAGUE = 2.0
-"""An interval whose bounds are further apart than this factor is said to be wide."""
 
 
 def choose_standing(cases: Sequence[Case]) -> dict[str, Case]:
@@ -49,10 +48,10 @@ def choose_standing(cases: Sequence[Case]) -> dict[str, Case]:
     return found
 
 
-def make_answers(standing: Sequence[Case]) -> tuple[AnswerLine, ...]:
-    """An answer for each case that stands for its suite: those with a rank first, by it, then the others by name."""
-    ranked = sorted(standing, key=_rank)
-    return tuple(map(_make_answer, ranked))
+def make_answers(standing: Mapping[str, Case], history: History) -> dict[str, AnswerLine]:
+    """An answer by suite, of the case that stands for it: those with a rank first, by it, then the others by name."""
+    ranked = sorted(standing.items(), key=lambda one: _rank(one[1]))
+    return {suite: _make_answer(case, find_earlier(case, history)) for suite, case in ranked}
 
 
 def _rank(case: Case) -> float:
@@ -60,7 +59,7 @@ def _rank(case: Case) -> float:
     return float("inf") if rank is None else rank
 
 
-def _make_answer(case: Case) -> AnswerLine:
+def _make_answer(case: Case, earlier: Case | None) -> AnswerLine:
     declared = case.planned.answer
     text, tone = _tell(case, declared or _find_surest(case))
     question = case.planned.description if declared is None else declared.question
@@ -68,10 +67,21 @@ def _make_answer(case: Case) -> AnswerLine:
         suite=shorten(case.planned.suite, LONGEST_SUITE),
         question=shorten(question, LONGEST_QUESTION),
         text=text,
-        of=f"{shorten(case.planned.name, LONGEST_NAME)} · {case.run.label}",
+        of=f"{shorten(case.planned.name, LONGEST_NAME)} · {case.run.label}{_set_beside(case, earlier)}",
         tone=tone,
-        target=case.key,
+        target=case.fragment,
     )
+
+
+def _set_beside(case: Case, earlier: Case | None) -> str:
+    """`; time of step:jit 140 ms, in the run before 92 ms: not compared`; empty where no run was before."""
+    variant = find_headline(case, case.planned.answer)
+    before = None if variant is None or earlier is None else earlier.find(variant.planned.name)
+    if variant is None or before is None:
+        return ""
+    times = [_write(one.read(FAIR) if one.read(FAIR).interval else one.read(TIME)) for one in (variant, before)]
+    name = shorten(variant.planned.name, LONGEST_TERM)
+    return f"; time of {name} {times[0]}, in the run before {times[1]}: not compared"
 
 
 def find_headline(case: Case, answer: Answer | None) -> Variant | None:
@@ -174,10 +184,3 @@ def _write(reading: Reading) -> str:
     if bounds in ("", numbers.MISSING):
         return number
     return f"{number} {bounds}" if bounds.startswith("[") else f"{number} ({bounds})"
-
-
-def is_vague(interval: Interval | None) -> bool:
-    """Whether the bounds are further apart than a factor of two."""
-    if interval is None or interval.low is None or interval.high is None:
-        return False
-    return interval.high > VAGUE * max(interval.low, 0.0)

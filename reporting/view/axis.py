@@ -23,6 +23,12 @@ class LogAxis:
         known = [value for value in values if 0 < value < math.inf]
         return cls(min([*known, 1.0]), max([*known, 1.0]))
 
+    @classmethod
+    def over(cls, values: Iterable[float]) -> LogAxis:
+        """The axis that holds these values; of 1 alone where there is none."""
+        known = [value for value in values if 0 < value < math.inf] or [1.0]
+        return cls(min(known), max(known))
+
     def at(self, value: float) -> float:
         """The value's place; values off the axis lie at the very edge."""
         if not self.low <= value <= self.high:

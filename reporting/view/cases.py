@@ -16,7 +16,7 @@ from harness.record.reading import find_worst, read_metric
 from harness.record.sentences import describe_details
 
 from ..load import explain_stop
-from .keys import make_key
+from .keys import make_fragment, make_key
 from .runs import LabelledRun
 
 D = TypeVar("D")
@@ -162,6 +162,11 @@ class Case:
     def key(self) -> str:
         """An id for links."""
         return make_key("c", self.run.run_id, self.planned.id)
+
+    @property
+    def fragment(self) -> str:
+        """What opens the view of the case; it is the same at every place."""
+        return make_fragment("case", self.planned.suite, self.planned.name)
 
     @property
     def label(self) -> str:

@@ -15,6 +15,7 @@ from ..write import write, write_range, write_reading
 from .cases import Case, Variant
 from .page_model import Cell, Column, Group, Row, Table, Tone
 from .runs import LabelledRun
+from .trust import WIDE, is_vague, is_vague_range
 
 _TONES = {
     Status.OK: Tone.PLAIN,
@@ -60,15 +61,20 @@ def make_time_cells(variant: Variant) -> tuple[Cell, Cell]:
     """
     raw, fair = variant.read("execution_s"), variant.read("at_reference_speed_s")
     if fair.interval is None:
-        return _mark_contended(raw, write_reading(raw)), Cell(numbers.MISSING, tone=Tone.MUTED)
-    return _mark_contended(raw, write_range(raw)), _mark_contended(fair, write_reading(fair))
+        return _mark_doubt(raw, write_reading(raw), wide=is_vague(raw.interval)), Cell(numbers.MISSING, tone=Tone.MUTED)
+    return (
+        _mark_doubt(raw, write_range(raw), wide=is_vague_range(raw.known)),
+        _mark_doubt(fair, write_reading(fair), wide=is_vague(fair.interval)),
+    )
 
 
-def _mark_contended(reading: Reading, texts: tuple[str, str]) -> Cell:
+def _mark_doubt(reading: Reading, texts: tuple[str, str], *, wide: bool) -> Cell:
+    """The number, marked where it is contended, above its bounds and a word where these are far apart."""
     text, bounds = texts
     if reading.interval is None:
         return Cell(text)
-    return Cell(f"! {text}", bounds, Tone.WARN) if reading.contended else Cell(text, bounds)
+    detail = f"{bounds} {WIDE}" if wide else bounds
+    return Cell(f"! {text}", detail, Tone.WARN) if reading.contended else Cell(text, detail)
 
 
 def make_gain_cell(interval: Interval | None) -> Cell:
@@ -85,9 +91,9 @@ def find_gain_tone(interval: Interval | None) -> Tone:
 
 
 def group_rows(
-    cases: Iterable[Case], row: Callable[[Variant], Row | None], detail: Callable[[Case], str]
+    cases: Iterable[Case], row: Callable[[Variant], Row | None], detail: Callable[[Case], str] = lambda case: ""
 ) -> tuple[Group, ...]:
-    """The rows of every case that has some, below its name."""
+    """The rows of every case that has some, below its name and a detail."""
     found = ((case, tuple(one for variant in case.variants if (one := row(variant)) is not None)) for case in cases)
     return tuple(Group(rows, case.label, detail(case)) for case, rows in found if rows)
 

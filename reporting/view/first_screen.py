@@ -16,7 +16,10 @@ from .page_model import Item, Tone
 from .places import Place
 from .reasons import LONGEST_REASON, count_statuses, find_incomplete
 from .runs import LabelledRun, name_device
-from .sections.compilation import find_fingerprints
+from .sections.caching import describe_caching
+from .sections.compilation import describe_compilation, find_fingerprints
+from .sections.memory import describe_memory
+from .sections.speed import describe_speed
 from .trust import describe_trust
 
 NAMED_AT_MOST = 3
@@ -81,6 +84,21 @@ def make_summary(places: Sequence[Place], cases: Sequence[Case], warnings: int) 
     )
 
 
+def list_facts(cases: Sequence[Case]) -> tuple[Item, ...]:
+    """What all suites together tell, a sentence for each subject.
+
+    Args:
+      cases: At each place, each case once.
+    """
+    facts = (
+        ("Speed", describe_speed(cases)),
+        ("Compilation", describe_compilation(cases)),
+        ("Memory", describe_memory(cases)),
+        ("Caching", describe_caching(cases)),
+    )
+    return tuple(Item(text, label) for label, text in facts)
+
+
 def list_attention(cases: Sequence[Case]) -> tuple[Item, ...]:
     """What failed, is wrong or missing, worst first; variants alike in case and reason share an item."""
     alike: dict[tuple[str, str, Status, str | None], list[Variant]] = {}
@@ -110,7 +128,7 @@ def list_warnings(loaded: Iterable[str], places: Sequence[Place], cases: Sequenc
     """Damaged files first, then what makes the numbers less than they seem.
 
     Args:
-      cases: Of every run.
+      cases: At each place, each case once.
     """
     runs = [run for place in places for run in place.runs]
     variants = [variant for case in cases for variant in case.variants]

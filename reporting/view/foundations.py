@@ -89,8 +89,8 @@ def describe_canary(run: LabelledRun) -> str:
     )
     if reference.baseline:
         speed += f"; its times are brought to the speed of {reference.baseline}, {numbers.time(reference.canary_s)}"
-    if (other := run.other_canary) is not None and other.pool.reference is not None:
-        speed += f"; run {other.run_id} has another, {other.pool.reference.identity}: do not compare times with it"
+    if (other := run.other_canary) is not None and other.speed.reference is not None:
+        speed += f"; run {other.run_id} has another, {other.speed.reference.identity}: do not compare times with it"
     middle = numbers.time(reference.median_s)
     return f"Canary {reference.identity}: {middle} in the middle, {least} to {most} over {count}; {speed}."
 

@@ -68,7 +68,7 @@ def _find(standing: Case, place: Place, cases: Sequence[Case]) -> Case | None:
 
 def _make_row(suite: str, standing: Case, cases: Sequence[Case | None]) -> Row:
     name = shorten(standing.planned.name, LONGEST_LABEL)
-    first = Cell(shorten(suite, LONGEST_LABEL), name, target=standing.key)
+    first = Cell(shorten(suite, LONGEST_LABEL), name, target=standing.fragment)
     return Row(
         (first, *(Cell("not run", tone=Tone.MUTED) if case is None else _make_cell(case, standing) for case in cases))
     )
@@ -94,7 +94,7 @@ def _make_cell(case: Case, standing: Case) -> Cell:
         fits = not any(variant.is_too_large for variant in case.variants)
         tone = Tone.MUTED if fits else Tone.WARN
         tone = Tone.BAD if any(variant.status in INCOMPLETE for variant in case.variants) else tone
-        return Cell(_why_none(case), tone=tone, target=case.key)
+        return Cell(_why_none(case), tone=tone, target=case.fragment)
     gain = best.read(GAIN)
     contended = time.contended or gain.contended
     bad = [variant for variant in case.variants if variant.status in INCOMPLETE]
@@ -105,7 +105,7 @@ def _make_cell(case: Case, standing: Case) -> Cell:
     ]
     tone = Tone.WARN if bad or contended else find_gain_tone(gain.interval)
     told = "baseline" if best.is_baseline else _write_gain(gain)
-    return Cell(f"{write_reading(time)[0]} · {told}", " · ".join(filter(None, flags)), tone, target=case.key)
+    return Cell(f"{write_reading(time)[0]} · {told}", " · ".join(filter(None, flags)), tone, target=case.fragment)
 
 
 def _write_gain(gain: Reading) -> str:

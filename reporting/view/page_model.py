@@ -20,12 +20,15 @@ class Tone(StrEnum):
 
 @dataclass(frozen=True)
 class IntervalMark:
-    """A point between bounds on the table's common axis, all as shares of its width; `origin` is the line at 1."""
+    """A point between bounds on the table's common axis, all as shares of its width.
+
+    `origin` is the line at 1, if any.
+    """
 
     low: float
     point: float
     high: float
-    origin: float
+    origin: float | None = None
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,14 @@ class StackMark:
     shares: tuple[float, ...]
 
 
-Mark = IntervalMark | StackMark
+@dataclass(frozen=True)
+class DotsMark:
+    """A dot for each launch on an axis that the case's variants share, as shares of its width."""
+
+    dots: tuple[float, ...]
+
+
+Mark = IntervalMark | StackMark | DotsMark
 
 
 @dataclass(frozen=True)
@@ -118,12 +128,16 @@ class Series:
 
 @dataclass(frozen=True)
 class Panel:
-    """One logarithmic plot; `unit` is `s` for times, `B` for bytes and empty for counts."""
+    """One logarithmic plot; `unit` is `s` for times, `B` for bytes and empty for counts.
+
+    `marked` is the x to look at, where one point stands for what is spoken of.
+    """
 
     title: str
     x_label: str
     unit: str
     series: tuple[Series, ...]
+    marked: float | None = None
 
 
 @dataclass(frozen=True)
@@ -136,24 +150,57 @@ class Plot:
 
 
 @dataclass(frozen=True)
+class End:
+    """One way to run an implementation: its mode, and its time in seconds with the bounds where it has some."""
+
+    mode: str
+    time_s: float
+    bounds: tuple[float, float] | None = None
+    doubtful: bool = False
+
+
+@dataclass(frozen=True)
+class Bar:
+    """An implementation of a case with what it takes in each mode."""
+
+    name: str
+    ends: tuple[End, ...]
+
+
+@dataclass(frozen=True)
+class Dumbbells:
+    """A bar for each implementation from its fastest mode to its slowest, on one logarithmic axis of seconds."""
+
+    title: str
+    alt: str
+    bars: tuple[Bar, ...]
+
+
+@dataclass(frozen=True)
 class Part:
-    """A plot, tables and notes under one small heading."""
+    """A plot, tables and notes under one small heading. `id` is that of the plot, which stands on the page once."""
 
     title: str = ""
-    plot: Plot | None = None
+    plot: Plot | Dumbbells | None = None
     tables: tuple[Table, ...] = ()
     notes: tuple[str, ...] = ()
+    id: str = ""
 
 
 @dataclass(frozen=True)
 class Section:
-    """A question and what answers it. A section without parts says in `answer` why it is empty."""
+    """A question and what answers it. A section without parts says in `answer` why it is empty.
+
+    Args:
+      packed: Whether its parts are unpacked when somebody opens it: what a reader without a script can do without.
+    """
 
     id: str
     short: str
     question: str
     answer: str
     parts: tuple[Part, ...] = ()
+    packed: bool = False
 
     @property
     def contents(self) -> str:
@@ -194,6 +241,83 @@ class AnswerLine:
 
 
 @dataclass(frozen=True)
+class Value:
+    """A number in words, and as it was read for whoever sorts or exports it; None where there is none."""
+
+    text: str
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    tone: Tone = Tone.PLAIN
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a reader compares of one variant at one place: times in seconds, memory in bytes."""
+
+    variant: str
+    mode: str
+    where: str
+    run: str
+    status: str
+    tone: Tone
+    time: Value
+    gain: Value
+    first: Value
+    memory: Value
+
+
+@dataclass(frozen=True)
+class KeptFile:
+    """A file that a run keeps beside its numbers, and the shell command that opens it."""
+
+    what: str
+    command: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class CaseView:
+    """All that is known of a case, at every place that ran it. Its `id` is the fragment that opens it.
+
+    Args:
+      growth: Figures of its suite, each with the case's size marked.
+      claims: How many published claims are of it.
+    """
+
+    id: str
+    name: str
+    about: str
+    results: tuple[Result, ...]
+    sections: tuple[Section, ...]
+    growth: tuple[Part, ...]
+    claims: int
+    files: tuple[KeptFile, ...]
+
+
+@dataclass(frozen=True)
+class SuiteView:
+    """A suite: its question and answer, figures, and the results of its cases.
+
+    Args:
+      id: The fragment that opens it.
+      parts: What stands on the page itself.
+      table: Results of the first cases, as many as a page holds that is read without a script.
+      left_out: How many results the table lacks.
+      more: What is unpacked when the suite is opened.
+    """
+
+    id: str
+    name: str
+    answer: AnswerLine
+    parts: tuple[Part, ...]
+    table: Table
+    left_out: int
+    more: tuple[Part, ...]
+    cases: tuple[CaseView, ...]
+
+
+@dataclass(frozen=True)
 class Page:
     """The whole report."""
 
@@ -206,4 +330,7 @@ class Page:
     warnings: tuple[Item, ...]
     matrix: Table | None
     matrix_note: str
+    facts: tuple[Item, ...]
+    suites: tuple[SuiteView, ...]
+    export: str
     sections: tuple[Section, ...]

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from .cases import Case
 from .runs import LabelledRun, name_device
+
+History = Mapping[str, Sequence[Sequence[Case]]]
+"""By the fragment of a case, for each place the case in all runs that planned it, the newest first."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +35,11 @@ class Place:
 
     def has(self, run: LabelledRun) -> bool:
         """Whether a run was made here."""
-        return any(run is own for own in self.runs)
+        return id(run) in self._ids
+
+    @cached_property
+    def _ids(self) -> frozenset[int]:
+        return frozenset(map(id, self.runs))
 
 
 def group_places(runs: Sequence[LabelledRun]) -> tuple[Place, ...]:
@@ -56,10 +64,31 @@ def group_places(runs: Sequence[LabelledRun]) -> tuple[Place, ...]:
 
 def choose_newest(places: Sequence[Place], cases: Sequence[Case]) -> tuple[Case, ...]:
     """At each place each case once: as the newest of its runs has it that planned it."""
+    by_run: dict[int, list[Case]] = {}
+    for case in cases:
+        by_run.setdefault(id(case.run), []).append(case)
     chosen = []
     for place in places:
         newest: dict[str, Case] = {}
         for run in place.runs:
-            newest |= {case.planned.name: case for case in cases if case.run is run}
-        chosen += [case for case in cases if newest.get(case.planned.name) is case]
+            newest |= {case.planned.name: case for case in by_run.get(id(run), ())}
+        kept = set(map(id, newest.values()))
+        chosen += [case for case in cases if id(case) in kept]
     return tuple(chosen)
+
+
+def gather_history(places: Sequence[Place], cases: Sequence[Case]) -> History:
+    """By the case's fragment, a list for each place with the case in all of its runs, the newest first."""
+    found: dict[str, dict[int, list[Case]]] = {}
+    order = {id(run): (index, -age) for index, place in enumerate(places) for age, run in enumerate(place.runs)}
+    for case in sorted(cases, key=lambda one: order[id(one.run)]):
+        found.setdefault(case.fragment, {}).setdefault(order[id(case.run)][0], []).append(case)
+    return {fragment: list(by_place.values()) for fragment, by_place in found.items()}
+
+
+def find_earlier(case: Case, history: History) -> Case | None:
+    """The case as the run before had it at the same place."""
+    for cases in history.get(case.fragment, ()):
+        if cases[0] is case and len(cases) > 1:
+            return cases[1]
+    return None

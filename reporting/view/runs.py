@@ -9,9 +9,10 @@ from functools import cached_property
 
 from harness.record import Manifest, Run
 from harness.record.pool import Pool, refer_to
-from harness.record.pooling import gather_pool
+from harness.record.pooling import find_reference, gather_pool
 
-from ..load import name_runs
+from ..load import LoadedRun, name_runs
+from ..text import hide_home, visible, visible_record
 
 SYMBOLS = ("●", "■", "▲", "◆")
 """Of the backends that the runs have, in alphabetical order; further ones share the last."""
@@ -22,6 +23,7 @@ class LabelledRun:
     """A run with a label: its backend, then its device, then its run id, as far as needed to tell it apart.
 
     Args:
+      folder: Where it is kept, as it was given to read.
       baseline: The earlier run of the same machine and canary whose speed its times are brought to; None where it is
         the first.
       other_canary: The first run of the same machine, where that has another canary.
@@ -30,6 +32,7 @@ class LabelledRun:
     run: Run
     run_id: str
     label: str
+    folder: str = ""
     baseline: LabelledRun | None = None
     other_canary: LabelledRun | None = None
 
@@ -50,14 +53,21 @@ class LabelledRun:
         return self.manifest.settings.confidence
 
     @cached_property
+    def speed(self) -> Pool:
+        """Its own reference speed, or why it has none."""
+        return find_reference(self.run)
+
+    @cached_property
     def pool(self) -> Pool:
         """What its variants share; it is gathered once."""
-        own = gather_pool(self.run)
-        return own if self.baseline is None else refer_to(own, self.baseline.pool, f"run {self.baseline.run_id}")
+        own = gather_pool(self.run, self.speed)
+        return own if self.baseline is None else refer_to(own, self.baseline.speed, f"run {self.baseline.run_id}")
 
 
-def label_runs(runs: Sequence[Run]) -> tuple[LabelledRun, ...]:
-    """The runs with labels that tell them apart."""
+def label_runs(loaded: Sequence[LoadedRun]) -> tuple[LabelledRun, ...]:
+    """The runs with labels that tell them apart, and with every text in them visible."""
+    runs = [visible_record(one.run) for one in loaded]
+    folders = [visible(hide_home(str(one.folder.path))) for one in loaded]
     ids = name_runs(runs)
     backends = sorted({run.manifest.backend for run in runs})
     symbols = {backend: SYMBOLS[min(index, len(SYMBOLS) - 1)] for index, backend in enumerate(backends)}
@@ -71,7 +81,7 @@ def label_runs(runs: Sequence[Run]) -> tuple[LabelledRun, ...]:
             labels.append(devices[index])
         else:
             labels.append(f"{short[index]} · {run_id}")
-    return tuple(_with_baselines(LabelledRun(*parts) for parts in zip(runs, ids, labels, strict=True)))
+    return tuple(_with_baselines(LabelledRun(*parts) for parts in zip(runs, ids, labels, folders, strict=True)))
 
 
 def _with_baselines(runs: Iterable[LabelledRun]) -> Iterator[LabelledRun]:
@@ -79,7 +89,7 @@ def _with_baselines(runs: Iterable[LabelledRun]) -> Iterator[LabelledRun]:
     of_machines: dict[str, LabelledRun] = {}
     first: dict[tuple[str, str], LabelledRun] = {}
     for run in runs:
-        machine, reference = run.manifest.machine, run.pool.reference
+        machine, reference = run.manifest.machine, run.speed.reference
         if machine is None or reference is None:
             yield run
             continue

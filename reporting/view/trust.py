@@ -11,6 +11,24 @@ from .. import numbers
 from ..text import counted
 from .cases import Case, Variant
 
+WIDE = "wide"
+"""What follows a number that tells little."""
+
+VAGUE = 2.0
+"""An interval whose bounds are further apart than this factor is said to be wide."""
+
+
+def is_vague(interval: Interval | None) -> bool:
+    """Whether the bounds are further apart than a factor of two."""
+    if interval is None or interval.low is None or interval.high is None:
+        return False
+    return interval.high > VAGUE * max(interval.low, 0.0)
+
+
+def is_vague_range(values: Sequence[float]) -> bool:
+    """Whether the largest of several values is over twice the smallest."""
+    return len(values) > 1 and max(values) > VAGUE * max(min(values), 0.0)
+
 
 def describe_trust(cases: Sequence[Case]) -> str:
     """The smallest differences that one run's gains tell, and how many of its times are contended.

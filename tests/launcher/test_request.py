@@ -184,3 +184,11 @@ def test_a_session_of_no_backend_takes_the_one_that_is_named_else_the_cpu(argume
 def test_a_backend_that_there_is_not_is_named_with_those_that_are():
     with pytest.raises(UsageError, match="--backend 'npu' is unknown; allowed: cpu, gpu, tpu"):
         read_backend(["--backend", "npu"])
+
+
+def test_whether_the_page_is_opened_is_the_launcher_s_own_business():
+    request = read_request("cpu", ["--quick", "--open"], {})
+
+    assert request.opens_page
+    assert request.arguments == ("--quick",)
+    assert "--open" not in request.words

@@ -6,6 +6,9 @@ import pytest
 from harness.record import RunFolder
 from harness.record.layout import SELF_TESTS as FOLDER_OF_SELF_TESTS
 from launcher.runs import MANIFEST, SELF_TESTS, new_run_id, plan_run, plan_self_test
+from reporting.commands import FOLDER, name_report
+from reporting.load import LoadedRun
+from tests import samples
 
 ID = "2026-08-22T10-15-30Z-cpu-1f0c9a7"
 
@@ -104,3 +107,10 @@ def test_a_self_test_is_kept_beside_the_runs_and_leaves_none_to_report_on(out, t
 
 def test_self_tests_are_kept_where_the_harness_keeps_them():
     assert SELF_TESTS == FOLDER_OF_SELF_TESTS
+
+
+def test_the_launcher_and_the_report_call_the_page_the_same():
+    run = plan_run([], ID)
+    record = samples.run(run_id=ID)
+
+    assert run.page == FOLDER / f"report-{name_report([LoadedRun(record, RunFolder(run.folder))])}.html"

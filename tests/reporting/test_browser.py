@@ -1,26 +1,14 @@
 """The page in headless Chromium. Without one these tests are skipped, or fail where one is required."""
 
-import os
-import shutil
-
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 
 from reporting import html
 from reporting.text import visible
 from tests import samples
+from tests.reporting.browser import Visit
 from tests.reporting.views import page_of
 
-REQUIRE = "JAXMETER_REQUIRE_BROWSER"
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-ARGUMENTS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
 PAGES = {
     "ok": (samples.run(), samples.sweep_run(run_id="sweep"), samples.gpu_run()),
     "watched": (samples.watched_run(),),
@@ -31,43 +19,6 @@ PAGES = {
 }
 
 pytestmark = pytest.mark.browser
-
-
-def _missing(reason):
-    if os.environ.get(REQUIRE) in (None, "", "0"):
-        pytest.skip(f"{reason}; {REQUIRE}=1 makes this a failure")
-    pytest.fail(f"{reason}, and {REQUIRE} is set")
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    path = next(filter(None, map(shutil.which, NAMES)), None)
-    if path is None:
-        _missing(f"no Chromium on PATH (looked for {', '.join(NAMES)})")
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        _missing("playwright is not installed")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=list(ARGUMENTS))
-        yield browser
-        browser.close()
-
-
-class Visit:
-    """An opened page, with everything that it did: console messages, dialogs, errors, requests."""
-
-    def __init__(self, browser, path, *, width=1280, scheme="light", javascript=True):
-        context = browser.new_context(
-            viewport={"width": width, "height": 800}, color_scheme=scheme, java_script_enabled=javascript
-        )
-        self.page = context.new_page()
-        self.noise, self.requests = [], []
-        self.page.on("console", lambda message: self.noise.append(message.text))
-        self.page.on("pageerror", lambda error: self.noise.append(str(error)))
-        self.page.on("dialog", lambda dialog: (self.noise.append(dialog.message), dialog.dismiss()))
-        self.page.on("request", lambda request: self.requests.append(request.url.split(",")[0]))
-        self.page.goto(path.as_uri())
 
 
 @pytest.fixture(scope="module", params=PAGES)
@@ -96,7 +47,7 @@ def test_a_page_never_scrolls_sideways(chromium, path, width):
 def test_the_style_sheet_is_the_one_that_the_policy_allows(chromium, path):
     page = Visit(chromium, path).page
 
-    assert page.evaluate("getComputedStyle(document.querySelector('th.number')).textAlign") == "right"
+    assert page.evaluate("getComputedStyle(document.querySelector('.results td')).textAlign") == "right"
 
 
 def test_dark_pages_are_dark(chromium, path):
@@ -111,11 +62,17 @@ def test_hostile_text_is_read_as_it_is_and_starts_nothing(chromium, tmp_path):
     file.write_bytes(html.render(page_of(*PAGES["hostile"])).encode())
 
     visit = Visit(chromium, file)
-
+    visit.page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+    visit.page.wait_for_timeout(500)
     text = visit.page.evaluate("document.body.textContent")
+    for case in visit.page.evaluate("[...document.querySelectorAll('.results tbody')].map(one => one.id)"):
+        visit.page.evaluate("id => { location.hash = encodeURIComponent(id) }", case)
+        visit.page.wait_for_selector("#case:not([hidden]) h1")
+        text += visit.page.locator("#case").text_content()
+
     assert all(visible(one) in text for one in samples.HOSTILE)
     assert visit.noise == []
-    assert visit.page.evaluate("document.querySelectorAll('script, b, img[src=x]').length") == 0
+    assert visit.page.evaluate("document.querySelectorAll('b, img[src=x], script[src]').length") == 0
 
 
 def test_a_page_can_be_printed_with_its_folds_open(chromium, tmp_path):
@@ -126,4 +83,24 @@ def test_a_page_can_be_printed_with_its_folds_open(chromium, tmp_path):
     page.emulate_media(media="print")
 
     assert page.evaluate("document.querySelector('nav').offsetHeight") == 0
-    assert page.evaluate("document.querySelector('#problems pre').getBoundingClientRect().height") > 0
+    assert page.evaluate("document.querySelector('.suite table').getBoundingClientRect().height") > 0
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", ["ok", "hostile"])
+def test_axe_finds_nobody_left_out(chromium, name, scheme, tmp_path):
+    file = tmp_path / "page.html"
+    file.write_bytes(html.render(page_of(*PAGES[name])).encode())
+    page = Visit(chromium, file, scheme=scheme).page
+    case = page.evaluate("document.querySelector('.results tbody').id")
+
+    found = {}
+    for view in ("overview", "all", page.evaluate("document.querySelector('.suite').id"), case):
+        page.evaluate("one => { location.hash = encodeURIComponent(one) }", view)
+        page.wait_for_timeout(200)
+        page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+        page.wait_for_timeout(200)
+        violations = Axe().run(page).response["violations"]
+        found |= {(view, one["id"]): one["nodes"][0]["html"] for one in violations}
+
+    assert found == {}

@@ -49,7 +49,8 @@ def test_every_row_of_a_table_has_the_same_number_of_cells():
 
 
 def test_a_long_report_stays_below_the_limit_of_a_comment_and_says_what_it_left_out():
-    text = rendered(*(samples.sweep_run(run_id=f"run-{index}") for index in range(60)))
+    planned = [samples.planned_case(params={"n": n, "why": "x" * 100}) for n in range(400)]
+    text = rendered(samples.run(*((one, samples.fast_case(one)) for one in planned)))
 
     assert len(text) < markdown.MOST_CHARACTERS
     assert re.search(r"\n\d+ rows left out\.\n", text)

@@ -96,15 +96,18 @@ def test_figures_are_written_on_request_named_after_what_they_show(tmp_path, mon
     ended = CliRunner().invoke(app, ["report", str(folder), "--figures", "slides"])
 
     assert ended.exit_code == 0
-    assert "1 figure in slides" in ended.output
+    assert "2 figures in slides" in ended.output
     assert [path.name for path in sorted((tmp_path / "slides").iterdir())] == [
-        "01-cumulative_sum_over_n_cpu.png",
-        "01-cumulative_sum_over_n_cpu.svg",
+        "01-cumulative_sum.png",
+        "01-cumulative_sum.svg",
+        "02-cumulative_sum_cumulative_sum_over_n_cpu.png",
+        "02-cumulative_sum_cumulative_sum_over_n_cpu.svg",
     ]
 
 
-def test_a_run_without_a_sweep_has_no_figure(tmp_path, monkeypatch):
-    folder = samples.write_run(tmp_path / "a", samples.run())
+def test_a_run_without_times_has_no_figure(tmp_path, monkeypatch):
+    planned = samples.planned_case()
+    folder = samples.write_run(tmp_path / "a", samples.run((planned, samples.record(planned, {}))))
     monkeypatch.chdir(tmp_path)
 
     ended = CliRunner().invoke(app, ["report", str(folder), "--figures", "slides"])

@@ -1,25 +1,55 @@
 """Pages of made-up runs, as a test reads them."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from harness.record import RunFolder
 from reporting.load import Loaded, LoadedRun
 from reporting.view import build
+from reporting.view.cases import gather_cases
+from reporting.view.page_model import Page, Section
+from reporting.view.runs import label_runs
+from reporting.view.sections.caching import make_caching_section
+from reporting.view.sections.compilation import make_compilation_section
+from reporting.view.sections.memory import make_memory_section
+from reporting.view.sections.speed import make_speed_section
+from reporting.view.sections.sweeps import make_sweep_part
+from reporting.view.sweeps import find_sweeps
+
+OF_CASES = {
+    "speed": lambda page: make_speed_section(page.runs, page.cases),
+    "compilation": lambda page: make_compilation_section(page.cases),
+    "caching": lambda page: make_caching_section(page.cases),
+    "memory": lambda page: make_memory_section(page.cases),
+    "sweeps": lambda page: Section("sweeps", "", "", "", tuple(map(make_sweep_part, find_sweeps(page.cases)))),
+}
+"""Sections of a case view, here of all cases at once."""
+
+
+@dataclass(frozen=True)
+class MadePage(Page):
+    """A page, and what it was made of."""
+
+    runs: tuple = ()
+    cases: tuple = ()
+
+
+def kept(*runs):
+    """Runs as if each had been read from a folder."""
+    return tuple(LoadedRun(run, RunFolder(Path("results") / run.manifest.run_id)) for run in runs)
 
 
 def loaded(*runs, warnings=()):
-    """Runs as if each had been read from a folder."""
-    return Loaded(
-        tuple(LoadedRun(run, RunFolder(Path("results") / run.manifest.run_id)) for run in runs), tuple(warnings)
-    )
+    return Loaded(kept(*runs), tuple(warnings))
 
 
 def page_of(*runs, warnings=()):
-    return build(loaded(*runs, warnings=warnings))
+    labelled = label_runs(kept(*runs))
+    return MadePage(**vars(build(loaded(*runs, warnings=warnings))), runs=labelled, cases=gather_cases(labelled))
 
 
 def section(page, name):
-    return next(section for section in page.sections if section.id == name)
+    return OF_CASES[name](page) if name in OF_CASES else next(one for one in page.sections if one.id == name)
 
 
 def tables(page, name):
@@ -40,3 +70,8 @@ def by_variant(page, name="speed"):
 
 def headings(page, name):
     return [column.title for column in tables(page, name)[0].columns]
+
+
+def case_view(page, name):
+    """The view of a case by its name."""
+    return next(case for suite in page.suites for case in suite.cases if case.name == name)

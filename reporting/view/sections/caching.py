@@ -62,11 +62,11 @@ SAVING = "cache_saving_s"
 
 def make_caching_section(cases: Sequence[Case]) -> Section:
     """The section: a row for every variant that was put into a regime, then what proves each regime."""
-    variants = [variant for case in cases for variant in case.variants if _is_probed(variant)]
+    variants = _find_probed(cases)
     if not variants:
-        return Section("caching", "Caching", QUESTION, "Empty: no regime of the caches was measured.")
+        return Section("caching", "Caching", QUESTION, describe_caching(cases))
     part = Part(tables=(_times(cases, variants), *_proofs(cases)), notes=_notes(variants))
-    return Section("caching", "Caching", QUESTION, _answer(variants), (part,))
+    return Section("caching", "Caching", QUESTION, describe_caching(cases), (part,))
 
 
 def describe_call(call: RegimeCall) -> str:
@@ -121,6 +121,10 @@ def _list_proofs(variant: Variant) -> tuple[str, ...]:
 def _list_calls(variant: Variant) -> tuple[RegimeCall, ...]:
     details = variant.details(CachingDetails)
     return () if details is None else details.calls
+
+
+def _find_probed(cases: Sequence[Case]) -> list[Variant]:
+    return [variant for case in cases for variant in case.variants if _is_probed(variant)]
 
 
 def _is_probed(variant: Variant) -> bool:
@@ -220,7 +224,11 @@ def _params(changed: Mapping[str, Param]) -> str:
     return shorten(", ".join(f"{name}={value}" for name, value in changed.items()), LONGEST_REASON)
 
 
-def _answer(variants: Sequence[Variant]) -> str:
+def describe_caching(cases: Sequence[Case]) -> str:
+    """The surest saving by a filled persistent cache among all."""
+    variants = _find_probed(cases)
+    if not variants:
+        return "Empty: no regime of the caches was measured."
     well = [variant for variant in variants if variant.status is Status.OK]
     ratios = [(ratio, variant) for variant in well if (ratio := _divide(variant, COLD, CACHED)) is not None]
     savings = [

@@ -46,9 +46,9 @@ FINGERPRINT_DIGITS = 8
 def make_compilation_section(cases: Sequence[Case]) -> Section:
     """The section: a row for every variant that has a stage, then one for every program that was counted."""
     variants = [variant for case in cases for variant in case.variants]
-    staged = [variant for variant in variants if _count_processes(variant)]
+    staged = _find_staged(cases)
     if not staged:
-        return Section("compilation", "Compilation", QUESTION, "Empty: no compilation stage was measured.")
+        return Section("compilation", "Compilation", QUESTION, describe_compilation(cases))
     described = [variant for variant in variants if _is_described(variant)]
     tables = (
         _stages(cases, staged, with_equations=not described),
@@ -56,7 +56,13 @@ def make_compilation_section(cases: Sequence[Case]) -> Section:
         *([_programs(cases)] if described else []),
     )
     notes = (*_without_interval(staged), *_different(staged), *list_notes(variants, PROBE), *_rest(variants, staged))
-    return Section("compilation", "Compilation", QUESTION, _answer(staged), (Part(tables=tables, notes=notes),))
+    return Section(
+        "compilation", "Compilation", QUESTION, describe_compilation(cases), (Part(tables=tables, notes=notes),)
+    )
+
+
+def _find_staged(cases: Sequence[Case]) -> list[Variant]:
+    return [variant for case in cases for variant in case.variants if _count_processes(variant)]
 
 
 def _stages(cases: Sequence[Case], staged: Sequence[Variant], *, with_equations: bool) -> Table:
@@ -74,8 +80,9 @@ def _stages(cases: Sequence[Case], staged: Sequence[Variant], *, with_equations:
         Column("n", numeric=True),
         make_column("compiles"),
         make_column(EQUATIONS, "Jaxpr equations", ""),
-        Column("Seconds", "linear, by case", plot=True),
+        Column("Seconds", "linear", plot=True),
     )
+    longest_s = max(map(_length, staged))
     compiles = any(variant.read("compiles").interval for variant in staged)
     entries = any("cache entries" in _compiles(variant).detail for variant in staged)
     caption = " ".join(
@@ -89,15 +96,15 @@ def _stages(cases: Sequence[Case], staged: Sequence[Variant], *, with_equations:
             ),
             *(["Compiles: programs until the first result; again: in a second, equal call."] if compiles else []),
             *(["Cache entries: kinds of call that the jitted function keeps, where not the same."] if entries else []),
-            "A bar's length is its seconds relative to the slowest variant of its case.",
+            f"A bar of full width is {numbers.time(longest_s)}.",
         ]
     )
-    row = partial(_stage_row, repeated=repeated, with_equations=with_equations)
-    groups = group_rows(cases, lambda variant: row(variant) if variant in staged else None, _scale)
+    row = partial(_stage_row, longest_s=longest_s, repeated=repeated, with_equations=with_equations)
+    groups = group_rows(cases, lambda variant: row(variant) if variant in staged else None)
     return drop_empty_columns(Table(caption, columns, groups, STAGE_NAMES), kept=len(STAGES) + 2)
 
 
-def _stage_row(variant: Variant, *, repeated: bool, with_equations: bool) -> Row:
+def _stage_row(variant: Variant, *, longest_s: float, repeated: bool, with_equations: bool) -> Row:
     cells = (
         make_name_cell(variant),
         *(make_interval_cell(variant.read(stage)) for stage in STAGES),
@@ -105,7 +112,7 @@ def _stage_row(variant: Variant, *, repeated: bool, with_equations: bool) -> Row
         Cell(numbers.count(_count_processes(variant)) if repeated else "", tone=Tone.MUTED),
         _compiles(variant),
         make_cell(variant.read(EQUATIONS)) if with_equations else Cell(numbers.MISSING),
-        Cell(mark=StackMark(_shares(variant))),
+        Cell(mark=StackMark(_shares(variant, longest_s))),
     )
     return Row(cells)
 
@@ -115,10 +122,9 @@ def _count_processes(variant: Variant) -> int:
     return max(len(variant.read(stage).known) for stage in STAGES)
 
 
-def _shares(variant: Variant) -> tuple[float, ...]:
-    """The stages relative to the slowest variant of the case."""
-    longest = max(map(_length, variant.case.variants))
-    return tuple(length / longest for length in _lengths(variant)) if longest > 0 else ()
+def _shares(variant: Variant, longest_s: float) -> tuple[float, ...]:
+    """The stages relative to the slowest variant of all."""
+    return tuple(length / longest_s for length in _lengths(variant)) if longest_s > 0 else ()
 
 
 def _lengths(variant: Variant) -> tuple[float, ...]:
@@ -127,10 +133,6 @@ def _lengths(variant: Variant) -> tuple[float, ...]:
 
 def _length(variant: Variant) -> float:
     return math.fsum(_lengths(variant))
-
-
-def _scale(case: Case) -> str:
-    return f"a bar of full width is {numbers.time(max(map(_length, case.variants)))}"
 
 
 def _compiles(variant: Variant) -> Cell:
@@ -170,7 +172,7 @@ def _loaded(cases: Sequence[Case]) -> Table:
         "(serialize_executable) is compiled already and runs on this kind of device only; an exported program "
         "(jax.export) is compiled with its first call, wherever it is loaded."
     )
-    groups = group_rows(cases, lambda variant: _loaded_row(variant) if _is_loaded(variant) else None, lambda case: "")
+    groups = group_rows(cases, lambda variant: _loaded_row(variant) if _is_loaded(variant) else None)
     return drop_empty_columns(Table(caption, columns, groups))
 
 
@@ -257,7 +259,11 @@ def _fingerprint(variant: Variant) -> Cell:
     )
 
 
-def _answer(staged: Sequence[Variant]) -> str:
+def describe_compilation(cases: Sequence[Case]) -> str:
+    """Which stage takes most of the time of all, and who takes longest."""
+    staged = _find_staged(cases)
+    if not staged:
+        return "Empty: no compilation stage was measured."
     whole = [
         (variant, cold.interval.estimate)
         for variant in staged

@@ -15,13 +15,15 @@ QUESTION = "Where and how was it made?"
 ALWAYS_DIFFERENT = frozenset({"run id", "started", "ended", "load_average"})
 """These tell runs apart but explain nothing; they stand in the full list only."""
 
+MOST_RUNS = 12
 FIRST = ("run id", "started")
 SIZES = ("memory_bytes", "device_memory_bytes")
 UNKNOWN = "unknown"
 
 
-def make_environment_section(runs: Sequence[LabelledRun]) -> Section:
-    """The section: a column for each run."""
+def make_environment_section(all_runs: Sequence[LabelledRun]) -> Section:
+    """The section: a column for each run, of many for the newest."""
+    runs = all_runs[-MOST_RUNS:]
     facts = [_facts(run) for run in runs]
     fields = tuple(dict.fromkeys(field for one in facts for field in one))
     different = tuple(field for field in find_differences(facts) if field not in ALWAYS_DIFFERENT)
@@ -32,8 +34,10 @@ def make_environment_section(runs: Sequence[LabelledRun]) -> Section:
         answer = f"The {len(runs)} runs agree in every field."
     else:
         answer = f"{counted(len(different), 'field')} of {len(fields)} differ between the {len(runs)} runs."
+    if len(all_runs) > len(runs):
+        answer += f" {counted(len(all_runs) - len(runs), 'older run')} not shown."
     shown = (_table(runs, facts, different, "Fields that differ between the runs."),) if different else ()
-    return Section("environment", "Environment", QUESTION, answer, (Part(tables=(*shown, everything)),))
+    return Section("environment", "Environment", QUESTION, answer, (Part(tables=(*shown, everything)),), packed=True)
 
 
 def _table(

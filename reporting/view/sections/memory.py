@@ -36,35 +36,37 @@ MOST_BUFFERS = 5
 def make_memory_section(cases: Sequence[Case]) -> Section:
     """The section: a row for every variant that has a plan or was watched during a call, then the largest buffers."""
     variants = [variant for case in cases for variant in case.variants]
-    listed = [variant for variant in variants if _is_listed(variant)]
+    listed = _find_listed(cases)
     if not listed:
-        return Section("memory", "Memory", QUESTION, "Empty: no memory analysis was recorded.")
+        return Section("memory", "Memory", QUESTION, describe_memory(cases))
+    longest = max(sum(_parts(variant)) for variant in listed)
     called = any(variant.read(CALLED).interval for variant in listed)
     columns = (
         Column("Variant"),
         *map(make_column, (*FIELDS, PLANNED, CALLED, SHARE, SAVED)),
-        Column("Bytes", "linear, by case", plot=True),
+        Column("Bytes", "linear", plot=True),
     )
     caption = (
         "From memory_analysis of the compiled program: the plan, no measurement of a run. Its peak is the compiler's, "
-        "or arg + out + temp − alias. A bar's parts add up to more than the peak where they are not held at once; its "
-        "length is relative to the longest of its case."
+        "or arg + out + temp − alias. A bar's parts add up to more than the peak where they are not held at once; one "
+        f"of full width is {write(METRICS[PLANNED], longest)}."
         + (" A call: the most that one call held, in a process of its own." if called else "")
     )
-    groups = group_rows(cases, lambda variant: _row(variant) if variant in listed else None, _scale)
+    groups = group_rows(cases, lambda variant: _row(variant, longest) if variant in listed else None)
     table = drop_empty_columns(Table(caption, columns, groups, STACK if called else STACK[:-1]), kept=len(FIELDS) + 2)
     rest = len(variants) - len(listed)
     not_listed = (f"Not listed: {counted(rest, 'variant')} without a memory analysis.",) if rest else ()
     part = Part(tables=(table, *_buffers(listed)), notes=(*list_notes(variants, "memory", "residency"), *not_listed))
-    return Section("memory", "Memory", QUESTION, _answer(listed), (part,))
+    return Section("memory", "Memory", QUESTION, describe_memory(cases), (part,))
 
 
-def _is_listed(variant: Variant) -> bool:
-    return any(variant.read(metric).interval for metric in (PLANNED, CALLED))
+def _find_listed(cases: Sequence[Case]) -> list[Variant]:
+    """Those with a plan, or that were watched during a call."""
+    variants = (variant for case in cases for variant in case.variants)
+    return [one for one in variants if any(one.read(metric).interval for metric in (PLANNED, CALLED))]
 
 
-def _row(variant: Variant) -> Row:
-    longest = max(sum(_parts(other)) for other in variant.case.variants)
+def _row(variant: Variant, longest: float) -> Row:
     cells = (
         make_name_cell(variant),
         *(_size(variant.read(field)) for field in (*FIELDS, PLANNED)),
@@ -87,11 +89,6 @@ def _parts(variant: Variant) -> tuple[float, ...]:
     argument, output, temp, alias = (variant.read(field).estimate or 0.0 for field in FIELDS[:4])
     # More alias than output would make a negative part; the numbers beside the bar tell the truth.
     return argument, max(output - alias, 0.0), temp, 0.0
-
-
-def _scale(case: Case) -> str:
-    longest = max(sum(_parts(variant)) for variant in case.variants)
-    return f"a bar of full width is {write(METRICS[PLANNED], longest)}"
 
 
 def _called(variant: Variant) -> Cell:
@@ -127,7 +124,11 @@ def _donation(variant: Variant) -> Cell:
     return Cell(f"costs {write(saved.metric, -saved.estimate)}", detail)
 
 
-def _answer(listed: Sequence[Variant]) -> str:
+def describe_memory(cases: Sequence[Case]) -> str:
+    """The largest plan of all, and how many do not fit."""
+    listed = _find_listed(cases)
+    if not listed:
+        return "Empty: no memory analysis was recorded."
     large = [variant for variant in listed if (variant.read(SHARE).estimate or 0.0) > 1]
     plans = {variant: planned for variant in listed if (planned := variant.read(PLANNED).estimate) is not None}
     beyond = f"{counted(len(large), 'variant')} {'does' if len(large) == 1 else 'do'} not fit. " if large else ""

@@ -46,6 +46,13 @@ GLOSSARY = (
     ("case", "a workload with one value of each param"),
     ("probe", f"one way of looking at a variant: {', '.join(PROBES)}"),
     ("launch", "one fresh process that measures a case"),
+    ("gain", "the baseline variant's time over this variant's, paired within each launch: above 1× is faster"),
+    ("interval", "where the number would lie in nearly all runs like this one, as far as its launches tell"),
+    (
+        "reference speed",
+        "of the machine as in the middle of the run: times are divided by a canary's, timed beside them",
+    ),
+    ("self-test", "the same program measured twice: how often this machine's numbers differ although nothing did"),
     ("run", "one call of the harness; its backend says where it ran"),
     ("lost", "planned, but without a record, or timed too seldom before the run stopped"),
     ("contended", "disturbed in too many launches: by other work, by a quota or the hypervisor, or as a slowed device"),
@@ -68,6 +75,7 @@ def make_method_section(runs: Sequence[LabelledRun]) -> Section:
             *(Part(f"What the intervals rest on · {run.label}", notes=describe_foundations(run)) for run in runs),
             Part(tables=(_metrics(), _glossary())),
         ),
+        packed=True,
     )
 
 

@@ -73,7 +73,7 @@ def make_published_section(cases: Sequence[Case]) -> Section | None:
         tuple(Group(tuple(map(_row, members)), where, f"here: {on}") for (where, on), members in groups.items()),
     )
     parts = (Part(tables=(table,)), Part("How to read this", notes=HOW_TO_READ))
-    return Section(ID, "Published", QUESTION, _answer(found), parts)
+    return Section(ID, "Published", QUESTION, _answer(found), parts, packed=True)
 
 
 def _answer(found: Sequence[Judged]) -> str:

@@ -16,7 +16,7 @@ from ..cases import Case, Variant
 from ..cells import find_gain_tone, make_cell, make_column, make_name_cell, make_time_cells, name_level
 from ..headlines import describe_largest_gain
 from ..jit_gains import describe_jit
-from ..page_model import Cell, Column, Group, IntervalMark, Part, Row, Section, Table, Tone
+from ..page_model import Cell, Column, DotsMark, Group, IntervalMark, Part, Row, Section, Table, Tone
 from ..reasons import LONGEST_REASON, describe_outcome, describe_unreached_target
 from ..runs import LabelledRun
 
@@ -29,6 +29,7 @@ REFERENCE = (
     "same process. "
 )
 OF_FIRST_RUN = "Runs of one machine are brought to the speed of the first of them with the same canary. "
+COLLECTIVES = "Algorithm and bus: bandwidths of a collective, as NCCL's tests define them."
 RATES = ("achieved_flops", "achieved_bandwidth")
 RATES_OF_COLLECTIVES = ("algorithm_bandwidth", "bus_bandwidth")
 """What a collective does is to move data between devices; its rates in memory say nothing more."""
@@ -50,6 +51,7 @@ def make_speed_section(runs: Sequence[LabelledRun], cases: Sequence[Case]) -> Se
         make_column(TIME, "Time", "launches" if fair else level),
         *([make_column(AT_REFERENCE_SPEED, "At reference speed", level)] if fair else []),
         Column("n", numeric=True),
+        Column("Launches", "log, by case", plot=True),
         make_column("dispatch_s"),
         make_column("break_even_calls"),
         Column("Rate", "declared cost", numeric=True),
@@ -61,13 +63,15 @@ def make_speed_section(runs: Sequence[LabelledRun], cases: Sequence[Case]) -> Se
         "Gain: the baseline variant's time over this variant's, paired within each launch; above 1× is faster. "
         f"[a, b]: {level}. a to b: the fastest and the slowest launch. "
         f"{REFERENCE if fair else ''}{OF_FIRST_RUN if brought else ''}"
-        "n: launches, each a fresh process. !: contended. A wrong result has no speed. "
-        "Algorithm and bus: bandwidths of a collective, as NCCL's tests define them."
+        "n: launches, each a fresh process and a dot. !: contended. A wrong result has no speed. "
+        f"{COLLECTIVES if any(map(_is_collective, cases)) else ''}"
     )
-    return Section("speed", "Speed", QUESTION, _answer(cases), (Part(tables=(Table(caption, columns, groups),)),))
+    part = Part(tables=(Table(caption, columns, groups),))
+    return Section("speed", "Speed", QUESTION, describe_speed(cases), (part,))
 
 
-def _answer(cases: Sequence[Case]) -> str:
+def describe_speed(cases: Sequence[Case]) -> str:
+    """What jit is worth among all, and the largest gain."""
     if not (largest := describe_largest_gain(cases)):
         timed = any(variant.read(TIME).interval for case in cases for variant in case.variants)
         return (
@@ -77,7 +81,8 @@ def _answer(cases: Sequence[Case]) -> str:
 
 
 def _group(case: Case, axis: LogAxis, fair: bool) -> Group:
-    rows = tuple(_row(variant, axis, fair) for variant in case.variants)
+    times = LogAxis.over(time for variant in case.variants for time in variant.read(TIME).known)
+    rows = tuple(_row(variant, axis, times, fair) for variant in case.variants)
     return Group(rows, case.label, _detail(case), case.key)
 
 
@@ -100,7 +105,7 @@ def _detail(case: Case) -> str:
     return " · ".join(shorten(part, LONGEST_REASON) for part in parts if part)
 
 
-def _row(variant: Variant, axis: LogAxis, fair: bool) -> Row:
+def _row(variant: Variant, axis: LogAxis, times: LogAxis, fair: bool) -> Row:
     time, (raw, at_reference_speed) = variant.read(TIME), make_time_cells(variant)
     cells = (
         make_name_cell(variant),
@@ -109,6 +114,7 @@ def _row(variant: Variant, axis: LogAxis, fair: bool) -> Row:
         raw,
         *([at_reference_speed] if fair else []),
         Cell(numbers.count(time.interval.count if time.interval else None), tone=Tone.MUTED),
+        Cell(mark=DotsMark(tuple(map(times.at, time.known))) if time.known else None),
         make_cell(variant.read("dispatch_s")),
         _break_even(variant.read("break_even_calls")),
         _rate(variant),
@@ -164,9 +170,12 @@ def _break_even(calls: Reading) -> Cell:
     return Cell() if is_elsewhere else Cell(numbers.MISSING)
 
 
+def _is_collective(case: Case) -> bool:
+    return case.planned.cost is not None and case.planned.cost.message_bytes is not None
+
+
 def _rate(variant: Variant) -> Cell:
-    cost = variant.planned_case.cost
-    is_collective = cost is not None and cost.message_bytes is not None
+    is_collective = _is_collective(variant.case)
     readings = [variant.read(name) for name in (RATES_OF_COLLECTIVES if is_collective else RATES)]
     rates = [
         f"{write(rate.metric, rate.estimate)}{f' {rate.metric.title}' if is_collective else ''}"

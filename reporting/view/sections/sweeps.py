@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from harness.record import Status
 from harness.record.metric import Metric, Reading, Summary, Unit
 from harness.record.metrics import METRICS
@@ -12,15 +10,15 @@ from ... import numbers
 from ...compare.growth import Growth
 from ...text import counted, shorten
 from ...write import write_interval
-from ..cases import Case, Variant
+from ..cases import Variant
 from ..cells import drop_empty_columns, make_cell, make_interval_cell, name_level
+from ..keys import make_key
 from ..names import LONGEST_TERM
-from ..page_model import Cell, Column, Group, Panel, Part, Plot, Row, Section, Series, Table, Tone
+from ..page_model import Cell, Column, Group, Panel, Part, Plot, Row, Series, Table, Tone
 from ..reasons import LONGEST_REASON, describe_outcome
-from ..sweeps import DEVICES, FEWEST_SIZES, GROWTH, Sweep, find_sweeps, list_slopes, write_exponent
+from ..sweeps import DEVICES, GROWTH, Sweep, list_slopes, write_exponent
 from .crossovers import describe_crossovers
 
-QUESTION = "What grows with the size of a problem, or with devices?"
 HINT = "0 is constant, 1 linear, 2 quadratic"
 HINT_FOR_DEVICES = "a time's is at best −1 where they share one problem, 0 where each has its own"
 """How to read an exponent."""
@@ -31,19 +29,22 @@ MEASURES = tuple(METRICS[name] for name in ("compile_total_s", "execution_s", "j
 PLOT_UNITS = {Unit.SECONDS: "s", Unit.BYTES: "B"}
 
 
-def make_sweeps_section(cases: Sequence[Case]) -> Section:
-    """The section, with a figure for each workload that has at least three sizes."""
-    found = tuple(find_sweeps(cases))
-    if not found:
-        reason = f"Empty: no workload has {FEWEST_SIZES} or more values of a numeric param, the others being the same."
-        return Section("sweeps", "Growth", QUESTION, reason)
-    return Section("sweeps", "Growth", QUESTION, _answer(found), tuple(_part(sweep) for sweep in found))
+def make_sweep_figure(sweep: Sweep, size: float) -> Part:
+    """The figure of a sweep with one size marked."""
+    return Part(sweep.label, _plot(sweep, size), id=_name(sweep))
 
 
-def _part(sweep: Sweep) -> Part:
+def make_sweep_part(sweep: Sweep) -> Part:
+    """What grows how, and who overtakes whom: figure, exponents, every value."""
     lines = {sweep.name(one): sweep.variants(one) for one in sweep.implementations}
     tables = tuple(table for table in (_exponents(sweep), _values(sweep)) if len(table.columns) > 1)
-    return Part(sweep.label, _plot(sweep), tables, (*describe_crossovers(sweep.param, lines), *_doubts(sweep)))
+    notes = (_sentence(sweep), *describe_crossovers(sweep.param, lines), *_doubts(sweep))
+    return Part(sweep.label, _plot(sweep), tables, notes, _name(sweep))
+
+
+def _name(sweep: Sweep) -> str:
+    """An id for the figure."""
+    return make_key("f", sweep.run.run_id, sweep.label)
 
 
 def _doubts(sweep: Sweep) -> tuple[str, ...]:
@@ -61,18 +62,18 @@ def _doubts(sweep: Sweep) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _plot(sweep: Sweep) -> Plot | None:
+def _plot(sweep: Sweep, marked: float | None = None) -> Plot | None:
     panels = []
     for measure in MEASURES:
         lines = ((sweep.name(one), sweep.points(one, measure)) for one in sweep.implementations)
         series = tuple(Series(name, points) for name, points in lines if points)
         if series:
-            panels.append(Panel(name_measure(measure), sweep.param, PLOT_UNITS.get(measure.unit, ""), series))
+            panels.append(Panel(name_measure(measure), sweep.param, PLOT_UNITS.get(measure.unit, ""), series, marked))
     if not panels:
         return None
     shown = f"{sweep.label}: {', '.join(panel.title.lower() for panel in panels)}"
     title = f"Logarithmic; vertical lines are the bounds of the {name_level([sweep.run])}."
-    return Plot(title, f"{shown}, logarithmic. {_sentence(sweep)} The table below holds every value.", tuple(panels))
+    return Plot(title, f"{shown}, logarithmic. {_sentence(sweep)}", tuple(panels))
 
 
 def _exponents(sweep: Sweep) -> Table:
@@ -174,8 +175,3 @@ def _fits(sweep: Sweep, measure: Metric) -> list[tuple[str, Growth]]:
 def name_measure(measure: Metric) -> str:
     """Its title where nothing around it says more."""
     return f"{measure.title[:1].upper()}{measure.title[1:]}"
-
-
-def _answer(found: Sequence[Sweep]) -> str:
-    more = f"; {counted(len(found), 'sweep')} below" if len(found) > 1 else ""
-    return f"{_sentence(found[0])} ({found[0].label}{more})"

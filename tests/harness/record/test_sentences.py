@@ -21,7 +21,10 @@ from harness.record.sentences import NO_DEVICE_ACTIVITY, describe_details
         (NumericsDetails(outputs=3), ()),
         (
             NumericsDetails(products="tensorfloat32", outputs=3, unchecked=1),
-            ("products in tensorfloat32", "not checked: 1 of 3 outputs, NaN in the reference too"),
+            (
+                "float32 matrix products are computed in tensorfloat32",
+                "not checked: 1 of 3 outputs, NaN in the reference too",
+            ),
         ),
         (NumericsDetails(raised="no"), ("raises, as declared: no",)),
         (TraceDetails(), ()),

@@ -9,7 +9,7 @@ from reporting.view.cases import gather_cases
 from reporting.view.page_model import Tone
 from reporting.view.runs import label_runs
 from tests import samples
-from tests.reporting.views import page_of
+from tests.reporting.views import kept, page_of
 
 STEADY = (-0.01, 0.0, 0.01)
 JIT_OVER_EAGER = Answer("What is fusing worth?", "f:jit", against="f:eager")
@@ -187,7 +187,7 @@ def test_answers_with_a_rank_come_first_by_it_then_the_others_by_name():
 
 def standing(*runs):
     """By suite, the name and run of the case that stands for it."""
-    cases = gather_cases(label_runs(runs))
+    cases = gather_cases(label_runs(kept(*runs)))
     return {suite: (case.planned.name, case.run.run_id) for suite, case in choose_standing(cases).items()}
 
 

@@ -15,11 +15,11 @@ from reporting.view.runs import label_runs
 from reporting.view.sections.method import MODERATED
 from reporting.view.sections.speed import OF_FIRST_RUN
 from tests import samples
-from tests.reporting.views import page_of, section
+from tests.reporting.views import kept, page_of, section
 
 
 def labelled(run):
-    (one,) = label_runs([run])
+    (one,) = label_runs(kept(run))
     return one
 
 
@@ -186,8 +186,8 @@ def test_what_became_of_contended_launches_is_told(replaced, words):
     )
 
 
-def test_the_method_section_tells_of_every_run():
-    runs = samples.run(run_id="first"), samples.run(run_id="second", settings=IN_ROUNDS)
+def test_the_method_section_tells_of_every_run_that_leads():
+    runs = samples.run(run_id="first", machine="a"), samples.run(run_id="second", machine="b", settings=IN_ROUNDS)
 
     parts = [part for part in section(page_of(*runs), "method").parts if part.title.startswith("What the intervals")]
 
@@ -258,7 +258,7 @@ def canary_run(name: str, canary_s: float, **changes):
 
 
 def test_times_of_later_runs_of_a_machine_are_brought_to_the_speed_of_the_first():
-    first, later = label_runs([canary_run("first", 1e-4), canary_run("later", 2e-4)])
+    first, later = label_runs(kept(canary_run("first", 1e-4), canary_run("later", 2e-4)))
 
     assert (first.baseline, later.baseline) == (None, first)
     assert later.pool.reference.canary_s == first.pool.reference.median_s == pytest.approx(1e-4)
@@ -268,7 +268,7 @@ def test_times_of_later_runs_of_a_machine_are_brought_to_the_speed_of_the_first(
 
 @pytest.mark.parametrize("machine", ["another", None])
 def test_runs_of_other_machines_keep_their_own_speed(machine):
-    _, later = label_runs([canary_run("first", 1e-4), canary_run("later", 2e-4, machine=machine)])
+    _, later = label_runs(kept(canary_run("first", 1e-4), canary_run("later", 2e-4, machine=machine)))
 
     assert later.baseline is None
     assert later.pool.reference.canary_s == pytest.approx(2e-4)
@@ -277,7 +277,7 @@ def test_runs_of_other_machines_keep_their_own_speed(machine):
 def test_a_first_run_without_a_canary_is_nobodys_baseline():
     without = samples.run(machine="one")
 
-    _, first, later = label_runs([without, canary_run("first", 1e-4), canary_run("later", 2e-4)])
+    _, first, later = label_runs(kept(without, canary_run("first", 1e-4), canary_run("later", 2e-4)))
 
     assert (first.baseline, later.baseline) == (None, first)
 
@@ -286,7 +286,7 @@ def test_a_run_with_another_canary_than_the_first_of_its_machine_says_so():
     upgraded = [
         canary_run(name, canary_s, details={"canary": "alu 2"}) for name, canary_s in (("b", 1e-4), ("c", 2e-4))
     ]
-    old, first, later = label_runs([canary_run("a", 1e-4), *upgraded])
+    old, first, later = label_runs(kept(canary_run("a", 1e-4), *upgraded))
 
     assert (old.baseline, old.other_canary) == (None, None)
     assert (first.baseline, first.other_canary) == (None, old)

@@ -10,6 +10,7 @@ from reporting.view.jit_gains import compare_jit_with_eager
 from reporting.view.runs import label_runs
 from reporting.view.sections.crossovers import compare_times, describe_crossovers
 from tests import samples
+from tests.reporting.views import kept
 
 STRICT = {"confidence": 0.99, "shown_confidence": 0.90}
 LENIENT = {"confidence": 0.90, "shown_confidence": 0.99}
@@ -29,7 +30,7 @@ def timed(execution_s, log_ratios=None, *, contended=0, **more):
 def variants_of(outcomes, **settings):
     planned = samples.planned_case(variants=tuple(outcomes))
     run = samples.run((planned, samples.record(planned, outcomes)), settings=samples.settings(**settings))
-    (case,) = gather_cases(label_runs([run]))
+    (case,) = gather_cases(label_runs(kept(run)))
     return case.variants
 
 

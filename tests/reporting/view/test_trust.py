@@ -7,6 +7,7 @@ from reporting.view.cases import gather_cases
 from reporting.view.runs import label_runs
 from reporting.view.trust import describe_trust
 from tests import samples
+from tests.reporting.views import kept
 
 BASELINE = Outcome(status=Status.OK, values={"execution_s": (1e-3,) * 3}, details=TimingDetails(launches=3))
 
@@ -22,7 +23,7 @@ def told(*gains):
     planned = samples.planned_case(variants=("f:eager", *(f"g{index}:jit" for index in range(len(gains)))))
     outcomes = {f"g{index}:jit": {"timing": one} for index, one in enumerate(gains)}
     run = samples.run((planned, samples.record(planned, {"f:eager": {"timing": BASELINE}, **outcomes})))
-    return describe_trust(gather_cases(label_runs([run]))).replace("\u202f", " ")
+    return describe_trust(gather_cases(label_runs(kept(run)))).replace("\u202f", " ")
 
 
 def test_the_smallest_difference_is_what_the_intervals_for_verdicts_tell():
@@ -70,4 +71,4 @@ def test_without_a_time_there_is_nothing_to_trust():
     planned = samples.planned_case()
     run = samples.run((planned, samples.record(planned, {})))
 
-    assert describe_trust(gather_cases(label_runs([run]))) == "No time was measured."
+    assert describe_trust(gather_cases(label_runs(kept(run)))) == "No time was measured."

@@ -136,9 +136,8 @@ def test_a_terminal_says_what_its_numbers_are():
 def test_markdown_says_which_interval_a_column_holds():
     text = markdown.render(page_of(run_with())).replace("\u202f", " ")
 
-    assert "| Gain 95 % interval |" in text
-    assert "| At reference speed 95 % interval |" in text
-    assert "a to b: the fastest and the slowest launch." in text
+    assert "| Case | Variant | Gain | Time | First call | Memory |" in text
+    assert r"\[a, b\]: interval; (a to b): its launches." in text
 
 
 def test_a_variant_without_a_time_at_reference_speed_says_why_where_others_have_one():

@@ -1,0 +1,49 @@
+"""What a page keeps of a case that a newer run of the same place has measured again: its times, for a series."""
+
+from __future__ import annotations
+
+import msgspec
+
+from harness.record import CaseRecord, PlannedCase, Run, VariantRecord
+from harness.record.reading import DECISIVE_PROBES
+
+TIMES = ("execution_s", "log_ratio", "canary_s")
+
+
+class Outdated:
+    """Runs from the newest to the oldest, each cut to what the ones before leave to be told."""
+
+    def __init__(self) -> None:
+        self._seen: dict[tuple[str, str, str | None], set[str]] = {}
+        self._planned: dict[bytes, PlannedCase] = {}
+
+    def cut(self, run: Run) -> Run:
+        """The run with the cases that nothing newer of its place has; of the others it keeps how long they took."""
+        manifest = run.manifest
+        place = (manifest.backend, manifest.environment.device_name, manifest.machine)
+        seen = self._seen.setdefault(place, set())
+        outdated = {case.id for case in manifest.cases if case.name in seen}
+        seen.update(case.name for case in manifest.cases)
+        planned = tuple(self._share(case) for case in manifest.cases)
+        cases = tuple(_cut_case(case) if case.id in outdated else case for case in run.cases)
+        return msgspec.structs.replace(run, manifest=msgspec.structs.replace(manifest, cases=planned), cases=cases)
+
+    def _share(self, case: PlannedCase) -> PlannedCase:
+        """An equal case of a newer run, so that a thousand runs of one plan hold it once."""
+        return self._planned.setdefault(msgspec.msgpack.encode(case), case)
+
+
+def _cut_case(case: CaseRecord) -> CaseRecord:
+    variants = tuple(_cut_variant(variant) for variant in case.variants)
+    return msgspec.structs.replace(case, variants=variants, artifacts=(), notes=())
+
+
+def _cut_variant(variant: VariantRecord) -> VariantRecord:
+    outcomes = {
+        probe: msgspec.structs.replace(
+            outcome, values={name: outcome.values[name] for name in TIMES if name in outcome.values}, stderr=None
+        )
+        for probe, outcome in variant.outcomes.items()
+        if probe in DECISIVE_PROBES
+    }
+    return VariantRecord(name=variant.name, outcomes=outcomes)

@@ -1,0 +1,429 @@
+"use strict";
+// What a page does beyond its HTML: the view that the fragment names, cases unpacked when opened, search, sort, download.
+// Texts enter the page as text, or as HTML that the page's own templates have escaped.
+(() => {
+  if (!("DecompressionStream" in window)) return;
+
+  const ROWS = 50;
+  const COLUMNS = [
+    ["case", "Case"],
+    ["variant", "Variant"],
+    ["where", "Where"],
+    ["gain", "Gain"],
+    ["time", "Time"],
+    ["first", "First call"],
+    ["memory", "Memory"],
+    ["status", "Status"],
+  ];
+  const NUMBERS = { gain: "gain", time: "execution_s", first: "first_result_s", memory: "memory_bytes" };
+  const BOUNDS = ["value", "low", "high"];
+  const FACETS = [
+    ["suite", "Suite"],
+    ["where", "Where"],
+    ["variant", "Variant"],
+    ["status", "Status"],
+  ];
+  const byId = (id) => document.getElementById(id);
+  const search = byId("search");
+
+  // Packed data
+
+  async function unpack(id) {
+    const bytes = Uint8Array.from(atob(byId(id).textContent), (one) => one.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    return JSON.parse(await new Response(stream).text());
+  }
+
+  const unpacked = new Map();
+  function open(id) {
+    if (!unpacked.has(id)) unpacked.set(id, unpack(id));
+    return unpacked.get(id);
+  }
+
+  // The HTML of what an id opens; undefined where nothing has it.
+  async function openPiece(id) {
+    const { chunks } = await open("index");
+    const { ids, kinds } = await open(`chunk-${chunks[id] ?? 0}`);
+    return ids[id]?.map(([kind, number]) => kinds[kind][number]).join("");
+  }
+
+  let results;
+  async function openResults() {
+    results ??= new Results(await open("index"));
+    return results;
+  }
+
+  class Results {
+    constructor({ suites, cases, columns, chunks }) {
+      Object.assign(this, { suites, cases, columns, chunks });
+      this.count = columns.case.length;
+      this.texts = Array.from({ length: this.count }, (_, row) =>
+        ["suite", "case", "variant", "where"].map((name) => this.read(name, row)).join(" ").toLowerCase());
+    }
+
+    read(name, row) {
+      const column = this.columns[name];
+      if (name === "suite") return this.suites[column[row]].name;
+      if (name === "case") return this.cases[column[row]].name;
+      return Array.isArray(column) ? column[row] : column.words[column.rows[row]];
+    }
+
+    // Rows that have all words and facets of a state, in its order.
+    find(state, without) {
+      const words = state.q.toLowerCase().split(/\s+/).filter(Boolean);
+      const rows = [];
+      for (let row = 0; row < this.count; row++) {
+        if (!words.every((word) => this.texts[row].includes(word))) continue;
+        const fits = ([name]) => name === without || !state[name] || this.read(name, row) === state[name];
+        if (FACETS.every(fits)) rows.push(row);
+      }
+      return state.sort ? this.order(rows, state) : this.rank(rows, words);
+    }
+
+    // Results of a suite that a word names come first.
+    rank(rows, words) {
+      if (!words.length) return rows;
+      const named = (row) => words.includes(this.read("suite", row).toLowerCase());
+      return [...rows.filter(named), ...rows.filter((row) => !named(row))];
+    }
+
+    order(rows, { sort, down }) {
+      const key = sort in NUMBERS ? (row) => this.columns[`${sort}_value`][row] : (row) => this.read(sort, row);
+      const keys = new Map(rows.map((row) => [row, key(row)]));
+      const compare = (one, other) => {
+        const [a, b] = [keys.get(one), keys.get(other)];
+        if (a === null || b === null) return (a === null) - (b === null);
+        const ascending = typeof a === "number" ? a - b : a < b ? -1 : a > b ? 1 : 0;
+        return down ? -ascending : ascending;
+      };
+      return rows.sort(compare);
+    }
+
+    list(rows) {
+      return rows.map((row) => {
+        const record = {};
+        for (const name of ["suite", "case", "variant", "where", "run", "status"]) record[name] = this.read(name, row);
+        for (const [name, called] of Object.entries(NUMBERS)) {
+          for (const bound of BOUNDS) {
+            record[bound === "value" ? called : `${called}_${bound}`] = this.columns[`${name}_${bound}`][row];
+          }
+        }
+        return record;
+      });
+    }
+  }
+
+  // Elements
+
+  function make(tag, properties = {}, ...children) {
+    const element = Object.assign(document.createElement(tag), properties);
+    element.append(...children);
+    return element;
+  }
+
+  function link(fragment, text) {
+    return make("a", { href: `#${encodeURIComponent(fragment)}` }, make("bdi", {}, text));
+  }
+
+  function download(name, type, text) {
+    const url = URL.createObjectURL(new Blob([text], { type }));
+    make("a", { href: url, download: name }).click();
+    setTimeout(() => URL.revokeObjectURL(url), 1000);
+  }
+
+  function toCsv(records) {
+    if (!records.length) return "";
+    const write = (value) => {
+      const text = value === null ? "" : String(value);
+      return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+    };
+    const lines = [Object.keys(records[0]), ...records.map(Object.values)];
+    return lines.map((line) => `${line.map(write).join(",")}\n`).join("");
+  }
+
+  function makeDownloads(name, getRows) {
+    const get = () => results.list(getRows());
+    return [
+      make("button", { type: "button", onclick: () => download(`${name}.csv`, "text/csv", toCsv(get())) }, "CSV"),
+      make("button", {
+        type: "button",
+        onclick: () => download(`${name}.json`, "application/json", `${JSON.stringify(get(), null, 1)}\n`),
+      }, "JSON"),
+    ];
+  }
+
+  function addCopyButtons(root) {
+    for (const code of root.querySelectorAll("code.copied")) {
+      const button = make("button", { type: "button" }, "Copy");
+      button.setAttribute("aria-label", `Copy: ${code.textContent}`);
+      button.onclick = async () => {
+        try {
+          await navigator.clipboard.writeText(code.textContent);
+          button.textContent = "Copied";
+        } catch {
+          getSelection().selectAllChildren(code);
+          button.textContent = "Selected";
+        }
+      };
+      code.after(" ", button);
+    }
+  }
+
+  // All results
+
+  const EMPTY = { q: "", suite: "", where: "", variant: "", status: "", sort: "", down: "", rows: "" };
+  let state = { ...EMPTY };
+
+  function readState(query) {
+    const given = new URLSearchParams(query);
+    const read = Object.fromEntries(Object.keys(EMPTY).map((name) => [name, given.get(name) ?? ""]));
+    if (!COLUMNS.some(([name]) => name === read.sort)) read.sort = "";
+    return read;
+  }
+
+  function writeState() {
+    const query = new URLSearchParams(Object.entries(state).filter(([, value]) => value));
+    return query.size ? `#all?${query}` : "#all";
+  }
+
+  async function change(changes) {
+    const stays = location.hash.startsWith("#all");
+    state = { ...state, rows: "", ...changes };
+    history[stays ? "replaceState" : "pushState"](null, "", writeState());
+    if (!stays) show(["all"]);
+    await openResults();
+    fillExplorer();
+  }
+
+  const explorer = {};
+  function buildExplorer() {
+    const facets = make("p", { className: "facets" });
+    for (const [name, title] of FACETS) {
+      const select = make("select", { onchange: () => change({ [name]: select.value }) });
+      explorer[name] = select;
+      facets.append(make("label", {}, `${title} `, select), " ");
+    }
+    facets.append(make("button", { type: "button", onclick: clear }, "Clear"));
+    explorer.count = make("p", { className: "note" });
+    explorer.count.setAttribute("role", "status");
+    explorer.head = make("tr");
+    explorer.body = make("tbody");
+    const caption = make("caption", {}, make("span", {}, "A row for each variant of each case at each place."));
+    const table = make("table", { className: "explored" }, caption, make("thead", {}, explorer.head), explorer.body);
+    const region = make("div", { className: "scroll long", tabIndex: 0 }, table);
+    region.setAttribute("role", "group");
+    region.setAttribute("aria-label", "All results");
+    explorer.more = make("button", { type: "button", onclick: () => change({ rows: String(shownRows() + ROWS) }) });
+    const downloads = makeDownloads("results", () => results.find(state));
+    const shown = make("p", { className: "actions" }, "Matches as ", downloads[0], " ", downloads[1]);
+    byId("all").append(make("h1", {}, "All results"), facets, shown, explorer.count, region, explorer.more);
+  }
+
+  function clear() {
+    search.value = "";
+    change(EMPTY);
+  }
+
+  function shownRows() {
+    return Math.max(ROWS, Math.min(Number(state.rows) || 0, 10000));
+  }
+
+  function fillExplorer() {
+    if (!explorer.body) buildExplorer();
+    if (document.activeElement !== search) search.value = state.q;
+    fillFacets();
+    fillHead();
+    const rows = results.find(state);
+    const shown = rows.slice(0, shownRows());
+    explorer.body.replaceChildren(...shown.map(makeRow));
+    const hidden = results.count - rows.length;
+    const rest = hidden ? `; ${hidden} of ${results.count} hidden by search and filters` : "";
+    explorer.count.textContent = rows.length
+      ? `${shown.length} of ${rows.length} matches shown${rest}.`
+      : `No result matches${rest}: change the search, or clear it.`;
+    explorer.more.hidden = shown.length === rows.length;
+    explorer.more.textContent = `${Math.min(ROWS, rows.length - shown.length)} more`;
+  }
+
+  function fillFacets() {
+    for (const [name, title] of FACETS) {
+      const counts = new Map();
+      const rows = results.find({ ...state, sort: "" }, name);
+      for (const row of rows) counts.set(results.read(name, row), (counts.get(results.read(name, row)) ?? 0) + 1);
+      if (state[name] && !counts.has(state[name])) counts.set(state[name], 0);
+      const options = [...counts].sort(([a], [b]) => (a < b ? -1 : 1));
+      explorer[name].replaceChildren(
+        make("option", { value: "" }, `any (${rows.length})`),
+        ...options.map(([value, count]) => make("option", { value }, `${value} (${count})`)));
+      explorer[name].value = state[name];
+      explorer[name].setAttribute("aria-label", title);
+    }
+  }
+
+  function fillHead() {
+    explorer.head.replaceChildren(...COLUMNS.map(([name, title]) => {
+      const sorted = state.sort === name;
+      const sign = sorted ? (state.down ? " ▼" : " ▲") : "";
+      const press = async () => {
+        await change({ sort: name, down: sorted && !state.down ? "1" : "" });
+        explorer.head.querySelectorAll("button")[COLUMNS.findIndex(([one]) => one === name)].focus();
+      };
+      const button = make("button", { type: "button", onclick: press }, `${title}${sign}`);
+      const cell = make("th", { scope: "col", className: name in NUMBERS ? "number" : "" }, button);
+      if (sorted) cell.setAttribute("aria-sort", state.down ? "descending" : "ascending");
+      return cell;
+    }));
+  }
+
+  function makeRow(row) {
+    const cells = COLUMNS.map(([name], index) => {
+      const tag = index ? "td" : "th";
+      const text = results.read(name, row);
+      const content = name === "case" ? link(results.cases[results.columns.case[row]].id, text) : make("bdi", {}, text);
+      return make(tag, { className: name in NUMBERS ? "number" : "" }, content);
+    });
+    cells[0].scope = "row";
+    return make("tr", {}, ...cells);
+  }
+
+  // Views
+
+  const suiteHeading = make("h1", { hidden: true });
+  byId("suites").prepend(suiteHeading);
+
+  function show(views, suite) {
+    suiteHeading.hidden = !suite;
+    suiteHeading.textContent = suite ? suite.querySelector("summary strong").textContent : "";
+    byId("suites-heading").textContent = suite ? "Its figures and results" : "Suites";
+    for (const view of document.querySelectorAll(".view")) view.hidden = !views.includes(view.id);
+    for (const one of document.querySelectorAll("details.suite")) one.hidden = Boolean(suite) && one !== suite;
+    byId("lost").textContent = "";
+  }
+
+  const OVERVIEW = ["overview", "suites", "rest"];
+
+  async function showCase(id) {
+    const { cases } = await openResults();
+    const number = cases.findIndex((one) => one.id === id);
+    if (number < 0) return false;
+    const view = byId("case");
+    // The page's own templates made this, and escaped what was recorded; the policy runs nothing in it.
+    view.innerHTML = await openPiece(id);
+    addCopyButtons(view);
+    await addGrowth(view, results.suites[results.columns.suite[results.columns.case.indexOf(number)]].id);
+    const rows = Array.from({ length: results.count }, (_, row) => row).filter(
+      (row) => results.columns.case[row] === number);
+    const downloads = makeDownloads(cases[number].name, () => rows);
+    view.querySelector(".actions").append("Its results as ", downloads[0], " ", downloads[1]);
+    show(["case"]);
+    return true;
+  }
+
+  // The figures of a suite, with this case's size marked.
+  async function addGrowth(view, suite) {
+    const places = view.querySelectorAll(".growth");
+    if (places.length) await fill(byId(suite));
+    for (const place of places) {
+      const figure = byId(place.dataset.figure)?.cloneNode(true);
+      if (!figure) continue;
+      figure.removeAttribute("id");
+      const at = place.dataset.at.split(" ");
+      for (const [index, panel] of figure.querySelectorAll(".panels > svg").entries()) {
+        const grid = panel.querySelector(".grid");
+        const mark = grid.cloneNode();
+        mark.setAttribute("class", "here");
+        const [, top, bottom] = grid.getAttribute("d").match(/ ([\d.]+)V([\d.]+)/);
+        mark.setAttribute("d", `M${at[index]} ${top}V${bottom}`);
+        grid.after(mark);
+      }
+      place.append(figure);
+    }
+  }
+
+  async function fill(details) {
+    const packed = details.querySelector(".packed");
+    if (!packed || packed.childElementCount) return;
+    packed.append(make("p"));
+    packed.innerHTML = await openPiece(packed.dataset.id);
+    if (!details.matches(".suite")) return;
+    const { suites } = await openResults();
+    const { name } = suites.find((one) => one.id === details.id);
+    const query = new URLSearchParams({ suite: name });
+    packed.prepend(make("p", {}, make("a", { href: `#all?${query}` }, "All results of this suite: sort, filter, CSV")));
+  }
+
+  async function route(isFirst) {
+    const fragment = location.hash.slice(1);
+    if (fragment === "all" || fragment.startsWith("all?")) {
+      state = readState(fragment.slice("all?".length));
+      await openResults();
+      show(["all"]);
+      fillExplorer();
+      return;
+    }
+    const id = decode(fragment);
+    if (id.startsWith("all?")) {
+      location.replace(`#${id}`);
+      return;
+    }
+    if (id.startsWith("case=")) {
+      if (await showCase(id)) {
+        scrollTo(0, 0);
+        if (!isFirst) byId("case").focus({ preventScroll: true });
+        return;
+      }
+      show(OVERVIEW);
+      byId("lost").textContent = `No such case here: ${id.slice("case=".length)}. This is the overview.`;
+      return;
+    }
+    const target = id ? byId(id) : null;
+    if (target?.matches("details.suite")) {
+      target.open = true;
+      show(["suites"], target);
+      scrollTo(0, 0);
+      return;
+    }
+    show(OVERVIEW);
+    if (target === null) {
+      if (id) byId("lost").textContent = `Nothing here is called ${id}. This is the overview.`;
+      return;
+    }
+    for (let one = target; one; one = one.parentElement) if (one.matches("details")) one.open = true;
+    target.scrollIntoView();
+  }
+
+  function decode(fragment) {
+    try {
+      return decodeURIComponent(fragment);
+    } catch {
+      return fragment;
+    }
+  }
+
+  async function openFirst() {
+    const found = (await openResults()).find({ ...EMPTY, q: search.value });
+    if (found.length) location.hash = encodeURIComponent(results.cases[results.columns.case[found[0]]].id);
+  }
+
+  for (const one of document.querySelectorAll(".scripted")) one.hidden = false;
+  byId("without-script").hidden = true;
+  for (const packed of document.querySelectorAll(".packed")) {
+    const details = packed.closest("details");
+    details.addEventListener("toggle", () => details.open && fill(details));
+  }
+  search.addEventListener("input", () => change({ q: search.value }));
+  search.addEventListener("keydown", (event) => {
+    if (event.key === "Enter") openFirst();
+  });
+  addEventListener("keydown", (event) => {
+    const typing = event.target.matches?.("input, select, textarea");
+    if (event.key === "/" && !typing && !event.ctrlKey && !event.metaKey && !event.altKey) {
+      event.preventDefault();
+      search.focus();
+      search.select();
+    }
+  });
+  addEventListener("beforeprint", () => show(OVERVIEW));
+  addEventListener("hashchange", () => route(false));
+  route(true);
+})();

@@ -1,0 +1,63 @@
+"""What each mode is worth, at a glance: a bar for each implementation of a suite's cases."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from harness.record.statistics import Interval
+
+from .. import numbers
+from ..text import counted, shorten
+from .cases import Case, Variant
+from .cells import name_level
+from .names import LONGEST_NAME
+from .page_model import Bar, Dumbbells, End
+from .runs import LabelledRun
+
+MOST_BARS = 16
+"""More is no glance; the table below holds them."""
+
+TIME, FAIR = "execution_s", "at_reference_speed_s"
+
+
+def make_dumbbells(run: LabelledRun, cases: Sequence[Case]) -> Dumbbells | None:
+    """The figure of one place; None where nothing was timed.
+
+    Args:
+      run: The newest run there.
+      cases: Of one suite, each once.
+    """
+    variants = [variant for case in cases for variant in case.variants]
+    metric = FAIR if any(variant.read(FAIR).interval for variant in variants) else TIME
+    bars = [bar for case in cases for bar in _list_bars(case, metric)]
+    if not bars:
+        return None
+    shown = bars[:MOST_BARS]
+    rest = f" {len(bars) - len(shown)} more in the table." if len(bars) > len(shown) else ""
+    what = "Time at reference speed" if metric == FAIR else "Execution time"
+    level = name_level([run])
+    title = f"{what}, logarithmic; a thick line is the {level}.{rest}"
+    alt = f"{what} of {counted(len(shown), 'implementation')} by mode, {run.label}. The table below holds the numbers."
+    return Dumbbells(title, alt, tuple(shown))
+
+
+def _list_bars(case: Case, metric: str) -> list[Bar]:
+    ends: dict[str, list[End]] = {}
+    for variant in case.variants:
+        if (end := _find_end(variant, metric)) is not None:
+            ends.setdefault(variant.planned.implementation, []).append(end)
+    name = case.planned.name
+    return [Bar(shorten(f"{name} · {one}", LONGEST_NAME), tuple(found)) for one, found in ends.items()]
+
+
+def _find_end(variant: Variant, metric: str) -> End | None:
+    reading = variant.read(metric)
+    interval = reading.interval
+    if interval is None or numbers.usable(interval.estimate) is None or interval.estimate <= 0:
+        return None
+    return End(variant.planned.mode, interval.estimate, _find_bounds(interval), reading.contended)
+
+
+def _find_bounds(interval: Interval) -> tuple[float, float] | None:
+    low, high = numbers.usable(interval.low), numbers.usable(interval.high)
+    return None if low is None or high is None or low <= 0 else (low, high)

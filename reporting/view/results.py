@@ -1,0 +1,89 @@
+"""A variant's numbers that a reader compares: time, gain, first call and memory. Tables, search and CSV show these."""
+
+from __future__ import annotations
+
+from harness.record import Status
+from harness.record.metric import Reading
+
+from .. import numbers
+from ..write import write, write_range, write_reading
+from .cases import Variant
+from .cells import find_gain_tone, find_tone
+from .page_model import Result, Tone, Value
+from .trust import WIDE, is_vague, is_vague_range
+
+TIME, FAIR, GAIN, FIRST = "execution_s", "at_reference_speed_s", "speedup", "first_result_s"
+PLANNED, CALLED = "peak_bytes", "runtime_peak_bytes"
+
+CONTENDED = "contended"
+"""What follows a number that is not to be trusted."""
+
+
+def make_result(variant: Variant) -> Result:
+    """The numbers of one variant, in words and as they were read."""
+    return Result(
+        variant=variant.planned.name,
+        mode=variant.planned.mode,
+        where=variant.case.run.label,
+        run=variant.case.run.run_id,
+        status=variant.status.value,
+        tone=find_tone(variant.status),
+        time=_time(variant),
+        gain=_gain(variant),
+        first=_value(variant.read(FIRST)),
+        memory=_memory(variant),
+    )
+
+
+def _time(variant: Variant) -> Value:
+    """The time with the range of its launches where another has its interval; a variant without one says why."""
+    time = variant.read(TIME)
+    if time.interval is None:
+        shown = variant.status is not Status.OK
+        return Value(variant.status.value if shown else numbers.MISSING, tone=find_tone(variant.status))
+    fair = variant.read(FAIR).interval is not None
+    text, bounds = write_range(time) if fair else write_reading(time)
+    wide = is_vague_range(time.known) if fair else is_vague(time.interval)
+    return _tell(time, text, bounds, wide=wide)
+
+
+def _gain(variant: Variant) -> Value:
+    if variant.is_baseline:
+        return Value("baseline", tone=Tone.MUTED)
+    gain = variant.read(GAIN)
+    if gain.interval is None:
+        return Value(numbers.MISSING, tone=Tone.MUTED)
+    text, bounds = write_reading(gain)
+    return _tell(gain, text, bounds, wide=is_vague(gain.interval), tone=find_gain_tone(gain.interval))
+
+
+def _value(reading: Reading) -> Value:
+    if reading.interval is None:
+        return Value(numbers.MISSING, tone=Tone.MUTED)
+    text, bounds = write_reading(reading)
+    return _tell(reading, text, bounds, wide=is_vague(reading.interval))
+
+
+def _memory(variant: Variant) -> Value:
+    """The compiler's plan; without one what a call held."""
+    planned = variant.read(PLANNED)
+    if planned.estimate is not None:
+        return Value(write(planned.metric, planned.estimate), planned.estimate)
+    called = variant.read(CALLED)
+    if called.estimate is None:
+        return Value(numbers.MISSING, tone=Tone.MUTED)
+    return Value(f"{write(called.metric, called.estimate)} in a call", called.estimate)
+
+
+def _tell(reading: Reading, text: str, bounds: str, *, wide: bool, tone: Tone = Tone.PLAIN) -> Value:
+    """`73 µs [70, 76]`, `73 µs (13 to 420) wide`, `! 73 µs [70, 76] contended`."""
+    interval = reading.interval
+    around = "" if bounds in ("", numbers.MISSING) else bounds if bounds.startswith("[") else f"({bounds})"
+    parts = ("!" if reading.contended else "", text, around, WIDE if wide else "")
+    return Value(
+        " ".join(filter(None, (*parts, CONTENDED if reading.contended else ""))),
+        reading.estimate,
+        None if interval is None else interval.low,
+        None if interval is None else interval.high,
+        Tone.WARN if reading.contended else tone,
+    )

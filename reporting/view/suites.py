@@ -1,0 +1,126 @@
+"""Suites: what answers each one's question, its figures, and the results of its cases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from ..text import shorten
+from .answers import LONGEST_SUITE
+from .case_views import make_case_view
+from .cases import Case
+from .dumbbells import make_dumbbells
+from .keys import make_fragment
+from .page_model import AnswerLine, CaseView, Cell, Column, Group, Part, Result, Row, SuiteView, Table, Value
+from .places import History, Place
+from .sections.sweeps import make_sweep_part
+from .sweeps import find_sweeps
+
+MOST_ROWS = 200
+"""Of one suite's table, and of all of them together: a page must be quick to open without a script, too."""
+
+MOST_ROWS_IN_ALL = 600
+MOST_FIGURES = 2
+"""Dumbbells of a suite: a place each."""
+
+COLUMNS = (
+    Column("Variant"),
+    Column("Gain", numeric=True),
+    Column("Time", numeric=True),
+    Column("First call", numeric=True),
+    Column("Memory", numeric=True),
+)
+CAPTION = (
+    "Gain: over the case's baseline variant, above 1× is faster. Time: of one call. First call: cold, tracing and "
+    "compiling included. Memory: the compiler's plan. [a, b]: interval; (a to b): its launches."
+)
+
+
+def make_suites(
+    places: Sequence[Place], history: History, told: Sequence[Case], answers: Mapping[str, AnswerLine]
+) -> tuple[SuiteView, ...]:
+    """The views of all suites, by name.
+
+    Args:
+      told: At each place, each case once.
+      answers: By suite.
+    """
+    by_suite: dict[str, list[Case]] = {}
+    for case in told:
+        by_suite.setdefault(case.planned.suite, []).append(case)
+    rows = _share_rows({suite: sum(len(case.variants) for case in own) for suite, own in by_suite.items()})
+    return tuple(
+        _make_suite(suite, places, by_suite[suite], history, answers[suite], rows[suite]) for suite in sorted(by_suite)
+    )
+
+
+def _make_suite(
+    suite: str,
+    places: Sequence[Place],
+    cases: Sequence[Case],
+    history: History,
+    answer: AnswerLine,
+    rows: int,
+) -> SuiteView:
+    by_case: dict[str, list[Case]] = {}
+    for case in cases:
+        by_case.setdefault(case.fragment, []).append(case)
+    sweeps = tuple(find_sweeps(cases))
+    views = [make_case_view(own, history[fragment], sweeps) for fragment, own in by_case.items()]
+    growth = [make_sweep_part(sweep) for sweep in sweeps]
+    parts = (*_list_dumbbells(places, cases), *growth)
+    table, left_out = _make_table(views, answer.target, rows)
+    return SuiteView(
+        id=make_fragment("suite", suite),
+        name=shorten(suite, LONGEST_SUITE),
+        answer=answer,
+        parts=parts[:1],
+        table=table,
+        left_out=left_out,
+        more=parts[1:],
+        cases=tuple(views),
+    )
+
+
+def _list_dumbbells(places: Sequence[Place], cases: Sequence[Case]) -> Iterator[Part]:
+    for place in places[:MOST_FIGURES]:
+        own = [case for case in cases if place.has(case.run)]
+        figure = make_dumbbells(place.newest, own)
+        if figure is not None:
+            yield Part(place.newest.label if len(places) > 1 else "", figure)
+
+
+def _make_table(views: Sequence[CaseView], first: str, rows: int) -> tuple[Table, int]:
+    """The results of as many cases as fit, and how many are left out; the case that answers is always among them."""
+    ordered = sorted(views, key=lambda view: view.id != first)
+    kept: set[str] = set()
+    left = rows
+    for view in ordered:
+        if len(view.results) <= left or not kept:
+            kept.add(view.id)
+            left -= len(view.results)
+    groups = tuple(_make_group(view) for view in views if view.id in kept)
+    total = sum(len(view.results) for view in views)
+    return Table(CAPTION, COLUMNS, groups), total - sum(len(group.rows) for group in groups)
+
+
+def _make_group(view: CaseView) -> Group:
+    several = len({result.where for result in view.results}) > 1
+    return Group(tuple(_make_row(result, several=several) for result in view.results), view.name, id=view.id)
+
+
+def _make_row(result: Result, *, several: bool) -> Row:
+    name = f"{result.variant} · {result.where}" if several else result.variant
+    return Row((Cell(name, tone=result.tone), *map(_cell, (result.gain, result.time, result.first, result.memory))))
+
+
+def _cell(value: Value) -> Cell:
+    return Cell(value.text, tone=value.tone)
+
+
+def _share_rows(wanted: Mapping[str, int]) -> dict[str, int]:
+    """How many rows each suite may have: as many as it wants, or as many as every other that wants more."""
+    left, shares = MOST_ROWS_IN_ALL, {}
+    for index, (suite, number) in enumerate(sorted(wanted.items(), key=lambda one: one[1])):
+        shares[suite] = min(number, MOST_ROWS, left // (len(wanted) - index))
+        left -= shares[suite]
+    return shares

@@ -1,0 +1,275 @@
+"""The four views of a page in headless Chromium: what a reader does, and what they then see."""
+
+import csv
+import io
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from reporting import html, load_frame
+from reporting.load import Loaded, load
+from reporting.view import build
+from tests import samples
+from tests.reporting.browser import ROOT, Visit
+from tests.reporting.views import page_of
+
+QUESTIONS = ("selu", "matmul", "mlp", "cnn", "cumulative_sum", "compilation")
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def example(tmp_path_factory):
+    """The page of the run in examples/ that has most results, and the run's folder."""
+    runs = [load([path]).runs[0] for path in sorted((ROOT / "examples").glob("*-cpu-*"))]
+    most = max(runs, key=lambda one: sum(len(case.variants) for case in one.run.manifest.cases))
+    file = tmp_path_factory.mktemp("example") / "page.html"
+    file.write_text(html.render(build(Loaded((most,), ()))), "utf-8")
+    return file, most.folder.path
+
+
+@pytest.fixture(scope="module")
+def example_page(example):
+    return example[0]
+
+
+@pytest.fixture
+def made(tmp_path):
+    def make(*runs):
+        file = tmp_path / "page.html"
+        file.write_bytes(html.render(page_of(*runs)).encode())
+        return file
+
+    return make
+
+
+def shown(page):
+    return page.evaluate("[...document.querySelectorAll('.view')].filter(one => !one.hidden).map(one => one.id)")
+
+
+def bottom(page, selector):
+    return page.evaluate(f"document.querySelector({selector!r}).getBoundingClientRect().bottom")
+
+
+def test_finding_trust_line_and_answers_are_on_the_first_screen(chromium, example_page):
+    wide, phone = Visit(chromium, example_page).page, Visit(chromium, example_page, width=390).page
+
+    assert bottom(wide, ".answers") <= 800
+    assert bottom(phone, "h1") <= 300
+
+
+def test_every_question_has_an_answer_with_a_number_or_a_reason_and_a_link_that_opens_its_case(chromium, example_page):
+    page = Visit(chromium, example_page).page
+
+    for suite in QUESTIONS:
+        answer = page.locator(f"[data-answer={suite}]")
+        text = answer.locator("p").text_content()
+        assert "[" in text or "No answer: " in text or " by " in text
+        page.evaluate("location.hash = ''")
+        answer.locator("a").evaluate("one => one.click()")
+        page.wait_for_selector("#case:not([hidden]) h1")
+        assert page.locator("#case h1").inner_text() in text
+
+
+def test_a_case_is_found_by_three_words_and_kept_by_a_reload(chromium, example_page):
+    visit = Visit(chromium, example_page)
+    page = visit.page
+
+    page.keyboard.press("/")
+    page.keyboard.type("matmul 2048 float32")
+    page.keyboard.press("Enter")
+
+    page.wait_for_selector("#case:not([hidden]) h1")
+    for _ in range(2):
+        text = page.locator("#case").inner_text()
+        assert page.locator("#case h1").inner_text().startswith("matmul[dtype=float32,n=2048")
+        for word in ("Gain", "Launches", "compile", "Planned", "Traces and programs"):
+            assert word in text
+        assert shown(page) == ["case"]
+        page.reload()
+        page.wait_for_selector("#case:not([hidden]) h1")
+    assert visit.noise == []
+
+
+def test_every_cell_of_the_matrix_opens_the_case_of_its_row(chromium, example_page):
+    page = Visit(chromium, example_page).page
+
+    for row in page.locator(".matrix tbody tr").all()[:6]:
+        name = row.locator("th small").text_content()
+        page.evaluate("location.hash = ''")
+        row.locator("td a").first.evaluate("one => one.click()")
+        page.wait_for_selector("#case:not([hidden]) h1")
+        assert page.locator("#case h1").text_content() == name
+
+
+def test_a_suite_opens_alone_with_its_figure_table_and_growth(chromium, made):
+    page = Visit(chromium, made(samples.run(), samples.sweep_run(run_id="sweep"))).page
+
+    page.evaluate("location.hash = '#suite=cumulative_sum'")
+    page.wait_for_selector(".packed .panels")
+
+    assert shown(page) == ["suites"]
+    assert page.locator("details.suite:visible").count() == 1
+    assert page.locator("details.suite:visible .dumbbells").is_visible()
+    assert page.locator("details.suite:visible .panels svg").count() == 3
+
+
+def test_a_case_shows_its_suite_s_growth_with_its_own_size_marked(chromium, made):
+    page = Visit(chromium, made(samples.sweep_run())).page
+
+    page.evaluate("location.hash = '#case=' + encodeURIComponent('cumulative_sum/cumulative_sum[n=64]')")
+    page.wait_for_selector("#case .growth svg")
+
+    assert page.locator("#case .growth .here").count() == page.locator("#case .growth .panels > svg").count()
+
+
+def test_searching_says_how_many_match_and_how_many_are_hidden(chromium, example_page):
+    page = Visit(chromium, example_page).page
+
+    page.locator("#search").fill("cumulative_sum scan")
+    page.wait_for_selector("#all tbody tr")
+
+    rows = page.locator("#all tbody tr")
+    count = page.locator("#all [role=status]").inner_text()
+    assert count.startswith(f"{rows.count()} of {rows.count()} matches shown; ")
+    assert all("scan" in text for text in rows.all_inner_texts())
+    page.locator("#search").fill("no such thing")
+    page.wait_for_selector("#all tbody:empty", state="attached")
+    assert page.locator("#all [role=status]").inner_text().startswith("No result matches")
+    page.get_by_role("button", name="Clear").click()
+    page.wait_for_selector("#all tbody tr")
+    assert page.locator("#search").input_value() == ""
+
+
+def test_sorting_by_time_orders_all_matches_and_puts_what_has_none_last(chromium, example_page):
+    page = Visit(chromium, example_page).page
+    page.evaluate("location.hash = '#all'")
+    page.wait_for_selector("#all tbody tr")
+
+    for order in ("ascending", "descending"):
+        page.locator("#all thead th").nth(4).locator("button").click()
+        page.wait_for_selector(f"#all th[aria-sort={order}]")
+        assert page.evaluate("document.activeElement.textContent").startswith("Time")
+        with page.expect_download() as download:
+            page.locator("#all").get_by_role("button", name="CSV").click()
+        rows = list(csv.DictReader(io.StringIO(Path(download.value.path()).read_text("utf-8"))))
+        times = [float(row["execution_s"]) for row in rows if row["execution_s"]]
+        assert times == sorted(times, reverse=order == "descending")
+        assert all(not row["execution_s"] for row in rows[len(times) :])
+
+
+def test_csv_and_json_hold_the_matches_and_the_record_s_values(chromium, example):
+    path, run = example
+    page = Visit(chromium, path).page
+    page.evaluate("location.hash = '#all?suite=selu'")
+    page.wait_for_selector("#all tbody tr")
+
+    files = {}
+    for kind in ("CSV", "JSON"):
+        with page.expect_download() as download:
+            page.locator("#all").get_by_role("button", name=kind).click()
+        files[kind] = Path(download.value.path()).read_text("utf-8")
+
+    rows = list(csv.DictReader(io.StringIO(files["CSV"])))
+    assert len(rows) == page.locator("#all tbody tr").count()
+    assert [row["variant"] for row in rows] == [one["variant"] for one in json.loads(files["JSON"])]
+    expected = load_frame([run]).query("suite == 'selu' and metric in ['execution_s', 'first_result_s']")
+    recorded = {(one.case, one.variant, one.metric): one.value for one in expected.itertuples()}
+    read = {
+        (row["case"], row["variant"], metric): float(row[metric])
+        for row in rows
+        for metric in ("execution_s", "first_result_s")
+        if row[metric]
+    }
+    assert read == pytest.approx({key: value for key, value in recorded.items() if value == value}, rel=1e-5)
+
+
+def test_a_facet_filters_counts_and_stays_in_the_fragment(chromium, example_page):
+    page = Visit(chromium, example_page).page
+    page.evaluate("location.hash = '#all'")
+    page.wait_for_selector("#all tbody tr")
+
+    page.get_by_label("Suite", exact=True).select_option("matmul")
+    page.wait_for_url("**suite=matmul*")
+    page.reload()
+    page.wait_for_selector("#all tbody tr")
+
+    assert page.get_by_label("Suite", exact=True).input_value() == "matmul"
+    count = page.locator("#all tbody tr").count()
+    assert f"matmul ({count})" in page.get_by_label("Suite", exact=True).inner_text()
+
+
+@pytest.mark.parametrize(
+    ("fragment", "message"),
+    [
+        ("case=selu/none", "No such case here: selu/none. This is the overview."),
+        ("nowhere", "Nothing here is called nowhere. This is the overview."),
+        ("%E0%A4%A", "Nothing here is called %E0%A4%A. This is the overview."),
+        ("<img src=x onerror=alert(1)>", "Nothing here is called <img src=x onerror=alert(1)>. This is the overview."),
+    ],
+)
+def test_a_fragment_that_names_nothing_says_so_on_the_overview(chromium, made, fragment, message):
+    visit = Visit(chromium, made(samples.run()))
+
+    visit.page.evaluate("one => { location.hash = one }", fragment)
+    visit.page.wait_for_selector("#lost:not(:empty)")
+
+    assert visit.page.locator("#lost").inner_text() == message
+    assert "overview" in shown(visit.page)
+    assert visit.noise == []
+
+
+def test_without_a_script_every_answer_suite_table_and_figure_is_there(chromium, example_page):
+    page = Visit(chromium, example_page, javascript=False).page
+
+    assert page.locator("[data-answer]").count() == page.locator("details.suite").count()
+    assert page.locator("details.suite table.results tbody tr").count() > 100
+    assert page.locator("details.suite figure").count() == page.locator("details.suite").count()
+    assert page.locator("#without-script").is_visible()
+    assert "python -m reporting export" in page.locator("#without-script").inner_text()
+    assert page.locator(".scripted:visible").count() == 0
+    assert page.locator("#lost").inner_text() == ""
+
+
+def test_the_example_is_small_and_few_screens_high(chromium, example_page):
+    page = Visit(chromium, example_page).page
+
+    assert example_page.stat().st_size <= 300_000
+    assert page.evaluate("document.querySelectorAll('*').length") <= 3_000
+    assert page.evaluate("document.documentElement.scrollHeight") <= 6 * 800
+
+
+def test_the_head_of_a_long_table_stays_visible(chromium, made):
+    cases = [samples.planned_case(params={"size": n}) for n in range(60)]
+    page = Visit(chromium, made(samples.run(*((one, samples.fast_case(one)) for one in cases)))).page
+    page.evaluate("location.hash = '#suite=selu'")
+    page.wait_for_selector("details.suite[open]")
+
+    page.evaluate("scrollTo(0, document.querySelector('table.results').getBoundingClientRect().top + 2000)")
+
+    top = page.evaluate("document.querySelector('table.results thead th').getBoundingClientRect().top")
+    assert 0 <= top < 100
+
+
+@pytest.mark.parametrize("fragment", ["", "#all", "#suite=selu", "#case=selu/selu%5Bdtype=float32,n=10000%5D"])
+def test_on_a_phone_no_row_is_high_nothing_scrolls_sideways_and_no_text_is_small(chromium, made, fragment):
+    page = Visit(chromium, made(samples.run(), samples.sweep_run(run_id="sweep")), width=390).page
+    page.evaluate("one => { location.hash = one }", fragment)
+    page.wait_for_timeout(300)
+
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    rows = "[...document.querySelectorAll('tbody tr')].filter(one => one.offsetParent)"
+    assert page.evaluate(f"Math.max(0, ...{rows}.map(one => one.offsetHeight))") <= 80
+    texts = "[...document.querySelectorAll('svg text')].filter(one => one.getBoundingClientRect().width)"
+    scale = "one => one.ownerSVGElement.getBoundingClientRect().width / one.ownerSVGElement.viewBox.baseVal.width"
+    assert page.evaluate(f"Math.min(11, ...{texts}.map(one => 11 * ({scale})(one)))") >= 11 * 0.95
+
+
+def test_print_is_short_and_has_the_tables_of_the_suites(chromium, example_page):
+    page = Visit(chromium, example_page).page
+
+    pdf = page.pdf(format="A4", landscape=True)
+
+    assert 1 <= len(re.findall(rb"/Type /Page\b", pdf)) <= 10

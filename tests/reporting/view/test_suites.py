@@ -1,0 +1,177 @@
+import msgspec
+import pytest
+
+from harness.record import Artifact
+from reporting.view import suites as limits
+from reporting.view.keys import make_fragment
+from reporting.view.page_model import Dumbbells, Plot
+from tests import samples
+from tests.reporting.views import case_view, page_of
+
+
+def rows_of(suite):
+    return [row.cells[0].text for row in suite.table.rows]
+
+
+def many(number, suite="selu"):
+    planned = [samples.planned_case(suite, params={"size": n}) for n in range(number)]
+    return [(case, samples.fast_case(case)) for case in planned]
+
+
+def test_a_suite_has_its_answer_a_figure_and_a_row_for_each_variant_of_each_case():
+    page = page_of(samples.run(), samples.sweep_run(run_id="sweep", started="2026-01-01T00:00:00Z"))
+
+    assert [(suite.name, suite.id) for suite in page.suites] == [
+        ("cumulative_sum", "suite=cumulative_sum"),
+        ("selu", "suite=selu"),
+    ]
+    selu = page.suites[1]
+    assert selu.answer in page.answers
+    assert [group.id for group in selu.table.groups] == [case.id for case in selu.cases]
+    assert rows_of(selu) == ["selu:eager", "selu:jit"]
+    assert selu.left_out == 0
+    assert isinstance(selu.parts[0].plot, Dumbbells)
+
+
+def test_the_sweeps_of_a_suite_are_unpacked_with_it():
+    (suite,) = page_of(samples.sweep_run()).suites
+
+    (growth,) = suite.more
+    assert isinstance(growth.plot, Plot)
+    assert growth.tables
+    assert [isinstance(part.plot, Dumbbells) for part in suite.parts] == [True]
+
+
+def test_a_suite_that_was_not_timed_shows_its_sweep():
+    run = samples.sweep_run()
+    untimed = tuple(
+        msgspec.structs.replace(
+            case,
+            variants=tuple(
+                msgspec.structs.replace(one, outcomes={k: v for k, v in one.outcomes.items() if k != "timing"})
+                for one in case.variants
+            ),
+        )
+        for case in run.cases
+    )
+
+    (suite,) = page_of(msgspec.structs.replace(run, cases=untimed)).suites
+
+    assert isinstance(suite.parts[0].plot, Plot)
+
+
+def test_each_place_has_its_rows_in_the_case_and_the_newest_run_leads():
+    old, new = samples.run(run_id="old"), samples.run(run_id="new", started="2026-02-01T00:00:00Z")
+
+    (suite,) = page_of(old, new, samples.gpu_run()).suites
+
+    assert set(rows_of(suite)) >= {"selu:jit · ● cpu · new", "selu:jit · ■ gpu"}
+    assert {result.run for case in suite.cases for result in case.results} == {"new", samples.gpu_run().manifest.run_id}
+
+
+def test_a_suite_s_table_is_bounded_counts_what_it_leaves_out_and_keeps_the_case_that_answers():
+    pairs = many(limits.MOST_ROWS)
+    answering = msgspec.structs.replace(
+        pairs[-1][0], answer=samples.Answer("What is jit worth?", "selu:jit", against="selu:eager")
+    )
+    pairs[-1] = (answering, pairs[-1][1])
+
+    (suite,) = page_of(samples.run(*pairs)).suites
+
+    assert len(suite.table.rows) == limits.MOST_ROWS
+    assert suite.left_out == limits.MOST_ROWS
+    assert len(suite.cases) == limits.MOST_ROWS
+    assert suite.answer.target in [group.id for group in suite.table.groups]
+
+
+def test_suites_share_the_rows_of_a_page_and_small_ones_lose_none():
+    pairs = [pair for name in "abcdefgh" for pair in many(80, name)] + many(3, "small")
+
+    page = page_of(samples.run(*pairs))
+
+    sizes = {suite.name: len(suite.table.rows) for suite in page.suites}
+    assert sizes["small"] == 6
+    assert sum(sizes.values()) <= limits.MOST_ROWS_IN_ALL
+    assert len({size for name, size in sizes.items() if name != "small"}) == 1
+
+
+def test_a_case_view_has_every_section_or_says_why_it_is_empty():
+    view = case_view(page_of(samples.run()), "selu[dtype=float32,n=10000]")
+
+    sections = {section.id: section for section in view.sections}
+    assert list(sections) == ["speed", "compilation", "memory", "caching", "problems"]
+    assert sections["caching"].answer == "Empty: no regime of the caches was measured."
+    assert [row.cells[0].text for row in sections["speed"].parts[0].tables[0].rows] == ["selu:eager", "selu:jit"]
+
+
+def test_earlier_runs_of_a_case_are_a_series_and_no_comparison():
+    runs = [samples.run(run_id=f"run-{day}", started=f"2026-02-0{day}T00:00:00Z") for day in (1, 2, 3)]
+
+    view = case_view(page_of(*runs), "selu[dtype=float32,n=10000]")
+
+    (history,) = [section for section in view.sections if section.id == "history"]
+    (table,) = history.parts[0].tables
+    assert history.answer == "Not compared: 3 runs of it."
+    assert [group.title for group in table.groups] == ["selu:eager · ● cpu · run-3", "selu:jit · ● cpu · run-3"]
+    assert [row.cells[0].text for row in table.groups[1].rows] == ["run-3", "run-2", "run-1"]
+    marks = [row.cells[-1].mark for row in table.groups[1].rows]
+    assert all(0 <= mark.low <= mark.point <= mark.high <= 1 for mark in marks)
+    assert {mark.origin for mark in marks} == {None}
+
+
+def test_runs_of_two_machines_are_no_series():
+    runs = [samples.run(run_id=name, machine=name) for name in ("one", "two")]
+
+    view = case_view(page_of(*runs), "selu[dtype=float32,n=10000]")
+
+    assert "history" not in [section.id for section in view.sections]
+
+
+def test_a_case_of_a_sweep_marks_its_size_in_the_suite_s_figure():
+    page = page_of(samples.sweep_run())
+
+    (suite,) = page.suites
+    marked = {case.name: [part.plot.panels[0].marked for part in case.growth] for case in suite.cases}
+    assert marked["cumulative_sum[n=64]"] == [64]
+    assert {part.id for case in suite.cases for part in case.growth} == {part.id for part in suite.more}
+
+
+def test_a_case_names_what_the_run_kept_and_the_commands_that_open_it():
+    planned = samples.planned_case()
+    kept = [
+        ("trace", "trace/selu-jit/x.xplane.pb"),
+        ("hlo", "programs/selu-jit/hlo.txt"),
+        ("jaxpr", "programs/selu-jit/jaxpr.txt"),
+    ]
+    artifacts = tuple(
+        Artifact(kind=kind, variant="selu:jit", path=path, size_bytes=2048, sha256="0" * 64) for kind, path in kept
+    )
+    record = msgspec.structs.replace(samples.fast_case(planned), artifacts=artifacts)
+
+    (trace, programs) = case_view(page_of(samples.run((planned, record), run_id="r 1")), planned.name).files
+
+    assert trace.what == "selu:jit · ● cpu: profiler trace"
+    assert trace.command == f"nox -s traces -- 'results/r 1' --select {planned.id}"
+    assert trace.note.replace("\u202f", " ") == f"2.00 KiB in results/r 1/cases/{planned.id}/trace"
+    assert programs.what == "selu:jit · ● cpu: jaxpr, optimised HLO"
+    assert programs.command == f"less 'results/r 1/cases/{planned.id}/programs/selu-jit'/*"
+
+
+@pytest.mark.parametrize(
+    ("names", "fragment"),
+    [
+        (("suite", "matmul"), "suite=matmul"),
+        (("case", "matmul", "matmul[n=2048]"), "case=matmul/matmul[n=2048]"),
+    ],
+)
+def test_a_fragment_is_what_a_reader_would_type(names, fragment):
+    assert make_fragment(*names) == fragment
+
+
+def test_fragments_of_unlike_names_are_unlike_and_have_no_white_space():
+    names = [("a b",), ("a_b",), ("a\tb",), ("a/b", "c"), ("a", "b/c"), ("x" * 300,), ("x" * 299,)]
+
+    fragments = [make_fragment("case", *one) for one in names]
+
+    assert len(set(fragments)) == len(names)
+    assert not any(character.isspace() for one in fragments for character in one)
