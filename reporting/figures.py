@@ -90,7 +90,7 @@ def _draw_bars(figure: Dumbbells, form: str) -> Canvas:
         axes.plot((min(times), max(times)), (row, row), color=GRID, linewidth=2, zorder=1)
         for end in bar.ends:
             marker, colour, filled = MODES.get(end.mode, OTHERS)
-            look = {"color": LINES[colour], "marker": marker, "linestyle": "none"}
+            look: dict[str, Any] = {"color": LINES[colour], "marker": marker, "linestyle": "none"}
             if end.bounds is not None:
                 axes.plot(end.bounds, (row, row), color=LINES[colour], linewidth=4, alpha=BOUNDS_ALPHA / 2)
             (dot,) = axes.plot(end.time_s, row, markerfacecolor=LINES[colour] if filled else BACKGROUND, **look)

@@ -10,7 +10,7 @@ from .cases import Case
 from .cells import drop_empty_columns
 from .files import list_files
 from .names import LONGEST_NAME
-from .page_model import CaseView, Section
+from .page_model import CaseView, Part, Section
 from .reasons import LONGEST_REASON
 from .results import make_result
 from .sections.caching import make_caching_section
@@ -19,21 +19,26 @@ from .sections.history import make_history_section
 from .sections.memory import make_memory_section
 from .sections.problems import make_problems_section
 from .sections.speed import make_speed_section
-from .sections.sweeps import make_sweep_figure
+from .sections.sweeps import mark_size
 from .sweeps import Sweep
 
 
-def make_case_view(cases: Sequence[Case], earlier: Sequence[Sequence[Case]], sweeps: Sequence[Sweep]) -> CaseView:
+def make_case_view(
+    cases: Sequence[Case], earlier: Sequence[Sequence[Case]], sweeps: Sequence[tuple[Sweep, Part]]
+) -> CaseView:
     """The view of one case.
 
     Args:
       cases: The case at each place that ran it, as the newest run there has it; at least one.
       earlier: By place, the case in all runs, the newest first.
-      sweeps: Those of its suite.
+      sweeps: Those of its suite that have a figure, each with it.
     """
     planned = cases[0].planned
     growth = tuple(
-        make_sweep_figure(sweep, size) for sweep in sweeps for size, one in sweep.cases if any(one is c for c in cases)
+        mark_size(part, size)
+        for sweep, part in sweeps
+        for size, one in sweep.cases
+        if any(one is case for case in cases)
     )
     sections = (
         make_speed_section([case.run for case in cases], cases),
@@ -49,7 +54,7 @@ def make_case_view(cases: Sequence[Case], earlier: Sequence[Sequence[Case]], swe
         about=shorten(planned.description, LONGEST_REASON),
         results=tuple(make_result(variant) for case in cases for variant in case.variants),
         sections=tuple(map(_tidy, filter(None, sections))),
-        growth=tuple(part for part in growth if part.plot is not None),
+        growth=growth,
         claims=sum(len(case.planned.published) for case in cases),
         files=list_files(cases),
     )

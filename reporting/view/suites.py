@@ -64,9 +64,10 @@ def _make_suite(
     by_case: dict[str, list[Case]] = {}
     for case in cases:
         by_case.setdefault(case.fragment, []).append(case)
-    sweeps = tuple(find_sweeps(cases))
-    views = [make_case_view(own, history[fragment], sweeps) for fragment, own in by_case.items()]
-    growth = [make_sweep_part(sweep) for sweep in sweeps]
+    sweeps = [(sweep, make_sweep_part(sweep)) for sweep in find_sweeps(cases)]
+    growth = [part for _, part in sweeps]
+    drawn = [(sweep, part) for sweep, part in sweeps if part.plot is not None]
+    views = [make_case_view(own, history[fragment], drawn) for fragment, own in by_case.items()]
     parts = (*_list_dumbbells(places, cases), *growth)
     table, left_out = _make_table(views, answer.target, rows)
     return SuiteView(

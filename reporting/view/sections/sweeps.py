@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from harness.record import Status
 from harness.record.metric import Metric, Reading, Summary, Unit
 from harness.record.metrics import METRICS
@@ -29,9 +31,11 @@ MEASURES = tuple(METRICS[name] for name in ("compile_total_s", "execution_s", "j
 PLOT_UNITS = {Unit.SECONDS: "s", Unit.BYTES: "B"}
 
 
-def make_sweep_figure(sweep: Sweep, size: float) -> Part:
-    """The figure of a sweep with one size marked."""
-    return Part(sweep.label, _plot(sweep, size), id=_name(sweep))
+def mark_size(part: Part, size: float) -> Part:
+    """The figure of a sweep, of its part, with one size marked."""
+    panels = part.plot.panels if isinstance(part.plot, Plot) else ()
+    plot = Plot("", "", tuple(replace(panel, marked=size) for panel in panels))
+    return Part(part.title, plot, id=part.id)
 
 
 def make_sweep_part(sweep: Sweep) -> Part:
@@ -62,13 +66,13 @@ def _doubts(sweep: Sweep) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _plot(sweep: Sweep, marked: float | None = None) -> Plot | None:
+def _plot(sweep: Sweep) -> Plot | None:
     panels = []
     for measure in MEASURES:
         lines = ((sweep.name(one), sweep.points(one, measure)) for one in sweep.implementations)
         series = tuple(Series(name, points) for name, points in lines if points)
         if series:
-            panels.append(Panel(name_measure(measure), sweep.param, PLOT_UNITS.get(measure.unit, ""), series, marked))
+            panels.append(Panel(name_measure(measure), sweep.param, PLOT_UNITS.get(measure.unit, ""), series))
     if not panels:
         return None
     shown = f"{sweep.label}: {', '.join(panel.title.lower() for panel in panels)}"
