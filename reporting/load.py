@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,21 +61,34 @@ def load(paths: Iterable[Path], *, only_newest: bool = False, on_read: Callable[
     outdated = Outdated()
     runs: dict[int, tuple[LoadedRun, bytes]] = {}
     warnings: dict[int, list[str]] = {}
-    for index in order:
-        own = warnings.setdefault(index, [])
-        try:
-            run = _load_run(RunFolder(folders[index]), own)
-        except RecordError as error:
-            own.append(f"left out: {error}")
-        else:
-            # Two runs are told apart by what was read of them, not by what is kept.
-            contents = hashlib.sha256(msgspec.json.encode(run)).digest()
-            runs[index] = LoadedRun(outdated.cut(run) if only_newest else run, RunFolder(folders[index])), contents
-        on_read()
+    with _without_collecting():
+        for index in order:
+            own = warnings.setdefault(index, [])
+            try:
+                run = _load_run(RunFolder(folders[index]), own)
+            except RecordError as error:
+                own.append(f"left out: {error}")
+            else:
+                # Two runs are told apart by what was read of them, not by what is kept.
+                contents = hashlib.sha256(msgspec.json.encode(run)).digest()
+                runs[index] = LoadedRun(outdated.cut(run) if only_newest else run, RunFolder(folders[index])), contents
+            on_read()
     kept = list(_drop_repeated(runs, warnings))
     kept.sort(key=lambda loaded: (loaded.run.manifest.started, loaded.run.manifest.run_id))
     told = (visible(hide_home(warning)) for index in sorted(warnings) for warning in warnings[index])
     return Loaded(tuple(kept), tuple(told))
+
+
+@contextmanager
+def _without_collecting() -> Iterator[None]:
+    """Records hold no cycles, and looking for some among millions of values takes as long as reading them."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _drop_repeated(

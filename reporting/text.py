@@ -12,8 +12,10 @@ from harness.record.wording import counted, visible
 
 __all__ = ["MULTI_LINE_FIELDS", "counted", "hide_home", "shorten", "visible", "visible_record"]
 
-_ALL_VISIBLE = re.compile(rb'(?:[ !#-\[\]-~]|"|\\["\\])*+')
-"""JSON of which every string is printable ASCII: what is not, JSON writes with a backslash or as bytes beyond it."""
+_WITHOUT_CONTROL = re.compile(rb'(?:[^\x00-\x1f\\\x7f]++|\\["\\])*+')
+"""JSON without a control character in any string: it writes those with a backslash."""
+
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 
 S = TypeVar("S", bound=msgspec.Struct)
 
@@ -23,9 +25,20 @@ MULTI_LINE_FIELDS = frozenset({"stderr", "explanation"})
 
 def visible_record(record: S) -> S:
     """The same record with every string in it visible, so that no renderer has to remember."""
-    if _ALL_VISIBLE.fullmatch(msgspec.json.encode(record)):
+    if _is_visible(record):
         return record
     return msgspec.convert(_walk(msgspec.to_builtins(record), multi_line=False), type(record))
+
+
+def _is_visible(record: msgspec.Struct) -> bool:
+    """Whether `visible` would leave every string of a record as it is."""
+    try:
+        data = msgspec.json.encode(record)
+    except UnicodeEncodeError:  # a lone surrogate
+        return False
+    if not _WITHOUT_CONTROL.fullmatch(data):
+        return False
+    return data.isascii() or all(visible(one) == one for one in set(_NOT_ASCII.findall(data.decode())))
 
 
 def _walk(value: Any, *, multi_line: bool) -> Any:

@@ -8,11 +8,13 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from harness.record.looks import find_timing
 from harness.record.metric import Readable
+from harness.record.metrics import METRICS
 from harness.record.moderation import FEWEST_POOLED, fit_prior
 from harness.record.pool import NO_CANARY, RATIO, Kind, Pool, ReferenceSpeed, Spread, kind_of
+from harness.record.reading import read_values
 from harness.record.recorded import list_variants
 from harness.record.runs import Run
-from harness.record.statistics import FEWEST_LAUNCHES
+from harness.record.statistics import FEWEST_LAUNCHES, find_variance
 
 POOLED = ("execution_s", "at_reference_speed_s")
 """Metrics whose intervals are moderated. Ratios scatter too unlike: their prior has about one degree of freedom, and
@@ -82,7 +84,7 @@ def _find_reference(variants: Iterable[Readable]) -> Pool:
         identities.add(details.canary)
         # JAX's variants share the process of a launch, and its canary; a peer has its own.
         process = variant.planned.name if kind_of(variant.planned) is Kind.PEERS else ""
-        for launch, canary_s in enumerate(variant.read("canary_s").values):
+        for launch, canary_s in enumerate(read_values(variant, METRICS["canary_s"])):
             if canary_s is not None:
                 found.setdefault((variant.planned_case.id, process, launch), canary_s)
     if len(identities) > 1:
@@ -98,7 +100,7 @@ def _find_usual_ratio(variants: Sequence[Readable]) -> float | None:
     told = [(case, own) for case, own in logs if len(own) >= FEWEST_LAUNCHES]
     if len({case for case, _ in told}) < FEWEST_POOLED:
         return None
-    return statistics.median(statistics.variance(own) for _, own in told)
+    return statistics.median(find_variance(own) for _, own in told)
 
 
 def _fit(metric: str, variants: Sequence[Readable]) -> Spread | None:
@@ -118,7 +120,7 @@ def _fit(metric: str, variants: Sequence[Readable]) -> Spread | None:
         of_cases[case] = max(own, of_cases.get(case, 0))
     if len(of_cases) < FEWEST_POOLED:
         return None
-    variances = [statistics.variance(one) for one in logs.values()]
+    variances = [find_variance(one) for one in logs.values()]
     prior = fit_prior(variances, list(degrees.values()), most_degrees=sum(of_cases.values()))
     return None if prior is None else Spread(prior, {key: place for place, key in enumerate(logs)})
 

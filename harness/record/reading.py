@@ -38,7 +38,7 @@ def read_metric(source: Readable, metric: Metric) -> Reading:
         values = tuple(keep_between(value, -LARGEST, LARGEST) for value in derived.values)
         fault, contended, interval, doubt = derived.fault, derived.contended, derived.interval, derived.doubt
     elif metric.probe is not None:
-        values = _measured(source, metric)
+        values = read_values(source, metric)
         fault, contended = _fault(source, metric), is_contended(source.outcomes.get(metric.probe))
         interval, doubt = None, ""
     else:
@@ -84,7 +84,7 @@ def find_worst(outcomes: Mapping[str, Outcome]) -> tuple[str, Outcome]:
     return max((weighed or outcomes).items(), key=lambda item: order.index(item[1].status))
 
 
-def _measured(source: Readable, metric: Metric) -> tuple[float | None, ...]:
+def read_values(source: Readable, metric: Metric) -> tuple[float | None, ...]:
     """What the probe recorded, without what cannot have been measured."""
     outcome = source.outcomes.get(metric.probe or "")
     if outcome is None:

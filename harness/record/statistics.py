@@ -145,6 +145,16 @@ class UsualLaunch:
 Lent = Borrowed | UsualLaunch
 
 
+def find_variance(values: Sequence[float]) -> float:
+    """Of a sample, shape (k,), k >= 2. `statistics.variance` is exact, and takes ten times as long.
+
+    Raises:
+      OverflowError: The values differ by more than a float can hold.
+    """
+    centre = math.fsum(values) / len(values)
+    return math.fsum((value - centre) ** 2 for value in values) / (len(values) - 1)
+
+
 def mean_interval(
     values: Sequence[float], *, confidence: float = CONFIDENCE, looks: int = 1, borrowed: Lent | None = None
 ) -> Interval:
@@ -165,10 +175,10 @@ def mean_interval(
     of_each_look = 1 - (1 - confidence) / looks
     if count < FEWEST_LAUNCHES or not 0 <= of_each_look < 1:  # a record may hold any number
         return Interval(None, centre, None, count)
-    deviation, degrees = statistics.stdev(values), count - 1.0
+    variance, degrees = find_variance(values), count - 1.0
     if borrowed is not None:
-        variance, degrees = borrowed.moderate(deviation**2, degrees)
-        deviation = math.sqrt(variance)
+        variance, degrees = borrowed.moderate(variance, degrees)
+    deviation = math.sqrt(variance)
     half = -float(stdtrit(degrees, (1 - of_each_look) / 2)) * deviation / math.sqrt(count)
     return Interval(centre - half, centre, centre + half, count)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..load import Loaded
-from ..text import visible
+from ..text import shorten, visible
 from .answers import choose_standing, make_answers
 from .cases import gather_cases
 from .files import name_folder
@@ -17,6 +17,9 @@ from .sections.method import make_method_section
 from .sections.problems import make_problems_section
 from .sections.published import make_published_section
 from .suites import make_suites
+
+LONGEST_TITLE = 55
+"""What a browser's tab and a list of bookmarks have room for."""
 
 MOST_NAMED = 3
 """Run folders in a command that is shown."""
@@ -36,7 +39,7 @@ def build(loaded: Loaded) -> Page:
     history = gather_history(places, cases)
     answers = make_answers(standing, history)
     return Page(
-        title=f"{finding} – jaxmeter report",
+        title=f"{shorten(finding, LONGEST_TITLE)} – jaxmeter",
         subtitle=make_subtitle(runs),
         finding=finding,
         summary=make_summary(places, told, len(warnings)),

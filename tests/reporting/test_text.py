@@ -1,3 +1,4 @@
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -55,3 +56,12 @@ def test_a_count_agrees_with_its_noun(count, shown):
 
 def test_line_breaks_stay_in_what_has_a_block_of_its_own():
     assert visible("one\n\ttwo\x1b", multi_line=True) == "one\n\ttwo\\x1b"
+
+
+@given(st.text())
+def test_a_record_is_walked_only_where_a_text_in_it_changes(text):
+    record = samples.planned_variant("f:jit")
+    named = msgspec.structs.replace(record, description=text)
+
+    assert visible_record(named).description == visible(text)
+    assert (visible_record(named) is named) <= (visible(text) == text)

@@ -9,7 +9,7 @@ from tests.reporting.views import by_variant, page_of, section, tables, texts
 
 
 def test_the_title_starts_with_the_finding():
-    assert page_of(samples.run()).title == ("1 of 1 case measured on cpu: Sample Processor 1 – jaxmeter report")
+    assert page_of(samples.run()).title == ("1 of 1 case measured on cpu: Sample Processor 1 – jaxmeter")
 
 
 def test_what_went_wrong_comes_first():
