@@ -67,9 +67,14 @@ def escape(text: str) -> str:
 def _answers(answers: Sequence[AnswerLine]) -> Iterable[str]:
     if not answers:
         return ()
-    lines = [f"- **{escape(one.suite)}** {escape(one.text)} ({escape(one.of)})" for one in answers[:ANSWERS_AT_MOST]]
+    lines = [_answer(one) for one in answers[:ANSWERS_AT_MOST]]
     left = len(answers) - ANSWERS_AT_MOST
     return ("\n".join([*lines, *([f"- + {left} more, in the report"] if left > 0 else [])]),)
+
+
+def _answer(one: AnswerLine) -> str:
+    of = f" ({escape(one.of)})" if one.of else ""
+    return f"- **{escape(one.suite)}** {escape(one.text)}{of}"
 
 
 def _items(title: str, items: Sequence[Item]) -> Iterable[str]:

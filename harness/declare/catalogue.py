@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import importlib
 import importlib.util
 import pkgutil
@@ -135,30 +134,7 @@ def _is_relative(error: BaseException) -> bool:
     return isinstance(error, ModuleNotFoundError) and error.name == FROM_PATHS
 
 
-def _refuse_overwritten(module: ModuleType) -> None:
-    """Raises SuiteError where a workload has the name of an earlier one, which then is nowhere any more."""
-    if module.__file__ is None:
-        return
-    seen: dict[str, int] = {}
-    for one in ast.parse(Path(module.__file__).read_bytes()).body:
-        if not isinstance(one, ast.FunctionDef) or not any(map(_declares_workload, one.decorator_list)):
-            continue
-        if one.name in seen:
-            raise SuiteError(
-                f"suite '{module.__name__}': workload '{one.name}' is declared in lines {seen[one.name]} and "
-                f"{one.lineno}; rename one, since the second takes the place of the first"
-            )
-        seen[one.name] = one.lineno
-
-
-def _declares_workload(decorator: ast.expr) -> bool:
-    """Whether it is `@workload(...)` or `@harness.workload(...)`."""
-    called = decorator.func if isinstance(decorator, ast.Call) else decorator
-    return (called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")) == "workload"
-
-
 def _make_suite(module: ModuleType) -> Suite:
-    _refuse_overwritten(module)
     declared = [
         value for value in vars(module).values() if isinstance(value, Workload) and value.module == module.__name__
     ]

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy
@@ -53,7 +54,7 @@ class ReferenceSpeed:
     baseline_s: float | None = None
     baseline: str = ""
 
-    @property
+    @cached_property
     def median_s(self) -> float:
         """Its median over the run's processes."""
         return float(numpy.median(self.launches_s))
@@ -63,7 +64,7 @@ class ReferenceSpeed:
         """What it takes at the reference speed."""
         return self.median_s if self.baseline_s is None else self.baseline_s
 
-    @property
+    @cached_property
     def is_constant(self) -> bool:
         """Whether the machine had one speed: dividing by the canary changes nothing that is worth a verdict."""
         low, high = numpy.quantile(self.launches_s, [(1 - MIDDLE) / 2, (1 + MIDDLE) / 2])

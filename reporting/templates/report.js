@@ -231,7 +231,9 @@
   function fillExplorer() {
     if (!explorer.body) buildExplorer();
     if (document.activeElement !== search) search.value = state.q;
-    fillFacets();
+    const asked = ["q", ...FACETS.map(([name]) => name)].map((name) => state[name]).join("\n");
+    if (asked !== explorer.asked) fillFacets();
+    explorer.asked = asked;
     fillHead();
     const rows = results.find(state);
     const shown = rows.slice(0, shownRows());

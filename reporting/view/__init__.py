@@ -9,6 +9,7 @@ from .cases import gather_cases
 from .files import name_folder
 from .first_screen import list_attention, list_facts, list_warnings, make_finding, make_subtitle, make_summary
 from .matrix import make_matrix
+from .overall_answers import make_overall_answers
 from .page_model import Page
 from .places import choose_newest, gather_history, group_places
 from .runs import label_runs
@@ -43,7 +44,7 @@ def build(loaded: Loaded) -> Page:
         subtitle=make_subtitle(runs),
         finding=finding,
         summary=make_summary(places, told, len(warnings)),
-        answers=tuple(answers.values()),
+        answers=tuple(sorted((*answers.values(), *make_overall_answers(told)), key=lambda one: one.rank)),
         attention=list_attention(told),
         warnings=warnings,
         matrix=matrix,

@@ -49,9 +49,8 @@ def choose_standing(cases: Sequence[Case]) -> dict[str, Case]:
 
 
 def make_answers(standing: Mapping[str, Case], history: History) -> dict[str, AnswerLine]:
-    """An answer by suite, of the case that stands for it: those with a rank first, by it, then the others by name."""
-    ranked = sorted(standing.items(), key=lambda one: _rank(one[1]))
-    return {suite: _make_answer(case, find_earlier(case, history)) for suite, case in ranked}
+    """An answer by suite, of the case that stands for it."""
+    return {suite: _make_answer(case, find_earlier(case, history)) for suite, case in standing.items()}
 
 
 def _rank(case: Case) -> float:
@@ -70,6 +69,7 @@ def _make_answer(case: Case, earlier: Case | None) -> AnswerLine:
         of=f"{shorten(case.planned.name, LONGEST_NAME)} · {case.run.label}{_set_beside(case, earlier)}",
         tone=tone,
         target=case.fragment,
+        rank=_rank(case),
     )
 
 

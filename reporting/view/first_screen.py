@@ -18,7 +18,6 @@ from .reasons import LONGEST_REASON, count_statuses, find_incomplete
 from .runs import LabelledRun, name_device
 from .sections.caching import describe_caching
 from .sections.compilation import describe_compilation, find_fingerprints
-from .sections.memory import describe_memory
 from .sections.speed import describe_speed
 from .trust import describe_trust
 
@@ -43,7 +42,7 @@ def make_finding(places: Sequence[Place], cases: Sequence[Case]) -> str:
         return "No case was planned"
     complete = sum(case.is_complete for case in cases)
     where = f"on {shorten(places[0].name, LONGEST_NAME)}" if len(places) == 1 else f"at {len(places)} places"
-    earlier = sum(len(place.runs) - 1 for place in places)
+    earlier = sum(place.repeated for place in places)
     compared = f", not compared with {counted(earlier, 'earlier run')}" if earlier else ""
     measured = f"{complete} of {counted(len(cases), 'case')} measured {where}{compared}"
     return "; ".join(filter(None, (_troubles(cases), measured)))
@@ -93,7 +92,6 @@ def list_facts(cases: Sequence[Case]) -> tuple[Item, ...]:
     facts = (
         ("Speed", describe_speed(cases)),
         ("Compilation", describe_compilation(cases)),
-        ("Memory", describe_memory(cases)),
         ("Caching", describe_caching(cases)),
     )
     return tuple(Item(text, label) for label, text in facts)
@@ -152,7 +150,7 @@ def list_warnings(loaded: Iterable[str], places: Sequence[Place], cases: Sequenc
 
 def _uncompared(place: Place) -> str:
     """That several runs of one place are no comparison."""
-    if len(place.runs) == 1:
+    if not place.repeated:
         return ""
     return (
         f"{len(place.runs)} runs of {shorten(place.name, LONGEST_NAME)}: do not compare their times by eye, as the "

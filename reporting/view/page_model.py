@@ -227,6 +227,7 @@ class AnswerLine:
     """What answers a suite's question.
 
     Args:
+      rank: The lowest come first.
       text: A sentence with a number and its interval, or with the reason why there is none.
       of: The case that stands for the suite, and where it ran.
       target: The id of that case.
@@ -238,6 +239,7 @@ class AnswerLine:
     of: str
     tone: Tone = Tone.PLAIN
     target: str = ""
+    rank: float = float("inf")
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,17 @@ class Place:
         """`cpu: AMD EPYC`."""
         return f"{self.newest.manifest.backend}: {name_device(self.newest.run)}"
 
+    @cached_property
+    def repeated(self) -> int:
+        """How many runs have a case that a newer one has, too."""
+        seen: set[str] = set()
+        count = 0
+        for run in reversed(self.runs):
+            names = {case.name for case in run.manifest.cases}
+            count += not names.isdisjoint(seen)
+            seen |= names
+        return count
+
     def has(self, run: LabelledRun) -> bool:
         """Whether a run was made here."""
         return id(run) in self._ids

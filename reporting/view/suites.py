@@ -18,7 +18,7 @@ from .sweeps import find_sweeps
 MOST_ROWS = 200
 """Of one suite's table, and of all of them together: a page must be quick to open without a script, too."""
 
-MOST_ROWS_IN_ALL = 600
+MOST_ROWS_IN_ALL = 400
 MOST_FIGURES = 2
 """Dumbbells of a suite: a place each."""
 

@@ -18,6 +18,8 @@ ARGUMENTS = (
     "--disable-sync",
 )
 ROOT = Path(__file__).parents[2]
+EXAMPLES = sorted(path.parent for path in (ROOT / "examples").glob("*-cpu-*/run.json"))
+"""Folders of real runs."""
 
 
 def find_chromium():

@@ -10,7 +10,7 @@ from reporting import html
 from reporting.load import load
 from reporting.view import build
 from tests import samples
-from tests.reporting.browser import ROOT, Visit
+from tests.reporting.browser import EXAMPLES, ROOT, Visit
 from tests.reporting.test_html import unpacked
 from tests.reporting.views import page_of
 
@@ -42,11 +42,7 @@ def lay_out(page):
 
 @pytest.mark.parametrize("name", [*RUNS, "example"])
 def test_html_validate_finds_nothing(name, tmp_path):
-    if name == "example":
-        runs = sorted((ROOT / "examples").glob("*-cpu-*"))
-        page = html.render(build(load(runs)))
-    else:
-        page = html.render(page_of(*RUNS[name]))
+    page = html.render(build(load(EXAMPLES))) if name == "example" else html.render(page_of(*RUNS[name]))
     for file, text in lay_out(page):
         (tmp_path / file).write_text(text, "utf-8")
 
@@ -63,7 +59,7 @@ def test_html_validate_finds_nothing(name, tmp_path):
 @pytest.fixture(scope="module")
 def large(tmp_path_factory):
     """The page of one run with ten thousand results: the cases of an example's run, again and again."""
-    runs = load(sorted((ROOT / "examples").glob("*-cpu-*"))).runs
+    runs = load(EXAMPLES).runs
     run = max((one.run for one in runs), key=lambda one: len(one.cases))
     results = sum(len(case.variants) for case in run.manifest.cases)
     planned, cases = [], []

@@ -72,6 +72,11 @@ def headings(page, name):
     return [column.title for column in tables(page, name)[0].columns]
 
 
+def answers_of_suites(page):
+    """Without those of all suites together."""
+    return [one for one in page.answers if one.suite not in ("memory", "traces")]
+
+
 def case_view(page, name):
     """The view of a case by its name."""
     return next(case for suite in page.suites for case in suite.cases if case.name == name)

@@ -157,16 +157,6 @@ def test_a_suite_that_fails_to_import_is_named_with_its_line_and_the_error(write
     assert said in str(caught.value)
 
 
-def test_two_workloads_of_one_name_in_a_file_are_refused_with_their_lines(write):
-    text = WORKLOAD.format(name="same", title="First.") + "\n\n" + WORKLOAD.format(name="same", title="Second.")
-    lines = [number for number, line in enumerate(text.splitlines(), 1) if line.startswith("def same")]
-
-    with pytest.raises(
-        SuiteError, match=rf"workload 'same' is declared in lines {lines[0]} and {lines[1]}; rename one"
-    ):
-        find_suites([write("repeated.py", text)])
-
-
 def test_a_relative_import_in_a_suite_from_a_path_is_told_how_to_be_written(write):
     write("neighbour.py", "X = 1")
 

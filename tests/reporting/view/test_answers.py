@@ -3,13 +3,13 @@ import math
 import msgspec
 import pytest
 
-from harness.record import Answer, Outcome, Status, TimingDetails
+from harness.record import Answer, Artifact, Outcome, Status, TimingDetails
 from reporting.view.answers import choose_standing
 from reporting.view.cases import gather_cases
 from reporting.view.page_model import Tone
 from reporting.view.runs import label_runs
 from tests import samples
-from tests.reporting.views import kept, page_of
+from tests.reporting.views import answers_of_suites, kept, page_of
 
 STEADY = (-0.01, 0.0, 0.01)
 JIT_OVER_EAGER = Answer("What is fusing worth?", "f:jit", against="f:eager")
@@ -29,7 +29,7 @@ def answered(answer, jit, *, eager=None, variants=("f:eager", "f:jit"), **change
     planned = samples.planned_case(variants=variants, answer=answer, **changes)
     eager = {"timing": timed(is_baseline=True)} if eager is None else eager
     record = samples.record(planned, {"f:eager": eager, "f:jit": jit})
-    (line,) = page_of(samples.run((planned, record))).answers
+    (line,) = answers_of_suites(page_of(samples.run((planned, record))))
     return line
 
 
@@ -92,7 +92,7 @@ def test_a_number_by_itself_is_told_with_its_interval():
     )
     record = samples.record(planned, {"f:jit": {"timing": timed(is_baseline=True)}})
 
-    (line,) = page_of(samples.run((planned, record))).answers
+    (line,) = answers_of_suites(page_of(samples.run((planned, record))))
 
     assert plain(line.text) == "Achieved FLOP/s: 2.0 GFLOP/s [1.9, 2.1] by f:jit."
 
@@ -150,7 +150,7 @@ def test_launches_that_timed_only_one_side_each_give_no_ratio():
 def test_a_lost_case_says_why():
     planned = samples.planned_case(variants=("f:eager", "f:jit"), answer=JIT_OVER_EAGER)
 
-    (line,) = page_of(samples.run((planned, None), ended=None)).answers
+    (line,) = answers_of_suites(page_of(samples.run((planned, None), ended=None)))
 
     assert line.text.startswith("No answer: ")
     assert "no record" in line.text
@@ -161,7 +161,7 @@ def test_a_suite_that_declares_no_answer_is_told_by_its_surest_gain():
     outcomes = {"base:eager": timed(is_baseline=True), "wild:jit": timed(9, (-0.6, 0.0, 0.6)), "sure:jit": timed(4)}
     record = samples.record(planned, {name: {"timing": one} for name, one in outcomes.items()})
 
-    (line,) = page_of(samples.run((planned, record))).answers
+    (line,) = answers_of_suites(page_of(samples.run((planned, record))))
 
     assert line.text == "sure:jit is 4.0× [3.8, 4.2] as fast as base:eager."
     assert line.question == "Sample workload selu."
@@ -171,7 +171,7 @@ def test_a_suite_with_one_variant_and_no_answer_is_told_by_its_time():
     planned = samples.planned_case(variants=("f:jit",))
     record = samples.record(planned, {"f:jit": {"timing": timed(is_baseline=True)}})
 
-    (line,) = page_of(samples.run((planned, record))).answers
+    (line,) = answers_of_suites(page_of(samples.run((planned, record))))
 
     assert plain(line.text) == "Execution time: 1.0 ms [0.9, 1.1] by f:jit."
 
@@ -182,7 +182,7 @@ def test_answers_with_a_rank_come_first_by_it_then_the_others_by_name():
         planned = samples.planned_case(suite, answer=msgspec.structs.replace(JIT_OVER_EAGER, rank=rank))
         cases.append((planned, samples.fast_case(planned)))
 
-    assert [line.suite for line in page_of(samples.run(*cases)).answers] == ["d", "b", "a", "c"]
+    assert [line.suite for line in answers_of_suites(page_of(samples.run(*cases)))] == ["d", "b", "a", "c"]
 
 
 def standing(*runs):
@@ -212,3 +212,26 @@ def test_of_several_answering_cases_the_one_that_most_places_ran_stands_in_its_n
 
     assert standing(here, there)["selu"] == ("selu[n=2]", "there")
     assert standing(here, newest)["selu"] == ("selu[n=1]", "newest")
+
+
+def test_memory_and_traces_are_answered_of_all_suites_together():
+    planned = samples.planned_case("big")
+    kept_file = Artifact(kind="trace", variant="selu:jit", path="trace/x.xplane.pb", size_bytes=2048, sha256="0" * 64)
+    record = msgspec.structs.replace(samples.fast_case(planned), artifacts=(kept_file,))
+
+    answers = {one.suite: one for one in page_of(samples.run((planned, record))).answers}
+
+    assert answers["memory"].text.startswith("Largest plan: ")
+    assert answers["traces"].text.replace("\u202f", " ") == (
+        "1 variant of 1 case, 2.00 KiB: nox -s traces -- results/2026-01-02T03-04-05Z-cpu-0000000."
+    )
+    assert {answers[name].target for name in ("memory", "traces")} == {answers["big"].target}
+
+
+def test_what_was_not_captured_or_planned_says_so_and_ranks_last():
+    planned = samples.planned_case(variants=("f:jit",))
+    page = page_of(samples.run((planned, samples.record(planned, {"f:jit": {"timing": samples.timing(1e-3)}}))))
+
+    assert [one.suite for one in page.answers] == ["selu", "memory", "traces"]
+    assert page.answers[1].text == "No answer: no memory analysis was recorded."
+    assert page.answers[2].text.startswith("No answer: no profile was captured; ")

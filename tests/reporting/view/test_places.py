@@ -1,7 +1,7 @@
 from reporting.view.places import group_places
 from reporting.view.runs import label_runs
 from tests import samples
-from tests.reporting.views import kept, page_of
+from tests.reporting.views import answers_of_suites, kept, page_of
 
 
 def grouped(*runs):
@@ -37,7 +37,7 @@ def test_the_newest_run_of_a_place_leads_and_the_page_says_that_nothing_was_comp
     page = page_of(fast, slow)
 
     assert page.finding == ("1 of 1 case measured on cpu: Sample Processor 1, not compared with 1 earlier run")
-    assert page.answers[0].text == "selu:jit is 10× [9.9, 10.1] as fast as selu:eager."
+    assert answers_of_suites(page)[0].text == "selu:jit is 10× [9.9, 10.1] as fast as selu:eager."
     assert [column.title for column in page.matrix.columns[1:]] == ["● cpu · fast"]
     assert next(item.text for item in page.warnings if item.label == "not compared") == (
         "2 runs of cpu: Sample Processor 1: do not compare their times by eye, as the machine may have changed in "
@@ -55,7 +55,7 @@ def test_a_smaller_newer_run_hides_no_case_of_an_older_one():
     page = page_of(older, newer)
 
     assert page.finding.startswith("2 of 2 cases measured")
-    assert [(line.suite, line.of.partition(";")[0].rpartition(" · ")[2]) for line in page.answers] == [
+    assert [(line.suite, line.of.partition(";")[0].rpartition(" · ")[2]) for line in answers_of_suites(page)] == [
         ("big", "older"),
         ("small", "newer"),
     ]

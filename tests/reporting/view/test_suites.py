@@ -92,7 +92,8 @@ def test_suites_share_the_rows_of_a_page_and_small_ones_lose_none():
     sizes = {suite.name: len(suite.table.rows) for suite in page.suites}
     assert sizes["small"] == 6
     assert sum(sizes.values()) <= limits.MOST_ROWS_IN_ALL
-    assert len({size for name, size in sizes.items() if name != "small"}) == 1
+    others = [size for name, size in sizes.items() if name != "small"]
+    assert max(others) - min(others) <= 2  # a case is not cut
 
 
 def test_a_case_view_has_every_section_or_says_why_it_is_empty():

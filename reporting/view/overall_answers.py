@@ -1,0 +1,53 @@
+"""What all suites together answer: where memory goes, and what was captured to look into."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .. import numbers
+from ..text import counted
+from .cases import Case
+from .files import TRACE, name_folder
+from .page_model import AnswerLine, Tone
+from .sections.memory import PLANNED, describe_memory
+
+MEMORY_RANK, TRACES_RANK = 5.0, 8.0
+"""Among those of the suites."""
+
+NOT_CAPTURED = "No answer: no profile was captured; nox -s cpu -- --probe trace captures some."
+
+
+def make_overall_answers(cases: Sequence[Case]) -> tuple[AnswerLine, ...]:
+    """Of memory, then of traces; what has nothing to tell ranks last.
+
+    Args:
+      cases: At each place, each case once.
+    """
+    return (_answer_memory(cases), _answer_traces(cases)) if cases else ()
+
+
+def _answer_memory(cases: Sequence[Case]) -> AnswerLine:
+    question = "What is the largest plan, and does everything fit?"
+    plans = [(variant.read(PLANNED).estimate, case) for case in cases for variant in case.variants]
+    known = [(plan, case) for plan, case in plans if plan is not None]
+    if not known:
+        return AnswerLine("memory", question, "No answer: no memory analysis was recorded.", "", Tone.MUTED)
+    _, largest = max(known, key=lambda one: one[0])
+    return AnswerLine("memory", question, describe_memory(cases), "", target=largest.fragment, rank=MEMORY_RANK)
+
+
+def _answer_traces(cases: Sequence[Case]) -> AnswerLine:
+    question = "Which profiles were captured, and what opens them?"
+    found = [(one, case) for case in cases if case.record is not None for one in case.record.artifacts]
+    captured = [(one, case) for one, case in found if one.kind == TRACE]
+    if not captured:
+        return AnswerLine("traces", question, NOT_CAPTURED, "", Tone.MUTED)
+    count = len({(case.key, one.variant) for one, case in captured})
+    where = len({case.key for _, case in captured})
+    size = numbers.memory(float(sum(one.size_bytes for one, _ in captured)))
+    case = captured[0][1]
+    text = (
+        f"{counted(count, 'variant')} of {counted(where, 'case')}, {size}: "
+        f"nox -s traces -- {name_folder(case.run.folder)}."
+    )
+    return AnswerLine("traces", question, text, case.label, target=case.fragment, rank=TRACES_RANK)
