@@ -68,6 +68,13 @@ def plan_lines(
         f"{counted(len(cases), 'case')}, {_cost(launches, settings, work)}; budget {_duration(settings.budget_s)}. "
         f"Probes: {', '.join(settings.probes)}. Timing launches: {_timing_launches(settings)}."
     )
+    # Where nothing at all was counted, every time is a guess, and none is worse than the others.
+    unknown = [case.name for case in cases if work and not work.get(case.id) and list_runnable(case, settings)]
+    if unknown:
+        yield (
+            f"It may take longer: how long a call of {', '.join(unknown)} takes shows only when it runs, as its Python "
+            "cannot be traced."
+        )
     if (round_s := first_round_s(launches, settings, work)) > settings.budget_s:
         yield (
             f"One round takes about {_duration(round_s)}, more than the budget: cases will be lost. "

@@ -10,6 +10,9 @@ NO_DEVICE_ACTIVITY = (
     "affected; nox -s doctor and docs/containers.md say what to do"
 )
 
+IN_FULL = "float32"
+"""The format in which float32 products lose nothing, which is nothing to say."""
+
 
 def describe_details(details: Details | None, *, raises: str | None = None) -> tuple[str, ...]:
     """What a reader must know beside the numbers, a sentence each; nothing where a section of its own shows it.
@@ -44,7 +47,7 @@ def _describe_comparison(details: NumericsDetails, raises: str | None) -> tuple[
     if details.raised is not None:
         error = "raises" if raises is None else f"raises {raises}"
         sentences.append(f"{error}, as declared: {details.raised}")
-    if details.products is not None:
+    if details.products not in (None, IN_FULL):
         sentences.append(f"float32 matrix products are computed in {details.products}")
     if details.unchecked:
         sentences.append(f"not checked: {details.unchecked} of {details.outputs} outputs, NaN in the reference too")

@@ -10,7 +10,7 @@ from .cases import Case
 from .cells import drop_empty_columns
 from .files import list_files
 from .names import LONGEST_NAME
-from .page_model import CaseView, Part, Section
+from .page_model import CaseView, Part, Section, Table
 from .reasons import LONGEST_REASON
 from .results import make_result
 from .sections.caching import make_caching_section
@@ -21,6 +21,9 @@ from .sections.problems import make_problems_section
 from .sections.speed import make_speed_section
 from .sections.sweeps import mark_size
 from .sweeps import Sweep
+
+NOTES = "Notes"
+"""The heading of a column of words, for which a table of numbers has no room."""
 
 
 def make_case_view(
@@ -61,6 +64,32 @@ def make_case_view(
 
 
 def _tidy(section: Section) -> Section:
-    """The section without the columns in which this case has nothing."""
-    parts = (replace(part, tables=tuple(map(drop_empty_columns, part.tables))) for part in section.parts)
-    return replace(section, parts=tuple(parts))
+    """The section without the columns in which this case has nothing; what was noted stands below the numbers."""
+    return replace(section, parts=tuple(map(_tidy_part, section.parts)))
+
+
+def _tidy_part(part: Part) -> Part:
+    tables, notes = [], []
+    for table in part.tables:
+        narrow, own = _take_notes(drop_empty_columns(table))
+        tables.append(narrow)
+        notes += own
+    return replace(part, tables=tuple(tables), notes=(*notes, *part.notes))
+
+
+def _take_notes(table: Table) -> tuple[Table, tuple[str, ...]]:
+    """The table without its last column, if that holds notes; and these, each once with the variants that it is of."""
+    if table.columns[-1].title != NOTES:
+        return table, ()
+    alike: dict[str, list[str]] = {}
+    several = len(table.groups) > 1
+    for group in table.groups:
+        for row in group.rows:
+            if text := row.cells[-1].text:
+                name = row.cells[0].text
+                alike.setdefault(text, []).append(f"{name} · {group.title}" if several else name)
+    groups = (
+        replace(group, rows=tuple(replace(row, cells=row.cells[:-1]) for row in group.rows)) for group in table.groups
+    )
+    notes = tuple(f"{', '.join(names)}: {text}" for text, names in alike.items())
+    return replace(table, columns=table.columns[:-1], groups=tuple(groups)), notes

@@ -3,6 +3,7 @@ import re
 from harness.listing import catalogue_lines, data_warnings, plan_lines
 from harness.plan.launches import plan_launches
 from harness.plan.messages import Description, SuiteDescription, WorkloadDescription
+from harness.plan.work import Work
 from tests import samples
 
 SELU = WorkloadDescription(
@@ -83,6 +84,18 @@ def test_a_fixed_count_of_launches_is_shown_as_it_is():
     *_, last = plan_lines([], [], samples.settings(looks=(4,), launches=4, budget_s=90.0), {})
 
     assert last.endswith("budget 90 s. Probes: numerics, compilation, timing, memory. Timing launches: 4.")
+
+
+def test_a_plan_names_the_cases_whose_calls_nobody_can_count_beforehand():
+    settings = samples.settings(probes=("numerics", "timing"), fewest_rounds=3, most_rounds=8)
+    skipped = samples.planned_variant("loop:jit", skip="too long")
+    names = ("known", "loader")
+    cases = [*map(samples.planned_case, names), samples.planned_case("none", variants=(skipped,))]
+    work = {cases[0].id: {"selu:jit": Work()}, cases[1].id: {}, cases[2].id: {}}
+
+    *_, last = plan_lines(cases, plan_launches(cases, settings), settings, work)
+
+    assert last.startswith(f"It may take longer: how long a call of {cases[1].name} takes shows only when it runs")
 
 
 def test_a_budget_that_one_round_does_not_fit_into_is_told():

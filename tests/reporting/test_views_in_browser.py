@@ -273,3 +273,40 @@ def test_print_is_short_and_has_the_tables_of_the_suites(chromium, example_page)
     pdf = page.pdf(format="A4", landscape=True)
 
     assert 1 <= len(re.findall(rb"/Type /Page\b", pdf)) <= 10
+
+
+def test_of_two_runs_both_times_stand_on_the_first_screen_and_that_nothing_was_compared(chromium, made):
+    planned = [samples.planned_case(name) for name in ("matmul", "selu", "mlp_step")]
+    runs = [
+        samples.run(
+            *((one, samples.fast_case(one, eager_s=1e-3 * slower, jit_s=1e-4 * slower)) for one in planned),
+            run_id=f"run-{day}",
+            started=f"2026-02-0{day}T00:00:00Z",
+        )
+        for day, slower in ((1, 1.0), (2, 1.5))
+    ]
+    page = Visit(chromium, made(*runs)).page
+
+    assert "not compared with 1 earlier run" in page.locator("#overview h1").inner_text()
+    for one in planned:
+        answer = page.locator(f"[data-answer={one.suite}]")
+        assert answer.bounding_box()["y"] <= 800
+        text = answer.inner_text().replace("\u202f", " ")
+        assert "time of" in text
+        assert "150 µs" in text
+        assert "100 µs" in text
+        assert text.endswith("not compared")
+
+
+def test_going_back_from_a_case_keeps_the_search(chromium, made):
+    page = Visit(chromium, made(samples.run(), samples.sweep_run(run_id="sweep"))).page
+
+    page.locator("#search").fill("scan")
+    page.wait_for_selector("#all tbody tr")
+    page.locator("#all tbody a").first.click()
+    page.wait_for_selector("#case:not([hidden]) h1")
+    page.go_back()
+    page.wait_for_selector("#all:not([hidden]) tbody tr")
+
+    assert page.locator("#search").input_value() == "scan"
+    assert all("scan" in text for text in page.locator("#all tbody tr").all_inner_texts())

@@ -1,7 +1,7 @@
 import msgspec
 import pytest
 
-from harness.record import Artifact
+from harness.record import Artifact, Status
 from reporting.view import suites as limits
 from reporting.view.keys import make_fragment
 from reporting.view.page_model import Dumbbells, Plot
@@ -176,3 +176,17 @@ def test_fragments_of_unlike_names_are_unlike_and_have_no_white_space():
 
     assert len(set(fragments)) == len(names)
     assert not any(character.isspace() for one in fragments for character in one)
+
+
+def test_notes_of_a_case_stand_below_its_numbers_once_with_the_variants_that_they_are_of():
+    planned = samples.planned_case(variants=("f:eager", "f:jit", "g:jit"))
+    failed = samples.Outcome(status=Status.FAILED, reason="no memory")
+    record = samples.record(
+        planned, {"f:eager": {"timing": samples.timing(1e-3)}, "f:jit": {"timing": failed}, "g:jit": {"timing": failed}}
+    )
+
+    (speed, *_) = case_view(page_of(samples.run((planned, record))), planned.name).sections
+
+    (part,) = speed.parts
+    assert "Notes" not in [column.title for column in part.tables[0].columns]
+    assert "f:jit, g:jit: timing failed: no memory" in part.notes
