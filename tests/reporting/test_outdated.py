@@ -1,0 +1,93 @@
+import msgspec
+
+from harness.record import Artifact, Outcome, Status
+from reporting.load import load
+from reporting.outdated import TIMES, Outdated
+from tests import samples
+
+PLANNED = samples.planned_case()
+
+
+def run_of(run_id, *planned, started="2026-01-01T00:00:00Z", **changes):
+    kept = Artifact(kind="hlo", variant="selu:jit", path="x", size_bytes=1, sha256="0" * 64)
+    cases = planned or (PLANNED,)
+    pairs = ((one, msgspec.structs.replace(samples.fast_case(one), artifacts=(kept,), notes=("n",))) for one in cases)
+    return samples.run(*pairs, run_id=run_id, started=started, **changes)
+
+
+def probes(run):
+    return [set(variant.outcomes) for case in run.cases for variant in case.variants]
+
+
+def test_the_newest_run_of_a_place_is_kept_whole_and_of_older_ones_the_times():
+    newest, older = run_of("new"), run_of("old")
+    outdated = Outdated()
+
+    assert outdated.cut(newest) == newest
+    cut = outdated.cut(older)
+
+    assert cut.manifest == older.manifest
+    assert probes(cut) == [{"numerics", "timing"}] * 2
+    assert [(case.artifacts, case.notes) for case in cut.cases] == [((), ())]
+    timings = [variant.outcomes["timing"] for case in cut.cases for variant in case.variants]
+    assert all(set(timing.values) <= set(TIMES) for timing in timings)
+    whole = [variant.outcomes["timing"] for case in older.cases for variant in case.variants]
+    assert [one.values["execution_s"] for one in timings] == [one.values["execution_s"] for one in whole]
+    assert [one.details for one in timings] == [one.details for one in whole]
+
+
+def test_a_case_that_no_newer_run_has_is_kept_whole():
+    other = samples.planned_case("other")
+    older = run_of("old", PLANNED, other)
+    outdated = Outdated()
+
+    outdated.cut(run_of("new"))
+    cut = outdated.cut(older)
+
+    assert cut.cases[1] == older.cases[1]
+    assert cut.cases[0] != older.cases[0]
+
+
+def test_another_machine_device_or_backend_outdates_nothing():
+    outdated = Outdated()
+    elsewhere = [
+        run_of("machine", machine="b"),
+        run_of("device", environment=samples.environment(device_name="Another")),
+        run_of("backend", backend="gpu"),
+    ]
+    outdated.cut(run_of("here", machine="a"))
+
+    assert [outdated.cut(one) for one in elsewhere] == elsewhere
+
+
+def test_runs_of_one_plan_share_their_cases():
+    first, second = run_of("a"), msgspec.json.decode(msgspec.json.encode(run_of("b")), type=samples.Run)
+    outdated = Outdated()
+
+    assert outdated.cut(second).manifest.cases[0] is outdated.cut(first).manifest.cases[0]
+
+
+def test_how_a_variant_ended_is_kept_and_what_it_wrote_is_not():
+    failed = Outcome(status=Status.FAILED, reason="no memory", stderr="Traceback")
+    record = samples.record(PLANNED, {"selu:jit": {"timing": failed, "memory": failed}})
+    outdated = Outdated()
+    outdated.cut(run_of("new"))
+
+    cut = outdated.cut(samples.run((PLANNED, record), run_id="old"))
+
+    (variant,) = [one for one in cut.cases[0].variants if one.outcomes]
+    assert variant.outcomes == {"timing": Outcome(status=Status.FAILED, reason="no memory", values={})}
+
+
+def test_reading_only_the_newest_gives_the_same_runs_in_the_same_order_whatever_the_order_given(tmp_path):
+    runs = [run_of(f"run-{day}", started=f"2026-01-0{day}T00:00:00Z") for day in (1, 2, 3)]
+    folders = [samples.write_run(tmp_path / run.manifest.run_id, run) for run in runs]
+    read = []
+
+    for order in (folders, folders[::-1], [*folders, folders[2]]):
+        loaded = load(order, only_newest=True, on_read=lambda: read.append(1))
+        assert [one.run.manifest.run_id for one in loaded.runs] == ["run-1", "run-2", "run-3"]
+        assert loaded.runs[2].run == runs[2]
+        assert probes(loaded.runs[0].run) == [{"numerics", "timing"}] * 2
+    assert len(read) == 10
+    assert "was given more than once" in loaded.warnings[0]
