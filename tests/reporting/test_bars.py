@@ -17,7 +17,9 @@ def test_bars_stand_below_each_other_with_their_names_above_them():
         ("bar 0", bars.TOP + bars.NAME),
         ("bar 1", bars.TOP + bars.STEP + bars.NAME),
     ]
+    assert drawing.bottom == bars.TOP + 2 * bars.STEP
     assert drawing.height == drawing.bottom + bars.BELOW
+    assert all(bars.LEFT <= tick.at <= bars.RIGHT for tick in drawing.ticks)
 
 
 def test_a_bar_reaches_from_the_fastest_mode_to_the_slowest_on_a_logarithmic_axis():

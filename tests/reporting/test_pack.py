@@ -71,5 +71,16 @@ def test_the_index_has_a_row_for_each_result_with_its_numbers():
     assert index["chunks"] == {"case=selu/x": 1}
 
 
+def test_packed_data_tell_no_time():
+    assert base64.b64decode(pack([]))[4:8] == bytes(4)
+
+
+def test_words_that_repeat_are_kept_once():
+    index = make_index(page_of(samples.run(), samples.gpu_run()), [])
+
+    assert index["columns"]["status"] == {"words": ["ok"], "rows": [0, 0, 0, 0]}
+    assert isinstance(index["columns"]["time"], list)
+
+
 def test_a_lone_surrogate_does_not_stop_a_page():
     assert unpack(pack(["\ud800"])) == ["?"]
