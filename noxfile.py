@@ -210,7 +210,8 @@ def measure(session: nox.Session, backend: str, arguments: Sequence[str], plan: 
     report_code = 0
     if run.can_be_reported(code):
         report_code = run_program(session, "reporting", "report", str(run.folder))
-        show_page(request, run)
+        if report_code == 0:
+            show_page(request, run)
     end(code or report_code)
 
 

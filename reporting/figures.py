@@ -100,6 +100,7 @@ def _draw_bars(figure: Dumbbells, form: str) -> Canvas:
     axes.set_xscale("log")
     times = [end.time_s for bar in figure.bars for end in bar.ends]
     _scale_axis(axes.xaxis, axes.set_xlim, times, "s")
+    axes.set_xlabel(figure.title.partition(";")[0])
     axes.grid(axis="x", color=GRID, linewidth=0.8)
     axes.spines[["top", "right", "left"]].set_visible(False)
     labels = [f" {shorten(mode, LONGEST_LABEL)}" for mode in handles]

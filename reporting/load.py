@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import gc
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +13,7 @@ import msgspec
 
 from harness.record import (
     CaseRecord,
+    Manifest,
     RecordError,
     Run,
     RunFolder,
@@ -53,13 +54,11 @@ def load(paths: Iterable[Path], *, only_newest: bool = False, on_read: Callable[
       on_read: Called after each folder.
     """
     folders = list(paths)
-    # From the newest on, since a newer run decides what is kept of an older one.
-    order = list(range(len(folders)))
-    if only_newest:
-        starts = [_read_start(RunFolder(folder)) or "" for folder in folders]
-        order.sort(key=starts.__getitem__, reverse=True)
+    # From the newest on, since a newer run decides what is kept of an older one; the order given decides nothing.
+    order = sorted(range(len(folders)), key=lambda index: _read_key(folders[index]), reverse=True)
     outdated = Outdated()
-    runs: dict[int, tuple[LoadedRun, bytes]] = {}
+    runs: list[LoadedRun] = []
+    known: dict[str, set[bytes]] = {}
     warnings: dict[int, list[str]] = {}
     with _without_collecting():
         for index in order:
@@ -69,14 +68,11 @@ def load(paths: Iterable[Path], *, only_newest: bool = False, on_read: Callable[
             except RecordError as error:
                 own.append(f"left out: {error}")
             else:
-                # Two runs are told apart by what was read of them, not by what is kept.
-                contents = hashlib.sha256(msgspec.json.encode(run)).digest()
-                runs[index] = LoadedRun(outdated.cut(run) if only_newest else run, RunFolder(folders[index])), contents
+                if not _is_repeated(run, folders[index], known, own):
+                    runs.append(LoadedRun(outdated.cut(run) if only_newest else run, RunFolder(folders[index])))
             on_read()
-    kept = list(_drop_repeated(runs, warnings))
-    kept.sort(key=lambda loaded: (loaded.run.manifest.started, loaded.run.manifest.run_id))
     told = (visible(hide_home(warning)) for index in sorted(warnings) for warning in warnings[index])
-    return Loaded(tuple(kept), tuple(told))
+    return Loaded(tuple(reversed(runs)), tuple(told))
 
 
 @contextmanager
@@ -91,22 +87,33 @@ def _without_collecting() -> Iterator[None]:
             gc.enable()
 
 
-def _drop_repeated(
-    runs: Mapping[int, tuple[LoadedRun, bytes]], warnings: Mapping[int, list[str]]
-) -> Iterator[LoadedRun]:
-    """The runs in the order in which they were given, each once."""
-    by_id: dict[str, set[bytes]] = {}
-    for index in sorted(runs):
-        one, contents = runs[index]
-        same = by_id.setdefault(one.run.manifest.run_id, set())
-        path, run_id = one.folder.path, one.run.manifest.run_id
-        if contents in same:
-            warnings[index].append(f"{path}: run {run_id} was given more than once and is counted once")
-            continue
-        if same:
-            warnings[index].append(f"{path}: another run has the id {run_id} but other contents; both are shown")
-        same.add(contents)
-        yield one
+def _is_repeated(run: Run, path: Path, known: dict[str, set[bytes]], warnings: list[str]) -> bool:
+    """Whether the same run was read before; another of its id is told apart."""
+    run_id = run.manifest.run_id
+    contents = hashlib.sha256(msgspec.json.encode(run)).digest()
+    same = known.setdefault(run_id, set())
+    if contents in same:
+        warnings.append(f"{path}: run {run_id} was given more than once and is counted once")
+        return True
+    if same:
+        warnings.append(f"{path}: another run has the id {run_id} but other contents; both are shown")
+    same.add(contents)
+    return False
+
+
+def _read_key(path: Path) -> tuple[str, str, str]:
+    """When a run began, its id, and its folder: what runs are ordered by."""
+    manifest = _find_manifest(RunFolder(path))
+    return ("", "", str(path)) if manifest is None else (manifest.started, manifest.run_id, str(path))
+
+
+def _find_manifest(folder: RunFolder) -> Manifest | None:
+    """From its own file, else from the commit mark; None where neither can be read."""
+    with suppress(RecordError, OSError, ValueError):
+        return read_manifest(folder)
+    with suppress(RecordError, OSError, ValueError):
+        return read_run(folder).manifest
+    return None
 
 
 def choose_folders(folders: Iterable[Path], *, since: str = "", last: int | None = None) -> list[Path]:
@@ -118,19 +125,12 @@ def choose_folders(folders: Iterable[Path], *, since: str = "", last: int | None
       since: The beginning of an ISO 8601 time in UTC, such as 2026-11-22; empty for all.
       last: How many; None for all.
     """
-    started = {folder: _read_start(RunFolder(folder)) for folder in folders}
+    manifests = {folder: _find_manifest(RunFolder(folder)) for folder in folders}
+    started = {folder: None if one is None else one.started for folder, one in manifests.items()}
     kept = [folder for folder, begun in started.items() if begun is None or begun >= since]
     known = sorted((folder for folder in kept if started[folder] is not None), key=lambda one: started[one] or "")
     newest = set(known if last is None else known[max(0, len(known) - last) :])
     return [folder for folder in kept if folder in newest or started[folder] is None]
-
-
-def _read_start(folder: RunFolder) -> str | None:
-    """When a run began; None where that cannot be read."""
-    try:
-        return read_manifest(folder).started
-    except (RecordError, OSError):
-        return None
 
 
 def _load_run(folder: RunFolder, warnings: list[str]) -> Run:

@@ -14,7 +14,7 @@ class Outdated:
     """Runs from the newest to the oldest, each cut to what the ones before leave to be told."""
 
     def __init__(self) -> None:
-        self._seen: dict[tuple[str, str, str | None], set[str]] = {}
+        self._seen: dict[tuple[str, str, str | None], set[tuple[str, str]]] = {}
         self._planned: dict[bytes, PlannedCase] = {}
 
     def cut(self, run: Run) -> Run:
@@ -22,8 +22,8 @@ class Outdated:
         manifest = run.manifest
         place = (manifest.backend, manifest.environment.device_name, manifest.machine)
         seen = self._seen.setdefault(place, set())
-        outdated = {case.id for case in manifest.cases if case.name in seen}
-        seen.update(case.name for case in manifest.cases)
+        outdated = {case.id for case in manifest.cases if (case.suite, case.name) in seen}
+        seen.update((case.suite, case.name) for case in manifest.cases)
         planned = tuple(self._share(case) for case in manifest.cases)
         cases = tuple(_cut_case(case) if case.id in outdated else case for case in run.cases)
         return msgspec.structs.replace(run, manifest=msgspec.structs.replace(manifest, cases=planned), cases=cases)

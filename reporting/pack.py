@@ -15,6 +15,9 @@ DIGITS = 6
 
 VALUES = ("time", "gain", "first", "memory")
 
+SHARED = ("variant", "where", "run", "status", "memory_of")
+"""Columns of few different words."""
+
 LARGEST_CHUNK = 2**21
 """Characters of HTML that are unpacked at once: a tenth of a second on a slow phone."""
 
@@ -54,7 +57,7 @@ def make_index(page: Page, chunks: Sequence[Mapping[str, Any]]) -> dict[str, Any
     columns: dict[str, list[Any]] = {
         "suite": [suite for suite, *_ in rows],
         "case": [case for _, case, *_ in rows],
-        **{name: [getattr(result, name) for *_, result in rows] for name in ("variant", "where", "run", "status")},
+        **{name: [getattr(result, name) for *_, result in rows] for name in SHARED},
     }
     for name in VALUES:
         values: list[Value] = [getattr(result, name) for *_, result in rows]
@@ -84,7 +87,7 @@ def _list_rows(suites: Iterable[SuiteView]) -> Iterator[tuple[int, int, Result]]
 
 def _share(name: str, column: list[Any]) -> Mapping[str, Any] | list[Any]:
     """A column of few different words as numbers into a list of them."""
-    if name not in ("variant", "where", "run", "status"):
+    if name not in SHARED:
         return column
     words = list(dict.fromkeys(column))
     numbers = {word: index for index, word in enumerate(words)}

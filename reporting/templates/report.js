@@ -11,7 +11,7 @@
     ["where", "Where"],
     ["gain", "Gain"],
     ["time", "Time"],
-    ["first", "First call"],
+    ["first", "First result"],
     ["memory", "Memory"],
     ["status", "Status"],
   ];
@@ -108,6 +108,7 @@
             record[bound === "value" ? called : `${called}_${bound}`] = this.columns[`${name}_${bound}`][row];
           }
         }
+        record.memory_of = this.read("memory_of", row);
         return record;
       });
     }
@@ -188,10 +189,12 @@
 
   async function change(changes) {
     const stays = location.hash.startsWith("#all");
-    state = { ...state, rows: "", ...changes };
+    const mine = begin();
+    state = { ...(stays ? state : EMPTY), rows: "", ...changes };
     history[stays ? "replaceState" : "pushState"](null, "", writeState());
-    if (!stays) show(["all"]);
     await openResults();
+    if (!isCurrent(mine)) return;
+    show("All results", ["all"]);
     fillExplorer();
   }
 
@@ -225,7 +228,7 @@
   }
 
   function shownRows() {
-    return Math.max(ROWS, Math.min(Number(state.rows) || 0, 10000));
+    return Math.max(ROWS, Math.min(Number(state.rows) || 0, results.count));
   }
 
   function fillExplorer() {
@@ -293,7 +296,20 @@
   const suiteHeading = make("h1", { hidden: true });
   byId("suites").prepend(suiteHeading);
 
-  function show(views, suite) {
+  // Unpacking takes a while: what was begun for a view that has been left changes nothing.
+  let navigation = 0;
+  const begin = () => ++navigation;
+  const isCurrent = (mine) => mine === navigation;
+
+  const title = document.title;
+
+  function show(name, views, suite) {
+    document.title = name ? `${name} – jaxmeter` : title;
+    const fragment = location.hash.split("?")[0];
+    for (const one of document.querySelectorAll("nav a")) {
+      if (one.hash === (fragment || "#overview")) one.setAttribute("aria-current", "page");
+      else one.removeAttribute("aria-current");
+    }
     suiteHeading.hidden = !suite;
     suiteHeading.textContent = suite ? suite.querySelector("summary strong").textContent : "";
     byId("suites-heading").textContent = suite ? "Its figures and results" : "Suites";
@@ -304,11 +320,12 @@
 
   const OVERVIEW = ["overview", "suites", "rest"];
 
-  async function showCase(id) {
+  // The view of a case; null where there is none.
+  async function buildCase(id) {
     const { cases } = await openResults();
     const number = cases.findIndex((one) => one.id === id);
-    if (number < 0) return false;
-    const view = byId("case");
+    if (number < 0) return null;
+    const view = make("div");
     // The page's own templates made this, and escaped what was recorded; the policy runs nothing in it.
     view.innerHTML = await openPiece(id);
     addCopyButtons(view);
@@ -317,8 +334,7 @@
       (row) => results.columns.case[row] === number);
     const downloads = makeDownloads(cases[number].name, () => rows);
     view.querySelector(".actions").append("Its results as ", downloads[0], " ", downloads[1]);
-    show(["case"]);
-    return true;
+    return view;
   }
 
   // The figures of a suite, with this case's size marked.
@@ -334,7 +350,8 @@
         const grid = panel.querySelector(".grid");
         const mark = grid.cloneNode();
         mark.setAttribute("class", "here");
-        const [, top, bottom] = grid.getAttribute("d").match(/ ([\d.]+)V([\d.]+)/);
+        const [, top, bottom] = grid.getAttribute("d").match(/ ([\d.]+)V([\d.]+)/) ?? [];
+        if (top === undefined) continue;
         mark.setAttribute("d", `M${at[index]} ${top}V${bottom}`);
         grid.after(mark);
       }
@@ -342,10 +359,15 @@
     }
   }
 
-  async function fill(details) {
+  const filling = new Map();
+  function fill(details) {
+    if (!filling.has(details)) filling.set(details, unpackInto(details));
+    return filling.get(details);
+  }
+
+  async function unpackInto(details) {
     const packed = details.querySelector(".packed");
-    if (!packed || packed.childElementCount) return;
-    packed.append(make("p"));
+    if (!packed) return;
     packed.innerHTML = await openPiece(packed.dataset.id);
     if (!details.matches(".suite")) return;
     const { suites } = await openResults();
@@ -355,43 +377,60 @@
   }
 
   async function route(isFirst) {
+    const mine = begin();
     const fragment = location.hash.slice(1);
     if (fragment === "all" || fragment.startsWith("all?")) {
       state = readState(fragment.slice("all?".length));
       await openResults();
-      show(["all"]);
+      if (!isCurrent(mine)) return;
+      show("All results", ["all"]);
       fillExplorer();
       return;
     }
+    if (document.activeElement !== search) search.value = "";
     const id = decode(fragment);
     if (id.startsWith("all?")) {
       location.replace(`#${id}`);
       return;
     }
     if (id.startsWith("case=")) {
-      if (await showCase(id)) {
-        scrollTo(0, 0);
-        if (!isFirst) byId("case").focus({ preventScroll: true });
+      const view = await buildCase(id);
+      if (!isCurrent(mine)) return;
+      if (view === null) {
+        show("", OVERVIEW);
+        byId("lost").textContent = `No such case here: ${id.slice("case=".length)}. This is the overview.`;
         return;
       }
-      show(OVERVIEW);
-      byId("lost").textContent = `No such case here: ${id.slice("case=".length)}. This is the overview.`;
+      byId("case").replaceChildren(...view.childNodes);
+      show(byId("case").querySelector("h1").textContent, ["case"]);
+      scrollTo(0, 0);
+      if (!isFirst) byId("case").focus({ preventScroll: true });
       return;
     }
-    const target = id ? byId(id) : null;
+    const target = find(id);
     if (target?.matches("details.suite")) {
       target.open = true;
-      show(["suites"], target);
+      show(target.querySelector("summary strong").textContent, ["suites"], target);
       scrollTo(0, 0);
       return;
     }
-    show(OVERVIEW);
+    show("", OVERVIEW);
     if (target === null) {
       if (id) byId("lost").textContent = `Nothing here is called ${id}. This is the overview.`;
       return;
     }
     for (let one = target; one; one = one.parentElement) if (one.matches("details")) one.open = true;
+    // What a link in the bar at the top names is unfolded, too.
+    const folded = target.matches("section:not(.view)") ? target.querySelector(":scope > details") : null;
+    if (folded) folded.open = true;
     target.scrollIntoView();
+  }
+
+  // What an id names among what can be looked at.
+  function find(id) {
+    const target = id ? byId(id) : null;
+    const isShell = ["all", "case", "rest"].includes(id);
+    return target && !isShell && target.closest("main") ? target : null;
   }
 
   function decode(fragment) {
@@ -403,7 +442,9 @@
   }
 
   async function openFirst() {
-    const found = (await openResults()).find({ ...EMPTY, q: search.value });
+    if (!search.value.trim()) return;
+    const asked = location.hash.startsWith("#all") ? { ...state, q: search.value } : { ...EMPTY, q: search.value };
+    const found = (await openResults()).find(asked);
     if (found.length) location.hash = encodeURIComponent(results.cases[results.columns.case[found[0]]].id);
   }
 
@@ -425,7 +466,6 @@
       search.select();
     }
   });
-  addEventListener("beforeprint", () => show(OVERVIEW));
   addEventListener("hashchange", () => route(false));
   route(true);
 })();

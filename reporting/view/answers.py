@@ -13,7 +13,7 @@ from harness.record import INCOMPLETE, Answer
 from harness.record.derived import compare_paired, doubt_ratio
 from harness.record.metric import Reading
 from harness.record.metrics import METRICS
-from harness.record.statistics import differs
+from harness.record.statistics import Interval, differs
 
 from .. import numbers
 from ..text import counted, shorten
@@ -26,7 +26,7 @@ from .places import History, find_earlier
 from .reasons import describe_fault
 from .trust import is_vague
 
-TIME, FAIR, GAIN = "execution_s", "at_reference_speed_s", "speedup"
+TIME, GAIN = "execution_s", "speedup"
 
 LONGEST_SUITE = 60
 LONGEST_QUESTION = 160
@@ -79,7 +79,7 @@ def _set_beside(case: Case, earlier: Case | None) -> str:
     before = None if variant is None or earlier is None else earlier.find(variant.planned.name)
     if variant is None or before is None:
         return ""
-    times = [_write(one.read(FAIR) if one.read(FAIR).interval else one.read(TIME)) for one in (variant, before)]
+    times = [write_reading(one.read(TIME))[0] for one in (variant, before)]
     name = shorten(variant.planned.name, LONGEST_TERM)
     return f"; time of {name} {times[0]}, in the run before {times[1]}: not compared"
 
@@ -155,10 +155,18 @@ def _tell_ratio(one: Variant, other: Variant) -> tuple[str, Tone]:
     remarks = [
         "" if bounded else f"no interval from {counted(ratio.count, 'launch', 'launches')}",
         "a wide interval" if is_vague(ratio) else "",
+        _explain_undecided(one, ratio) if undecided else "",
         f"not to be trusted: {doubt}" if doubt else "",
     ]
     text = "; ".join(filter(None, (sentence, *remarks)))
     return f"{text}.", Tone.WARN if doubt else find_gain_tone(ratio)
+
+
+def _explain_undecided(one: Variant, ratio: Interval) -> str:
+    """Why an interval that excludes 1 tells no difference: verdicts take a wider one."""
+    if ratio.low is None or ratio.high is None or ratio.low <= 1 <= ratio.high:
+        return ""
+    return f"at {numbers.percent(one.case.run.verdict_level)}, by which it is judged, it is not sure"
 
 
 def _tell_values(sides: Sequence[Variant], readings: Sequence[Reading]) -> tuple[str, Tone]:

@@ -69,7 +69,8 @@ def _tidy(section: Section) -> Section:
 
 
 def _tidy_part(part: Part) -> Part:
-    tables, notes = [], []
+    tables: list[Table] = []
+    notes: list[str] = []
     for table in part.tables:
         narrow, own = _take_notes(drop_empty_columns(table))
         tables.append(narrow)

@@ -163,7 +163,7 @@ class Case:
         """An id for links."""
         return make_key("c", self.run.run_id, self.planned.id)
 
-    @property
+    @cached_property
     def fragment(self) -> str:
         """What opens the view of the case; it is the same at every place."""
         return make_fragment("case", self.planned.suite, self.planned.name)

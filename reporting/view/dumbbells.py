@@ -8,7 +8,7 @@ from harness.record.statistics import Interval
 
 from .. import numbers
 from ..text import counted, shorten
-from .cases import Case, Variant
+from .cases import Case
 from .cells import name_level
 from .names import LONGEST_NAME
 from .page_model import Bar, Dumbbells, End
@@ -36,26 +36,24 @@ def make_dumbbells(run: LabelledRun, cases: Sequence[Case]) -> Dumbbells | None:
     rest = f" {len(bars) - len(shown)} more in the table." if len(bars) > len(shown) else ""
     what = "Time at reference speed" if metric == FAIR else "Execution time"
     level = name_level([run])
-    title = f"{what}, logarithmic; a thick line is the {level}.{rest}"
+    doubt = " !: contended." if any(bar.name.startswith("! ") for bar in shown) else ""
+    title = f"{what}, logarithmic; a thick line is the {level}.{doubt}{rest}"
     alt = f"{what} of {counted(len(shown), 'implementation')} by mode, {run.label}. The table below holds the numbers."
     return Dumbbells(title, alt, tuple(shown))
 
 
 def _list_bars(case: Case, metric: str) -> list[Bar]:
     ends: dict[str, list[End]] = {}
+    contended: set[str] = set()
     for variant in case.variants:
-        if (end := _find_end(variant, metric)) is not None:
-            ends.setdefault(variant.planned.implementation, []).append(end)
-    name = case.planned.name
-    return [Bar(shorten(f"{name} · {one}", LONGEST_NAME), tuple(found)) for one, found in ends.items()]
-
-
-def _find_end(variant: Variant, metric: str) -> End | None:
-    reading = variant.read(metric)
-    interval = reading.interval
-    if interval is None or numbers.usable(interval.estimate) is None or interval.estimate <= 0:
-        return None
-    return End(variant.planned.mode, interval.estimate, _find_bounds(interval), reading.contended)
+        name, reading = variant.planned.implementation, variant.read(metric)
+        interval = reading.interval
+        if interval is None or numbers.usable(interval.estimate) is None or interval.estimate <= 0:
+            continue
+        ends.setdefault(name, []).append(End(variant.planned.mode, interval.estimate, _find_bounds(interval)))
+        contended |= {name} if reading.contended else set()
+    where = shorten(case.planned.name, LONGEST_NAME)
+    return [Bar(f"{'! ' if one in contended else ''}{where} · {one}", tuple(found)) for one, found in ends.items()]
 
 
 def _find_bounds(interval: Interval) -> tuple[float, float] | None:

@@ -55,7 +55,10 @@ def make_subtitle(labelled: Sequence[LabelledRun]) -> str:
     span = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
     jax = sorted({run.manifest.environment.packages.get("jax", "unknown") for run in runs})
     tools = sorted({run.manifest.tool_version for run in runs})
-    devices = dict.fromkeys(f"{run.manifest.backend}: {name_device(run)}" for run in runs)
+    devices = dict.fromkeys(
+        f"{run.manifest.backend}: {name_device(run)}, {counted(run.manifest.environment.allowed_cores, 'core')}"
+        for run in runs
+    )
     more = [f"{len(devices) - NAMED_AT_MOST} more"] if len(devices) > NAMED_AT_MOST else []
     where = "; ".join([*(shorten(name, LONGEST_NAME) for name in list(devices)[:NAMED_AT_MOST]), *more])
     parts = (counted(len(runs), "run"), where, span, f"jax {', '.join(jax)}", f"jaxmeter {', '.join(tools)}")

@@ -34,7 +34,11 @@ def describe_largest_gain(cases: Sequence[Case]) -> str:
     found = [(variant.read("speedup"), variant) for case in cases for variant in case.variants]
     if not any(gain.interval for gain, _ in found):
         return ""
-    gains = [(gain.interval, one) for gain, one in found if gain.interval is not None and not gain.contended]
+    gains = [
+        (gain.interval, one)
+        for gain, one in found
+        if gain.interval is not None and not gain.contended and not one.is_peer
+    ]
     if not gains:
         return "No gain over a baseline variant is to be trusted."
     surest = find_surest_gain(gains)

@@ -63,7 +63,7 @@ def make_matrix(
 
 def _find(standing: Case, place: Place, cases: Sequence[Case]) -> Case | None:
     """The same case at a place; None where no run of it planned it."""
-    return next((one for one in cases if place.has(one.run) and one.planned.name == standing.planned.name), None)
+    return next((one for one in cases if place.has(one.run) and one.fragment == standing.fragment), None)
 
 
 def _make_row(suite: str, standing: Case, cases: Sequence[Case | None]) -> Row:

@@ -156,7 +156,6 @@ class End:
     mode: str
     time_s: float
     bounds: tuple[float, float] | None = None
-    doubtful: bool = False
 
 
 @dataclass(frozen=True)
@@ -255,7 +254,10 @@ class Value:
 
 @dataclass(frozen=True)
 class Result:
-    """What a reader compares of one variant at one place: times in seconds, memory in bytes."""
+    """What a reader compares of one variant at one place: times in seconds, memory in bytes.
+
+    `memory_of` is plan, call, or empty.
+    """
 
     variant: str
     mode: str
@@ -267,6 +269,7 @@ class Result:
     gain: Value
     first: Value
     memory: Value
+    memory_of: str
 
 
 @dataclass(frozen=True)

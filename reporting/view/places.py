@@ -36,10 +36,10 @@ class Place:
     @cached_property
     def repeated(self) -> int:
         """How many runs have a case that a newer one has, too."""
-        seen: set[str] = set()
+        seen: set[tuple[str, str]] = set()
         count = 0
         for run in reversed(self.runs):
-            names = {case.name for case in run.manifest.cases}
+            names = {(case.suite, case.name) for case in run.manifest.cases}
             count += not names.isdisjoint(seen)
             seen |= names
         return count
@@ -58,7 +58,7 @@ def group_places(runs: Sequence[LabelledRun]) -> tuple[Place, ...]:
 
     A run that does not name its machine is of the one that has the same backend and device, where there is one such.
     """
-    ordered = sorted(runs, key=lambda one: (one.manifest.started, one.run_id))
+    ordered = sorted(runs, key=lambda one: one.manifest.started)  # runs of one second stay in their order
     named: dict[tuple[str, str], set[str]] = {}
     for run in ordered:
         if run.manifest.machine is not None:
@@ -82,7 +82,7 @@ def choose_newest(places: Sequence[Place], cases: Sequence[Case]) -> tuple[Case,
     for place in places:
         newest: dict[str, Case] = {}
         for run in place.runs:
-            newest |= {case.planned.name: case for case in by_run.get(id(run), ())}
+            newest |= {case.fragment: case for case in by_run.get(id(run), ())}
         kept = set(map(id, newest.values()))
         chosen += [case for case in cases if id(case) in kept]
     return tuple(chosen)

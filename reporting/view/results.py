@@ -32,6 +32,7 @@ def make_result(variant: Variant) -> Result:
         gain=_gain(variant),
         first=_value(variant.read(FIRST)),
         memory=_memory(variant),
+        memory_of=_name_memory(variant),
     )
 
 
@@ -73,6 +74,12 @@ def _memory(variant: Variant) -> Value:
     if called.estimate is None:
         return Value(numbers.MISSING, tone=Tone.MUTED)
     return Value(f"{write(called.metric, called.estimate)} in a call", called.estimate)
+
+
+def _name_memory(variant: Variant) -> str:
+    if variant.read(PLANNED).estimate is not None:
+        return "plan"
+    return "" if variant.read(CALLED).estimate is None else "call"
 
 
 def _tell(reading: Reading, text: str, bounds: str, *, wide: bool, tone: Tone = Tone.PLAIN) -> Value:

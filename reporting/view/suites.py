@@ -26,11 +26,11 @@ COLUMNS = (
     Column("Variant"),
     Column("Gain", numeric=True),
     Column("Time", numeric=True),
-    Column("First call", numeric=True),
+    Column("First result", numeric=True),
     Column("Memory", numeric=True),
 )
 CAPTION = (
-    "Gain: over the case's baseline variant, above 1× is faster. Time: of one call. First call: cold, tracing and "
+    "Gain: over the case's baseline variant, above 1× is faster. Time: of one call. First result: cold, tracing and "
     "compiling included. Memory: the compiler's plan. [a, b]: interval; (a to b): its launches."
 )
 

@@ -11,6 +11,8 @@ from .. import numbers
 from ..text import counted
 from .cases import Case, Variant
 
+DIFFERENCE = "a difference of "
+
 WIDE = "wide"
 """What follows a number that tells little."""
 
@@ -52,12 +54,19 @@ def _describe_smallest(smallest: Sequence[float]) -> str:
     if not smallest:
         return "No gain has an interval"
     if len(smallest) == 1:
-        return f"Its one gain can tell a difference of {numbers.percent(smallest[0])}"
+        return f"Its one gain can tell {_write_difference(smallest[0])}"
     tenths = statistics.quantiles(smallest, n=10, method="inclusive")
     return (
-        f"Half of its {len(smallest)} gains can tell a difference of {numbers.percent(tenths[4])}, "
-        f"nine of ten can tell {numbers.percent(tenths[8])}"
+        f"Half of its {len(smallest)} gains can tell {_write_difference(tenths[4])}, "
+        f"nine of ten can tell {_write_difference(tenths[8]).removeprefix(DIFFERENCE)}"
     )
+
+
+def _write_difference(share: float) -> str:
+    """`a difference of 13 %`, `only a factor of 15`."""
+    if share < 1:
+        return f"{DIFFERENCE}{numbers.percent(share)}"
+    return f"only a factor of {numbers.gain(1 + share).removesuffix('×')}"
 
 
 def _list_smallest(variants: Iterable[Variant]) -> Iterable[float]:

@@ -98,7 +98,7 @@ def test_every_option_of_the_launcher_stands_in_the_table_and_no_other() -> None
     table = find_table(RUNNING, "| option of the sessions `cpu`, `gpu`, `tpu` | |")
 
     # A rehearsal is the harness' own; in a container the launcher adds to it.
-    assert list_options(table) == {"--runtime", "--image", "--base-image", "--dry-run", *OPTIONS}
+    assert list_options(table) == {"--runtime", "--image", "--base-image", "--dry-run", "--open", *OPTIONS}
 
 
 def test_every_option_of_a_declaration_stands_on_the_page_of_suites() -> None:

@@ -1,9 +1,14 @@
+from itertools import permutations
+
 import msgspec
+import pytest
 
 from harness.record import Artifact, Outcome, Status
 from reporting.load import load
 from reporting.outdated import TIMES, Outdated
+from reporting.view import build
 from tests import samples
+from tests.reporting.views import page_of
 
 PLANNED = samples.planned_case()
 
@@ -91,3 +96,27 @@ def test_reading_only_the_newest_gives_the_same_runs_in_the_same_order_whatever_
         assert probes(loaded.runs[0].run) == [{"numerics", "timing"}] * 2
     assert len(read) == 10
     assert "was given more than once" in loaded.warnings[0]
+
+
+@pytest.mark.parametrize("order", list(permutations(range(3))))
+def test_of_runs_that_began_in_one_second_the_order_given_decides_nothing(tmp_path, order):
+    runs = [run_of("a"), run_of("b"), run_of("b", settings=samples.settings(confidence=0.9))]
+    folders = [samples.write_run(tmp_path / name, run) for name, run in zip("xyz", runs, strict=True)]
+
+    loaded = load([folders[index] for index in order], only_newest=True)
+    page = build(loaded)
+
+    assert [one.folder.path.name for one in loaded.runs] == ["x", "y", "z"]
+    assert loaded.runs[2].run == runs[2]
+    assert [result.run for suite in page.suites for case in suite.cases for result in case.results] == ["b (2)"] * 2
+    assert "another run has the id b but other contents" in " ".join(loaded.warnings)
+
+
+def test_a_case_of_the_same_name_in_another_suite_is_another():
+    mine = msgspec.structs.replace(PLANNED, suite="mine")
+    older, newer = run_of("older"), run_of("newer", mine, started="2026-01-02T00:00:00Z")
+    outdated = Outdated()
+    outdated.cut(newer)
+
+    assert outdated.cut(older) == older
+    assert [suite.name for suite in page_of(older, newer).suites] == ["mine", "selu"]

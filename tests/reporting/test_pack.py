@@ -78,7 +78,7 @@ def test_packed_data_tell_no_time():
 def test_words_that_repeat_are_kept_once():
     index = make_index(page_of(samples.run(), samples.gpu_run()), [])
 
-    assert index["columns"]["status"] == {"words": ["ok"], "rows": [0, 0, 0, 0]}
+    assert index["columns"]["status"] == {"words": ["ok"], "rows": [0] * len(index["columns"]["time"])}
     assert isinstance(index["columns"]["time"], list)
 
 

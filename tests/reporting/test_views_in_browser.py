@@ -298,6 +298,93 @@ def test_of_two_runs_both_times_stand_on_the_first_screen_and_that_nothing_was_c
         assert text.endswith("not compared")
 
 
+@pytest.mark.parametrize("delay_ms", [0, 4])
+def test_of_two_quick_navigations_the_last_counts(chromium, made, delay_ms):
+    path = made(samples.run(), samples.sweep_run(run_id="sweep"))
+    cases = ["case=selu/selu[dtype=float32,n=10000]", "case=cumulative_sum/cumulative_sum[n=64]"]
+    for first, second in ((cases[0], "overview"), cases, cases[::-1], ("all", cases[0]), (cases[1], "suite=selu")):
+        page = Visit(chromium, path).page
+        page.evaluate(
+            """async ([first, second, delay]) => {
+              location.hash = encodeURIComponent(first);
+              await new Promise((done) => setTimeout(done, delay));
+              location.hash = encodeURIComponent(second);
+            }""",
+            [first, second, delay_ms],
+        )
+        page.wait_for_timeout(400)
+
+        views = {"overview": ["overview", "suites", "rest"], "suite=selu": ["suites"]}
+        assert shown(page) == views.get(second, ["case"])
+        if second.startswith("case="):
+            assert page.locator("#case h1").inner_text() == second.partition("/")[2]
+            assert page.locator("#case .actions button").count() == 2
+
+
+@pytest.mark.parametrize("name", ["index", "chunk-0", "case", "all-heading", "search", "lost"])
+def test_a_fragment_that_names_a_part_of_the_page_itself_names_nothing(chromium, made, name):
+    page = Visit(chromium, made(samples.run())).page
+
+    page.evaluate("one => { location.hash = one }", name)
+    page.wait_for_selector("#lost:not(:empty)")
+
+    assert page.locator("#lost").inner_text() == f"Nothing here is called {name}. This is the overview."
+
+
+def test_a_view_has_its_title_and_a_link_to_a_section_unfolds_it(chromium, example_page):
+    page = Visit(chromium, example_page).page
+    first = page.title()
+
+    page.evaluate("location.hash = '#suite=matmul'")
+    page.wait_for_selector("#suites h1:not([hidden])")
+    assert page.title() == "matmul – jaxmeter"
+    page.evaluate("location.hash = '#environment'")
+    page.wait_for_selector("#environment > details[open] .packed > *")
+    assert page.title() == first
+    assert page.locator("nav [aria-current]").all_inner_texts() == ["Environment"]
+
+
+def test_in_print_no_table_is_wider_than_its_column(chromium, example_page):
+    page = Visit(chromium, example_page).page
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": 1047, "height": 720})
+
+    wide = page.evaluate(
+        "[...document.querySelectorAll('.suite')].filter(one => "
+        "one.querySelector('table').offsetWidth > one.offsetWidth + 1).map(one => one.id)"
+    )
+
+    assert wide == []
+
+
+def test_no_cell_of_all_results_runs_into_the_next(chromium, example_page):
+    page = Visit(chromium, example_page).page
+    page.evaluate("location.hash = '#all?rows=300'")
+    page.wait_for_selector("#all tbody tr")
+
+    cells = "[...document.querySelectorAll('#all tbody th, #all tbody td')]"
+    assert page.evaluate(f"{cells}.filter(one => one.scrollWidth > one.clientWidth + 1).length") == 0
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1280
+
+
+def test_enter_opens_the_first_of_the_rows_that_are_shown_and_nothing_without_words(chromium, example_page):
+    page = Visit(chromium, example_page).page
+    page.evaluate("location.hash = '#all?q=cnn&variant=cnn_step:jit'")
+    page.wait_for_selector("#all tbody tr")
+    name = page.locator("#all tbody a").first.inner_text()
+
+    page.locator("#search").press("Enter")
+    page.wait_for_selector("#case:not([hidden]) h1")
+
+    assert page.locator("#case h1").inner_text() == name
+    page.evaluate("location.hash = '#overview'")
+    page.wait_for_selector("#overview:not([hidden])")
+    assert page.locator("#search").input_value() == ""
+    page.locator("#search").press("Enter")
+    page.wait_for_timeout(200)
+    assert "overview" in shown(page)
+
+
 def test_going_back_from_a_case_keeps_the_search(chromium, made):
     page = Visit(chromium, made(samples.run(), samples.sweep_run(run_id="sweep"))).page
 

@@ -7,14 +7,15 @@ from collections.abc import Mapping, Sequence
 from harness.record.differences import Fact, facts_of, find_differences
 
 from ... import numbers
-from ...text import counted
+from ...text import counted, shorten
 from ..page_model import Cell, Column, Group, Part, Row, Section, Table, Tone
-from ..runs import LabelledRun
+from ..runs import LabelledRun, name_device
 
 QUESTION = "Where and how was it made?"
 ALWAYS_DIFFERENT = frozenset({"run id", "started", "ended", "load_average"})
 """These tell runs apart but explain nothing; they stand in the full list only."""
 
+LONGEST_PLACE = 200
 MOST_RUNS = 12
 FIRST = ("run id", "started")
 SIZES = ("memory_bytes", "device_memory_bytes")
@@ -29,7 +30,7 @@ def make_environment_section(all_runs: Sequence[LabelledRun]) -> Section:
     different = tuple(field for field in find_differences(facts) if field not in ALWAYS_DIFFERENT)
     everything = _table(runs, facts, fields, f"All {counted(len(fields), 'field')}", fold="Everything recorded")
     if len(runs) == 1:
-        answer = "One run, so nothing differs."
+        answer = describe_place(runs[0])
     elif not different:
         answer = f"The {len(runs)} runs agree in every field."
     else:
@@ -38,6 +39,16 @@ def make_environment_section(all_runs: Sequence[LabelledRun]) -> Section:
         answer += f" {counted(len(all_runs) - len(runs), 'older run')} not shown."
     shown = (_table(runs, facts, different, "Fields that differ between the runs."),) if different else ()
     return Section("environment", "Environment", QUESTION, answer, (Part(tables=(*shown, everything)),), packed=True)
+
+
+def describe_place(run: LabelledRun) -> str:
+    """Device, cores, system, container and versions: `AMD EPYC, 2 cores, Linux-6.1, in no container; Python 3.11.7, …`."""
+    here = run.manifest.environment
+    cores = counted(here.allowed_cores, "core")
+    container = "in no container" if here.image is None else f"in container image {here.image}"
+    packages = [f"{name} {here.packages[name]}" for name in ("jax", "jaxlib") if name in here.packages]
+    places = ", ".join((name_device(run.run), cores, here.system, container))
+    return f"{shorten(places, LONGEST_PLACE)}; {', '.join([f'Python {here.python}', *packages])}."
 
 
 def _table(

@@ -63,7 +63,10 @@ def make_method_section(runs: Sequence[LabelledRun]) -> Section:
     """The section: the same for every report, but for the schema versions and what each run's intervals rest on."""
     versions = sorted({run.manifest.schema_version for run in runs})
     recorded = ", ".join(map(str, versions))
-    answer = f"Records of schema version {recorded}, read by a jaxmeter that knows up to {SCHEMA_VERSION}."
+    answer = (
+        "Each time is a mean over launches, each a fresh process, with its t interval. Records of "
+        f"schema version {recorded}, read by a jaxmeter that knows up to {SCHEMA_VERSION}."
+    )
     rules = (*RULES, *([MODERATED] if any(run.pool.spreads for run in runs) else []))
     return Section(
         "method",

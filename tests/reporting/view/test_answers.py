@@ -235,3 +235,22 @@ def test_what_was_not_captured_or_planned_says_so_and_ranks_last():
     assert [one.suite for one in page.answers] == ["selu", "memory", "traces"]
     assert page.answers[1].text == "No answer: no memory analysis was recorded."
     assert page.answers[2].text.startswith("No answer: no profile was captured; ")
+
+
+def test_an_interval_without_1_that_is_not_sure_enough_says_so():
+    planned = samples.planned_case(variants=("f:eager", "f:jit"))
+    logs = (0.05, 0.16, 0.12)
+    values = {"execution_s": (1e-4,) * 3, "log_ratio": logs}
+    record = samples.record(
+        planned,
+        {
+            "f:eager": {"timing": samples.timing(1e-4, launches=3)},
+            "f:jit": {"timing": Outcome(status=Status.OK, values=values, details=TimingDetails(launches=3))},
+        },
+    )
+    settings = samples.settings(shown_confidence=0.8)
+
+    line = answers_of_suites(page_of(samples.run((planned, record), settings=settings)))[0]
+
+    assert line.text.startswith("No difference is told: f:jit is 1.1")
+    assert "; at 99\u202f%, by which it is judged, it is not sure" in line.text

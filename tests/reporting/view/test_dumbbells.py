@@ -41,8 +41,10 @@ def test_more_bars_than_one_glance_takes_in_are_counted():
     assert figure.title.endswith(" 3 more in the table.")
 
 
-def test_a_contended_time_is_doubtful():
+def test_a_bar_with_a_contended_time_is_marked():
     planned = samples.planned_case(variants=("f:jit",))
     record = samples.record(planned, {"f:jit": {"timing": samples.timing(1e-3, contended=3)}})
 
-    assert figure_of((planned, record)).bars[0].ends[0].doubtful
+    figure = figure_of((planned, record))
+    assert figure.bars[0].name.startswith("! selu[")
+    assert "!: contended." in figure.title

@@ -72,3 +72,16 @@ def test_without_a_time_there_is_nothing_to_trust():
     run = samples.run((planned, samples.record(planned, {})))
 
     assert describe_trust(gather_cases(label_runs(kept(run)))) == "No time was measured."
+
+
+def test_a_difference_beyond_double_is_told_as_a_factor():
+    planned = samples.planned_case(variants=("f:eager", "f:jit"))
+    timings = {
+        "f:eager": samples.timing(1e-3, launches=3),
+        "f:jit": samples.timing(1e-4, baseline_s=1e-3, launches=3, spread=120.0),
+    }
+    record = samples.record(planned, {name: {"timing": timing} for name, timing in timings.items()})
+
+    text = describe_trust(gather_cases(label_runs(kept(samples.run((planned, record))))))
+
+    assert text.startswith("Its one gain can tell only a factor of ")

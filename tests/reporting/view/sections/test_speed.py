@@ -136,7 +136,7 @@ def test_a_terminal_says_what_its_numbers_are():
 def test_markdown_says_which_interval_a_column_holds():
     text = markdown.render(page_of(run_with())).replace("\u202f", " ")
 
-    assert "| Case | Variant | Gain | Time | First call | Memory |" in text
+    assert "| Case | Variant | Gain | Time | First result | Memory |" in text
     assert r"\[a, b\]: interval; (a to b): its launches." in text
 
 
