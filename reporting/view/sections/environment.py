@@ -42,7 +42,7 @@ def make_environment_section(all_runs: Sequence[LabelledRun]) -> Section:
 
 
 def describe_place(run: LabelledRun) -> str:
-    """Device, cores, system, container and versions: `AMD EPYC, 2 cores, Linux-6.1, in no container; Python 3.11.7, …`."""
+    """`AMD EPYC, 2 cores, Linux-6.1, in no container; Python 3.11.7, jax 0.10.2` and the like."""
     here = run.manifest.environment
     cores = counted(here.allowed_cores, "core")
     container = "in no container" if here.image is None else f"in container image {here.image}"
