@@ -37,7 +37,7 @@ def _write_answers(answers: Sequence[AnswerLine]) -> Iterator[Text]:
     for answer in answers[:ANSWERS_AT_MOST]:
         yield Text(f"  {answer.suite}  ", "bold").append(answer.text, f"not bold {_STYLES[answer.tone]}")
     if len(answers) > ANSWERS_AT_MOST:
-        yield Text(f"  + {len(answers) - ANSWERS_AT_MOST} more suites, in the report", "dim")
+        yield Text(f"  + {len(answers) - ANSWERS_AT_MOST} more answers, in the report", "dim")
 
 
 def _write_items(title: str, items: Sequence[Item]) -> Iterator[Text]:
