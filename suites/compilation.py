@@ -117,7 +117,7 @@ def cnn_step_in_numpy(state, images, labels):
         "mlp_ahead_of_time:aot",
         against="mlp_ahead_of_time:jit",
         metric="first_call_s",
-        rank=7,
+        rank=6,
     ),
 )
 def mlp_ahead_of_time(state, images, labels):

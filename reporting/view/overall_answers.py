@@ -11,7 +11,7 @@ from .files import TRACE, name_folder
 from .page_model import AnswerLine, Tone
 from .sections.memory import PLANNED, describe_memory
 
-MEMORY_RANK, TRACES_RANK = 5.0, 7.5
+MEMORY_RANK, TRACES_RANK = 5.0, 6.5
 """Among those of the suites."""
 
 NOT_CAPTURED = "No answer: no profile was captured; nox -s cpu -- --probe trace captures some."
