@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 
 from harness.record import INCOMPLETE, Status
 from harness.record.metric import Reading
+from harness.record.metrics import METRICS
 from harness.record.statistics import differs
 
 from .. import numbers
 from ..text import counted, shorten
 from ..write import write_reading
 from .answers import find_headline
-from .cases import Case
+from .cases import Case, Variant
 from .cells import find_gain_tone
 from .page_model import Cell, Column, Group, Row, Table, Tone
 from .places import Place
@@ -27,7 +28,7 @@ LONGEST_LIST = 200
 TIME, GAIN = "execution_s", "speedup"
 
 CAPTION = (
-    "One case of each suite, the same on every device: the time of the variant that answers, and its gain over the "
+    "One case of each suite, the same on every device: what answers its question, of a time with the gain over the "
     "case's baseline variant."
 )
 NOT_RANKED = "Times of different backends are not ranked: precision and hardware differ."
@@ -88,7 +89,12 @@ def _list_not_run(place: Place, suites: Sequence[tuple[str, Case]], cases: Seque
 
 
 def _make_cell(case: Case, standing: Case) -> Cell:
-    best = find_headline(case, standing.planned.answer)
+    answer = standing.planned.answer
+    best = find_headline(case, answer)
+    if best is not None and answer is not None and answer.metric != TIME and answer.metric in METRICS:
+        other = _make_other_cell(best, answer.metric)
+        if other is not None:
+            return other
     time = None if best is None else best.read(TIME)
     if best is None or time is None or time.interval is None:
         fits = not any(variant.is_too_large for variant in case.variants)
@@ -106,6 +112,16 @@ def _make_cell(case: Case, standing: Case) -> Cell:
     tone = Tone.WARN if bad or contended else find_gain_tone(gain.interval)
     told = "baseline" if best.is_baseline else _write_gain(gain)
     return Cell(f"{write_reading(time)[0]} · {told}", " · ".join(filter(None, flags)), tone, target=case.fragment)
+
+
+def _make_other_cell(best: Variant, metric: str) -> Cell | None:
+    """`220 ms first call` of the variant that answers by another metric than time; None where it has none."""
+    if METRICS[metric].growth_of is not None or (reading := best.read(metric)).interval is None:
+        return None
+    flags = (shorten(best.planned.name, LONGEST_LABEL), "! contended" if reading.contended else "")
+    text = f"{write_reading(reading)[0]} {reading.metric.title}"
+    tone = Tone.WARN if reading.contended else Tone.PLAIN
+    return Cell(text, " · ".join(filter(None, flags)), tone, target=best.case.fragment)
 
 
 def _write_gain(gain: Reading) -> str:

@@ -336,6 +336,14 @@ def test_the_matrix_shows_one_case_of_each_suite_on_every_device():
     assert page.matrix_note == "Times of different backends are not ranked: precision and hardware differ."
 
 
+def test_the_matrix_shows_the_metric_that_answers():
+    planned = samples.planned_case(answer=samples.Answer("What is the first call?", "selu:jit", metric="first_call_s"))
+
+    (row,) = page_of(samples.run((planned, samples.fast_case(planned)))).matrix.rows
+
+    assert texts(row)[1] == "1.00 ms first call selu:jit"
+
+
 def test_the_matrix_says_what_has_no_time():
     matrix = page_of(samples.troubled_run(), samples.gpu_run()).matrix
 
