@@ -48,6 +48,6 @@ def _answer_traces(cases: Sequence[Case]) -> AnswerLine:
     case = captured[0][1]
     text = (
         f"{counted(count, 'variant')} of {counted(where, 'case')}, {size}: "
-        f"nox -s traces -- {name_folder(case.run.folder)}."
+        f"nox -s traces -- {name_folder(case.run.folder)}"
     )
     return AnswerLine("traces", question, text, case.label, target=case.fragment, rank=TRACES_RANK)

@@ -223,7 +223,7 @@ def test_memory_and_traces_are_answered_of_all_suites_together():
 
     assert answers["memory"].text.startswith("Largest plan: ")
     assert answers["traces"].text.replace("\u202f", " ") == (
-        "1 variant of 1 case, 2.00 KiB: nox -s traces -- results/2026-01-02T03-04-05Z-cpu-0000000."
+        "1 variant of 1 case, 2.00 KiB: nox -s traces -- results/2026-01-02T03-04-05Z-cpu-0000000"
     )
     assert {answers[name].target for name in ("memory", "traces")} == {answers["big"].target}
 
