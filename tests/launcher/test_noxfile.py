@@ -44,6 +44,9 @@ except KeyboardInterrupt:
 REPORTING = """
 import os, pathlib, sys
 pathlib.Path("report-arguments").write_text(" ".join(sys.argv[1:]))
+page = pathlib.Path("reports", f"report-{pathlib.Path(sys.argv[2]).name}.html")
+page.parent.mkdir(exist_ok=True)
+page.touch()
 sys.exit(int(os.environ.get("STAND_IN_REPORT_CODE", "0")))
 """
 
@@ -106,6 +109,33 @@ def test_the_run_that_the_harness_wrote_is_the_one_reported(checkout):
     (run,) = (checkout / "results").iterdir()
     assert (checkout / "harness-arguments").read_text() == f"run --backend cpu --select selu* --run-id {run.name}"
     assert (checkout / "report-arguments").read_text() == f"report results/{run.name}"
+
+
+@pytest.mark.end_to_end
+@pytest.mark.parametrize(
+    ("options", "environment", "opened"),
+    [
+        (["--open"], {"CI": ""}, True),
+        ([], {"CI": ""}, False),
+        (["--open"], {"CI": "true"}, False),
+        (["--open"], {"CI": "", "STAND_IN_REPORT_CODE": "2"}, False),
+    ],
+    ids=["asked for", "not asked for", "in CI", "no page"],
+)
+def test_the_page_is_opened_in_a_browser_on_request(checkout, options, environment, opened):
+    browser = checkout / "browser"
+    browser.write_text(f'#!/bin/sh\necho "$1" > {checkout}/opened\n')
+    browser.chmod(0o755)
+
+    run_nox(
+        checkout, "cpu", "--", "--runtime", "local", "--run-id", "mine", *options, BROWSER=str(browser), **environment
+    )
+
+    if opened:
+        wait_for(checkout / "opened")
+        assert (checkout / "opened").read_text().strip() == (checkout / "reports/report-mine.html").as_uri()
+    else:
+        assert not (checkout / "opened").exists()
 
 
 @pytest.mark.end_to_end
