@@ -294,7 +294,8 @@
   // Views
 
   const suiteHeading = make("h1", { hidden: true });
-  byId("suites").prepend(suiteHeading);
+  const suiteQuestion = make("p", { className: "subtitle" });
+  byId("suites").prepend(suiteHeading, suiteQuestion);
 
   // Unpacking takes a while: what was begun for a view that has been left changes nothing.
   let navigation = 0;
@@ -312,9 +313,14 @@
     }
     suiteHeading.hidden = !suite;
     suiteHeading.textContent = suite ? suite.querySelector("summary strong").textContent : "";
+    suiteQuestion.textContent = suite ? suite.querySelector("summary .question").textContent : "";
     byId("suites-heading").textContent = suite ? "Its figures and results" : "Suites";
     for (const view of document.querySelectorAll(".view")) view.hidden = !views.includes(view.id);
-    for (const one of document.querySelectorAll("details.suite")) one.hidden = Boolean(suite) && one !== suite;
+    for (const one of document.querySelectorAll("details.suite")) {
+      one.hidden = Boolean(suite) && one !== suite;
+      // Alone it is no fold: its name stands above.
+      one.classList.toggle("alone", one === suite);
+    }
     byId("lost").textContent = "";
   }
 
