@@ -43,6 +43,12 @@ def usable(value: float | int | None) -> float | None:
     return number if abs(number) < LARGEST else None
 
 
+def positive_bounds(interval: Interval) -> tuple[float, float] | None:
+    """Both bounds where a logarithmic axis can show them, else None."""
+    low, high = usable(interval.low), usable(interval.high)
+    return None if low is None or high is None or low <= 0 else (low, high)
+
+
 def time(seconds: float | None) -> str:
     """`451 µs`: three significant digits."""
     return time_with_bounds(None if seconds is None else Interval(None, seconds, None, 1))[0]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.record.statistics import Interval
-
 from .. import numbers
 from ..text import counted, shorten
 from .cases import Case
@@ -50,12 +48,9 @@ def _list_bars(case: Case, metric: str) -> list[Bar]:
         interval = reading.interval
         if interval is None or numbers.usable(interval.estimate) is None or interval.estimate <= 0:
             continue
-        ends.setdefault(name, []).append(End(variant.planned.mode, interval.estimate, _find_bounds(interval)))
+        ends.setdefault(name, []).append(
+            End(variant.planned.mode, interval.estimate, numbers.positive_bounds(interval))
+        )
         contended |= {name} if reading.contended else set()
     where = shorten(case.planned.name, LONGEST_NAME)
     return [Bar(f"{'! ' if one in contended else ''}{where} · {one}", tuple(found)) for one, found in ends.items()]
-
-
-def _find_bounds(interval: Interval) -> tuple[float, float] | None:
-    low, high = numbers.usable(interval.low), numbers.usable(interval.high)
-    return None if low is None or high is None or low <= 0 else (low, high)

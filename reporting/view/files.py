@@ -13,10 +13,8 @@ from .cases import Case
 from .page_model import KeptFile
 
 TRACE = "trace"
-ORDER = ("jaxpr", "stablehlo", "hlo")
-"""From what JAX traced to what XLA compiled."""
-
 TITLES = {"jaxpr": "jaxpr", "stablehlo": "StableHLO", "hlo": "optimised HLO"}
+"""Of the kinds of program texts, from what JAX traced to what XLA compiled."""
 
 
 def list_files(cases: Sequence[Case]) -> tuple[KeptFile, ...]:
@@ -41,10 +39,10 @@ def _list_of(case: Case) -> Iterable[KeptFile]:
         )
     by_variant: dict[str, list[Artifact]] = {}
     for one in kept:
-        if one.kind in ORDER:
+        if one.kind in TITLES:
             by_variant.setdefault(one.variant, []).append(one)
     for variant, texts in by_variant.items():
-        ordered = sorted(texts, key=lambda one: ORDER.index(one.kind))
+        ordered = sorted(texts, key=lambda one: list(TITLES).index(one.kind))
         folders = dict.fromkeys(str((folder.path / one.path).parent) for one in ordered)
         files = " ".join(f"{name_folder(one)}/*" for one in folders)
         titles = ", ".join(TITLES[one.kind] for one in ordered)

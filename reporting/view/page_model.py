@@ -260,7 +260,6 @@ class Result:
     """
 
     variant: str
-    mode: str
     where: str
     run: str
     status: str

@@ -1,4 +1,4 @@
-"""A variant's numbers that a reader compares: time, gain, first call and memory. Tables, search and CSV show these."""
+"""A variant's numbers that a reader compares: time, gain, first result, memory. Tables, search and CSV show these."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ def make_result(variant: Variant) -> Result:
     """The numbers of one variant, in words and as they were read."""
     return Result(
         variant=variant.planned.name,
-        mode=variant.planned.mode,
         where=variant.case.run.label,
         run=variant.case.run.run_id,
         status=variant.status.value,

@@ -15,10 +15,9 @@ from .places import History, Place
 from .sections.sweeps import make_sweep_part
 from .sweeps import find_sweeps
 
-MOST_ROWS = 200
+MOST_ROWS, MOST_ROWS_IN_ALL = 200, 400
 """Of one suite's table, and of all of them together: a page must be quick to open without a script, too."""
 
-MOST_ROWS_IN_ALL = 400
 MOST_FIGURES = 2
 """Dumbbells of a suite: a place each."""
 
@@ -31,7 +30,7 @@ COLUMNS = (
 )
 CAPTION = (
     "Gain: over the case's baseline variant, above 1× is faster. Time: of one call. First result: cold, tracing and "
-    "compiling included. Memory: the compiler's plan. [a, b]: interval; (a to b): its launches."
+    "compiling included. Memory: the compiler's plan, or what a call held. [a, b]: interval; (a to b): its launches."
 )
 
 

@@ -83,7 +83,7 @@ class Sweep:
     def points(self, implementation: str, metric: Metric) -> tuple[Point, ...]:
         """Where there is a value above 0, however wide its interval; what is contended is doubtful."""
         return tuple(
-            Point(n, interval.estimate, _bounds(interval), reading.contended)
+            Point(n, interval.estimate, numbers.positive_bounds(interval), reading.contended)
             for n, _, reading, interval in self._read(implementation, metric)
         )
 
@@ -160,8 +160,3 @@ def _size(value: Param | None) -> float | None:
         return None
     size = numbers.usable(value)
     return size if size is not None and size > 0 else None
-
-
-def _bounds(interval: Interval) -> tuple[float, float] | None:
-    low, high = numbers.usable(interval.low), numbers.usable(interval.high)
-    return None if low is None or high is None or low <= 0 else (low, high)
