@@ -36,7 +36,7 @@ def mean_loss(params, images, targets):
 
 
 def decayed_update(params, images, targets, epoch=0):
-    """One step, (params, (32, 784), (32, 10) one-hot) -> (params, loss)."""
+    """One step, (params, (32, 784), (32, 10) one-hot) -> (params, loss), at the rate of the first epoch."""
     loss, slopes = jax.value_and_grad(mean_loss)(params, images, targets)
     rate = FIRST_RATE * DECAY ** (epoch / DECAYS_IN)
     return jax.tree.map(lambda param, slope: param - rate * slope, params, slopes), loss

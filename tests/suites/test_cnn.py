@@ -181,7 +181,7 @@ def test_the_program_alone_takes_as_many_steps(monkeypatch):
     (_, losses, _), (_, of_loop, _) = (
         item.function(*arguments)
         for item in cnn.cnn_epoch.implementations
-        if item.name in ("augmented", "program_alone")
+        if item.name in ("jitted_step", "program_alone")
     )
 
     assert len(losses) == len(of_loop) == 2

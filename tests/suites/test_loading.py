@@ -34,7 +34,7 @@ def test_the_batches_on_the_device_are_those_of_the_host(toy):
 
 
 def test_all_loaders_train_the_same(toy):
-    jitted = [item for item in loading.toy_epoch.implementations if item.name != "one_by_one"]
+    jitted = [item for item in loading.toy_epoch.implementations if item.name != "eager_step"]
 
     states, losses, means = zip(*(item.function(*toy) for item in jitted), strict=True)
 
@@ -113,7 +113,7 @@ def test_the_program_alone_takes_as_many_steps(monkeypatch):
 
 
 def test_only_the_source_that_timed_an_epoch_without_jit_has_one():
-    eager = next(item for item in loading.loaded_mnist_epoch.implementations if item.name == "one_by_one")
+    eager = next(item for item in loading.loaded_mnist_epoch.implementations if item.name == "eager_step")
 
     skipped = [network for network in loading.NETWORKS if eager.find_skip({**MNIST, "network": network}, "cpu")]
 

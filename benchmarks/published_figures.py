@@ -1,0 +1,126 @@
+"""Every published claim that some runs have a case for, with our figure and the verdict; and where a peer is ahead.
+
+    python -m benchmarks.published_figures RUN... > docs/published.md
+
+Of a claim that several runs have at one size, the newest run that can tell speaks; else the newest. Sizes of a source
+that were cut down stand in lines of their own.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from harness.record.derived import compare_paired, doubt_ratio
+from harness.record.statistics import Interval, differs
+from reporting import numbers
+from reporting.compare.verdicts import Verdict
+from reporting.load import load
+from reporting.markdown import escape
+from reporting.view.cases import Case, Variant, gather_cases
+from reporting.view.claims import Judged, judge_claims
+from reporting.view.places import choose_newest, group_places
+from reporting.view.runs import label_runs, name_device
+from reporting.view.sections.published import claim_in_words, write_ours, write_theirs
+
+HEAD = """\
+# Published figures beside ours
+
+Made by `python -m benchmarks.published_figures` from the runs named below; a test holds that it is what the command
+prints. A verdict is on a ratio, a count or an exponent, never on a device:
+[how it is reached](method.md#published-figures). [a, b] is the 95 % interval that is shown; verdicts go by the one of
+99 %. What differs from the source in program, data or size stands beside each claim on the page of a run.
+"""
+
+PEERS = """\
+## Where another library is faster
+
+Cases in which a peer is surely ahead of the fastest of JAX's variants in the same run. Why, as far as that is known, is
+told [suite by suite](../suites/README.md).
+
+| case | peer | as fast as | times |
+|---|---|---|---|"""
+
+CLAIMS = """\
+## Claims
+
+| case | claim | theirs | ours | verdict | source |
+|---|---|---|---|---|---|"""
+
+
+def main() -> None:
+    """Prints the page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN")
+    print(make_page(parser.parse_args().runs), end="")
+
+
+def make_page(folders: Sequence[Path]) -> str:
+    """The page of some runs.
+
+    Raises:
+      SystemExit: None of them can be read.
+    """
+    loaded = load(folders)
+    if not loaded.runs:
+        raise SystemExit("\n".join(loaded.warnings))
+    runs = label_runs(loaded.runs)
+    cases = gather_cases(runs)
+    told = choose_newest(group_places(runs), cases)
+    used = "\n".join(
+        f"- {run.run_id}: {name_device(run.run)}, {run.manifest.environment.allowed_cores} cores, "
+        f"jax {run.manifest.environment.packages.get('jax', 'unknown')}"
+        for run in runs
+    )
+    claims = "\n".join(_write_claim(one) for one in choose_told(judge_claims(cases)))
+    peers = "\n".join(_list_peers(told)) or "| – | | | |"
+    return f"{HEAD}\n{used}\n\n{CLAIMS}\n{claims}\n\n{PEERS}\n{peers}\n"
+
+
+def choose_told(claims: Iterable[Judged]) -> list[Judged]:
+    """Each claim once by case: the newest run's that can tell, else the newest's."""
+    chosen: dict[tuple[str, str], Judged] = {}
+    for one in sorted(claims, key=lambda one: one.run.manifest.started):
+        key = (_name_case(one), repr(one.claim))
+        if key not in chosen or one.verdict is not Verdict.UNTOLD or chosen[key].verdict is Verdict.UNTOLD:
+            chosen[key] = one
+    return [chosen[key] for key in sorted(chosen)]
+
+
+def _name_case(one: Judged) -> str:
+    return one.where.removesuffix(f" · {one.run.label}")
+
+
+def _write_claim(one: Judged) -> str:
+    ours = " ".join(part for part in write_ours(one) if part not in ("", numbers.MISSING)) or numbers.MISSING
+    verdict = f"{one.verdict.value}: {one.reason}" if one.reason else one.verdict.value
+    cells = (_name_case(one), claim_in_words(one), write_theirs(one), ours, verdict, one.claim.source)
+    return f"| {' | '.join(map(escape, cells))} |"
+
+
+def _list_peers(cases: Iterable[Case]) -> Iterator[str]:
+    for case in cases:
+        for peer in (variant for variant in case.variants if variant.is_peer):
+            found = _find_lead(peer, case)
+            if found is not None:
+                rival, lead = found
+                number = " ".join(numbers.gain_with_bounds(lead))
+                cells = (case.planned.name, peer.planned.name, rival.planned.name, number)
+                yield f"| {' | '.join(map(escape, cells))} |"
+
+
+def _find_lead(peer: Variant, case: Case) -> tuple[Variant, Interval] | None:
+    """The fastest of JAX's variants and how far a peer is ahead of it; None where that is not sure."""
+    timed = [variant for variant in case.variants if not variant.is_peer and variant.read("execution_s").interval]
+    if not timed or peer.read("execution_s").interval is None:
+        return None
+    fastest = min(timed, key=lambda variant: variant.read("execution_s").estimate or 0.0)
+    lead = compare_paired(peer, fastest)
+    if lead is None or doubt_ratio(peer, fastest) or not differs(lead) or lead.estimate < 1:
+        return None
+    return fastest, lead
+
+
+if __name__ == "__main__":
+    main()
