@@ -6,6 +6,8 @@ nox -s doctor                          what is fine here, what spoils measuremen
 nox -s report -- results/RUN           report on a run once more
 nox -s report -- export results/*      the same as a table: --to csv, json or google-benchmark
 nox -s report -- diff A B --case NAME  what changed between the programs of two runs
+nox -s compare -- results/A results/B  what changed between two runs
+nox -s gate -- results/RUN             measure beside a run, and judge: 0 passed, 1 slower, 3 no answer
 nox -s traces -- results/RUN           open a run's profiler captures in xprof
 nox                                    lint, types, tests
 """
@@ -28,14 +30,15 @@ from launcher.command_line import read_backend, read_request
 from launcher.containers import caller_here
 from launcher.doctor import examination
 from launcher.execution import say
+from launcher.gates import GateRequest, read_gate_request
 from launcher.host import look_at_host
 from launcher.images import lock_sha256
 from launcher.jobs import Job, measure_in_container
 from launcher.locks import SMALLEST_LOCK, find_unlocked, list_exports, locate_lock
-from launcher.options import UsageError
+from launcher.options import UsageError, take_option
 from launcher.preflight import check, find_warnings
 from launcher.request import Request, format_command
-from launcher.runs import Run, new_run_id, plan_run, plan_self_test
+from launcher.runs import Run, new_run_id, plan_beside, plan_run, plan_self_test
 from launcher.runtime import choose_engine
 from launcher.supply import build_asked_images, download_asked_wheels
 from launcher.traces import copy_captures, read_trace_request
@@ -48,6 +51,8 @@ nox.options.sessions = ["lint", "types", "tests"]
 
 CHECKOUT = Path(__file__).parent
 USAGE_ERROR = 2
+NO_ANSWER = 3
+"""Of the harness, too, whose run is not complete then."""
 HTML_VALIDATE = "tests/reporting/html_validate"
 """Where npm installs what checks the page's HTML."""
 
@@ -84,6 +89,26 @@ def report(session: nox.Session) -> None:
     install(session, SMALLEST_LOCK)
     verb = () if session.posargs[:1] in (["diff"], ["export"]) else ("report",)
     end(run_program(session, "reporting", *verb, *session.posargs))
+
+
+@nox.session
+def compare(session: nox.Session) -> None:
+    """What changed between two runs: nox -s compare -- results/A results/B --fail-on suspected."""
+    install(session, SMALLEST_LOCK)
+    end(run_program(session, "reporting", "compare", *session.posargs))
+
+
+@nox.session
+def gate(session: nox.Session) -> None:
+    """Measure what a run measured, beside its programs, and judge: nox -s gate -- results/RUN --budgets FILE."""
+    with report_usage_errors():
+        asked = read_gate_request(session.posargs)
+    try:
+        code = pass_gate(session, asked)
+    except nox.command.CommandFailed as failure:  # pip, or nox itself: no regression, and no answer
+        say(f"error: {failure}; the gate has no answer")
+        code = NO_ANSWER
+    end(code)
 
 
 @nox.session
@@ -185,23 +210,74 @@ def lock(session: nox.Session) -> None:
         session.run(*command)
 
 
+def pass_gate(session: nox.Session, asked: GateRequest) -> int:
+    """Measure, confirm what is suspected, judge and report; the exit code of the judge, or why there is none."""
+    with report_usage_errors():
+        backend, measuring = read_backend(asked.measuring)
+    with tempfile.TemporaryDirectory(dir=asked.baseline.parent) as folder:
+        suspects = Path(folder) / "suspects.json"
+        run, code = measure_beside(session, backend, measuring, asked.baseline)
+        if not run.has_measured(code):
+            return code or NO_ANSWER
+        install(session, SMALLEST_LOCK)
+        confirmed: tuple[str, ...] = ()
+        if not asked.exact:
+            limits = [word for name in ("--budgets", "--min-effect") for word in take_given(asked.judging, name)]
+            runs = (str(asked.baseline), str(run.folder))
+            run_program(session, "reporting", "compare", *runs, "--suspects", str(suspects), *limits)
+            if suspects.is_file():
+                again, code = measure_beside(session, backend, measuring, asked.baseline, suspects)
+                if again.has_measured(code):
+                    confirmed = ("--confirmed-by", str(again.folder))
+                install(session, SMALLEST_LOCK)
+        judged = (str(asked.baseline), str(run.folder), *confirmed)
+        code = run_program(session, "reporting", "gate", *judged, *asked.judging)
+        run_program(session, "reporting", "report", *judged)
+    return code if code in (0, 1, USAGE_ERROR, NO_ANSWER) else NO_ANSWER
+
+
+def take_given(arguments: Sequence[str], name: str) -> list[str]:
+    """An option with its value, as it was given; empty where it was not."""
+    value, _ = take_option(arguments, name)
+    return [] if value is None else [name, value]
+
+
+def measure_beside(
+    session: nox.Session, backend: str, arguments: Sequence[str], baseline: Path, suspects: Path | None = None
+) -> tuple[Run, int]:
+    """A run beside an earlier one, and the harness' exit code."""
+    with report_usage_errors():
+        request = read_request(backend, arguments, os.environ)
+        run = plan_beside(baseline, request.arguments, new_run_id(backend), suspects)
+        return run, run_harness(session, backend, request, run)
+
+
 def measure(session: nox.Session, backend: str, arguments: Sequence[str], plan: Callable[[Sequence[str]], Run]) -> None:
     """Run the harness on `backend`, report on the run that it left, if any, and end with the harness' exit code."""
     with report_usage_errors():
         request = read_request(backend, arguments, os.environ)
         run = plan(request.arguments)
-        engine, line = choose_engine(request.runtime, os.environ)
-        host, caller = look_at_host(), caller_here(os.environ)
-        if not run.is_rehearsal:
-            check(backend, request, host, engine)
-        say(line)
-        for warning in find_warnings(backend, host, is_root=caller.uid == 0 and engine is None):
-            say(f"warning: {warning}")
-        if engine is not None:
-            code = measure_in_container(Job(backend, request, run, engine, host, caller, CHECKOUT, os.environ))
-            show_page(request, run)
-            end(code)
-            return
+        code = run_harness(session, backend, request, run)
+    if code in (0, NO_ANSWER):
+        show_page(request, run)
+    end(code)
+
+
+def run_harness(session: nox.Session, backend: str, request: Request, run: Run) -> int:
+    """Run the harness, in a container where there is an engine, and report; its exit code, else the report's.
+
+    Raises:
+      UsageError: Something is in the way, and the message says what to do.
+    """
+    engine, line = choose_engine(request.runtime, os.environ)
+    host, caller = look_at_host(), caller_here(os.environ)
+    if not run.is_rehearsal:
+        check(backend, request, host, engine)
+    say(line)
+    for warning in find_warnings(backend, host, is_root=caller.uid == 0 and engine is None):
+        say(f"warning: {warning}")
+    if engine is not None:
+        return measure_in_container(Job(backend, request, run, engine, host, caller, CHECKOUT, os.environ))
     say("installing what is locked; the first time, that takes a minute or two")
     install(session, request.lock)
     session.env["JAXMETER_COMMAND"] = format_command(backend, request)
@@ -210,9 +286,7 @@ def measure(session: nox.Session, backend: str, arguments: Sequence[str], plan: 
     report_code = 0
     if run.can_be_reported(code):
         report_code = run_program(session, "reporting", "report", str(run.folder))
-        if report_code == 0:
-            show_page(request, run)
-    end(code or report_code)
+    return code or report_code
 
 
 def show_page(request: Request, run: Run) -> None:

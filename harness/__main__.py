@@ -31,7 +31,9 @@ Json = Annotated[bool, typer.Option("--json", help="Machine-readable output on s
 Select = Annotated[
     list[str] | None, typer.Option("--select", metavar="GLOB", help="Suite, workload or case name; again for more.")
 ]
-Probe = Annotated[list[str] | None, typer.Option(help=f"Only these of {', '.join(PROBE_NAMES)}; numerics always runs.")]
+Probe = Annotated[
+    list[str] | None, typer.Option(help=f"Only these of {', '.join(PROBE_NAMES)}; numerics and export always run.")
+]
 Launches = Annotated[int | None, typer.Option(min=1, help="Exactly so many timing launches; intervals need 3.")]
 Budget = Annotated[str | None, typer.Option(metavar="TIME", help="For the run, or what is left of it: 90, 10m, 1h30m.")]
 SELF_TEST_BUDGET = "18m"
@@ -43,6 +45,17 @@ RunId = Annotated[str | None, typer.Option(metavar="ID", help="The run's folder 
 Resume = Annotated[str | None, typer.Option(metavar="RUN", help="Finish an interrupted run, by its own settings.")]
 Machine = Annotated[
     str | None, typer.Option(metavar="NAME", help="What this machine is called; by default processor, cores, devices.")
+]
+Against = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="RUN",
+        help="Run the programs that RUN kept beside today's; what RUN measured, where no options say otherwise.",
+    ),
+]
+SuspectsFile = Annotated[
+    Path | None,
+    typer.Option("--suspects", metavar="FILE", help="Of those only what `reporting compare` suspects, by 12 launches."),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the plan and how long it takes; measure nothing.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.")]
@@ -75,6 +88,8 @@ def run_command(
     run_id: RunId = None,
     resume: Resume = None,
     machine: Machine = None,
+    against: Against = None,
+    suspects: SuspectsFile = None,
     dry_run: DryRun = False,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -92,8 +107,14 @@ def run_command(
         out=out,
         run_id=run_id,
         machine=machine,
+        against=against,
+        suspects=suspects,
     )
-    own = (dry_run, select, suites, probe, quick, full, launches, data, run_id, machine)
+    own = (dry_run, select, suites, probe, quick, full, launches, data, run_id, machine, against, suspects)
+    if suspects is not None and against is None:
+        raise typer.BadParameter("--suspects are of a comparison with an earlier run: name it with --against RUN")
+    if dry_run and against is not None:
+        raise typer.BadParameter("--dry-run plans no replays; leave out --against")
     if resume is not None and any(own):
         raise typer.BadParameter(
             "--resume goes by the run's own settings; of the other options it takes --out and --budget"

@@ -49,7 +49,14 @@ def mounts_for(arguments: Sequence[str], run: Run, here: Path) -> tuple[Mount, .
     if take_option(arguments, "--resume")[0]:  # by the run's own settings
         settings = _settings(_absolute(run.folder, here))
         suites, data = list(settings.get("suites") or ()), settings.get("data")
+    against, _ = take_option(arguments, "--against")
+    suspects, _ = take_option(arguments, "--suspects")
+    if against and not (suites or data):  # by that run's settings, where nothing else is said
+        settings = _settings(_find_run(against, results, here))
+        suites, data = list(settings.get("suites") or ()), settings.get("data")
     readable = [path for name in suites if (path := _suite_folder(name, here)) is not None]
+    readable += [_find_run(against, results, here)] if against else []
+    readable += [_absolute(suspects, here)] if suspects else []
     if data:
         readable.append(_existing_folder(_absolute(data, here), "--data"))
     _check_mountable(results, "--out")
@@ -58,6 +65,12 @@ def mounts_for(arguments: Sequence[str], run: Run, here: Path) -> tuple[Mount, .
         *(Mount(path, path) for path in dict.fromkeys(readable) if path not in writable),
         *(Mount(path, path, writable=True) for path in writable),
     )
+
+
+def _find_run(given: str, results: Path, here: Path) -> Path:
+    """A run by its folder, or by its id among the results, as the harness reads it."""
+    path = _absolute(given, here)
+    return path if path.is_dir() else results / given
 
 
 def report_mounts(runs: Sequence[Path], here: Path) -> tuple[Mount, ...]:

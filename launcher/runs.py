@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -27,12 +27,18 @@ TOKEN_DIGITS = 7
 
 @dataclass(frozen=True)
 class Run:
-    """What the harness is called with, and where it will write; `verb` is the command of the harness."""
+    """What the harness is called with, and where it will write.
+
+    Args:
+      verb: The command of the harness.
+      is_reported: Whether a page of it follows by itself.
+    """
 
     arguments: tuple[str, ...]
     folder: Path
     is_rehearsal: bool
     verb: str = "run"
+    is_reported: bool = True
 
     @property
     def page(self) -> Path:
@@ -40,7 +46,11 @@ class Run:
         return PAGES / f"report-{self.folder.name}.html"
 
     def can_be_reported(self, harness_code: int) -> bool:
-        """Whether the harness, ended with this exit code, measured and left a run: complete (0) or not (3)."""
+        """Whether a page can be made of what the harness, ended with this exit code, has left."""
+        return self.is_reported and self.has_measured(harness_code)
+
+    def has_measured(self, harness_code: int) -> bool:
+        """Whether the harness left a run, complete (0) or not (3)."""
         return harness_code in (0, 3) and not self.is_rehearsal and (self.folder / MANIFEST).is_file()
 
 
@@ -61,6 +71,16 @@ def plan_run(arguments: Sequence[str], new_id: str) -> Run:
         folder=_resumed_folder(resumed, out) if resumed else out / (given or new_id),
         is_rehearsal="--dry-run" in arguments,
     )
+
+
+def plan_beside(baseline: Path, arguments: Sequence[str], new_id: str, suspects: Path | None = None) -> Run:
+    """A run that measures beside an earlier one, for a gate, which reports by itself.
+
+    Args:
+      suspects: The file with what it should confirm; it times nothing else then.
+    """
+    beside = ("--against", str(baseline), *(() if suspects is None else ("--suspects", str(suspects))))
+    return replace(plan_run((*arguments, *beside), new_id), is_reported=False)
 
 
 def plan_self_test(arguments: Sequence[str]) -> Run:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from .panels import MARKERS, Tick, make_scale
@@ -19,6 +19,9 @@ TOP, STEP, BELOW = 4, 27, 22
 
 NAME, LINE = 11, 19
 """Where the name and the bar are within a step."""
+
+APART, ASIDE = 6, 5
+"""Marks of one bar nearer to each other than the first are drawn above each other, by the second."""
 
 MOST_TICKS = 5
 LONGEST_NAME = 56
@@ -94,11 +97,29 @@ def _mark(mode: str, placed: Iterable[tuple[int, Bar]], to_x: Callable[[float], 
     marker, colour, hollow, sign = MODES.get(mode, OTHERS)
     shapes, bounds = [], []
     for top, bar in placed:
-        for end in bar.ends:
+        shifts = _shifts([to_x(end.time_s) for end in bar.ends])
+        for end, shift in zip(bar.ends, shifts, strict=True):
             if end.mode != mode:
                 continue
-            shapes.append(MARKERS[marker](to_x(end.time_s), top + LINE))
+            y = top + LINE + shift
+            shapes.append(MARKERS[marker](to_x(end.time_s), y))
             if end.bounds is not None:
                 low, high = map(to_x, end.bounds)
-                bounds.append(f"M{low:.1f} {top + LINE}H{high:.1f}")
+                bounds.append(f"M{low:.1f} {y}H{high:.1f}")
     return Marks(mode, colour, hollow, "".join(shapes), "".join(bounds), sign)
+
+
+def _shifts(places: Sequence[float]) -> list[float]:
+    """How far down each mark of a bar is moved, so that none hides another."""
+    shifts = [0.0] * len(places)
+    order = sorted(range(len(places)), key=lambda index: places[index])
+    crowds: list[list[int]] = []
+    for index in order:
+        if crowds and places[index] - places[crowds[-1][-1]] < APART:
+            crowds[-1].append(index)
+        else:
+            crowds.append([index])
+    for crowd in crowds:
+        for position, index in enumerate(crowd):
+            shifts[index] = ASIDE * (position - (len(crowd) - 1) / 2)
+    return shifts

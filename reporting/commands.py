@@ -16,11 +16,15 @@ from rich.progress import Progress
 
 from harness.record import write_bytes
 
-from . import diff_terminal, html, markdown, terminal
+from . import compare_commands, diff_terminal, html, markdown, terminal
+from .compare.budgets import BudgetError, Budgets
+from .compare.changes import Changes, Finding, merge
+from .compare.gate import UNDECIDED, Judgement, judge
 from .compare.pairs import find_pairs
 from .compare.program_diff import compare_programs
 from .compare.programs import NothingToCompareError
 from .compare.surroundings import find_surroundings
+from .compare_commands import BudgetsFile, EffectError, FailOn, MarkdownFile, MinEffect, VerdictFile, read_effect
 from .console import WIDEST
 from .export import FORMATS, ExportError
 from .load import Loaded, LoadedRun, choose_folders, load
@@ -65,11 +69,15 @@ def report(
     since: Since = "",
     last: Last = None,
     open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser; not where CI is set.")] = False,
+    confirmed_by: Annotated[
+        Path | None,
+        typer.Option("--confirmed-by", metavar="RUN", help="Folder of a run that timed suspects alone, for a gate."),
+    ] = None,
     allow_large: Annotated[bool, typer.Option(help=f"Write a page of over {LARGEST_PAGE // 2**20} MiB, too.")] = False,
 ) -> None:
     """Merges runs into one HTML file, and prints the summary. What cannot be read is named and left out."""
     loaded = _load_any(runs, since, last, only_newest=True)
-    page = build(loaded)
+    page = build(loaded, None if confirmed_by is None else _load_one(confirmed_by))
     path = out if out is not None else FOLDER / f"report-{name_report(loaded.runs)}.html"
     # A lone surrogate, which only a file name can hold, has no UTF-8 form.
     data = html.render(page).encode("utf-8", "replace")
@@ -140,6 +148,86 @@ def diff(
     for warning in found.warnings:
         _complain(warning, "warning")
     diff_terminal.show(sheet, _open_console())
+
+
+@app.command()
+def compare(
+    baseline: Annotated[Path, typer.Argument(metavar="BASELINE", help="Folder of the earlier run.")],
+    candidate: Annotated[Path, typer.Argument(metavar="CANDIDATE", help="Folder of the later run.")],
+    fail_on: Annotated[FailOn, typer.Option("--fail-on", help="What ends this command with 1.")] = FailOn.CONFIRMED,
+    min_effect: MinEffect = "3%",
+    markdown_file: MarkdownFile = None,
+    verdict_file: VerdictFile = None,
+    suspects_file: Annotated[
+        Path | None,
+        typer.Option("--suspects", metavar="FILE", help="Write what a run should confirm, if there is anything."),
+    ] = None,
+    budgets_file: BudgetsFile = None,
+) -> None:
+    """Says what changed between two runs; 1 where something got worse, 3 where nothing could be compared."""
+    effect, budgets = _read_limits(min_effect, budgets_file)
+    changes = compare_commands.compare(_load_one(baseline), _load_one(candidate), effect)
+    code = compare_commands.find_code(changes, fail_on, budgets)
+    if code == 0 and not any(one.finding is not Finding.NOT_COMPARABLE for one in changes.found):
+        code = UNDECIDED
+    if suspects_file is not None:
+        found = compare_commands.encode_suspects(changes, budgets)
+        if found is None:
+            suspects_file.unlink(missing_ok=True)
+        else:
+            _write(suspects_file, found)
+    _write_findings(changes, None, code, markdown_file, verdict_file)
+    compare_commands.show(changes, _open_console())
+    raise typer.Exit(code)
+
+
+@app.command()
+def gate(
+    baseline: Annotated[Path, typer.Argument(metavar="BASELINE", help="Folder of the earlier run.")],
+    candidate: Annotated[Path, typer.Argument(metavar="CANDIDATE", help="Folder of a run --against it.")],
+    confirmed_by: Annotated[
+        Path | None,
+        typer.Option("--confirmed-by", metavar="RUN", help="Folder of the run that timed the suspects alone."),
+    ] = None,
+    exact: Annotated[
+        bool, typer.Option("--exact", help="Judge what follows from programs alone, and no time.")
+    ] = False,
+    min_effect: MinEffect = "3%",
+    budgets_file: BudgetsFile = None,
+    markdown_file: MarkdownFile = None,
+    verdict_file: VerdictFile = None,
+) -> None:
+    """Judges a run: 0 passed, 1 a confirmed regression, 3 no answer that can be relied on."""
+    effect, budgets = _read_limits(min_effect, budgets_file)
+    before = _load_one(baseline)
+    changes = compare_commands.compare(before, _load_one(candidate), effect)
+    confirmation = None
+    if confirmed_by is not None:
+        confirmation = compare_commands.compare(before, _load_one(confirmed_by), effect)
+    judgement = judge(changes, budgets, confirmed_by=confirmation, exact=exact)
+    changes = changes if confirmation is None else merge(changes, confirmation)
+    _write_findings(changes, judgement, judgement.code, markdown_file, verdict_file)
+    compare_commands.show(changes, _open_console(), judgement)
+    raise typer.Exit(judgement.code)
+
+
+def _read_limits(min_effect: str, budgets_file: Path | None) -> tuple[float, Budgets]:
+    """The smallest difference that counts, and what is allowed."""
+    try:
+        effect = read_effect(min_effect)
+        return effect, compare_commands.choose_budgets(budgets_file, effect)
+    except (EffectError, BudgetError) as error:
+        _complain(str(error))
+        raise typer.Exit(UNUSABLE) from None
+
+
+def _write_findings(
+    changes: Changes, judgement: Judgement | None, code: int, markdown_file: Path | None, verdict_file: Path | None
+) -> None:
+    if markdown_file is not None:
+        _write(markdown_file, compare_commands.write_markdown(changes, judgement).encode("utf-8", "replace"))
+    if verdict_file is not None:
+        _write(verdict_file, compare_commands.encode_verdict(changes, code, judgement))
 
 
 def _load_any(folders: Sequence[Path], since: str, last: int | None, *, only_newest: bool = False) -> Loaded:

@@ -32,10 +32,11 @@ def render(page: Page) -> str:
         f"{MARKER}\n## {escape(page.finding)}",
         escape(page.subtitle),
         escape(" ".join(page.summary)),
+        *_items("What changed", page.changed),
         *_answers(page.answers),
         *_items("Needs attention", page.attention),
         *_items("Data warnings", page.warnings),
-        *([_table(page.matrix, MOST_CHARACTERS // 4)] if page.matrix else []),
+        *([write_table(page.matrix, MOST_CHARACTERS // 4)] if page.matrix else []),
         escape(page.matrix_note),
     ]
     folds = [
@@ -48,7 +49,11 @@ def render(page: Page) -> str:
     ]
     for title, answer, tables in folds:
         room = (MOST_CHARACTERS - sum(map(len, parts))) // 2
-        lines = [f"<details><summary>{escape(title)}</summary>", escape(answer), *(_table(one, room) for one in tables)]
+        lines = [
+            f"<details><summary>{escape(title)}</summary>",
+            escape(answer),
+            *(write_table(one, room) for one in tables),
+        ]
         parts.append("\n\n".join([*filter(None, lines), "</details>"]))
     return "\n\n".join(parts) + "\n"
 
@@ -85,7 +90,7 @@ def _items(title: str, items: Sequence[Item]) -> Iterable[str]:
     return (f"**{escape(title)} ({len(items)})**", "\n".join([*lines, *([f"- + {left} more"] if left > 0 else [])]))
 
 
-def _table(table: Table, room: int) -> str:
+def write_table(table: Table, room: int) -> str:
     """The table without its marks, and with as many rows as fit into `room` characters."""
     shown = [index for index, column in enumerate(table.columns) if not column.plot]
     headings = [" ".join(filter(None, (table.columns[i].title, table.columns[i].detail))) for i in shown]

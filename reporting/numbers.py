@@ -92,6 +92,30 @@ def gain_with_bounds(interval: Interval | None, form: str = BOUNDS) -> tuple[str
     return gain(estimate), _bounds(interval, _gain_decimals(estimate), 1.0, form, least_near_1=NEAR_1_DECIMALS)
 
 
+def change(interval: Interval | None) -> tuple[str, str]:
+    """(`+5.1 %`, `[+3.9, +6.3]`) of a ratio to what was before; from a factor of 2 on (`2.3×`, `[2.1, 2.5]`)."""
+    estimate = None if interval is None else usable(interval.estimate)
+    if interval is None or estimate is None or estimate <= 0:
+        return MISSING, MISSING
+    if not 0.5 < estimate < 2:
+        return gain_with_bounds(interval)
+    low, high = usable(interval.low), usable(interval.high)
+    bounds = MISSING if low is None or high is None else f"[{_signed_percent(low)}, {_signed_percent(high)}]"
+    return f"{_signed_percent(estimate)}{SPACE}%", bounds
+
+
+def _signed_percent(ratio: float) -> str:
+    """`+5.1`, `−12`: one decimal below 10."""
+    share = 100 * (ratio - 1)
+    decimals = 1 if abs(round(share, 1)) < 10 else 0
+    return f"{'+' if round(share, decimals) > 0 else ''}{_fixed(share, decimals)}"
+
+
+def roughly(factor: float) -> str:
+    """`130`, `5.3`: two digits of a number that has no interval."""
+    return _two_digits(factor, 0)
+
+
 def exponent_with_bounds(interval: Interval | None, form: str = BOUNDS) -> tuple[str, str]:
     """(`1.02`, `[0.98, 1.06]`): two decimals, the sign a minus sign."""
     estimate = None if interval is None else usable(interval.estimate)

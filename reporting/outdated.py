@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import msgspec
 
 from harness.record import CaseRecord, PlannedCase, Run, VariantRecord
 from harness.record.reading import DECISIVE_PROBES
+
+WHOLE = 2
+"""Runs of a place that are kept whole: the newest, and the one that it is compared with."""
 
 TIMES = ("execution_s", "log_ratio", "canary_s")
 
@@ -14,15 +19,15 @@ class Outdated:
     """Runs from the newest to the oldest, each cut to what the ones before leave to be told."""
 
     def __init__(self) -> None:
-        self._seen: dict[tuple[str, str, str | None], set[tuple[str, str]]] = {}
+        self._seen: dict[tuple[str, str, str | None], Counter[tuple[str, str]]] = {}
         self._planned: dict[bytes, PlannedCase] = {}
 
     def cut(self, run: Run) -> Run:
-        """The run with the cases that nothing newer of its place has; of the others it keeps how long they took."""
+        """The run with the cases that fewer than WHOLE newer runs of its place have; of the others their times."""
         manifest = run.manifest
         place = (manifest.backend, manifest.environment.device_name, manifest.machine)
-        seen = self._seen.setdefault(place, set())
-        outdated = {case.id for case in manifest.cases if (case.suite, case.name) in seen}
+        seen = self._seen.setdefault(place, Counter())
+        outdated = {case.id for case in manifest.cases if seen[case.suite, case.name] >= WHOLE}
         seen.update((case.suite, case.name) for case in manifest.cases)
         planned = tuple(self._share(case) for case in manifest.cases)
         cases = tuple(_cut_case(case) if case.id in outdated else case for case in run.cases)

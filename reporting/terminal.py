@@ -16,7 +16,7 @@ ITEMS_AT_MOST = 4
 TOLD_SECTIONS = ("published",)
 """Sections whose answer is told here, too."""
 
-_STYLES = {Tone.PLAIN: "", Tone.MUTED: "dim", Tone.GOOD: "green", Tone.WARN: "yellow", Tone.BAD: "red"}
+STYLES = {Tone.PLAIN: "", Tone.MUTED: "dim", Tone.GOOD: "green", Tone.WARN: "yellow", Tone.BAD: "red"}
 
 
 def show(page: Page, console: Console) -> None:
@@ -27,6 +27,7 @@ def show(page: Page, console: Console) -> None:
 def _write_summary(page: Page) -> Iterator[Text]:
     yield Text(page.finding, "bold")
     yield Text(" ".join(page.summary))
+    yield from _write_items("What changed", page.changed)
     yield from _write_answers(page.answers)
     yield from _write_items("Needs attention", page.attention)
     yield from _write_items("Data warnings", page.warnings)
@@ -35,7 +36,7 @@ def _write_summary(page: Page) -> Iterator[Text]:
 
 def _write_answers(answers: Sequence[AnswerLine]) -> Iterator[Text]:
     for answer in answers[:ANSWERS_AT_MOST]:
-        yield Text(f"  {answer.suite}  ", "bold").append(answer.text, f"not bold {_STYLES[answer.tone]}")
+        yield Text(f"  {answer.suite}  ", "bold").append(answer.text, f"not bold {STYLES[answer.tone]}")
     if len(answers) > ANSWERS_AT_MOST:
         yield Text(f"  + {len(answers) - ANSWERS_AT_MOST} more answers, in the report", "dim")
 
@@ -45,6 +46,6 @@ def _write_items(title: str, items: Sequence[Item]) -> Iterator[Text]:
         return
     yield Text(f"{title} ({len(items)})", "bold")
     for item in items[:ITEMS_AT_MOST]:
-        yield Text(f"  {item.label} ", _STYLES[item.tone], no_wrap=True).append(item.text, "default")
+        yield Text(f"  {item.label} ", STYLES[item.tone], no_wrap=True).append(item.text, "default")
     if len(items) > ITEMS_AT_MOST:
         yield Text(f"  + {len(items) - ITEMS_AT_MOST} more, in the report")

@@ -34,7 +34,7 @@ def describe(message: Describe) -> Answer:
             return Problem(message=problem)
         environment = describe_environment(jax)
     planned = [
-        (workload, _limit_to_devices(_plan(suite.name, workload, params, message.place), message))
+        (workload, _limit_to_devices(_plan(suite, workload, params, message.place), message))
         for suite in suites
         for workload in suite.workloads
         for params in workload.list_cases(message.level, message.place.device)
@@ -63,19 +63,19 @@ def _count_work(planned: Sequence[tuple[Workload, PlannedCase]], message: Descri
     return found
 
 
-def _plan(suite: str, workload: Workload, params: dict[str, Param], place: Place) -> PlannedCase:
+def _plan(suite: Suite, workload: Workload, params: dict[str, Param], place: Place) -> PlannedCase:
     """A case of a workload, as a record can hold it.
 
     Raises:
       SuiteError: A declared value, or what a declared function gives, is of a wrong type; or the function raises.
     """
     try:
-        case = plan_case(suite, workload, params, place)
+        case = plan_case(suite.name, workload, params, place, suite.question)
         return msgspec.json.decode(msgspec.json.encode(case), type=PlannedCase)
     except DeclarationError:
         raise
     except Exception as error:
-        what = f"workload '{workload.name}' of suite '{suite}' cannot be planned with {params}"
+        what = f"workload '{workload.name}' of suite '{suite.name}' cannot be planned with {params}"
         hint = "see what its options and their functions give; docs/suites.md has the types"
         raise SuiteError(f"{what}: {type(error).__name__}: {error}; {hint}") from error
 

@@ -33,6 +33,12 @@ class Suite:
     description: str
     workloads: tuple[Workload, ...]
 
+    @property
+    def question(self) -> str:
+        """What it is there to tell; empty where no workload declares an answer."""
+        answers = (workload.declaration.answer for workload in self.workloads)
+        return next((answer.question for answer in answers if answer is not None), "")
+
 
 def find_suites(names: Iterable[str]) -> tuple[Suite, ...]:
     """Imports suites.

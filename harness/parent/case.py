@@ -35,6 +35,9 @@ from harness.record.wording import counted
 
 NOTHING_TO_COMPILE = "a target runs nothing, and without a run there is nothing to tell of a variant without a program"
 
+SAME_PROGRAM = "not timed: it is the program that today's code compiles to"
+"""Of a replay."""
+
 ANOTHER_PROGRAM = (
     "compiled again when the run was resumed, the program is another: its launches cannot be joined; start a new run"
 )
@@ -136,8 +139,18 @@ class CaseProgress:
                 self.outcomes[variant][probe] = join(before, outcome)
                 if outcome.status is not Status.OK:
                     self._broken.add((PROBES[probe].process, variant, launch.regime))
+        self._leave_out_equal_replays(result)
         if result.launch is not None:
             self._keep_samples(launch.probes, result.launch)
+
+    def _leave_out_equal_replays(self, result: Result) -> None:
+        """Times no kept program that is today's: they would differ by chance alone."""
+        for item in self.case.variants:
+            if item.replays is None or item.same_as is None or "numerics" not in result.outcomes.get(item.name, {}):
+                continue
+            sides = [find_fingerprint(self.outcomes[name]) for name in (item.name, item.same_as)]
+            if None not in sides and sides[0] == sides[1]:
+                self.stop_timing(item.name, Outcome(status=Status.SKIPPED, reason=SAME_PROGRAM))
 
     def stop_timing(self, variant: str, outcome: Outcome) -> None:
         """Times a variant no more, nor tells what its few launches say."""

@@ -230,6 +230,7 @@ def make_manifest(
     environment: Environment,
     cases: tuple[PlannedCase, ...],
     machine: str,
+    against: str | None = None,
 ) -> Manifest:
     """What the run sets out to do."""
     return Manifest(
@@ -242,6 +243,7 @@ def make_manifest(
         settings=settings,
         cases=cases,
         machine=machine,
+        against=against,
     )
 
 

@@ -12,8 +12,14 @@ from harness.record import Param, PlannedCase, PlannedVariant
 from harness.record.layout import name_file
 
 
-def plan_case(suite: str, workload: Workload, params: dict[str, Param], place: Place) -> PlannedCase:
-    """A workload with one value of each param, as data."""
+def plan_case(
+    suite: str, workload: Workload, params: dict[str, Param], place: Place, question: str = ""
+) -> PlannedCase:
+    """A workload with one value of each param, as data.
+
+    Args:
+      question: Of the suite.
+    """
     name, declared = name_case(workload.name, params, place), workload.declaration
     source = workload.find_data_source()
     skips = [(item, item.find_skip(params, place.device)) for item in workload.implementations]
@@ -55,6 +61,7 @@ def plan_case(suite: str, workload: Workload, params: dict[str, Param], place: P
         data_missing=None if source is None else source.missing,
         published=workload.find_published(params, place.device),
         answer=declared.answer,
+        question=question,
     )
 
 

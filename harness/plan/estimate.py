@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from harness.plan.launches import SHAPES, Launch
 from harness.plan.probes import CHECK
+from harness.plan.replays import BEFORE
 from harness.plan.timing_process import count_sweeps
 from harness.plan.work import UNKNOWN, Work, call_s, compile_s
 from harness.record import NATIVE, Settings
@@ -80,7 +81,8 @@ def first_round_s(launches: Sequence[Launch], settings: Settings, work: Works) -
 def launch_s(launch: Launch, settings: Settings, work: Works) -> float:
     """Seconds of one process."""
     known = work.get(launch.case, {})
-    variants = [_Variant(known.get(name, UNKNOWN), name.rpartition(":")[2]) for name in launch.variants]
+    names = [name.removesuffix(BEFORE.format("")) for name in launch.variants]
+    variants = [_Variant(known.get(name, UNKNOWN), name.rpartition(":")[2]) for name in names]
     if launch.process == "timing":
         return PROCESS_S + _timing_s(variants, settings)
     if launch.refills:

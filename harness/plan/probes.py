@@ -10,7 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from harness.machine.places import Place
-from harness.record import NATIVE, PlannedCase, PlannedVariant, Settings
+from harness.record import NATIVE, REPLAY, PlannedCase, PlannedVariant, Settings
+from harness.record.layout import EXPORTED
 from harness.record.metric import Summary
 from harness.record.metrics import METRICS
 
@@ -63,14 +64,24 @@ def list_runnable(case: PlannedCase, settings: Settings) -> Variants:
     return tuple(item for item in case.variants if item.skip is None)
 
 
-def list_measurable(case: PlannedCase, settings: Settings) -> Variants:
+def list_timed(case: PlannedCase, settings: Settings) -> Variants:
     """Those that are not declared to raise an error either."""
     return tuple(item for item in list_runnable(case, settings) if item.raises is None)
+
+
+def list_measurable(case: PlannedCase, settings: Settings) -> Variants:
+    """Those of today's code: of a replay, the run that kept its program has told all but how long it takes now."""
+    return tuple(item for item in list_timed(case, settings) if item.mode != REPLAY)
 
 
 def list_of_jax(case: PlannedCase, settings: Settings) -> Variants:
     """Those that JAX runs."""
     return tuple(item for item in list_measurable(case, settings) if item.mode != NATIVE)
+
+
+def list_jitted(case: PlannedCase, settings: Settings) -> Variants:
+    """Those that jit compiles."""
+    return tuple(item for item in list_measurable(case, settings) if item.mode == "jit")
 
 
 def list_compiled(case: PlannedCase, settings: Settings) -> Variants:
@@ -184,6 +195,16 @@ _ROWS = (
     # A wrong answer has no speed: nothing goes on without this one.
     Probe(name="numerics", process=CHECK, choose=list_runnable, group=group_by_library, after=(), always=True),
     Probe(name="memory", process=CHECK, choose=list_compiled, group=group_by_library, after=(), calls=False),
+    # What a later run can set its own programs beside: nothing else of a run can be measured again.
+    Probe(
+        name="export",
+        process=CHECK,
+        choose=list_jitted,
+        group=group_by_library,
+        after=(),
+        artifacts=(EXPORTED,),
+        always=True,
+    ),
     Probe(
         name="residency",
         process="residency",
@@ -215,7 +236,7 @@ _ROWS = (
     Probe(
         name="timing",
         process="timing",
-        choose=list_measurable,
+        choose=list_timed,
         group=group_peers_apart,
         side_by_side=True,
         keeps_samples=True,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, partial, update_wrapper
@@ -18,7 +19,8 @@ from harness.machine.places import Place
 from harness.probes.fit import compare_with_capacity, peak_bytes
 from harness.programs.arguments import as_numpy, choose_static, widest
 from harness.programs.modes import Carried, Clock, How, Prepared, prepare_as
-from harness.record import NATIVE, CaseFolder, LaunchRecord, Outcome, Param, PlannedCase, Settings
+from harness.programs.replay import ReplayError, make_replay, read_program
+from harness.record import NATIVE, CaseFolder, LaunchRecord, Outcome, Param, PlannedCase, PlannedVariant, Settings
 
 Beat = Callable[[str | None, str], None]
 """Told the variant and the stage that begins, so that a crash or a hang has a name."""
@@ -110,8 +112,28 @@ class Context:
         return self.workload.find_variant(self._find_original(name))
 
     def _find_original(self, name: str) -> str:
+        planned = self._find_planned(name)
+        return name if planned is None or planned.same_as is None else planned.same_as
+
+    def _find_planned(self, name: str) -> PlannedVariant | None:
         variants = () if self.case is None else self.case.variants
-        return next((item.same_as for item in variants if item.name == name and item.same_as is not None), name)
+        return next((item for item in variants if item.name == name), None)
+
+    def _read_replay(self, planned: PlannedVariant, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The program that an earlier run has kept, as a function that takes and gives what today's does.
+
+        Raises:
+          ReplayError: It cannot be run here.
+        """
+        if self.folder is None or planned.replays is None:
+            raise ReplayError("there is no folder with the kept program")
+        try:
+            data = self.folder.exported(planned.name).read_bytes()
+        except OSError as error:
+            raise ReplayError(f"the kept program cannot be read: {error.strerror}") from error
+        if hashlib.sha256(data).hexdigest() != planned.replays.sha256:
+            raise ReplayError("the kept program is not what was recorded (another SHA-256)")
+        return make_replay(read_program(data), function, self.arguments)
 
     def _prepare(self, variant: str) -> Prepared:
         workload = self.workload
@@ -121,9 +143,12 @@ class Context:
             # With its name, which programs and traces carry.
             function = update_wrapper(partial(function, **fixed), function)
         arguments = jax.tree.map(as_numpy, self.arguments) if mode == NATIVE else self.arguments
+        donate = implementation.donate
+        if (planned := self._find_planned(variant)) is not None and planned.replays is not None:
+            function, donate = self._read_replay(planned, function), planned.donates
         how = How(
             carry=workload.carried,
-            donate=workload.find_positions(implementation.donate),
+            donate=workload.find_positions(donate),
             convert=implementation.convert,
             stream=workload.declaration.stream,
         )

@@ -2,6 +2,7 @@
 
 from harness.record.cases import (
     NATIVE,
+    REPLAY,
     Answer,
     Artifact,
     CaseRecord,
@@ -11,6 +12,7 @@ from harness.record.cases import (
     PlannedCase,
     PlannedVariant,
     Published,
+    Replay,
     VariantRecord,
 )
 from harness.record.environment import Environment
@@ -47,6 +49,7 @@ from harness.record.settings import Settings
 __all__ = [
     "INCOMPLETE",
     "NATIVE",
+    "REPLAY",
     "SCHEMA_VERSION",
     "Answer",
     "Artifact",
@@ -75,6 +78,7 @@ __all__ = [
     "Published",
     "RecordError",
     "RegimeCall",
+    "Replay",
     "Run",
     "RunFolder",
     "Settings",

@@ -11,6 +11,9 @@ Param = str | int | float | bool
 NATIVE = "native"
 """The mode of a peer: executed as its library does."""
 
+REPLAY = "replay"
+"""The mode of a program that an earlier run has kept: compiled and run once more, beside today's."""
+
 
 class Cost(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a workload must do at least, by its declaration.
@@ -104,6 +107,22 @@ class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
         return (self.variant,) if self.against is None else (self.variant, self.against)
 
 
+class Replay(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A program that an earlier run has kept.
+
+    Args:
+      run: That run's id.
+      variant: Whose program it was.
+      sha256: Of the file that holds it.
+      fingerprint: Of the program as that run compiled it; None where it did not tell.
+    """
+
+    run: str
+    variant: str
+    sha256: str
+    fingerprint: str | None = None
+
+
 class PlannedVariant(msgspec.Struct, frozen=True, kw_only=True):
     """An implementation in a mode. `skip` is the declared reason not to run it for this case.
 
@@ -112,7 +131,9 @@ class PlannedVariant(msgspec.Struct, frozen=True, kw_only=True):
       donates: Names of the arguments whose memory a call takes.
       raises: Name of the error that calling it must raise; then nothing of it is timed.
       traced: Whether it is traced though it is skipped, so that its equations are counted.
-      same_as: Of a twin, the variant whose program it is once more; None of what a suite declares.
+      same_as: Of a twin, the variant whose program it is once more; of a replay, the variant that it stands beside.
+        None of what a suite declares.
+      replays: Of a replay, whose program it is.
     """
 
     name: str
@@ -126,6 +147,7 @@ class PlannedVariant(msgspec.Struct, frozen=True, kw_only=True):
     raises: str | None = None
     traced: bool = False
     same_as: str | None = None
+    replays: Replay | None = None
 
 
 class PlannedCase(msgspec.Struct, frozen=True, kw_only=True):
@@ -142,6 +164,7 @@ class PlannedCase(msgspec.Struct, frozen=True, kw_only=True):
       data_missing: Files that were looked for in the folder of `--data`, where it has none of them; in words.
       published: Figures of others that stand beside it.
       answer: What it answers for its suite; None of all cases but the one that stands for it.
+      question: What its suite is there to tell; empty where the suite declares none.
     """
 
     id: str
@@ -166,6 +189,7 @@ class PlannedCase(msgspec.Struct, frozen=True, kw_only=True):
     data_missing: str | None = None
     published: tuple[Published, ...] = ()
     answer: Answer | None = None
+    question: str = ""
 
 
 class VariantRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -179,7 +203,7 @@ class Artifact(msgspec.Struct, frozen=True, kw_only=True):
     """A file kept beside the numbers; `path` is relative to the case's folder.
 
     Args:
-      kind: trace, jaxpr, stablehlo or hlo.
+      kind: trace, jaxpr, stablehlo, hlo or jaxexport.
     """
 
     kind: str

@@ -263,14 +263,36 @@ def _canonical(computations: Sequence[Computation]) -> str:
     lines: list[str] = []
     for computation in computations:
         lines.append("ENTRY {" if computation.is_entry else "{")
-        own = {instruction.name: f"%{place}" for place, instruction in enumerate(computation.instructions)}
-        for one in computation.instructions:
+        instructions = _in_order_of_need(computation)
+        own = {instruction.name: f"%{place}" for place, instruction in enumerate(instructions)}
+        for one in instructions:
             root = "ROOT " if one.is_root else ""
             operands = one.operands if one.opcode in _LITERAL else [own.get(name, name) for name in one.operands]
             attributes = _renamed(one.attributes, own, places)
             lines.append(f"{root}{one.shape} {one.opcode}({', '.join(operands)}) {attributes}")
         lines.append(f"}}{computation.attributes}")
     return "\n".join(lines)
+
+
+def _in_order_of_need(computation: Computation) -> list[Instruction]:
+    """Each instruction after its operands, from the root's on: the compiler may write independent ones in any order."""
+    known = {one.name: one for one in computation.instructions}
+    ordered: dict[str, Instruction] = {}
+    roots = [one for one in computation.instructions if one.is_root]
+    waiting = [*reversed(computation.instructions), *roots]  # what the root does not need comes last, as it is written
+    begun: set[str] = set()
+    while waiting:
+        one = waiting[-1]
+        needed = [] if one.opcode in _LITERAL else [known[name] for name in one.operands if name in known]
+        left = [other for other in needed if other.name not in begun]
+        if one.name not in begun and left:
+            begun.add(one.name)
+            waiting += reversed(left)
+            continue
+        begun.add(one.name)
+        waiting.pop()
+        ordered.setdefault(one.name, one)
+    return list(ordered.values())
 
 
 def _renamed(attributes: str, instructions: Mapping[str, str], computations: Mapping[str, str]) -> str:

@@ -5,7 +5,7 @@ manifest.json                   environment, settings, every planned case; writt
 cases/<id>/launches/NN.json.gz  raw samples and block conditions of one timing launch; NN-<peer>.json.gz of a peer's
 cases/<id>/launches/NN.replaced.json.gz  of a contended launch that a fresh process has replaced
 cases/<id>/case.json            statuses and per-launch summaries; written anew after each round
-cases/<id>/programs/<variant>/  jaxpr.txt, stablehlo.mlir, hlo.txt of a compiled variant
+cases/<id>/programs/<variant>/  jaxpr.txt, stablehlo.mlir, hlo.txt and program.jaxexport of a compiled variant
 cases/<id>/trace/<variant>/     profiler captures, as xprof wants them
 scratch/                        messages, inputs, and the compilation cache of the run; gone when it ends
 stopped.json                    why a run has stopped before its last case; gone when it goes on
@@ -24,6 +24,11 @@ from pathlib import Path
 
 PROGRAM_TEXTS = {"jaxpr": "jaxpr.txt", "stablehlo": "stablehlo.mlir", "hlo": "hlo.txt"}
 """Kinds of artifact that are a program's text, and their file names; from what JAX traced to what XLA compiled."""
+
+EXPORTED = "jaxexport"
+"""The kind of artifact that a later run can compile and run again."""
+
+_PROGRAM_FILES = {**PROGRAM_TEXTS, EXPORTED: "program.jaxexport"}
 
 LONGEST_READABLE = 80
 """Characters of a file's name before its hash: file systems take 255 bytes."""
@@ -66,13 +71,17 @@ class CaseFolder:
         """Where a variant's program texts are kept."""
         return self.path / "programs" / _as_folder(variant)
 
+    def exported(self, variant: str) -> Path:
+        """A variant's program, which a later run can compile and run again; of a replay, the one that it runs."""
+        return self.programs(variant) / _PROGRAM_FILES[EXPORTED]
+
     def trace(self, variant: str) -> Path:
         """Where a variant's captures are kept: what `xprof --logdir` takes."""
         return self.path / "trace" / _as_folder(variant)
 
     def artifacts(self, kind: str, variant: str) -> list[Path]:
         """Files of a kind that a variant has left: its captures, or a text of its program."""
-        found = self.trace(variant).rglob("*") if kind == "trace" else [self.programs(variant) / PROGRAM_TEXTS[kind]]
+        found = self.trace(variant).rglob("*") if kind == "trace" else [self.programs(variant) / _PROGRAM_FILES[kind]]
         return sorted(path for path in found if path.is_file())
 
 

@@ -25,6 +25,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     Args:
       machine: By what its self-test is found again; None in records of before there was any.
       self_test: What was known of the machine when the run began; None where nothing was.
+      against: Id of the earlier run whose programs it runs beside its own; None where there is none.
     """
 
     schema_version: int
@@ -37,6 +38,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     cases: tuple[PlannedCase, ...]
     machine: str | None = None
     self_test: SelfTest | None = None
+    against: str | None = None
 
 
 class StopReason(StrEnum):

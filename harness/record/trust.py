@@ -9,8 +9,8 @@ from harness.record.self_test import FOUND, LADDER, SelfTest, Tally
 from harness.record.statistics import FEWEST_LAUNCHES
 from harness.record.wording import counted
 
-NONE = "No self-test of this machine: nox -s self-test"
-DAMAGED = "The self-test of this machine is damaged: nox -s self-test"
+NONE = "How often numbers of this machine err is not known: run nox -s self-test"
+DAMAGED = "The self-test of this machine is damaged: run nox -s self-test"
 
 MANY_DEGREES = 1e6
 """Of a variance that is as good as known."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from harness.record.metric import Reading
-from harness.record.statistics import MINIMUM_EFFECT, Interval, differs
+from harness.record.statistics import CONFIDENCE, MINIMUM_EFFECT, Interval, differs
 
 from .. import numbers
 from .growth import NEAR, Growth
@@ -45,7 +45,7 @@ class Reason(StrEnum):
     NEAR_UNSURE = f"our interval reaches beyond a difference of {_NEAR}"
     SIZE_UNSURE = f"our interval reaches across a factor of {LIKE:g} from theirs"
     EQUAL = "equal here"
-    INCLUDES_1 = "our interval includes 1"
+    INCLUDES_1 = f"our {numbers.percent(CONFIDENCE)} interval, by which verdicts go, includes 1"
     TOO_SMALL = f"below {_LEAST}, the least that is worth a verdict"
     BESIDE_CONSTANT = "beside a constant part, ours could be many exponents"
     UNSURE = f"ours lies neither wholly within {NEAR:g} of theirs nor wholly outside"

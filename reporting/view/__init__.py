@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from ..load import Loaded
-from ..text import shorten, visible
+from ..load import Loaded, LoadedRun
+from ..text import shorten, visible, visible_record
 from .answers import choose_standing, make_answers
+from .book import compare_places
 from .cases import gather_cases
+from .changes import list_changed
 from .files import name_folder
 from .first_screen import list_attention, list_facts, list_warnings, make_finding, make_subtitle, make_summary
 from .matrix import make_matrix
@@ -26,8 +28,12 @@ MOST_NAMED = 3
 """Run folders in a command that is shown."""
 
 
-def build(loaded: Loaded) -> Page:
-    """The page of at least one run."""
+def build(loaded: Loaded, confirmation: LoadedRun | None = None) -> Page:
+    """The page of at least one run.
+
+    Args:
+      confirmation: A run that timed what was suspected, and nothing else; only its findings are told.
+    """
     runs = label_runs(loaded.runs)
     cases = gather_cases(runs)
     places = group_places(runs)
@@ -35,10 +41,11 @@ def build(loaded: Loaded) -> Page:
     standing = choose_standing(told)
     warnings = list_warnings([visible(text) for text in loaded.warnings], places, told)
     leading = [run for run in runs if any(case.run is run for case in told)]
-    finding = make_finding(places, told)
-    matrix, note = make_matrix(places, standing, told)
+    book = compare_places(places, None if confirmation is None else visible_record(confirmation.run))
+    finding = make_finding(places, told, book)
+    matrix, note = make_matrix(places, standing, told, book)
     history = gather_history(places, cases)
-    answers = make_answers(standing, history)
+    answers = make_answers(standing, book)
     return Page(
         title=f"{shorten(finding, LONGEST_TITLE)} – jaxmeter",
         subtitle=make_subtitle(runs),
@@ -50,7 +57,8 @@ def build(loaded: Loaded) -> Page:
         matrix=matrix,
         matrix_note=note,
         facts=list_facts(told),
-        suites=make_suites(places, history, told, answers),
+        suites=make_suites(places, history, told, answers, book),
+        changed=tuple(item for _, changes in book.of_places for item in list_changed(changes)),
         export=f"python -m reporting export {' '.join(name_folder(run.folder) for run in runs[-MOST_NAMED:])}",
         sections=(
             *((claims,) if (claims := make_published_section(told)) is not None else ()),

@@ -18,15 +18,19 @@ from harness.record.statistics import Interval, differs
 from .. import numbers
 from ..text import counted, shorten
 from ..write import write_reading
+from .book import Book
 from .cases import Case, Variant
 from .cells import find_gain_tone
+from .changes import write_numbers
 from .names import LONGEST_NAME, LONGEST_TERM
 from .page_model import AnswerLine, Tone
-from .places import History, find_earlier
 from .reasons import describe_fault
 from .trust import is_vague
 
 TIME, GAIN = "execution_s", "speedup"
+
+LEAST_FACTOR = 1.5
+"""Below it, the two numbers by themselves say more."""
 
 LONGEST_SUITE = 60
 LONGEST_QUESTION = 160
@@ -48,9 +52,9 @@ def choose_standing(cases: Sequence[Case]) -> dict[str, Case]:
     return found
 
 
-def make_answers(standing: Mapping[str, Case], history: History) -> dict[str, AnswerLine]:
-    """An answer by suite, of the case that stands for it."""
-    return {suite: _make_answer(case, find_earlier(case, history)) for suite, case in standing.items()}
+def make_answers(standing: Mapping[str, Case], book: Book) -> dict[str, AnswerLine]:
+    """An answer by suite, of the case that stands for it, with what changed of it."""
+    return {suite: _make_answer(case, book) for suite, case in standing.items()}
 
 
 def _rank(case: Case) -> float:
@@ -58,30 +62,31 @@ def _rank(case: Case) -> float:
     return float("inf") if rank is None else rank
 
 
-def _make_answer(case: Case, earlier: Case | None) -> AnswerLine:
+def _make_answer(case: Case, book: Book) -> AnswerLine:
     declared = case.planned.answer
     text, tone = _tell(case, declared or _find_surest(case))
-    question = case.planned.description if declared is None else declared.question
+    planned = case.planned
+    question = (planned.question or planned.description) if declared is None else declared.question
     return AnswerLine(
-        suite=shorten(case.planned.suite, LONGEST_SUITE),
+        suite=shorten(planned.suite, LONGEST_SUITE),
         question=shorten(question, LONGEST_QUESTION),
         text=text,
-        of=f"{shorten(case.planned.name, LONGEST_NAME)} · {case.run.label}{_set_beside(case, earlier)}",
+        of=f"{shorten(planned.name, LONGEST_NAME)} · {case.run.label}{_tell_change(case, book)}",
         tone=tone,
         target=case.fragment,
         rank=_rank(case),
     )
 
 
-def _set_beside(case: Case, earlier: Case | None) -> str:
-    """`; time of step:jit 140 ms, in the run before 92 ms: not compared`; empty where no run was before."""
+def _tell_change(case: Case, book: Book) -> str:
+    """`; suspected slower: time of step:jit 92 ms → 140 ms, +52 %`; empty where it was not compared."""
     variant = find_headline(case, case.planned.answer)
-    before = None if variant is None or earlier is None else earlier.find(variant.planned.name)
-    if variant is None or before is None:
+    if variant is None:
         return ""
-    times = [write_reading(one.read(TIME))[0] for one in (variant, before)]
-    name = shorten(variant.planned.name, LONGEST_TERM)
-    return f"; time of {name} {times[0]}, in the run before {times[1]}: not compared"
+    name = variant.planned.name
+    times = [one for one in book.of(case) if one.variant == name and one.metric == TIME]
+    told = f"of {shorten(name, LONGEST_TERM)}"
+    return "".join(f"; {one.finding.value}: {write_numbers(one, told)}" for one in times[:1])
 
 
 def find_headline(case: Case, answer: Answer | None) -> Variant | None:
@@ -181,9 +186,21 @@ def _tell_values(sides: Sequence[Variant], readings: Sequence[Reading]) -> tuple
     contended = any(reading.contended for reading in readings)
     vague = any(is_vague(reading.interval) for reading in readings)
     title = readings[0].metric.title
-    remarks = ["a wide interval" if vague else "", "not to be trusted: contended" if contended else ""]
+    remarks = [
+        _tell_factor(readings),
+        "a wide interval" if vague else "",
+        "not to be trusted: contended" if contended else "",
+    ]
     text = "; ".join(filter(None, (f"{title[:1].upper()}{title[1:]}: {', '.join(told)}", *remarks)))
     return f"{text}.", Tone.WARN if contended else Tone.PLAIN
+
+
+def _tell_factor(readings: Sequence[Reading]) -> str:
+    """`about 130 times as much`: the larger of two beside the smaller."""
+    known = [one.estimate for one in readings if one.estimate is not None and one.estimate > 0]
+    if len(readings) != 2 or len(known) != 2 or max(known) < LEAST_FACTOR * min(known):
+        return ""
+    return f"about {numbers.roughly(max(known) / min(known))} times as much"
 
 
 def _write(reading: Reading) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ..text import shorten
+from .book import Book
 from .cases import Case
 from .cells import drop_empty_columns
 from .files import list_files
@@ -14,6 +15,7 @@ from .page_model import CaseView, Part, Section, Table
 from .reasons import LONGEST_REASON
 from .results import make_result
 from .sections.caching import make_caching_section
+from .sections.changed import make_changed_section
 from .sections.compilation import make_compilation_section
 from .sections.history import make_history_section
 from .sections.memory import make_memory_section
@@ -27,7 +29,7 @@ NOTES = "Notes"
 
 
 def make_case_view(
-    cases: Sequence[Case], earlier: Sequence[Sequence[Case]], sweeps: Sequence[tuple[Sweep, Part]]
+    cases: Sequence[Case], earlier: Sequence[Sequence[Case]], sweeps: Sequence[tuple[Sweep, Part]], book: Book
 ) -> CaseView:
     """The view of one case.
 
@@ -44,6 +46,7 @@ def make_case_view(
         if any(one is case for case in cases)
     )
     sections = (
+        *(make_changed_section(book.of(case), book.earlier_of(case)) for case in cases),
         make_speed_section([case.run for case in cases], cases),
         make_compilation_section(cases),
         make_memory_section(cases),

@@ -135,9 +135,14 @@ class Case:
 
     @cached_property
     def variants(self) -> tuple[Variant, ...]:
-        """Every planned variant: the baseline first, then in the order of the plan."""
+        """Every planned variant: the baseline first, then in the order of the plan.
+
+        Without the programs that an earlier run kept: what they took stands where it is told what changed. In a run
+        that only confirms, one of them is the baseline.
+        """
         ordered = sorted(self.planned.variants, key=lambda variant: variant.name != self.planned.baseline)
-        return tuple(Variant(self, variant, self._outcomes(variant)) for variant in ordered)
+        shown = (one for one in ordered if one.replays is None or one.name == self.planned.baseline)
+        return tuple(Variant(self, variant, self._outcomes(variant)) for variant in shown)
 
     def find(self, variant: str) -> Variant | None:
         """A variant by name; None where the case does not plan it."""

@@ -10,7 +10,9 @@ from harness.record.differences import facts_of, find_differences
 from harness.record.trust import describe_in_short
 
 from ..text import counted, shorten
+from .book import Book
 from .cases import Case, Variant
+from .changes import describe_changes
 from .names import LONGEST_NAME, name_variant
 from .page_model import Item, Tone
 from .places import Place
@@ -32,8 +34,8 @@ CONTENDED = (
 )
 
 
-def make_finding(places: Sequence[Place], cases: Sequence[Case]) -> str:
-    """The page's heading: what is wrong first, then how much was measured where, and with what it was compared.
+def make_finding(places: Sequence[Place], cases: Sequence[Case], book: Book) -> str:
+    """The page's heading: what is wrong first, then what changed, then how much was measured where.
 
     Args:
       cases: At each place, each case once.
@@ -42,10 +44,18 @@ def make_finding(places: Sequence[Place], cases: Sequence[Case]) -> str:
         return "No case was planned"
     complete = sum(case.is_complete for case in cases)
     where = f"on {shorten(places[0].name, LONGEST_NAME)}" if len(places) == 1 else f"at {len(places)} places"
-    earlier = sum(place.repeated for place in places)
-    compared = f", not compared with {counted(earlier, 'earlier run')}" if earlier else ""
-    measured = f"{complete} of {counted(len(cases), 'case')} measured {where}{compared}"
-    return "; ".join(filter(None, (_troubles(cases), measured)))
+    measured = f"{complete} of {counted(len(cases), 'case')} measured {where}"
+    finding = "; ".join(filter(None, (_troubles(cases), _describe_book(book), measured)))
+    return finding[:1].upper() + finding[1:]
+
+
+def _describe_book(book: Book) -> str:
+    """What changed, of all places together; empty where nothing was compared."""
+    told = []
+    for place, changes in book.of_places:
+        where = f"{place.newest.label}: " if len(book.of_places) > 1 else ""
+        told.append(f"{where}{describe_changes(changes)}, since run {changes.before}")
+    return shorten("; ".join(told), LONGEST_TRUST)
 
 
 def make_subtitle(labelled: Sequence[LabelledRun]) -> str:
@@ -81,7 +91,7 @@ def make_summary(places: Sequence[Place], cases: Sequence[Case], warnings: int) 
     return (
         f"{here}{describe_trust(here_told)}",
         f"Of {planned}: {listed or 'nothing'}.",
-        f"{counted(warnings, 'data warning')}." if warnings else "No data warning.",
+        f"Checks of the data: {counted(warnings, 'warning')}." if warnings else "Checks of the data: no warning.",
         shorten(describe_in_short(newest.manifest.self_test), LONGEST_TRUST),
     )
 
@@ -139,7 +149,7 @@ def list_warnings(loaded: Iterable[str], places: Sequence[Place], cases: Sequenc
     several = [variant for variant in variants if len(find_fingerprints(variant)) > 1]
     found = [
         *(("file", text) for text in loaded),
-        *(("not compared", _uncompared(place)) for place in places),
+        *(("several runs", _describe_series(place)) for place in places),
         *(("data", text) for text in _missing_data(cases)),
         (Status.TOO_LARGE.value, _some(large, "too large for the device's memory, so not run")),
         ("recompiles", _some(again, "compiled again in a second, equal call")),
@@ -151,13 +161,13 @@ def list_warnings(loaded: Iterable[str], places: Sequence[Place], cases: Sequenc
     return tuple(Item(text, label, tone=Tone.WARN) for label, text in found if text)
 
 
-def _uncompared(place: Place) -> str:
-    """That several runs of one place are no comparison."""
+def _describe_series(place: Place) -> str:
+    """How several runs of one place are told."""
     if not place.repeated:
         return ""
     return (
-        f"{len(place.runs)} runs of {shorten(place.name, LONGEST_NAME)}: do not compare their times by eye, as the "
-        f"machine may have changed in between. Each case is told as its newest run has it"
+        f"{len(place.runs)} runs of {shorten(place.name, LONGEST_NAME)}: each case is told as its newest run has it; "
+        f"do not compare times by eye, as the machine may have changed in between"
     )
 
 

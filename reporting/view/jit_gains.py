@@ -43,7 +43,7 @@ def describe_jit(cases: Iterable[Case], *, begins: bool = False) -> str:
         return f"{'No' if begins else 'no'} pair of eager and jit was measured"
     trusted = [gain for gain, is_trusted in pairs if is_trusted]
     doubted = f", {len(pairs) - len(trusted)} not to be trusted" if len(trusted) < len(pairs) else ""
-    among = f"jit against eager in {counted(len(pairs), 'pair')}"
+    among = f"jit against eager in {counted(len(pairs), 'pair')}, compiling apart"
     if not trusted:
         return f"{among}: none to be trusted"
     middle = " ".join(part for part in numbers.gain_with_bounds(_find_middle(trusted)) if part != numbers.MISSING)

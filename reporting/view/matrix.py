@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from harness.record import INCOMPLETE, Status
+from harness.record import INCOMPLETE, Answer, Status
+from harness.record.derived import compare_paired, doubt_ratio
 from harness.record.metric import Reading
 from harness.record.metrics import METRICS
-from harness.record.statistics import differs
+from harness.record.statistics import Interval, differs
 
 from .. import numbers
 from ..text import counted, shorten
 from ..write import write_reading
 from .answers import find_headline
+from .book import Book
 from .cases import Case, Variant
 from .cells import find_gain_tone
+from .changes import TONES, write_flag
 from .page_model import Cell, Column, Group, Row, Table, Tone
 from .places import Place
 from .runs import LabelledRun, name_device
@@ -28,14 +32,14 @@ LONGEST_LIST = 200
 TIME, GAIN = "execution_s", "speedup"
 
 CAPTION = (
-    "One case of each suite, the same on every device: what answers its question, of a time with the gain over the "
-    "case's baseline variant."
+    "One case of each suite, the same on every device. After a time: how fast it is beside the case's baseline "
+    "variant, or beside the variant named."
 )
 NOT_RANKED = "Times of different backends are not ranked: precision and hardware differ."
 
 
 def make_matrix(
-    places: Sequence[Place], standing: Mapping[str, Case], cases: Sequence[Case]
+    places: Sequence[Place], standing: Mapping[str, Case], cases: Sequence[Case], book: Book
 ) -> tuple[Table | None, str]:
     """The table, and what it leaves out.
 
@@ -47,7 +51,7 @@ def make_matrix(
         return None, "No suite to show: no case was planned."
     shown = places[:MOST_PLACES]
     suites = list(standing.items())[:MOST_SUITES]
-    rows = [_make_row(suite, case, [_find(case, place, cases) for place in shown]) for suite, case in suites]
+    rows = [_make_row(suite, case, [_find(case, place, cases) for place in shown], book) for suite, case in suites]
     columns = (Column("Suite", "its case"), *(Column(place.newest.label, _where(place.newest)) for place in shown))
     left_out = [
         f"{counted(len(places) - len(shown), 'device')}" if len(places) > len(shown) else "",
@@ -67,12 +71,24 @@ def _find(standing: Case, place: Place, cases: Sequence[Case]) -> Case | None:
     return next((one for one in cases if place.has(one.run) and one.fragment == standing.fragment), None)
 
 
-def _make_row(suite: str, standing: Case, cases: Sequence[Case | None]) -> Row:
+def _make_row(suite: str, standing: Case, cases: Sequence[Case | None], book: Book) -> Row:
     name = shorten(standing.planned.name, LONGEST_LABEL)
     first = Cell(shorten(suite, LONGEST_LABEL), name, target=standing.fragment)
-    return Row(
-        (first, *(Cell("not run", tone=Tone.MUTED) if case is None else _make_cell(case, standing) for case in cases))
+    cells = (
+        Cell("not run", tone=Tone.MUTED) if case is None else _mark_change(_make_cell(case, standing), case, book)
+        for case in cases
     )
+    return Row((first, *cells))
+
+
+def _mark_change(cell: Cell, case: Case, book: Book) -> Cell:
+    """The cell, with what changed worst of its case."""
+    worst = book.worst_of(case)
+    if worst is None:
+        return cell
+    tone = TONES.get(worst.finding, cell.tone)
+    who = "" if worst.variant == "" else f"{shorten(worst.variant, LONGEST_LABEL)} "
+    return replace(cell, detail=f"{cell.detail} · ! {who}{write_flag(worst)}", tone=tone)
 
 
 def _where(run: LabelledRun) -> str:
@@ -104,14 +120,26 @@ def _make_cell(case: Case, standing: Case) -> Cell:
     gain = best.read(GAIN)
     contended = time.contended or gain.contended
     bad = [variant for variant in case.variants if variant.status in INCOMPLETE]
+    compared = None if answer is None or not best.is_baseline else _set_against(best, answer)
     flags = [
         shorten(best.planned.name, LONGEST_LABEL),
+        "" if compared is None or answer is None else f"beside {shorten(answer.against or '', LONGEST_LABEL)}",
         "! contended" if contended else "",
         f"! {counted(len(bad), 'variant')} not measured" if bad else "",
     ]
-    tone = Tone.WARN if bad or contended else find_gain_tone(gain.interval)
+    tone = Tone.WARN if bad or contended else find_gain_tone(compared or gain.interval)
     told = "baseline" if best.is_baseline else _write_gain(gain)
+    if compared is not None:
+        told = " ".join(part for part in numbers.gain_with_bounds(compared) if part != numbers.MISSING)
     return Cell(f"{write_reading(time)[0]} · {told}", " · ".join(filter(None, flags)), tone, target=case.fragment)
+
+
+def _set_against(baseline: Variant, answer: Answer) -> Interval | None:
+    """How fast a baseline variant that answers is beside the other one of the answer; None where nobody can tell."""
+    other = None if answer.against is None else baseline.case.find(answer.against)
+    if other is None or other is baseline or doubt_ratio(baseline, other):
+        return None
+    return compare_paired(baseline, other)
 
 
 def _make_other_cell(best: Variant, metric: str) -> Cell | None:

@@ -335,6 +335,7 @@ class Page:
     matrix: Table | None
     matrix_note: str
     facts: tuple[Item, ...]
+    changed: tuple[Item, ...]
     suites: tuple[SuiteView, ...]
     export: str
     sections: tuple[Section, ...]

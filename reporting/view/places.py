@@ -95,11 +95,3 @@ def gather_history(places: Sequence[Place], cases: Sequence[Case]) -> History:
     for case in sorted(cases, key=lambda one: order[id(one.run)]):
         found.setdefault(case.fragment, {}).setdefault(order[id(case.run)][0], []).append(case)
     return {fragment: list(by_place.values()) for fragment, by_place in found.items()}
-
-
-def find_earlier(case: Case, history: History) -> Case | None:
-    """The case as the run before had it at the same place."""
-    for cases in history.get(case.fragment, ()):
-        if cases[0] is case and len(cases) > 1:
-            return cases[1]
-    return None

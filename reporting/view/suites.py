@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ..text import shorten
 from .answers import LONGEST_SUITE
+from .book import Book
 from .case_views import make_case_view
 from .cases import Case
 from .dumbbells import make_dumbbells
@@ -30,12 +31,13 @@ COLUMNS = (
 )
 CAPTION = (
     "Gain: over the case's baseline variant, above 1× is faster. Time: of one call. First result: cold, tracing and "
-    "compiling included. Memory: the compiler's plan, or what a call held. [a, b]: interval; (a to b): its launches."
+    "compiling included. Memory: the compiler's plan, or what a call held. [a, b]: interval; (a to b): its launches. "
+    "Green is faster, brown slower, grey not told apart."
 )
 
 
 def make_suites(
-    places: Sequence[Place], history: History, told: Sequence[Case], answers: Mapping[str, AnswerLine]
+    places: Sequence[Place], history: History, told: Sequence[Case], answers: Mapping[str, AnswerLine], book: Book
 ) -> tuple[SuiteView, ...]:
     """The views of all suites, by name.
 
@@ -48,7 +50,8 @@ def make_suites(
         by_suite.setdefault(case.planned.suite, []).append(case)
     rows = _share_rows({suite: sum(len(case.variants) for case in own) for suite, own in by_suite.items()})
     return tuple(
-        _make_suite(suite, places, by_suite[suite], history, answers[suite], rows[suite]) for suite in sorted(by_suite)
+        _make_suite(suite, places, by_suite[suite], history, answers[suite], rows[suite], book)
+        for suite in sorted(by_suite)
     )
 
 
@@ -59,6 +62,7 @@ def _make_suite(
     history: History,
     answer: AnswerLine,
     rows: int,
+    book: Book,
 ) -> SuiteView:
     by_case: dict[str, list[Case]] = {}
     for case in cases:
@@ -66,7 +70,7 @@ def _make_suite(
     sweeps = [(sweep, make_sweep_part(sweep)) for sweep in find_sweeps(cases)]
     growth = [part for _, part in sweeps]
     drawn = [(sweep, part) for sweep, part in sweeps if part.plot is not None]
-    views = [make_case_view(own, history[fragment], drawn) for fragment, own in by_case.items()]
+    views = [make_case_view(own, history[fragment], drawn, book) for fragment, own in by_case.items()]
     parts = (*_list_dumbbells(places, cases), *growth)
     table, left_out = _make_table(views, answer.target, rows)
     return SuiteView(

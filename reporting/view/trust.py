@@ -11,8 +11,6 @@ from .. import numbers
 from ..text import counted
 from .cases import Case, Variant
 
-DIFFERENCE = "a difference of "
-
 WIDE = "wide"
 """What follows a number that tells little."""
 
@@ -54,19 +52,17 @@ def _describe_smallest(smallest: Sequence[float]) -> str:
     if not smallest:
         return "No gain has an interval"
     if len(smallest) == 1:
-        return f"Its one gain can tell {_write_difference(smallest[0])}"
+        return f"{_write_difference(smallest[0])} shows in its one gain"
     tenths = statistics.quantiles(smallest, n=10, method="inclusive")
-    return (
-        f"Half of its {len(smallest)} gains can tell {_write_difference(tenths[4])}, "
-        f"nine of ten can tell {_write_difference(tenths[8]).removeprefix(DIFFERENCE)}"
-    )
+    most = _write_difference(tenths[8]).replace("A difference", "one").replace("Only", "only")
+    return f"{_write_difference(tenths[4])} shows in half of {len(smallest)} gains, {most} in nine of ten"
 
 
 def _write_difference(share: float) -> str:
-    """`a difference of 13 %`, `only a factor of 15`."""
+    """`A difference of 13 %`, `Only a factor of 15`."""
     if share < 1:
-        return f"{DIFFERENCE}{numbers.percent(share)}"
-    return f"only a factor of {numbers.gain(1 + share).removesuffix('×')}"
+        return f"A difference of {numbers.percent(share)}"
+    return f"Only a factor of {numbers.gain(1 + share).removesuffix('×')}"
 
 
 def _list_smallest(variants: Iterable[Variant]) -> Iterable[float]:

@@ -24,11 +24,12 @@ def probes(run):
     return [set(variant.outcomes) for case in run.cases for variant in case.variants]
 
 
-def test_the_newest_run_of_a_place_is_kept_whole_and_of_older_ones_the_times():
-    newest, older = run_of("new"), run_of("old")
+def test_the_two_newest_runs_of_a_place_are_kept_whole_and_of_older_ones_the_times():
+    newest, second, older = run_of("new"), run_of("second"), run_of("old")
     outdated = Outdated()
 
     assert outdated.cut(newest) == newest
+    assert outdated.cut(second) == second
     cut = outdated.cut(older)
 
     assert cut.manifest == older.manifest
@@ -46,7 +47,8 @@ def test_a_case_that_no_newer_run_has_is_kept_whole():
     older = run_of("old", PLANNED, other)
     outdated = Outdated()
 
-    outdated.cut(run_of("new"))
+    for name in ("new", "second"):
+        outdated.cut(run_of(name))
     cut = outdated.cut(older)
 
     assert cut.cases[1] == older.cases[1]
@@ -60,7 +62,8 @@ def test_another_machine_device_or_backend_outdates_nothing():
         run_of("device", environment=samples.environment(device_name="Another")),
         run_of("backend", backend="gpu"),
     ]
-    outdated.cut(run_of("here", machine="a"))
+    for name in ("here", "here before"):
+        outdated.cut(run_of(name, machine="a"))
 
     assert [outdated.cut(one) for one in elsewhere] == elsewhere
 
@@ -76,7 +79,8 @@ def test_how_a_variant_ended_is_kept_and_what_it_wrote_is_not():
     failed = Outcome(status=Status.FAILED, reason="no memory", stderr="Traceback")
     record = samples.record(PLANNED, {"selu:jit": {"timing": failed, "memory": failed}})
     outdated = Outdated()
-    outdated.cut(run_of("new"))
+    for name in ("new", "second"):
+        outdated.cut(run_of(name))
 
     cut = outdated.cut(samples.run((PLANNED, record), run_id="old"))
 

@@ -6,6 +6,7 @@ import json
 import re
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from reporting import html, load_frame
@@ -275,27 +276,30 @@ def test_print_is_short(chromium, example_page):
     assert 1 <= len(re.findall(rb"/Type /Page\b", pdf)) <= 10
 
 
-def test_of_two_runs_both_times_stand_on_the_first_screen_and_that_nothing_was_compared(chromium, made):
-    planned = [samples.planned_case(name) for name in ("matmul", "selu", "mlp_step")]
-    runs = [
-        samples.run(
-            *((one, samples.fast_case(one, eager_s=1e-3 * slower, jit_s=1e-4 * slower)) for one in planned),
-            run_id=f"run-{day}",
-            started=f"2026-02-0{day}T00:00:00Z",
-        )
-        for day, slower in ((1, 1.0), (2, 1.5))
-    ]
+def test_of_two_runs_both_times_and_the_suspicion_stand_on_the_first_screen(chromium, made):
+    names = ("matmul", "selu", "mlp_step")
+    canary = (1e-3,) * 5
+    runs = []
+    for day, slower, source in ((1, 1.0, "0"), (2, 1.5, "1")):
+        pairs = []
+        for name in names:
+            variants = [samples.planned_variant(f"{name}:{mode}") for mode in ("eager", "jit")]
+            variants = [msgspec.structs.replace(one, source=source) for one in variants]
+            planned = samples.planned_case(name, variants=variants)
+            outcomes = {
+                f"{name}:eager": {"timing": samples.timing(1e-3 * slower, canary_s=canary)},
+                f"{name}:jit": {"timing": samples.timing(1e-4 * slower, baseline_s=1e-3 * slower, canary_s=canary)},
+            }
+            pairs.append((planned, samples.record(planned, outcomes)))
+        runs.append(samples.run(*pairs, run_id=f"run-{day}", started=f"2026-02-0{day}T00:00:00Z"))
     page = Visit(chromium, made(*runs)).page
 
-    assert "not compared with 1 earlier run" in page.locator("#overview h1").inner_text()
-    for one in planned:
-        answer = page.locator(f"[data-answer={one.suite}]")
-        assert answer.bounding_box()["y"] <= 800
-        text = answer.inner_text().replace("\u202f", " ")
-        assert "time of" in text
-        assert "150 µs" in text
-        assert "100 µs" in text
-        assert text.endswith("not compared")
+    assert "of 6 times 6 suspected slower, since run run-1" in page.locator("#overview h1").inner_text().lower()
+    changed = page.locator("#overview .items").first
+    assert changed.bounding_box()["y"] <= 800
+    for name in names:
+        text = page.locator(f"[data-answer={name}]").inner_text().replace("\u202f", " ")
+        assert f"suspected slower: time of {name}:jit 100 µs → 150 µs, +50 %" in text
 
 
 @pytest.mark.parametrize("delay_ms", [0, 4])

@@ -228,7 +228,7 @@ def describe_caching(cases: Sequence[Case]) -> str:
     """The surest saving by a filled persistent cache among all."""
     variants = _find_probed(cases)
     if not variants:
-        return "Empty: no regime of the caches was measured."
+        return "Caching was not measured."
     well = [variant for variant in variants if variant.status is Status.OK]
     ratios = [(ratio, variant) for variant in well if (ratio := _divide(variant, COLD, CACHED)) is not None]
     savings = [

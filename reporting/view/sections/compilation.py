@@ -263,7 +263,7 @@ def describe_compilation(cases: Sequence[Case]) -> str:
     """Which stage takes most of the time of all, and who takes longest."""
     staged = _find_staged(cases)
     if not staged:
-        return "Empty: no compilation stage was measured."
+        return "No compilation stage was measured."
     whole = [
         (variant, cold.interval.estimate)
         for variant in staged

@@ -44,7 +44,7 @@ def make_history_section(places: Sequence[Sequence[Case]]) -> Section | None:
     )
     left = sum(max(0, len(cases) - MOST_RUNS) for cases in repeated)
     rest = f" {counted(left, 'older run')} left out: python -m reporting export has all." if left else ""
-    answer = f"Not compared: {counted(sum(map(len, repeated)), 'run')} of it."
+    answer = f"{counted(sum(map(len, repeated)), 'run')} of it."
     return Section("history", "Runs", QUESTION, answer, (Part(tables=(Table(f"{CAPTION}{rest}", columns, groups),)),))
 
 

@@ -128,7 +128,7 @@ def describe_memory(cases: Sequence[Case]) -> str:
     """The largest plan of all, and how many do not fit."""
     listed = _find_listed(cases)
     if not listed:
-        return "Empty: no memory analysis was recorded."
+        return "No memory analysis was recorded."
     large = [variant for variant in listed if (variant.read(SHARE).estimate or 0.0) > 1]
     plans = {variant: planned for variant in listed if (planned := variant.read(PLANNED).estimate) is not None}
     beyond = f"{counted(len(large), 'variant')} {'does' if len(large) == 1 else 'do'} not fit. " if large else ""

@@ -41,7 +41,10 @@ GLOSSARY = (
     ("suite", "a file of workloads on one subject"),
     ("workload", "inputs, params, a reference and one or more implementations that must give the same answer"),
     ("implementation", "a function; a peer is one in another library"),
-    ("mode", "how it is executed: eager, jit, aot; native for a peer"),
+    (
+        "mode",
+        "how it is executed: eager: an operation at a time; jit, aot: a program; mixed: Python around programs; native",
+    ),
     ("variant", "implementation and mode; speed-ups refer to the case's baseline variant"),
     ("case", "a workload with one value of each param"),
     ("probe", f"one way of looking at a variant: {', '.join(PROBES)}"),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from harness.record import Figure, Published
 from harness.record.metric import Unit
 from harness.record.metrics import METRICS
-from harness.record.statistics import MINIMUM_EFFECT
+from harness.record.statistics import CONFIDENCE, MINIMUM_EFFECT
 
 from ... import numbers
 from ...compare.growth import NEAR
@@ -32,6 +32,7 @@ HOW_TO_READ = (
     f"Same direction: our whole interval lies on their side of 1, and the difference is beyond {_LEAST}.",
     f"As published: it lies within a factor of {LIKE:g} of theirs, too; larger or smaller: wholly beyond that.",
     "Opposite: our whole interval lies on the other side of 1.",
+    f"Verdicts go by intervals of {numbers.percent(CONFIDENCE)}, which are wider than those shown.",
     "Cannot be told: it includes 1, or ours is missing, contended, without an interval or no test of it; it says why.",
     f"A ratio within {_NEAR} of 1 claims no difference: as published is then a whole interval that is as near to 1.",
     "A count by itself is as published where ours is equal.",
@@ -82,8 +83,12 @@ def _answer(found: Sequence[Judged]) -> str:
     sizes = (
         (counts[one], one.removeprefix(f"{Verdict.SAME_DIRECTION}, ")) for one in (Verdict.SMALLER, Verdict.LARGER)
     )
-    told = ", ".join(f"{count} {word}" for count, word in sizes if count)
     same = sum(counts[one] for one in _SAME_DIRECTION)
+    counted_sizes = [(count, word) for count, word in sizes if count]
+    by_how_much = same - sum(count for count, _ in counted_sizes)
+    if counted_sizes and by_how_much:
+        counted_sizes.append((by_how_much, "of a size that is not told"))
+    told = ", ".join(f"{count} {word}" for count, word in counted_sizes)
     parts = (
         f"{counts[Verdict.AS_PUBLISHED]} {Verdict.AS_PUBLISHED}",
         f"{same} {Verdict.SAME_DIRECTION}" + (f" ({told})" if told else ""),
@@ -98,12 +103,12 @@ def _repeated(found: Sequence[Judged]) -> str:
 
 
 def _row(one: Judged) -> Row:
-    ours, bounds = _ours(one)
+    ours, bounds = write_ours(one)
     claim = one.claim
     measured = (_figures(claim), claim.device, claim.timed)
     cells = (
         Cell(claim_in_words(one)),
-        Cell(_theirs(one)),
+        Cell(write_theirs(one)),
         Cell(ours, "" if bounds == numbers.MISSING else bounds),
         Cell(one.verdict.value, "; ".join(filter(None, (_size(one), one.reason))), _TONES.get(one.verdict, Tone.PLAIN)),
         Cell(claim.differs),
@@ -155,7 +160,8 @@ def _many(figure: Figure) -> str:
 
 def _figures(claim: Published) -> str:
     """`786 µs ± 31.8 µs / 132 µs ± 260 µs`; empty where it would only repeat the ratio's column."""
-    if claim.against is None and claim.figure.spread is None:
+    values = {figure.value for figure in claim.figures}
+    if len(values) == 1 and claim.figure.spread is None:
         return ""
     return " / ".join(map(_value, claim.figures))
 
@@ -172,13 +178,15 @@ def _amount(figure: Figure, value: float) -> str:
     return numbers.number(value) if metric is None else write(metric, value)
 
 
-def _theirs(one: Judged) -> str:
+def write_theirs(one: Judged) -> str:
+    """Their ratio, or the number itself."""
     if one.kind is Kind.RATIO:
         return numbers.gain(one.theirs)
     return _amount(one.claim.figure, one.claim.figure.value)
 
 
-def _ours(one: Judged) -> tuple[str, str]:
+def write_ours(one: Judged) -> tuple[str, str]:
+    """Ours, and its bounds."""
     if one.kind is Kind.RATIO:
         text, bounds = numbers.gain_with_bounds(one.ours)
         return text, "" if one.exact else bounds

@@ -38,7 +38,7 @@ RATES_OF_COLLECTIVES = ("algorithm_bandwidth", "bus_bandwidth")
 def make_speed_section(runs: Sequence[LabelledRun], cases: Sequence[Case]) -> Section:
     """The section, with a row for every planned variant."""
     if not any(case.variants for case in cases):
-        return Section("speed", "Speed", QUESTION, "Empty: no variant was planned.")
+        return Section("speed", "Speed", QUESTION, "No variant was planned.")
     gains = [variant.read("speedup").estimate for case in cases for variant in case.variants]
     axis = LogAxis.around(gain for gain in gains if gain is not None)
     level = name_level(runs)

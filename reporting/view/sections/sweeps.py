@@ -84,7 +84,7 @@ def _exponents(sweep: Sweep) -> Table:
     level = name_level([sweep.run])
     columns = [Column("Variant")]
     for measure in MEASURES:
-        columns += [Column(name_measure(measure), "exponent", numeric=True), Column(level, numeric=True)]
+        columns += [Column(name_measure(measure), "exponent; between sizes", numeric=True), Column(level, numeric=True)]
     rows = []
     for name in sweep.implementations:
         cells = [Cell(sweep.name(name))]
@@ -100,7 +100,7 @@ def _exponents(sweep: Sweep) -> Table:
 
 
 def _exponent(fitted: Growth | None) -> tuple[Cell, Cell]:
-    """The exponent above those between sizes, and its interval; without one, theirs to unfold."""
+    """The exponent above those between sizes, theirs to unfold where it has no interval of its own; and its own."""
     if fitted is None:
         return Cell(numbers.MISSING), Cell(numbers.MISSING, tone=Tone.MUTED)
     exponent, bounds = write_exponent(fitted)
@@ -108,8 +108,8 @@ def _exponent(fitted: Growth | None) -> tuple[Cell, Cell]:
     vague = fitted.exponent.low is None
     fold = "\n".join(list_slopes(fitted, bounds=True)) if vague else ""
     return (
-        Cell(exponent, ", ".join(slopes)),
-        Cell("exact" if fitted.exact else bounds, tone=Tone.MUTED, fold=fold, fold_title="between sizes"),
+        Cell(exponent, ", ".join(slopes), fold=fold, fold_title="intervals between sizes"),
+        Cell("exact" if fitted.exact else bounds, tone=Tone.MUTED),
     )
 
 

@@ -25,8 +25,8 @@ def test_the_check_is_one_process_for_jax_and_one_for_peers_after_a_look_at_shap
     of_jax, compiled = ("a:eager", "a:jit", "a:aot"), ("a:jit", "a:aot")
 
     assert planned(("memory",))[:3] == [
-        (SHAPES, 0, "", {"numerics": VARIANTS, "memory": compiled}),
-        (CHECK, 0, "", {"numerics": of_jax, "memory": compiled}),
+        (SHAPES, 0, "", {"numerics": VARIANTS, "memory": compiled, "export": ("a:jit",)}),
+        (CHECK, 0, "", {"numerics": of_jax, "memory": compiled, "export": ("a:jit",)}),
         (CHECK, 0, "", {"numerics": ("numpy:native",)}),
     ]
 

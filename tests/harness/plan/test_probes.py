@@ -225,15 +225,16 @@ def test_a_probe_goes_on_only_after_such_as_are_in_the_table_before_it():
 
 
 def test_the_metrics_and_details_of_a_probe_are_found_by_its_name():
-    assert {metric.probe for metric in METRICS.values() if metric.probe} == set(PROBES)
+    assert {metric.probe for metric in METRICS.values() if metric.probe} == set(PROBES) - {"export"}
     assert {kind.__struct_config__.tag for kind in typing.get_args(Details)} <= set(PROBES)
 
 
 def test_what_is_part_of_a_probe_is_asked_for_with_it():
-    assert PROBE_NAMES == ("numerics", "memory", "compilation", "caching", "timing", "trace")
+    assert PROBE_NAMES == ("numerics", "memory", "export", "compilation", "caching", "timing", "trace")
     assert make_settings("quick", probes=("memory",), suites=(), run_id="a").probes == (
         "numerics",
         "memory",
+        "export",
         "residency",
     )
 

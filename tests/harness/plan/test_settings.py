@@ -33,10 +33,11 @@ def test_verdicts_go_by_wider_intervals_than_those_that_are_shown():
     assert (found.confidence, found.shown_confidence) == (0.99, 0.95)
 
 
-def test_numerics_is_always_among_the_probes_and_first():
+def test_numerics_and_export_are_always_among_the_probes_and_numerics_is_first():
     assert make_settings("quick", probes=("timing", "memory"), suites=(), run_id="a").probes == (
         "numerics",
         "memory",
+        "export",
         "residency",
         "timing",
     )

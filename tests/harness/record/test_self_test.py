@@ -105,7 +105,7 @@ def test_what_has_nothing_to_count_has_no_rate():
 
 
 def test_without_a_self_test_the_page_says_how_to_make_one():
-    assert describe_in_short(None) == "No self-test of this machine: nox -s self-test."
+    assert describe_in_short(None) == "How often numbers of this machine err is not known: run nox -s self-test."
     assert describe_self_test(None) == (describe_in_short(None),)
 
 
@@ -125,5 +125,5 @@ def test_without_a_self_test_the_page_says_how_to_make_one():
 def test_of_a_record_with_impossible_numbers_only_that_is_said(changes):
     damaged = samples.self_test(**changes)
 
-    assert describe_in_short(damaged) == "The self-test of this machine is damaged: nox -s self-test."
+    assert describe_in_short(damaged) == "The self-test of this machine is damaged: run nox -s self-test."
     assert describe_self_test(damaged) == (describe_in_short(damaged),)

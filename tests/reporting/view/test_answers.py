@@ -83,7 +83,7 @@ def test_memory_is_told_of_both_sides():
 
     line = answered(Answer("?", "f:jit", against="f:eager", metric="temp_bytes"), less, eager=memory)
 
-    assert plain(line.text) == "Temporary memory: 1.00 MiB by f:jit, 32.0 MiB by f:eager."
+    assert plain(line.text) == "Temporary memory: 1.00 MiB by f:jit, 32.0 MiB by f:eager; about 32 times as much."
 
 
 def test_a_number_by_itself_is_told_with_its_interval():
@@ -100,9 +100,9 @@ def test_a_number_by_itself_is_told_with_its_interval():
 @pytest.mark.parametrize(
     ("processes", "text"),
     [
-        (3, "First call: 1.0 ms [0.9, 1.1] by f:jit, 80 ms [76, 85] by f:eager."),
-        (2, "First call: 1.00 ms (1.00 to 1.01) by f:jit, 80.4 ms (80.0 to 80.8) by f:eager."),
-        (1, "First call: 1.00 ms by f:jit, 80.0 ms by f:eager."),
+        (3, "First call: 1.0 ms [0.9, 1.1] by f:jit, 80 ms [76, 85] by f:eager; about 80 times as much."),
+        (2, "First call: 1.00 ms (1.00 to 1.01) by f:jit, 80.4 ms (80.0 to 80.8) by f:eager; about 80 times as much."),
+        (1, "First call: 1.00 ms by f:jit, 80.0 ms by f:eager; about 80 times as much."),
     ],
 )
 def test_times_of_cold_processes_have_bounds_or_their_range(processes, text):

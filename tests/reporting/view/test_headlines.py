@@ -92,7 +92,9 @@ def test_the_median_gain_of_jit_lies_between_the_median_bounds():
     answer = section(page_of(samples.run(*cases)), "speed").answer
 
     # The wild one has the lowest low bound and the highest high one.
-    assert answer.startswith("jit against eager in 3 pairs: 2 faster, 0 slower, 1 undecided (median 4.0× [1.9, 4.2])")
+    assert answer.startswith(
+        "jit against eager in 3 pairs, compiling apart: 2 faster, 0 slower, 1 undecided (median 4.0× [1.9, 4.2])"
+    )
 
 
 def test_the_matrix_does_not_lead_with_a_gain_that_was_not_paired_by_the_moment_where_a_side_is_contended():
@@ -135,14 +137,15 @@ def test_pairs_that_are_not_to_be_trusted_are_counted_apart_and_are_not_in_the_m
     page = page_of(samples.run(doubtful_case(1, doubtful=False), doubtful_case(2, doubtful=True)))
 
     assert section(page, "speed").answer.startswith(
-        "jit against eager in 2 pairs: 1 faster, 0 slower, 0 undecided, 1 not to be trusted (median 2.0× [1.9, 2.1])"
+        "jit against eager in 2 pairs, compiling apart: 1 faster, 0 slower, 0 undecided, 1 not to be trusted "
+        "(median 2.0× [1.9, 2.1])"
     )
 
 
 def test_where_no_pair_is_to_be_trusted_there_is_no_median():
     page = page_of(samples.run(doubtful_case(1, doubtful=True)))
 
-    assert section(page, "speed").answer.startswith("jit against eager in 1 pair: none to be trusted")
+    assert section(page, "speed").answer.startswith("jit against eager in 1 pair, compiling apart: none to be trusted")
     assert section(page, "speed").answer.endswith("No gain over a baseline variant is to be trusted.")
 
 

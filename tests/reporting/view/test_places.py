@@ -25,7 +25,7 @@ def test_places_are_told_apart_by_backend_and_machine():
     assert sorted(grouped(*runs)) == [["a", "c"], ["b"], ["d"]]
 
 
-def test_the_newest_run_of_a_place_leads_and_the_page_says_that_nothing_was_compared():
+def test_the_newest_run_of_a_place_leads_and_is_compared_with_the_one_before():
     slow, fast = (
         samples.run((planned, samples.fast_case(planned, jit_s=jit_s)), run_id=name, started=started)
         for planned, jit_s, name, started in (
@@ -36,12 +36,14 @@ def test_the_newest_run_of_a_place_leads_and_the_page_says_that_nothing_was_comp
 
     page = page_of(fast, slow)
 
-    assert page.finding == ("1 of 1 case measured on cpu: Sample Processor 1, not compared with 1 earlier run")
+    assert page.finding == (
+        "Of 2 times 1 same, 1 inconclusive, since run slow; 1 of 1 case measured on cpu: Sample Processor 1"
+    )
     assert answers_of_suites(page)[0].text == "selu:jit is 10× [9.9, 10.1] as fast as selu:eager."
     assert [column.title for column in page.matrix.columns[1:]] == ["● cpu · fast"]
-    assert next(item.text for item in page.warnings if item.label == "not compared") == (
-        "2 runs of cpu: Sample Processor 1: do not compare their times by eye, as the machine may have changed in "
-        "between. Each case is told as its newest run has it"
+    assert next(item.text for item in page.warnings if item.label == "several runs") == (
+        "2 runs of cpu: Sample Processor 1: each case is told as its newest run has it; do not compare times by eye, "
+        "as the machine may have changed in between"
     )
 
 
@@ -54,7 +56,8 @@ def test_a_smaller_newer_run_hides_no_case_of_an_older_one():
 
     page = page_of(older, newer)
 
-    assert page.finding.startswith("2 of 2 cases measured")
+    assert "; 2 of 2 cases measured" in page.finding
+    assert "gone" not in page.finding
     assert [(line.suite, line.of.partition(";")[0].rpartition(" · ")[2]) for line in answers_of_suites(page)] == [
         ("big", "older"),
         ("small", "newer"),

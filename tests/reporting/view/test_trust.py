@@ -32,20 +32,20 @@ def test_the_smallest_difference_is_what_the_intervals_for_verdicts_tell():
 
     assert [round(100 * half, 1) for half in halves] == [5.9, 12.1, 25.8]
     assert told(gain(0.01), gain(0.02), gain(0.04)) == (
-        "Half of its 3 gains can tell a difference of 12 %, nine of ten can tell 23 %; 0 of 4 times are contended."
+        "A difference of 12 % shows in half of 3 gains, one of 23 % in nine of ten; 0 of 4 times are contended."
     )
 
 
 def test_nothing_below_the_minimum_effect_is_told():
     assert told(gain(0.0001), gain(0.0001)).startswith(
-        "Half of its 2 gains can tell a difference of 3 %, nine of ten can tell 3 %"
+        "A difference of 3 % shows in half of 2 gains, one of 3 % in nine of ten"
     )
 
 
 @pytest.mark.parametrize(
     ("gains", "text"),
     [
-        ((gain(0.01),), "Its one gain can tell a difference of 5.9 %; 0 of 2 times are contended."),
+        ((gain(0.01),), "A difference of 5.9 % shows in its one gain; 0 of 2 times are contended."),
         (
             (gain(0.01, launches=2),),
             "No gain has an interval; 0 of 2 times are contended.",
@@ -56,10 +56,7 @@ def test_nothing_below_the_minimum_effect_is_told():
         ),
         (
             (gain(0.01, contended=2), gain(0.01)),
-            (
-                "Half of its 2 gains can tell a difference of 5.9 %, nine of ten can tell 5.9 %; "
-                "1 of 3 times is contended."
-            ),
+            ("A difference of 5.9 % shows in half of 2 gains, one of 5.9 % in nine of ten; 1 of 3 times is contended."),
         ),
     ],
 )
@@ -84,4 +81,4 @@ def test_a_difference_beyond_double_is_told_as_a_factor():
 
     text = describe_trust(gather_cases(label_runs(kept(samples.run((planned, record))))))
 
-    assert text.startswith("Its one gain can tell only a factor of ")
+    assert text.startswith("Only a factor of ")

@@ -90,7 +90,7 @@ def test_a_ratio_of_two_variants_that_are_not_the_baseline_is_the_difference_of_
         (6, 20, 0.0, "same direction, larger 3.3× theirs"),
         (6, 9, 0.05, "same direction 1.50× theirs; our interval reaches across a factor of 1.5 from theirs"),
         (6, 0.5, 0.0, "opposite 0.083× theirs"),
-        (6, 1.2, 0.3, "cannot be told 0.20× theirs; our interval includes 1"),
+        (6, 1.2, 0.3, "cannot be told 0.20× theirs; our 99 % interval, by which verdicts go, includes 1"),
         (6, 1.001, 0.01, "not as published 0.17× theirs; ours differ by less than 10 %"),
         (1.2, 1.02, 0.001, "cannot be told 0.85× theirs; below 3 %, the least that is worth a verdict"),
         (0.5, 0.6, 0.0, "as published 1.20× theirs"),

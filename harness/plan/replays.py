@@ -1,0 +1,73 @@
+"""Cases with programs that an earlier run has kept beside today's: what ran then runs once more, now."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from msgspec.structs import replace
+
+from harness.record import REPLAY, Artifact, CaseRecord, NumericsDetails, PlannedCase, PlannedVariant, Replay
+from harness.record.layout import EXPORTED
+
+BEFORE = "{} before"
+"""The name of a variant's replay."""
+
+
+def add_replays(case: PlannedCase, before: PlannedCase | None, record: CaseRecord | None, run: str) -> PlannedCase:
+    """The case with the kept programs of an earlier run, each after the variant that it stands beside.
+
+    None where that run did not keep one, or where inputs, reference or cost are others: then nothing can be compared,
+    and whoever reads both runs says so.
+
+    Args:
+      before: The case as that run planned it; None where it did not.
+      record: What was measured of it; None where nothing was.
+      run: That run's id.
+    """
+    if before is None or record is None or before.definition != case.definition:
+        return case
+    kept = {one.variant: one for one in record.artifacts if one.kind == EXPORTED}
+    fingerprints = _read_fingerprints(record)
+    variants: list[PlannedVariant] = []
+    for item in case.variants:
+        variants.append(item)
+        old = next((one for one in before.variants if one.name == item.name), None)
+        if item.skip is None and item.raises is None and old is not None and item.name in kept:
+            variants.append(_make_replay(item, old, kept[item.name], fingerprints.get(item.name), run))
+    return replace(case, variants=tuple(variants))
+
+
+def limit_to(case: PlannedCase, variants: Collection[str]) -> PlannedCase | None:
+    """The case with these variants and the kept programs beside them; None where there are none of those."""
+    replays = [item for item in case.variants if item.replays is not None and item.same_as in variants]
+    if not replays:
+        return None
+    kept = {name for item in replays for name in (item.name, item.same_as)}
+    own = tuple(item for item in case.variants if item.name in kept)
+    return replace(case, variants=own, baseline=replays[0].name, published=(), answer=None)
+
+
+def _make_replay(
+    item: PlannedVariant, old: PlannedVariant, kept: Artifact, fingerprint: str | None, run: str
+) -> PlannedVariant:
+    return replace(
+        item,
+        name=BEFORE.format(item.name),
+        mode=REPLAY,
+        description=f"the program that run {run} kept of it",
+        source=old.source,
+        compiles=None,
+        donates=old.donates,
+        same_as=item.name,
+        replays=Replay(run=run, variant=old.name, sha256=kept.sha256, fingerprint=fingerprint),
+    )
+
+
+def _read_fingerprints(record: CaseRecord) -> Mapping[str, str | None]:
+    """Of the programs that were checked, by variant."""
+    return {
+        one.name: details.fingerprint
+        for one in record.variants
+        for outcome in one.outcomes.values()
+        if isinstance(details := outcome.details, NumericsDetails)
+    }

@@ -1,0 +1,146 @@
+"""Whether a run passes: what got worse beyond its budget and was confirmed, and what stands in the way of an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from harness.record.statistics import CONFIDENCE
+from harness.record.suspects import Suspect, Suspects
+
+from .budgets import TIME, Budgets
+from .chance import reject_by_holm
+from .changes import DECIDED, Change, Changes, Finding
+
+FINE, REGRESSED, UNDECIDED = 0, 1, 3
+"""Exit codes: fine; a confirmed regression; no answer that can be relied on."""
+
+FEWEST_DECIDED = 0.5
+"""Share of the times that need a finding: fewer tell nothing of the rest."""
+
+Key = tuple[str, str, str]
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What a gate says.
+
+    Args:
+      regressions: Confirmed, beyond their budget.
+      unconfirmed: Suspects that nothing has confirmed or refuted.
+      obstacles: Why there is no answer that can be relied on, a sentence each.
+    """
+
+    regressions: tuple[Change, ...]
+    unconfirmed: tuple[Change, ...]
+    obstacles: tuple[str, ...]
+
+    @property
+    def code(self) -> int:
+        """The exit code: a confirmed regression counts, whatever else is in the way."""
+        if self.regressions:
+            return REGRESSED
+        return UNDECIDED if self.unconfirmed or self.obstacles else FINE
+
+
+def list_suspects(changes: Changes, budgets: Budgets) -> Suspects:
+    """Times that may be longer than their budget allows: told so, or so by their estimate and not excluded."""
+    found = (one for one in changes.times if _is_suspect(one, budgets))
+    return Suspects(
+        baseline=changes.before, suspects=tuple(Suspect(case=one.case, variant=one.variant) for one in found)
+    )
+
+
+def judge(changes: Changes, budgets: Budgets, *, confirmed_by: Changes | None = None, exact: bool = False) -> Judgement:
+    """What a gate says of a comparison.
+
+    Args:
+      confirmed_by: The same baseline run beside a run that timed the suspects alone, by many launches.
+      exact: Whether only what follows from programs counts, and no time.
+    """
+    regressions = [one for one in changes.found if one.metric != TIME and _exceeds(one, budgets)]
+    obstacles = list(_list_obstacles(changes, exact=exact))
+    if exact:
+        return Judgement(tuple(regressions), (), tuple(obstacles))
+    suspects = {_key(one): one for one in changes.times if _is_suspect(one, budgets)}
+    looked = {} if confirmed_by is None else {_key(one): one for one in confirmed_by.times}
+    chances = {
+        key: one.chance
+        for key in suspects
+        if (one := looked.get(key)) is not None and one.chance is not None and one.finding is Finding.SLOWER
+    }
+    sure = reject_by_holm(chances, among=len(changes.times), level=1 - CONFIDENCE)
+    unconfirmed = []
+    for key, one in suspects.items():
+        again = looked.get(key)
+        if again is not None and key in sure and _exceeds(again, budgets):
+            regressions.append(again)
+        elif again is None or not _is_refuted(again, budgets):
+            unconfirmed.append(again or one)
+    return Judgement(tuple(regressions), tuple(unconfirmed), tuple(obstacles))
+
+
+def _list_obstacles(changes: Changes, *, exact: bool) -> Iterator[str]:
+    if not changes.found and not changes.times:
+        yield "nothing was compared: the two runs have no case in common, or nothing of it was measured"
+        return
+    if changes.conditions.incomparable:
+        yield f"the two runs cannot be compared: {changes.conditions.incomparable}"
+    for finding, words in ((Finding.FAILED, "failed"), (Finding.GONE, "is gone")):
+        found = changes.having(finding)
+        if found:
+            yield f"{_name_some(found)} {words}"
+    if exact:
+        return
+    decided = sum(one.finding in DECIDED for one in changes.times)
+    if not changes.times:
+        yield "no time was compared"
+    elif decided < FEWEST_DECIDED * len(changes.times):
+        yield f"only {decided} of {len(changes.times)} times could be told: too few to speak for the rest"
+
+
+def _name_some(found: Iterable[Change]) -> str:
+    names = [f"{one.case} {one.variant}".strip() for one in found]
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return f"{', '.join(names[:3])}{more}"
+
+
+def _is_suspect(one: Change, budgets: Budgets) -> bool:
+    if one.effect is None or not _is_beyond(one, budgets, part=0.5):
+        return False
+    if one.finding in (Finding.SLOWER, Finding.SUSPECTED_SLOWER):
+        return _is_beyond(one, budgets)
+    return one.finding is Finding.INCONCLUSIVE and one.replayed
+
+
+def _is_refuted(one: Change, budgets: Budgets) -> bool:
+    """Whether many launches beside each other found no difference beyond the budget."""
+    if not one.replayed:
+        return False
+    if one.finding in (Finding.SAME, Finding.FASTER):
+        return True
+    if one.finding is Finding.SLOWER:
+        return not _is_beyond(one, budgets)
+    return one.finding is Finding.INCONCLUSIVE and not one.reason and one.effect is not None
+
+
+def _exceeds(one: Change, budgets: Budgets) -> bool:
+    """Whether it is surely worse, and beyond its budget."""
+    if one.metric == TIME:
+        return one.finding is Finding.SLOWER and _is_beyond(one, budgets)
+    allowance = budgets.find(one.suite, one.case, one.metric)
+    if allowance is None or one.before is None or one.after is None:
+        return False
+    return one.finding in (Finding.MORE, Finding.CHANGED) and allowance.is_exceeded(one.before, one.after)
+
+
+def _is_beyond(one: Change, budgets: Budgets, *, part: float = 1.0) -> bool:
+    """Whether the estimate is beyond a part of the budget."""
+    allowance = budgets.find(one.suite, one.case, TIME)
+    if one.effect is None or allowance is None:
+        return False
+    return one.effect.estimate > 1 + part * (allowance.share or 0.0)
+
+
+def _key(one: Change) -> Key:
+    return one.case, one.where, one.variant

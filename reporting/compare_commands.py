@@ -1,0 +1,165 @@
+"""`compare` says what changed between two runs, `gate` whether that is allowed; both also as files for other tools."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from harness.record.statistics import MINIMUM_EFFECT
+
+from . import terminal
+from .compare.budgets import Budgets, make_defaults, read_budgets
+from .compare.changes import Change, Changes, Finding, find_changes
+from .compare.gate import FINE, REGRESSED, Judgement, judge, list_suspects
+from .compare.snapshot import take_snapshots
+from .console import print_lines
+from .load import LoadedRun
+from .markdown import MARKER, MOST_CHARACTERS, escape, write_table
+from .text import counted, visible_record
+from .view.changes import TOLD, TONES, describe_changes, make_change_table, order_changes, write_change
+from .view.page_model import Tone
+
+MOST_LINES = 24
+"""Of single changes in a terminal; files hold all."""
+
+_PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s*%?")
+LARGEST_EFFECT = 100.0
+"""Per cent. A larger minimum effect would let anything pass."""
+
+
+class FailOn(StrEnum):
+    """What makes `compare` end with 1."""
+
+    CONFIRMED = "confirmed"
+    SUSPECTED = "suspected"
+
+
+class EffectError(Exception):
+    """A minimum effect that is none."""
+
+
+def read_effect(text: str) -> float:
+    """The share of `3%`, `2.5 %`, `3`.
+
+    Raises:
+      EffectError: It is no percentage, 0, or so large that anything would pass.
+    """
+    match = _PERCENT.fullmatch(text.strip())
+    if match is None or not 0 < float(match[1]) <= LARGEST_EFFECT:
+        raise EffectError(f"--min-effect '{text}' is no difference; write 3% or 2.5%")
+    return float(match[1]) / 100
+
+
+def compare(before: LoadedRun, after: LoadedRun, minimum_effect: float = MINIMUM_EFFECT) -> Changes:
+    """What changed between two runs, every recorded text visible."""
+    sides = take_snapshots(*(visible_record(one.run) for one in (before, after)))
+    return find_changes(*sides, minimum_effect=minimum_effect)
+
+
+def find_code(changes: Changes, fail_on: FailOn, budgets: Budgets) -> int:
+    """The exit code of `compare`: 1 where something got worse that counts."""
+    if judge(changes, budgets, exact=True).regressions or changes.having(Finding.SLOWER):
+        return REGRESSED
+    suspected = fail_on is FailOn.SUSPECTED and changes.having(Finding.SUSPECTED_SLOWER)
+    return REGRESSED if suspected else FINE
+
+
+def show(changes: Changes, console: Console, judgement: Judgement | None = None) -> None:
+    """Prints what changed."""
+    print_lines(_list_lines(changes, judgement), console)
+
+
+def _list_lines(changes: Changes, judgement: Judgement | None) -> Iterator[Text]:
+    yield Text(write_heading(changes, judgement), "bold")
+    yield Text(f"{changes.before} → {changes.after}", "dim")
+    if changes.conditions.changed:
+        yield Text(f"Not as before: {changes.conditions.describe()}")
+    for words in () if judgement is None else judgement.obstacles:
+        yield Text(f"No answer: {words}", "yellow")
+    shown = order_changes(changes.found)
+    for one in shown[:MOST_LINES]:
+        style = terminal.STYLES[TONES.get(one.finding, Tone.PLAIN)]
+        yield Text(f"  {one.finding.value}  ", style).append(write_change(one), "default")
+    if len(shown) > MOST_LINES:
+        yield Text(f"  + {len(shown) - MOST_LINES} more, in --markdown FILE and --verdict FILE", "dim")
+
+
+def write_heading(changes: Changes, judgement: Judgement | None) -> str:
+    """What a gate says, else what changed."""
+    told = describe_changes(changes)
+    if judgement is None:
+        return told[:1].upper() + told[1:]
+    if judgement.regressions:
+        return f"Failed: {counted(len(judgement.regressions), 'confirmed regression')}; {told}"
+    if judgement.code:
+        suspects = f"{counted(len(judgement.unconfirmed), 'suspect')} not confirmed; " if judgement.unconfirmed else ""
+        return f"No answer: {suspects}{told}"
+    return f"Passed: {told}"
+
+
+def write_markdown(changes: Changes, judgement: Judgement | None) -> str:
+    """For a pull request; a hidden marker lets a bot find its own comment."""
+    parts = [
+        f"{MARKER}\n## {escape(write_heading(changes, judgement))}",
+        escape(f"{changes.before} → {changes.after}"),
+        *([escape(f"Not as before: {changes.conditions.describe()}")] if changes.conditions.changed else []),
+        *(escape(f"No answer: {words}") for words in (() if judgement is None else judgement.obstacles)),
+    ]
+    confirmed = () if judgement is None else judgement.regressions
+    if confirmed:
+        parts += ["**Regressions**", write_table(make_change_table(confirmed), MOST_CHARACTERS // 4)]
+    if shown := order_changes(changes.found, TOLD):
+        parts += ["**What changed**", write_table(make_change_table(shown), MOST_CHARACTERS // 2)]
+    return "\n\n".join(parts) + "\n"
+
+
+def encode_verdict(changes: Changes, code: int, judgement: Judgement | None) -> bytes:
+    """All findings as JSON, with the exit code and why."""
+    told: dict[str, Any] = {
+        "baseline": changes.before,
+        "candidate": changes.after,
+        "exit_code": code,
+        "heading": write_heading(changes, judgement),
+        "minimum_effect": changes.minimum_effect,
+        "not_as_before": list(changes.conditions.changed),
+        "incomparable": changes.conditions.incomparable,
+        "obstacles": [] if judgement is None else list(judgement.obstacles),
+        "regressions": [] if judgement is None else _encode(judgement.regressions),
+        "unconfirmed": [] if judgement is None else _encode(judgement.unconfirmed),
+        "changes": _encode(changes.found),
+    }
+    return msgspec.json.format(msgspec.json.encode(told), indent=2) + b"\n"
+
+
+def _encode(found: Sequence[Change]) -> list[Any]:
+    return [msgspec.to_builtins(one) for one in found]
+
+
+def encode_suspects(changes: Changes, budgets: Budgets) -> bytes | None:
+    """What a run should time once more; None where there is nothing."""
+    suspects = list_suspects(changes, budgets)
+    return msgspec.json.encode(suspects) if suspects.suspects else None
+
+
+def choose_budgets(path: Path | None, minimum_effect: float) -> Budgets:
+    """Those of a file; without one the allowances of what no budget names."""
+    return Budgets(defaults=make_defaults(minimum_effect)) if path is None else read_budgets(path, minimum_effect)
+
+
+MinEffect = Annotated[
+    str, typer.Option("--min-effect", metavar="PERCENT", help="The smallest difference of a time that counts.")
+]
+BudgetsFile = Annotated[
+    Path | None,
+    typer.Option("--budgets", metavar="FILE", help="How much more is allowed, by case and metric, in TOML."),
+]
+MarkdownFile = Annotated[Path | None, typer.Option("--markdown", metavar="FILE", help="Also for a pull request.")]
+VerdictFile = Annotated[Path | None, typer.Option("--verdict", metavar="FILE", help="Also all findings, as JSON.")]

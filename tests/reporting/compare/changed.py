@@ -1,0 +1,100 @@
+"""Two made-up runs, the later one changed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from harness.record import NumericsDetails, Outcome, PlannedCase, Replay, Run, Status
+from reporting.compare.changes import TIME, Change, Changes, Finding, find_changes
+from reporting.compare.snapshot import take_snapshots
+from tests import samples
+
+BEFORE, AFTER = "before", "after"
+CANARIES = (1e-3,) * 5
+
+
+def checked(fingerprint: str | None = "aa", **changes: object) -> Outcome:
+    """A correct result of a program."""
+    return Outcome(
+        status=Status.OK, values={"max_error": (1e-7,)}, details=NumericsDetails(fingerprint=fingerprint), **changes
+    )
+
+
+def timed(time_s: float, *, scatter: float = 1.0, canary_s: Sequence[float] = CANARIES, **details: object) -> Outcome:
+    """Launches around a time."""
+    return samples.timing(time_s, spread=scatter, canary_s=tuple(canary_s), **details)
+
+
+def case(
+    name: str = "selu", *, source: str = "0" * 16, replayed: bool = False, definition: str = "0" * 16
+) -> PlannedCase:
+    """A case of one jitted variant, perhaps with the program that the earlier run kept."""
+    own = msgspec.structs.replace(samples.planned_variant(f"{name}:jit"), source=source)
+    variants = [own]
+    if replayed:
+        replay = Replay(run=BEFORE, variant=own.name, sha256="0" * 64, fingerprint="aa")
+        variants.append(
+            msgspec.structs.replace(own, name=f"{own.name} before", mode="replay", same_as=own.name, replays=replay)
+        )
+    return msgspec.structs.replace(samples.planned_case(name, variants=variants), definition=definition)
+
+
+def run(run_id: str, *pairs: tuple[PlannedCase, Mapping[str, Mapping[str, Outcome]] | None], **changes: object) -> Run:
+    """A run with outcomes by variant and probe; None for a case that was lost."""
+    started = {BEFORE: "2026-03-01T00:00:00Z"}.get(run_id, "2026-03-02T00:00:00Z")
+    made = [(planned, None if outcomes is None else samples.record(planned, outcomes)) for planned, outcomes in pairs]
+    changes.setdefault("against", BEFORE if run_id != BEFORE else None)
+    return samples.run(*made, run_id=run_id, **{"started": started, **changes})
+
+
+def plain(run_id: str, time_s: float = 1e-4, *, fingerprint: str = "aa", source: str = "0" * 16, **more: object) -> Run:
+    """A run of one case and one jitted variant."""
+    probes = {"numerics": checked(fingerprint), "timing": timed(time_s)}
+    probes |= more.pop("probes", {})  # type: ignore[arg-type]
+    return run(run_id, (case(source=source), {"selu:jit": probes}), **more)
+
+
+def replayed(
+    ratio: float,
+    *,
+    fingerprint: str = "bb",
+    of_replay: str = "aa",
+    launches: int = 5,
+    scatter: float = 0.2,
+    contended: int = 0,
+    name: str = "selu",
+    **more: object,
+) -> Run:
+    """A run that timed the earlier program beside today's, which takes `ratio` times as long."""
+    planned, own = case(name, source="1" * 16, replayed=True), f"{name}:jit"
+    before = timed(1e-4, baseline_s=1e-4 * ratio, launches=launches, scatter=scatter, canary_s=(1e-3,) * launches)
+    now = timed(1e-4 * ratio, launches=launches, canary_s=(1e-3,) * launches, contended=contended)
+    outcomes = {
+        own: {"numerics": checked(fingerprint), "timing": now},
+        f"{own} before": {"numerics": checked(of_replay), "timing": before},
+    }
+    return run(AFTER, (planned, outcomes), **more)
+
+
+def compare(before: Run, after: Run, **options: float) -> Changes:
+    """What changed."""
+    return find_changes(*take_snapshots(before, after), **options)
+
+
+def time_of(changes: Changes) -> Change:
+    """The finding about the one time."""
+    (found,) = changes.times
+    return found
+
+
+def tell(changes: Changes) -> list[tuple[str, str, Finding]]:
+    """Variant, metric and finding of all but times."""
+    return [(one.variant, one.metric, one.finding) for one in changes.found if one.metric != TIME]
+
+
+def close_to(one: float | None, other: float) -> bool:
+    """Whether two numbers are the same up to rounding."""
+    return one is not None and math.isclose(one, other, rel_tol=1e-2)

@@ -1,0 +1,269 @@
+import msgspec
+import pytest
+
+from harness.record import Outcome, Status
+from harness.record.statistics import Interval
+from reporting.compare.changes import TIME, WHOLE, Finding, merge
+from tests import samples
+from tests.reporting.compare import changed
+from tests.reporting.compare.changed import AFTER, BEFORE, compare, plain, replayed, tell, time_of
+
+
+@pytest.mark.parametrize(
+    ("ratio", "finding"),
+    [(1.5, Finding.SLOWER), (1 / 1.5, Finding.FASTER), (1.001, Finding.SAME), (1.02, Finding.SAME)],
+)
+def test_a_program_that_was_kept_and_ran_beside_todays_confirms_what_changed(ratio, finding):
+    found = time_of(compare(plain(BEFORE), replayed(ratio)))
+
+    assert found.finding is finding
+    assert found.replayed
+    assert found.launches == 5
+    assert found.effect.estimate == pytest.approx(ratio, rel=1e-2)
+    assert found.effect.decisive.low < found.effect.estimate < found.effect.decisive.high
+    assert found.smallest >= 0.03
+
+
+def test_launches_that_scatter_by_more_than_they_differ_decide_nothing():
+    found = time_of(compare(plain(BEFORE), replayed(1.05, scatter=8)))
+
+    assert found.finding is Finding.INCONCLUSIVE
+    assert found.smallest > 0.05
+
+
+def test_a_difference_below_the_minimum_effect_is_no_finding_even_where_it_is_sure():
+    assert time_of(compare(plain(BEFORE), replayed(1.04, scatter=0.05))).finding is Finding.SLOWER
+    assert time_of(compare(plain(BEFORE), replayed(1.04, scatter=0.05), minimum_effect=0.1)).finding is Finding.SAME
+
+
+def test_stored_times_raise_a_suspicion_and_no_more():
+    found = time_of(compare(plain(BEFORE), plain(AFTER, 2e-4, fingerprint="bb", source="1" * 16)))
+
+    assert found.finding is Finding.SUSPECTED_SLOWER
+    assert not found.replayed
+    assert "two runs stored" in found.reason
+    assert found.cause == "the code of selu has changed; its program is another"
+    assert (found.before, found.after) == (pytest.approx(1e-4, rel=1e-2), pytest.approx(2e-4, rel=1e-2))
+
+
+def test_stored_times_are_brought_to_one_speed_of_the_machine():
+    half_speed = changed.timed(2e-4, canary_s=(2e-3,) * 5)
+    after = plain(AFTER, probes={"timing": half_speed}, fingerprint="bb", source="1" * 16)
+
+    found = time_of(compare(plain(BEFORE), after))
+
+    assert found.finding in (Finding.SAME, Finding.INCONCLUSIVE)
+    assert found.after == pytest.approx(1e-4, rel=1e-2)
+
+
+def test_another_canary_leaves_nothing_to_compare_times_by():
+    other = changed.timed(2e-4, canary="alu 2")
+    after = plain(AFTER, probes={"timing": other}, fingerprint="bb", source="1" * 16)
+
+    found = time_of(compare(plain(BEFORE), after))
+
+    assert found.finding is Finding.NOT_COMPARABLE
+    assert "no time at reference speed" in found.reason
+
+
+def test_where_no_run_could_time_a_canary_the_raw_times_are_suspected():
+    runs = [
+        plain(name, probes={"timing": samples.timing(time_s)}, fingerprint=name, source=str(time_s))
+        for name, time_s in ((BEFORE, 1e-4), (AFTER, 2e-4))
+    ]
+
+    found = time_of(compare(*runs))
+
+    assert found.finding is Finding.SUSPECTED_SLOWER
+    assert "raw times" in found.reason
+
+
+def test_the_same_program_of_the_same_versions_is_the_same_whatever_the_machine_did():
+    found = time_of(compare(plain(BEFORE), plain(AFTER, 2e-4)))
+
+    assert found.finding is Finding.SAME
+    assert "the same program" in found.reason
+
+
+def test_the_same_program_under_other_versions_may_be_slower():
+    newer = samples.environment(packages={"jax": "0.10.0", "jaxlib": "0.10.1", "numpy": "2.0.0"})
+
+    found = time_of(compare(plain(BEFORE), plain(AFTER, 2e-4, environment=newer)))
+
+    assert found.finding is Finding.SUSPECTED_SLOWER
+    assert "jaxlib 0.10.0 → 0.10.1" in found.reason
+    assert found.cause == "jaxlib 0.10.0 → 0.10.1"
+
+
+def test_a_replay_under_another_jaxlib_only_suspects():
+    newer = samples.environment(packages={"jax": "0.10.0", "jaxlib": "0.10.1", "numpy": "2.0.0"})
+
+    found = time_of(compare(plain(BEFORE), replayed(1.5, environment=newer)))
+
+    assert found.finding is Finding.SUSPECTED_SLOWER
+    assert "jaxlib" in found.reason
+
+
+def test_a_package_that_only_suites_use_weakens_nothing():
+    other = samples.environment(packages={"jax": "0.10.0", "jaxlib": "0.10.0", "numpy": "2.1.0"})
+
+    assert time_of(compare(plain(BEFORE), replayed(1.5, environment=other))).finding is Finding.SLOWER
+
+
+def test_another_driver_or_device_of_a_machine_suspects_and_drops_nothing():
+    for change in ({"platform_version": "driver 2"}, {"device_name": "Other"}):
+        found = time_of(compare(plain(BEFORE), replayed(1.5, environment=samples.environment(**change))))
+
+        assert found.finding is Finding.SUSPECTED_SLOWER
+
+
+def test_a_kept_program_that_compiles_to_another_than_was_measured_only_suspects():
+    found = time_of(compare(plain(BEFORE), replayed(1.5, of_replay="cc")))
+
+    assert found.finding is Finding.SUSPECTED_SLOWER
+    assert "compiles to another" in found.reason
+
+
+def test_a_program_of_another_run_than_the_baseline_confirms_nothing():
+    other = replayed(1.5)
+    before = msgspec.structs.replace(
+        plain(BEFORE), manifest=msgspec.structs.replace(plain(BEFORE).manifest, run_id="x")
+    )
+
+    assert time_of(compare(before, other)).finding is Finding.SUSPECTED_SLOWER
+
+
+def test_neither_code_nor_versions_changed_where_no_program_tells():
+    runs = [plain(name, time_s, fingerprint=None) for name, time_s in ((BEFORE, 1e-4), (AFTER, 2e-4))]
+
+    found = time_of(compare(*runs))
+
+    assert found.finding is Finding.INCONCLUSIVE
+    assert "neither its code nor a version" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("facts", "word"), [({"x64": True}, "x64"), ({"matmul_precision": "highest"}, "matmul precision")]
+)
+def test_numbers_of_another_format_are_not_lined_up(facts, word):
+    changes = compare(plain(BEFORE), plain(AFTER, environment=samples.environment(**facts)))
+
+    assert [(one.metric, one.finding) for one in changes.found] == [(WHOLE, Finding.NOT_COMPARABLE)]
+    assert word in changes.found[0].reason
+
+
+def test_runs_of_two_machines_are_not_compared():
+    runs = [plain(name, machine=machine) for name, machine in ((BEFORE, "lab 1"), (AFTER, "lab 2"))]
+
+    changes = compare(*runs)
+
+    assert changes.conditions.incomparable == "another machine: lab 1 → lab 2"
+    assert [one.finding for one in changes.found] == [Finding.NOT_COMPARABLE]
+
+
+def test_another_definition_is_another_case():
+    after = changed.run(AFTER, (changed.case(definition="1" * 16), {"selu:jit": {"numerics": changed.checked()}}))
+
+    assert tell(compare(plain(BEFORE), after)) == [("", WHOLE, Finding.NOT_COMPARABLE)]
+
+
+def test_cases_are_joined_from_both_sides():
+    before = changed.run(BEFORE, (changed.case("old"), {}), (changed.case("both"), {"both:jit": {}}))
+    after = changed.run(AFTER, (changed.case("both"), {"both:jit": {}}), (changed.case("new"), {}), against=None)
+
+    found = {(one.case.partition("[")[0], one.finding) for one in compare(before, after).found}
+
+    assert {("old", Finding.GONE), ("new", Finding.NEW)} <= found
+
+
+def test_a_run_that_only_confirms_has_lost_no_case():
+    before = changed.run(
+        BEFORE,
+        (changed.case(), {"selu:jit": {"numerics": changed.checked(), "timing": changed.timed(1e-4)}}),
+        (changed.case("other"), {"other:jit": {"numerics": changed.checked()}}),
+    )
+
+    assert not compare(before, replayed(1.5)).having(Finding.GONE)
+
+
+@pytest.mark.parametrize("status", [Status.FAILED, Status.WRONG, Status.TIMED_OUT, Status.KILLED])
+def test_what_fails_now_and_did_not_before_is_said(status):
+    failed = {"numerics": Outcome(status=status, reason="no luck")}
+
+    (found,) = compare(plain(BEFORE), changed.run(AFTER, (changed.case(), {"selu:jit": failed}))).found
+
+    assert (found.finding, found.reason) == (Finding.FAILED, f"{status.value}: no luck")
+
+
+def test_a_lost_case_has_failed_and_one_that_was_lost_before_is_new():
+    lost = changed.run(AFTER, (changed.case(), None))
+
+    assert [one.finding for one in compare(plain(BEFORE), lost).found] == [Finding.FAILED]
+    before = changed.run(BEFORE, (changed.case(), None))
+    assert [one.finding for one in compare(before, plain(AFTER)).found] == [Finding.NEW]
+
+
+def test_a_variant_that_is_skipped_now_is_gone():
+    skipped = {"numerics": Outcome(status=Status.SKIPPED, reason="needs 2 devices")}
+
+    (found,) = compare(plain(BEFORE), changed.run(AFTER, (changed.case(), {"selu:jit": skipped}))).found
+
+    assert (found.finding, found.reason) == (Finding.GONE, "needs 2 devices")
+
+
+@pytest.mark.parametrize(
+    ("metric", "probe", "finding"),
+    [
+        ("peak_bytes", "memory", Finding.MORE),
+        ("compiles", "compilation", Finding.MORE),
+        ("counted_flops", "compilation", Finding.CHANGED),
+        ("hlo_instructions", "compilation", Finding.MORE),
+    ],
+)
+def test_what_follows_from_the_program_alone_is_compared_exactly(metric, probe, finding):
+    runs = [
+        plain(name, probes={probe: Outcome(status=Status.OK, values={metric: (value,)})})
+        for name, value in ((BEFORE, 100), (AFTER, 101))
+    ]
+
+    found = next(one for one in compare(*runs).found if one.metric == metric)
+
+    assert (found.finding, found.before, found.after) == (finding, 100, 101)
+    assert found.effect == Interval(1.01, 1.01, 1.01, 1)
+    back = next(one for one in compare(*runs[::-1]).found if one.metric == metric)
+    assert back.finding is (finding if finding is Finding.CHANGED else Finding.LESS)
+
+
+def test_equal_counts_are_no_finding_and_unequal_processes_decide_nothing():
+    def with_peak(name, *values):
+        return plain(name, probes={"memory": Outcome(status=Status.OK, values={"peak_bytes": values})})
+
+    assert tell(compare(with_peak(BEFORE, 100), with_peak(AFTER, 100))) == []
+    assert tell(compare(with_peak(BEFORE, 100), with_peak(AFTER, 101, 100))) == [
+        ("selu:jit", "peak_bytes", Finding.INCONCLUSIVE)
+    ]
+
+
+def test_a_contended_run_suspects_nothing():
+    busy = changed.timed(2e-4, contended=5)
+    after = plain(AFTER, probes={"timing": busy}, fingerprint="bb", source="1" * 16)
+
+    found = time_of(compare(plain(BEFORE), after))
+
+    assert (found.finding, found.reason) == (Finding.INCONCLUSIVE, "contended in the later run")
+
+
+def test_a_confirmation_replaces_the_first_finding():
+    first, again = compare(plain(BEFORE), replayed(1.05, scatter=8)), compare(plain(BEFORE), replayed(1.05))
+
+    merged = merge(first, again)
+
+    assert time_of(first).finding is Finding.INCONCLUSIVE
+    assert time_of(merged).finding is Finding.SLOWER
+    assert [one for one in merged.found if one.metric != TIME] == [one for one in first.found if one.metric != TIME]
+
+
+def test_a_stored_time_replaces_no_finding():
+    first, again = compare(plain(BEFORE), replayed(1.5)), compare(plain(BEFORE), plain(AFTER))
+
+    assert time_of(merge(first, again)).finding is Finding.SLOWER

@@ -1,0 +1,168 @@
+from dataclasses import replace
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.record import Outcome, Status
+from reporting.compare.budgets import Allowance, Budgets, make_defaults
+from reporting.compare.chance import reject_by_holm
+from reporting.compare.changes import Finding
+from reporting.compare.gate import FINE, REGRESSED, UNDECIDED, judge, list_suspects
+from tests import samples
+from tests.reporting.compare import changed
+from tests.reporting.compare.changed import AFTER, BEFORE, compare, plain, replayed
+
+USUAL = Budgets()
+
+
+def suspects_of(changes, budgets=USUAL):
+    return [one.variant for one in list_suspects(changes, budgets).suspects]
+
+
+def test_an_unchanged_program_passes_and_nothing_is_suspected():
+    changes = compare(plain(BEFORE), plain(AFTER))
+
+    assert suspects_of(changes) == []
+    assert judge(changes, USUAL).code == FINE
+
+
+def test_a_slower_program_is_suspected_and_fails_once_it_is_confirmed():
+    first, again = compare(plain(BEFORE), replayed(1.05)), compare(plain(BEFORE), replayed(1.05, launches=12))
+
+    assert suspects_of(first) == ["selu:jit"]
+    judgement = judge(first, USUAL, confirmed_by=again)
+    assert judgement.code == REGRESSED
+    assert [one.variant for one in judgement.regressions] == ["selu:jit"]
+
+
+def test_a_suspect_that_nothing_has_confirmed_leaves_no_answer():
+    judgement = judge(compare(plain(BEFORE), replayed(1.05)), USUAL)
+
+    assert (judgement.code, [one.variant for one in judgement.unconfirmed]) == (UNDECIDED, ["selu:jit"])
+
+
+def test_a_suspect_that_many_launches_do_not_find_slower_passes():
+    first = compare(plain(BEFORE), replayed(1.05))
+
+    for again in (replayed(1.001, launches=12), replayed(0.9, launches=12), replayed(1.01, launches=12, scatter=3)):
+        assert judge(first, USUAL, confirmed_by=compare(plain(BEFORE), again)).code == FINE
+
+
+def test_a_confirmation_that_was_disturbed_refutes_nothing():
+    first = compare(plain(BEFORE), replayed(1.05))
+    again = compare(plain(BEFORE), replayed(1.05, launches=12))
+    found = (replace(one, finding=Finding.INCONCLUSIVE, reason="busy") for one in again.found)
+    doubted = replace(again, found=tuple(found))
+
+    assert judge(first, USUAL, confirmed_by=doubted).code == UNDECIDED
+
+
+def test_what_may_be_slower_is_suspected_though_few_launches_do_not_tell():
+    assert suspects_of(compare(plain(BEFORE), replayed(1.05, scatter=8))) == ["selu:jit"]
+    assert suspects_of(compare(plain(BEFORE), replayed(0.95, scatter=8))) == []
+
+
+def test_a_budget_decides_what_counts():
+    generous = Budgets((("selu/*", {"execution_s": Allowance(share=0.1)}),))
+    first, again = compare(plain(BEFORE), replayed(1.05)), compare(plain(BEFORE), replayed(1.05, launches=12))
+
+    assert suspects_of(first, generous) == []
+    assert judge(first, generous, confirmed_by=again).code == FINE
+
+
+@pytest.mark.parametrize(("after", "code"), [(101, REGRESSED), (100, FINE), (99, FINE)])
+def test_more_planned_memory_is_a_regression_by_itself(after, code):
+    runs = [
+        plain(name, probes={"memory": Outcome(status=Status.OK, values={"peak_bytes": (value,)})})
+        for name, value in ((BEFORE, 100), (AFTER, after))
+    ]
+
+    assert judge(compare(*runs), USUAL).code == code
+    assert judge(compare(*runs), USUAL, exact=True).code == code
+
+
+def test_counts_of_a_program_are_no_regression_unless_a_budget_says_so():
+    runs = [
+        plain(name, probes={"compilation": Outcome(status=Status.OK, values={"hlo_fusions": (value,)})})
+        for name, value in ((BEFORE, 1), (AFTER, 3))
+    ]
+    changes = compare(*runs)
+
+    assert judge(changes, USUAL).code == FINE
+    for more, code in ((1, REGRESSED), (2, FINE)):
+        budgets = Budgets((("*", {"hlo_fusions": Allowance(more=more)}),))
+        assert judge(changes, budgets).code == code
+
+
+def test_a_case_that_failed_or_is_gone_leaves_no_answer():
+    failed = changed.run(
+        AFTER, (changed.case(), {"selu:jit": {"numerics": Outcome(status=Status.FAILED, reason="no luck")}})
+    )
+    two = changed.run(
+        BEFORE,
+        *((changed.case(name), {f"{name}:jit": {"numerics": changed.checked()}}) for name in ("selu", "other")),
+    )
+
+    assert judge(compare(plain(BEFORE), failed), USUAL).code == UNDECIDED
+    judgement = judge(compare(two, plain(AFTER, against=None)), USUAL)
+    assert judgement.code == UNDECIDED
+    assert any("other" in words and "gone" in words for words in judgement.obstacles)
+
+
+def test_an_empty_run_never_passes():
+    empty = changed.run(AFTER)
+    empty = msgspec.structs.replace(empty, manifest=msgspec.structs.replace(empty.manifest, cases=()), cases=())
+
+    assert judge(compare(empty, empty), USUAL).code == UNDECIDED
+    assert judge(compare(plain(BEFORE), empty), USUAL).code == UNDECIDED
+
+
+def test_runs_of_two_machines_leave_no_answer():
+    runs = [plain(name, machine=name) for name in (BEFORE, AFTER)]
+
+    assert judge(compare(*runs), USUAL).code == UNDECIDED
+
+
+def test_too_few_times_speak_for_no_others():
+    def run_of(name, *undecided):
+        pairs = []
+        for index, scatter in enumerate(undecided):
+            planned = changed.case(f"w{index}", source=name)
+            timing = samples.timing(1e-4, spread=scatter, canary_s=changed.CANARIES)
+            pairs.append((planned, {f"w{index}:jit": {"numerics": changed.checked(name), "timing": timing}}))
+        return changed.run(name, *pairs)
+
+    vague, sharp = 9, 0.1
+    half = compare(run_of(BEFORE, sharp, vague), run_of(AFTER, sharp, vague))
+    fewer = compare(run_of(BEFORE, sharp, vague, vague), run_of(AFTER, sharp, vague, vague))
+
+    assert judge(half, USUAL).code == FINE
+    assert judge(fewer, USUAL).code == UNDECIDED
+
+
+def test_holm_asks_more_of_one_among_many():
+    assert reject_by_holm({"a": 0.004}, among=1, level=0.01) == {"a"}
+    assert reject_by_holm({"a": 0.004}, among=3, level=0.01) == frozenset()
+    assert reject_by_holm({"a": 0.003, "b": 0.005, "c": 0.009}, among=3, level=0.01) == {"a", "b", "c"}
+    assert reject_by_holm({"a": 0.001, "b": 0.006, "c": 0.007}, among=3, level=0.01) == {"a"}
+
+
+@given(st.dictionaries(st.integers(), st.floats(0, 1), max_size=8), st.integers(8, 100), st.floats(0.001, 0.2))
+def test_holm_rejects_the_smallest_first_and_no_more_than_without_correction(chances, among, level):
+    rejected = reject_by_holm(chances, among=among, level=level)
+
+    assert all(chances[key] <= level for key in rejected)
+    left = [chances[key] for key in chances if key not in rejected]
+    assert not rejected or not left or max(chances[key] for key in rejected) <= min(left)
+    bonferroni = {key for key, chance in chances.items() if chance <= level / among}
+    assert bonferroni <= rejected
+
+
+def test_the_defaults_allow_the_minimum_effect_and_nothing_more_of_memory():
+    defaults = make_defaults(0.02)
+
+    assert defaults["execution_s"] == Allowance(share=0.02)
+    assert defaults["peak_bytes"].is_exceeded(100, 101)
+    assert not defaults["peak_bytes"].is_exceeded(100, 100)
