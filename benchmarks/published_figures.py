@@ -39,7 +39,7 @@ PEERS = """\
 Cases in which a peer is surely ahead of the fastest of JAX's variants in the same run. Why, as far as that is known, is
 told [suite by suite](../suites/README.md).
 
-| case | peer | as fast as | times |
+| case | faster | slower | times as fast |
 |---|---|---|---|"""
 
 CLAIMS = """\

@@ -18,7 +18,7 @@ from harness.record import write_bytes
 
 from . import compare_commands, diff_terminal, html, markdown, terminal
 from .compare.budgets import BudgetError, Budgets
-from .compare.changes import Changes, Finding, merge
+from .compare.changes import Changes, merge
 from .compare.gate import UNDECIDED, Judgement, judge
 from .compare.pairs import find_pairs
 from .compare.program_diff import compare_programs
@@ -168,7 +168,7 @@ def compare(
     effect, budgets = _read_limits(min_effect, budgets_file)
     changes = compare_commands.compare(_load_one(baseline), _load_one(candidate), effect)
     code = compare_commands.find_code(changes, fail_on, budgets)
-    if code == 0 and not any(one.finding is not Finding.NOT_COMPARABLE for one in changes.found):
+    if code == 0 and not changes.compared:
         code = UNDECIDED
     if suspects_file is not None:
         found = compare_commands.encode_suspects(changes, budgets)

@@ -112,6 +112,7 @@ class Changes:
 
     Args:
       minimum_effect: The smallest difference of a time that is worth a finding, as a share.
+      compared: How many variants both runs have, of the same cases.
     """
 
     before: str
@@ -119,6 +120,7 @@ class Changes:
     conditions: Conditions
     minimum_effect: float
     found: tuple[Change, ...]
+    compared: int = 0
 
     def having(self, *findings: Finding) -> tuple[Change, ...]:
         """Those with some findings."""
@@ -148,8 +150,9 @@ def find_changes(before: Snapshot, after: Snapshot, *, minimum_effect: float = M
     """
     conditions = compare_conditions(before.manifest, after.manifest)
     pairs = _Pairs(before, after, conditions, minimum_effect)
+    found = tuple(pairs.list_changes())
     return Changes(
-        before.manifest.run_id, after.manifest.run_id, conditions, minimum_effect, tuple(pairs.list_changes())
+        before.manifest.run_id, after.manifest.run_id, conditions, minimum_effect, found, pairs.count_compared()
     )
 
 
@@ -172,6 +175,17 @@ class _Pairs:
             for key, old in self.before.cases.items():
                 if key not in self.after.cases:
                     yield _about_case(old, Finding.GONE)
+
+    def count_compared(self) -> int:
+        """How many variants both runs have, of cases with one definition, where the runs can be compared."""
+        if self.conditions.incomparable:
+            return 0
+        both = ((self.before.cases[key], new) for key, new in self.after.cases.items() if key in self.before.cases)
+        return sum(
+            len(old.variants.keys() & new.variants.keys())
+            for old, new in both
+            if old.planned.definition == new.planned.definition
+        )
 
     def _compare_cases(self, old: CaseSide, new: CaseSide) -> Iterator[Change]:
         if old.planned.definition != new.planned.definition:

@@ -81,7 +81,7 @@ def judge(changes: Changes, budgets: Budgets, *, confirmed_by: Changes | None = 
 
 
 def _list_obstacles(changes: Changes, *, exact: bool) -> Iterator[str]:
-    if not changes.found and not changes.times:
+    if not changes.compared:
         yield "nothing was compared: the two runs have no case in common, or nothing of it was measured"
         return
     if changes.conditions.incomparable:

@@ -120,7 +120,7 @@ def test_artifacts_are_of_the_kinds_that_their_probes_declare(tmp_path):
     with a_run(tmp_path, PLACES["cpu"], settings) as (manifest, folder, servers):
         run = execute(manifest, folder, servers, Watcher())
 
-    declared = {kind for name in probes for kind in PROBES[name].artifacts}
+    declared = {kind for name in (*probes, "export") for kind in PROBES[name].artifacts}
     assert {artifact.kind for case in run.cases for artifact in case.artifacts} == declared
     assert all(
         (folder.case(case.id).path / artifact.path).stat().st_size == artifact.size_bytes

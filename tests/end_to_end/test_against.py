@@ -1,0 +1,232 @@
+"""Runs beside the programs of an earlier one, and what becomes of programs that cannot be run."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness.record import RunFolder, Status, read_run
+from tests.end_to_end.conftest import CHECKOUT, Harness
+
+pytestmark = [pytest.mark.end_to_end, pytest.mark.slow]
+
+SUITE = """
+'''Two programs.'''
+
+import jax
+import jax.numpy as jnp
+
+from harness import State, workload
+
+
+def scaled(x):
+    return {body}
+
+
+@workload(inputs=lambda key, *, n: jnp.linspace(0.0, 1.0, n), params={{"n": 200_000}},
+          reference=lambda x: x * 2.0, modes=("eager", "jit", "aot"), tolerance=1e-3)
+def double(x):
+    return scaled(x)
+
+
+@workload(inputs=lambda key: ({{"w": jnp.ones(100)}}, jnp.ones(100)), modes=("jit",), state=State(carry={{"state": 0}}),
+          reference=lambda state, x: ({{"w": state["w"] + x}}, x.sum()), baseline="step:jit")
+def step(state, x):
+    return {{"w": state["w"] + x}}, x.sum()
+
+
+@step.implementation(donate=("state",))
+def donated(state, x):
+    return {{"w": state["w"] + x}}, x.sum()
+"""
+PLAIN = "x * 2.0"
+SLOWER = "jax.lax.fori_loop(0, 30, lambda _, y: jnp.sin(y) * 0.0 + x * 2.0, x)"
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Path:
+    path = tmp_path / "two.py"
+    path.write_text(SUITE.format(body=PLAIN))
+    return path
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of the plain suite, of which every test has a copy."""
+    folder = tmp_path_factory.mktemp("measured")
+    (folder / "two.py").write_text(SUITE.format(body=PLAIN))
+    command = (sys.executable, "-m", "harness", "run", "--suites", "two.py", "--quick", "--run-id", "before")
+    environment = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
+    subprocess.run(command, cwd=folder, env=environment, capture_output=True, check=True, timeout=300)
+    return folder / "results" / "before"
+
+
+@pytest.fixture
+def before(measured: Path, suite: Path, tmp_path: Path) -> Path:
+    """The run of the plain suite, beside the suite."""
+    return shutil.copytree(measured, tmp_path / "results" / "before")
+
+
+def statuses(run: Path) -> dict[str, Status]:
+    """By variant, how the timing ended, else how the check did."""
+    found = {}
+    for case in read_run(RunFolder(run)).cases:
+        for variant in case.variants:
+            outcome = variant.outcomes.get("timing") or variant.outcomes["numerics"]
+            found[variant.name] = outcome.status
+    return found
+
+
+def report(tmp_path: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "reporting", *map(str, arguments)],
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(CHECKOUT), "PATH": "/usr/bin"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+
+def test_programs_that_are_still_the_same_are_not_timed_twice(harness: Harness, before: Path, tmp_path: Path) -> None:
+    kept = sorted(path.parent.name for path in before.glob("cases/*/programs/*/program.jaxexport"))
+    assert kept == ["donated-jit", "double-jit", "step-jit"]
+
+    ended = harness("run", "--against", "before", "--run-id", "same")
+
+    assert ended.returncode == 0, ended.stderr
+    found = statuses(tmp_path / "results" / "same")
+    assert {name: status for name, status in found.items() if name.endswith(" before")} == {
+        "double:jit before": Status.SKIPPED,
+        "step:jit before": Status.SKIPPED,
+        "donated:jit before": Status.SKIPPED,
+    }
+    compared = report(tmp_path, "compare", before, tmp_path / "results" / "same")
+    assert compared.returncode == 0, compared.stdout + compared.stderr
+    gate = report(tmp_path, "gate", before, tmp_path / "results" / "same")
+    assert gate.returncode == 0, gate.stdout
+    assert "Passed" in gate.stdout
+
+
+def test_a_slower_program_is_confirmed_by_one_that_was_kept(
+    harness: Harness, before: Path, suite: Path, tmp_path: Path
+) -> None:
+    suite.write_text(SUITE.format(body=SLOWER))
+    ended = harness("run", "--against", before, "--select", "double", "--suites", suite, "--quick", "--run-id", "slow")
+    assert ended.returncode == 0, ended.stderr
+    suspects = tmp_path / "suspects.json"
+
+    compared = report(tmp_path, "compare", before, tmp_path / "results" / "slow", "--suspects", suspects)
+
+    assert compared.returncode == 1
+    assert "slower  double[n=200000] double:jit" in compared.stdout
+    assert {(one["case"], one["variant"]) for one in json.loads(suspects.read_text())["suspects"]} >= {
+        ("double[n=200000]", "double:jit")
+    }
+    confirmed = harness(
+        "run", "--against", before, "--suites", suite, "--quick", "--suspects", suspects, "--run-id", "sure"
+    )
+    assert confirmed.returncode == 0, confirmed.stderr
+    (case,) = read_run(RunFolder(tmp_path / "results" / "sure")).manifest.cases
+    assert [one.name for one in case.variants] == ["double:jit", "double:jit before"]
+    verdict = tmp_path / "verdict.json"
+    judged = report(
+        tmp_path,
+        *("gate", before, tmp_path / "results" / "slow", "--confirmed-by", tmp_path / "results" / "sure"),
+        *("--verdict", verdict, "--markdown", tmp_path / "comment.md"),
+    )
+    assert judged.returncode == 1, judged.stdout
+    told = json.loads(verdict.read_text())
+    assert told["exit_code"] == 1
+    slower = [one for one in told["regressions"] if one["metric"] == "execution_s"]
+    assert [(one["variant"], one["finding"], one["effect"]["count"]) for one in slower] == [
+        ("double:jit", "slower", 12)
+    ]
+    assert "the code of double has changed" in slower[0]["cause"]
+    assert (tmp_path / "comment.md").read_text().startswith("<!-- jaxmeter report -->")
+
+
+def test_a_program_that_was_damaged_is_told_and_nothing_else_suffers(
+    harness: Harness, before: Path, suite: Path, tmp_path: Path
+) -> None:
+    (one,) = before.glob("cases/double*/programs/double-jit/program.jaxexport")
+    one.write_bytes(b"\0" * 100)
+    (gone,) = before.glob("cases/step*/programs/step-jit/program.jaxexport")
+    gone.unlink()
+    suite.write_text(SUITE.format(body=SLOWER))
+
+    ended = harness("run", "--against", before, "--run-id", "after")
+
+    assert ended.returncode == 0, ended.stderr
+    found = statuses(tmp_path / "results" / "after")
+    assert found["double:jit before"] is Status.UNSUPPORTED
+    assert found["step:jit before"] is Status.UNSUPPORTED
+    assert found["double:jit"] is Status.OK
+    assert "another SHA-256" in ended.stdout
+    compared = report(tmp_path, "compare", before, tmp_path / "results" / "after")
+    assert "suspected slower  double[n=200000] double:jit" in compared.stdout
+    assert "another SHA-256" in compared.stdout.replace("\n", " ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--against", "nowhere"), "--against: "),
+        (("--against", "before", "--suites", "gone.py"), "gone.py"),
+        (("--against", "before", "--suspects", "none.json"), "--suspects: none.json"),
+        (("--suspects", "none.json"), "name it with --against RUN"),
+        (("--against", "before", "--dry-run"), "leave out --against"),
+        (("--resume", "before", "--against", "before"), "--resume goes by"),
+    ],
+)
+def test_what_cannot_be_run_beside_another_is_said(
+    harness: Harness, before: Path, arguments: tuple[str, ...], words: str
+) -> None:
+    ended = harness("run", *arguments)
+
+    assert ended.returncode == 2
+    assert words in " ".join(ended.stderr.replace("│", " ").split())
+
+
+def test_a_baseline_whose_suite_is_gone_is_named(harness: Harness, before: Path, suite: Path) -> None:
+    suite.unlink()
+
+    ended = harness("run", "--against", before)
+
+    assert ended.returncode == 2
+    assert "two.py" in ended.stderr
+
+
+def test_a_baseline_of_other_inputs_has_nothing_to_replay(harness: Harness, before: Path, suite: Path) -> None:
+    other = SUITE.format(body=PLAIN).replace("jnp.linspace(0.0, 1.0, n)", "jnp.ones(n)")
+    suite.write_text(other.replace("jnp.ones(100)}, jnp.ones(100)", "jnp.ones(90)}, jnp.ones(90)"))
+
+    ended = harness("run", "--against", before)
+
+    assert ended.returncode == 2
+    assert "it keeps no program of these cases" in ended.stderr
+
+
+def test_a_run_beside_another_is_resumed_without_it(
+    harness: Harness, before: Path, suite: Path, tmp_path: Path
+) -> None:
+    suite.write_text(SUITE.format(body=SLOWER))
+    ended = harness("run", "--against", before, "--select", "double", "--suites", suite, "--quick", "--run-id", "cut")
+    assert ended.returncode == 0, ended.stderr
+    cut = tmp_path / "results" / "cut"
+    (cut / "run.json").unlink()
+    for record in cut.glob("cases/*/case.json"):
+        record.unlink()
+    before.rename(tmp_path / "moved")
+
+    again = harness("run", "--resume", cut)
+
+    assert again.returncode == 0, again.stderr
+    assert statuses(cut)["double:jit before"] is Status.OK

@@ -1,0 +1,160 @@
+import re
+
+import pytest
+
+from harness.record import Outcome, Status
+from reporting.compare.changes import TIME, Finding
+from reporting.view.changes import TONES, describe_changes, list_changed, make_change_table, order_changes, write_change
+from reporting.view.page_model import Tone
+from tests.reporting.compare import changed
+from tests.reporting.compare.changed import AFTER, BEFORE, compare, plain, replayed
+from tests.reporting.views import case_view, page_of
+
+NAME = "selu[dtype=float32,n=10000]"
+
+
+def spaced(text):
+    return re.sub("[\u202f ]", " ", text)
+
+
+def with_counts(name, *, fingerprint, **counts):
+    values = {metric: (value,) for metric, value in counts.items()}
+    compilation = Outcome(status=Status.OK, values=values)
+    return plain(name, fingerprint=fingerprint, source=fingerprint, probes={"compilation": compilation})
+
+
+def test_what_is_confirmed_is_said_to_be():
+    assert describe_changes(compare(plain(BEFORE), replayed(1.5))).startswith("of 1 time 1 slower (confirmed)")
+    assert describe_changes(compare(plain(BEFORE), replayed(0.5))).startswith("of 1 time 1 faster (confirmed)")
+    suspected = compare(plain(BEFORE), plain(AFTER, 2e-4, fingerprint="bb", source="1"))
+    assert describe_changes(suspected) == "of 1 time 1 suspected slower; 1 program changed"
+    assert describe_changes(compare(plain(BEFORE), plain(AFTER))) == "of 1 time 1 same"
+
+
+def test_runs_that_cannot_be_compared_say_why():
+    runs = [plain(name, machine=name) for name in (BEFORE, AFTER)]
+
+    assert describe_changes(compare(*runs)) == "not comparable with before: another machine: before → after"
+
+
+def test_a_change_is_told_with_both_numbers_its_interval_and_the_likely_cause():
+    (one,) = compare(plain(BEFORE), replayed(1.5)).times
+
+    text = spaced(write_change(one))
+
+    assert (
+        re.fullmatch(
+            r"selu\[dtype=float32,n=10000\] selu:jit: time 10\d µs → 15\d µs, \+50 % \[\+\d+, \+\d+\], "
+            r"5 launches beside each other; likely cause: the code of selu has changed; its program is another",
+            text,
+        )
+        or "100 µs → 150 µs, +50 %" in text
+    ), text
+
+
+@pytest.mark.parametrize(
+    ("ratio", "text"), [(1.021, "+2.1 %"), (0.9, "−10 %"), (1.99, "+99 %"), (2.5, "2.5×"), (0.4, "0.40×")]
+)
+def test_a_change_is_a_percentage_up_to_a_factor_of_two(ratio, text):
+    (one,) = compare(plain(BEFORE), replayed(ratio, scatter=0.01)).times
+
+    assert f", {text} [" in spaced(write_change(one))
+
+
+def test_counts_of_a_program_are_told_as_one_change():
+    changes = compare(
+        with_counts(BEFORE, fingerprint="aa", hlo_fusions=1, counted_flops=100, compiles=1),
+        with_counts(AFTER, fingerprint="bb", hlo_fusions=3, counted_flops=150, compiles=2),
+    )
+
+    items = list_changed(changes)
+
+    assert [item.label for item in items if "time" not in item.text] == ["more", "changed"]
+    assert "compiled programs 1 → 2, +1" in spaced(items[0].text)
+    assert "program; counted FLOP +50 %, fusions +2; likely cause" in spaced(items[-1].text)
+
+
+def test_a_program_of_equal_counts_has_changed_all_the_same():
+    changes = compare(plain(BEFORE), plain(AFTER, fingerprint="bb", source="1"))
+
+    assert "other instructions, as many of each" in order_changes(changes.found)[-1].reason
+
+
+def test_the_worst_and_the_largest_come_first():
+    def both(name, factor):
+        pairs = []
+        for case, ratio in (("a", 1.0 + 0.5 * factor), ("b", 1.0 + 2 * factor), ("c", 1.0 - 0.5 * factor)):
+            outcomes = {"numerics": changed.checked(name), "timing": changed.timed(1e-4 * ratio)}
+            pairs.append((changed.case(case, source=name), {f"{case}:jit": outcomes}))
+        return changed.run(name, *pairs)
+
+    found = order_changes(compare(both(BEFORE, 0), both(AFTER, 1)).found)
+
+    told = [(one.variant, one.finding) for one in found if one.metric == TIME]
+    assert told == [
+        ("b:jit", Finding.SUSPECTED_SLOWER),
+        ("a:jit", Finding.SUSPECTED_SLOWER),
+        ("c:jit", Finding.SUSPECTED_FASTER),
+    ]
+
+
+def test_a_table_has_a_row_for_each_with_what_could_have_been_told():
+    changes = compare(plain(BEFORE), replayed(1.5))
+
+    (row,) = make_change_table(changes.times).rows
+
+    assert [spaced(cell.text) for cell in row.cells[:4]] == [
+        "slower",
+        "selu[dtype=float32,n=10000]",
+        "selu:jit",
+        "time",
+    ]
+    assert row.cells[0].tone is Tone.BAD
+    assert row.cells[7].text == "5"
+    assert row.cells[7].detail.endswith("%")
+    assert row.cells[8].detail.startswith("likely cause: ")
+
+
+def test_every_finding_that_is_worse_has_a_tone():
+    for finding in (Finding.SLOWER, Finding.MORE, Finding.FAILED):
+        assert TONES[finding] is Tone.BAD
+
+
+def test_the_page_of_two_runs_says_what_changed_first_in_the_matrix_and_in_the_case():
+    page = page_of(plain(BEFORE), replayed(1.5))
+
+    assert page.finding.startswith("Of 1 time 1 slower (confirmed); 1 program changed, since run before; 1 of 1 case")
+    assert [item.label for item in page.changed] == ["slower", "changed"]
+    assert page.changed[0].target == "case=selu/selu[dtype=float32,n=10000]"
+    cell = page.matrix.rows[0].cells[1]
+    assert "! selu:jit slower, +50" in cell.detail
+    assert cell.tone is Tone.BAD
+    first = case_view(page, NAME).sections[0]
+    assert first.id == "changed"
+    assert [row.cells[0].text for row in first.parts[0].tables[0].rows] == ["slower", "changed"]
+
+
+def test_replays_stand_where_it_is_told_what_changed_and_nowhere_else():
+    page = page_of(plain(BEFORE), replayed(1.5))
+
+    view = case_view(page, NAME)
+    assert [result.variant for result in view.results] == ["selu:jit"]
+
+
+def test_a_run_that_only_confirms_replaces_first_findings():
+    from reporting.load import Loaded
+    from reporting.view import build
+    from tests.reporting.views import kept
+
+    runs = kept(plain(BEFORE), replayed(1.05, scatter=8))
+    (confirmation,) = kept(replayed(1.05, launches=12))
+
+    assert "1 inconclusive" in build(Loaded(tuple(runs), ())).finding
+    assert "1 slower (confirmed)" in build(Loaded(tuple(runs), ()), confirmation).finding
+
+
+def test_a_page_of_one_run_says_nothing_of_changes():
+    page = page_of(plain(BEFORE))
+
+    assert page.changed == ()
+    assert page.finding == "1 of 1 case measured on cpu: Sample Processor 1"
