@@ -1,0 +1,123 @@
+"""Does the gate cry wolf, and does it find what is slower? Unchanged and slowed programs, while another uses a core.
+
+    python -m benchmarks.gate [--gates 5] [--quiet]
+
+Each gate is a baseline run of 60 cases, a second version measured beside its programs, and suspects confirmed by 12
+fresh processes, as `nox -s gate` does it. Of the second version every program is another; 36 take as long as before, 12
+do 3 % more work and 12 5 %. Judged twice: with a minimum effect of 2 % and with the default of 3 %.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+from benchmarks.false_alarms import BUSY
+from benchmarks.gated import kind_of
+from benchmarks.here import describe_here
+from benchmarks.verdicts import write_rate
+from reporting.compare.budgets import Budgets, make_defaults
+from reporting.compare.changes import TIME, find_changes
+from reporting.compare.gate import judge
+from reporting.compare.snapshot import take_snapshots
+from reporting.load import LoadedRun, load
+
+SUITE = Path(__file__).parent / "gated.py"
+EFFECTS = (0.02, 0.03)
+INCOMPLETE = 3
+
+
+def main() -> None:
+    """Prints how often each kind was called slower, and how long it took."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--gates", type=int, default=5)
+    parser.add_argument("--quiet", action="store_true", help="without the process that uses a core")
+    given = parser.parse_args()
+    beside = "on an otherwise idle machine" if given.quiet else "beside a process that uses a core"
+    print(f"{beside}; {describe_here('jax', 'numpy')}", flush=True)
+    load_process = None if given.quiet else subprocess.Popen([sys.executable, "-c", BUSY])
+    counts: Counter[tuple[float, str, str]] = Counter()
+    seconds: list[tuple[float, int]] = []
+    try:
+        for number in range(given.gates):
+            with tempfile.TemporaryDirectory() as folder:
+                found, spent = pass_gate(Path(folder))
+            counts += found
+            seconds.append(spent)
+            print(f"gate {number + 1}: {spent[0]:.0f} s for {spent[1]} confirmed comparisons", flush=True)
+    finally:
+        if load_process is not None:
+            load_process.kill()
+            load_process.wait()
+    for effect in EFFECTS:
+        for kind in ("same", "three", "five"):
+            total = sum(count for (one, of, _), count in counts.items() if (one, of) == (effect, kind))
+            rates = (f"{word} {write_rate(counts[effect, kind, word], total)}" for word in ("slower", "suspected"))
+            print(f"minimum effect {100 * effect:.0f} %, {kind}: {'; '.join(rates)}")
+    compared = sum(count for _, count in seconds)
+    if compared:
+        print(f"a confirmed comparison: {sum(one for one, _ in seconds) / compared:.1f} s, both sides")
+
+
+def pass_gate(folder: Path) -> tuple[Counter[tuple[float, str, str]], tuple[float, int]]:
+    """What a gate found by minimum effect and kind, and the seconds of its confirmation with how many it confirmed."""
+    first = measure(folder, "before", "1", "--launches", "1")
+    second = measure(folder, "after", "2", "--against", str(folder / "before"), "--launches", "5")
+    effect = min(EFFECTS)
+    suspects = folder / "suspects.json"
+    compare = ("compare", str(first), str(second), "--suspects", str(suspects), "--min-effect", f"{100 * effect:g}%")
+    subprocess.run([sys.executable, "-m", "reporting", *compare], stdout=subprocess.DEVNULL, check=False)
+    again, elapsed_s = None, 0.0
+    if suspects.is_file():
+        start = time.monotonic()
+        again = measure(folder, "again", "2", "--against", str(first), "--suspects", str(suspects))
+        elapsed_s = time.monotonic() - start
+    runs = [read(path) for path in (first, second, again) if path is not None]
+    counts: Counter[tuple[float, str, str]] = Counter()
+    confirmed = 0 if again is None else len(runs[2].run.manifest.cases)
+    for effect in EFFECTS:
+        changes = find_changes(*take_snapshots(runs[0].run, runs[1].run), minimum_effect=effect)
+        confirmation = None
+        if again is not None:
+            confirmation = find_changes(*take_snapshots(runs[0].run, runs[2].run), minimum_effect=effect)
+        judgement = judge(changes, Budgets(defaults=make_defaults(effect)), confirmed_by=confirmation)
+        slower = {one.case for one in judgement.regressions if one.metric == TIME}
+        left = {one.case for one in judgement.unconfirmed}
+        for one in changes.times:
+            kind = kind_of(int(one.case.partition("number=")[2].rstrip("]")))
+            word = "slower" if one.case in slower else "suspected" if one.case in left else "passed"
+            counts[effect, kind, word] += 1
+    return counts, (elapsed_s, confirmed)
+
+
+def measure(folder: Path, run_id: str, version: str, *arguments: str) -> Path:
+    """A run of the suite, of one version."""
+    where = ("--suites", str(SUITE), "--budget", "2h", "--out", str(folder), "--run-id", run_id)
+    command = (sys.executable, "-m", "harness", "run", *where, "--probe", "timing", "--quiet", *arguments)
+    environment = {**os.environ, "JAXMETER_BENCHMARK_VERSION": version}
+    ended = subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, check=False)
+    if ended.returncode not in (0, INCOMPLETE):
+        raise SystemExit(f"the run ended with {ended.returncode}")
+    return folder / run_id
+
+
+def read(path: Path) -> LoadedRun:
+    """The run in a folder.
+
+    Raises:
+      SystemExit: It cannot be read.
+    """
+    loaded = load([path])
+    if not loaded.runs:
+        raise SystemExit("\n".join(loaded.warnings))
+    return loaded.runs[0]
+
+
+if __name__ == "__main__":
+    main()
