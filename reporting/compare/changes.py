@@ -19,6 +19,7 @@ from harness.record.pool import NO_CANARY
 from harness.record.reading import find_worst
 from harness.record.statistics import MINIMUM_EFFECT, Interval, differs
 
+from .alternation import find_disturbance
 from .chance import find_chance
 from .conditions import Conditions, compare_conditions
 from .ratios import divide_readings
@@ -26,6 +27,11 @@ from .snapshot import CaseSide, Snapshot
 
 TIME = "execution_s"
 FAIR = "at_reference_speed_s"
+COLD = ("compile_total_s", "first_result_s")
+"""Times of cold processes, which nothing can repeat beside each other."""
+
+STORED = "by the times that two runs stored, which share no state of the machine"
+
 WHOLE = ""
 """In place of a metric: the case or the variant as a whole."""
 
@@ -226,6 +232,7 @@ class _Pairs:
             yield _make(case, name, WHOLE, Finding.GONE, reason=now_is[1])
             return
         yield from self._compare_exact(case, old, new)
+        yield from self._compare_cold(case, old, new)
         time = self._compare_times(case, old, new)
         if time is not None:
             yield time
@@ -253,6 +260,35 @@ class _Pairs:
             cause = self._find_cause(old, new)
             yield _make(case, name, metric, finding, before=was, after=now_is, effect=effect, cause=cause)
 
+    def _compare_cold(self, case: CaseSide, old: Readable, new: Readable) -> Iterator[Change]:
+        """What compiling takes, where enough cold processes of both runs tell: a suspicion at most."""
+        if self._is_same_program(old, new):
+            return
+        for metric in COLD:
+            sides = old.read(metric), new.read(metric)
+            if None in (one.interval for one in sides):
+                continue
+            ratio = divide_readings(sides[1], sides[0], new.settings)
+            finding = self._judge(ratio)
+            if finding in _SUSPECTED:
+                yield _make(
+                    case,
+                    new.planned.name,
+                    metric,
+                    _SUSPECTED[finding],
+                    before=sides[0].estimate,
+                    after=sides[1].estimate,
+                    effect=ratio,
+                    smallest=_find_smallest(ratio, self.minimum_effect),
+                    reason=STORED,
+                    cause=self._find_cause(old, new),
+                )
+
+    def _is_same_program(self, old: Readable, new: Readable) -> bool:
+        """Whether it is the same program, of the same versions."""
+        prints = [_find_fingerprint(one) for one in (old, new)]
+        return None not in prints and prints[0] == prints[1] and not self.conditions.blind
+
     def _compare_times(self, case: CaseSide, old: Readable, new: Readable) -> Change | None:
         """The finding about the time; None where neither run timed the variant."""
         replay = _find_replay(case, new, self.before.manifest.run_id)
@@ -270,7 +306,7 @@ class _Pairs:
         reason = ""
         if doubt and finding is not Finding.SAME:
             finding, reason = Finding.INCONCLUSIVE, doubt
-        weak = self.conditions.blind or _find_infidelity(replay)
+        weak = self.conditions.blind or _find_infidelity(replay) or find_disturbance(replay, new, ratio)
         if weak and finding in _SUSPECTED:
             finding, reason = _SUSPECTED[finding], weak
         return self._make_time(case, old, new, finding, ratio, reason, replay=replay)
@@ -283,7 +319,7 @@ class _Pairs:
         metric = TIME if all(map(_has_no_canary, (self.before, self.after))) else FAIR
         fair = old.read(metric), new.read(metric)
         ratio = None if None in (one.interval for one in fair) else divide_readings(fair[1], fair[0], new.settings)
-        if is_same_program and not self.conditions.blind:
+        if self._is_same_program(old, new):
             same = "the same program, by its fingerprint, of the same versions"
             return self._make_time(case, old, new, Finding.SAME, ratio, same)
         if ratio is None:
@@ -303,8 +339,7 @@ class _Pairs:
                 nothing = "neither its code nor a version has changed: the machine, or code that it calls"
                 return self._make_time(case, old, new, Finding.INCONCLUSIVE, ratio, nothing)
             finding = _SUSPECTED[finding]
-            what = "raw times" if metric == TIME else "times"
-            stored = f"by the {what} that two runs stored, which share no state of the machine"
+            stored = STORED if metric == FAIR else STORED.replace("the times", "the raw times")
             reason = "; ".join(filter(None, (stored, why_no_replay, self.conditions.blind)))
         return self._make_time(case, old, new, finding, ratio, reason)
 

@@ -267,3 +267,53 @@ def test_a_stored_time_replaces_no_finding():
     first, again = compare(plain(BEFORE), replayed(1.5)), compare(plain(BEFORE), plain(AFTER))
 
     assert time_of(merge(first, again)).finding is Finding.SLOWER
+
+
+def cold(name, total_s, processes=3, **changes):
+    compilation = samples.compilation(total_s / 4, total_s / 4, total_s / 2, 1e-3, processes=processes)
+    return plain(name, fingerprint=name, source=name, probes={"compilation": compilation}, **changes)
+
+
+def test_what_compiling_takes_is_suspected_where_enough_processes_tell():
+    found = {one.metric: one for one in compare(cold(BEFORE, 0.1), cold(AFTER, 0.2)).found}
+
+    assert found["compile_total_s"].finding is Finding.SUSPECTED_SLOWER
+    assert found["compile_total_s"].effect.estimate == pytest.approx(2)
+    assert "two runs stored" in found["compile_total_s"].reason
+    few = {one.metric for one in compare(cold(BEFORE, 0.1, 1), cold(AFTER, 0.2, 1)).found}
+    assert not few & {"compile_total_s", "first_result_s"}
+
+
+def test_compiling_the_same_program_again_is_not_compared():
+    slow = samples.compilation(1, 1, 1, 1, processes=3)
+    runs = [plain(BEFORE, probes={"compilation": samples.compilation(0.1, 0.1, 0.1, 0.1, processes=3)})]
+    runs.append(plain(AFTER, probes={"compilation": slow}))
+
+    assert {one.metric for one in compare(*runs).found} == {TIME}
+
+
+def with_solos(run, **alone_s):
+    """The run, with what each variant takes alone."""
+    (record,) = run.cases
+    variants = []
+    for variant in record.variants:
+        timing = variant.outcomes["timing"]
+        seconds = alone_s["before" if variant.name.endswith("before") else "now"]
+        values = {**timing.values, "solo_s": (seconds, seconds, seconds, None, None)}
+        outcomes = {**variant.outcomes, "timing": msgspec.structs.replace(timing, values=values)}
+        variants.append(msgspec.structs.replace(variant, outcomes=outcomes))
+    return msgspec.structs.replace(run, cases=(msgspec.structs.replace(record, variants=tuple(variants)),))
+
+
+def test_programs_that_disturb_each_other_and_are_equal_alone_only_suspect():
+    disturbed = with_solos(replayed(1.5), before=1e-4, now=1.02e-4)
+
+    found = time_of(compare(plain(BEFORE), disturbed))
+
+    assert found.finding is Finding.SUSPECTED_SLOWER
+    assert "beside each other they take longer than alone, where the change is +2.0" in found.reason
+
+
+@pytest.mark.parametrize("alone", [{"before": 1e-4, "now": 1.5e-4}, {"before": 0.7e-4, "now": 1.05e-4}])
+def test_programs_that_differ_as_much_alone_are_confirmed(alone):
+    assert time_of(compare(plain(BEFORE), with_solos(replayed(1.5), **alone))).finding is Finding.SLOWER
