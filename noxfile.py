@@ -30,7 +30,7 @@ from launcher.command_line import read_backend, read_request
 from launcher.containers import caller_here
 from launcher.doctor import examination
 from launcher.execution import say
-from launcher.gates import GateRequest, read_gate_request
+from launcher.gates import read_gate_request
 from launcher.host import look_at_host
 from launcher.images import lock_sha256
 from launcher.jobs import Job, measure_in_container
@@ -50,7 +50,7 @@ nox.options.reuse_venv = "yes"
 nox.options.sessions = ["lint", "types", "tests"]
 
 CHECKOUT = Path(__file__).parent
-USAGE_ERROR = 2
+USAGE_ERROR, INTERRUPTED = 2, 130
 NO_ANSWER = 3
 """Of the harness, too, whose run is not complete then."""
 HTML_VALIDATE = "tests/reporting/html_validate"
@@ -94,21 +94,13 @@ def report(session: nox.Session) -> None:
 @nox.session
 def compare(session: nox.Session) -> None:
     """What changed between two runs: nox -s compare -- results/A results/B --fail-on suspected."""
-    install(session, SMALLEST_LOCK)
-    end(run_program(session, "reporting", "compare", *session.posargs))
+    end(answer_or_none(lambda: compare_runs(session)))
 
 
 @nox.session
 def gate(session: nox.Session) -> None:
     """Measure what a run measured, beside its programs, and judge: nox -s gate -- results/RUN --budgets FILE."""
-    with report_usage_errors():
-        asked = read_gate_request(session.posargs)
-    try:
-        code = pass_gate(session, asked)
-    except nox.command.CommandFailed as failure:  # pip, or nox itself: no regression, and no answer
-        say(f"error: {failure}; the gate has no answer")
-        code = NO_ANSWER
-    end(code)
+    end(answer_or_none(lambda: pass_gate(session)))
 
 
 @nox.session
@@ -210,19 +202,47 @@ def lock(session: nox.Session) -> None:
         session.run(*command)
 
 
-def pass_gate(session: nox.Session, asked: GateRequest) -> int:
-    """Measure, confirm what is suspected, judge and report; the exit code of the judge, or why there is none."""
-    with report_usage_errors():
-        backend, measuring = read_backend(asked.measuring)
-    with tempfile.TemporaryDirectory(dir=asked.baseline.parent) as folder:
+def answer_or_none(ask: Callable[[], int]) -> int:
+    """An exit code of those that are documented: to nox every error of its own is 1, which is a regression here."""
+    try:
+        code = ask()
+    except UsageError as error:
+        say(f"error: {error}")
+        return USAGE_ERROR
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except Exception as error:  # noqa: BLE001  pip, nox, the disk, or us: no regression, and no answer
+        say(f"error: {type(error).__name__}: {error}; there is no answer")
+        return NO_ANSWER
+    return code if code in (0, 1, USAGE_ERROR, NO_ANSWER, INTERRUPTED) else NO_ANSWER
+
+
+def compare_runs(session: nox.Session) -> int:
+    """The exit code of the comparison."""
+    install(session, SMALLEST_LOCK)
+    return run_program(session, "reporting", "compare", *session.posargs)
+
+
+def pass_gate(session: nox.Session) -> int:
+    """Measure, confirm what is suspected, judge and report; the exit code of the judge, or of what went wrong before.
+
+    Raises:
+      UsageError: What was asked cannot be done.
+    """
+    asked = read_gate_request(session.posargs)
+    backend, measuring = read_backend(asked.measuring)
+    limits = [word for name in ("--budgets", "--min-effect") for word in take_given(asked.judging, name)]
+    install(session, SMALLEST_LOCK)
+    if code := run_program(session, "reporting", "limits", *limits):  # before anything is measured
+        return code
+    with tempfile.TemporaryDirectory() as folder:
         suspects = Path(folder) / "suspects.json"
         run, code = measure_beside(session, backend, measuring, asked.baseline)
         if not run.has_measured(code):
-            return code or NO_ANSWER
+            return code if code in (USAGE_ERROR, INTERRUPTED) else NO_ANSWER
         install(session, SMALLEST_LOCK)
         confirmed: tuple[str, ...] = ()
         if not asked.exact:
-            limits = [word for name in ("--budgets", "--min-effect") for word in take_given(asked.judging, name)]
             runs = (str(asked.baseline), str(run.folder))
             run_program(session, "reporting", "compare", *runs, "--suspects", str(suspects), *limits)
             if suspects.is_file():
@@ -232,8 +252,8 @@ def pass_gate(session: nox.Session, asked: GateRequest) -> int:
                 install(session, SMALLEST_LOCK)
         judged = (str(asked.baseline), str(run.folder), *confirmed)
         code = run_program(session, "reporting", "gate", *judged, *asked.judging)
-        run_program(session, "reporting", "report", *judged)
-    return code if code in (0, 1, USAGE_ERROR, NO_ANSWER) else NO_ANSWER
+        run_program(session, "reporting", "report", *judged, *take_given(asked.judging, "--min-effect"))
+    return code
 
 
 def take_given(arguments: Sequence[str], name: str) -> list[str]:
@@ -245,11 +265,14 @@ def take_given(arguments: Sequence[str], name: str) -> list[str]:
 def measure_beside(
     session: nox.Session, backend: str, arguments: Sequence[str], baseline: Path, suspects: Path | None = None
 ) -> tuple[Run, int]:
-    """A run beside an earlier one, and the harness' exit code."""
-    with report_usage_errors():
-        request = read_request(backend, arguments, os.environ)
-        run = plan_beside(baseline, request.arguments, new_run_id(backend), suspects)
-        return run, run_harness(session, backend, request, run)
+    """A run beside an earlier one, and the harness' exit code.
+
+    Raises:
+      UsageError: What was asked cannot be done.
+    """
+    request = read_request(backend, arguments, os.environ)
+    run = plan_beside(baseline, request.arguments, new_run_id(backend), suspects)
+    return run, run_harness(session, backend, request, run)
 
 
 def measure(session: nox.Session, backend: str, arguments: Sequence[str], plan: Callable[[Sequence[str]], Run]) -> None:

@@ -28,7 +28,7 @@ from harness.machine.disk import is_disk_full
 from harness.machine.environment import make_private
 from harness.machine.name import LONGEST_NAME, is_name, name_machine
 from harness.machine.places import BACKENDS, DEFAULT_BACKEND, PLACES, Backend, list_unused_variables
-from harness.parent.against import choose_suspects, read_against, read_suspects
+from harness.parent.against import Against, choose_suspects, read_against, read_suspects
 from harness.parent.execution import execute, find_records
 from harness.parent.fork_client import ForkServer, ServerError
 from harness.parent.prepare_run import (
@@ -156,7 +156,7 @@ def new_run(request: RunRequest, watcher: Watcher, *, as_json: bool) -> int:
         assert description.environment is not None
         settings = msgspec.structs.replace(settings, notes=_notes_on(server))
         cases = choose_representatives(select(description.cases, request.select))
-        if against is not None:
+        if against is not None and "timing" in settings.probes:
             cases = against.add_programs(cases)
             cases = cases if suspects is None else choose_suspects(cases, suspects)
         if request.budget is not None:
@@ -164,8 +164,10 @@ def new_run(request: RunRequest, watcher: Watcher, *, as_json: bool) -> int:
             check_budget(plan_launches(cases, settings), settings, work, settings.budget_s)
         machine = _machine(request, description.environment)
         earlier = None if against is None else against.run_id
+        _warn(_find_other_machine(machine, against))
         manifest = make_manifest(run_id, place.name, settings, description.environment, cases, machine, earlier)
-        manifest = msgspec.structs.replace(manifest, self_test=_self_test_of(machine, request.out))
+        tested = _self_test_of(machine, request.out)
+        manifest = msgspec.structs.replace(manifest, self_test=tested, confirms=suspects is not None)
         write_json(folder.manifest, manifest)
         if against is not None:
             against.copy_programs(cases, folder)
@@ -363,6 +365,16 @@ def _settings(request: RunRequest, run_id: str) -> Settings:
     )
 
 
+def _find_other_machine(machine: str, against: Against | None) -> Iterator[str]:
+    """That an earlier run was made elsewhere, if it was."""
+    if against is not None and against.manifest.machine not in (None, machine):
+        named = against.manifest.machine
+        yield (
+            f"the earlier run was made on '{named}', and this is '{machine}': what differs is suspected at most; if it "
+            f"is the same machine, give --machine '{named}'"
+        )
+
+
 def _find_run(given: Path, out: Path) -> Path:
     """A run by its folder, or by its id among the runs."""
     return given if given.is_dir() else out / given
@@ -374,19 +386,18 @@ def _as_measured(request: RunRequest, settings: Settings, *, confirms: bool) -> 
     Args:
       confirms: Whether it only times suspects, by as many launches as confirm something.
     """
-    if not (request.select or request.suites or request.probes or request.level != DEFAULT_LEVEL):
-        usual = make_settings(settings.level, suites=(), run_id="")
-        asked = () if set(settings.probes) == set(usual.probes) else settings.probes
-        request = replace(
-            request,
-            level=settings.level,
-            select=settings.select,
-            suites=settings.suites,
-            probes=tuple(name for name in asked if name in PROBE_NAMES),
-            data=request.data or (None if settings.data is None else Path(settings.data).expanduser()),
-            launches=request.launches or settings.launches,
-            budget=request.budget or (None if settings.budget_s == usual.budget_s else f"{settings.budget_s:.0f}"),
-        )
+    usual = make_settings(settings.level, suites=(), run_id="")
+    asked = () if set(settings.probes) == set(usual.probes) else settings.probes
+    request = replace(
+        request,
+        level=settings.level if request.level == DEFAULT_LEVEL else request.level,
+        select=request.select or settings.select,
+        suites=request.suites or settings.suites,
+        probes=request.probes or tuple(name for name in asked if name in PROBE_NAMES),
+        data=request.data or (None if settings.data is None else Path(settings.data).expanduser()),
+        launches=request.launches or settings.launches,
+        budget=request.budget or (None if settings.budget_s == usual.budget_s else f"{settings.budget_s:.0f}"),
+    )
     if confirms:
         request = replace(request, probes=("timing",), launches=CONFIRMING_LAUNCHES)
     return request

@@ -16,6 +16,7 @@ FORBIDDEN = {
     "--against": "the baseline is named without an option: nox -s gate -- RUN",
     "--suspects": "the gate finds them by itself",
     "--resume": "a gate measures anew; finish a run with nox -s cpu -- --resume RUN",
+    "--run-id": "a gate makes two runs, and names them",
     "--dry-run": "a gate that measures nothing can say nothing",
 }
 

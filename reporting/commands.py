@@ -19,7 +19,7 @@ from harness.record import write_bytes
 from . import compare_commands, diff_terminal, html, markdown, terminal
 from .compare.budgets import BudgetError, Budgets
 from .compare.changes import Changes, merge
-from .compare.gate import UNDECIDED, Judgement, judge
+from .compare.gate import Judgement, judge
 from .compare.pairs import find_pairs
 from .compare.program_diff import compare_programs
 from .compare.programs import NothingToCompareError
@@ -73,11 +73,13 @@ def report(
         Path | None,
         typer.Option("--confirmed-by", metavar="RUN", help="Folder of a run that timed suspects alone, for a gate."),
     ] = None,
+    min_effect: MinEffect = "3%",
     allow_large: Annotated[bool, typer.Option(help=f"Write a page of over {LARGEST_PAGE // 2**20} MiB, too.")] = False,
 ) -> None:
     """Merges runs into one HTML file, and prints the summary. What cannot be read is named and left out."""
     loaded = _load_any(runs, since, last, only_newest=True)
-    page = build(loaded, None if confirmed_by is None else _load_one(confirmed_by))
+    effect, _ = _read_limits(min_effect, None)
+    page = build(loaded, None if confirmed_by is None else _load_one(confirmed_by), effect)
     path = out if out is not None else FOLDER / f"report-{name_report(loaded.runs)}.html"
     # A lone surrogate, which only a file name can hold, has no UTF-8 form.
     data = html.render(page).encode("utf-8", "replace")
@@ -167,9 +169,8 @@ def compare(
     """Says what changed between two runs; 1 where something got worse, 3 where nothing could be compared."""
     effect, budgets = _read_limits(min_effect, budgets_file)
     changes = compare_commands.compare(_load_one(baseline), _load_one(candidate), effect)
+    _warn_of_unused(budgets, changes)
     code = compare_commands.find_code(changes, fail_on, budgets)
-    if code == 0 and not changes.compared:
-        code = UNDECIDED
     if suspects_file is not None:
         found = compare_commands.encode_suspects(changes, budgets)
         if found is None:
@@ -179,6 +180,12 @@ def compare(
     _write_findings(changes, None, code, markdown_file, verdict_file)
     compare_commands.show(changes, _open_console())
     raise typer.Exit(code)
+
+
+@app.command()
+def limits(min_effect: MinEffect = "3%", budgets_file: BudgetsFile = None) -> None:
+    """Only checks that budgets and minimum effect can be used."""
+    _read_limits(min_effect, budgets_file)
 
 
 @app.command()
@@ -204,6 +211,7 @@ def gate(
     confirmation = None
     if confirmed_by is not None:
         confirmation = compare_commands.compare(before, _load_one(confirmed_by), effect)
+    _warn_of_unused(budgets, changes)
     judgement = judge(changes, budgets, confirmed_by=confirmation, exact=exact)
     changes = changes if confirmation is None else merge(changes, confirmation)
     _write_findings(changes, judgement, judgement.code, markdown_file, verdict_file)
@@ -215,10 +223,17 @@ def _read_limits(min_effect: str, budgets_file: Path | None) -> tuple[float, Bud
     """The smallest difference that counts, and what is allowed."""
     try:
         effect = read_effect(min_effect)
-        return effect, compare_commands.choose_budgets(budgets_file, effect)
+        budgets = compare_commands.choose_budgets(budgets_file, effect)
+        return budgets.least_time(effect), budgets
     except (EffectError, BudgetError) as error:
         _complain(str(error))
         raise typer.Exit(UNUSABLE) from None
+
+
+def _warn_of_unused(budgets: Budgets, changes: Changes) -> None:
+    """Says which budgets are of no case."""
+    for pattern in budgets.find_unused({f"{one.suite}/{one.case}" for one in changes.found} | set(changes.names)):
+        _complain(f'the budget of "{shorten(pattern, LONGEST_NAME)}" matches no case', "warning")
 
 
 def _write_findings(

@@ -18,7 +18,7 @@ from harness.record.statistics import MINIMUM_EFFECT
 from . import terminal
 from .compare.budgets import Budgets, make_defaults, read_budgets
 from .compare.changes import Change, Changes, Finding, find_changes
-from .compare.gate import FINE, REGRESSED, Judgement, judge, list_suspects
+from .compare.gate import FINE, REGRESSED, UNDECIDED, Judgement, exceeds, list_suspects
 from .compare.snapshot import take_snapshots
 from .console import print_lines
 from .load import LoadedRun
@@ -65,11 +65,12 @@ def compare(before: LoadedRun, after: LoadedRun, minimum_effect: float = MINIMUM
 
 
 def find_code(changes: Changes, fail_on: FailOn, budgets: Budgets) -> int:
-    """The exit code of `compare`: 1 where something got worse that counts."""
-    if judge(changes, budgets, exact=True).regressions or changes.having(Finding.SLOWER):
+    """The exit code of `compare`: 1 where something got worse that counts, 3 where something is no more told."""
+    if any(exceeds(one, budgets) for one in changes.found):
         return REGRESSED
-    suspected = fail_on is FailOn.SUSPECTED and changes.having(Finding.SUSPECTED_SLOWER)
-    return REGRESSED if suspected else FINE
+    if fail_on is FailOn.SUSPECTED and changes.having(Finding.SUSPECTED_SLOWER):
+        return REGRESSED
+    return UNDECIDED if not changes.compared or changes.having(Finding.FAILED, Finding.GONE) else FINE
 
 
 def show(changes: Changes, console: Console, judgement: Judgement | None = None) -> None:
@@ -80,10 +81,12 @@ def show(changes: Changes, console: Console, judgement: Judgement | None = None)
 def _list_lines(changes: Changes, judgement: Judgement | None) -> Iterator[Text]:
     yield Text(write_heading(changes, judgement), "bold")
     yield Text(f"{changes.before} → {changes.after}", "dim")
-    if changes.conditions.changed:
-        yield Text(f"Not as before: {changes.conditions.describe()}")
+    if changes.conditions.anything:
+        yield Text(f"Not as before: {changes.conditions.describe(everything=True)}")
     for words in () if judgement is None else judgement.obstacles:
         yield Text(f"No answer: {words}", "yellow")
+    for one in () if judgement is None else judgement.unconfirmed:
+        yield Text("  not confirmed  ", "yellow").append(f"{one.finding.value}: {write_change(one)}", "default")
     shown = order_changes(changes.found)
     for one in shown[:MOST_LINES]:
         style = terminal.STYLES[TONES.get(one.finding, Tone.PLAIN)]
@@ -110,12 +113,19 @@ def write_markdown(changes: Changes, judgement: Judgement | None) -> str:
     parts = [
         f"{MARKER}\n## {escape(write_heading(changes, judgement))}",
         escape(f"{changes.before} → {changes.after}"),
-        *([escape(f"Not as before: {changes.conditions.describe()}")] if changes.conditions.changed else []),
+        *(
+            [escape(f"Not as before: {changes.conditions.describe(everything=True)}")]
+            if changes.conditions.anything
+            else []
+        ),
         *(escape(f"No answer: {words}") for words in (() if judgement is None else judgement.obstacles)),
     ]
     confirmed = () if judgement is None else judgement.regressions
     if confirmed:
         parts += ["**Regressions**", write_table(make_change_table(confirmed), MOST_CHARACTERS // 4)]
+    unconfirmed = () if judgement is None else judgement.unconfirmed
+    if unconfirmed:
+        parts += ["**Not confirmed**", write_table(make_change_table(unconfirmed), MOST_CHARACTERS // 8)]
     if shown := order_changes(changes.found, TOLD):
         parts += ["**What changed**", write_table(make_change_table(shown), MOST_CHARACTERS // 2)]
     return "\n\n".join(parts) + "\n"
@@ -129,7 +139,7 @@ def encode_verdict(changes: Changes, code: int, judgement: Judgement | None) -> 
         "exit_code": code,
         "heading": write_heading(changes, judgement),
         "minimum_effect": changes.minimum_effect,
-        "not_as_before": list(changes.conditions.changed),
+        "not_as_before": [*changes.conditions.steering, *changes.conditions.others],
         "incomparable": changes.conditions.incomparable,
         "obstacles": [] if judgement is None else list(judgement.obstacles),
         "regressions": [] if judgement is None else _encode(judgement.regressions),

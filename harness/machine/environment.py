@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from harness.machine.nvml import find_driver
 from harness.machine.places import THREAD_VARIABLES
 from harness.record import Environment
 
@@ -84,6 +85,7 @@ def describe_environment(jax: Any) -> Environment:
         device_name=processor if _is_processor(devices[0]) else devices[0].device_kind,
         device_count=len(devices),
         platform_version=_one_line(devices[0].client.platform_version),
+        driver=find_driver() if devices[0].platform == "gpu" else None,
         processor=processor,
         cores=os.cpu_count() or 1,
         allowed_cores=allowed_cores(),

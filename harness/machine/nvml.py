@@ -97,6 +97,25 @@ def open_nvml(
     return Nvml(library, handles) if handles else None
 
 
+def find_driver(library: Any = None) -> str | None:
+    """The version of NVIDIA's driver, such as `570.86.15`; None where it cannot be asked.
+
+    Args:
+      library: The module pynvml.
+    """
+    try:
+        nvml = import_module("pynvml") if library is None else library
+    except ImportError:
+        return None
+    try:
+        nvml.nvmlInit()
+        found = nvml.nvmlSystemGetDriverVersion()
+        nvml.nvmlShutdown()
+    except nvml.NVMLError:
+        return None
+    return found.decode() if isinstance(found, bytes) else str(found)
+
+
 def _find_pci_id(ordinal: int) -> bytes | None:
     """From CUDA's driver, which jax has loaded and which has heeded CUDA_VISIBLE_DEVICES in all its ways of writing."""
     try:

@@ -21,7 +21,8 @@ from harness.record import (
     read_run,
     write_bytes,
 )
-from harness.record.layout import name_file
+from harness.record.files import read_kept
+from harness.record.layout import LARGEST_PROGRAM, name_file
 from harness.record.suspects import Suspects
 
 
@@ -70,8 +71,8 @@ class Against:
             for name, replay in _list_replays(case):
                 source = self.folder.case(name_file(case.name)).exported(replay.variant)
                 try:
-                    data = source.read_bytes()
-                except OSError:
+                    data = read_kept(source, LARGEST_PROGRAM)
+                except (OSError, UnreadableError):
                     continue
                 write_bytes(folder.case(case.id).exported(name), data, lasting=False)
 

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from harness.record import REPLAY, Artifact, CaseRecord, NumericsDetails, PlannedCase, PlannedVariant, Replay
 from harness.record.layout import EXPORTED
+from harness.record.suspects import is_same_problem
 
 BEFORE = "{} before"
 """The name of a variant's replay."""
@@ -24,7 +25,7 @@ def add_replays(case: PlannedCase, before: PlannedCase | None, record: CaseRecor
       record: What was measured of it; None where nothing was.
       run: That run's id.
     """
-    if before is None or record is None or before.definition != case.definition:
+    if before is None or record is None or not is_same_problem(before, case):
         return case
     kept = {one.variant: one for one in record.artifacts if one.kind == EXPORTED}
     fingerprints = _read_fingerprints(record)

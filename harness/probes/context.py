@@ -20,7 +20,19 @@ from harness.probes.fit import compare_with_capacity, peak_bytes
 from harness.programs.arguments import as_numpy, choose_static, widest
 from harness.programs.modes import Carried, Clock, How, Prepared, prepare_as
 from harness.programs.replay import ReplayError, make_replay, read_program
-from harness.record import NATIVE, CaseFolder, LaunchRecord, Outcome, Param, PlannedCase, PlannedVariant, Settings
+from harness.record import (
+    NATIVE,
+    CaseFolder,
+    LaunchRecord,
+    Outcome,
+    Param,
+    PlannedCase,
+    PlannedVariant,
+    Settings,
+    UnreadableError,
+)
+from harness.record.files import read_kept
+from harness.record.layout import LARGEST_PROGRAM
 
 Beat = Callable[[str | None, str], None]
 """Told the variant and the stage that begins, so that a crash or a hang has a name."""
@@ -128,9 +140,11 @@ class Context:
         if self.folder is None or planned.replays is None:
             raise ReplayError("there is no folder with the kept program")
         try:
-            data = self.folder.exported(planned.name).read_bytes()
+            data = read_kept(self.folder.exported(planned.name), LARGEST_PROGRAM)
         except OSError as error:
             raise ReplayError(f"the kept program cannot be read: {error.strerror}") from error
+        except UnreadableError as error:
+            raise ReplayError(f"the kept program cannot be read: {error}") from error
         if hashlib.sha256(data).hexdigest() != planned.replays.sha256:
             raise ReplayError("the kept program is not what was recorded (another SHA-256)")
         return make_replay(read_program(data), function, self.arguments)
@@ -146,6 +160,8 @@ class Context:
         donate = implementation.donate
         if (planned := self._find_planned(variant)) is not None and planned.replays is not None:
             function, donate = self._read_replay(planned, function), planned.donates
+            if unknown := set(donate) - set(workload.arguments):
+                raise ReplayError(f"the kept program donates {min(unknown)!r}, which is no argument any more")
         how = How(
             carry=workload.carried,
             donate=workload.find_positions(donate),

@@ -9,12 +9,10 @@ from harness.probes.look_at_each import look_at_each
 from harness.programs.modes import Prepared
 from harness.programs.replay import write_program
 from harness.record import Outcome, Status, write_bytes
+from harness.record.layout import LARGEST_PROGRAM
 
 LONGEST_LOWER_S = 10.0
 """Keeping a program traces and lowers it once more: of a large unrolled loop that takes as long as a case."""
-
-LARGEST_BYTES = 32 * 2**20
-"""Constants are part of a program; a larger one would outweigh all else that a run keeps."""
 
 
 def look(variants: tuple[str, ...], context: Context) -> Findings:
@@ -37,7 +35,7 @@ def keep_program(variant: str, prepared: Prepared, context: Context) -> Outcome:
         written = write_program(prepared.jitted, prepared.args)
     except Exception as error:  # noqa: BLE001  jax refuses in many ways, and none says anything of the variant
         return _not_kept(f"jax.export refuses it: {describe_error(error)}")
-    if len(written) > LARGEST_BYTES:
+    if len(written) > LARGEST_PROGRAM:
         return _not_kept(f"it has {len(written) / 2**20:.0f} MiB, most of it constants")
     try:
         write_bytes(context.folder.exported(variant), written, lasting=False)

@@ -53,7 +53,7 @@ def describe_failure(error: Exception, stage: str) -> Outcome:
     """
     if is_disk_full(error):
         raise error
-    if isinstance(error, ReplayError):  # known beforehand would be too much said, but it is no fault of today's code
+    if isinstance(error, ReplayError):  # it says nothing of today's code
         return Outcome(status=Status.UNSUPPORTED, reason=make_private(str(error))[:LONGEST_REASON])
     words = " ".join(str(error).split())
     if stage == "compile" and "RESOURCE_EXHAUSTED" in words:

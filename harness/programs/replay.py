@@ -31,13 +31,14 @@ ALLOWED_TARGETS = frozenset(
         *("cusolver_sytrd_ffi", "cusparse_gtsv2_ffi", "cu_lu_pivots_to_permutation", "cu_threefry2x32_ffi"),
         *("Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device_placement"),
         *("Eigh", "Qr", "ProductOfElementaryHouseholderReflectors", "LuDecomposition", "ApproxTopK"),
-        *("tpu_custom_call", "mosaic_gpu_v2", "AllocateBuffer", "shape_assertion"),
+        *("AllocateBuffer", "shape_assertion"),
         *("stablehlo.dynamic_approx_top_k", "stablehlo.dynamic_reduce_window"),
         *("stablehlo.dynamic_rng_bit_generator", "stablehlo.dynamic_top_k"),
     }
 )
-"""Custom calls that a replay may make: those that jax.export promises to keep, but for TensorFlow's and AMD's. The
-target of a Python callback holds a pointer into a process that is gone: to compile it would be to call any address.
+"""Custom calls that a replay may make: those that jax.export promises to keep, but for TensorFlow's, AMD's and kernels
+that hold code of their own (Pallas). The target of a Python callback holds a pointer into a process that is gone: to
+compile it would be to call any address.
 Source: JAX's documentation, "Exporting and serializing", compatibility guarantees for custom calls."""
 
 LOCATIONS = "jax_traceback_in_locations_limit"
@@ -114,6 +115,9 @@ def make_replay(program: export.Exported, function: Callable[..., Any], args: Se
     expected, result_tree = jax.tree.flatten(jax.eval_shape(function, *args))
     _compare_types("arguments", program.in_avals, leaves)
     _compare_types("results", program.out_avals, expected)
+    devices = max((len(one.sharding.device_set) for one in leaves if isinstance(one, jax.Array)), default=1)
+    if program.nr_devices != devices:
+        raise ReplayError(f"the kept program is for {program.nr_devices} devices, and today's runs on {devices}")
     platform = jax.default_backend()
     of_platform = {"gpu": ("cuda", "rocm")}.get(platform, (platform,))
     if not set(of_platform) & set(program.platforms):

@@ -14,6 +14,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True):
       device_name: What the devices are called: jax's name of their kind; the processor where that is the device.
       device_memory_bytes: What programs may use of one device: the allocator's limit; on a CPU the machine's memory, or
         the control group's limit. None where nobody tells.
+      driver: Version of the devices' driver; None where there is none, or nobody tells.
     """
 
     python: str
@@ -41,3 +42,4 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True):
     image: str | None
     lock_sha256: str | None = None
     device_memory_bytes: int | None = None
+    driver: str | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import stat
 import tempfile
 import zlib
 from datetime import UTC, datetime
@@ -82,6 +83,22 @@ def read_bytes(path: Path) -> bytes:
         return gzip.decompress(data) if path.suffix == ".gz" else data
     except (OSError, EOFError, zlib.error) as error:
         raise UnreadableError(f"{path}: cannot be read: {error}") from error
+
+
+def read_kept(path: Path, most: int) -> bytes:
+    """The bytes of a file that a run keeps beside its numbers.
+
+    Raises:
+      OSError: It cannot be read.
+      UnreadableError: It is no file of its own, or has more than `most` bytes: a run may come from anywhere.
+    """
+    found = path.lstat()
+    if not stat.S_ISREG(found.st_mode):
+        raise UnreadableError(f"{path.name} is no regular file")
+    if found.st_size > most:
+        raise UnreadableError(f"{path.name} has {found.st_size} bytes, over {most}")
+    with path.open("rb") as file:
+        return file.read(most)
 
 
 def decode(path: Path, data: bytes, kind: type[S]) -> S:

@@ -28,6 +28,9 @@ PROGRAM_TEXTS = {"jaxpr": "jaxpr.txt", "stablehlo": "stablehlo.mlir", "hlo": "hl
 EXPORTED = "jaxexport"
 """The kind of artifact that a later run can compile and run again."""
 
+LARGEST_PROGRAM = 32 * 2**20
+"""Bytes of a kept program. Constants are part of one; a larger one would outweigh all else that a run keeps."""
+
 _PROGRAM_FILES = {**PROGRAM_TEXTS, EXPORTED: "program.jaxexport"}
 
 LONGEST_READABLE = 80

@@ -26,6 +26,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
       machine: By what its self-test is found again; None in records of before there was any.
       self_test: What was known of the machine when the run began; None where nothing was.
       against: Id of the earlier run whose programs it runs beside its own; None where there is none.
+      confirms: Whether it only times what a comparison suspects, and leaves out all else.
     """
 
     schema_version: int
@@ -39,6 +40,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     machine: str | None = None
     self_test: SelfTest | None = None
     against: str | None = None
+    confirms: bool = False
 
 
 class StopReason(StrEnum):

@@ -11,10 +11,11 @@ from __future__ import annotations
 import fnmatch
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from harness.record.guards import LARGEST
 from harness.record.patterns import find_nearest
 from harness.record.statistics import MINIMUM_EFFECT
 
@@ -70,14 +71,28 @@ class Budgets:
     rules: tuple[tuple[str, Mapping[str, Allowance]], ...] = ()
     defaults: Mapping[str, Allowance] = field(default_factory=lambda: DEFAULTS)
 
+    def least_time(self, minimum_effect: float) -> float:
+        """The smallest share that a time may grow by anywhere: what findings must be able to tell."""
+        shares = [rule[TIME].share for _, rule in self.rules if TIME in rule]
+        return min([minimum_effect, *(share for share in shares if share)])
+
+    def find_unused(self, names: Iterable[str]) -> list[str]:
+        """Patterns that match no `suite/case`."""
+        known = list(names)
+        return [pattern for pattern, _ in self.rules if not any(_matches(name, pattern) for name in known)]
+
     def find(self, suite: str, case: str, metric: str) -> Allowance | None:
         """What a case may take more of a metric; None where nothing is said of it."""
         name = f"{suite}/{case}"
         for pattern, allowances in self.rules:
-            # Brackets mean themselves, as the names of cases hold them.
-            if metric in allowances and fnmatch.fnmatchcase(name, pattern.replace("[", "[[]")):
+            if metric in allowances and _matches(name, pattern):
                 return allowances[metric]
         return self.defaults.get(metric)
+
+
+def _matches(name: str, pattern: str) -> bool:
+    """Brackets mean themselves, as the names of cases hold them."""
+    return fnmatch.fnmatchcase(name, pattern.replace("[", "[[]"))
 
 
 def read_budgets(path: Path, minimum_effect: float = MINIMUM_EFFECT) -> Budgets:
@@ -90,7 +105,7 @@ def read_budgets(path: Path, minimum_effect: float = MINIMUM_EFFECT) -> Budgets:
         found = tomllib.loads(path.read_text("utf8"))
     except OSError as error:
         raise BudgetError(f"{path}: cannot be read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # of TOML, of UTF-8, of numbers that no machine holds
         raise BudgetError(f"{path}: is no TOML: {error}") from error
     rules = tuple((pattern, _read_rule(path, pattern, rule)) for pattern, rule in found.items())
     return Budgets(rules, make_defaults(minimum_effect))
@@ -118,7 +133,7 @@ def _read_allowance(path: Path, pattern: str, name: str, value: object) -> Allow
     if isinstance(value, str) and (match := _SHARE.fullmatch(value.strip())):
         return Allowance(share=float(match[1]) / 100)
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if is_number and name != "time" and value >= 0:  # type: ignore[operator]
+    if is_number and name != "time" and 0 <= value <= LARGEST:  # type: ignore[operator]
         return Allowance(more=float(value))  # type: ignore[arg-type]
     ways = '"5%"' if name == "time" else '"5%", or a number that may be added'
     raise BudgetError(f'{path}: "{pattern}" {name} = {value!r} is no budget; write {ways}')

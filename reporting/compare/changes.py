@@ -18,6 +18,7 @@ from harness.record.metrics import METRICS
 from harness.record.pool import NO_CANARY
 from harness.record.reading import find_worst
 from harness.record.statistics import MINIMUM_EFFECT, Interval, differs
+from harness.record.suspects import is_same_problem
 
 from .alternation import find_disturbance
 from .chance import find_chance
@@ -119,6 +120,9 @@ class Changes:
     Args:
       minimum_effect: The smallest difference of a time that is worth a finding, as a share.
       compared: How many variants both runs have, of the same cases.
+      timed: How many variants the earlier run has timed.
+      exact: How many exact numbers both runs tell.
+      names: Of all cases of the later run, `suite/case`.
     """
 
     before: str
@@ -127,6 +131,9 @@ class Changes:
     minimum_effect: float
     found: tuple[Change, ...]
     compared: int = 0
+    timed: int = 0
+    exact: int = 0
+    names: tuple[str, ...] = ()
 
     def having(self, *findings: Finding) -> tuple[Change, ...]:
         """Those with some findings."""
@@ -158,7 +165,15 @@ def find_changes(before: Snapshot, after: Snapshot, *, minimum_effect: float = M
     pairs = _Pairs(before, after, conditions, minimum_effect)
     found = tuple(pairs.list_changes())
     return Changes(
-        before.manifest.run_id, after.manifest.run_id, conditions, minimum_effect, found, pairs.count_compared()
+        before=before.manifest.run_id,
+        after=after.manifest.run_id,
+        conditions=conditions,
+        minimum_effect=minimum_effect,
+        found=found,
+        compared=pairs.count_compared(),
+        timed=pairs.count_timed(),
+        exact=pairs.count_exact(),
+        names=tuple(f"{case.suite}/{case.name}" for case in after.manifest.cases),
     )
 
 
@@ -176,8 +191,7 @@ class _Pairs:
                 yield _about_case(new, Finding.NEW)
             else:
                 yield from self._compare_cases(old, new)
-        confirms = self.after.manifest.against is not None and len(self.after.cases) < len(self.before.cases)
-        if not confirms:
+        if not self.after.manifest.confirms:
             for key, old in self.before.cases.items():
                 if key not in self.after.cases:
                     yield _about_case(old, Finding.GONE)
@@ -190,12 +204,36 @@ class _Pairs:
         return sum(
             len(old.variants.keys() & new.variants.keys())
             for old, new in both
-            if old.planned.definition == new.planned.definition
+            if is_same_problem(old.planned, new.planned)
         )
 
+    def count_timed(self) -> int:
+        """How many variants the earlier run has timed; of a run that confirms, those that it times again."""
+        keys = self.after.cases if self.after.manifest.confirms else self.before.cases
+        sides = (self.before.cases[key] for key in keys if key in self.before.cases)
+        variants = (one for side in sides for one in side.variants.values())
+        return sum(one.planned.mode != REPLAY and one.read(TIME).interval is not None for one in variants)
+
+    def count_exact(self) -> int:
+        """How many exact numbers both runs tell, fingerprints among them."""
+        if self.conditions.incomparable:
+            return 0
+        both = ((self.before.cases[key], new) for key, new in self.after.cases.items() if key in self.before.cases)
+        pairs = [
+            (old.variants[name], variant)
+            for old, new in both
+            if is_same_problem(old.planned, new.planned)
+            for name, variant in new.variants.items()
+            if name in old.variants
+        ]
+        told = sum(bool(_read_raw(old, metric) and _read_raw(new, metric)) for old, new in pairs for metric in EXACT)
+        return told + sum(None not in map(_find_fingerprint, pair) for pair in pairs)
+
     def _compare_cases(self, old: CaseSide, new: CaseSide) -> Iterator[Change]:
-        if old.planned.definition != new.planned.definition:
-            reason = "its inputs, its reference or its declared cost have changed: another case of the same name"
+        if not is_same_problem(old.planned, new.planned):
+            reason = (
+                "its inputs, reference, cost, devices or settings of jax have changed: another case of the same name"
+            )
             yield _about_case(new, Finding.NOT_COMPARABLE, reason)
             return
         if new.record is None or old.record is None:
@@ -214,8 +252,7 @@ class _Pairs:
                 yield _make(new, name, WHOLE, Finding.NEW)
             else:
                 yield from self._compare_variants(new, earlier, variant)
-        limited = any(one.planned.replays is not None for one in new.variants.values())
-        for name in () if limited else old.variants:
+        for name in () if self.after.manifest.confirms else old.variants:
             if name not in new.variants and old.variants[name].planned.mode != REPLAY:
                 yield _make(new, name, WHOLE, Finding.GONE)
 
@@ -228,8 +265,8 @@ class _Pairs:
         if was[0] in INCOMPLETE:
             yield _make(case, name, WHOLE, Finding.NEW, reason=f"it had ended as {was[0].value} before")
             return
-        if now_is[0] is Status.SKIPPED and was[0] is not Status.SKIPPED:
-            yield _make(case, name, WHOLE, Finding.GONE, reason=now_is[1])
+        if now_is[0] is not Status.OK and was[0] is Status.OK:
+            yield _make(case, name, WHOLE, Finding.GONE, reason=f"{now_is[0].value}: {now_is[1]}")
             return
         yield from self._compare_exact(case, old, new)
         yield from self._compare_cold(case, old, new)
@@ -287,15 +324,17 @@ class _Pairs:
     def _is_same_program(self, old: Readable, new: Readable) -> bool:
         """Whether it is the same program, of the same versions."""
         prints = [_find_fingerprint(one) for one in (old, new)]
-        return None not in prints and prints[0] == prints[1] and not self.conditions.blind
+        return None not in prints and prints[0] == prints[1] and not self.conditions.weak
 
     def _compare_times(self, case: CaseSide, old: Readable, new: Readable) -> Change | None:
-        """The finding about the time; None where neither run timed the variant."""
+        """The finding about the time; None where the earlier run did not time the variant."""
         replay = _find_replay(case, new, self.before.manifest.run_id)
         if replay is not None and replay.read(TIME).interval is not None:
             return self._judge_replay(case, old, new, replay)
-        if old.read(TIME).interval is None or new.read(TIME).interval is None:
+        if old.read(TIME).interval is None:
             return None
+        if new.read(TIME).interval is None:
+            return _make(case, new.planned.name, TIME, Finding.INCONCLUSIVE, reason="timed before, and not now")
         return self._judge_stored(case, old, new, "" if replay is None else _find_status(replay)[1])
 
     def _judge_replay(self, case: CaseSide, old: Readable, new: Readable, replay: Readable) -> Change:
@@ -304,21 +343,26 @@ class _Pairs:
         doubt = doubt_ratio(replay, new)
         finding = self._judge(ratio)
         reason = ""
-        if doubt and finding is not Finding.SAME:
-            finding, reason = Finding.INCONCLUSIVE, doubt
-        weak = self.conditions.blind or _find_infidelity(replay) or find_disturbance(replay, new, ratio)
-        if weak and finding in _SUSPECTED:
-            finding, reason = _SUSPECTED[finding], weak
+        weak = _find_infidelity(replay) or find_disturbance(replay, new, ratio)
+        if doubt or (weak and finding is Finding.SAME):
+            finding, reason = Finding.INCONCLUSIVE, doubt or weak
+        elif (weak or self.conditions.weak) and finding in _SUSPECTED:
+            finding, reason = _SUSPECTED[finding], weak or self.conditions.weak
+        elif self.conditions.weak:
+            # What took its place may be slower in itself: only stored times know how it was before.
+            stored = self._judge_stored(case, old, new, "its kept program is as fast under what there is today")
+            return stored if old.read(TIME).interval is not None else replace(stored, finding=Finding.INCONCLUSIVE)
         return self._make_time(case, old, new, finding, ratio, reason, replay=replay)
 
     def _judge_stored(self, case: CaseSide, old: Readable, new: Readable, why_no_replay: str) -> Change:
         """By the times that both runs stored: a suspicion at most."""
         prints = [_find_fingerprint(one) for one in (old, new)]
-        is_same_program = None not in prints and prints[0] == prints[1]
         # Where neither run could time a canary, as on a device of its own, the times themselves are all there is.
         metric = TIME if all(map(_has_no_canary, (self.before, self.after))) else FAIR
         fair = old.read(metric), new.read(metric)
         ratio = None if None in (one.interval for one in fair) else divide_readings(fair[1], fair[0], new.settings)
+        if self.conditions.other_machine:
+            return self._make_time(case, old, new, Finding.NOT_COMPARABLE, None, self.conditions.other_machine)
         if self._is_same_program(old, new):
             same = "the same program, by its fingerprint, of the same versions"
             return self._make_time(case, old, new, Finding.SAME, ratio, same)
@@ -334,13 +378,13 @@ class _Pairs:
             return self._make_time(case, old, new, Finding.INCONCLUSIVE, ratio, reason)
         reason = why_no_replay
         if finding in _SUSPECTED:
-            unchanged = not self.conditions.blind and old.planned.source == new.planned.source
-            if unchanged and (is_same_program or None in prints):
-                nothing = "neither its code nor a version has changed: the machine, or code that it calls"
+            unchanged = not self.conditions.anything and old.planned.source == new.planned.source
+            if unchanged and None in prints:
+                nothing = "nothing that is recorded of its code and of versions has changed: maybe the machine has"
                 return self._make_time(case, old, new, Finding.INCONCLUSIVE, ratio, nothing)
             finding = _SUSPECTED[finding]
             stored = STORED if metric == FAIR else STORED.replace("the times", "the raw times")
-            reason = "; ".join(filter(None, (stored, why_no_replay, self.conditions.blind)))
+            reason = "; ".join(filter(None, (stored, why_no_replay, self.conditions.weak)))
         return self._make_time(case, old, new, finding, ratio, reason)
 
     def _judge(self, ratio: Interval | None) -> Finding:
@@ -387,10 +431,11 @@ class _Pairs:
         """What may explain a change, likeliest first."""
         prints = [_find_fingerprint(one) for one in (old, new)]
         implementation = new.planned.implementation
+        conditions = self.conditions.describe(everything=None in prints)
         found = (
             f"the code of {implementation} has changed" if old.planned.source != new.planned.source else "",
             "its program is another" if None not in prints and prints[0] != prints[1] else "",
-            self.conditions.describe(),
+            conditions,
         )
         return "; ".join(filter(None, found)) or "nothing known"
 

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from harness.record import Manifest
 from harness.record.differences import Fact, facts_of, find_differences
 
+from ..text import shorten
+
 FORBIDDING = ("backend", "x64", "matmul_precision")
 """Facts that make two numbers of one name two things."""
 
-BLINDING = (
-    *("packages", "variables", "threads", "platform_version", "device_kind", "device_name", "device_count"),
+WEAKENING = (
+    *("packages", "variables", "threads", "platform_version", "driver", "device_kind", "device_name", "device_count"),
     *("processor", "allowed_cores", "cpu_quota"),
 )
 """Facts on which a program's time hangs, besides the program. A kept program runs under those of today."""
 
 PACKAGES = ("jax", "jaxlib", "libtpu")
 PLUGINS = ("jax-cuda", "nvidia-", "jax-rocm", "jax-tpu")
-"""Of the packages only these steer a compiled program: those of the suites change the program itself."""
+"""Of the packages only these steer a compiled program. The others change what is compiled, and code that is not."""
 
 MOST_NAMED = 4
+LONGEST_FACT = 120
 
 
 @dataclass(frozen=True)
@@ -29,31 +33,55 @@ class Conditions:
 
     Args:
       incomparable: Why nothing can be compared; empty where it can.
-      blind: Why a difference may have another cause than the code; empty where there is none.
-      changed: What has changed, as `jaxlib 0.10.1 → 0.10.2`.
+      other_machine: That stored times are of two machines; empty where they are not.
+      steering: What has changed that steers compiled programs, as `jaxlib 0.10.1 → 0.10.2`.
+      others: What else has changed of packages.
     """
 
-    incomparable: str
-    blind: str
-    changed: tuple[str, ...]
+    incomparable: str = ""
+    other_machine: str = ""
+    steering: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
 
-    def describe(self) -> str:
-        """What has changed; empty where nothing has."""
-        more = f" and {len(self.changed) - MOST_NAMED} more" if len(self.changed) > MOST_NAMED else ""
-        return f"{', '.join(self.changed[:MOST_NAMED])}{more}"
+    @property
+    def weak(self) -> str:
+        """Why a difference of two compiled programs may have another cause than the code; empty where it may not."""
+        return _join(self.steering)
+
+    @property
+    def anything(self) -> bool:
+        """Whether anything has changed."""
+        return bool(self.steering or self.others)
+
+    def describe(self, *, everything: bool = False) -> str:
+        """What has changed; empty where nothing has.
+
+        Args:
+          everything: Also what does not steer compiled programs.
+        """
+        return _join((*self.steering, *(self.others if everything else ())))
 
 
 def compare_conditions(before: Manifest, after: Manifest) -> Conditions:
     """What is not the same of two runs."""
     sides = facts_of(before), facts_of(after)
-    forbidding = find_differences(sides, of=FORBIDDING)
-    incomparable = f"{', '.join(_write(name, *sides) for name in forbidding)}" if forbidding else ""
-    if not incomparable and before.machine and after.machine and before.machine != after.machine:
-        incomparable = f"another machine: {before.machine} → {after.machine}"
-    blinding = [name for name in find_differences(sides, of=BLINDING) if _steers(name)]
-    changed = tuple(_write(name, *sides) for name in blinding)
-    found = Conditions(incomparable, "", changed)
-    return Conditions(incomparable, f"{found.describe()}" if changed else "", changed)
+    incomparable = _join(_write(name, *sides) for name in find_differences(sides, of=FORBIDDING))
+    changed = find_differences(sides, of=WEAKENING)
+    known = before.machine is not None and after.machine is not None
+    machines = f"another machine: {before.machine} → {after.machine}"
+    return Conditions(
+        incomparable,
+        shorten(machines, LONGEST_FACT) if known and before.machine != after.machine else "",
+        tuple(_write(name, *sides) for name in changed if _steers(name)),
+        tuple(_write(name, *sides) for name in changed if not _steers(name)),
+    )
+
+
+def _join(facts: Iterable[str]) -> str:
+    """The first facts, and how many more there are."""
+    listed = list(facts)
+    more = f" and {len(listed) - MOST_NAMED} more" if len(listed) > MOST_NAMED else ""
+    return f"{', '.join(listed[:MOST_NAMED])}{more}"
 
 
 def _steers(name: str) -> bool:
@@ -65,4 +93,4 @@ def _write(name: str, before: dict[str, Fact], after: dict[str, Fact]) -> str:
     """`jaxlib 0.10.1 → 0.10.2`."""
     title = name.partition(".")[2] or name.replace("_", " ")
     was, now_is = ("none" if (value := side.get(name)) is None else str(value) for side in (before, after))
-    return f"{title} {was} → {now_is}"
+    return shorten(f"{title} {was} → {now_is}", LONGEST_FACT)

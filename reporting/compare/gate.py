@@ -15,6 +15,9 @@ from .changes import DECIDED, Change, Changes, Finding
 FINE, REGRESSED, UNDECIDED = 0, 1, 3
 """Exit codes: fine; a confirmed regression; no answer that can be relied on."""
 
+LEAST_SURE = 0.05
+"""A confirmation that could have found a slowdown of so much, and found none, refutes a suspicion."""
+
 FEWEST_DECIDED = 0.5
 """Share of the times that need a finding: fewer tell nothing of the rest."""
 
@@ -58,7 +61,7 @@ def judge(changes: Changes, budgets: Budgets, *, confirmed_by: Changes | None = 
       confirmed_by: The same baseline run beside a run that timed the suspects alone, by many launches.
       exact: Whether only what follows from programs counts, and no time.
     """
-    regressions = [one for one in changes.found if one.metric != TIME and _exceeds(one, budgets)]
+    regressions = [one for one in changes.found if one.metric != TIME and exceeds(one, budgets)]
     obstacles = list(_list_obstacles(changes, exact=exact))
     if exact:
         return Judgement(tuple(regressions), (), tuple(obstacles))
@@ -69,11 +72,12 @@ def judge(changes: Changes, budgets: Budgets, *, confirmed_by: Changes | None = 
         for key in suspects
         if (one := looked.get(key)) is not None and one.chance is not None and one.finding is Finding.SLOWER
     }
-    sure = reject_by_holm(chances, among=len(changes.times), level=1 - CONFIDENCE)
+    family = max(changes.timed, len(changes.times))
+    sure = reject_by_holm(chances, among=family, level=1 - CONFIDENCE)
     unconfirmed = []
     for key, one in suspects.items():
         again = looked.get(key)
-        if again is not None and key in sure and _exceeds(again, budgets):
+        if again is not None and key in sure and exceeds(again, budgets):
             regressions.append(again)
         elif again is None or not _is_refuted(again, budgets):
             unconfirmed.append(again or one)
@@ -91,12 +95,14 @@ def _list_obstacles(changes: Changes, *, exact: bool) -> Iterator[str]:
         if found:
             yield f"{_name_some(found)} {words}"
     if exact:
+        if not changes.exact:
+            yield "no exact number is told by both runs: planned memory, counts of a program, its fingerprint"
         return
-    decided = sum(one.finding in DECIDED for one in changes.times)
+    decided, timed = sum(one.finding in DECIDED for one in changes.times), max(changes.timed, len(changes.times))
     if not changes.times:
         yield "no time was compared"
-    elif decided < FEWEST_DECIDED * len(changes.times):
-        yield f"only {decided} of {len(changes.times)} times could be told: too few to speak for the rest"
+    elif decided < FEWEST_DECIDED * timed:
+        yield f"only {decided} of {timed} times could be told: too few to speak for the rest"
 
 
 def _name_some(found: Iterable[Change]) -> str:
@@ -121,10 +127,14 @@ def _is_refuted(one: Change, budgets: Budgets) -> bool:
         return True
     if one.finding is Finding.SLOWER:
         return not _is_beyond(one, budgets)
-    return one.finding is Finding.INCONCLUSIVE and not one.reason and one.effect is not None
+    if one.finding is not Finding.INCONCLUSIVE or one.reason or one.smallest is None:
+        return False
+    # What it did not find it could have found: else silence says nothing.
+    allowance = budgets.find(one.suite, one.case, TIME)
+    return allowance is not None and one.smallest <= max(allowance.share or 0.0, LEAST_SURE)
 
 
-def _exceeds(one: Change, budgets: Budgets) -> bool:
+def exceeds(one: Change, budgets: Budgets) -> bool:
     """Whether it is surely worse, and beyond its budget."""
     if one.metric == TIME:
         return one.finding is Finding.SLOWER and _is_beyond(one, budgets)

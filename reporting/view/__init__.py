@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from harness.record.statistics import MINIMUM_EFFECT
+
 from ..load import Loaded, LoadedRun
 from ..text import shorten, visible, visible_record
 from .answers import choose_standing, make_answers
@@ -28,11 +30,12 @@ MOST_NAMED = 3
 """Run folders in a command that is shown."""
 
 
-def build(loaded: Loaded, confirmation: LoadedRun | None = None) -> Page:
+def build(loaded: Loaded, confirmation: LoadedRun | None = None, minimum_effect: float = MINIMUM_EFFECT) -> Page:
     """The page of at least one run.
 
     Args:
       confirmation: A run that timed what was suspected, and nothing else; only its findings are told.
+      minimum_effect: The smallest change of a time that is told, as a share.
     """
     runs = label_runs(loaded.runs)
     cases = gather_cases(runs)
@@ -41,7 +44,8 @@ def build(loaded: Loaded, confirmation: LoadedRun | None = None) -> Page:
     standing = choose_standing(told)
     warnings = list_warnings([visible(text) for text in loaded.warnings], places, told)
     leading = [run for run in runs if any(case.run is run for case in told)]
-    book = compare_places(places, None if confirmation is None else visible_record(confirmation.run))
+    confirmed = None if confirmation is None else visible_record(confirmation.run)
+    book = compare_places(places, confirmed, minimum_effect)
     finding = make_finding(places, told, book)
     matrix, note = make_matrix(places, standing, told, book)
     history = gather_history(places, cases)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from harness.record import Run
+from harness.record.statistics import MINIMUM_EFFECT
 
 from ..compare.changes import WHOLE, Change, Changes, Finding, find_changes, merge
 from ..compare.snapshot import take_snapshots
@@ -40,11 +41,14 @@ class Book:
         return next((changes.before for place, changes in self.of_places if place.newest is case.run), "")
 
 
-def compare_places(places: Sequence[Place], confirmation: Run | None = None) -> Book:
+def compare_places(
+    places: Sequence[Place], confirmation: Run | None = None, minimum_effect: float = MINIMUM_EFFECT
+) -> Book:
     """Every place with more than one run of a case.
 
     Args:
       confirmation: A run that timed what was suspected against one of these runs.
+      minimum_effect: The smallest change of a time that is told, as a share.
     """
     of_places = []
     by_case: dict[tuple[int, str, str], list[Change]] = {}
@@ -53,10 +57,12 @@ def compare_places(places: Sequence[Place], confirmation: Run | None = None) -> 
         if earlier is None:
             continue
         newest = place.newest
-        changes = find_changes(*take_snapshots(earlier.run, newest.run))
+        changes = find_changes(*take_snapshots(earlier.run, newest.run), minimum_effect=minimum_effect)
         if confirmation is not None and confirmation.manifest.against == changes.before:
-            changes = merge(changes, find_changes(*take_snapshots(earlier.run, confirmation)))
-        changes = replace(changes, found=tuple(one for one in changes.found if not _is_elsewhere(one)))
+            again = find_changes(*take_snapshots(earlier.run, confirmation), minimum_effect=minimum_effect)
+            changes = merge(changes, again)
+        if newest.manifest.against != changes.before:
+            changes = replace(changes, found=tuple(one for one in changes.found if not _is_elsewhere(one)))
         of_places.append((place, changes))
         for one in changes.found:
             by_case.setdefault((id(newest), one.case, one.where), []).append(one)

@@ -9,6 +9,7 @@ from ..text import shorten
 from .book import Book
 from .cases import Case
 from .cells import drop_empty_columns
+from .changes import write_flag
 from .files import list_files
 from .names import LONGEST_NAME
 from .page_model import CaseView, Part, Section, Table
@@ -58,12 +59,21 @@ def make_case_view(
         id=cases[0].fragment,
         name=shorten(planned.name, LONGEST_NAME),
         about=shorten(planned.description, LONGEST_REASON),
-        results=tuple(make_result(variant) for case in cases for variant in case.variants),
+        results=tuple(
+            replace(make_result(variant), change=_write_change(book, case, variant.planned.name))
+            for case in cases
+            for variant in case.variants
+        ),
         sections=tuple(map(_tidy, filter(None, sections))),
         growth=growth,
         claims=sum(len(case.planned.published) for case in cases),
         files=list_files(cases),
     )
+
+
+def _write_change(book: Book, case: Case, variant: str) -> str:
+    worst = book.worst_of(case, variant)
+    return "" if worst is None or not worst.variant else write_flag(worst)
 
 
 def _tidy(section: Section) -> Section:

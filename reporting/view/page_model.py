@@ -256,7 +256,7 @@ class Value:
 class Result:
     """What a reader compares of one variant at one place: times in seconds, memory in bytes.
 
-    `memory_of` is plan, call, or empty.
+    `memory_of` is plan, call, or empty; `change` is what was found since an earlier run, empty where that is nothing.
     """
 
     variant: str
@@ -269,6 +269,7 @@ class Result:
     first: Value
     memory: Value
     memory_of: str
+    change: str = ""
 
 
 @dataclass(frozen=True)

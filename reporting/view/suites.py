@@ -114,6 +114,7 @@ def _make_group(view: CaseView) -> Group:
 
 def _make_row(result: Result, *, several: bool) -> Row:
     name = f"{result.variant} · {result.where}" if several else result.variant
+    name = f"{name} · ! {result.change}" if result.change else name
     return Row((Cell(name, tone=result.tone), *map(_cell, (result.gain, result.time, result.first, result.memory))))
 
 

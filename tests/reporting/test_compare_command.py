@@ -1,6 +1,8 @@
 import json
+import subprocess
+import sys
+from pathlib import Path
 
-import msgspec
 import pytest
 from typer.testing import CliRunner
 
@@ -9,6 +11,8 @@ from reporting.compare_commands import EffectError, read_effect
 from tests import samples
 from tests.reporting.compare import changed
 from tests.reporting.compare.changed import AFTER, BEFORE, plain, replayed
+
+CHECKOUT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -52,9 +56,7 @@ def test_more_planned_memory_is_a_regression_without_any_time(call):
 
 
 def test_where_nothing_can_be_compared_the_answer_is_3(call):
-    runs = [plain(name, machine=name) for name in (BEFORE, AFTER)]
-
-    code, said, _ = call("compare", *runs)
+    code, said, _ = call("compare", plain(BEFORE), plain(AFTER, environment=samples.environment(x64=True)))
 
     assert code == 3
     assert "Not comparable with before" in said
@@ -135,10 +137,9 @@ def test_a_gate_fails_once_the_suspect_is_confirmed(tmp_path):
 
 
 def test_the_exact_part_alone_needs_no_time(call):
-    untimed = [changed.run(name, (changed.case(), {"selu:jit": {"numerics": changed.checked()}})) for name in "ab"]
-    untimed[1] = msgspec.structs.replace(
-        untimed[1], manifest=msgspec.structs.replace(untimed[1].manifest, run_id=AFTER)
-    )
+    untimed = [
+        changed.run(name, (changed.case(), {"selu:jit": {"numerics": changed.checked()}})) for name in (BEFORE, AFTER)
+    ]
 
     assert call("gate", *untimed)[0] == 3
     assert call("gate", *untimed, options=("--exact",))[0] == 0
@@ -185,3 +186,42 @@ def test_an_effect_is_a_percentage(text, share):
 def test_no_other_effect_is_taken(text):
     with pytest.raises(EffectError):
         read_effect(text)
+
+
+def test_a_budget_of_a_time_decides_what_ends_a_comparison_with_1(call, tmp_path):
+    budgets = tmp_path / "b.toml"
+    budgets.write_text('"selu/*" = { time = "60%" }\n"nothing/*" = { time = "1%" }\n')
+
+    code, _, said = call("compare", plain(BEFORE), replayed(1.5), options=("--budgets", budgets))
+
+    assert code == 0
+    assert 'the budget of "nothing/*" matches no case' in said
+
+
+def test_limits_are_checked_without_any_run(tmp_path):
+    budgets = tmp_path / "b.toml"
+    budgets.write_text('"*" = { tme = "5%" }')
+
+    assert CliRunner().invoke(app, ["limits"]).exit_code == 0
+    assert CliRunner().invoke(app, ["limits", "--budgets", str(budgets)]).exit_code == 2
+
+
+def test_suspects_that_nothing_has_confirmed_are_named(call, tmp_path):
+    markdown = tmp_path / "m.md"
+
+    _, said, _ = call("gate", plain(BEFORE), replayed(1.05, scatter=8), options=("--markdown", markdown))
+
+    assert "not confirmed  inconclusive: selu" in said
+    assert "**Not confirmed**" in markdown.read_text()
+
+
+def test_what_nobody_expected_never_ends_with_1(tmp_path):
+    broken = (
+        "import reporting.commands as c; c.find_pairs = None; c._load_one = None; from reporting.__main__ import main"
+    )
+    command = [sys.executable, "-c", f"{broken}; import sys; sys.argv = ['x', 'compare', 'a', 'b']; main()"]
+
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, cwd=CHECKOUT)
+
+    assert ended.returncode == 3
+    assert "TypeError" in ended.stderr

@@ -139,7 +139,7 @@ def test_neither_code_nor_versions_changed_where_no_program_tells():
     found = time_of(compare(*runs))
 
     assert found.finding is Finding.INCONCLUSIVE
-    assert "neither its code nor a version" in found.reason
+    assert "nothing that is recorded of its code" in found.reason
 
 
 @pytest.mark.parametrize(
@@ -155,10 +155,19 @@ def test_numbers_of_another_format_are_not_lined_up(facts, word):
 def test_runs_of_two_machines_are_not_compared():
     runs = [plain(name, machine=machine) for name, machine in ((BEFORE, "lab 1"), (AFTER, "lab 2"))]
 
-    changes = compare(*runs)
+    found = time_of(compare(*runs))
 
-    assert changes.conditions.incomparable == "another machine: lab 1 → lab 2"
-    assert [one.finding for one in changes.found] == [Finding.NOT_COMPARABLE]
+    assert (found.finding, found.reason) == (Finding.NOT_COMPARABLE, "another machine: lab 1 → lab 2")
+
+
+def test_programs_that_ran_beside_each_other_on_another_machine_are_suspected_and_exact_numbers_compared():
+    before = plain(BEFORE, machine="lab 1", probes={"memory": samples.memory(0, 0, 100)})
+    faster_machine = samples.environment(processor="Sample Processor 2", allowed_cores=4)
+    after = replayed(1.5, machine="lab 2", environment=faster_machine)
+
+    assert time_of(compare(before, after)).finding is Finding.SUSPECTED_SLOWER
+    larger = plain(AFTER, machine="lab 2", probes={"memory": samples.memory(0, 0, 200)})
+    assert ("selu:jit", "peak_bytes", Finding.MORE) in tell(compare(before, larger))
 
 
 def test_another_definition_is_another_case():
@@ -169,7 +178,7 @@ def test_another_definition_is_another_case():
 
 def test_cases_are_joined_from_both_sides():
     before = changed.run(BEFORE, (changed.case("old"), {}), (changed.case("both"), {"both:jit": {}}))
-    after = changed.run(AFTER, (changed.case("both"), {"both:jit": {}}), (changed.case("new"), {}), against=None)
+    after = changed.run(AFTER, (changed.case("both"), {"both:jit": {}}), (changed.case("new"), {}))
 
     found = {(one.case.partition("[")[0], one.finding) for one in compare(before, after).found}
 
@@ -183,7 +192,8 @@ def test_a_run_that_only_confirms_has_lost_no_case():
         (changed.case("other"), {"other:jit": {"numerics": changed.checked()}}),
     )
 
-    assert not compare(before, replayed(1.5)).having(Finding.GONE)
+    assert not compare(before, replayed(1.5, confirms=True)).having(Finding.GONE)
+    assert [one.case for one in compare(before, replayed(1.5)).having(Finding.GONE)] == ["other[dtype=float32,n=10000]"]
 
 
 @pytest.mark.parametrize("status", [Status.FAILED, Status.WRONG, Status.TIMED_OUT, Status.KILLED])
@@ -193,6 +203,63 @@ def test_what_fails_now_and_did_not_before_is_said(status):
     (found,) = compare(plain(BEFORE), changed.run(AFTER, (changed.case(), {"selu:jit": failed}))).found
 
     assert (found.finding, found.reason) == (Finding.FAILED, f"{status.value}: no luck")
+
+
+@pytest.mark.parametrize("status", [Status.TOO_LARGE, Status.UNSUPPORTED])
+def test_a_variant_that_cannot_run_any_more_is_gone_whatever_the_reason(status):
+    outcome = {"numerics": Outcome(status=status, reason="10 GiB of 8")}
+
+    (found,) = compare(plain(BEFORE), changed.run(AFTER, (changed.case(), {"selu:jit": outcome}))).found
+
+    assert (found.finding, found.reason) == (Finding.GONE, f"{status.value}: 10 GiB of 8")
+
+
+def test_a_time_that_is_no_more_taken_is_told():
+    untimed = changed.run(AFTER, (changed.case(), {"selu:jit": {"numerics": changed.checked()}}))
+
+    found = time_of(compare(plain(BEFORE), untimed))
+
+    assert (found.finding, found.reason) == (Finding.INCONCLUSIVE, "timed before, and not now")
+
+
+@pytest.mark.parametrize("change", [{"config": {"jax_default_matmul_precision": "highest"}}, {"devices": 2}])
+def test_another_setting_or_number_of_devices_is_another_case(change):
+    planned = msgspec.structs.replace(changed.case(), **change)
+    after = changed.run(AFTER, (planned, {"selu:jit": {"numerics": changed.checked()}}))
+
+    assert tell(compare(plain(BEFORE), after)) == [("", WHOLE, Finding.NOT_COMPARABLE)]
+
+
+def test_where_a_replay_finds_nothing_under_another_jaxlib_the_stored_times_are_looked_at():
+    newer = samples.environment(packages={"jax": "0.10.0", "jaxlib": "0.10.1", "numpy": "2.0.0"})
+    slow = replayed(1.001, environment=newer)
+    (record,) = slow.cases
+    variants = [
+        msgspec.structs.replace(one, outcomes={**one.outcomes, "timing": _slowed(one.outcomes["timing"], 1.5)})
+        for one in record.variants
+    ]
+    slow = msgspec.structs.replace(slow, cases=(msgspec.structs.replace(record, variants=tuple(variants)),))
+
+    found = time_of(compare(plain(BEFORE), slow))
+
+    assert found.finding is Finding.SUSPECTED_SLOWER
+    assert "as fast under what there is today" in found.reason
+    assert "jaxlib 0.10.0 → 0.10.1" in found.reason
+
+
+def _slowed(timing, factor):
+    times = tuple(factor * value for value in timing.values["execution_s"])
+    return msgspec.structs.replace(timing, values={**timing.values, "execution_s": times})
+
+
+def test_a_peer_of_another_version_may_be_slower():
+    newer = samples.environment(packages={"jax": "0.10.0", "jaxlib": "0.10.0", "numpy": "2.1.0"})
+    runs = [plain(BEFORE, fingerprint=None), plain(AFTER, 2e-4, fingerprint=None, environment=newer)]
+
+    found = time_of(compare(*runs))
+
+    assert found.finding is Finding.SUSPECTED_SLOWER
+    assert found.cause == "numpy 2.0.0 → 2.1.0"
 
 
 def test_a_lost_case_has_failed_and_one_that_was_lost_before_is_new():
@@ -208,7 +275,7 @@ def test_a_variant_that_is_skipped_now_is_gone():
 
     (found,) = compare(plain(BEFORE), changed.run(AFTER, (changed.case(), {"selu:jit": skipped}))).found
 
-    assert (found.finding, found.reason) == (Finding.GONE, "needs 2 devices")
+    assert (found.finding, found.reason) == (Finding.GONE, "skipped: needs 2 devices")
 
 
 @pytest.mark.parametrize(

@@ -106,7 +106,7 @@ def test_a_case_that_failed_or_is_gone_leaves_no_answer():
     )
 
     assert judge(compare(plain(BEFORE), failed), USUAL).code == UNDECIDED
-    judgement = judge(compare(two, plain(AFTER, against=None)), USUAL)
+    judgement = judge(compare(two, plain(AFTER)), USUAL)
     assert judgement.code == UNDECIDED
     assert any("other" in words and "gone" in words for words in judgement.obstacles)
 
@@ -166,3 +166,42 @@ def test_the_defaults_allow_the_minimum_effect_and_nothing_more_of_memory():
     assert defaults["execution_s"] == Allowance(share=0.02)
     assert defaults["peak_bytes"].is_exceeded(100, 101)
     assert not defaults["peak_bytes"].is_exceeded(100, 100)
+
+
+def test_cases_that_cannot_be_compared_speak_for_none():
+    names = ("a", "b", "c")
+    outcomes = {name: {f"{name}:jit": {"numerics": changed.checked(), "timing": changed.timed(1e-4)}} for name in names}
+    before = changed.run(BEFORE, *((changed.case(name), outcomes[name]) for name in names))
+    edited = [changed.case(name, definition="1" * 16) for name in names[1:]]
+    pairs = [(changed.case("a"), outcomes["a"]), *((one, outcomes[one.workload]) for one in edited)]
+
+    judgement = judge(compare(before, changed.run(AFTER, *pairs)), USUAL)
+
+    assert judgement.code == UNDECIDED
+    assert any("only 1 of 3 times" in words for words in judgement.obstacles)
+
+
+def test_a_confirmation_that_could_not_have_found_a_slowdown_refutes_nothing():
+    first = compare(plain(BEFORE), replayed(1.2, scatter=8))
+    vague, sharp = (compare(plain(BEFORE), replayed(1.02, launches=12, scatter=one)) for one in (25, 3))
+
+    assert judge(first, USUAL, confirmed_by=vague).code == UNDECIDED
+    assert judge(first, USUAL, confirmed_by=sharp).code == FINE
+
+
+def test_the_exact_part_needs_at_least_one_exact_number():
+    bare = [
+        changed.run(name, (changed.case(), {"selu:jit": {"numerics": changed.checked(None)}}))
+        for name in (BEFORE, AFTER)
+    ]
+
+    assert judge(compare(*bare), USUAL, exact=True).code == UNDECIDED
+    assert judge(compare(plain(BEFORE), plain(AFTER)), USUAL, exact=True).code == FINE
+
+
+def test_budgets_know_the_smallest_time_that_they_ask_for():
+    rules = (("a", {"execution_s": Allowance(share=0.01)}), ("b", {"peak_bytes": Allowance(share=0.0)}))
+
+    assert Budgets(rules).least_time(0.03) == 0.01
+    assert Budgets().least_time(0.03) == 0.03
+    assert Budgets(rules).find_unused(["a", "c"]) == ["b"]

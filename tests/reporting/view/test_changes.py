@@ -6,6 +6,7 @@ from harness.record import Outcome, Status
 from reporting.compare.changes import TIME, Finding
 from reporting.view.changes import TONES, describe_changes, list_changed, make_change_table, order_changes, write_change
 from reporting.view.page_model import Tone
+from tests import samples
 from tests.reporting.compare import changed
 from tests.reporting.compare.changed import AFTER, BEFORE, compare, plain, replayed
 from tests.reporting.views import case_view, page_of
@@ -32,9 +33,11 @@ def test_what_is_confirmed_is_said_to_be():
 
 
 def test_runs_that_cannot_be_compared_say_why():
-    runs = [plain(name, machine=name) for name in (BEFORE, AFTER)]
+    other = samples.environment(x64=True)
 
-    assert describe_changes(compare(*runs)) == "not comparable with before: another machine: before → after"
+    assert describe_changes(compare(plain(BEFORE), plain(AFTER, environment=other))) == (
+        "not comparable with before: x64 False → True"
+    )
 
 
 def test_a_change_is_told_with_both_numbers_its_interval_and_the_likely_cause():
