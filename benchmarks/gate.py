@@ -100,7 +100,7 @@ def measure(folder: Path, run_id: str, version: str, *arguments: str) -> Path:
     """A run of the suite, of one version."""
     where = ("--suites", str(SUITE), "--budget", "2h", "--out", str(folder), "--run-id", run_id)
     command = (sys.executable, "-m", "harness", "run", *where, "--probe", "timing", "--quiet", *arguments)
-    environment = {**os.environ, "JAXMETER_BENCHMARK_VERSION": version}
+    environment = {**os.environ, "BENCHMARK_VERSION": version}
     ended = subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, check=False)
     if ended.returncode not in (0, INCOMPLETE):
         raise SystemExit(f"the run ended with {ended.returncode}")

@@ -16,7 +16,7 @@ STEPS = 100
 MORE = {"same": 0, "three": 3, "five": 5}
 """Further steps of the second version, by kind."""
 
-IS_SECOND = os.environ.get("JAXMETER_BENCHMARK_VERSION") == "2"
+IS_SECOND = os.environ.get("BENCHMARK_VERSION") == "2"
 FACTOR = 0.5 if IS_SECOND else 0.25
 
 
