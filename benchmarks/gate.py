@@ -23,7 +23,8 @@ from benchmarks.gated import kind_of
 from benchmarks.here import describe_here
 from benchmarks.verdicts import write_rate
 from reporting.compare.budgets import Budgets, make_defaults
-from reporting.compare.changes import TIME, find_changes
+from reporting.compare.changes import find_changes
+from reporting.compare.findings import TIME
 from reporting.compare.gate import judge
 from reporting.compare.snapshot import take_snapshots
 from reporting.load import LoadedRun, load

@@ -18,7 +18,7 @@ from harness.record import write_bytes
 
 from . import compare_commands, diff_terminal, html, markdown, terminal
 from .compare.budgets import BudgetError, Budgets
-from .compare.changes import Changes, merge
+from .compare.findings import Changes, merge
 from .compare.gate import Judgement, judge
 from .compare.pairs import find_pairs
 from .compare.program_diff import compare_programs

@@ -17,7 +17,8 @@ from harness.record.statistics import MINIMUM_EFFECT
 
 from . import terminal
 from .compare.budgets import Budgets, make_defaults, read_budgets
-from .compare.changes import Change, Changes, Finding, find_changes
+from .compare.changes import find_changes
+from .compare.findings import Change, Changes, Finding
 from .compare.gate import FINE, REGRESSED, UNDECIDED, Judgement, exceeds, list_suspects
 from .compare.snapshot import take_snapshots
 from .console import print_lines

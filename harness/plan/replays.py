@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping
 from msgspec.structs import replace
 
 from harness.record import REPLAY, Artifact, CaseRecord, NumericsDetails, PlannedCase, PlannedVariant, Replay
+from harness.record.cases import is_same_problem
 from harness.record.layout import EXPORTED
-from harness.record.suspects import is_same_problem
 
 BEFORE = "{} before"
 """The name of a variant's replay."""

@@ -192,6 +192,11 @@ class PlannedCase(msgspec.Struct, frozen=True, kw_only=True):
     question: str = ""
 
 
+def is_same_problem(before: PlannedCase, after: PlannedCase) -> bool:
+    """Whether two cases of one name are of the same inputs, reference and cost, on as many devices, in one setting."""
+    return (before.definition, before.devices, before.config) == (after.definition, after.devices, after.config)
+
+
 class VariantRecord(msgspec.Struct, frozen=True, kw_only=True):
     """What was measured of one variant: an outcome per probe."""
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import msgspec
 
-from harness.record.cases import PlannedCase
-
 
 class Suspect(msgspec.Struct, frozen=True, kw_only=True):
     """A variant whose time may have changed."""
@@ -24,8 +22,3 @@ class Suspects(msgspec.Struct, frozen=True, kw_only=True):
 
     baseline: str
     suspects: tuple[Suspect, ...]
-
-
-def is_same_problem(before: PlannedCase, after: PlannedCase) -> bool:
-    """Whether two cases of one name are of the same inputs, reference and cost, on as many devices, in one setting."""
-    return (before.definition, before.devices, before.config) == (after.definition, after.devices, after.config)

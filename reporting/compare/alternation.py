@@ -8,8 +8,9 @@ from harness.record.metric import Readable
 from harness.record.statistics import ALTERNATION_EFFECT, Interval, differs, speedup
 
 from .. import numbers
+from .findings import TIME
 
-TIME, ALONE = "execution_s", "solo_s"
+ALONE = "solo_s"
 
 
 def find_disturbance(before: Readable, after: Readable, ratio: Interval | None) -> str:

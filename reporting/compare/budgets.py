@@ -19,7 +19,7 @@ from harness.record.guards import LARGEST
 from harness.record.patterns import find_nearest
 from harness.record.statistics import MINIMUM_EFFECT
 
-TIME = "execution_s"
+from .findings import TIME
 
 NAMES = {
     "time": TIME,

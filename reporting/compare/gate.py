@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from harness.record.statistics import CONFIDENCE
 from harness.record.suspects import Suspect, Suspects
 
-from .budgets import TIME, Budgets
+from .budgets import Budgets
 from .chance import reject_by_holm
-from .changes import DECIDED, Change, Changes, Finding
+from .findings import DECIDED, TIME, Change, Changes, Finding
 
 FINE, REGRESSED, UNDECIDED = 0, 1, 3
 """Exit codes: fine; a confirmed regression; no answer that can be relied on."""

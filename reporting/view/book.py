@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from harness.record import Run
 from harness.record.statistics import MINIMUM_EFFECT
 
-from ..compare.changes import WHOLE, Change, Changes, Finding, find_changes, merge
+from ..compare.changes import find_changes
+from ..compare.findings import WHOLE, Change, Changes, Finding, merge
 from ..compare.snapshot import take_snapshots
 from .cases import Case
 from .changes import order_changes

@@ -10,7 +10,8 @@ from harness.record.metric import Unit
 from harness.record.metrics import METRICS
 
 from .. import numbers
-from ..compare.changes import COUNTED, PROGRAM, TIME, WHOLE, Change, Changes, Finding
+from ..compare.exact import COUNTED
+from ..compare.findings import PROGRAM, TIME, WHOLE, Change, Changes, Finding
 from ..text import counted, shorten
 from ..write import write
 from .keys import make_fragment

@@ -10,11 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from harness.record import Run, Status, read_json
+from harness.record import Run, Status, VariantRecord, read_json, write_json
+from harness.record.suspects import Suspect, Suspects
 from launcher.containers import Caller
 from launcher.engines import Engine
 from launcher.images import image_id, lock_sha256
 from launcher.jobs import measure_in_container
+from launcher.runs import plan_beside
 from tests.container.conftest import BuiltImage, containers, owners
 from tests.container.launch import CHECKOUT, cpu_job
 
@@ -99,6 +101,45 @@ def test_runs_in_an_image_and_in_the_local_environment_merge_into_one_page(
     different = [name for name in PACKAGES if versions[0].get(name) != versions[1].get(name)]
     assert all(str(one.get(name, "")) in page for name in different for one in versions)
     assert ("differ between the runs" in shown) == bool(different)
+
+
+def test_a_run_in_a_container_is_set_beside_the_programs_of_an_earlier_one_wherever_that_is_kept(
+    engine: Engine, image: BuiltImage, caller: Caller, suite: Path
+) -> None:
+    image(engine, "cpu")
+    assert measure_in_container(cpu_job(engine, caller, *QUICK, "--suites", str(suite), "--run-id", "before")) == 0
+    Path("kept").mkdir()
+    before = Path("results/before").rename("kept/before")
+    code = suite.read_text(encoding="utf8")
+    assert "return x + 1" in code
+    suite.write_text(code.replace("return x + 1", "return (x + 3) - 2"), encoding="utf8")
+
+    found = {}
+    for name, suspects in (("after", None), ("again", Path("kept/suspects.json"))):
+        if suspects is not None:
+            case = read_json(Path("results/after/run.json"), Run).cases[0].name
+            one = Suspect(case=case, variant=jitted(found["after"])[0])
+            write_json(suspects, Suspects(baseline="before", suspects=(one,)))
+        job = cpu_job(engine, caller)
+        run = plan_beside(before, job.request.arguments, name, suspects)
+        assert measure_in_container(replace(job, run=run)) == 0
+        found[name] = read_json(Path("results", name, "run.json"), Run)
+
+    for run in found.values():
+        timed = {one.name for case in run.cases for one in case.variants if "execution_s" in values_of(one, "timing")}
+        assert f"{jitted(run)[0]} before" in timed
+    assert found["again"].manifest.confirms
+    assert not Path("reports/report-after.html").exists()
+
+
+def jitted(run: Run) -> list[str]:
+    """Names of the variants that jit compiles."""
+    return [one.name for case in run.manifest.cases for one in case.variants if one.mode == "jit"]
+
+
+def values_of(variant: VariantRecord, probe: str) -> dict[str, object]:
+    """What a probe measured of a variant."""
+    return dict(variant.outcomes[probe].values) if probe in variant.outcomes else {}
 
 
 def run_here(program: str, *arguments: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...compare.changes import Change
+from ...compare.findings import Change
 from ..changes import TOLD, describe_worst, make_change_table, order_changes
 from ..page_model import Part, Section
 

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from harness.record import NumericsDetails, Outcome, PlannedCase, Replay, Run, Status
-from reporting.compare.changes import TIME, Change, Changes, Finding, find_changes
+from reporting.compare.changes import find_changes
+from reporting.compare.findings import TIME, Change, Changes, Finding
 from reporting.compare.snapshot import take_snapshots
 from tests import samples
 

@@ -3,7 +3,7 @@ import pytest
 
 from harness.record import Outcome, Status
 from harness.record.statistics import Interval
-from reporting.compare.changes import TIME, WHOLE, Finding, merge
+from reporting.compare.findings import TIME, WHOLE, Finding, merge
 from tests import samples
 from tests.reporting.compare import changed
 from tests.reporting.compare.changed import AFTER, BEFORE, compare, plain, replayed, tell, time_of
@@ -384,3 +384,28 @@ def test_programs_that_disturb_each_other_and_are_equal_alone_only_suspect():
 @pytest.mark.parametrize("alone", [{"before": 1e-4, "now": 1.5e-4}, {"before": 0.7e-4, "now": 1.05e-4}])
 def test_programs_that_differ_as_much_alone_are_confirmed(alone):
     assert time_of(compare(plain(BEFORE), with_solos(replayed(1.5), **alone))).finding is Finding.SLOWER
+
+
+def test_an_ahead_of_time_program_is_told_by_that_of_jit():
+    before, after = plain(BEFORE), replayed(1.5)
+
+    def with_aot(run, time_s, fingerprint):
+        (planned,), (record,) = run.manifest.cases, run.cases
+        aot = msgspec.structs.replace(planned.variants[0], name="selu:aot", mode="aot")
+        outcomes = {"numerics": changed.checked(fingerprint), "timing": changed.timed(time_s)}
+        planned = msgspec.structs.replace(planned, variants=(*planned.variants, aot))
+        variants = (*record.variants, samples.VariantRecord(name="selu:aot", outcomes=outcomes))
+        manifest = msgspec.structs.replace(run.manifest, cases=(planned,))
+        return msgspec.structs.replace(
+            run, manifest=manifest, cases=(msgspec.structs.replace(record, variants=variants),)
+        )
+
+    found = {
+        one.variant: one
+        for one in compare(with_aot(before, 1e-4, "aa"), with_aot(after, 1.5e-4, "bb")).found
+        if one.metric == TIME
+    }
+    assert found["selu:aot"].finding is Finding.SLOWER
+    assert found["selu:aot"].effect == found["selu:jit"].effect
+    other = {one.variant: one for one in compare(with_aot(before, 1e-4, "aa"), with_aot(after, 1.5e-4, "cc")).times}
+    assert other["selu:aot"].finding is Finding.SUSPECTED_SLOWER

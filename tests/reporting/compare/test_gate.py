@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from harness.record import Outcome, Status
 from reporting.compare.budgets import Allowance, Budgets, make_defaults
 from reporting.compare.chance import reject_by_holm
-from reporting.compare.changes import Finding
+from reporting.compare.findings import Finding
 from reporting.compare.gate import FINE, REGRESSED, UNDECIDED, judge, list_suspects
 from tests import samples
 from tests.reporting.compare import changed

@@ -3,7 +3,7 @@ import re
 import pytest
 
 from harness.record import Outcome, Status
-from reporting.compare.changes import TIME, Finding
+from reporting.compare.findings import TIME, Finding
 from reporting.view.changes import TONES, describe_changes, list_changed, make_change_table, order_changes, write_change
 from reporting.view.page_model import Tone
 from tests import samples

@@ -1,0 +1,192 @@
+"""How long the same takes in two runs: by a program that ran beside today's, else by what both stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from harness.record.derived import compare_paired, doubt_ratio
+from harness.record.metric import Readable
+from harness.record.pool import NO_CANARY
+from harness.record.statistics import Interval, differs
+
+from .alternation import find_disturbance
+from .chance import find_chance
+from .findings import TIME, Change, Finding, make_change
+from .ratios import divide_readings
+from .sides import Sides, find_fingerprint, find_status
+from .snapshot import Snapshot
+
+FAIR = "at_reference_speed_s"
+
+COLD = ("compile_total_s", "first_result_s")
+"""Times of cold processes, which nothing can repeat beside each other."""
+
+SUSPECTED = {Finding.SLOWER: Finding.SUSPECTED_SLOWER, Finding.FASTER: Finding.SUSPECTED_FASTER}
+"""What is left of a finding that nothing confirms."""
+
+STORED = "by the times that two runs stored, which share no state of the machine"
+STORED_RAW = "by the raw times that two runs stored, which share no state of the machine"
+SAME_PROGRAM = "the same program, by its fingerprint, of the same versions"
+SAME_RECORD = "nothing that is recorded of its code and of versions has changed: maybe the machine has"
+AS_FAST_TODAY = "its kept program is as fast under what there is today"
+
+
+def compare_times(sides: Sides) -> Change | None:
+    """The finding about the time of a call; None where the earlier run did not time the variant."""
+    told = _find_told(sides)
+    replay = _find_replay(sides, told)
+    if replay is not None and replay.read(TIME).interval is not None:
+        return _judge_replay(sides, told, replay)
+    if sides.old.read(TIME).interval is None:
+        return None
+    if sides.new.read(TIME).interval is None:
+        return make_change(sides.case, sides.name, TIME, Finding.INCONCLUSIVE, reason="timed before, and not now")
+    return _judge_stored(sides, "" if replay is None else find_status(replay)[1])
+
+
+def compare_cold(sides: Sides) -> Iterator[Change]:
+    """What compiling takes, where enough cold processes of both runs tell: a suspicion at most."""
+    if sides.is_same_program:
+        return
+    for metric in COLD:
+        readings = sides.old.read(metric), sides.new.read(metric)
+        if None in (one.interval for one in readings):
+            continue
+        ratio = divide_readings(readings[1], readings[0], sides.new.settings)
+        finding = _judge(ratio, sides.runs.minimum_effect)
+        if finding in SUSPECTED:
+            yield make_change(
+                sides.case,
+                sides.name,
+                metric,
+                SUSPECTED[finding],
+                before=readings[0].estimate,
+                after=readings[1].estimate,
+                effect=ratio,
+                smallest=_find_smallest(ratio, sides.runs.minimum_effect),
+                reason=STORED_RAW,
+                cause=sides.find_cause(),
+            )
+
+
+def _find_told(sides: Sides) -> Readable:
+    """The variant that tells: of an ahead-of-time program jit's, if it is the same one; else the variant itself."""
+    new = sides.new
+    if new.planned.mode != "aot":
+        return new
+    jitted = sides.case.variants.get(f"{new.planned.implementation}:jit")
+    own = find_fingerprint(new)
+    return new if jitted is None or own is None or find_fingerprint(jitted) != own else jitted
+
+
+def _find_replay(sides: Sides, told: Readable) -> Readable | None:
+    """The variant that ran the earlier run's program beside this one."""
+    run = sides.runs.before.manifest.run_id
+    return next(
+        (
+            one
+            for one in sides.case.variants.values()
+            if one.planned.replays is not None
+            and one.planned.same_as == told.planned.name
+            and one.planned.replays.run == run
+        ),
+        None,
+    )
+
+
+def _judge_replay(sides: Sides, told: Readable, replay: Readable) -> Change:
+    """By the launches that ran both programs."""
+    ratio, doubt = compare_paired(replay, told), doubt_ratio(replay, told)
+    finding = _judge(ratio, sides.runs.minimum_effect)
+    own, outer = _find_infidelity(replay) or find_disturbance(replay, told, ratio), sides.runs.conditions.weak
+    reason = ""
+    if doubt or (own and finding is Finding.SAME):
+        finding, reason = Finding.INCONCLUSIVE, doubt or own
+    elif (own or outer) and finding in SUSPECTED:
+        finding, reason = SUSPECTED[finding], own or outer
+    elif outer and sides.old.read(TIME).interval is not None:
+        # What took its place may be slower in itself: only stored times know how it was before.
+        return _judge_stored(sides, AS_FAST_TODAY)
+    found = _make(sides, finding, ratio, reason)
+    times = (one.read(FAIR).estimate or one.read(TIME).estimate for one in (replay, told))
+    before, after = times
+    return replace(found, before=before, after=after, replayed=True, chance=find_chance(replay, told))
+
+
+def _judge_stored(sides: Sides, why_no_replay: str) -> Change:
+    """By the times that both runs stored: a suspicion at most."""
+    conditions = sides.runs.conditions
+    # Where neither run could time a canary, as on a device of its own, the times themselves are all there is.
+    metric = TIME if all(map(_has_no_canary, (sides.runs.before, sides.runs.after))) else FAIR
+    readings = sides.old.read(metric), sides.new.read(metric)
+    if conditions.other_machine:
+        return _make(sides, Finding.NOT_COMPARABLE, None, conditions.other_machine)
+    lacking = next((one for one in readings if one.interval is None), None)
+    ratio = None if lacking is not None else divide_readings(readings[1], readings[0], sides.new.settings)
+    if sides.is_same_program:
+        return _make(sides, Finding.SAME, ratio, SAME_PROGRAM)
+    if ratio is None:
+        why = "" if lacking is None or lacking.fault is None else lacking.fault.reason
+        return _make(sides, Finding.NOT_COMPARABLE, None, f"no time at reference speed{f': {why}' if why else ''}")
+    finding = _judge(ratio, sides.runs.minimum_effect)
+    contended = [run for run, one in zip(("earlier", "later"), readings, strict=True) if one.contended]
+    if contended and finding is not Finding.SAME:
+        return _make(sides, Finding.INCONCLUSIVE, ratio, f"contended in the {' and the '.join(contended)} run")
+    if finding not in SUSPECTED:
+        return _make(sides, finding, ratio, why_no_replay)
+    is_same_code = sides.old.planned.source == sides.new.planned.source and not conditions.anything
+    if is_same_code and None in sides.fingerprints:
+        return _make(sides, Finding.INCONCLUSIVE, ratio, SAME_RECORD)
+    reasons = (STORED if metric == FAIR else STORED_RAW, why_no_replay, conditions.weak)
+    return _make(sides, SUSPECTED[finding], ratio, "; ".join(filter(None, reasons)))
+
+
+def _judge(ratio: Interval | None, minimum_effect: float) -> Finding:
+    """Of a time over an earlier one."""
+    if ratio is None or ratio.decisive.low is None or ratio.decisive.high is None:
+        return Finding.INCONCLUSIVE
+    if differs(ratio, minimum_effect=minimum_effect):
+        return Finding.SLOWER if ratio.estimate > 1 else Finding.FASTER
+    most = 1 + minimum_effect
+    is_within = ratio.decisive.low >= 1 / most and ratio.decisive.high <= most
+    return Finding.SAME if is_within else Finding.INCONCLUSIVE
+
+
+def _make(sides: Sides, finding: Finding, ratio: Interval | None, reason: str) -> Change:
+    before, after = (one.read(FAIR).estimate or one.read(TIME).estimate for one in (sides.old, sides.new))
+    has_changed = finding in SUSPECTED or finding in SUSPECTED.values()
+    has_no_bounds = ratio is not None and ratio.decisive.low is None
+    if not reason and finding is Finding.INCONCLUSIVE and has_no_bounds:
+        reason = "too few launches for an interval"
+    return make_change(
+        sides.case,
+        sides.name,
+        TIME,
+        finding,
+        before=before,
+        after=after,
+        effect=ratio,
+        smallest=_find_smallest(ratio, sides.runs.minimum_effect),
+        reason=reason,
+        cause=sides.find_cause() if has_changed else "",
+    )
+
+
+def _has_no_canary(run: Snapshot) -> bool:
+    return run.pool.reference is None and run.pool.no_reference == NO_CANARY
+
+
+def _find_infidelity(replay: Readable) -> str:
+    """Why a replay may not be what was measured then; empty where it is."""
+    replays, now_is = replay.planned.replays, find_fingerprint(replay)
+    if replays is None or replays.fingerprint is None or now_is is None or now_is == replays.fingerprint:
+        return ""
+    return "the kept program compiles to another than was measured then"
+
+
+def _find_smallest(ratio: Interval | None, minimum_effect: float) -> float | None:
+    """The smallest difference that the launches could have told."""
+    if ratio is None or ratio.decisive.high is None or ratio.decisive.low is None or ratio.estimate <= 0:
+        return None
+    return max(minimum_effect, ratio.decisive.high / ratio.estimate - 1)
