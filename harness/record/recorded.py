@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 
 from harness.record.cases import CaseRecord, PlannedCase, PlannedVariant
 from harness.record.environment import Environment
@@ -25,20 +26,23 @@ class RecordedVariant:
     settings: Settings
     planned: PlannedVariant
     pool: Pool = EMPTY
+    siblings: dict[str, RecordedVariant] = field(default_factory=dict, repr=False, compare=False)
+    _readings: dict[str, Reading] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    @property
+    @cached_property
     def outcomes(self) -> Mapping[str, Outcome]:
         """By probe; empty for a variant without a record."""
         return next((one.outcomes for one in self.record.variants if one.name == self.planned.name), {})
 
     def read(self, metric: str) -> Reading:
-        """A metric by name."""
-        return read_metric(self, METRICS[metric])
+        """A metric by name; it is read once."""
+        if metric not in self._readings:
+            self._readings[metric] = read_metric(self, METRICS[metric])
+        return self._readings[metric]
 
     def find(self, variant: str) -> RecordedVariant | None:
         """Another variant of the case."""
-        found = list_variants(self.planned_case, self.record, self.environment, self.settings, self.pool)
-        return next((one for one in found if one.planned.name == variant), None)
+        return self.siblings.get(variant)
 
 
 def list_variants(
@@ -49,7 +53,8 @@ def list_variants(
     pool: Pool | None = None,
 ) -> tuple[RecordedVariant, ...]:
     """Every planned variant of a case, in the order of the plan; without a pool, nothing is borrowed."""
-    return tuple(
-        RecordedVariant(planned_case, record, environment, settings, planned, pool or EMPTY)
-        for planned in planned_case.variants
-    )
+    siblings: dict[str, RecordedVariant] = {}
+    for planned in planned_case.variants:
+        one = RecordedVariant(planned_case, record, environment, settings, planned, pool or EMPTY, siblings)
+        siblings[planned.name] = one
+    return tuple(siblings.values())

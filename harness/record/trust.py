@@ -9,7 +9,7 @@ from harness.record.self_test import FOUND, LADDER, SelfTest, Tally
 from harness.record.statistics import FEWEST_LAUNCHES
 from harness.record.wording import counted
 
-NONE = "How often numbers of this machine err is not known: run nox -s self-test"
+NONE = "How often numbers of this machine err is not known; nox -s self-test tells"
 DAMAGED = "The self-test of this machine is damaged: run nox -s self-test"
 
 MANY_DEGREES = 1e6

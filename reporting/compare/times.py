@@ -8,16 +8,19 @@ from dataclasses import replace
 from harness.record.derived import compare_paired, doubt_ratio
 from harness.record.metric import Readable
 from harness.record.pool import NO_CANARY
-from harness.record.statistics import Interval, differs
+from harness.record.statistics import FEWEST_LAUNCHES, Interval, differs
 
 from .alternation import find_disturbance
 from .chance import find_chance
 from .findings import TIME, Change, Finding, make_change
 from .ratios import divide_readings
-from .sides import Sides, find_fingerprint, find_status
+from .sides import Sides, find_fingerprint, find_status, read_raw
 from .snapshot import Snapshot
 
 FAIR = "at_reference_speed_s"
+
+STAGE = "first_call_s"
+"""What every cold process times."""
 
 COLD = ("compile_total_s", "first_result_s")
 """Times of cold processes, which nothing can repeat beside each other."""
@@ -50,6 +53,8 @@ def compare_cold(sides: Sides) -> Iterator[Change]:
     if sides.is_same_program:
         return
     for metric in COLD:
+        if min(len(read_raw(one, STAGE)) for one in (sides.old, sides.new)) < FEWEST_LAUNCHES:
+            continue  # most, where cold processes are few: reading takes longer
         readings = sides.old.read(metric), sides.new.read(metric)
         if None in (one.interval for one in readings):
             continue
