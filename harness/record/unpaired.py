@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from scipy.special import stdtrit
 
-from harness.record.statistics import CONFIDENCE, FEWEST_LAUNCHES, Interval
+from harness.record.statistics import CONFIDENCE, FEWEST_LAUNCHES, Interval, find_variance
 
 
 def subtract_means(above: Sequence[float], below: Sequence[float], *, confidence: float = CONFIDENCE) -> Interval:
@@ -28,7 +28,7 @@ def subtract_means(above: Sequence[float], below: Sequence[float], *, confidence
     centre, count = statistics.fmean(above) - statistics.fmean(below), min(len(above), len(below))
     if count < FEWEST_LAUNCHES or not 0 <= confidence < 1:  # a record may hold any number
         return Interval(None, centre, None, count)
-    shares = [statistics.variance(values) / len(values) for values in (above, below)]
+    shares = [0.0 if len(set(values)) == 1 else find_variance(values) / len(values) for values in (above, below)]
     largest = max(shares)
     if largest == 0:
         return Interval(centre, centre, centre, count)
