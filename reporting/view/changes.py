@@ -195,7 +195,8 @@ def write_effect(one: Change) -> tuple[str, str]:
     ):
         return numbers.signed_count(int(one.after - one.before)), ""
     text, bounds = numbers.change(one.effect)
-    return text, "" if one.metric != TIME else bounds
+    is_exact = one.effect is None or one.effect.low == one.effect.high
+    return text, "" if is_exact else bounds
 
 
 def write_why(one: Change) -> str:

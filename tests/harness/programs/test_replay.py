@@ -170,7 +170,10 @@ def test_every_target_that_jax_may_write_for_a_processor_is_on_the_list():
         (jnp.linalg.qr, jnp.eye(3, dtype="complex64")),
         (jnp.linalg.eigh, jnp.eye(3, dtype="complex64")),
     ):
-        run_again(function, (x,))
+        prepared, _ = run_again(function, (x,))
+        targets = set(list_targets(prepared.stages.lowered.compiler_ir("stablehlo").operation))
+        assert targets
+        assert targets <= replays.ALLOWED_TARGETS
 
 
 @pytest.mark.parametrize(
