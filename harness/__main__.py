@@ -17,6 +17,7 @@ from harness import commands
 from harness.machine.places import BACKENDS, DEFAULT_BACKEND
 from harness.plan.probes import PROBE_NAMES
 from harness.record import json_schema
+from harness.request import RunRequest
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, help=__doc__)
 
@@ -95,7 +96,7 @@ def run_command(
     as_json: Json = False,
 ) -> None:
     """Measures suites and writes a run into DIR."""
-    request = commands.RunRequest(
+    request = RunRequest(
         backend=backend,
         level=_level(quick, full),
         select=tuple(select or ()),
@@ -140,7 +141,7 @@ def self_test_command(
     as_json: Json = False,
 ) -> None:
     """Measures how often this machine's numbers err, with programs that are equal; later runs in DIR tell it."""
-    request = commands.RunRequest(
+    request = RunRequest(
         backend=backend,
         level="quick",
         select=tuple(select or ()),

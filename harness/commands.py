@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import secrets
 import shutil
 import signal
@@ -14,7 +13,6 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
@@ -25,9 +23,8 @@ from rich.console import Console
 from harness.declare.catalogue import DEFAULT_SUITES
 from harness.listing import catalogue_lines, data_warnings, plan_lines
 from harness.machine.disk import is_disk_full
-from harness.machine.environment import make_private
 from harness.machine.name import LONGEST_NAME, is_name, name_machine
-from harness.machine.places import BACKENDS, DEFAULT_BACKEND, PLACES, Backend, list_unused_variables
+from harness.machine.places import DEFAULT_BACKEND, PLACES, list_unused_variables
 from harness.parent.against import Against, choose_suspects, read_against, read_suspects
 from harness.parent.execution import execute, find_records
 from harness.parent.fork_client import ForkServer, ServerError
@@ -52,50 +49,18 @@ from harness.parent.repeat import FEWEST_RUNS, repeat
 from harness.parent.servers import start_servers
 from harness.plan.estimate import estimate
 from harness.plan.launches import plan_launches
-from harness.plan.probes import PROBE_NAMES
 from harness.plan.selection import SelectionError, choose_representatives, select
-from harness.plan.settings import make_settings
 from harness.plan.twins import add_twin
-from harness.record import Environment, Manifest, RecordError, Run, RunFolder, Settings, read_run, write_json
+from harness.record import Environment, Manifest, RecordError, Run, RunFolder, read_run, write_json
 from harness.record.equal_programs import make_self_test
 from harness.record.layout import SELF_TESTS
 from harness.record.self_test import SelfTest, find_self_test, keep_self_test
 from harness.record.trust import describe_self_test
 from harness.record.wording import counted
+from harness.request import RunRequest, choose_settings, complete_request, find_backend, read_budget
 from harness.results import describe_results, list_results
 
 OK, USAGE, INCOMPLETE, INTERRUPTED = 0, 2, 3, 130
-
-DEFAULT_LEVEL = "default"
-
-CONFIRMING_LAUNCHES = 12
-"""Fresh processes that confirm a suspect: with as many, ratios that scatter by 3 % from launch to launch are known to
-2.7 % at 99 %."""
-
-LEAST_BUDGET_S, MOST_BUDGET_S = 1.0, 30 * 24 * 3600.0
-"""Less than one process takes, and more than any run: a slip of the hand."""
-
-_DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s)?")
-_SECONDS = re.compile(r"\d+(?:\.\d+)?")
-
-
-@dataclass(frozen=True)
-class RunRequest:
-    """The options of `run`, as given."""
-
-    backend: str
-    level: str
-    select: tuple[str, ...]
-    suites: tuple[str, ...]
-    probes: tuple[str, ...]
-    launches: int | None
-    budget: str | None
-    data: Path | None
-    out: Path
-    run_id: str | None
-    machine: str | None = None
-    against: Path | None = None
-    suspects: Path | None = None
 
 
 def list_suites(suites: Sequence[str], backend: str, level: str, *, as_json: bool) -> int:
@@ -113,7 +78,7 @@ def list_suites(suites: Sequence[str], backend: str, level: str, *, as_json: boo
 
 def dry_run(request: RunRequest, *, as_json: bool) -> int:
     """Prints the plan and its estimated time; measures nothing and needs no device."""
-    settings = _settings(request, "dry-run")
+    settings = choose_settings(request, "dry-run")
     with (
         tempfile.TemporaryDirectory() as temporary,
         start_servers(RunFolder(Path(temporary)).scratch, settings.data) as servers,
@@ -143,8 +108,8 @@ def new_run(request: RunRequest, watcher: Watcher, *, as_json: bool) -> int:
     against = None if request.against is None else read_against(_find_run(request.against, request.out))
     suspects = None if request.suspects is None else read_suspects(request.suspects)
     if against is not None:
-        request = _as_measured(request, against.manifest.settings, confirms=suspects is not None)
-    settings = _settings(request, run_id)
+        request = complete_request(request, against.manifest.settings, confirms=suspects is not None)
+    settings = choose_settings(request, run_id)
     place = find_backend(request.backend)
     _say_what_is_not_used()
     with (
@@ -179,7 +144,7 @@ def new_run(request: RunRequest, watcher: Watcher, *, as_json: bool) -> int:
 
 def resume_run(path: Path, watcher: Watcher, budget: str | None, *, as_json: bool) -> int:
     """Measures what an interrupted run still lacks, by that run's own settings, within its budget or a new one."""
-    budget_s, folder = _budget_s(budget), RunFolder(path)
+    budget_s, folder = read_budget(budget), RunFolder(path)
     manifest = load_for_resume(folder)
     if folder.mark.exists():  # a run that has ended is not written again
         return conclude(_read_ended(folder), path, as_json=as_json)
@@ -202,7 +167,7 @@ def resume_run(path: Path, watcher: Watcher, budget: str | None, *, as_json: boo
 
 def self_test(request: RunRequest, watcher: Watcher, *, as_json: bool) -> int:
     """Measures programs that are equal, says how often they were told apart, and keeps that for later runs."""
-    settings, place = _settings(request, "self-test"), find_backend(request.backend)
+    settings, place = choose_settings(request, "self-test"), find_backend(request.backend)
     _say_what_is_not_used()
     with (
         _temporary_folder(request.out) as folder,
@@ -220,7 +185,7 @@ def self_test(request: RunRequest, watcher: Watcher, *, as_json: bool) -> int:
 
         def plan(number: int) -> Manifest:
             run_id = f"{folder.path.name}-{number}"
-            return make_manifest(run_id, place.name, _settings(request, run_id), environment, cases, machine)
+            return make_manifest(run_id, place.name, choose_settings(request, run_id), environment, cases, machine)
 
         runs = repeat(plan, folder.path, servers, watcher, settings.budget_s)
     return conclude_self_test(machine, runs, request.out, as_json=as_json)
@@ -254,32 +219,6 @@ def make_watcher(*, quiet: bool, as_json: bool) -> Watcher:
         return Watcher()
     console = Console(stderr=as_json)
     return Live(console) if console.is_terminal else Lines(sys.stderr if as_json else sys.stdout)
-
-
-def find_backend(name: str) -> Backend:
-    """The backend of a name.
-
-    Raises:
-      UsageError: There is none.
-    """
-    if name not in BACKENDS:
-        raise UsageError(f"no backend '{name}'; backends are {', '.join(BACKENDS)}")
-    return BACKENDS[name]
-
-
-def read_duration(text: str) -> float:
-    """Seconds of `90`, `90s`, `10m`, `1h30m`.
-
-    Raises:
-      UsageError: Anything else.
-    """
-    if _SECONDS.fullmatch(text.strip()):
-        return float(text)
-    match = _DURATION.fullmatch(text.strip())
-    if match is None or not any(match.groups()):
-        raise UsageError(f"--budget '{text}' is not a time; write 90, 90s, 10m or 1h30m")
-    hours, minutes, seconds = (float(part or 0) for part in match.groups())
-    return 3600 * hours + 60 * minutes + seconds
 
 
 def run_command(command: Callable[[], int]) -> int:
@@ -344,27 +283,6 @@ def _own_command() -> str:
     return os.environ.get("JAXMETER_COMMAND") or "python -m harness run"
 
 
-def _settings(request: RunRequest, run_id: str) -> Settings:
-    find_backend(request.backend)
-    if request.data is not None and not request.data.is_dir():
-        raise UsageError(f"--data '{request.data}' is not a folder; name the one that your data sets are in")
-    if request.data is not None and not os.access(request.data, os.R_OK | os.X_OK):
-        raise UsageError(f"--data '{request.data}' cannot be read by this user; allow that, or name another")
-    if unknown := [name for name in request.probes if name not in PROBE_NAMES]:
-        raise UsageError(f"no probe '{unknown[0]}'; probes are {', '.join(PROBE_NAMES)}")
-    return make_settings(
-        request.level,
-        probes=request.probes,
-        launches=request.launches,
-        budget_s=_budget_s(request.budget),
-        select=request.select,
-        suites=tuple(map(make_private, request.suites)) or (DEFAULT_SUITES,),
-        data=None if request.data is None else make_private(str(request.data.absolute())),
-        not_used=list_unused_variables(os.environ),
-        run_id=run_id,
-    )
-
-
 def _find_other_machine(machine: str, against: Against | None) -> Iterator[str]:
     """That an earlier run was made elsewhere, if it was."""
     if against is not None and against.manifest.machine not in (None, machine):
@@ -378,43 +296,6 @@ def _find_other_machine(machine: str, against: Against | None) -> Iterator[str]:
 def _find_run(given: Path, out: Path) -> Path:
     """A run by its folder, or by its id among the runs."""
     return given if given.is_dir() else out / given
-
-
-def _as_measured(request: RunRequest, settings: Settings, *, confirms: bool) -> RunRequest:
-    """The request, with what an earlier run measured where it says nothing of its own.
-
-    Args:
-      confirms: Whether it only times suspects, by as many launches as confirm something.
-    """
-    usual = make_settings(settings.level, suites=(), run_id="")
-    asked = () if set(settings.probes) == set(usual.probes) else settings.probes
-    request = replace(
-        request,
-        level=settings.level if request.level == DEFAULT_LEVEL else request.level,
-        select=request.select or settings.select,
-        suites=request.suites or settings.suites,
-        probes=request.probes or tuple(name for name in asked if name in PROBE_NAMES),
-        data=request.data or (None if settings.data is None else Path(settings.data).expanduser()),
-        launches=request.launches or settings.launches,
-        budget=request.budget or (None if settings.budget_s == usual.budget_s else f"{settings.budget_s:.0f}"),
-    )
-    if confirms:
-        request = replace(request, probes=("timing",), launches=CONFIRMING_LAUNCHES)
-    return request
-
-
-def _budget_s(text: str | None) -> float | None:
-    """Seconds of `--budget`.
-
-    Raises:
-      UsageError: No time, or none that anything can be measured in.
-    """
-    if text is None:
-        return None
-    budget_s = read_duration(text)
-    if not LEAST_BUDGET_S <= budget_s <= MOST_BUDGET_S:
-        raise UsageError(f"--budget '{text}' is not between 1 s and 30 days; write 90s, 10m or 1h30m")
-    return budget_s
 
 
 def _machine(request: RunRequest, environment: Environment) -> str:

@@ -73,6 +73,13 @@ def before(measured: Path, suite: Path, tmp_path: Path) -> Path:
     return shutil.copytree(measured, tmp_path / "results" / "before")
 
 
+def run_slower(harness: Harness, before: Path, suite: Path, run_id: str) -> None:
+    """Measures `double`, made slower, beside the program of the run before."""
+    suite.write_text(SUITE.format(body=SLOWER))
+    ended = harness("run", "--against", before, "--select", "double", "--suites", suite, "--quick", "--run-id", run_id)
+    assert ended.returncode == 0, ended.stderr
+
+
 def statuses(run: Path) -> dict[str, Status]:
     """By variant, how the timing ended, else how the check did."""
     found = {}
@@ -118,9 +125,7 @@ def test_programs_that_are_still_the_same_are_not_timed_twice(harness: Harness, 
 def test_a_slower_program_is_confirmed_by_one_that_was_kept(
     harness: Harness, before: Path, suite: Path, tmp_path: Path
 ) -> None:
-    suite.write_text(SUITE.format(body=SLOWER))
-    ended = harness("run", "--against", before, "--select", "double", "--suites", suite, "--quick", "--run-id", "slow")
-    assert ended.returncode == 0, ended.stderr
+    run_slower(harness, before, suite, "slow")
     suspects = tmp_path / "suspects.json"
 
     compared = report(tmp_path, "compare", before, tmp_path / "results" / "slow", "--suspects", suspects)
@@ -217,9 +222,7 @@ def test_a_baseline_of_other_inputs_has_nothing_to_replay(harness: Harness, befo
 def test_a_run_beside_another_is_resumed_without_it(
     harness: Harness, before: Path, suite: Path, tmp_path: Path
 ) -> None:
-    suite.write_text(SUITE.format(body=SLOWER))
-    ended = harness("run", "--against", before, "--select", "double", "--suites", suite, "--quick", "--run-id", "cut")
-    assert ended.returncode == 0, ended.stderr
+    run_slower(harness, before, suite, "cut")
     cut = tmp_path / "results" / "cut"
     (cut / "run.json").unlink()
     for record in cut.glob("cases/*/case.json"):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from harness.commands import RunRequest, conclude, conclude_self_test, dry_run, find_backend, read_duration, run_command
+from harness.commands import conclude, conclude_self_test, dry_run, run_command
 from harness.machine.places import BACKENDS
 from harness.parent.fork_client import ServerError
 from harness.parent.prepare_run import (
@@ -27,6 +27,7 @@ from harness.plan.twins import add_twin
 from harness.record import Outcome, RunFolder, Status, read_manifest, write_json
 from harness.record.self_test import find_self_test
 from harness.record.trust import describe_self_test
+from harness.request import RunRequest, find_backend, read_duration
 from tests import samples
 
 

@@ -1,0 +1,136 @@
+"""What a person asks of a run: its options, read and checked."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from harness.declare.catalogue import DEFAULT_SUITES
+from harness.machine.environment import make_private
+from harness.machine.places import BACKENDS, Backend, list_unused_variables
+from harness.parent.prepare_run import UsageError
+from harness.plan.probes import PROBE_NAMES
+from harness.plan.settings import make_settings
+from harness.record import Settings
+
+DEFAULT_LEVEL = "default"
+
+CONFIRMING_LAUNCHES = 12
+"""Fresh processes that confirm a suspect: with as many, ratios that scatter by 3 % from launch to launch are known to
+2.7 % at 99 %."""
+
+LEAST_BUDGET_S, MOST_BUDGET_S = 1.0, 30 * 24 * 3600.0
+"""Less than one process takes, and more than any run: a slip of the hand."""
+
+_DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s)?")
+_SECONDS = re.compile(r"\d+(?:\.\d+)?")
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """The options of `run`, as given."""
+
+    backend: str
+    level: str
+    select: tuple[str, ...]
+    suites: tuple[str, ...]
+    probes: tuple[str, ...]
+    launches: int | None
+    budget: str | None
+    data: Path | None
+    out: Path
+    run_id: str | None
+    machine: str | None = None
+    against: Path | None = None
+    suspects: Path | None = None
+
+
+def choose_settings(request: RunRequest, run_id: str) -> Settings:
+    """The settings of a run with these options.
+
+    Raises:
+      UsageError: An option that cannot be followed: an unknown backend or probe, no such folder, no such budget.
+    """
+    find_backend(request.backend)
+    if request.data is not None and not request.data.is_dir():
+        raise UsageError(f"--data '{request.data}' is not a folder; name the one that your data sets are in")
+    if request.data is not None and not os.access(request.data, os.R_OK | os.X_OK):
+        raise UsageError(f"--data '{request.data}' cannot be read by this user; allow that, or name another")
+    if unknown := [name for name in request.probes if name not in PROBE_NAMES]:
+        raise UsageError(f"no probe '{unknown[0]}'; probes are {', '.join(PROBE_NAMES)}")
+    return make_settings(
+        request.level,
+        probes=request.probes,
+        launches=request.launches,
+        budget_s=read_budget(request.budget),
+        select=request.select,
+        suites=tuple(map(make_private, request.suites)) or (DEFAULT_SUITES,),
+        data=None if request.data is None else make_private(str(request.data.absolute())),
+        not_used=list_unused_variables(os.environ),
+        run_id=run_id,
+    )
+
+
+def complete_request(request: RunRequest, settings: Settings, *, confirms: bool) -> RunRequest:
+    """The request, with what an earlier run measured where it says nothing of its own.
+
+    Args:
+      confirms: Whether it only times suspects, by as many launches as confirm something.
+    """
+    usual = make_settings(settings.level, suites=(), run_id="")
+    asked = () if set(settings.probes) == set(usual.probes) else settings.probes
+    request = replace(
+        request,
+        level=settings.level if request.level == DEFAULT_LEVEL else request.level,
+        select=request.select or settings.select,
+        suites=request.suites or settings.suites,
+        probes=request.probes or tuple(name for name in asked if name in PROBE_NAMES),
+        data=request.data or (None if settings.data is None else Path(settings.data).expanduser()),
+        launches=request.launches or settings.launches,
+        budget=request.budget or (None if settings.budget_s == usual.budget_s else f"{settings.budget_s:.0f}"),
+    )
+    if confirms:
+        request = replace(request, probes=("timing",), launches=CONFIRMING_LAUNCHES)
+    return request
+
+
+def find_backend(name: str) -> Backend:
+    """The backend of a name.
+
+    Raises:
+      UsageError: There is none.
+    """
+    if name not in BACKENDS:
+        raise UsageError(f"no backend '{name}'; backends are {', '.join(BACKENDS)}")
+    return BACKENDS[name]
+
+
+def read_duration(text: str) -> float:
+    """Seconds of `90`, `90s`, `10m`, `1h30m`.
+
+    Raises:
+      UsageError: Anything else.
+    """
+    if _SECONDS.fullmatch(text.strip()):
+        return float(text)
+    match = _DURATION.fullmatch(text.strip())
+    if match is None or not any(match.groups()):
+        raise UsageError(f"--budget '{text}' is not a time; write 90, 90s, 10m or 1h30m")
+    hours, minutes, seconds = (float(part or 0) for part in match.groups())
+    return 3600 * hours + 60 * minutes + seconds
+
+
+def read_budget(text: str | None) -> float | None:
+    """Seconds of `--budget`.
+
+    Raises:
+      UsageError: No time, or none that anything can be measured in.
+    """
+    if text is None:
+        return None
+    budget_s = read_duration(text)
+    if not LEAST_BUDGET_S <= budget_s <= MOST_BUDGET_S:
+        raise UsageError(f"--budget '{text}' is not between 1 s and 30 days; write 90s, 10m or 1h30m")
+    return budget_s
