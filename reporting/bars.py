@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from .panels import MARKERS, Tick, make_scale
+from .panels import MARKERS, Tick, make_scale, px
 from .text import shorten
 from .ticks import SCALES, limits, powers
 from .view.page_model import Bar, Dumbbells
@@ -90,7 +90,7 @@ def draw(figure: Dumbbells) -> Drawing:
 
 def _line(bar: Bar, y: float, to_x: Callable[[float], float]) -> str:
     places = [to_x(end.time_s) for end in bar.ends]
-    return f"M{min(places):.1f} {y}H{max(places):.1f}"
+    return f"M{px(min(places))} {px(y)}H{px(max(places))}"
 
 
 def _mark(mode: str, placed: Iterable[tuple[int, Bar]], to_x: Callable[[float], float]) -> Marks:
@@ -105,7 +105,7 @@ def _mark(mode: str, placed: Iterable[tuple[int, Bar]], to_x: Callable[[float], 
             shapes.append(MARKERS[marker](to_x(end.time_s), y))
             if end.bounds is not None:
                 low, high = map(to_x, end.bounds)
-                bounds.append(f"M{low:.1f} {y}H{high:.1f}")
+                bounds.append(f"M{px(low)} {px(y)}H{px(high)}")
     return Marks(mode, colour, hollow, "".join(shapes), "".join(bounds), sign)
 
 

@@ -16,13 +16,22 @@ LEFT, RIGHT, TOP, BOTTOM = 48, WIDTH - 16, 18, HEIGHT - 30
 """Edges of the plot within it; around them stand title, ticks and the name of the axis."""
 
 MOST_X_TICKS, MOST_Y_TICKS = 3, 5
+
+
+def px(value: float) -> str:
+    """Pixels as an SVG holds them, to a tenth."""
+    return f"{value:.1f}".removesuffix(".0")
+
+
 MARKERS: tuple[Callable[[float, float], str], ...] = (
-    lambda x, y: f"M{x - 2.5:.1f} {y:.1f}a2.5 2.5 0 1 0 5 0a2.5 2.5 0 1 0 -5 0z",
-    lambda x, y: f"M{x - 2.5:.1f} {y - 2.5:.1f}h5v5h-5z",
-    lambda x, y: f"M{x:.1f} {y - 3.5:.1f}l3.5 3.5l-3.5 3.5l-3.5 -3.5z",
-    lambda x, y: f"M{x:.1f} {y - 3:.1f}l3 5.5h-6z",
+    lambda x, y: f"M{px(x - 2.5)} {px(y)}a2.5 2.5 0 1 1 0 .01z",
+    lambda x, y: f"M{px(x - 2.5)} {px(y - 2.5)}h5v5h-5z",
+    lambda x, y: f"M{px(x)} {px(y - 3.5)}l3.5 3.5l-3.5 3.5l-3.5 -3.5z",
+    lambda x, y: f"M{px(x)} {px(y - 3)}l3 5.5h-6z",
 )
-"""Paths of a circle, a square, a diamond and a triangle around a point."""
+"""Paths of a circle, a square, a diamond and a triangle around a point.
+
+The circle is an arc that ends beside its start."""
 
 COLOURS, DASHES = 3, ("", "5 3", "2 3")
 """Colour, shape and dash together tell more lines apart than there are colours."""
@@ -126,7 +135,7 @@ def _line(series: Series, index: int, to_x: Callable[[float], float], to_y: Call
         x, y = to_x(point.x), to_y(point.y)
         low, high = (None, None) if point.bounds is None else map(to_y, point.bounds)
         dots.append(Dot(x, y, _shape(index, x, y), low, high, point.doubtful))
-    return Line(series.name, colour, dash, " ".join(f"{dot.x:.1f},{dot.y:.1f}" for dot in dots), tuple(dots))
+    return Line(series.name, colour, dash, " ".join(f"{px(dot.x)},{px(dot.y)}" for dot in dots), tuple(dots))
 
 
 def make_scale(low: float, high: float, begin: float, end: float) -> Callable[[float], float]:

@@ -39,6 +39,7 @@ class Reason(StrEnum):
     NONE = ""
     NO_NUMBER = "theirs is no number that can be compared"
     NO_INTERVAL = "no interval"
+    ANY_EXPONENT = f"our {numbers.percent(CONFIDENCE)} interval, by which verdicts go, allows any exponent"
     DIFFER = f"ours differ by more than {_NEAR}"
     DO_NOT_DIFFER = f"ours differ by less than {_NEAR}, too"
     NO_DIFFERENCE = f"ours differ by less than {_NEAR}"
@@ -122,7 +123,7 @@ def judge_exponent(theirs: float | None, ours: Growth) -> Judgement:
     sure = [one.decisive for one in ours.bounded]
     bounds = [(one.low, one.high) for one in sure if one.low is not None and one.high is not None]
     if not bounds:
-        return Judgement(Verdict.UNTOLD, Reason.NO_INTERVAL)
+        return Judgement(Verdict.UNTOLD, Reason.ANY_EXPONENT if ours.bounded else Reason.NO_INTERVAL)
     if ours.is_lost_beside_constant:
         return Judgement(Verdict.UNTOLD, Reason.BESIDE_CONSTANT)
     if theirs is None:

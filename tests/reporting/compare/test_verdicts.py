@@ -92,6 +92,12 @@ def test_without_both_bounds_nothing_is_said(low, high):
     assert judge_exponent(2, Growth(half)) == Judgement(UNTOLD, Reason.NO_INTERVAL)
 
 
+def test_an_exponent_that_is_bounded_at_the_lower_level_alone_could_be_any():
+    shown = Interval(0.8, 1.2, 1.8, 5, Interval(None, 1.2, None, 5))
+
+    assert judge_exponent(2, Growth(shown)) == Judgement(UNTOLD, Reason.ANY_EXPONENT)
+
+
 ratios = st.floats(1e-3, 1e3)
 
 
