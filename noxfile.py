@@ -85,9 +85,9 @@ def self_test(session: nox.Session) -> None:
 
 @nox.session
 def report(session: nox.Session) -> None:
-    """Report on runs that are there already: nox -s report -- results/RUN; or export, or diff A B."""
+    """Report on runs that are there already: nox -s report -- results/RUN; or export, reproduce, diff A B."""
     install(session, SMALLEST_LOCK)
-    verb = () if session.posargs[:1] in (["diff"], ["export"]) else ("report",)
+    verb = () if session.posargs[:1] in (["diff"], ["export"], ["reproduce"]) else ("report",)
     end(run_program(session, "reporting", *verb, *session.posargs))
 
 

@@ -1,4 +1,4 @@
-"""The command line: `report` merges runs into one page, `export` into a table; `diff` compares two runs' programs."""
+"""The command line: a page, a table, a comparison, a verdict or a bug report, of recorded runs."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ from .compare_commands import BudgetsFile, EffectError, FailOn, MarkdownFile, Mi
 from .console import WIDEST
 from .export import FORMATS, ExportError
 from .load import Loaded, LoadedRun, choose_folders, load
+from .reproduce import NothingToReproduceError, find_subject, make_zip
 from .text import counted, shorten, visible
 from .view import Page, build
 
@@ -150,6 +151,28 @@ def diff(
     for warning in found.warnings:
         _complain(warning, "warning")
     diff_terminal.show(sheet, _open_console())
+
+
+@app.command()
+def reproduce(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder.")],
+    case: Annotated[str, typer.Option(help="Name of the case, or what no other case matches; * is any text.")],
+    variant: Annotated[str | None, typer.Option(help="Which variant; needed where several keep a program.")] = None,
+    out: Annotated[Path | None, typer.Option(help="The file; default: reports/<case>-<variant>.zip.")] = None,
+) -> None:
+    """Writes a zip for a bug report: one program, what was measured of it, and a script that runs it with jax alone."""
+    warnings: list[str] = []
+    try:
+        subject = find_subject(_load_one(run), case, variant)
+        data = make_zip(subject, warnings)
+    except NothingToReproduceError as error:
+        _complain(str(error))
+        raise typer.Exit(UNUSABLE) from None
+    for warning in warnings:
+        _complain(warning, "warning")
+    path = out if out is not None else FOLDER / f"{subject.name}.zip"
+    _write(path, data)
+    typer.echo(visible(str(path)))
 
 
 @app.command()

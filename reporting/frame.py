@@ -89,10 +89,11 @@ def list_rows(loaded: Loaded) -> Iterator[dict[str, Any]]:
     for run in label_runs(loaded.runs):
         for case in gather_cases([run]):
             for variant in case.variants:
-                yield from _list_metrics(variant)
+                yield from list_metrics(variant)
 
 
-def _list_metrics(variant: Variant) -> Iterator[dict[str, Any]]:
+def list_metrics(variant: Variant) -> Iterator[dict[str, Any]]:
+    """The rows of one variant."""
     about = _describe(variant)
     for name, metric in METRICS.items():
         if metric.growth_of is not None:  # of a workload, not of a variant

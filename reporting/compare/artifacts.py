@@ -1,4 +1,4 @@
-"""Reads a text that a run keeps beside its numbers, if it is what the record says."""
+"""Reads a file that a run keeps beside its numbers, if it is what the record says."""
 
 from __future__ import annotations
 
@@ -15,7 +15,16 @@ def read_text(folder: RunFolder, case_id: str, artifact: Artifact) -> str:
     """The text of a case's artifact.
 
     Raises:
-      ArtifactError: Its path leads out of the case's folder, nothing can be read there, or it is another text.
+      ArtifactError: As `read_file`.
+    """
+    return read_file(folder, case_id, artifact).decode("utf-8", "replace")
+
+
+def read_file(folder: RunFolder, case_id: str, artifact: Artifact) -> bytes:
+    """What is in a case's artifact.
+
+    Raises:
+      ArtifactError: Its path leads out of the case's folder, nothing can be read there, or it is another file.
     """
     case = folder.case(case_id).path
     path = case / artifact.path
@@ -30,4 +39,4 @@ def read_text(folder: RunFolder, case_id: str, artifact: Artifact) -> str:
         raise ArtifactError(f"{artifact.path!r} cannot be read: {error}") from error
     if hashlib.sha256(data).hexdigest() != artifact.sha256:
         raise ArtifactError(f"{artifact.path!r} is not what was recorded (another SHA-256)")
-    return data.decode("utf-8", "replace")
+    return data

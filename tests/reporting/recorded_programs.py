@@ -3,7 +3,7 @@
 import hashlib
 
 from harness.record import Artifact, Outcome, RunFolder, Status, write_bytes
-from harness.record.layout import PROGRAM_TEXTS
+from harness.record.layout import EXPORTED, PROGRAM_TEXTS
 from reporting.compare.pairs import Pair
 from reporting.compare.program_diff import compare_programs
 from reporting.compare.programs import Program
@@ -66,7 +66,7 @@ def recorded(folder, texts=TEXTS, *, case=None, memory=PLANNED, change=lambda ar
     for variant, kept in (texts if "hlo" not in texts and "jaxpr" not in texts else {"selu:jit": texts}).items():
         for kind, text in kept.items():
             place = RunFolder(folder).case(planned.id)
-            path = place.programs(variant) / PROGRAM_TEXTS[kind]
+            path = place.exported(variant) if kind == EXPORTED else place.programs(variant) / PROGRAM_TEXTS[kind]
             write_bytes(path, text.encode(), lasting=False)
             digest = hashlib.sha256(text.encode()).hexdigest()
             artifacts.append(

@@ -1,0 +1,240 @@
+import ast
+import io
+import json
+import re
+import zipfile
+
+import msgspec
+import pytest
+from typer.testing import CliRunner
+
+from harness.record import Outcome, Status
+from harness.record.layout import EXPORTED
+from reporting.commands import app
+from reporting.load import LoadedRun, load
+from reporting.reproduce import NothingToReproduceError, find_subject, make_zip
+from tests import samples
+from tests.reporting.recorded_programs import TEXTS, recorded
+
+KEPT = {"selu:jit": {**TEXTS, EXPORTED: "the program"}}
+
+
+def zipped(loaded, pattern="selu*", variant=None, warnings=None):
+    """(the folder's name, the files in it by name) of a zip."""
+    subject = find_subject(loaded, pattern, variant)
+    found = [] if warnings is None else warnings
+    with zipfile.ZipFile(io.BytesIO(make_zip(subject, found))) as archive:
+        assert archive.testzip() is None
+        files = {name: archive.read(name) for name in archive.namelist()}
+    assert warnings is not None or not found
+    (folder,) = {name.partition("/")[0] for name in files}
+    return folder, {name.partition("/")[2]: data for name, data in files.items()}
+
+
+def refused(loaded, pattern="selu*", variant=None):
+    with pytest.raises(NothingToReproduceError) as caught:
+        find_subject(loaded, pattern, variant)
+    return str(caught.value)
+
+
+def with_environment(loaded, **changes):
+    here = msgspec.structs.replace(loaded.run.manifest.environment, **changes)
+    manifest = msgspec.structs.replace(loaded.run.manifest, environment=here)
+    return LoadedRun(msgspec.structs.replace(loaded.run, manifest=manifest), loaded.folder)
+
+
+def settings_of(script):
+    """(variables, config) that a script sets."""
+    calls = [one for one in ast.walk(ast.parse(script)) if isinstance(one, ast.Call)]
+    variables = [ast.literal_eval(one.args[0]) for one in calls if ast.unparse(one.func) == "os.environ.update"]
+    config = [one.args for one in calls if ast.unparse(one.func) == "jax.config.update"]
+    return variables, {ast.literal_eval(name): ast.literal_eval(value) for name, value in config}
+
+
+def test_a_zip_holds_the_program_the_script_the_texts_and_the_numbers(tmp_path):
+    folder, files = zipped(recorded(tmp_path / "a", KEPT))
+
+    assert folder.startswith("selu-n=1-selu-jit-")
+    assert list(files) == [
+        "README.md",
+        "reproduce.py",
+        "program.jaxexport",
+        "jaxpr.txt",
+        "stablehlo.mlir",
+        "hlo.txt",
+        "numbers.json",
+    ]
+    assert files["program.jaxexport"] == b"the program"
+    assert files["hlo.txt"].decode() == TEXTS["hlo"]
+    rows = {row["metric"]: row for row in json.loads(files["numbers.json"])}
+    assert rows["peak_bytes"]["value"] == 1200
+    assert rows["peak_bytes"]["variant"] == "selu:jit"
+    assert all(f"`{name}`: " in files["README.md"].decode() for name in files if name != "README.md")
+
+
+def test_the_readme_says_what_was_measured_and_where_and_what_to_install(tmp_path):
+    loaded = with_environment(
+        recorded(tmp_path / "a", KEPT),
+        packages={"jax": "0.10.0", "jaxlib": "0.10.1", "jax-cuda13-plugin": "0.10.0", "torch": "2", "jaxtyping": "1"},
+        driver="580.1",
+    )
+
+    text = zipped(loaded)[1]["README.md"].decode()
+
+    assert "    pip install jax==0.10.0 jax-cuda13-plugin==0.10.0 jaxlib==0.10.1 flatbuffers\n" in text
+    assert re.search(r"\| planned memory \| 1\.17.KiB \|", text)
+    assert "| driver | 580.1 |" in text
+    assert "| device | Sample Processor 1 |" in text
+    assert "run a" in text
+    assert "What went wrong" not in text
+
+
+def test_what_went_wrong_is_said(tmp_path):
+    loaded = recorded(tmp_path / "a", KEPT)
+    (case,) = loaded.run.cases
+    wrong = Outcome(status=Status.WRONG, reason="largest error 0.5 | `rm`")
+    variants = tuple(
+        msgspec.structs.replace(one, outcomes={**one.outcomes, "numerics": wrong}) for one in case.variants
+    )
+    run = msgspec.structs.replace(loaded.run, cases=(msgspec.structs.replace(case, variants=variants),))
+
+    text = zipped(LoadedRun(run, loaded.folder))[1]["README.md"].decode()
+
+    assert "## What went wrong" in text
+    assert r"- wrong: largest error 0.5 &#124; \`rm\`" in text
+
+
+def test_the_script_sets_what_was_set_where_it_was_measured(tmp_path):
+    case = samples.planned_case(params={"n": 1}, devices=4, config={"jax_enable_x64": False}, where="cpu")
+    loaded = with_environment(
+        recorded(tmp_path / "a", KEPT, case=case),
+        x64=True,
+        matmul_precision="highest",
+        variables={"XLA_FLAGS": "--a='b'\n\"c\"", "LD_PRELOAD": "mine.so", "OMP_NUM_THREADS": "2"},
+    )
+
+    variables, config = settings_of(zipped(loaded)[1]["reproduce.py"])
+
+    assert [{name: value for name, value in one.items() if name != "XLA_FLAGS"} for one in variables] == [
+        {"OMP_NUM_THREADS": "2"}
+    ]
+    assert variables[0]["XLA_FLAGS"].startswith("--a='b'")
+    assert config == {
+        "jax_enable_x64": False,
+        "jax_default_matmul_precision": "highest",
+        "jax_num_cpu_devices": 4,
+    }
+
+
+def test_where_nothing_was_set_the_script_sets_nothing(tmp_path):
+    loaded = with_environment(recorded(tmp_path / "a", KEPT), variables={})
+
+    assert settings_of(zipped(loaded)[1]["reproduce.py"]) == ([], {})
+
+
+def test_on_another_backend_than_the_cpu_nobody_asks_for_more_devices(tmp_path):
+    case = samples.planned_case(params={"n": 1}, devices=4, where="gpu")
+
+    _, config = settings_of(zipped(recorded(tmp_path / "a", KEPT, case=case))[1]["reproduce.py"])
+
+    assert "jax_num_cpu_devices" not in config
+
+
+def test_equal_runs_give_equal_bytes(tmp_path):
+    first, second = (
+        make_zip(find_subject(load([recorded(tmp_path / "a", KEPT).folder.path]).runs[0], "selu*"), [])
+        for _ in range(2)
+    )
+
+    assert first == second
+
+
+def test_a_text_that_is_damaged_is_left_out_with_a_warning(tmp_path):
+    loaded = recorded(tmp_path / "a", KEPT)
+    next(loaded.folder.path.rglob("hlo.txt")).write_text("other")
+    warnings = []
+
+    _, files = zipped(loaded, warnings=warnings)
+
+    assert "hlo.txt" not in files
+    assert "stablehlo.mlir" in files
+    (warning,) = warnings
+    assert "is not what was recorded" in warning
+
+
+def test_a_program_that_is_damaged_is_no_report(tmp_path):
+    loaded = recorded(tmp_path / "a", KEPT)
+    next(loaded.folder.path.rglob("program.jaxexport")).write_text("other")
+    warnings = []
+
+    with pytest.raises(NothingToReproduceError, match="is not what was recorded"):
+        make_zip(find_subject(loaded, "selu*"), warnings)
+
+    assert warnings == []
+
+
+def test_of_several_programs_one_has_to_be_named(tmp_path):
+    case = samples.planned_case(params={"n": 1}, variants=("selu:jit", "other:jit"))
+    loaded = recorded(tmp_path / "a", {name: {EXPORTED: name} for name in ("selu:jit", "other:jit")}, case=case)
+
+    assert refused(loaded).endswith("give --variant, one of selu:jit, other:jit")
+    assert zipped(loaded, variant="other:jit")[1]["program.jaxexport"] == b"other:jit"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "variant", "message"),
+    [
+        ("selo[n=1]", None, "no case matches --case 'selo[n=1]'; nearest: 'selu[n=1]'"),
+        ("selu*", "selu:jot", "selu[n=1] has no variant 'selu:jot'; nearest: 'selu:jit'"),
+        ("selu*", "selu:eager", "selu:eager is not one program: only what jit compiles as a whole is; programs"),
+    ],
+)
+def test_what_is_not_there_is_said_with_the_nearest_that_is(tmp_path, pattern, variant, message):
+    assert message in refused(recorded(tmp_path / "a", KEPT), pattern, variant)
+
+
+def test_a_pattern_that_several_cases_match_is_refused(tmp_path):
+    cases = [samples.planned_case(params={"n": n}) for n in (1, 2)]
+    run = samples.run(*((case, samples.record(case, {})) for case in cases))
+    samples.write_run(tmp_path / "a", run)
+
+    assert "2 cases match --case 'selu', and a report is about one: selu[n=1], selu[n=2]" in refused(
+        load([tmp_path / "a"]).runs[0], "selu"
+    )
+
+
+def test_a_run_without_programs_says_why(tmp_path):
+    loaded = recorded(tmp_path / "a")
+
+    assert "the run keeps no program of any variant; measure again" in refused(loaded)
+    assert "the run keeps no program of selu:jit; measure again" in refused(loaded, variant="selu:jit")
+
+
+def test_a_program_that_could_not_be_kept_says_what_the_run_says_of_it(tmp_path):
+    loaded = recorded(tmp_path / "a")
+    (case,) = loaded.run.cases
+    refusal = Outcome(status=Status.UNSUPPORTED, reason="it has 40 MiB, most of it constants")
+    variants = tuple(msgspec.structs.replace(one, outcomes={"export": refusal}) for one in case.variants)
+    run = msgspec.structs.replace(loaded.run, cases=(msgspec.structs.replace(case, variants=variants),))
+
+    assert "it has 40 MiB, most of it constants" in refused(LoadedRun(run, loaded.folder), variant="selu:jit")
+
+
+def test_the_command_writes_the_zip_and_says_where(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    recorded(tmp_path / "a", KEPT)
+
+    ended = CliRunner().invoke(app, ["reproduce", "a", "--case", "selu*"])
+
+    assert ended.exit_code == 0
+    assert ended.stdout.startswith("reports/selu-n=1-selu-jit-")
+    assert zipfile.is_zipfile(tmp_path / ended.stdout.strip())
+
+
+def test_the_command_ends_with_2_where_there_is_nothing_to_report(tmp_path):
+    recorded(tmp_path / "a")
+
+    ended = CliRunner().invoke(app, ["reproduce", str(tmp_path / "a"), "--case", "selu*"])
+
+    assert ended.exit_code == 2
+    assert ended.stderr.startswith("error: ")
