@@ -8,6 +8,7 @@ nox -s report -- export results/*      the same as a table: --to csv, json or go
 nox -s report -- diff A B --case NAME  what changed between the programs of two runs
 nox -s compare -- results/A results/B  what changed between two runs
 nox -s gate -- results/RUN             measure beside a run, and judge: 0 passed, 1 slower, 3 no answer
+nox -s upgrade -- --old "jax==0.10.0" --new "jax==0.10.2" --quick  what an upgrade changes
 nox -s traces -- results/RUN           open a run's profiler captures in xprof
 nox                                    lint, types, tests
 """
@@ -29,6 +30,7 @@ from launcher.backends import BACKENDS, BackendNeeds
 from launcher.command_line import read_backend, read_request
 from launcher.containers import caller_here
 from launcher.doctor import examination
+from launcher.environments import Wanted, list_needed, make_environment
 from launcher.execution import say
 from launcher.gates import read_gate_request
 from launcher.host import look_at_host
@@ -42,6 +44,7 @@ from launcher.runs import Run, new_run_id, plan_beside, plan_run, plan_self_test
 from launcher.runtime import choose_engine
 from launcher.supply import build_asked_images, download_asked_wheels
 from launcher.traces import copy_captures, read_trace_request
+from launcher.upgrades import AFTER, BEFORE, read_upgrade_request
 
 nox.needs_version = ">=2026.7.11"  # the first whose CommandFailed knows the exit code
 # With virtualenv nox installs with pip. uv would not read pip's settings: indexes, proxies, certificates.
@@ -53,6 +56,8 @@ CHECKOUT = Path(__file__).parent
 USAGE_ERROR, INTERRUPTED = 2, 130
 NO_ANSWER = 3
 """Of the harness, too, whose run is not complete then."""
+ENVIRONMENTS = Path(".nox", "environments")
+"""Where those are that users name packages for."""
 HTML_VALIDATE = "tests/reporting/html_validate"
 """Where npm installs what checks the page's HTML."""
 
@@ -85,7 +90,7 @@ def self_test(session: nox.Session) -> None:
 
 @nox.session
 def report(session: nox.Session) -> None:
-    """Report on runs that are there already: nox -s report -- results/RUN; or export, reproduce, diff A B."""
+    """Report on runs that are there already: nox -s report -- results/RUN; or export, or diff A B."""
     install(session, SMALLEST_LOCK)
     verb = () if session.posargs[:1] in (["diff"], ["export"], ["reproduce"]) else ("report",)
     end(run_program(session, "reporting", *verb, *session.posargs))
@@ -101,6 +106,12 @@ def compare(session: nox.Session) -> None:
 def gate(session: nox.Session) -> None:
     """Measure what a run measured, beside its programs, and judge: nox -s gate -- results/RUN --budgets FILE."""
     end(answer_or_none(lambda: pass_gate(session)))
+
+
+@nox.session
+def upgrade(session: nox.Session) -> None:
+    """What an upgrade changes, both in lock-step: nox -s upgrade -- --old "jax==0.10.0" --new "jax==0.10.2" --quick."""
+    end(answer_or_none(lambda: compare_environments(session)))
 
 
 @nox.session
@@ -256,6 +267,48 @@ def pass_gate(session: nox.Session) -> int:
     return code
 
 
+def compare_environments(session: nox.Session) -> int:
+    """Measure in an old and a new environment, their calls in turns; compare and report; the comparison's exit code.
+
+    Raises:
+      UsageError: What was asked cannot be done.
+    """
+    asked = read_upgrade_request(session.posargs)
+    backend, measuring = read_backend(asked.measuring)
+    install(session, SMALLEST_LOCK)
+    limits = [word for name in ("--budgets", "--min-effect") for word in take_given(asked.judging, name)]
+    if code := run_program(session, "reporting", "limits", *limits):  # before anything is measured
+        return code
+    old, new = (prepare_environment(one) for one in (asked.old, asked.new))
+    measured = ("run", "--backend", backend, *measuring)
+    name = new_run_id(backend)
+    before, after = (asked.out / f"{name}-{side}" for side in ("old", "new"))
+    codes = [run_elsewhere(session, old, *measured, *BEFORE, "--run-id", before.name)]
+    if codes[0] in (0, NO_ANSWER):
+        beside = ("--against", str(before), "--lock-step", str(old))
+        codes.append(run_elsewhere(session, new, *measured, *AFTER, *beside, "--run-id", after.name))
+    if codes[-1] not in (0, NO_ANSWER) or len(codes) == 1:
+        return codes[-1] if codes[-1] in (USAGE_ERROR, INTERRUPTED) else NO_ANSWER
+    code = run_program(session, "reporting", "compare", str(before), str(after), *asked.judging)
+    run_program(session, "reporting", "report", str(before), str(after), *take_given(asked.judging, "--min-effect"))
+    return code or max(codes)  # what was not measured was not compared
+
+
+def prepare_environment(wanted: Wanted) -> Path:
+    """The python of an environment with these packages.
+
+    Raises:
+      UsageError: pip cannot install them.
+    """
+    say(f"installing {wanted.words}; the first time, that takes a minute or two")
+    return make_environment(wanted, CHECKOUT / ENVIRONMENTS, list_needed(CHECKOUT / "pyproject.toml"))
+
+
+def run_elsewhere(session: nox.Session, python: Path, *arguments: str) -> int:
+    """Exit code of the harness in an environment that is not the session's."""
+    return run_command(session, str(python), "-m", "harness", *arguments)
+
+
 def take_given(arguments: Sequence[str], name: str) -> list[str]:
     """An option with its value, as it was given; empty where it was not."""
     value, _ = take_option(arguments, name)
@@ -330,10 +383,16 @@ def install(session: nox.Session, *lock_names: str) -> None:
 
 
 def run_program(session: nox.Session, program: str, *arguments: str) -> int:
-    """Exit code of `python -m program arguments`; its stderr stays apart from its stdout."""
+    """Exit code of `python -m program arguments`."""
+    return run_command(session, "python", "-m", program, *arguments)
+
+
+def run_command(session: nox.Session, *command: str) -> int:
+    """Exit code of a command; its stderr stays apart from its stdout."""
     try:
         session.run(
-            *("python", "-m", program, *arguments),
+            *command,
+            external=Path(command[0]).is_absolute(),
             stderr=None,
             interrupt_timeout=INTERRUPT_TIMEOUT_S,
             terminate_timeout=TERMINATE_TIMEOUT_S,

@@ -58,6 +58,13 @@ SuspectsFile = Annotated[
     Path | None,
     typer.Option("--suspects", metavar="FILE", help="Of those only what `reporting compare` suspects, by 12 launches."),
 ]
+LockStep = Annotated[
+    str | None,
+    typer.Option(
+        metavar="PYTHON",
+        help="With --against: the python of that run's environment, which runs the same variants in turns with this.",
+    ),
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the plan and how long it takes; measure nothing.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.")]
 
@@ -91,6 +98,7 @@ def run_command(
     machine: Machine = None,
     against: Against = None,
     suspects: SuspectsFile = None,
+    lock_step: LockStep = None,
     dry_run: DryRun = False,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -110,10 +118,13 @@ def run_command(
         machine=machine,
         against=against,
         suspects=suspects,
+        lock_step=lock_step,
     )
-    own = (dry_run, select, suites, probe, quick, full, launches, data, run_id, machine, against, suspects)
+    own = (dry_run, select, suites, probe, quick, full, launches, data, run_id, machine, against, suspects, lock_step)
     if suspects is not None and against is None:
         raise typer.BadParameter("--suspects are of a comparison with an earlier run: name it with --against RUN")
+    if lock_step is not None and against is None:
+        raise typer.BadParameter("--lock-step is the environment of an earlier run: name that run with --against RUN")
     if dry_run and against is not None:
         raise typer.BadParameter("--dry-run plans no replays; leave out --against")
     if resume is not None and any(own):

@@ -57,7 +57,14 @@ from harness.record.layout import SELF_TESTS
 from harness.record.self_test import SelfTest, find_self_test, keep_self_test
 from harness.record.trust import describe_self_test
 from harness.record.wording import counted
-from harness.request import RunRequest, choose_settings, complete_request, find_backend, read_budget
+from harness.request import (
+    RunRequest,
+    choose_settings,
+    complete_request,
+    find_backend,
+    find_other_environment,
+    read_budget,
+)
 from harness.results import describe_results, list_results
 
 OK, USAGE, INCOMPLETE, INTERRUPTED = 0, 2, 3, 130
@@ -109,20 +116,26 @@ def new_run(request: RunRequest, watcher: Watcher, *, as_json: bool) -> int:
     suspects = None if request.suspects is None else read_suspects(request.suspects)
     if against is not None:
         request = complete_request(request, against.manifest.settings, confirms=suspects is not None)
-    settings = choose_settings(request, run_id)
+    before = None if against is None else against.manifest
+    settings = choose_settings(request, run_id, before)
+    if settings.lock_step is not None and "timing" not in settings.probes:
+        raise UsageError("--lock-step times calls in two environments; add --probe timing")
     place = find_backend(request.backend)
     _say_what_is_not_used()
     with (
         begin_folder(request.out, run_id) as folder,
-        start_servers(folder.scratch, settings.data, settings.suites) as servers,
+        start_servers(
+            folder.scratch, settings.data, settings.suites, find_other_environment(request, before)
+        ) as servers,
     ):
+        servers.sides_of(place)  # whether it can be had is known before anything is measured
         server = servers.of(place)
         description = describe_suites(server, settings.suites, place, request.level, devices=True)
         assert description.environment is not None
         settings = msgspec.structs.replace(settings, notes=_notes_on(server))
         cases = choose_representatives(select(description.cases, request.select))
         if against is not None and "timing" in settings.probes:
-            cases = against.add_programs(cases)
+            cases = against.add_programs(cases) if settings.lock_step is None else against.add_lock_step(cases)
             cases = cases if suspects is None else choose_suspects(cases, suspects)
         if request.budget is not None:
             work = count_work(server, settings.suites, place, request.level, request.select)
@@ -150,7 +163,11 @@ def resume_run(path: Path, watcher: Watcher, budget: str | None, *, as_json: boo
         return conclude(_read_ended(folder), path, as_json=as_json)
     settings = manifest.settings
     place = find_backend(manifest.backend)
-    with lock_folder(folder), start_servers(folder.scratch, settings.data, settings.suites) as servers:
+    with (
+        lock_folder(folder),
+        start_servers(folder.scratch, settings.data, settings.suites, settings.lock_step) as servers,
+    ):
+        servers.sides_of(place)
         server = servers.of(place)
         description = describe_suites(server, settings.suites, place, settings.level, devices=True)
         check_resumable(manifest, description)

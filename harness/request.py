@@ -7,13 +7,15 @@ import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import msgspec
+
 from harness.declare.catalogue import DEFAULT_SUITES
 from harness.machine.environment import make_private
 from harness.machine.places import BACKENDS, Backend, list_unused_variables
 from harness.parent.prepare_run import UsageError
 from harness.plan.probes import PROBE_NAMES
 from harness.plan.settings import make_settings
-from harness.record import Settings
+from harness.record import Manifest, OtherEnvironment, Settings
 
 DEFAULT_LEVEL = "default"
 
@@ -45,10 +47,14 @@ class RunRequest:
     machine: str | None = None
     against: Path | None = None
     suspects: Path | None = None
+    lock_step: str | None = None
 
 
-def choose_settings(request: RunRequest, run_id: str) -> Settings:
+def choose_settings(request: RunRequest, run_id: str, before: Manifest | None = None) -> Settings:
     """The settings of a run with these options.
+
+    Args:
+      before: Of the earlier run that it stands beside.
 
     Raises:
       UsageError: An option that cannot be followed: an unknown backend or probe, no such folder, no such budget.
@@ -60,6 +66,7 @@ def choose_settings(request: RunRequest, run_id: str) -> Settings:
         raise UsageError(f"--data '{request.data}' cannot be read by this user; allow that, or name another")
     if unknown := [name for name in request.probes if name not in PROBE_NAMES]:
         raise UsageError(f"no probe '{unknown[0]}'; probes are {', '.join(PROBE_NAMES)}")
+    other = find_other_environment(request, before)
     return make_settings(
         request.level,
         probes=request.probes,
@@ -69,7 +76,18 @@ def choose_settings(request: RunRequest, run_id: str) -> Settings:
         suites=tuple(map(make_private, request.suites)) or (DEFAULT_SUITES,),
         data=None if request.data is None else make_private(str(request.data.absolute())),
         not_used=list_unused_variables(os.environ),
+        lock_step=None if other is None else msgspec.structs.replace(other, python=make_private(other.python)),
         run_id=run_id,
+    )
+
+
+def find_other_environment(request: RunRequest, before: Manifest | None) -> OtherEnvironment | None:
+    """The earlier run's, where it takes turns with that of this one."""
+    if request.lock_step is None or before is None:
+        return None
+    here = before.environment
+    return OtherEnvironment(
+        python=request.lock_step, version=here.python, packages=here.packages, variables=here.variables
     )
 
 

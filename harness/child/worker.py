@@ -12,24 +12,27 @@ from pathlib import Path
 import jax
 import msgspec
 
+from harness.child.case import find_workload, set_up_jax
 from harness.child.describe import describe, find_missing_device
 from harness.child.inputs import find_inputs
 from harness.child.shapes import look_at_shapes
-from harness.declare.catalogue import SuiteError, find_suites
+from harness.declare.catalogue import SuiteError
 from harness.declare.levels import DeclarationError
 from harness.declare.workload import Workload
+from harness.machine.affinity import keep_on_one_core
 from harness.machine.environment import device_memory_bytes, make_private
 from harness.machine.places import Place
-from harness.plan.cases import plan_case
 from harness.plan.launches import SHAPES
 from harness.plan.messages import Answer, Describe, Measure, Message, Problem, Result
 from harness.plan.probes import PROBES
+from harness.plan.turns import Begin
 from harness.plan.twins import is_unchanged
 from harness.probes import Context, look_with
 from harness.probes.context import Beat
+from harness.probes.elsewhere import Address, Side
 from harness.programs.arguments import make_shapes
 from harness.programs.caches import use_cache
-from harness.record import Artifact, CaseFolder, PlannedCase, write_bytes
+from harness.record import Artifact, CaseFolder, write_bytes
 
 
 def answer(message: Message, heartbeat: int) -> None:
@@ -50,8 +53,10 @@ def _measure(message: Measure, beat: Beat) -> Answer:
     """Sets up the process, makes the case's arguments, and has the launch's probes look."""
     launch = message.launch
     beat(None, "start")
+    if message.sides is not None and message.place.is_host:
+        keep_on_one_core(message.launch.round)  # as those that take turns
     use_cache(message.cache)
-    _set_up_jax(message.case, message.place)
+    set_up_jax(message.case, message.place)
     beat(None, "import suites")
     workload = _find_workload(message)
     if (problem := find_missing_device(message.place)) is not None:
@@ -71,6 +76,7 @@ def _measure(message: Measure, beat: Beat) -> Answer:
         seed=message.seed,
         regime=launch.regime,
         beat=beat,
+        sides=_find_sides(message),
     )
     if launch.process == SHAPES:
         return Result(outcomes=look_at_shapes(launch.looks, context))
@@ -82,15 +88,31 @@ def _measure(message: Measure, beat: Beat) -> Answer:
     return Result(outcomes=outcomes, launch=samples, artifacts=tuple(_collect_artifacts(message)))
 
 
-def _set_up_jax(case: PlannedCase, place: Place) -> None:
-    """Sets what jax reads when its backend begins."""
-    for name, value in case.config.items():
-        try:
-            jax.config.update(name, value)
-        except (AttributeError, TypeError, ValueError) as error:
-            raise DeclarationError(f"workload '{case.workload}': config sets '{name}' to {value!r}: {error}") from error
-    if place.any_device_count and case.devices > 1:
-        jax.config.update("jax_num_cpu_devices", case.devices)
+def _find_sides(message: Measure) -> dict[Side, Address] | None:
+    """Where processes of two environments are asked for; None of a run without."""
+    if message.sides is None:
+        return None
+    variants = message.case.variants
+    sources = (
+        {one.replays.variant: one.source for one in variants if one.replays is not None},
+        {one.name: one.source for one in variants},
+    )
+    return {
+        side: Address(
+            path,
+            Begin(
+                case=message.case,
+                place=message.place,
+                settings=message.settings,
+                sources=own,
+                cache=message.cache,
+                # A file for each: another environment's NumPy may not read what this one's has written.
+                inputs=f"{message.inputs}.{side.name.lower()}",
+                core=message.launch.round,
+            ),
+        )
+        for side, path, own in zip(Side, message.sides, sources, strict=True)
+    }
 
 
 def _capacity_bytes(place: Place) -> int | None:
@@ -105,15 +127,10 @@ def _find_workload(message: Measure) -> Workload:
     Raises:
       SuiteError: It is gone, or its file was edited after the run began: one run is one program.
     """
-    planned, names = message.case, message.settings.suites
-    for suite in find_suites(names):
-        for workload in suite.workloads:
-            if workload.name == planned.workload:
-                now = plan_case(suite.name, workload, planned.params, message.place)
-                if not is_unchanged(planned, now):
-                    raise SuiteError(f"the suite of {planned.name} was edited while the run went on; start a new run")
-                return workload
-    raise SuiteError(f"the workload '{planned.workload}' is gone from {', '.join(names)}")
+    workload, now = find_workload(message.case, message.settings.suites, message.place)
+    if not is_unchanged(message.case, now):
+        raise SuiteError(f"the suite of {message.case.name} was edited while the run went on; start a new run")
+    return workload
 
 
 def _collect_artifacts(message: Measure) -> Iterator[Artifact]:

@@ -80,7 +80,7 @@ def describe_environment(jax: Any) -> Environment:
         python=platform.python_version(),
         system=f"{platform.system()} {platform.release()}",
         machine=platform.machine(),
-        packages=_packages(),
+        packages=list_packages(),
         device_kind=devices[0].device_kind,
         device_name=processor if _is_processor(devices[0]) else devices[0].device_kind,
         device_count=len(devices),
@@ -182,7 +182,8 @@ def _octal(text: str) -> str:
     return "".join(chr(byte) if byte < 128 else f"\\{byte:03o}" for byte in text.encode())
 
 
-def _packages() -> dict[str, str]:
+def list_packages() -> dict[str, str]:
+    """The versions of those that are here, of the packages that are recorded."""
     found = {}
     for name in PACKAGES:
         try:

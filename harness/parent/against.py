@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.parent.prepare_run import UsageError
-from harness.plan.replays import add_replays, limit_to
+from harness.plan.replays import add_lock_step, add_replays, limit_to
 from harness.record import (
     CaseRecord,
     Manifest,
@@ -62,6 +62,25 @@ class Against:
             )
         return with_programs
 
+    def add_lock_step(self, cases: Sequence[PlannedCase]) -> tuple[PlannedCase, ...]:
+        """The cases, with what the run measured of the same ones, to be run by its environment.
+
+        Raises:
+          UsageError: It measured nothing of any.
+        """
+        planned = {(case.name, case.where): case for case in self.manifest.cases}
+        found = [(case, planned.get((case.name, case.where))) for case in cases]
+        beside = tuple(
+            add_lock_step(case, before, None if before is None else self.records.get(before.id), self.run_id)
+            for case, before in found
+        )
+        if not any(_list_replays(case) for case in beside):
+            raise UsageError(
+                f"--against {self.folder.path}: it has no variant of JAX's of these cases that was found right: they "
+                "are not in it, or their inputs, reference or cost have changed; measure a new baseline run"
+            )
+        return beside
+
     def copy_programs(self, cases: Sequence[PlannedCase], folder: RunFolder) -> None:
         """Takes the programs over, so that the new run is whole without the earlier one.
 
@@ -69,6 +88,8 @@ class Against:
         """
         for case in cases:
             for name, replay in _list_replays(case):
+                if replay.in_lock_step:
+                    continue
                 source = self.folder.case(name_file(case.name)).exported(replay.variant)
                 try:
                     data = read_kept(source, LARGEST_PROGRAM)

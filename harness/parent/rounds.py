@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.parent.pace import Coming, Pace
-from harness.record import PlannedCase
+from harness.record import LOCK_STEP, PlannedCase, PlannedVariant
 
 TOO_SLOW_S = 1.0
 """Of a launch. Most variants take 0.1 to 0.3 s of it, by their sweeps; to leave one of those out saves next to nothing,
@@ -75,9 +75,14 @@ def _list_eager(
         (case, item.name, pace.predict_variant_s(case.id, item.name))
         for case in cases
         for item in case.variants
-        if item.mode == "eager" and (case.id, item.name) in timed
+        if _is_eager(item) and (case.id, item.name) in timed
     ]
     return sorted((one for one in eager if one[2] > TOO_SLOW_S), key=lambda one: one[2], reverse=True)
+
+
+def _is_eager(item: PlannedVariant) -> bool:
+    """Whether it is eager code, of today or of an earlier run."""
+    return item.mode == "eager" or (item.mode == LOCK_STEP and (item.same_as or "").endswith(":eager"))
 
 
 def _timed(coming: Sequence[Coming]) -> list[Coming]:

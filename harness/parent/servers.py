@@ -1,4 +1,4 @@
-"""The fork servers of a run: one for each place whose processes have an environment of their own."""
+"""The servers of a run: one for each place whose processes have an environment of their own, and an earlier run's."""
 
 from __future__ import annotations
 
@@ -11,36 +11,80 @@ from pathlib import Path
 from harness.machine.environment import usable_cores
 from harness.machine.places import Place, make_process_environment
 from harness.parent.fork_client import ForkServer
+from harness.parent.sides import SideServer, describe_own_environment
+from harness.record import OtherEnvironment
 
 
 class Servers:
     """Starts a place's server when it is first asked for. Made by `start_servers`, which ends them."""
 
-    def __init__(self, stack: ExitStack, scratch: Path, data: str | None, suites: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        stack: ExitStack,
+        scratch: Path,
+        data: str | None,
+        suites: tuple[str, ...],
+        lock_step: OtherEnvironment | None,
+    ) -> None:
         self._stack, self._scratch, self._data, self._suites = stack, scratch, data, suites
+        self._lock_step = lock_step
         self._running: dict[frozenset[tuple[str, str]], ForkServer] = {}
+        self._sides: dict[frozenset[tuple[str, str]], tuple[SideServer, ...]] = {}
 
     def of(self, place: Place) -> ForkServer:
         """The place's server; places with equal environments share one."""
-        variables = make_process_environment(place, os.environ, allowed_cores=usable_cores(), data=self._data)
+        variables = self._make_variables(place)
         key = frozenset(variables.items())
         if key not in self._running:
             scratch = self._scratch / f"server{len(self._running)}"
             self._running[key] = self._stack.enter_context(ForkServer(variables, scratch, self._suites))
         return self._running[key]
 
+    def sides_of(self, place: Place, index: int = 0) -> tuple[str, str] | None:
+        """Sockets of the earlier run's environment and of today's; None of a run without.
+
+        Both are started anew for each round: where a program lies in memory, and in which order a dictionary has its
+        entries, is drawn when an interpreter begins, and decides on per cents of some calls.
+
+        Args:
+          index: The round.
+        """
+        if self._lock_step is None:
+            return None
+        variables = self._make_variables(place)
+        key = frozenset(variables.items())
+        if key not in self._sides:
+            today = describe_own_environment(variables)
+            self._sides[key] = tuple(
+                self._stack.enter_context(SideServer(one, variables, self._suites)) for one in (self._lock_step, today)
+            )
+        before, now = (one.reach(index) for one in self._sides[key])
+        return before, now
+
+    def _make_variables(self, place: Place) -> dict[str, str]:
+        variables = make_process_environment(place, os.environ, allowed_cores=usable_cores(), data=self._data)
+        if self._lock_step is not None:  # two processes share a device's memory
+            variables.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+        return variables
+
 
 @contextmanager
-def start_servers(scratch: Path, data: str | None = None, suites: tuple[str, ...] = ()) -> Iterator[Servers]:
+def start_servers(
+    scratch: Path,
+    data: str | None = None,
+    suites: tuple[str, ...] = (),
+    lock_step: OtherEnvironment | None = None,
+) -> Iterator[Servers]:
     """Servers for the time of a block.
 
     Args:
       scratch: Is removed at the end.
       data: The folder that suites may read.
       suites: Are imported only once, for many processes.
+      lock_step: The environment that takes turns with that of the run.
     """
     try:
         with ExitStack() as stack:
-            yield Servers(stack, scratch, data, suites)
+            yield Servers(stack, scratch, data, suites, lock_step)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)

@@ -120,6 +120,7 @@ class Starter:
         self, launch: Launch, variants: tuple[str, ...], progress: CaseProgress, *, again: bool = False
     ) -> Ended:
         case, settings, place = progress.case, self.settings, self.places[progress.case.where]
+        sides = self.servers.sides_of(place, launch.round) if launch.keeps_samples else None
         return self.servers.of(place).run(
             lambda result: Measure(
                 launch=launch.limit_to(variants),
@@ -131,6 +132,7 @@ class Starter:
                 inputs=str(self.folder.inputs(case.id)),
                 folder=str(self.folder.case(case.id).path),
                 result=result,
+                sides=sides,
             ),
             stage_limit_s=self._stage_limit_s(case),
             on_beat=self.watcher.beat,

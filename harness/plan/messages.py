@@ -36,6 +36,7 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True, tag=True):
       inputs: Where the case's processes keep its inputs for each other.
       folder: The case's folder, for artifacts.
       result: Where to write the answer.
+      sides: Sockets of the two environments that take turns, the earlier run's and today's; None of a run without.
     """
 
     launch: Launch
@@ -47,6 +48,7 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     inputs: str
     folder: str
     result: str
+    sides: tuple[str, str] | None = None
 
 
 class WorkloadDescription(msgspec.Struct, frozen=True, kw_only=True):

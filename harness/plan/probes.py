@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from harness.machine.places import Place
-from harness.record import NATIVE, REPLAY, PlannedCase, PlannedVariant, Settings
+from harness.record import LOCK_STEP, NATIVE, PlannedCase, PlannedVariant, Settings
 from harness.record.layout import EXPORTED
 from harness.record.metric import Summary
 from harness.record.metrics import METRICS
@@ -64,14 +64,19 @@ def list_runnable(case: PlannedCase, settings: Settings) -> Variants:
     return tuple(item for item in case.variants if item.skip is None)
 
 
+def list_checked(case: PlannedCase, settings: Settings) -> Variants:
+    """Of those, all that this environment runs: an earlier run has checked what its own environment runs."""
+    return tuple(item for item in list_runnable(case, settings) if item.mode != LOCK_STEP)
+
+
 def list_timed(case: PlannedCase, settings: Settings) -> Variants:
-    """Those that are not declared to raise an error either."""
+    """Variants that are declared neither to be skipped nor to raise an error."""
     return tuple(item for item in list_runnable(case, settings) if item.raises is None)
 
 
 def list_measurable(case: PlannedCase, settings: Settings) -> Variants:
-    """Those of today's code: of a replay, the run that kept its program has told all but how long it takes now."""
-    return tuple(item for item in list_timed(case, settings) if item.mode != REPLAY)
+    """Those of today's code: of what an earlier run measured, that run has told all but how long it takes now."""
+    return tuple(item for item in list_timed(case, settings) if item.replays is None)
 
 
 def list_of_jax(case: PlannedCase, settings: Settings) -> Variants:
@@ -193,7 +198,7 @@ class Probe:
 
 _ROWS = (
     # A wrong answer has no speed: nothing goes on without this one.
-    Probe(name="numerics", process=CHECK, choose=list_runnable, group=group_by_library, after=(), always=True),
+    Probe(name="numerics", process=CHECK, choose=list_checked, group=group_by_library, after=(), always=True),
     Probe(name="memory", process=CHECK, choose=list_compiled, group=group_by_library, after=(), calls=False),
     # What a later run can set its own programs beside: nothing else of a run can be measured again.
     Probe(

@@ -1,4 +1,4 @@
-"""Cases with programs that an earlier run has kept beside today's: what ran then runs once more, now."""
+"""Cases with what an earlier run measured beside today's: it runs once more, now."""
 
 from __future__ import annotations
 
@@ -6,8 +6,19 @@ from collections.abc import Collection, Mapping
 
 from msgspec.structs import replace
 
-from harness.record import REPLAY, Artifact, CaseRecord, NumericsDetails, PlannedCase, PlannedVariant, Replay
-from harness.record.cases import is_same_problem
+from harness.record import (
+    LOCK_STEP,
+    NATIVE,
+    REPLAY,
+    Artifact,
+    CaseRecord,
+    NumericsDetails,
+    PlannedCase,
+    PlannedVariant,
+    Replay,
+    Status,
+)
+from harness.record.cases import VariantRecord, is_same_problem
 from harness.record.layout import EXPORTED
 
 BEFORE = "{} before"
@@ -38,6 +49,30 @@ def add_replays(case: PlannedCase, before: PlannedCase | None, record: CaseRecor
     return replace(case, variants=tuple(variants))
 
 
+def add_lock_step(case: PlannedCase, before: PlannedCase | None, record: CaseRecord | None, run: str) -> PlannedCase:
+    """The case with each variant of an earlier run, run by that run's environment, after the one that it stands beside.
+
+    Not with peers, which have processes of their own, nor with what that run did not find right; and not with `aot`
+    beside `jit`, of which it is the program.
+
+    Args:
+      before, record, run: As of `add_replays`.
+    """
+    if before is None or record is None or not is_same_problem(before, case):
+        return case
+    right = {one.name for one in record.variants if _is_right(one)}
+    planned_before = {one.name: one for one in before.variants}
+    timed = [one for one in case.variants if one.skip is None and one.raises is None and one.mode != NATIVE]
+    jitted = {one.implementation for one in timed if one.mode == "jit"}
+    beside = {
+        one.name: _make_lock_step(one, planned_before[one.name], run)
+        for one in timed
+        if one.name in right & planned_before.keys() and (one.mode != "aot" or one.implementation not in jitted)
+    }
+    variants = ((item, beside[item.name]) if item.name in beside else (item,) for item in case.variants)
+    return replace(case, variants=tuple(one for pair in variants for one in pair))
+
+
 def limit_to(case: PlannedCase, variants: Collection[str]) -> PlannedCase | None:
     """The case with these variants and the kept programs beside them; None where there are none of those."""
     replays = [item for item in case.variants if item.replays is not None and item.same_as in variants]
@@ -62,6 +97,25 @@ def _make_replay(
         same_as=item.name,
         replays=Replay(run=run, variant=old.name, sha256=kept.sha256, fingerprint=fingerprint),
     )
+
+
+def _make_lock_step(item: PlannedVariant, old: PlannedVariant, run: str) -> PlannedVariant:
+    return replace(
+        item,
+        name=BEFORE.format(item.name),
+        mode=LOCK_STEP,
+        description=f"the same in the environment of run {run}",
+        source=old.source,
+        compiles=None,
+        donates=old.donates,
+        same_as=item.name,
+        replays=Replay(run=run, variant=old.name),
+    )
+
+
+def _is_right(variant: VariantRecord) -> bool:
+    outcome = variant.outcomes.get("numerics")
+    return outcome is not None and outcome.status is Status.OK
 
 
 def _read_fingerprints(record: CaseRecord) -> Mapping[str, str | None]:

@@ -6,7 +6,8 @@ import zlib
 from collections.abc import Sequence
 
 from harness.plan.probes import PROBES, in_cold_rounds
-from harness.record import Settings
+from harness.plan.timing_process import LOCK_STEP_ROUNDS, TURN_S, TURNS
+from harness.record import OtherEnvironment, Settings
 from harness.record.statistics import CONFIDENCE, FEWEST_LAUNCHES, SHOWN_CONFIDENCE
 
 FEWEST_ROUNDS = FEWEST_LAUNCHES
@@ -53,6 +54,10 @@ DEFAULT_BUDGET_S = {"quick": 180.0, "default": 900.0, "full": 7200.0}
 next two, in which a few cases have cold processes too, 2.1 each, and later ones 1.5: five of most cases."""
 
 
+LOCK_STEP_TIMES = 2
+"""How much longer a run takes whose variants run in two environments."""
+
+
 def make_settings(
     level: str,
     *,
@@ -63,6 +68,7 @@ def make_settings(
     suites: Sequence[str],
     data: str | None = None,
     not_used: Sequence[str] = (),
+    lock_step: OtherEnvironment | None = None,
     run_id: str,
 ) -> Settings:
     """Settings of a run.
@@ -70,6 +76,7 @@ def make_settings(
     Args:
       probes: Names that were asked for, each with what is part of it; by default those of the level.
       launches: Fixes their number, else it follows from the time given.
+      lock_step: The environment that takes turns with this one; blocks are longer then.
     """
     asked = {probe.name for probe in PROBES.values() if probe.name in probes or probe.part_of in probes}
     of_level = {probe.name for probe in PROBES.values() if level not in probe.left_out_at}
@@ -77,18 +84,19 @@ def make_settings(
     everywhere = [
         name for name, probe in wanted.items() if probe.represented and (name in asked or level in probe.everywhere_at)
     ]
+    usual_s = DEFAULT_BUDGET_S[level] * (1 if lock_step is None else LOCK_STEP_TIMES)
     asked_for_cold = any(PROBES[name].rounds is in_cold_rounds for name in asked)
     return Settings(
         level=level,
         probes=tuple(wanted),
         fewest_rounds=launches or FEWEST_ROUNDS,
-        most_rounds=launches or MOST_ROUNDS[level],
+        most_rounds=launches or max(MOST_ROUNDS[level], 0 if lock_step is None else LOCK_STEP_ROUNDS),
         launches=launches,
-        budget_s=DEFAULT_BUDGET_S[level] if budget_s is None else budget_s,
+        budget_s=usual_s if budget_s is None else budget_s,
         stage_limit_s=STAGE_LIMIT_S,
-        block_s=BLOCK_S,
+        block_s=BLOCK_S if lock_step is None else TURN_S,
         sample_s=SAMPLE_S,
-        blocks=BLOCKS,
+        blocks=BLOCKS if lock_step is None else TURNS,
         seed=zlib.crc32(run_id.encode()),
         confidence=CONFIDENCE,
         shown_confidence=SHOWN_CONFIDENCE,
@@ -100,4 +108,5 @@ def make_settings(
         cold_launches_elsewhere=None if launches or asked_for_cold else COLD_LAUNCHES_ELSEWHERE[level],
         everywhere=tuple(everywhere),
         not_used=tuple(not_used),
+        lock_step=lock_step,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial, update_wrapper
 from types import TracebackType
@@ -16,6 +16,7 @@ from harness.declare.implementation import Implementation
 from harness.declare.levels import call_with
 from harness.declare.workload import Workload
 from harness.machine.places import Place
+from harness.probes.elsewhere import Address, Side
 from harness.probes.fit import compare_with_capacity, peak_bytes
 from harness.programs.arguments import as_numpy, choose_static, widest
 from harness.programs.modes import Carried, Clock, How, Prepared, prepare_as
@@ -73,6 +74,7 @@ class Context:
       seed: Of random orders.
       regime: What the caches hold when a call begins, for the probe that asks.
       too_large: Why its arguments alone cannot be made here; None where they can.
+      sides: Where processes of two environments run variants in turns; None where none do.
     """
 
     workload: Workload
@@ -88,6 +90,7 @@ class Context:
     seed: int = 0
     regime: str = ""
     too_large: str | None = None
+    sides: Mapping[Side, Address] | None = None
     beat: Beat = ignore_beat
     variant: str | None = None
     at: str = "start"
@@ -97,6 +100,11 @@ class Context:
         """Says that a stage of the variant begins."""
         self.at = name
         self.beat(self.variant, name)
+
+    def name(self, variant: str | None, stage: str) -> None:
+        """Says which variant is at work, and at what."""
+        self.variant = variant
+        self.stage(stage)
 
     def prepare(self, variant: str) -> Prepared:
         """The variant, ready to be called; the same again for the probe that follows, until another is asked for.
@@ -122,6 +130,19 @@ class Context:
     def find_variant(self, name: str) -> tuple[Implementation, str]:
         """The implementation and mode of a variant; of a twin, those of the variant that it is the same as."""
         return self.workload.find_variant(self._find_original(name))
+
+    def find_elsewhere(self, variants: Iterable[str]) -> dict[str, tuple[Side, str]]:
+        """Of these variants those that run in lock-step, in processes of their own: name -> side and name there.
+
+        Today's do too: a process that measures others is not like them.
+        """
+        found: dict[str, tuple[Side, str]] = {}
+        for name in variants:
+            item = self._find_planned(name)
+            if item is not None and item.replays is not None and item.replays.in_lock_step and item.same_as:
+                found[name] = Side.BEFORE, item.replays.variant
+                found[item.same_as] = Side.NOW, item.same_as
+        return {name: found[name] for name in variants if name in found}
 
     def _find_original(self, name: str) -> str:
         planned = self._find_planned(name)

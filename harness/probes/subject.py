@@ -43,6 +43,11 @@ class Subject:
     dispatch_s: list[float] = field(default_factory=list)
     solo_s: list[float] = field(default_factory=list)
 
+    @property
+    def dispatches(self) -> bool:
+        """Whether a call returns before its result is ready."""
+        return self.prepared.dispatches
+
     def calibrate(self) -> None:
         """Finds how many calls make a sample; the first call is not looked at, unless calls are slow."""
         first_s = sample(self.prepared, 1, self.clock)

@@ -5,20 +5,31 @@ from __future__ import annotations
 import gc
 import random
 from collections.abc import Callable, Mapping
-from contextlib import closing
+from contextlib import ExitStack, closing
 
 import jax
 
 from harness.machine.disturbance import Disturbance, ReadDisturbance, Reading
-from harness.machine.environment import paid_cores
+from harness.machine.environment import make_private, paid_cores
 from harness.machine.states import DeviceStates
 from harness.plan.timing_process import SOLO_BLOCKS, SOLO_LAUNCHES, SOLO_S, count_sweeps
 from harness.probes.canary import Canaries, make_works
 from harness.probes.context import Beat, Context, Findings
-from harness.probes.look_at_each import describe_failure
+from harness.probes.elsewhere import Elsewhere, Meeting, Side, SideError, meet, sum_cpu_s
+from harness.probes.look_at_each import LONGEST_REASON, describe_failure
 from harness.probes.subject import Subject
+from harness.programs.arguments import hash_arguments
 from harness.programs.modes import Clock, Prepared
-from harness.record import SCHEMA_VERSION, LaunchRecord, Load, Settings, VariantLaunch, now
+from harness.record import (
+    SCHEMA_VERSION,
+    LaunchRecord,
+    Load,
+    Outcome,
+    Settings,
+    Status,
+    VariantLaunch,
+    now,
+)
 
 Between = Callable[[int], None]
 """What is looked at beside the variants: called after every second sweep, with its number."""
@@ -26,21 +37,66 @@ Between = Callable[[int], None]
 
 def look(variants: tuple[str, ...], context: Context) -> Findings:
     """Prepares all variants and times them alternately; or, where one cannot be called, says of that one why not."""
-    prepared = {}
+    with ExitStack() as stack:
+        try:
+            return _look(variants, context, stack)
+        except SideError as error:
+            # Of the variant that is at work there; where none is yet, of all that the earlier environment should run.
+            elsewhere = context.find_elsewhere(variants)
+            names = [context.variant] if context.variant in elsewhere else _list_before(elsewhere)
+            where = elsewhere[names[0]][0]
+            return Findings({name: _describe_failure_there(error, where) for name in names})
+
+
+def _look(variants: tuple[str, ...], context: Context, stack: ExitStack) -> Findings:
+    prepared: dict[str, Prepared | Elsewhere] = {}
+    elsewhere = context.find_elsewhere(variants)
+    meetings = {side: _meet(side, context, stack) for side in dict.fromkeys(side for side, _ in elsewhere.values())}
     for variant in variants:
         context.variant = variant
+        if variant in elsewhere:
+            side, there = elsewhere[variant]
+            context.stage("prepare in lock-step")
+            prepared[variant] = meetings[side].prepare(there)
+            continue
         context.stage("prepare")
         try:
-            prepared[variant] = context.prepare(variant)
+            own = context.prepare(variant)
             context.stage("first call")
-            prepared[variant].reset()
-            prepared[variant].wait(prepared[variant].call(*prepared[variant].args))
+            own.reset()
+            own.wait(own.call(*own.args))
         except Exception as error:  # noqa: BLE001  a suite's code may raise anything, and that is a result
             return Findings({variant: describe_failure(error, context.at)})
+        prepared[variant] = own
     return Findings(launch=time_launch(prepared, context))
 
 
-def time_launch(prepared: Mapping[str, Prepared], context: Context) -> LaunchRecord:
+def _meet(side: Side, context: Context, stack: ExitStack) -> Meeting:
+    """A process of one environment, with the same inputs.
+
+    Raises:
+      SideError: There is none.
+    """
+    context.variant = None
+    context.stage("inputs in lock-step")
+    if context.sides is None:
+        raise SideError("this process was not told where it is")
+    meeting = stack.enter_context(meet(context.sides[side]))
+    if meeting.inputs != hash_arguments(context.arguments):
+        raise SideError("its inputs are other numbers than today's")
+    return meeting
+
+
+def _list_before(elsewhere: Mapping[str, tuple[Side, str]]) -> list[str]:
+    return [name for name, (side, _) in elsewhere.items() if side is Side.BEFORE]
+
+
+def _describe_failure_there(error: SideError, side: Side) -> Outcome:
+    reason = make_private(f"in {side}: {error}")
+    return Outcome(status=Status.FAILED, reason=reason[:LONGEST_REASON])
+
+
+def time_launch(prepared: Mapping[str, Prepared | Elsewhere], context: Context) -> LaunchRecord:
     """Raw samples of variants that alternate in this process, and of what tells how fast it was meanwhile."""
     if context.case is None or context.settings is None:
         raise ValueError("timing needs the planned case, and the settings of the run")
@@ -56,7 +112,7 @@ def time_launch(prepared: Mapping[str, Prepared], context: Context) -> LaunchRec
             states.take(sweep)  # before anything else runs there
             canaries.take()
 
-        before, start = disturbance(), context.clock()
+        before, start, elsewhere_s = disturbance(), context.clock(), sum_cpu_s(prepared.values())
         timed = measure(
             prepared,
             context.settings,
@@ -64,11 +120,12 @@ def time_launch(prepared: Mapping[str, Prepared], context: Context) -> LaunchRec
             clock=context.clock,
             disturbance=disturbance,
             cores=paid_cores(),
-            beat=context.beat,
+            beat=context.name,
             between=between,
             solo=context.index < SOLO_LAUNCHES,
         )
-        load = _describe_load(before, disturbance(), context.clock() - start)
+        elsewhere_s = sum_cpu_s(prepared.values()) - elsewhere_s
+        load = _describe_load(before, disturbance(), context.clock() - start, elsewhere_s)
     return LaunchRecord(
         schema_version=SCHEMA_VERSION,
         case=context.case.id,
@@ -82,10 +139,11 @@ def time_launch(prepared: Mapping[str, Prepared], context: Context) -> LaunchRec
     )
 
 
-def _describe_load(before: Reading, after: Reading, wall_s: float) -> Load:
+def _describe_load(before: Reading, after: Reading, wall_s: float, elsewhere_s: float) -> Load:
+    """What this process, that with which it takes turns, and the machine did meanwhile."""
     return Load(
         wall_s=wall_s,
-        cpu_s=after.cpu_s + after.readings_s - before.cpu_s - before.readings_s,
+        cpu_s=after.cpu_s + after.readings_s - before.cpu_s - before.readings_s + elsewhere_s,
         machine_s=after.since(before, "machine_s"),
         steal_s=after.since(before, "steal_s"),
         throttled_s=after.since(before, "throttled_s"),
@@ -97,7 +155,7 @@ def _nothing(sweep: int) -> None:
 
 
 def measure(
-    variants: Mapping[str, Prepared],
+    variants: Mapping[str, Prepared | Elsewhere],
     settings: Settings,
     *,
     seed: int,
@@ -111,7 +169,7 @@ def measure(
     """Times variants alternately, in sweeps of one block each: a shuffled order, then its reverse, and so on.
 
     Args:
-      variants: Name -> prepared call, already compiled.
+      variants: Name -> prepared call, already compiled; or one that another environment runs.
       seed: Of the orders.
       clock: Seconds, e.g. `time.perf_counter`.
       disturbance: Reads the process's counters, before and after each block.
@@ -121,7 +179,10 @@ def measure(
     Returns:
       Raw samples of each variant, seconds per call, in the order given.
     """
-    subjects = {name: Subject(prepared, clock, settings.sample_s) for name, prepared in variants.items()}
+    subjects = {
+        name: one if isinstance(one, Elsewhere) else Subject(one, clock, settings.sample_s)
+        for name, one in variants.items()
+    }
     orders = random.Random(seed)
     collecting = gc.isenabled()
     gc.collect()
@@ -148,7 +209,7 @@ def measure(
                 beat(name, "solo")
                 subject.take_solos(SOLO_BLOCKS, settings.block_s)
         for name, subject in subjects.items():
-            if subject.prepared.dispatches:
+            if subject.dispatches:
                 beat(name, "dispatch")
                 subject.take_dispatches()
     finally:
@@ -157,6 +218,6 @@ def measure(
     return tuple(subject.record(name, cores) for name, subject in subjects.items())
 
 
-def _block_s(subject: Subject, settings: Settings) -> float:
+def _block_s(subject: Subject | Elsewhere, settings: Settings) -> float:
     """How long a block takes at least: one sample, if that is longer than a block."""
     return max(settings.block_s, subject.call_s * subject.calls)

@@ -1,6 +1,7 @@
 """What a run leaves on disk, and what is computed from it: all that reporting may import. No jax."""
 
 from harness.record.cases import (
+    LOCK_STEP,
     NATIVE,
     REPLAY,
     Answer,
@@ -44,10 +45,11 @@ from harness.record.runs import (
     read_manifest,
     read_run,
 )
-from harness.record.settings import Settings
+from harness.record.settings import OtherEnvironment, Settings
 
 __all__ = [
     "INCOMPLETE",
+    "LOCK_STEP",
     "NATIVE",
     "REPLAY",
     "SCHEMA_VERSION",
@@ -71,6 +73,7 @@ __all__ = [
     "MemoryDetails",
     "Number",
     "NumericsDetails",
+    "OtherEnvironment",
     "Outcome",
     "Param",
     "PlannedCase",

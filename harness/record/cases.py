@@ -14,6 +14,9 @@ NATIVE = "native"
 REPLAY = "replay"
 """The mode of a program that an earlier run has kept: compiled and run once more, beside today's."""
 
+LOCK_STEP = "lock-step"
+"""The mode of a variant that an earlier run's environment runs, in a process that takes turns with today's."""
+
 
 class Cost(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a workload must do at least, by its declaration.
@@ -108,19 +111,24 @@ class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Replay(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A program that an earlier run has kept.
+    """A variant of an earlier run that runs once more: its kept program, or its code in that run's environment.
 
     Args:
       run: That run's id.
-      variant: Whose program it was.
-      sha256: Of the file that holds it.
+      variant: Whose it was.
+      sha256: Of the file that holds the kept program; None where that run's environment runs the code.
       fingerprint: Of the program as that run compiled it; None where it did not tell.
     """
 
     run: str
     variant: str
-    sha256: str
+    sha256: str | None = None
     fingerprint: str | None = None
+
+    @property
+    def in_lock_step(self) -> bool:
+        """Whether that run's environment runs it, and takes turns with today's."""
+        return self.sha256 is None
 
 
 class PlannedVariant(msgspec.Struct, frozen=True, kw_only=True):

@@ -33,6 +33,9 @@ def flatten(record: Environment | Settings) -> dict[str, Fact]:
     for field, value in msgspec.structs.asdict(record).items():
         if isinstance(value, Mapping):
             facts |= {f"{field}.{key}": inner for key, inner in sorted(value.items())}
+        elif isinstance(value, msgspec.Struct):
+            inside = msgspec.structs.asdict(value).items()
+            facts |= {f"{field}.{key}": inner for key, inner in inside if not isinstance(inner, Mapping)}
         else:
             facts[field] = value
     return facts

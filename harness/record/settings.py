@@ -5,6 +5,21 @@ from __future__ import annotations
 import msgspec
 
 
+class OtherEnvironment(msgspec.Struct, frozen=True, kw_only=True):
+    """The environment of an earlier run, which takes turns with that of this one.
+
+    Args:
+      python: Its interpreter, as it was given.
+      version: Of that run's Python.
+      packages, variables: What that run recorded of it.
+    """
+
+    python: str
+    version: str
+    packages: dict[str, str]
+    variables: dict[str, str]
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """How a run measured; times are seconds.
 
@@ -20,6 +35,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
       not_used: Names of variables that were set and left out, as they would change what the numbers mean.
       everywhere: Probes that look at every case, though by themselves only at some.
       notes: What a reader must know of how it measured, such as why every process imported the suites itself.
+      lock_step: The environment that runs an earlier run's code beside today's; None of a run without.
       case_limit_s: After this, and at least 3 launches, timing a case stopped in runs that measured case after case.
       confidence: Of the intervals that verdicts go by.
     """
@@ -48,3 +64,4 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     everywhere: tuple[str, ...] = ()
     not_used: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    lock_step: OtherEnvironment | None = None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harness.record import INCOMPLETE, REPLAY, Status
+from harness.record import INCOMPLETE, Status
 from harness.record.cases import is_same_problem
 from harness.record.metric import Readable
 from harness.record.statistics import MINIMUM_EFFECT
@@ -74,7 +74,7 @@ def _list_earlier(runs: Comparison) -> Iterator[Readable]:
     keys = runs.after.cases if runs.after.manifest.confirms else runs.before.cases
     for key in keys:
         if key in runs.before.cases:
-            yield from (one for one in runs.before.cases[key].variants.values() if one.planned.mode != REPLAY)
+            yield from (one for one in runs.before.cases[key].variants.values() if one.planned.replays is None)
 
 
 def _compare_cases(runs: Comparison, old: CaseSide, new: CaseSide) -> Iterator[Change]:
@@ -94,14 +94,14 @@ def _compare_all(runs: Comparison, old: CaseSide, new: CaseSide) -> Iterator[Cha
     """Every variant of a case; what ran beside today's variants is no variant by itself."""
     for name, variant in new.variants.items():
         earlier = old.variants.get(name)
-        if variant.planned.mode == REPLAY:
+        if variant.planned.replays is not None:
             continue
         if earlier is None:
             yield make_change(new, name, WHOLE, Finding.NEW)
         else:
             yield from _compare_variants(Sides(runs, new, earlier, variant))
     for name, variant in old.variants.items():
-        if name not in new.variants and variant.planned.mode != REPLAY and not runs.after.manifest.confirms:
+        if name not in new.variants and variant.planned.replays is None and not runs.after.manifest.confirms:
             yield make_change(new, name, WHOLE, Finding.GONE)
 
 

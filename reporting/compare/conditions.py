@@ -19,6 +19,9 @@ WEAKENING = (
 )
 """Facts on which a program's time hangs, besides the program. A kept program runs under those of today."""
 
+HARDWARE = ("driver", "device_kind", "device_name", "device_count", "processor", "allowed_cores", "cpu_quota")
+"""Of these what no environment brings with it: the earlier run's own, in lock-step, runs under those of today too."""
+
 PACKAGES = ("jax", "jaxlib", "libtpu")
 PLUGINS = ("jax-cuda", "nvidia-", "jax-rocm", "jax-tpu")
 """Of the packages only these steer a compiled program. The others change what is compiled, and code that is not."""
@@ -36,17 +39,24 @@ class Conditions:
       other_machine: That stored times are of two machines; empty where they are not.
       steering: What has changed that steers compiled programs, as `jaxlib 0.10.1 → 0.10.2`.
       others: What else has changed of packages.
+      hardware: Of `steering` what the earlier run's environment does not bring with it.
     """
 
     incomparable: str = ""
     other_machine: str = ""
     steering: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
+    hardware: tuple[str, ...] = ()
 
     @property
     def weak(self) -> str:
         """Why a difference of two compiled programs may have another cause than the code; empty where it may not."""
         return _join(self.steering)
+
+    @property
+    def weak_in_lock_step(self) -> str:
+        """The same where the earlier run's own environment takes turns with today's."""
+        return _join(self.hardware)
 
     @property
     def anything(self) -> bool:
@@ -74,6 +84,7 @@ def compare_conditions(before: Manifest, after: Manifest) -> Conditions:
         shorten(machines, LONGEST_FACT) if known and before.machine != after.machine else "",
         tuple(_write(name, *sides) for name in changed if _steers(name)),
         tuple(_write(name, *sides) for name in changed if not _steers(name)),
+        tuple(_write(name, *sides) for name in changed if name in HARDWARE),
     )
 
 

@@ -42,7 +42,9 @@ def compare_times(sides: Sides) -> Change | None:
     if replay is not None and replay.read(TIME).interval is not None:
         return _judge_replay(sides, told, replay)
     if sides.old.read(TIME).interval is None:
-        return None
+        if replay is None or not _is_in_lock_step(replay):
+            return None
+        return make_change(sides.case, sides.name, TIME, Finding.INCONCLUSIVE, reason=_say_why_untimed(replay))
     if sides.new.read(TIME).interval is None:
         return make_change(sides.case, sides.name, TIME, Finding.INCONCLUSIVE, reason="timed before, and not now")
     return _judge_stored(sides, "" if replay is None else find_status(replay)[1])
@@ -86,7 +88,7 @@ def _find_told(sides: Sides) -> Readable:
 
 
 def _find_replay(sides: Sides, told: Readable) -> Readable | None:
-    """The variant that ran the earlier run's program beside this one."""
+    """The variant that ran the earlier run's program, or its code in its environment, beside this one."""
     run = sides.runs.before.manifest.run_id
     return next(
         (
@@ -100,11 +102,24 @@ def _find_replay(sides: Sides, told: Readable) -> Readable | None:
     )
 
 
+def _is_in_lock_step(replay: Readable) -> bool:
+    """Whether the earlier run's own environment ran it."""
+    return replay.planned.replays is not None and replay.planned.replays.in_lock_step
+
+
+def _say_why_untimed(replay: Readable) -> str:
+    """Why what the earlier run measured was not timed beside today's."""
+    outcome = replay.outcomes.get("timing")
+    return "it was not timed in the earlier environment" + (f": {outcome.reason}" if outcome and outcome.reason else "")
+
+
 def _judge_replay(sides: Sides, told: Readable, replay: Readable) -> Change:
     """By the launches that ran both programs."""
     ratio, doubt = compare_paired(replay, told), doubt_ratio(replay, told)
     finding = _judge(ratio, sides.runs.minimum_effect)
-    own, outer = _find_infidelity(replay) or find_disturbance(replay, told, ratio), sides.runs.conditions.weak
+    own = _find_infidelity(replay) or find_disturbance(replay, told, ratio)
+    conditions = sides.runs.conditions
+    outer = conditions.weak_in_lock_step if _is_in_lock_step(replay) else conditions.weak
     reason = ""
     if doubt or (own and finding is Finding.SAME):
         finding, reason = Finding.INCONCLUSIVE, doubt or own

@@ -70,9 +70,9 @@ COLUMNS = (
     Column("Why", "likely cause"),
 )
 CAPTION = (
-    "Slower and faster are confirmed: the earlier program ran beside today's, in the same processes. Suspected is what "
-    "only two stored times say. Times are at the reference speed of the earlier run. Smallest told: the least "
-    "difference that these launches could have shown."
+    "Slower and faster are confirmed: what the earlier run measured ran beside today's, in the same launches. "
+    "Suspected is what only two stored times say. Times are at the reference speed of the earlier run. Smallest told: "
+    "the least difference that these launches could have shown."
 )
 
 

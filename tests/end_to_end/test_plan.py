@@ -65,6 +65,9 @@ class Counting:
         pairs = zip([None, *self.started], self.started, strict=False)
         return [launch for before, launch in pairs if launch != before]
 
+    def sides_of(self, place, index):
+        return self.servers.sides_of(place, index)
+
     def of(self, place):
         return CountingServer(self.servers.of(place), self.started)
 

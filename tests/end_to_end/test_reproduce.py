@@ -32,8 +32,12 @@ def kinds(table, index, key, flag):
     return jnp.where(flag, table[jnp.arange(8), index] + jax.random.normal(key, (8,), jnp.bfloat16), 0)
 
 
-@workload(inputs=lambda key: jnp.ones((2, 8)), reference=lambda x: x.sum(), modes=("jit",), needs=Needs(devices=2),
-          place=lambda x: jax.device_put(x, NamedSharding(Mesh([jax.devices()[:2]], ("a", "d")), PartitionSpec(None, "d"))))
+def spread(key):
+    mesh = Mesh([jax.devices()[:2]], ("a", "d"))
+    return jax.device_put(jnp.ones((2, 8)), NamedSharding(mesh, PartitionSpec(None, "d")))
+
+
+@workload(inputs=spread, reference=lambda x: x.sum(), modes=("jit",), needs=Needs(devices=2))
 def over_two(x):
     \"\"\"Adds over two devices.\"\"\"
     return x.sum()

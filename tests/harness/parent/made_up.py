@@ -44,6 +44,9 @@ class NoteTaker:
     def of(self, place):
         return self
 
+    def sides_of(self, place, index):
+        return None
+
     def run(self, make, *, stage_limit_s, on_beat):
         message = make("/nowhere")
         self.messages.append(message)

@@ -3,10 +3,10 @@ import pytest
 
 from harness.machine.places import PLACES
 from harness.plan.launches import plan_launches_of
-from harness.plan.replays import add_replays, limit_to
+from harness.plan.replays import add_lock_step, add_replays, limit_to
 from harness.plan.settings import make_settings
 from harness.plan.twins import is_unchanged
-from harness.record import Artifact, NumericsDetails, Outcome, Replay, Status
+from harness.record import Artifact, NumericsDetails, OtherEnvironment, Outcome, Replay, Status
 from tests import samples
 
 
@@ -99,3 +99,66 @@ def test_a_replay_is_checked_and_timed_beside_todays_program_and_nothing_else():
     assert looking == {"numerics", "timing"}
     timing = [one for one in launches if "timing" in one.looks]
     assert all({"selu:jit", "selu:jit before"} <= set(one.variants) for one in timing)
+
+
+def checked(*right, wrong=()):
+    """A case of every mode that was measured before, some of its variants right."""
+    planned = samples.planned_case(
+        variants=("selu:eager", "selu:jit", "selu:aot", "other:aot", "numpy:native", "gone:jit")
+    )
+    outcomes = {name: {"numerics": Outcome(status=Status.OK)} for name in right}
+    outcomes |= {name: {"numerics": Outcome(status=Status.WRONG, reason="no")} for name in wrong}
+    return planned, samples.record(planned, outcomes)
+
+
+def test_in_lock_step_everything_of_jax_that_was_right_runs_in_the_earlier_environment_too():
+    names = ("selu:eager", "selu:jit", "selu:aot", "other:aot", "numpy:native")
+    before, record = checked(*names, wrong=("gone:jit",))
+
+    planned = add_lock_step(before, before, record, "run 1")
+
+    beside = [one for one in planned.variants if one.replays is not None]
+    assert [one.same_as for one in beside] == ["selu:eager", "selu:jit", "other:aot"]
+    assert [one.name for one in planned.variants][:4] == [
+        "selu:eager",
+        "selu:eager before",
+        "selu:jit",
+        "selu:jit before",
+    ]
+    assert {one.mode for one in beside} == {"lock-step"}
+    assert all(one.replays.in_lock_step and one.replays.run == "run 1" for one in beside)
+
+
+@pytest.mark.parametrize("lacks", ["case", "record", "definition"])
+def test_without_an_equal_case_before_nothing_runs_in_lock_step(lacks):
+    before, record = checked("selu:jit")
+    today = msgspec.structs.replace(before, definition="1" * 16) if lacks == "definition" else before
+
+    planned = add_lock_step(today, None if lacks == "case" else before, None if lacks == "record" else record, "run 1")
+
+    assert planned == today
+
+
+def test_the_earlier_environment_only_tells_times():
+    before, record = checked("selu:eager", "selu:jit")
+    planned = add_lock_step(before, before, record, "run 1")
+    settings = make_settings("full", suites=(), run_id="x")
+
+    launches = list(plan_launches_of(planned, settings, PLACES["cpu"]))
+
+    looking = {probe for one in launches for probe, names in one.looks.items() if "selu:jit before" in names}
+    assert looking == {"timing"}
+    timing = [one for one in launches if "timing" in one.looks and "selu:jit" in one.variants]
+    assert all({"selu:eager before", "selu:jit before"} <= set(one.variants) for one in timing)
+
+
+def test_a_run_in_lock_step_has_longer_turns_more_rounds_and_more_time():
+    other = OtherEnvironment(python="python", version="3.11.0", packages={}, variables={})
+    plain, beside = (make_settings("quick", suites=(), run_id="x", lock_step=one) for one in (None, other))
+
+    assert (plain.lock_step, beside.lock_step) == (None, other)
+    assert beside.block_s == 10 * plain.block_s
+    assert beside.most_rounds > plain.most_rounds
+    assert beside.budget_s == 2 * plain.budget_s
+    assert make_settings("quick", suites=(), run_id="x", lock_step=other, launches=3, budget_s=7).most_rounds == 3
+    assert make_settings("quick", suites=(), run_id="x", lock_step=other, budget_s=7).budget_s == 7

@@ -30,15 +30,22 @@ def timed(time_s: float, *, scatter: float = 1.0, canary_s: Sequence[float] = CA
 
 
 def case(
-    name: str = "selu", *, source: str = "0" * 16, replayed: bool = False, definition: str = "0" * 16
+    name: str = "selu",
+    *,
+    source: str = "0" * 16,
+    replayed: bool = False,
+    in_lock_step: bool = False,
+    definition: str = "0" * 16,
 ) -> PlannedCase:
     """A case of one jitted variant, perhaps with the program that the earlier run kept."""
     own = msgspec.structs.replace(samples.planned_variant(f"{name}:jit"), source=source)
     variants = [own]
     if replayed:
-        replay = Replay(run=BEFORE, variant=own.name, sha256="0" * 64, fingerprint="aa")
+        replay = Replay(run=BEFORE, variant=own.name, sha256=None if in_lock_step else "0" * 64)
+        mode = "lock-step" if in_lock_step else "replay"
+        replay = msgspec.structs.replace(replay, fingerprint=None if in_lock_step else "aa")
         variants.append(
-            msgspec.structs.replace(own, name=f"{own.name} before", mode="replay", same_as=own.name, replays=replay)
+            msgspec.structs.replace(own, name=f"{own.name} before", mode=mode, same_as=own.name, replays=replay)
         )
     return msgspec.structs.replace(samples.planned_case(name, variants=variants), definition=definition)
 
@@ -78,6 +85,17 @@ def replayed(
         f"{own} before": {"numerics": checked(of_replay), "timing": before},
     }
     return run(AFTER, (planned, outcomes), **more)
+
+
+def in_lock_step(ratio: float, **more: object) -> Run:
+    """A run beside which the earlier run's environment ran its own code, which takes 1 / `ratio` of the time."""
+    made = replayed(ratio, **more)
+    planned = case(source="1" * 16, replayed=True, in_lock_step=True)
+    (record,) = made.cases
+    own, before = record.variants
+    before = msgspec.structs.replace(before, outcomes={"timing": before.outcomes["timing"]})
+    cases = (msgspec.structs.replace(record, variants=(own, before)),)
+    return msgspec.structs.replace(made, manifest=msgspec.structs.replace(made.manifest, cases=(planned,)), cases=cases)
 
 
 def compare(before: Run, after: Run, **options: float) -> Changes:

@@ -6,7 +6,7 @@ from harness.record.statistics import Interval
 from reporting.compare.findings import TIME, WHOLE, Finding, merge
 from tests import samples
 from tests.reporting.compare import changed
-from tests.reporting.compare.changed import AFTER, BEFORE, compare, plain, replayed, tell, time_of
+from tests.reporting.compare.changed import AFTER, BEFORE, compare, in_lock_step, plain, replayed, run, tell, time_of
 
 
 @pytest.mark.parametrize(
@@ -102,6 +102,52 @@ def test_a_replay_under_another_jaxlib_only_suspects():
 
     assert found.finding is Finding.SUSPECTED_SLOWER
     assert "jaxlib" in found.reason
+
+
+NEWER = samples.environment(packages={"jax": "0.10.0", "jaxlib": "0.10.1", "numpy": "2.0.0"})
+
+
+@pytest.mark.parametrize(("ratio", "finding"), [(1.5, Finding.SLOWER), (1 / 1.5, Finding.FASTER), (1.0, Finding.SAME)])
+def test_the_earlier_runs_own_environment_confirms_under_another_jaxlib(ratio, finding):
+    found = time_of(compare(plain(BEFORE), in_lock_step(ratio, environment=NEWER)))
+
+    assert found.finding is finding
+    assert found.replayed
+
+
+@pytest.mark.parametrize(
+    "changes", [{"driver": "2"}, {"device_name": "another"}, {"allowed_cores": 7}, {"processor": "another"}]
+)
+def test_no_environment_brings_its_device_with_it(changes):
+    newer = msgspec.structs.replace(NEWER, **changes)
+
+    found = time_of(compare(plain(BEFORE), in_lock_step(1.5, environment=newer)))
+
+    assert found.finding is Finding.SUSPECTED_SLOWER
+    assert "jaxlib" not in found.reason
+
+
+def test_beside_an_earlier_run_that_timed_nothing_lock_step_tells_all():
+    untimed = run(BEFORE, (changed.case(), {"selu:jit": {"numerics": changed.checked()}}))
+
+    assert time_of(compare(untimed, in_lock_step(1.5, environment=NEWER))).finding is Finding.SLOWER
+
+
+def test_what_the_earlier_environment_could_not_run_is_not_passed_over():
+    untimed = run(BEFORE, (changed.case(), {"selu:jit": {"numerics": changed.checked()}}))
+    after = in_lock_step(1.5, environment=NEWER)
+    (record,) = after.cases
+    failed = msgspec.structs.replace(
+        record.variants[1], outcomes={"timing": Outcome(status=Status.FAILED, reason="its process has ended")}
+    )
+    after = msgspec.structs.replace(
+        after, cases=(msgspec.structs.replace(record, variants=(record.variants[0], failed)),)
+    )
+
+    found = time_of(compare(untimed, after))
+
+    assert found.finding is Finding.INCONCLUSIVE
+    assert found.reason == "it was not timed in the earlier environment: its process has ended"
 
 
 def test_a_package_that_only_suites_use_weakens_nothing():

@@ -1,0 +1,94 @@
+"""What two environments in lock-step tell apart: equal programs, and some that are 3 or 5 % slower.
+
+    python -m benchmarks.lock_step [--launches 8] [--busy]
+
+The programs are those of `benchmarks.gate`: 60 cases, of which 36 take as long in the second version as in the first,
+12 do 3 % more work and 12 5 %. Both environments are this one, in processes of their own, as `nox -s upgrade` has them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+from benchmarks.false_alarms import BUSY
+from benchmarks.gate import EFFECTS, measure, read
+from benchmarks.gated import kind_of
+from benchmarks.here import describe_here
+from benchmarks.verdicts import write_rate
+from reporting.compare.changes import find_changes
+from reporting.compare.findings import TIME, Change, Finding
+from reporting.compare.snapshot import take_snapshots
+
+WRONG = {"same": (Finding.SLOWER, Finding.FASTER)}
+EXPECTED = {"three": math.log(1.03), "five": math.log(1.05)}
+
+
+def main() -> None:
+    """Prints how often each kind was told apart, and how far the ratios were from what they are."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--launches", type=int, default=8)
+    parser.add_argument("--busy", action="store_true", help="beside a process that uses a core")
+    given = parser.parse_args()
+    beside = "beside a process that uses a core" if given.busy else "on an otherwise idle machine"
+    print(f"{given.launches} launches, {beside}; {describe_here('jax', 'numpy')}", flush=True)
+    load_process = subprocess.Popen([sys.executable, "-c", BUSY]) if given.busy else None
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            _tell(Path(folder), given.launches)
+    finally:
+        if load_process is not None:
+            load_process.kill()
+            load_process.wait()
+
+
+def _tell(folder: Path, launches: int) -> None:
+    first = measure(folder, "before", "1", "--launches", "1")
+    python = _make_first_version(folder)
+    beside = ("--against", str(first), "--lock-step", str(python), "--launches", str(launches))
+    start = time.monotonic()
+    second = measure(folder, "after", "2", *beside)
+    spent_s = time.monotonic() - start
+    sides = take_snapshots(*(read(path).run for path in (first, second)))
+    for effect in EFFECTS:
+        changes = find_changes(*sides, minimum_effect=effect)
+        found = [one for one in changes.found if one.metric == TIME and one.replayed]
+        for kind in ("same", "three", "five"):
+            print(f"minimum effect {100 * effect:.0f} %, {kind}: {_describe(kind, found)}")
+    print(f"a comparison: {spent_s / len(found):.1f} s, both sides")
+
+
+def _make_first_version(folder: Path) -> Path:
+    """A python whose processes run the first version of the programs."""
+    python = folder / "python"
+    python.write_text(f'#!/bin/sh\nBENCHMARK_VERSION=1 exec "{sys.executable}" "$@"\n', encoding="utf8")
+    python.chmod(0o755)
+    return python
+
+
+def _describe(kind: str, changes: Iterable[Change]) -> str:
+    own = [one for one in changes if kind_of(int(one.case.partition("number=")[2].rstrip("]"))) == kind]
+    counts = Counter(one.finding for one in own)
+    wanted = WRONG.get(kind, (Finding.SLOWER,))
+    rate = write_rate(sum(counts[one] for one in wanted), len(own))
+    words = " or ".join(one.value for one in wanted)
+    effects = [one.effect for one in own if one.effect is not None]
+    errors = [abs(math.log(one.estimate) - EXPECTED.get(kind, 0.0)) for one in effects]
+    widths = [math.log(one.decisive.high / one.estimate) for one in effects if one.decisive.high is not None]
+    told = ", ".join(f"{count} {name}" for name, count in counts.most_common())
+    return (
+        f"{words} {rate} ({told}); off by {100 * statistics.median(errors):.1f} % (median), "
+        f"99 % half-width {100 * statistics.median(widths):.1f} %"
+    )
+
+
+if __name__ == "__main__":
+    main()

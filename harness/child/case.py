@@ -1,0 +1,42 @@
+"""The case that a process works on: its settings of jax, and its workload."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import jax
+
+from harness.declare.catalogue import SuiteError, find_suites
+from harness.declare.levels import DeclarationError
+from harness.declare.workload import Workload
+from harness.machine.places import Place
+from harness.plan.cases import plan_case
+from harness.record import PlannedCase
+
+
+def set_up_jax(case: PlannedCase, place: Place) -> None:
+    """Sets what jax reads when its backend begins.
+
+    Raises:
+      DeclarationError: This jax knows no such setting, or not that value.
+    """
+    for name, value in case.config.items():
+        try:
+            jax.config.update(name, value)
+        except (AttributeError, TypeError, ValueError) as error:
+            raise DeclarationError(f"workload '{case.workload}': config sets '{name}' to {value!r}: {error}") from error
+    if place.any_device_count and case.devices > 1:
+        jax.config.update("jax_num_cpu_devices", case.devices)
+
+
+def find_workload(case: PlannedCase, suites: Sequence[str], place: Place) -> tuple[Workload, PlannedCase]:
+    """The case's workload, and the case as its suite declares it now.
+
+    Raises:
+      SuiteError: It is gone.
+    """
+    for suite in find_suites(suites):
+        for workload in suite.workloads:
+            if workload.name == case.workload:
+                return workload, plan_case(suite.name, workload, case.params, place)
+    raise SuiteError(f"the workload '{case.workload}' is gone from {', '.join(suites)}")

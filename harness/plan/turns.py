@@ -1,0 +1,100 @@
+"""What two processes that take turns say: one measures a case, the other runs it as an earlier run did."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+from harness.machine.places import Place
+from harness.record import PlannedCase, Settings, VariantLaunch
+
+ERRORS = "stderr"
+"""The file beside the socket where the other environment's processes complain."""
+
+
+class Step(StrEnum):
+    """What a process does in its turn."""
+
+    PREPARE = "prepare"
+    CALIBRATE = "calibrate"
+    WARM_UP = "warm up"
+    BLOCK = "block"
+    SOLO = "solo"
+    DISPATCH = "dispatch"
+    RECORD = "record"
+
+
+class Begin(msgspec.Struct, frozen=True, kw_only=True):
+    """Make the inputs of a case.
+
+    Args:
+      case: As the measuring process has planned it: inputs, reference and cost have to be the same here.
+      sources: Hashes of the variants' code, by their names here.
+      cache: Folder of the run's compilation cache.
+      inputs: Where this environment's processes keep the case's inputs for each other.
+      core: Which of its cores it runs on, as the measuring process does: cores are not alike.
+    """
+
+    case: PlannedCase
+    place: Place
+    settings: Settings
+    sources: dict[str, str]
+    cache: str
+    inputs: str
+    core: int
+
+
+class Turn(msgspec.Struct, frozen=True, kw_only=True):
+    """Do one step with one variant.
+
+    Args:
+      sweep, block_s: Of a block.
+      count: How many blocks alone.
+      cores: Which the process can use, for the record.
+    """
+
+    variant: str
+    step: Step
+    sweep: int = 0
+    block_s: float = 0.0
+    count: int = 0
+    cores: float = 0.0
+
+
+class Done(msgspec.Struct, frozen=True, kw_only=True):
+    """What was asked is done.
+
+    Args:
+      cpu_s: Processor time of the process so far.
+      inputs: Hash of the inputs, once they are made.
+      calls, call_s: Of a sample of the variant so far.
+      dispatches: Whether a call of it returns before its result is ready.
+      launch: Raw samples, where they were asked for.
+    """
+
+    cpu_s: float
+    inputs: str = ""
+    calls: int = 1
+    call_s: float = 0.0
+    dispatches: bool = False
+    launch: VariantLaunch | None = None
+
+
+class Reply(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer: what was done, or why it cannot be done."""
+
+    done: Done | None = None
+    refusal: str = ""
+
+
+class Ready(msgspec.Struct, frozen=True, kw_only=True):
+    """What the server of an environment says first.
+
+    Args:
+      alone: Why every process imports the suites again; empty where none does.
+    """
+
+    python: str
+    packages: dict[str, str]
+    alone: str = ""

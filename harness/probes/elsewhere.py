@@ -1,0 +1,189 @@
+"""A variant that runs in a process of another environment, or of this one, which takes turns with others."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+import msgspec
+
+from harness.machine.disturbance import ReadDisturbance
+from harness.plan.turns import ERRORS, Begin, Done, Reply, Step, Turn
+from harness.record import VariantLaunch
+
+STDERR_KEPT = 500
+
+
+class Side(StrEnum):
+    """Whose process runs a variant."""
+
+    BEFORE = "the environment of the earlier run"
+    NOW = "today's environment"
+
+
+class SideError(Exception):
+    """A process that takes turns cannot run a variant; the message says why."""
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where an environment's processes are asked for, and for which case.
+
+    Args:
+      path: Of its socket.
+    """
+
+    path: str
+    begin: Begin
+
+
+@dataclass(eq=False)
+class Meeting:
+    """One process that takes turns.
+
+    Args:
+      inputs: Hash of the inputs that it has made.
+      cpu_s: Its processor time so far.
+    """
+
+    connected: socket.socket
+    errors: Path
+    inputs: str = ""
+    cpu_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._stream = self.connected.makefile("rwb")
+
+    def ask(self, message: Begin | Turn) -> Done:
+        """What was done.
+
+        Raises:
+          SideError: It cannot be done, or the process has ended.
+        """
+        line = b""
+        with suppress(OSError):  # it has ended
+            self._stream.write(msgspec.json.encode(message) + b"\n")
+            self._stream.flush()
+            line = self._stream.readline()
+        if not line:
+            words = _read_end(self.errors)
+            raise SideError(f"its process has ended without an answer{f': {words}' if words else ''}")
+        reply = msgspec.json.decode(line, type=Reply)
+        if reply.done is None:
+            raise SideError(reply.refusal)
+        self.cpu_s = reply.done.cpu_s
+        return reply.done
+
+    def prepare(self, variant: str) -> Elsewhere:
+        """A variant there, called once.
+
+        Raises:
+          SideError: It cannot be called.
+        """
+        return Elsewhere(self, variant, self.ask(Turn(variant=variant, step=Step.PREPARE)))
+
+    def close(self) -> None:
+        """Ends the process."""
+        with suppress(OSError):
+            self._stream.close()
+
+
+@dataclass(eq=False)
+class Elsewhere:
+    """A variant there, with what is known of it: the same steps as a `Subject` of this process.
+
+    Args:
+      there: Its name in the other environment.
+      last: What its process said last.
+    """
+
+    meeting: Meeting
+    there: str
+    last: Done = field(repr=False)
+
+    @property
+    def calls(self) -> int:
+        """In a sample."""
+        return self.last.calls
+
+    @property
+    def call_s(self) -> float:
+        """Of a call."""
+        return self.last.call_s
+
+    @property
+    def dispatches(self) -> bool:
+        """Whether a call returns before its result is ready."""
+        return self.last.dispatches
+
+    def calibrate(self) -> None:
+        """As `Subject`'s."""
+        self._take(Turn(variant=self.there, step=Step.CALIBRATE))
+
+    def warm_up(self) -> None:
+        """As `Subject`'s."""
+        self._take(Turn(variant=self.there, step=Step.WARM_UP))
+
+    def take_block(self, sweep: int, block_s: float, disturbance: ReadDisturbance) -> None:
+        """As `Subject`'s; counters are those of the process that works."""
+        self._take(Turn(variant=self.there, step=Step.BLOCK, sweep=sweep, block_s=block_s))
+
+    def take_solos(self, count: int, block_s: float) -> None:
+        """As `Subject`'s."""
+        self._take(Turn(variant=self.there, step=Step.SOLO, count=count, block_s=block_s))
+
+    def take_dispatches(self) -> None:
+        """As `Subject`'s."""
+        self._take(Turn(variant=self.there, step=Step.DISPATCH))
+
+    def record(self, name: str, cores: float) -> VariantLaunch:
+        """As `Subject`'s.
+
+        Raises:
+          SideError: It has told none.
+        """
+        self._take(Turn(variant=self.there, step=Step.RECORD, cores=cores))
+        if self.last.launch is None:
+            raise SideError("its process has told no samples")
+        return msgspec.structs.replace(self.last.launch, variant=name)
+
+    def _take(self, turn: Turn) -> None:
+        self.last = self.meeting.ask(turn)
+
+
+@contextmanager
+def meet(other: Address) -> Iterator[Meeting]:
+    """A fresh process of an environment for the time of a block, which has made the inputs.
+
+    Raises:
+      SideError: It cannot be reached, or has no such case.
+    """
+    with socket.socket(socket.AF_UNIX) as connected:
+        try:
+            connected.connect(other.path)
+        except OSError as error:
+            raise SideError(f"it cannot be reached: {error.strerror}") from error
+        meeting = Meeting(connected, Path(other.path).with_name(ERRORS))
+        try:
+            meeting.inputs = meeting.ask(other.begin).inputs
+            yield meeting
+        finally:
+            meeting.close()
+
+
+def sum_cpu_s(subjects: Iterable[object]) -> float:
+    """Processor time so far of the processes that some subjects are in."""
+    return sum(one.cpu_s for one in {one.meeting for one in subjects if isinstance(one, Elsewhere)})
+
+
+def _read_end(errors: Path) -> str:
+    """The last that was complained of, on one line."""
+    try:
+        lines = errors.read_bytes()[-STDERR_KEPT:].decode("utf8", "replace").splitlines()
+    except OSError:
+        return ""
+    return next((line.strip() for line in reversed(lines) if line.strip()), "")

@@ -1,0 +1,136 @@
+"""Python environments of packages that a user names, made once and kept: an old and a new one for `nox -s upgrade`."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from launcher.options import UsageError
+
+MARK = "complete"
+"""A file in an environment that was made whole."""
+
+NOT_FOR_MEASURING = ("jax", "jaxlib", "scipy", "pandas", "jinja2", "matplotlib", "tensorboard-plugin-profile")
+"""Of our dependencies what the user's words decide, what jax itself brings, and what only reporting needs."""
+
+_NAME = re.compile(r"[A-Za-z0-9._-]+")
+_VERSIONS = re.compile(r"Could not find a version that satisfies the requirement (\S+).*\(from versions: ([^)]*)\)")
+LONGEST_COMPLAINT = 600
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What an environment should hold.
+
+    Args:
+      words: As the user gave them.
+      arguments: Of `pip install`.
+      contents: What those files say now: another text is another environment.
+    """
+
+    words: str
+    arguments: tuple[str, ...]
+    contents: str = ""
+
+
+def read_wanted(words: str) -> Wanted:
+    """`jax==0.10.0`, `jax==0.10.0 flax==0.12.0`, a requirements file, or the folder of a package.
+
+    Raises:
+      UsageError: Nothing, or what looks like a file and is none.
+    """
+    if not words.strip():
+        raise UsageError("an environment without packages; give some (jax==0.10.0), a requirements file or a folder")
+    path = Path(words).expanduser()
+    if path.is_dir():
+        project = next((path / name for name in ("pyproject.toml", "setup.py") if (path / name).is_file()), None)
+        if project is None:
+            raise UsageError(f"{words}: a folder without pyproject.toml; give one that pip can install")
+        return Wanted(words, ("--editable", str(path.absolute())), project.read_text(encoding="utf8", errors="replace"))
+    if path.is_file():
+        return Wanted(words, ("--requirement", str(path.absolute())), path.read_text(encoding="utf8", errors="replace"))
+    if path.suffix in (".txt", ".in", ".toml", ".lock"):
+        raise UsageError(f"{words}: no such file; give packages (jax==0.10.0), a requirements file or a folder")
+    try:
+        arguments = tuple(shlex.split(words))
+    except ValueError as error:
+        raise UsageError(f"{words!r}: {error}") from error
+    if any(one.startswith("-") for one in arguments):
+        raise UsageError(f"{words!r}: give packages (jax==0.10.0), a requirements file or a folder")
+    return Wanted(words, arguments)
+
+
+def list_needed(project: Path) -> tuple[str, ...]:
+    """What measuring needs beside jax, without versions: each environment resolves its own.
+
+    Args:
+      project: Our pyproject.toml.
+    """
+    declared = tomllib.loads(project.read_text(encoding="utf8"))["project"]["dependencies"]
+    names = [found[0] for one in declared if (found := _NAME.match(one)) is not None]
+    return tuple(name for name in names if name not in NOT_FOR_MEASURING)
+
+
+def make_environment(wanted: Wanted, folder: Path, needed: Sequence[str]) -> Path:
+    """The python of an environment that holds what is wanted, and what measuring needs.
+
+    Args:
+      folder: Of all environments; one that was made before is used again.
+    Raises:
+      UsageError: pip cannot install it; the message holds pip's own words, and the nearest version there is.
+    """
+    key = "\n".join((sys.version, *wanted.arguments, wanted.contents, *needed))
+    place = folder / hashlib.sha256(key.encode()).hexdigest()[:16]
+    python = place / "bin" / "python"
+    if (place / MARK).is_file():
+        return python
+    shutil.rmtree(place, ignore_errors=True)
+    install = [str(python), "-m", "pip", "install", "--disable-pip-version-check"]
+    # One after the other: a file with hashes forbids what has none. What is there decides on the versions of ours.
+    steps = [[sys.executable, "-m", "venv", str(place)], [*install, *wanted.arguments], [*install, *needed]]
+    for step in steps:
+        if (complaint := _run(step)) is not None:
+            shutil.rmtree(place, ignore_errors=True)
+            raise UsageError(f"{wanted.words}: an environment cannot be made of it: {complaint}")
+    (place / MARK).touch()
+    return python
+
+
+def _run(command: Sequence[str]) -> str | None:
+    """None where it went well, else what it complained of."""
+    ended = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    return None if ended.returncode == 0 else explain(ended.stderr or ended.stdout)
+
+
+def explain(complaint: str) -> str:
+    """Pip's errors; of a version that does not exist the nearest that does."""
+    lines = [line.strip().removeprefix("ERROR: ") for line in complaint.splitlines() if line.startswith("ERROR")]
+    told = "; ".join(lines) if lines else complaint.strip()
+    match = _VERSIONS.search(complaint)
+    if match is None:
+        return told[:LONGEST_COMPLAINT]
+    requirement, versions = match[1], [one.strip() for one in match[2].split(",")]
+    nearest = find_nearest_version(requirement, versions)
+    if nearest is None:
+        return f"there is no {requirement} for this Python"
+    return f"there is no {requirement} for this Python; nearest: {nearest}"
+
+
+def find_nearest_version(requirement: str, versions: Sequence[str]) -> str | None:
+    """The newest version that is not newer than that of `name==1.2.3`, else the oldest; None where there is none."""
+    known = sorted((one for one in versions if one and one != "none"), key=_numbers)
+    wanted = _numbers(requirement.partition("==")[2])
+    older = [one for one in known if _numbers(one) <= wanted]
+    return older[-1] if older else next(iter(known), None)
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(part) for part in re.findall(r"\d+", version)]

@@ -1,0 +1,70 @@
+"""What `nox -s upgrade` was asked for: an old and a new environment, and what to measure in both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from launcher.environments import Wanted, read_wanted
+from launcher.options import UsageError, take_option
+from launcher.runs import DEFAULT_OUT
+
+JUDGING = ("--min-effect", "--markdown", "--verdict", "--budgets")
+"""Options of the comparison; all others are of the measurement."""
+
+FORBIDDEN = {
+    "--against": "the old environment is measured anew",
+    "--lock-step": "that is the old environment: --old",
+    "--suspects": "all is confirmed",
+    "--resume": "an upgrade is measured anew",
+    "--run-id": "an upgrade makes two runs, and names them",
+    "--dry-run": "an upgrade that measures nothing can say nothing; python -m harness run --dry-run tells how long",
+    "--probe": "an upgrade looks at times, programs, compilation and memory",
+}
+
+BEFORE = ("--probe", "compilation", "--probe", "memory")
+"""What the old environment tells by itself: how long its calls take, it tells beside the new one."""
+
+AFTER = ("--probe", "timing", *BEFORE)
+
+
+@dataclass(frozen=True)
+class UpgradeRequest:
+    """An upgrade.
+
+    Args:
+      measuring: Arguments of both measurements.
+      judging: Arguments of the comparison.
+      out: Where runs are kept.
+    """
+
+    old: Wanted
+    new: Wanted
+    measuring: tuple[str, ...]
+    judging: tuple[str, ...]
+    out: Path
+
+
+def read_upgrade_request(arguments: Sequence[str]) -> UpgradeRequest:
+    """`--old PACKAGES --new PACKAGES`, options of the comparison, and the measurement's.
+
+    Raises:
+      UsageError: One of the two is missing, or what an upgrade does not take.
+    """
+    for name, why in FORBIDDEN.items():
+        if any(word == name or word.startswith(f"{name}=") for word in arguments):
+            raise UsageError(f"{name}: {why}")
+    old, rest = take_option(arguments, "--old")
+    new, rest = take_option(rest, "--new")
+    if old is None or new is None:
+        raise UsageError(
+            'name both environments: nox -s upgrade -- --old "jax==0.10.0" --new "jax==0.10.2"; packages, a '
+            "requirements file, or the folder of a package"
+        )
+    judging: list[str] = []
+    for name in JUDGING:
+        value, rest = take_option(rest, name)
+        judging += [] if value is None else [name, value]
+    out, _ = take_option(rest, "--out")
+    return UpgradeRequest(read_wanted(old), read_wanted(new), tuple(rest), tuple(judging), Path(out or DEFAULT_OUT))

@@ -1,0 +1,166 @@
+"""An earlier run's environment beside today's: here the same one, another process of this Python."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from harness.record import LOCK_STEP, RunFolder, Status, read_run
+from tests.end_to_end.conftest import CHECKOUT, Harness
+
+pytestmark = [pytest.mark.end_to_end, pytest.mark.slow]
+
+SUITE = """
+'''One program.'''
+
+import jax
+import jax.numpy as jnp
+import numpy
+
+from harness import workload
+
+
+@workload(inputs=lambda key, *, n: jnp.linspace(0.0, 1.0, n), params={{"n": 200_000}},
+          reference=lambda x: x * 2.0, modes=("eager", "jit", "aot"), tolerance=1e-3,
+          peers={{"numpy": lambda x: numpy.multiply(x, 2.0)}})
+def double(x):
+    return {body}
+"""
+PLAIN = "x * 2.0"
+SLOWER = "jax.lax.fori_loop(0, 30, lambda _, y: jnp.sin(y) * 0.0 + x * 2.0, x)"
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Path:
+    path = tmp_path / "one.py"
+    path.write_text(SUITE.format(body=PLAIN))
+    return path
+
+
+def measure_before(harness: Harness, suite: Path) -> None:
+    probes = ("--probe", "memory", "--probe", "compilation")
+    ended = harness("run", "--suites", suite, "--quick", "--run-id", "before", *probes)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
+def compare(folder: Path, *arguments: str) -> tuple[int, dict]:
+    command = [sys.executable, "-m", "reporting", "compare", "results/before", "results/after", *arguments]
+    ended = subprocess.run(
+        [*command, "--verdict", "verdict.json"],
+        cwd=folder,
+        env={"PYTHONPATH": str(CHECKOUT)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    return ended.returncode, json.loads((folder / "verdict.json").read_text())
+
+
+def test_each_variant_of_jax_runs_in_both_environments_and_in_turns(
+    harness: Harness, tmp_path: Path, suite: Path
+) -> None:
+    measure_before(harness, suite)
+
+    ended = harness(
+        *("run", "--suites", suite, "--quick", "--run-id", "after", "--probe", "timing"),
+        *("--against", "before", "--lock-step", sys.executable),
+    )
+
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    run = read_run(RunFolder(tmp_path / "results" / "after"))
+    assert run.manifest.settings.lock_step is not None
+    (planned,), (case,) = run.manifest.cases, run.cases
+    beside = [one.name for one in planned.variants if one.mode == LOCK_STEP]
+    assert beside == ["double:eager before", "double:jit before"]
+    outcomes = {one.name: one.outcomes for one in case.variants}
+    for name in beside:
+        assert set(outcomes[name]) == {"timing"}
+        assert outcomes[name]["timing"].status is Status.OK
+        assert len(outcomes[name]["timing"].values["execution_s"]) >= 3
+    code, verdict = compare(tmp_path)
+    assert code == 0, verdict
+    times = {one["variant"]: one for one in verdict["changes"] if one["metric"] == "execution_s"}
+    assert all(times[name]["replayed"] for name in ("double:eager", "double:jit"))
+
+
+def test_what_is_slower_under_the_same_versions_is_confirmed_of_eager_code_too(
+    harness: Harness, tmp_path: Path, suite: Path
+) -> None:
+    """Two checkouts of a user's code: the earlier environment runs its own."""
+    measure_before(harness, suite)
+    packages = tmp_path / "old"
+    packages.mkdir()
+    shim = packages / "python"
+    # The suite of the earlier checkout, for its environment alone.
+    shim.write_text(f'#!/bin/sh\ncd "{packages}" && exec "{sys.executable}" "$@"\n')
+    shim.chmod(0o755)
+    (packages / "one.py").write_text(SUITE.format(body=PLAIN))
+    suite.write_text(SUITE.format(body=SLOWER))
+
+    ended = harness(
+        *("run", "--suites", "one.py", "--quick", "--run-id", "after", "--probe", "timing"),
+        *("--against", "before", "--lock-step", shim),
+    )
+
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    code, verdict = compare(tmp_path)
+    assert code == 1
+    slower = {one["variant"] for one in verdict["changes"] if one["finding"] == "slower"}
+    assert {"double:eager", "double:jit"} <= slower
+
+
+def test_an_environment_of_other_versions_is_refused_before_anything_is_measured(
+    harness: Harness, tmp_path: Path, suite: Path
+) -> None:
+    measure_before(harness, suite)
+    for name in ("manifest.json", "run.json"):
+        path = tmp_path / "results" / "before" / name
+        record = json.loads(path.read_text())
+        manifest = record.get("manifest", record)
+        manifest["environment"]["packages"]["jaxlib"] = "0.0.1"
+        path.write_text(json.dumps(record))
+
+    beside = ("--against", "before", "--lock-step", sys.executable)
+
+    ended = harness("run", "--run-id", "after", "--probe", "timing", *beside)
+
+    assert ended.returncode == 2
+    assert "not the earlier run's environment: it has jaxlib" in ended.stderr
+    assert not (tmp_path / "results" / "after" / "manifest.json").exists()
+
+
+def test_a_run_without_timing_has_nothing_to_run_in_lock_step(harness: Harness, suite: Path) -> None:
+    measure_before(harness, suite)
+
+    ended = harness("run", "--against", "before", "--lock-step", sys.executable)
+
+    assert ended.returncode == 2
+    assert "--lock-step times calls in two environments; add --probe timing" in ended.stderr
+
+
+def test_nox_makes_both_environments_and_says_what_the_upgrade_changed(tmp_path: Path, suite: Path) -> None:
+    command = [sys.executable, "-m", "nox", "--noxfile", str(CHECKOUT / "noxfile.py"), "-s", "upgrade", "--"]
+    asked = ["--old", "jax==0.10.0", "--new", f"jax=={version('jax')}", "--quick", "--launches", "3"]
+
+    ended = subprocess.run(
+        [*command, *asked, "--suites", str(suite), "--out", str(tmp_path), "--verdict", str(tmp_path / "verdict.json")],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+    )
+
+    assert ended.returncode in (0, 1), ended.stdout + ended.stderr
+    verdict = json.loads((tmp_path / "verdict.json").read_text())
+    times = {one["variant"]: one for one in verdict["changes"] if one["metric"] == "execution_s"}
+    assert all(times[name]["replayed"] for name in ("double:eager", "double:jit"))
+    (old,) = tmp_path.glob("*-old")
+    (new,) = tmp_path.glob("*-new")
+    packages = [read_run(RunFolder(one)).manifest.environment.packages["jax"] for one in (old, new)]
+    assert packages == ["0.10.0", version("jax")]

@@ -1,0 +1,139 @@
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from launcher import environments
+from launcher.environments import Wanted, explain, find_nearest_version, list_needed, make_environment, read_wanted
+from launcher.options import UsageError
+
+CHECKOUT = Path(__file__).parents[2]
+
+
+def test_packages_are_those_that_pip_is_given():
+    assert read_wanted("jax==0.10.0 'flax==0.12'").arguments == ("jax==0.10.0", "flax==0.12")
+
+
+def test_a_requirements_file_is_read_by_pip(tmp_path):
+    (tmp_path / "old.txt").write_text("jax==0.10.0\n")
+
+    wanted = read_wanted(str(tmp_path / "old.txt"))
+
+    assert wanted.arguments == ("--requirement", str(tmp_path / "old.txt"))
+    assert wanted.contents == "jax==0.10.0\n"
+
+
+def test_the_folder_of_a_package_is_installed_from_there(tmp_path):
+    (tmp_path / "pyproject.toml").write_text("[project]\n")
+
+    assert read_wanted(str(tmp_path)).arguments == ("--editable", str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        ("none.txt", "none.txt: no such file; give packages"),
+        ("", "an environment without packages"),
+        ("--index-url http://a jax", "give packages"),
+        ("'jax", "No closing quotation"),
+    ],
+)
+def test_what_is_neither_is_said(words, problem):
+    with pytest.raises(UsageError, match=problem):
+        read_wanted(words)
+
+
+def test_a_folder_that_pip_cannot_install_is_said(tmp_path):
+    with pytest.raises(UsageError, match=r"a folder without pyproject\.toml"):
+        read_wanted(str(tmp_path))
+
+
+def test_what_measuring_needs_is_what_we_depend_on_but_for_jax_and_the_report():
+    assert list_needed(CHECKOUT / "pyproject.toml") == (
+        "numpy",
+        "flax",
+        "optax",
+        "rich",
+        "typer",
+        "msgspec",
+        "flatbuffers",
+    )
+
+
+PIP = """ERROR: Ignored the following versions that require a different python version: 0.11.0 Requires-Python >=3.12
+ERROR: Could not find a version that satisfies the requirement jax==0.10.9 (from versions: 0.9.2, 0.10.0, 0.10.2)
+ERROR: No matching distribution found for jax==0.10.9
+"""
+
+
+def test_a_version_that_does_not_exist_names_the_nearest_that_does():
+    assert explain(PIP) == "there is no jax==0.10.9 for this Python; nearest: 0.10.2"
+
+
+def test_a_package_that_does_not_exist_has_none():
+    assert explain(PIP.replace("0.9.2, 0.10.0, 0.10.2", "none")) == "there is no jax==0.10.9 for this Python"
+
+
+def test_other_complaints_are_pips_own():
+    assert explain("noise\nERROR: No space left\nERROR: Sorry\n") == "No space left; Sorry"
+    assert explain("killed") == "killed"
+
+
+@pytest.mark.parametrize(
+    ("requirement", "nearest"),
+    [("jax==0.10.1", "0.10.0"), ("jax==0.9.9", "0.9.2"), ("jax==1", "0.10.2"), ("jax==0", "0.9.2"), ("jax", "0.9.2")],
+)
+def test_the_nearest_version_is_the_newest_before_it_or_the_oldest(requirement, nearest):
+    assert find_nearest_version(requirement, ["0.9.2", "0.10.0", "0.10.2"]) == nearest
+
+
+@pytest.fixture
+def commands(monkeypatch):
+    """What would have been run; an environment then has a python."""
+    ran = []
+
+    def run(command, **options):
+        ran.append(command)
+        if "venv" in command:
+            (Path(command[-1]) / "bin").mkdir(parents=True)
+        return subprocess.CompletedProcess(command, 1 if "jax==9" in command else 0, "", PIP)
+
+    monkeypatch.setattr(environments.subprocess, "run", run)
+    return ran
+
+
+def test_an_environment_is_made_once(tmp_path, commands):
+    wanted = read_wanted("jax==0.10.0")
+
+    python = make_environment(wanted, tmp_path, ("rich",))
+    again = make_environment(wanted, tmp_path, ("rich",))
+
+    assert python == again
+    assert python.parts[-2:] == ("bin", "python")
+    assert [command[-1] for command in commands if "pip" in command] == ["jax==0.10.0", "rich"]
+
+
+def test_other_words_contents_or_needs_make_another(tmp_path, commands):
+    pythons = {
+        make_environment(Wanted("a", ("--requirement", "a"), contents), tmp_path, needed)
+        for contents in ("jax==1", "jax==2")
+        for needed in (("rich",), ("rich", "typer"))
+    }
+
+    assert len(pythons) == 4
+
+
+def test_an_environment_that_cannot_be_made_is_said_and_not_kept(tmp_path, commands):
+    with pytest.raises(UsageError, match=r"jax==9: an environment cannot be made of it: there is no jax==0\.10\.9"):
+        make_environment(read_wanted("jax==9"), tmp_path, ())
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_one_that_was_interrupted_is_made_anew(tmp_path, commands):
+    python = make_environment(read_wanted("jax==0.10.0"), tmp_path, ())
+    (python.parents[1] / environments.MARK).unlink()
+
+    make_environment(read_wanted("jax==0.10.0"), tmp_path, ())
+
+    assert len([command for command in commands if command[-1] == "jax==0.10.0"]) == 2

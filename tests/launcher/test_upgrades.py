@@ -1,0 +1,37 @@
+from pathlib import Path
+
+import pytest
+
+from launcher.options import UsageError
+from launcher.upgrades import FORBIDDEN, read_upgrade_request
+
+BOTH = ("--old", "jax==0.10.0", "--new=jax==0.10.2")
+
+
+def test_both_environments_and_what_to_measure_are_read():
+    asked = read_upgrade_request([*BOTH, "--quick", "--min-effect", "2%", "--suites", "mine.py", "--markdown=a.md"])
+
+    assert (asked.old.words, asked.new.words) == ("jax==0.10.0", "jax==0.10.2")
+    assert asked.measuring == ("--quick", "--suites", "mine.py")
+    assert asked.judging == ("--min-effect", "2%", "--markdown", "a.md")
+    assert asked.out == Path("results")
+
+
+def test_runs_are_kept_where_the_measurement_keeps_them():
+    asked = read_upgrade_request([*BOTH, "--out", "there"])
+
+    assert asked.out == Path("there")
+    assert asked.measuring == ("--out", "there")
+
+
+@pytest.mark.parametrize("given", [(), ("--old", "jax"), ("--new", "jax")])
+def test_without_both_an_example_is_given(given):
+    with pytest.raises(UsageError, match=r'name both environments: nox -s upgrade -- --old "jax==0\.10\.0"'):
+        read_upgrade_request(given)
+
+
+@pytest.mark.parametrize("name", FORBIDDEN)
+@pytest.mark.parametrize("form", ["{}", "{}=a"])
+def test_what_an_upgrade_does_not_take_is_said(name, form):
+    with pytest.raises(UsageError, match=f"{name}: "):
+        read_upgrade_request([*BOTH, form.format(name)])
