@@ -15,6 +15,8 @@ from pathlib import Path
 
 from launcher.options import UsageError
 
+PIP = ("-m", "pip", "--disable-pip-version-check")
+
 MARK = "complete"
 """A file in an environment that was made whole."""
 
@@ -93,21 +95,34 @@ def make_environment(wanted: Wanted, folder: Path, needed: Sequence[str]) -> Pat
     if (place / MARK).is_file():
         return python
     shutil.rmtree(place, ignore_errors=True)
-    install = [str(python), "-m", "pip", "install", "--disable-pip-version-check"]
-    # One after the other: a file with hashes forbids what has none. What is there decides on the versions of ours.
-    steps = [[sys.executable, "-m", "venv", str(place)], [*install, *wanted.arguments], [*install, *needed]]
-    for step in steps:
-        if (complaint := _run(step)) is not None:
-            shutil.rmtree(place, ignore_errors=True)
-            raise UsageError(f"{wanted.words}: an environment cannot be made of it: {complaint}")
+    try:
+        _run([sys.executable, "-m", "venv", str(place)])
+        # One after the other: a file with hashes forbids what has none. What the user named stays as it is.
+        _run([str(python), *PIP, "install", *wanted.arguments])
+        named = place / "named.txt"
+        named.write_text(_run([str(python), *PIP, "freeze", "--exclude-editable"]), encoding="utf8")
+        _run([str(python), *PIP, "install", "--constraint", str(named), *needed])
+    except _FailedError as error:
+        shutil.rmtree(place, ignore_errors=True)
+        raise UsageError(f"{wanted.words}: an environment cannot be made of it: {error}") from error
     (place / MARK).touch()
     return python
 
 
-def _run(command: Sequence[str]) -> str | None:
-    """None where it went well, else what it complained of."""
+class _FailedError(Exception):
+    """A program that did not end well; the message is what it complained of."""
+
+
+def _run(command: Sequence[str]) -> str:
+    """What a program prints.
+
+    Raises:
+      _FailedError: It did not end well.
+    """
     ended = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
-    return None if ended.returncode == 0 else explain(ended.stderr or ended.stdout)
+    if ended.returncode != 0:
+        raise _FailedError(explain(ended.stderr or ended.stdout))
+    return ended.stdout
 
 
 def explain(complaint: str) -> str:

@@ -96,7 +96,8 @@ def commands(monkeypatch):
         ran.append(command)
         if "venv" in command:
             (Path(command[-1]) / "bin").mkdir(parents=True)
-        return subprocess.CompletedProcess(command, 1 if "jax==9" in command else 0, "", PIP)
+        out = "jax==0.10.0\n" if "freeze" in command else ""
+        return subprocess.CompletedProcess(command, 1 if "jax==9" in command else 0, out, PIP)
 
     monkeypatch.setattr(environments.subprocess, "run", run)
     return ran
@@ -110,7 +111,15 @@ def test_an_environment_is_made_once(tmp_path, commands):
 
     assert python == again
     assert python.parts[-2:] == ("bin", "python")
-    assert [command[-1] for command in commands if "pip" in command] == ["jax==0.10.0", "rich"]
+    assert [command[-1] for command in commands if "install" in command] == ["jax==0.10.0", "rich"]
+
+
+def test_what_measuring_needs_changes_nothing_that_the_user_named(tmp_path, commands):
+    make_environment(read_wanted("jax==0.10.0"), tmp_path, ("flax",))
+
+    (last,) = [command for command in commands if command[-1] == "flax"]
+    named = Path(last[last.index("--constraint") + 1])
+    assert named.read_text() == "jax==0.10.0\n"
 
 
 def test_other_words_contents_or_needs_make_another(tmp_path, commands):
