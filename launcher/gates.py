@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from launcher.options import UsageError, take_flag, take_option
+from launcher.options import UsageError, refuse, take_flag, take_option
 from launcher.runs import DEFAULT_OUT, MANIFEST
 
 JUDGING = ("--budgets", "--min-effect", "--markdown", "--verdict")
@@ -49,9 +49,7 @@ def read_gate_request(arguments: Sequence[str]) -> GateRequest:
     if not arguments or arguments[0].startswith("-"):
         raise UsageError("name the baseline run first: nox -s gate -- results/RUN")
     given, rest = Path(arguments[0]), list(arguments[1:])
-    for name, why in FORBIDDEN.items():
-        if any(word == name or word.startswith(f"{name}=") for word in rest):
-            raise UsageError(f"{name}: {why}")
+    refuse(rest, FORBIDDEN)
     out, _ = take_option(rest, "--out")
     baseline = given if given.is_dir() else Path(out or DEFAULT_OUT) / given
     if not (baseline / MANIFEST).is_file():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 
 class UsageError(Exception):
@@ -34,6 +34,19 @@ def take_options(arguments: Sequence[str], name: str) -> tuple[list[str], list[s
     except argparse.ArgumentError:
         raise UsageError(f"{name} needs a value") from None
     return known.values, rest
+
+
+def refuse(arguments: Sequence[str], forbidden: Mapping[str, str]) -> None:
+    """Checks that none of some options is given.
+
+    Args:
+      forbidden: Why, by option.
+    Raises:
+      UsageError: One is.
+    """
+    for name, why in forbidden.items():
+        if any(word == name or word.startswith(f"{name}=") for word in arguments):
+            raise UsageError(f"{name}: {why}")
 
 
 def take_flag(arguments: Sequence[str], name: str) -> tuple[bool, list[str]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from launcher.environments import Wanted, read_wanted
-from launcher.options import UsageError, take_option
+from launcher.options import UsageError, refuse, take_option
 from launcher.runs import DEFAULT_OUT
 
 JUDGING = ("--min-effect", "--markdown", "--verdict", "--budgets")
@@ -52,9 +52,7 @@ def read_upgrade_request(arguments: Sequence[str]) -> UpgradeRequest:
     Raises:
       UsageError: One of the two is missing, or what an upgrade does not take.
     """
-    for name, why in FORBIDDEN.items():
-        if any(word == name or word.startswith(f"{name}=") for word in arguments):
-            raise UsageError(f"{name}: {why}")
+    refuse(arguments, FORBIDDEN)
     old, rest = take_option(arguments, "--old")
     new, rest = take_option(rest, "--new")
     if old is None or new is None:

@@ -50,14 +50,14 @@ def main() -> None:
     told = os.dup(1)
     os.dup2(2, 1)  # what is imported may print
     import_early()
-    alone = import_suites(sys.argv[2:])
+    import_suites(sys.argv[2:])
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for them
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(sys.argv[1])
         listener.listen()
         gc.collect()
         gc.freeze()
-        ready = Ready(python=platform.python_version(), packages=list_packages(), alone=alone)
+        ready = Ready(python=platform.python_version(), packages=list_packages())
         os.write(told, msgspec.json.encode(ready) + b"\n")
         os.close(told)
         _accept(listener)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +24,9 @@ from harness.record import (
 from harness.record.files import read_kept
 from harness.record.layout import LARGEST_PROGRAM, name_file
 from harness.record.suspects import Suspects
+
+Add = Callable[[PlannedCase, PlannedCase | None, CaseRecord | None, str], PlannedCase]
+"""Sets what an earlier run measured beside a case."""
 
 
 @dataclass(frozen=True)
@@ -49,18 +52,12 @@ class Against:
         Raises:
           UsageError: It kept none of any.
         """
-        planned = {(case.name, case.where): case for case in self.manifest.cases}
-        found = [(case, planned.get((case.name, case.where))) for case in cases]
-        with_programs = tuple(
-            add_replays(case, before, None if before is None else self.records.get(before.id), self.run_id)
-            for case, before in found
+        return self._add(
+            add_replays,
+            cases,
+            "it keeps no program of these cases: they are not in it, their inputs, reference or cost have changed, or "
+            "it is older than programs are kept",
         )
-        if not any(_list_replays(case) for case in with_programs):
-            raise UsageError(
-                f"--against {self.folder.path}: it keeps no program of these cases: they are not in it, their inputs, "
-                "reference or cost have changed, or it is older than programs are kept; measure a new baseline run"
-            )
-        return with_programs
 
     def add_lock_step(self, cases: Sequence[PlannedCase]) -> tuple[PlannedCase, ...]:
         """The cases, with what the run measured of the same ones, to be run by its environment.
@@ -68,18 +65,23 @@ class Against:
         Raises:
           UsageError: It measured nothing of any.
         """
+        return self._add(
+            add_lock_step,
+            cases,
+            "it has no variant of JAX's of these cases that was found right: they are not in it, or their inputs, "
+            "reference or cost have changed",
+        )
+
+    def _add(self, add: Add, cases: Sequence[PlannedCase], why_none: str) -> tuple[PlannedCase, ...]:
         planned = {(case.name, case.where): case for case in self.manifest.cases}
         found = [(case, planned.get((case.name, case.where))) for case in cases]
-        beside = tuple(
-            add_lock_step(case, before, None if before is None else self.records.get(before.id), self.run_id)
+        added = tuple(
+            add(case, before, None if before is None else self.records.get(before.id), self.run_id)
             for case, before in found
         )
-        if not any(_list_replays(case) for case in beside):
-            raise UsageError(
-                f"--against {self.folder.path}: it has no variant of JAX's of these cases that was found right: they "
-                "are not in it, or their inputs, reference or cost have changed; measure a new baseline run"
-            )
-        return beside
+        if not any(_list_replays(case) for case in added):
+            raise UsageError(f"--against {self.folder.path}: {why_none}; measure a new baseline run")
+        return added
 
     def copy_programs(self, cases: Sequence[PlannedCase], folder: RunFolder) -> None:
         """Takes the programs over, so that the new run is whole without the earlier one.

@@ -23,6 +23,7 @@ from harness.parent.fork_client import ServerError
 from harness.parent.prepare_run import UsageError
 from harness.plan.turns import ERRORS, Ready
 from harness.record import OtherEnvironment
+from harness.record.differences import steers_programs
 
 START_LIMIT_S = 120.0
 STDERR_KEPT = 2000
@@ -30,9 +31,6 @@ STDERR_KEPT = 2000
 CODE = ("harness", "suites")
 """Our packages, of which the other environment needs the source alone."""
 
-STEERING = ("jax", "jaxlib", "libtpu")
-PLUGINS = ("jax-cuda", "nvidia-", "jax-rocm", "jax-tpu")
-"""Packages that have to be there if they were recorded. Of the others only those that are there are looked at."""
 
 TODAYS = ("JAX_PLATFORMS", "LD_PRELOAD")
 """Variables that are never taken over from a record, beside our own: where a run is made, and whose code it loads."""
@@ -188,8 +186,7 @@ def check_environment(found: Ready, wanted: OtherEnvironment) -> None:
     others = [
         f"{name} {found.packages.get(name, 'missing')}, not {version}"
         for name, version in wanted.packages.items()
-        if (name in found.packages or name in STEERING or name.startswith(PLUGINS))
-        and found.packages.get(name) != version
+        if (name in found.packages or steers_programs(name)) and found.packages.get(name) != version
     ]
     if found.python.rpartition(".")[0] != wanted.version.rpartition(".")[0]:
         others.insert(0, f"Python {found.python}, not {wanted.version}")

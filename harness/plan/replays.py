@@ -10,7 +10,6 @@ from harness.record import (
     LOCK_STEP,
     NATIVE,
     REPLAY,
-    Artifact,
     CaseRecord,
     NumericsDetails,
     PlannedCase,
@@ -45,7 +44,10 @@ def add_replays(case: PlannedCase, before: PlannedCase | None, record: CaseRecor
         variants.append(item)
         old = next((one for one in before.variants if one.name == item.name), None)
         if item.skip is None and item.raises is None and old is not None and item.name in kept:
-            variants.append(_make_replay(item, old, kept[item.name], fingerprints.get(item.name), run))
+            replay = Replay(
+                run=run, variant=old.name, sha256=kept[item.name].sha256, fingerprint=fingerprints.get(item.name)
+            )
+            variants.append(_make_beside(item, old, REPLAY, f"the program that run {run} kept of it", replay))
     return replace(case, variants=tuple(variants))
 
 
@@ -65,7 +67,13 @@ def add_lock_step(case: PlannedCase, before: PlannedCase | None, record: CaseRec
     timed = [one for one in case.variants if one.skip is None and one.raises is None and one.mode != NATIVE]
     jitted = {one.implementation for one in timed if one.mode == "jit"}
     beside = {
-        one.name: _make_lock_step(one, planned_before[one.name], run)
+        one.name: _make_beside(
+            one,
+            planned_before[one.name],
+            LOCK_STEP,
+            f"the same in the environment of run {run}",
+            Replay(run=run, variant=one.name),
+        )
         for one in timed
         if one.name in right & planned_before.keys() and (one.mode != "aot" or one.implementation not in jitted)
     }
@@ -83,33 +91,20 @@ def limit_to(case: PlannedCase, variants: Collection[str]) -> PlannedCase | None
     return replace(case, variants=own, baseline=replays[0].name, published=(), answer=None)
 
 
-def _make_replay(
-    item: PlannedVariant, old: PlannedVariant, kept: Artifact, fingerprint: str | None, run: str
+def _make_beside(
+    item: PlannedVariant, old: PlannedVariant, mode: str, description: str, replay: Replay
 ) -> PlannedVariant:
+    """What an earlier run measured of a variant, to stand beside it."""
     return replace(
         item,
         name=BEFORE.format(item.name),
-        mode=REPLAY,
-        description=f"the program that run {run} kept of it",
+        mode=mode,
+        description=description,
         source=old.source,
         compiles=None,
         donates=old.donates,
         same_as=item.name,
-        replays=Replay(run=run, variant=old.name, sha256=kept.sha256, fingerprint=fingerprint),
-    )
-
-
-def _make_lock_step(item: PlannedVariant, old: PlannedVariant, run: str) -> PlannedVariant:
-    return replace(
-        item,
-        name=BEFORE.format(item.name),
-        mode=LOCK_STEP,
-        description=f"the same in the environment of run {run}",
-        source=old.source,
-        compiles=None,
-        donates=old.donates,
-        same_as=item.name,
-        replays=Replay(run=run, variant=old.name),
+        replays=replay,
     )
 
 

@@ -57,7 +57,7 @@ TURN_S = 0.02
 
 TURNS = 10
 """Of each variant in a launch of two processes. Between launches the ratios of eight programs, two environments on one
-core, scattered by 1.2 % with 4 turns, by 1.1 % with 12 and by 1.2 % with 40: more launches tell more."""
+core, scattered by 1.3 % with 4 turns, by 1.2 % with 12 and by 1.2 % with 40: more launches tell more."""
 
 LOCK_STEP_ROUNDS = 8
 """At least as many where time allows: by t and root, ratios that scatter by 1.2 % are known to 1.5 % at 99 %."""

@@ -89,12 +89,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ready(msgspec.Struct, frozen=True, kw_only=True):
-    """What the server of an environment says first.
-
-    Args:
-      alone: Why every process imports the suites again; empty where none does.
-    """
+    """What the server of an environment says first: its versions."""
 
     python: str
     packages: dict[str, str]
-    alone: str = ""

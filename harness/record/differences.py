@@ -10,8 +10,16 @@ from harness.record.environment import Environment
 from harness.record.runs import Manifest
 from harness.record.settings import Settings
 
+STEERING = ("jax", "jaxlib", "libtpu")
+PLUGINS = ("jax-cuda", "nvidia-", "jax-rocm", "jax-tpu")
+
 Fact = object
 """A recorded value: a text, a number, a truth value, None, or a tuple of them."""
+
+
+def steers_programs(package: str) -> bool:
+    """Whether a package decides on how a compiled program runs; others change what is compiled, and other code."""
+    return package in STEERING or package.startswith(PLUGINS)
 
 
 def facts_of(manifest: Manifest) -> dict[str, Fact]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from harness.record import Manifest
-from harness.record.differences import Fact, facts_of, find_differences
+from harness.record.differences import Fact, facts_of, find_differences, steers_programs
 
 from ..text import shorten
 
@@ -21,10 +21,6 @@ WEAKENING = (
 
 HARDWARE = ("driver", "device_kind", "device_name", "device_count", "processor", "allowed_cores", "cpu_quota")
 """Of these what no environment brings with it: the earlier run's own, in lock-step, runs under those of today too."""
-
-PACKAGES = ("jax", "jaxlib", "libtpu")
-PLUGINS = ("jax-cuda", "nvidia-", "jax-rocm", "jax-tpu")
-"""Of the packages only these steer a compiled program. The others change what is compiled, and code that is not."""
 
 MOST_NAMED = 4
 LONGEST_FACT = 120
@@ -97,7 +93,7 @@ def _join(facts: Iterable[str]) -> str:
 
 def _steers(name: str) -> bool:
     field, _, entry = name.partition(".")
-    return field != "packages" or entry in PACKAGES or entry.startswith(PLUGINS)
+    return field != "packages" or steers_programs(entry)
 
 
 def _write(name: str, before: dict[str, Fact], after: dict[str, Fact]) -> str:
