@@ -1,10 +1,11 @@
 """Our own false-alarm rate, and what we miss, while something else uses a core.
 
-    python -m benchmarks.false_alarms [--cases 300] [--budget 24m]
+    python -m benchmarks.false_alarms [--cases 300] [--budget 24m] [--cores N]
 
 Each case has one function declared twice. Beside it, in the same processes, stands one that works on 5 % more rows; in
 every third case one that runs on two threads where the two run on one, or the reverse. It is a default run, so the
-harness decides on the number of launches within the budget. "Differs" is what its own interval of verdicts says.
+harness decides on the number of launches within the budget. "Differs" is what its own interval of verdicts says. With
+`--cores 1` all run on one core, and none is unequally parallel.
 """
 
 from __future__ import annotations
@@ -44,12 +45,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cases", type=int, default=CASES)
     parser.add_argument("--budget", default=BUDGET)
+    parser.add_argument("--cores", help="as of `run`; all by default")
     given = parser.parse_args()
+    cores = () if given.cores is None else ("--cores", given.cores)
     print(f"beside a process that uses a core; {describe_here('jax', 'numpy')}", flush=True)
     load = subprocess.Popen([sys.executable, "-c", BUSY])
     try:
         with tempfile.TemporaryDirectory() as folder:
-            variants = measure(given.cases, given.budget, Path(folder))
+            variants = measure(given.cases, Path(folder), "--budget", given.budget, *cores)
     finally:
         load.kill()
         load.wait()
@@ -59,12 +62,12 @@ def main() -> None:
         print(f"{title}: {describe_readings(readings)}")
 
 
-def measure(cases: int, budget: str, folder: Path) -> Variants:
+def measure(cases: int, folder: Path, *options: str) -> Variants:
     """A default run of so many cases; every third is of the unequally parallel."""
     names = [f"{'unequal' if number % 3 == 2 else 'twice'}[number={number}]" for number in range(cases)]
     selection = [word for name in names for word in ("--select", name)]
     command = [sys.executable, "-m", "harness", "run", "--suites", str(SUITE), "--out", str(folder), "--run-id", "aa"]
-    ended = subprocess.run([*command, "--probe", "timing", "--budget", budget, *selection], check=False)
+    ended = subprocess.run([*command, "--probe", "timing", *options, *selection], check=False)
     if ended.returncode not in (0, INCOMPLETE):
         raise SystemExit(f"the run ended with {ended.returncode}")
     return read_variants(folder / "aa")

@@ -47,6 +47,12 @@ Resume = Annotated[str | None, typer.Option(metavar="RUN", help="Finish an inter
 Machine = Annotated[
     str | None, typer.Option(metavar="NAME", help="What this machine is called; by default processor, cores, devices.")
 ]
+Cores = Annotated[
+    int | None,
+    typer.Option(
+        min=1, metavar="N", help="Each process on so many of the cores, other ones each round; all by default."
+    ),
+]
 Against = Annotated[
     Path | None,
     typer.Option(
@@ -99,6 +105,7 @@ def run_command(
     against: Against = None,
     suspects: SuspectsFile = None,
     lock_step: LockStep = None,
+    cores: Cores = None,
     dry_run: DryRun = False,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -119,8 +126,10 @@ def run_command(
         against=against,
         suspects=suspects,
         lock_step=lock_step,
+        cores=cores,
     )
-    own = (dry_run, select, suites, probe, quick, full, launches, data, run_id, machine, against, suspects, lock_step)
+    told = (dry_run, select, suites, probe, quick, full, launches, data, run_id, machine, cores)
+    own = (*told, against, suspects, lock_step)
     if suspects is not None and against is None:
         raise typer.BadParameter("--suspects are of a comparison with an earlier run: name it with --against RUN")
     if lock_step is not None and against is None:
@@ -148,6 +157,7 @@ def self_test_command(
     budget: Budget = SELF_TEST_BUDGET,
     out: Out = Path("results"),
     machine: Machine = None,
+    cores: Cores = None,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -164,6 +174,7 @@ def self_test_command(
         out=out,
         run_id=None,
         machine=machine,
+        cores=cores,
     )
     watcher = commands.make_watcher(quiet=quiet, as_json=as_json)
     _exit(lambda: commands.self_test(request, watcher, as_json=as_json))

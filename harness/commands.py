@@ -125,12 +125,16 @@ def new_run(request: RunRequest, watcher: Watcher, *, as_json: bool) -> int:
     with (
         begin_folder(request.out, run_id) as folder,
         start_servers(
-            folder.scratch, settings.data, settings.suites, find_other_environment(request, before)
+            folder.scratch,
+            settings.data,
+            settings.suites,
+            find_other_environment(request, before),
+            cores=settings.cores,
         ) as servers,
     ):
         servers.sides_of(place)  # whether it can be had is known before anything is measured
         server = servers.of(place)
-        description = describe_suites(server, settings.suites, place, request.level, devices=True)
+        description = describe_suites(server, settings.suites, place, request.level, devices=True, cores=settings.cores)
         assert description.environment is not None
         settings = msgspec.structs.replace(settings, notes=_notes_on(server))
         cases = choose_representatives(select(description.cases, request.select))
@@ -165,11 +169,15 @@ def resume_run(path: Path, watcher: Watcher, budget: str | None, *, as_json: boo
     place = find_backend(manifest.backend)
     with (
         lock_folder(folder),
-        start_servers(folder.scratch, settings.data, settings.suites, settings.lock_step) as servers,
+        start_servers(
+            folder.scratch, settings.data, settings.suites, settings.lock_step, cores=settings.cores
+        ) as servers,
     ):
         servers.sides_of(place)
         server = servers.of(place)
-        description = describe_suites(server, settings.suites, place, settings.level, devices=True)
+        description = describe_suites(
+            server, settings.suites, place, settings.level, devices=True, cores=settings.cores
+        )
         check_resumable(manifest, description)
         _notes_on(server)
         _warn(data_warnings(manifest.cases, settings))
@@ -188,10 +196,10 @@ def self_test(request: RunRequest, watcher: Watcher, *, as_json: bool) -> int:
     _say_what_is_not_used()
     with (
         _temporary_folder(request.out) as folder,
-        start_servers(folder.scratch, suites=settings.suites) as servers,
+        start_servers(folder.scratch, suites=settings.suites, cores=settings.cores) as servers,
     ):
         server = servers.of(place)
-        description = describe_suites(server, settings.suites, place, request.level, devices=True)
+        description = describe_suites(server, settings.suites, place, request.level, devices=True, cores=settings.cores)
         assert description.environment is not None
         environment, machine = description.environment, _machine(request, description.environment)
         _notes_on(server)

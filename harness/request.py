@@ -10,12 +10,14 @@ from pathlib import Path
 import msgspec
 
 from harness.declare.catalogue import DEFAULT_SUITES
-from harness.machine.environment import make_private
+from harness.machine.affinity import can_choose_cores
+from harness.machine.environment import make_private, usable_cores
 from harness.machine.places import BACKENDS, Backend, list_unused_variables
 from harness.parent.prepare_run import UsageError
 from harness.plan.probes import PROBE_NAMES
 from harness.plan.settings import make_settings
 from harness.record import Manifest, OtherEnvironment, Settings
+from harness.record.wording import counted
 
 DEFAULT_LEVEL = "default"
 
@@ -48,6 +50,7 @@ class RunRequest:
     against: Path | None = None
     suspects: Path | None = None
     lock_step: str | None = None
+    cores: int | None = None
 
 
 def choose_settings(request: RunRequest, run_id: str, before: Manifest | None = None) -> Settings:
@@ -66,6 +69,10 @@ def choose_settings(request: RunRequest, run_id: str, before: Manifest | None = 
         raise UsageError(f"--data '{request.data}' cannot be read by this user; allow that, or name another")
     if unknown := [name for name in request.probes if name not in PROBE_NAMES]:
         raise UsageError(f"no probe '{unknown[0]}'; probes are {', '.join(PROBE_NAMES)}")
+    if request.cores is not None and not can_choose_cores():
+        raise UsageError("--cores: this system does not let a process choose its cores; leave it out")
+    if request.cores is not None and request.cores > usable_cores():
+        raise UsageError(f"--cores {request.cores}: {counted(usable_cores(), 'core')} can be used here; give fewer")
     other = find_other_environment(request, before)
     return make_settings(
         request.level,
@@ -76,6 +83,7 @@ def choose_settings(request: RunRequest, run_id: str, before: Manifest | None = 
         suites=tuple(map(make_private, request.suites)) or (DEFAULT_SUITES,),
         data=None if request.data is None else make_private(str(request.data.absolute())),
         not_used=list_unused_variables(os.environ),
+        cores=request.cores,
         lock_step=None if other is None else msgspec.structs.replace(other, python=make_private(other.python)),
         run_id=run_id,
     )
@@ -107,6 +115,7 @@ def complete_request(request: RunRequest, settings: Settings, *, confirms: bool)
         probes=request.probes or tuple(name for name in asked if name in PROBE_NAMES),
         data=request.data or (None if settings.data is None else Path(settings.data).expanduser()),
         launches=request.launches or settings.launches,
+        cores=request.cores or settings.cores,
         budget=request.budget or (None if settings.budget_s == usual.budget_s else f"{settings.budget_s:.0f}"),
     )
     if confirms:

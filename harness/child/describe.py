@@ -13,6 +13,7 @@ from harness.child.work import count_work
 from harness.declare.catalogue import Suite, SuiteError, find_suites
 from harness.declare.levels import DeclarationError
 from harness.declare.workload import Workload
+from harness.machine.affinity import keep_on_cores
 from harness.machine.environment import describe_environment, make_private
 from harness.machine.places import DEFAULT_BACKEND, Place
 from harness.plan.cases import plan_case
@@ -27,6 +28,8 @@ COUNTING_LIMIT_S = 60.0
 
 def describe(message: Describe) -> Answer:
     """Catalogue and cases; the environment where devices are asked for, or why they cannot be used."""
+    if message.cores is not None:
+        keep_on_cores(message.cores, 0)
     suites = find_suites(message.suites)  # first, as in a launch: a suite may set flags that devices follow
     environment = None
     if message.devices:

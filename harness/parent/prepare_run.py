@@ -62,15 +62,23 @@ class RunError(Exception):
 
 
 def describe_suites(
-    server: ForkServer, suites: tuple[str, ...], place: Place, level: str, *, devices: bool
+    server: ForkServer,
+    suites: tuple[str, ...],
+    place: Place,
+    level: str,
+    *,
+    devices: bool,
+    cores: int | None = None,
 ) -> Description:
     """Catalogue and environment, as a child sees them.
 
+    Args:
+      cores: On how many it runs; on all by default.
     Raises:
       UsageError: A suite that cannot be used, or no device.
     """
     ended = server.run(
-        lambda result: Describe(suites=suites, place=place, level=level, devices=devices, result=result),
+        lambda result: Describe(suites=suites, place=place, level=level, devices=devices, result=result, cores=cores),
         stage_limit_s=DESCRIBE_LIMIT_S,
     )
     if isinstance(ended.answer, Description):

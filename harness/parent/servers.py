@@ -25,9 +25,11 @@ class Servers:
         data: str | None,
         suites: tuple[str, ...],
         lock_step: OtherEnvironment | None,
+        cores: int | None,
     ) -> None:
         self._stack, self._scratch, self._data, self._suites = stack, scratch, data, suites
         self._lock_step = lock_step
+        self._cores = cores or usable_cores()
         self._running: dict[frozenset[tuple[str, str]], ForkServer] = {}
         self._sides: dict[frozenset[tuple[str, str]], tuple[SideServer, ...]] = {}
 
@@ -62,7 +64,7 @@ class Servers:
         return before, now
 
     def _make_variables(self, place: Place) -> dict[str, str]:
-        variables = make_process_environment(place, os.environ, allowed_cores=usable_cores(), data=self._data)
+        variables = make_process_environment(place, os.environ, allowed_cores=self._cores, data=self._data)
         if self._lock_step is not None and not place.is_host:  # its processes share a device's memory
             variables.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
         return variables
@@ -74,6 +76,7 @@ def start_servers(
     data: str | None = None,
     suites: tuple[str, ...] = (),
     lock_step: OtherEnvironment | None = None,
+    cores: int | None = None,
 ) -> Iterator[Servers]:
     """Servers for the time of a block.
 
@@ -82,9 +85,10 @@ def start_servers(
       data: The folder that suites may read.
       suites: Are imported only once, for many processes.
       lock_step: The environment that takes turns with that of the run.
+      cores: On how many each process runs, which libraries are told; all by default.
     """
     try:
         with ExitStack() as stack:
-            yield Servers(stack, scratch, data, suites, lock_step)
+            yield Servers(stack, scratch, data, suites, lock_step, cores)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)

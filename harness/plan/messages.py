@@ -14,6 +14,7 @@ class Describe(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """Import the suites and say what they hold and what machine this is.
 
     Args:
+      cores: On how many to run, of those that are allowed; all where None.
       work: Patterns of the cases whose work is counted, which traces them; all without patterns, none where None.
     """
 
@@ -22,6 +23,7 @@ class Describe(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     level: str
     devices: bool
     result: str
+    cores: int | None = None
     work: tuple[str, ...] | None = None
 
 

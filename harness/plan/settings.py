@@ -68,6 +68,7 @@ def make_settings(
     suites: Sequence[str],
     data: str | None = None,
     not_used: Sequence[str] = (),
+    cores: int | None = None,
     lock_step: OtherEnvironment | None = None,
     run_id: str,
 ) -> Settings:
@@ -76,6 +77,7 @@ def make_settings(
     Args:
       probes: Names that were asked for, each with what is part of it; by default those of the level.
       launches: Fixes their number, else it follows from the time given.
+      cores: On how many each process runs; all by default.
       lock_step: The environment that takes turns with this one; blocks are longer then.
     """
     asked = {probe.name for probe in PROBES.values() if probe.name in probes or probe.part_of in probes}
@@ -108,5 +110,6 @@ def make_settings(
         cold_launches_elsewhere=None if launches or asked_for_cold else COLD_LAUNCHES_ELSEWHERE[level],
         everywhere=tuple(everywhere),
         not_used=tuple(not_used),
+        cores=cores,
         lock_step=lock_step,
     )

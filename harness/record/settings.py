@@ -34,6 +34,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         where as many.
       not_used: Names of variables that were set and left out, as they would change what the numbers mean.
       everywhere: Probes that look at every case, though by themselves only at some.
+      cores: On how many each process ran, other ones in each round; None where on all that were allowed.
       notes: What a reader must know of how it measured, such as why every process imported the suites itself.
       lock_step: The environment that runs an earlier run's code beside today's; None of a run without.
       case_limit_s: After this, and at least 3 launches, timing a case stopped in runs that measured case after case.
@@ -63,5 +64,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     cold_launches_elsewhere: int | None = None
     everywhere: tuple[str, ...] = ()
     not_used: tuple[str, ...] = ()
+    cores: int | None = None
     notes: tuple[str, ...] = ()
     lock_step: OtherEnvironment | None = None

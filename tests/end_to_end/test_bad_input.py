@@ -21,6 +21,8 @@ pytestmark = pytest.mark.end_to_end
         (("--suites", "absent.py"), "no suite module or file 'absent.py'"),
         (("--probe", "speed"), "no probe 'speed'; probes are numerics"),
         (("--backend", "npu"), "no backend 'npu'; backends are cpu, gpu, tpu"),
+        (("--cores", "4096"), "--cores 4096: "),
+        (("--cores", "0"), "Invalid value for '--cores'"),
         (("--budget", "soon"), "--budget 'soon' is not a time"),
         (("--budget", "0s"), "--budget '0s' is not between 1 s and 30 days"),
         (("--resume", "absent"), "cannot resume: results/absent/manifest.json"),

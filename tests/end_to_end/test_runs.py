@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -171,6 +172,46 @@ def test_every_sample_is_kept_and_the_run_remembers_where_it_was_made(
     assert environment.packages["jax"] == jax.__version__
     assert environment.variables["JAX_PLATFORMS"] == "cpu"
     assert environment.threads["OPENBLAS_NUM_THREADS"] == environment.allowed_cores
+
+
+WHERE_IT_RAN = '''"""Small."""
+
+import os
+from pathlib import Path
+
+import jax.numpy as jnp
+
+from harness import workload
+
+SEEN = Path("seen")
+
+
+@workload(inputs=lambda key: jnp.arange(3.0), reference=lambda x: x + 1, modes=("eager",))
+def increment(x):
+    """Adds one, (n,) -> (n,)."""
+    with SEEN.open("a") as lines:
+        lines.write(f"{sorted(os.sched_getaffinity(0))}\\n")
+    return x + 1
+'''
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="only Linux lets a process choose its cores")
+def test_processes_run_on_one_core_where_that_is_asked_and_launches_on_another_each_round(
+    harness: Harness, tmp_path: Path
+) -> None:
+    (tmp_path / "small.py").write_text(WHERE_IT_RAN)
+
+    options = ("--quick", "--launches", "3", "--probe", "timing", "--cores", "1", "--run-id", "it")
+    harness("run", "--suites", "small.py", *options)
+
+    run = read_json(tmp_path / "results" / "it" / "run.json", Run)
+    assert run.manifest.settings.cores == 1
+    assert run.manifest.environment.allowed_cores == 1
+    assert run.manifest.environment.threads["OPENBLAS_NUM_THREADS"] == 1
+    for path in (tmp_path / "results" / "it" / "cases" / run.cases[0].id / "launches").iterdir():
+        assert [one.cores for one in read_json(path, LaunchRecord).variants] == [1]
+    allowed = sorted(os.sched_getaffinity(0))
+    assert set((tmp_path / "seen").read_text().splitlines()) == {str([core]) for core in allowed[:3]}
 
 
 def test_nothing_in_a_run_names_the_user_or_the_checkout(harness: Harness, tmp_path: Path, suite: Path) -> None:
