@@ -9,6 +9,7 @@ nox -s report -- diff A B --case NAME  what changed between the programs of two 
 nox -s compare -- results/A results/B  what changed between two runs
 nox -s gate -- results/RUN             measure beside a run, and judge: 0 passed, 1 slower, 3 no answer
 nox -s upgrade -- --old "jax==0.10.0" --new "jax==0.10.2" --quick  what an upgrade changes
+nox -s bisect -- --good "jax==0.9.0" --bad "jax==0.10.2" --case NAME  which release changed it
 nox -s traces -- results/RUN           open a run's profiler captures in xprof
 nox                                    lint, types, tests
 """
@@ -26,19 +27,23 @@ import nox
 # Nox does not put the folder of its own file on the path, and launcher is not installed where nox is.
 sys.path.insert(0, str(Path(__file__).parent))
 
+from launcher import bisection
 from launcher.backends import BACKENDS, BackendNeeds
+from launcher.bisects import BisectRequest, read_bisect_request
 from launcher.command_line import read_backend, read_request
 from launcher.containers import caller_here
 from launcher.doctor import examination
-from launcher.environments import Wanted, list_needed, make_environment
+from launcher.environments import Wanted, list_needed, make_environment, read_wanted
 from launcher.execution import say
 from launcher.gates import read_gate_request
 from launcher.host import look_at_host
 from launcher.images import lock_sha256
 from launcher.jobs import Job, measure_in_container
+from launcher.judges import JudgeByCase, JudgeByCommand
 from launcher.locks import SMALLEST_LOCK, find_unlocked, list_exports, locate_lock
 from launcher.options import UsageError, take_option
 from launcher.preflight import check, find_warnings
+from launcher.releases import list_releases
 from launcher.request import Request, format_command
 from launcher.runs import Run, new_run_id, plan_beside, plan_run, plan_self_test
 from launcher.runtime import choose_engine
@@ -112,6 +117,12 @@ def gate(session: nox.Session) -> None:
 def upgrade(session: nox.Session) -> None:
     """What an upgrade changes, both in lock-step: nox -s upgrade -- --old "jax==0.10.0" --new "jax==0.10.2" --quick."""
     end(answer_or_none(lambda: compare_environments(session)))
+
+
+@nox.session
+def bisect(session: nox.Session) -> None:
+    """Which release changed a case: nox -s bisect -- --good "jax==0.9.0" --bad "jax==0.10.2" --case NAME."""
+    end(answer_or_none(lambda: find_first_bad(session)))
 
 
 @nox.session
@@ -292,6 +303,48 @@ def compare_environments(session: nox.Session) -> int:
     code = run_program(session, "reporting", "compare", str(before), str(after), *asked.judging)
     run_program(session, "reporting", "report", str(before), str(after), *take_given(asked.judging, "--min-effect"))
     return code or max(codes)  # what was not measured was not compared
+
+
+def find_first_bad(session: nox.Session) -> int:
+    """Judge releases between a good and a bad one until two neighbours are left; 0 where they are found.
+
+    Raises:
+      UsageError: What was asked cannot be done.
+    """
+    asked = read_bisect_request(session.posargs)
+    releases = list_releases(asked.good, asked.bad)
+    say(f"{len(releases)} releases: {', '.join(releases)}")
+    install(session, SMALLEST_LOCK)
+    try:
+        found = bisection.bisect(releases, make_judge(session, asked), say)
+    except bisection.NoDifferenceError as error:
+        say(f"error: {error}; there is nothing to bisect")
+        return NO_ANSWER
+    for line in bisection.describe(found):
+        say(line)
+    return 0
+
+
+def make_judge(session: nox.Session, asked: BisectRequest) -> bisection.Judge:
+    """What tells a bad release; the good one is measured now, where a case does."""
+
+    def make(packages: str) -> Path:
+        return prepare_environment(read_wanted(packages))
+
+    if asked.command:
+        return JudgeByCommand(asked.command, make)
+    backend, measuring = read_backend(asked.measuring)
+    judge = JudgeByCase(
+        asked,
+        backend,
+        measuring,
+        new_run_id(backend),
+        make,
+        run=lambda python, words: run_elsewhere(session, python, *words),
+        compare=lambda words: run_program(session, "reporting", "compare", *words),
+    )
+    judge.begin()
+    return judge
 
 
 def prepare_environment(wanted: Wanted) -> Path:

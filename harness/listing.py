@@ -9,6 +9,7 @@ from harness.plan.estimate import Works, estimate, first_round_s
 from harness.plan.launches import Launch
 from harness.plan.messages import Description, WorkloadDescription
 from harness.plan.probes import list_runnable
+from harness.plan.settings import find_longest_s
 from harness.record import PlannedCase, Settings
 from harness.record.wording import counted
 
@@ -75,7 +76,7 @@ def plan_lines(
             f"It may take longer: how long a call of {', '.join(unknown)} takes shows only when it runs, as its Python "
             "cannot be traced."
         )
-    if (round_s := first_round_s(launches, settings, work)) > settings.budget_s:
+    if (round_s := first_round_s(launches, settings, work)) > find_longest_s(settings):
         yield (
             f"One round takes about {_duration(round_s)}, more than the budget: cases will be lost. "
             "Give more with --budget, or select fewer."

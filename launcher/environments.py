@@ -24,6 +24,7 @@ NOT_FOR_MEASURING = ("jax", "jaxlib", "scipy", "pandas", "jinja2", "matplotlib",
 """Of our dependencies what the user's words decide, what jax itself brings, and what only reporting needs."""
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
+_VERSION = re.compile(r"([\d.]*\d|)([^\d]*)(.*)")
 _VERSIONS = re.compile(r"Could not find a version that satisfies the requirement (\S+).*\(from versions: ([^)]*)\)")
 LONGEST_COMPLAINT = 600
 
@@ -132,19 +133,32 @@ def explain(complaint: str) -> str:
     match = _VERSIONS.search(complaint)
     if match is None:
         return told[:LONGEST_COMPLAINT]
-    requirement, versions = match[1], [one.strip() for one in match[2].split(",")]
-    nearest = find_nearest_version(requirement, versions)
+    requirement = match[1]
+    nearest = find_nearest_version(requirement, list_versions(complaint))
     if nearest is None:
         return f"there is no {requirement} for this Python"
     return f"there is no {requirement} for this Python; nearest: {nearest}"
 
 
+def list_versions(complaint: str) -> tuple[str, ...]:
+    """The versions that pip names where it does not find the one that it was asked for; empty where it names none."""
+    match = _VERSIONS.search(complaint)
+    named = () if match is None else (one.strip() for one in match[2].split(","))
+    return tuple(one for one in named if one and one != "none")
+
+
 def find_nearest_version(requirement: str, versions: Sequence[str]) -> str | None:
     """The newest version that is not newer than that of `name==1.2.3`, else the oldest; None where there is none."""
-    known = sorted((one for one in versions if one and one != "none"), key=_numbers)
-    wanted = _numbers(requirement.partition("==")[2])
-    older = [one for one in known if _numbers(one) <= wanted]
+    known = sorted(versions, key=order_version)
+    wanted = order_version(requirement.partition("==")[2])
+    older = [one for one in known if order_version(one) <= wanted]
     return older[-1] if older else next(iter(known), None)
+
+
+def order_version(version: str) -> tuple[list[int], int, list[int]]:
+    """What versions are sorted by: a candidate comes before its release, and that before its repairs."""
+    release, phase, rest = _VERSION.match(version).groups()  # type: ignore[union-attr]  # it matches any text
+    return _numbers(release), 0 if not phase else 1 if "post" in phase else -1, _numbers(rest)
 
 
 def _numbers(version: str) -> list[int]:

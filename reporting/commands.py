@@ -16,7 +16,7 @@ from rich.progress import Progress
 
 from harness.record import write_bytes
 
-from . import compare_commands, diff_terminal, html, markdown, terminal
+from . import compare_commands, diff_terminal, history_commands, html, markdown, terminal
 from .compare.budgets import BudgetError, Budgets
 from .compare.findings import Changes, merge
 from .compare.gate import Judgement, judge
@@ -27,6 +27,7 @@ from .compare.surroundings import find_surroundings
 from .compare_commands import BudgetsFile, EffectError, FailOn, MarkdownFile, MinEffect, VerdictFile, read_effect
 from .console import WIDEST
 from .export import FORMATS, ExportError
+from .history.known import KnownError, KnownStep, read_known
 from .load import Loaded, LoadedRun, choose_folders, load
 from .reproduce import NothingToReproduceError, find_subject, make_zip
 from .text import counted, shorten, visible
@@ -47,6 +48,10 @@ LARGEST_PAGE = 5 * 2**20
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d)?)?")
 
 Since = Annotated[str, typer.Option(metavar="DATE", help="Only runs that began then or later, in UTC: 2026-11-22.")]
+KnownFile = Annotated[
+    Path | None,
+    typer.Option("--known", metavar="FILE", help="Steps of the history that are no news, and why, in TOML."),
+]
 Last = Annotated[int | None, typer.Option(metavar="N", min=1, help="Only the N newest runs.")]
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
@@ -74,13 +79,15 @@ def report(
         Path | None,
         typer.Option("--confirmed-by", metavar="RUN", help="Folder of a run that timed suspects alone, for a gate."),
     ] = None,
+    known_file: KnownFile = None,
     min_effect: MinEffect = "3%",
     allow_large: Annotated[bool, typer.Option(help=f"Write a page of over {LARGEST_PAGE // 2**20} MiB, too.")] = False,
 ) -> None:
     """Merges runs into one HTML file, and prints the summary. What cannot be read is named and left out."""
-    loaded = _load_any(runs, since, last, only_newest=True)
     effect, _ = _read_limits(min_effect, None)
-    page = build(loaded, None if confirmed_by is None else _load_one(confirmed_by), effect)
+    known = _read_known(known_file)
+    loaded = _load_any(runs, since, last, only_newest=True)
+    page = build(loaded, None if confirmed_by is None else _load_one(confirmed_by), effect, known)
     path = out if out is not None else FOLDER / f"report-{name_report(loaded.runs)}.html"
     # A lone surrogate, which only a file name can hold, has no UTF-8 form.
     data = html.render(page).encode("utf-8", "replace")
@@ -206,6 +213,33 @@ def compare(
 
 
 @app.command()
+def history(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run folders, for example results/*.")],
+    case: Annotated[str, typer.Option(help="Suite, workload or case name; * is any text, ? one character.")] = "*",
+    known_file: KnownFile = None,
+    min_effect: MinEffect = "3%",
+    since: Since = "",
+    last: Last = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Machine-readable output on stdout.")] = False,
+) -> None:
+    """Says since which run a number of a machine is another, what else changed there, and the likely cause."""
+    effect, _ = _read_limits(min_effect, None)
+    known = _read_known(known_file)
+    loaded = _load_any(runs, since, last)
+    found = history_commands.find_history(loaded, known, case, effect)
+    faults = [*loaded.warnings, *map(visible, history_commands.list_faults(loaded))]
+    for warning in faults:
+        _complain(warning, "warning")
+    if not any(one.series for one in found):
+        _complain("no series: a number needs at least two runs of one machine that have it")
+        raise typer.Exit(UNUSABLE)
+    if as_json:
+        sys.stdout.buffer.write(history_commands.encode(found, faults))
+    else:
+        history_commands.show(found, _open_console())
+
+
+@app.command()
 def limits(min_effect: MinEffect = "3%", budgets_file: BudgetsFile = None) -> None:
     """Only checks that budgets and minimum effect can be used."""
     _read_limits(min_effect, budgets_file)
@@ -249,6 +283,15 @@ def _read_limits(min_effect: str, budgets_file: Path | None) -> tuple[float, Bud
         budgets = compare_commands.choose_budgets(budgets_file, effect)
         return budgets.least_time(effect), budgets
     except (EffectError, BudgetError) as error:
+        _complain(str(error))
+        raise typer.Exit(UNUSABLE) from None
+
+
+def _read_known(path: Path | None) -> tuple[KnownStep, ...]:
+    """The steps that are no news."""
+    try:
+        return () if path is None else read_known(path)
+    except KnownError as error:
         _complain(str(error))
         raise typer.Exit(UNUSABLE) from None
 

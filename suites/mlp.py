@@ -25,6 +25,10 @@ TOY_RADIUS = math.sqrt(2 * math.log(2))
 AGREEING_STEPS = 7
 """Steps after which Chavdarova compares the losses of JAX and PyTorch; here also the length of a short epoch."""
 
+PASSED = 1e-2
+"""Error allowed after some steps. Whether relu passes a value that is nearly 0 is a matter of rounding, and with one
+thread XLA sums in another order than with two: after 7 steps an entry of a bias then was 3.3e-3 of the largest off."""
+
 MOSTLY_COMPILING = "of so few steps compiling is the most, whatever a step takes, so the direction is sure"
 
 EPOCH = "epoch"
@@ -275,6 +279,7 @@ def donated(state, images, labels, *, network):
     },
     reference=first_step_in_numpy,
     compare=first_steps,
+    tolerance=PASSED,
     cost=batches_cost,
     peers={
         "torch": Peer(mlp_in_torch.step, limit=needs_torch, convert=mlp_in_torch.arguments),

@@ -391,7 +391,7 @@ def run(*pairs: tuple[PlannedCase, CaseRecord | None], **changes: Any) -> Run:
         planned = planned_case()
         pairs = ((planned, fast_case(planned)),)
     records = tuple(one for _, one in pairs if one is not None)
-    ended = changes.pop("ended", "2026-01-02T03:05:05Z")
+    ended = changes.pop("ended", changes.get("started", "2026-01-02T03:05:05Z"))
     return Run(manifest=manifest([one for one, _ in pairs], **changes), cases=records, ended=ended)
 
 

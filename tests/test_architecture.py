@@ -77,6 +77,10 @@ ARROWS: dict[str, Callable[[str], bool]] = {
     "reporting": lambda module: (
         (of_others(module) and not within(module, "jax", "jaxlib")) or within(module, "reporting", "harness.record")
     ),
+    "reporting/history": lambda module: (
+        of_others(module)
+        or within(module, "harness.record", *(f"reporting.{name}" for name in ("history", "compare", "load", "text")))
+    ),
     "reporting/compare": lambda module: (
         of_others(module)
         or within(module, "harness.record", *(f"reporting.{name}" for name in ("compare", "load", "numbers", "text")))

@@ -18,7 +18,7 @@ from harness.parent.starter import Starter
 from harness.parent.widest import matters, measure_width, share_out
 from harness.plan.launches import Launch, plan_launches, plan_more, plan_refill
 from harness.plan.selection import shuffle
-from harness.plan.settings import MOST_LAUNCHES
+from harness.plan.settings import MOST_LAUNCHES, find_longest_s
 from harness.record import (
     CaseRecord,
     LaunchRecord,
@@ -53,8 +53,9 @@ def execute(
     Args:
       budget_s: For what is left of a resumed run; the manifest's own where it is None.
     """
+    is_own = budget_s is None
     budget_s = manifest.settings.budget_s if budget_s is None else budget_s
-    execution = _Execution(manifest, folder, servers, watcher, budget_s, places)
+    execution = _Execution(manifest, folder, servers, watcher, budget_s, places, is_own)
     folder.stop.unlink(missing_ok=True)
     watcher.run_started(manifest, folder.path, len(execution.launches), budget_s)
     try:
@@ -88,6 +89,7 @@ class _Execution:
     """A run while it goes on.
 
     Args:
+      is_own: Whether the budget is the settings' own.
       done: Case records by id, as they are on disk.
       launches: What is left to do, in order.
     """
@@ -98,6 +100,7 @@ class _Execution:
     watcher: Watcher
     budget_s: float
     places: Mapping[str, Place]
+    is_own: bool = True
     pace: Pace = field(default_factory=Pace)
 
     def __post_init__(self) -> None:
@@ -114,6 +117,8 @@ class _Execution:
             again[case.id] = self._find_lacking(self._progress[case.id])
         self.launches = plan_launches(self.manifest.cases, self._settings, done=rounds, again=again, places=self.places)
         self._starter = Starter(self._settings, self.folder, self.servers, self.watcher, self.places)
+        self._overtime_s = find_longest_s(self._settings) - self.budget_s if self.is_own else 0.0
+        self._is_overtime = False
         self._left_out: set[tuple[str, ...]] = set()
         self._cold = {name for name, count in rounds.items() if count}  # cases with nothing in the compilation cache
 
@@ -186,13 +191,26 @@ class _Execution:
         for case_id, own in groupby(launches, key=lambda one: one.case):
             progress = self._progress[case_id]
             for launch in own:
-                if self._left_s() <= 0:
+                if not self._may_begin(launch):
                     return False
                 if launch.identity not in self._left_out and (variants := progress.choose_variants(launch)):
                     self._clock(Coming(launch, variants), progress)
                     self._cold -= {case_id} if launch.refills else set()
             progress.rounds = max(progress.rounds, launch.round + 1)
             self._write(progress)
+        return True
+
+    def _may_begin(self, launch: Launch) -> bool:
+        """Whether there is time for a launch; of the fewest rounds, also beyond a budget that nobody gave."""
+        left_s = self._left_s()
+        if left_s > 0 or launch.extra or left_s <= -self._overtime_s:
+            return left_s > 0
+        if not self._is_overtime:
+            self._is_overtime = True
+            self.watcher.said(
+                f"the {self.budget_s:g} s are used up; the fewest rounds go on for up to {self._overtime_s:g} s, since "
+                "without them all times would be lost; --budget sets a limit"
+            )
         return True
 
     def _plan_rest(self, done: int, rest: Sequence[Launch]) -> int:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from harness.plan.launches import SHAPES, Launch
 from harness.plan.probes import CHECK
 from harness.plan.replays import BEFORE
+from harness.plan.settings import find_longest_s
 from harness.plan.timing_process import count_sweeps
 from harness.plan.work import UNKNOWN, Work, call_s, compile_s
 from harness.record import NATIVE, Settings
@@ -61,13 +62,17 @@ class Estimate:
 
 
 def estimate(launches: Sequence[Launch], settings: Settings, work: Works) -> Estimate:
-    """Neither takes longer than the budget: what does not fit is left out, or lost."""
+    """Neither takes longer than the budget: what does not fit is left out, or lost.
+
+    One that nobody gave may be exceeded, for the fewest rounds.
+    """
     times = [(launch, launch_s(launch, settings, work)) for launch in launches]
     least_s = math.fsum(seconds for launch, seconds in times if not launch.extra)
     most_s = math.fsum(seconds for _, seconds in times)
+    longest_s = find_longest_s(settings)
     return Estimate(
-        least_s=min(least_s, settings.budget_s),
-        most_s=min(most_s, settings.budget_s),
+        least_s=min(least_s, longest_s),
+        most_s=min(most_s, max(settings.budget_s, min(least_s, longest_s))),
         fewest=sum(not launch.extra for launch in launches),
         most=len(launches),
     )

@@ -27,6 +27,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
       looks: Launch counts at which timing might stop, of runs that measured case after case; empty since.
       fewest_rounds, most_rounds: Over all cases; None in those runs.
       shown_confidence: Of the intervals that are shown; None where they are those of the verdicts.
+      finishes_fewest: Whether the fewest rounds go on when the budget, which nobody gave, is used up.
       launches: Their number where it was fixed by hand; then time limits do not cut it.
       data: Folder of the user's data sets, for suites that read some.
       cold_launches: Fresh processes per variant that compile, and per caching regime.
@@ -46,6 +47,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     looks: tuple[int, ...] = ()
     fewest_rounds: int | None = None
     most_rounds: int | None = None
+    finishes_fewest: bool = False
     launches: int | None = None
     case_limit_s: float | None = None
     budget_s: float

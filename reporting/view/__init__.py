@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from harness.record.statistics import MINIMUM_EFFECT
 
+from ..history.clocks import find_clock_faults
+from ..history.known import KnownStep
 from ..load import Loaded, LoadedRun
 from ..text import shorten, visible, visible_record
 from .answers import choose_standing, make_answers
@@ -21,6 +25,7 @@ from .sections.environment import make_environment_section
 from .sections.method import make_method_section
 from .sections.problems import make_problems_section
 from .sections.published import make_published_section
+from .steps import list_steps
 from .suites import make_suites
 
 LONGEST_TITLE = 55
@@ -30,22 +35,29 @@ MOST_NAMED = 3
 """Run folders in a command that is shown."""
 
 
-def build(loaded: Loaded, confirmation: LoadedRun | None = None, minimum_effect: float = MINIMUM_EFFECT) -> Page:
+def build(
+    loaded: Loaded,
+    confirmation: LoadedRun | None = None,
+    minimum_effect: float = MINIMUM_EFFECT,
+    known: Sequence[KnownStep] = (),
+) -> Page:
     """The page of at least one run.
 
     Args:
       confirmation: A run that timed what was suspected, and nothing else; only its findings are told.
       minimum_effect: The smallest change of a time that is told, as a share.
+      known: Steps over many runs that are no news.
     """
     runs = label_runs(loaded.runs)
     cases = gather_cases(runs)
     places = group_places(runs)
     told = choose_newest(places, cases)
     standing = choose_standing(told)
-    warnings = list_warnings([visible(text) for text in loaded.warnings], places, told)
+    faults = find_clock_faults(one.run for one in loaded.runs)
+    warnings = list_warnings([visible(text) for text in (*loaded.warnings, *faults)], places, told)
     leading = [run for run in runs if any(case.run is run for case in told)]
     confirmed = None if confirmation is None else visible_record(confirmation.run)
-    book = compare_places(places, confirmed, minimum_effect)
+    book = compare_places(places, confirmed, minimum_effect, known)
     finding = make_finding(places, told, book)
     matrix, note = make_matrix(places, standing, told, book)
     history = gather_history(places, cases)
@@ -63,6 +75,7 @@ def build(loaded: Loaded, confirmation: LoadedRun | None = None, minimum_effect:
         facts=list_facts(told),
         suites=make_suites(places, history, told, answers, book),
         changed=tuple(item for _, changes in book.of_places for item in list_changed(changes)),
+        steps=list_steps(book.steps),
         export=f"python -m reporting export {' '.join(name_folder(run.folder) for run in runs[-MOST_NAMED:])}",
         sections=(
             *((claims,) if (claims := make_published_section(told)) is not None else ()),

@@ -1,4 +1,7 @@
-"""What changed at each place: its newest run beside the one that it was measured against, else the run before."""
+"""What changed at each place, from one run to its newest one, and over all of its runs.
+
+A newest run stands beside the one that it was measured against, else beside the run before.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,13 @@ from harness.record.statistics import MINIMUM_EFFECT
 from ..compare.changes import find_changes
 from ..compare.findings import WHOLE, Change, Changes, Finding, merge
 from ..compare.snapshot import take_snapshots
+from ..history.known import KnownStep
+from ..history.steps import Step
 from .cases import Case
 from .changes import order_changes
 from .places import Place
 from .runs import LabelledRun
+from .steps import PlaceSteps, gather_steps
 
 
 @dataclass(frozen=True)
@@ -23,9 +29,11 @@ class Book:
 
     Args:
       of_places: In the order of the places that have an earlier run.
+      steps: What changed for good over many runs, by place.
     """
 
     of_places: tuple[tuple[Place, Changes], ...] = ()
+    steps: tuple[PlaceSteps, ...] = ()
     _by_case: dict[tuple[int, str, str], tuple[Change, ...]] = field(default_factory=dict)
 
     def of(self, case: Case) -> tuple[Change, ...]:
@@ -37,19 +45,27 @@ class Book:
         found = [one for one in self.of(case) if not variant or one.variant in ("", variant)]
         return next(iter(order_changes(found)), None)
 
+    def steps_of(self, case: Case) -> tuple[Step, ...]:
+        """What changed for good of a case at the place of its run."""
+        return next((one.of(case) for one in self.steps if one.place.has(case.run)), ())
+
     def earlier_of(self, case: Case) -> str:
         """The id of the run that a case was compared with; empty where there is none."""
         return next((changes.before for place, changes in self.of_places if place.newest is case.run), "")
 
 
 def compare_places(
-    places: Sequence[Place], confirmation: Run | None = None, minimum_effect: float = MINIMUM_EFFECT
+    places: Sequence[Place],
+    confirmation: Run | None = None,
+    minimum_effect: float = MINIMUM_EFFECT,
+    known: Sequence[KnownStep] = (),
 ) -> Book:
     """Every place with more than one run of a case.
 
     Args:
       confirmation: A run that timed what was suspected against one of these runs.
       minimum_effect: The smallest change of a time that is told, as a share.
+      known: Steps over many runs that are no news.
     """
     of_places = []
     by_case: dict[tuple[int, str, str], list[Change]] = {}
@@ -67,7 +83,8 @@ def compare_places(
         of_places.append((place, changes))
         for one in changes.found:
             by_case.setdefault((id(newest), one.case, one.where), []).append(one)
-    return Book(tuple(of_places), {key: tuple(found) for key, found in by_case.items()})
+    steps = gather_steps(places, known, minimum_effect)
+    return Book(tuple(of_places), steps, {key: tuple(found) for key, found in by_case.items()})
 
 
 def _is_elsewhere(one: Change) -> bool:

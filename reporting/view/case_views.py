@@ -52,7 +52,7 @@ def make_case_view(
         make_compilation_section(cases),
         make_memory_section(cases),
         make_caching_section(cases),
-        make_history_section(earlier),
+        make_history_section(earlier, tuple(step for case in cases for step in book.steps_of(case))),
         make_problems_section(cases),
     )
     return CaseView(

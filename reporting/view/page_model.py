@@ -337,6 +337,7 @@ class Page:
     matrix_note: str
     facts: tuple[Item, ...]
     changed: tuple[Item, ...]
+    steps: tuple[Item, ...]
     suites: tuple[SuiteView, ...]
     export: str
     sections: tuple[Section, ...]

@@ -57,11 +57,20 @@ class LabelledRun:
         """Its own reference speed, or why it has none."""
         return find_reference(self.run)
 
+    @property
+    def common_speed(self) -> Pool:
+        """Its reference speed, that of the first run of its machine; nothing of how its times scatter."""
+        return self.speed if self.baseline is None else self._refer(self.speed)
+
     @cached_property
     def pool(self) -> Pool:
         """What its variants share; it is gathered once."""
         own = gather_pool(self.run, self.speed)
-        return own if self.baseline is None else refer_to(own, self.baseline.speed, f"run {self.baseline.run_id}")
+        return own if self.baseline is None else self._refer(own)
+
+    def _refer(self, own: Pool) -> Pool:
+        assert self.baseline is not None
+        return refer_to(own, self.baseline.speed, f"run {self.baseline.run_id}")
 
 
 def label_runs(loaded: Sequence[LoadedRun]) -> tuple[LabelledRun, ...]:

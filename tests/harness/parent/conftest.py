@@ -21,7 +21,7 @@ def executed(clock, monkeypatch, tmp_path):
     """Executes a run of cases that are made up; returns the run and the server."""
     monkeypatch.setattr(execution, "time", SimpleNamespace(monotonic=clock))
 
-    def run(settings: Settings, cases, *, budget_s: float = 1000.0, places=PLACES, watcher=None, **server):
+    def run(settings: Settings, cases, *, budget_s: float | None = 1000.0, places=PLACES, watcher=None, **server):
         clock.now = 64.0  # a clock's beginning means nothing
         taker = NoteTaker(clock, **server)
         manifest = samples.manifest(cases, settings=settings)

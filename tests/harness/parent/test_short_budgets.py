@@ -116,3 +116,48 @@ def test_cold_processes_are_left_out_where_that_is_not_enough(executed):
         "2 cold processes left out, since the budget has no time for more; notes say which",
     ) in watcher.words
     assert run.cases[0].variants[0].outcomes["compilation"].notes == (words,)
+
+
+def slower_each_round(launched: Launch) -> float:
+    """1, 4 and 7 seconds: what nobody foresees."""
+    return 1.0 + 3.0 * launched.round
+
+
+def test_a_budget_that_nobody_gave_is_exceeded_by_the_fewest_rounds(executed):
+    watcher = Told()
+    own = timed(finishes_fewest=True, budget_s=6.0)
+
+    run, _ = executed(own, [CASES[1]], budget_s=None, seconds=slower_each_round, watcher=watcher)
+
+    assert run.lost() == ()
+    assert run.cases[0].rounds == 3
+    (said,) = [words[0] for kind, *words in watcher.words if kind == "said" and "used up" in words[0]]
+    assert said.startswith("the 6 s are used up; the fewest rounds go on for up to 6 s, since without them")
+
+
+def test_a_budget_that_was_given_is_kept(executed):
+    run, _ = executed(timed(budget_s=6.0), [CASES[1]], budget_s=None, seconds=slower_each_round)
+
+    assert len(run.lost()) == 1
+
+
+def test_one_that_a_resumed_run_is_given_is_kept(executed):
+    run, _ = executed(timed(finishes_fewest=True), [CASES[1]], budget_s=6.0, seconds=slower_each_round)
+
+    assert len(run.lost()) == 1
+
+
+def test_at_twice_the_budget_it_ends_all_the_same(executed):
+    own = timed(finishes_fewest=True, budget_s=3.0)
+
+    run, _ = executed(own, [CASES[1]], budget_s=None, seconds=slower_each_round)
+
+    assert len(run.lost()) == 1
+
+
+def test_rounds_beyond_the_fewest_do_not_begin_after_it(executed):
+    own = timed(finishes_fewest=True, budget_s=300.0)
+
+    run, _ = executed(own, [CASES[1]], budget_s=None, seconds=lambda launched: 400.0 if launched.round == 3 else 1.0)
+
+    assert run.cases[0].rounds == 4

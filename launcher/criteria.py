@@ -1,0 +1,125 @@
+"""What tells a bad release: the verdict of a comparison with the good one, or the exit code of a command."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from launcher.bisection import Answer, Judged
+from launcher.bisects import METRICS, TIME
+
+EXECUTION = "execution_s"
+"""What a verdict calls the time of a call."""
+
+CONFIRMED = ("slower", "faster")
+
+SKIPPED = 125
+"""The exit code by which a command says that it cannot tell, as for `git bisect run`."""
+
+LAST_CODE = 127
+"""Larger ones are of the shell or of a signal: nothing about the release."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """What the bad release differs in.
+
+    Args:
+      effect: Its time over that of the good release; None of other metrics.
+    """
+
+    case: str
+    variant: str
+    metric: str
+    effect: float | None = None
+
+    @property
+    def name(self) -> str:
+        """As a person reads it."""
+        return f"{self.case} {self.variant}"
+
+
+def read_changes(verdict: Path) -> list[Mapping[str, Any]]:
+    """The findings that a comparison has written."""
+    found: list[Mapping[str, Any]] = json.loads(verdict.read_text(encoding="utf8"))["changes"]
+    return found
+
+
+def find_target(changes: Sequence[Mapping[str, Any]], metric: str, variant: str) -> Target | None:
+    """What the bad release differs in the most; None where nothing is told apart.
+
+    Args:
+      metric: `time` or one of METRICS.
+      variant: The only one that counts; any where it is empty.
+    """
+    told = EXECUTION if metric == TIME else METRICS[metric]
+    own = [one for one in changes if one["metric"] == told and variant in ("", one["variant"])]
+    if metric == TIME:
+        own = [one for one in own if one["finding"] in CONFIRMED]
+    else:
+        own = [one for one in own if one["finding"] in ("more", "less", "changed")]
+    if not own:
+        return None
+    worst = max(own, key=_size)
+    effect = worst["effect"]["estimate"] if metric == TIME else None
+    return Target(worst["case"], worst["variant"], told, effect)
+
+
+def _size(change: Mapping[str, Any]) -> float:
+    effect = 1.0 if change["effect"] is None else change["effect"]["estimate"]
+    return abs(math.log(effect)) if effect > 0 else math.inf
+
+
+def judge_by_target(changes: Sequence[Mapping[str, Any]], target: Target) -> Judged:
+    """Whether a release is nearer to the bad one or to the good one."""
+    own = [one for one in changes if (one["case"], one["variant"]) == (target.case, target.variant)]
+    failed = next((one for one in own if one["finding"] in ("failed", "gone", "not comparable")), None)
+    if failed is not None:
+        return Judged(Answer.UNUSABLE, f"{target.name} is {failed['finding']}: {failed['reason']}")
+    change = next((one for one in own if one["metric"] == target.metric), None)
+    if target.effect is not None:
+        return _judge_time(change, target.effect)
+    if change is None:
+        return Judged(Answer.GOOD, "as in the good release")
+    if change["finding"] == "inconclusive":
+        return Judged(Answer.UNDECIDED, change["reason"])
+    return Judged(Answer.BAD, _describe(change))
+
+
+def _judge_time(change: Mapping[str, Any] | None, effect: float) -> Judged:
+    """By the whole 99 % interval: beyond half of the bad release's change (of logarithms), or below it."""
+    found = None if change is None else change["effect"]
+    if change is None or found is None:
+        return Judged(Answer.UNDECIDED, "" if change is None else change["reason"] or "no time")
+    decisive = found["verdict"] or found
+    low, high = decisive["low"], decisive["high"]
+    if low is None or high is None or min(low, high) <= 0:
+        return Judged(Answer.UNDECIDED, change["reason"] or "too few launches for an interval")
+    limit = math.sqrt(effect)
+    bounds = f"99 % interval {low:.3f} to {high:.3f}, against {limit:.3f}"
+    why = f"{found['estimate']:.3f} times the good release's time, {bounds}"
+    if change["finding"].startswith("suspected"):
+        return Judged(Answer.UNDECIDED, f"{why}; {change['reason']}")
+    beyond, below = (low > limit, high < limit) if effect > 1 else (high < limit, low > limit)
+    return Judged(Answer.BAD if beyond else Answer.GOOD if below else Answer.UNDECIDED, why)
+
+
+def _describe(change: Mapping[str, Any]) -> str:
+    if change["before"] is None or change["after"] is None:
+        return "another program than the good release's"
+    return f"{change['before']:g} in the good release, {change['after']:g} here"
+
+
+def judge_by_code(code: int) -> Judged:
+    """0 is good, 125 cannot tell, anything else up to 127 is bad."""
+    if code == 0:
+        return Judged(Answer.GOOD, "the command ended with 0")
+    if code == SKIPPED:
+        return Judged(Answer.UNUSABLE, f"the command ended with {SKIPPED}: it cannot tell")
+    if 0 < code <= LAST_CODE:
+        return Judged(Answer.BAD, f"the command ended with {code}")
+    return Judged(Answer.UNUSABLE, f"the command was ended by a signal ({code})")

@@ -1,0 +1,162 @@
+"""Steps: what changed for good in a series, with the first run that has it, what else changed there, and the cause."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from harness.record.metric import Direction
+from harness.record.metrics import METRICS
+from harness.record.statistics import MINIMUM_EFFECT
+
+from ..compare.conditions import compare_conditions
+from ..compare.findings import PROGRAM, TIME, Finding
+from ..compare.sides import Comparison, Sides
+from .change_points import FEWEST, find_change_points
+from .known import KnownStep
+from .series import Point, Series
+
+NEAR = 3
+"""Runs: a step of times may be found that far from where it is (`benchmarks.history`)."""
+
+FEWEST_TOGETHER = 3
+"""Cases whose times change together, and at least half of all, before the machine is held to be the cause."""
+
+SHORT_REVISION = 7
+
+THE_MACHINE = "the times of most cases changed together: maybe the machine itself"
+
+
+@dataclass(frozen=True)
+class Step:
+    """A number that changed for good.
+
+    Args:
+      metric: As of the series.
+      before, after: The medians of the runs since the step before, and until the next; None of a program.
+      last, first: The ids of the last run before it and of the first that has it; of times the likeliest.
+      began: When that one began.
+      runs: How many runs tell of each side.
+      commits: `commit 1234567 → 89abcde` between these two runs; empty where there is none.
+      versions: What else is recorded to have changed between them.
+      known: Why it is no news, as a file of known steps says; empty otherwise.
+    """
+
+    suite: str
+    case: str
+    where: str
+    variant: str
+    metric: str
+    finding: Finding
+    before: float | None
+    after: float | None
+    last: str
+    first: str
+    began: str
+    runs: tuple[int, int]
+    commits: str
+    versions: str
+    cause: str
+    index: int
+    known: str = ""
+
+    @property
+    def effect(self) -> float | None:
+        """The later over the earlier; None of a program, and beside a zero."""
+        return self.after / self.before if self.before and self.after is not None else None
+
+
+def find_steps(
+    series: Sequence[Series], known: Sequence[KnownStep] = (), minimum_effect: float = MINIMUM_EFFECT
+) -> tuple[Step, ...]:
+    """Every step of the series of one machine, the newest first.
+
+    Args:
+      minimum_effect: The smallest change of a time that counts, as a share.
+    """
+    found = [step for one in series for step in _find_steps_of(one, known, minimum_effect)]
+    timed = {one.case.name for one in series if one.metric == TIME and is_long_enough(one)}
+    together = Counter[tuple[int, Finding]]()
+    for _, index, finding in {(one.case, one.index, one.finding) for one in found if one.metric == TIME}:
+        together.update((near, finding) for near in range(index - NEAR, index + NEAR + 1))
+    told = (_blame_machine(one, together[one.index, one.finding], len(timed)) for one in found)
+    return tuple(sorted(told, key=lambda one: (-one.index, one.suite, one.case, one.variant, one.metric)))
+
+
+def is_long_enough(series: Series) -> bool:
+    """Whether it has so many runs that a step of times could be told."""
+    return len(series.points) >= FEWEST
+
+
+def _find_steps_of(series: Series, known: Sequence[KnownStep], minimum_effect: float) -> Iterator[Step]:
+    values = [point.value for point in series.points]
+    if series.metric == TIME:
+        cuts = find_change_points([float(value) for value in values], minimum_effect)
+    else:
+        cuts = tuple(at for at in range(1, len(values)) if values[at] != values[at - 1])
+    edges = [0, *cuts, len(values)]
+    for before, at, after in zip(edges, edges[1:], edges[2:], strict=False):
+        step = _make(series, series.points[before:at], series.points[at:after], minimum_effect)
+        near = {point.manifest.run_id for point in series.points if abs(point.index - step.index) <= NEAR}
+        runs = near if series.metric == TIME else {step.first}
+        reasons = (one.why for one in known if one.run in runs and one.means(series.case, series.variant))
+        yield replace(step, known=next(reasons, ""))
+
+
+def _make(series: Series, before: Sequence[Point], after: Sequence[Point], minimum_effect: float) -> Step:
+    last, first = before[-1], after[0]
+    levels = [None if series.metric == PROGRAM else statistics.median(map(_number, side)) for side in (before, after)]
+    conditions = compare_conditions(last.manifest, first.manifest)
+    sides = Sides(
+        Comparison(last.snapshot, first.snapshot, conditions, minimum_effect), first.side, last.variant, first.variant
+    )
+    return Step(
+        suite=series.case.suite,
+        case=series.case.name,
+        where=series.case.where,
+        variant=series.variant,
+        metric=series.metric,
+        finding=_name(series.metric, *levels),
+        before=levels[0],
+        after=levels[1],
+        last=last.manifest.run_id,
+        first=first.manifest.run_id,
+        began=first.manifest.started,
+        runs=(len(before), len(after)),
+        commits=_describe_commits(last, first),
+        versions=conditions.describe(everything=True),
+        cause=sides.find_cause(),
+        index=first.index,
+    )
+
+
+def _number(point: Point) -> float:
+    return float(point.value)
+
+
+def _name(metric: str, before: float | None, after: float | None) -> Finding:
+    """A change of stored times is suspected, however many runs tell it: no two of them ran beside each other."""
+    if before is None or after is None:
+        return Finding.CHANGED
+    if metric == TIME:
+        return Finding.SUSPECTED_SLOWER if after > before else Finding.SUSPECTED_FASTER
+    if METRICS[metric].direction is Direction.NEITHER:
+        return Finding.CHANGED
+    return Finding.MORE if after > before else Finding.LESS
+
+
+def _describe_commits(last: Point, first: Point) -> str:
+    """`commit 1234567 → 89abcde`; empty where both are one, or nobody told."""
+    was, now_is = (point.manifest.environment.git_revision for point in (last, first))
+    if was is None or now_is is None or was == now_is:
+        return ""
+    return f"commit {was[:SHORT_REVISION]} → {now_is[:SHORT_REVISION]}"
+
+
+def _blame_machine(step: Step, together: int, cases: int) -> Step:
+    """The step, its cause being the machine where most cases changed with it and nothing that is recorded did."""
+    if step.metric != TIME or step.cause != "nothing known" or together < max(FEWEST_TOGETHER, cases / 2):
+        return step
+    return replace(step, cause=THE_MACHINE)

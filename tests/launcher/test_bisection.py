@@ -1,0 +1,124 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from launcher.bisection import Answer, Bisected, Judged, NoDifferenceError, bisect, describe
+
+RELEASES = tuple(f"jax==0.{number}" for number in range(6))
+
+
+def told(answer):
+    return Judged(answer, f"it is {answer}")
+
+
+class Judge:
+    """Bad from an index on; what it was asked."""
+
+    def __init__(self, first_bad, unusable=(), undecided=()):
+        self.first_bad, self.unusable, self.undecided = first_bad, unusable, undecided
+        self.asked = []
+
+    def __call__(self, release, attempt):
+        index = RELEASES.index(release)
+        self.asked.append((index, attempt))
+        if index in self.unusable:
+            return told(Answer.UNUSABLE)
+        if (index, attempt) in self.undecided:
+            return told(Answer.UNDECIDED)
+        return told(Answer.BAD if index >= self.first_bad else Answer.GOOD)
+
+
+def ignore(words):
+    """Nobody listens."""
+
+
+@pytest.mark.parametrize("first_bad", range(1, len(RELEASES)))
+def test_the_first_bad_release_is_found_with_the_good_one_before_it(first_bad):
+    found = bisect(RELEASES, Judge(first_bad), ignore)
+
+    assert (found.last_good, found.first_bad, found.skipped) == (RELEASES[first_bad - 1], RELEASES[first_bad], ())
+
+
+def test_the_bad_release_is_asked_first_and_the_good_one_never():
+    judge = Judge(3)
+
+    bisect(RELEASES, judge, ignore)
+
+    assert judge.asked[0] == (5, 0)
+    assert 0 not in {index for index, _ in judge.asked}
+
+
+def test_two_neighbours_need_one_answer():
+    judge = Judge(1)
+
+    found = bisect(RELEASES[:2], judge, ignore)
+
+    assert (found.last_good, found.first_bad) == RELEASES[:2]
+    assert judge.asked == [(1, 0)]
+
+
+@pytest.mark.parametrize("answer", [Answer.GOOD, Answer.UNDECIDED, Answer.UNUSABLE])
+def test_where_the_bad_release_is_not_bad_there_is_nothing_to_find(answer):
+    with pytest.raises(NoDifferenceError, match=rf"jax==0.5 is {answer}, beside jax==0.0: it is {answer}"):
+        bisect(RELEASES, lambda release, attempt: told(answer), ignore)
+
+
+def test_an_undecided_release_is_asked_once_more():
+    judge = Judge(3, undecided={(2, 0)})
+
+    found = bisect(RELEASES, judge, ignore)
+
+    assert [asked for asked in judge.asked if asked[0] == 2] == [(2, 0), (2, 1)]
+    assert (found.first_bad, found.skipped) == ("jax==0.3", ())
+
+
+def test_one_that_stays_undecided_is_left_between_and_named():
+    found = bisect(RELEASES, Judge(3, undecided={(2, 0), (2, 1)}), ignore)
+
+    assert (found.last_good, found.first_bad, found.skipped) == (
+        "jax==0.1",
+        "jax==0.3",
+        (("jax==0.2", "it is undecided"),),
+    )
+    assert describe(found) == [
+        "first bad: jax==0.3; last good: jax==0.1",
+        "between them jax==0.2 could not be judged: it is undecided",
+        "so the change came with one of these, or with the first bad one",
+    ]
+
+
+def test_one_that_cannot_be_used_is_asked_once_and_the_others_decide():
+    judge = Judge(5, unusable={2, 3})
+
+    found = bisect(RELEASES, judge, ignore)
+
+    assert (found.last_good, found.first_bad, found.skipped) == ("jax==0.4", "jax==0.5", ())
+    assert len([asked for asked in judge.asked if asked[0] in (2, 3)]) <= 2
+
+
+def test_every_answer_is_said_and_kept():
+    said = []
+
+    found = bisect(RELEASES, Judge(3, undecided={(2, 0)}), said.append)
+
+    assert said[0] == "jax==0.5 is bad: it is bad"
+    assert "jax==0.2 is undecided: it is undecided; asked again" in said
+    assert [release for release, _ in found.judged] == [words.split()[0] for words in said if "again" not in words]
+
+
+def test_what_was_found_is_one_line_where_nothing_was_skipped():
+    assert describe(Bisected("a", "b")) == ["first bad: b; last good: a"]
+
+
+@given(data=st.data())
+def test_whatever_cannot_be_judged_the_first_bad_release_lies_between(data):
+    first_bad = data.draw(st.integers(1, len(RELEASES) - 1))
+    unusable = data.draw(st.sets(st.integers(1, len(RELEASES) - 2)))
+    judge = Judge(first_bad, unusable=unusable)
+
+    found = bisect(RELEASES, judge, ignore)
+
+    good, bad = RELEASES.index(found.last_good), RELEASES.index(found.first_bad)
+    assert good < first_bad <= bad
+    assert {RELEASES.index(release) for release, _ in found.skipped} == set(range(good + 1, bad)) <= unusable
+    assert len(judge.asked) == len(set(judge.asked))

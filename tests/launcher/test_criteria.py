@@ -1,0 +1,168 @@
+import json
+
+import pytest
+
+from launcher.bisection import Answer
+from launcher.criteria import Target, find_target, judge_by_code, judge_by_target, read_changes
+
+TARGET = Target("selu", "selu:jit", "execution_s", 1.44)
+EXACT = Target("selu", "selu:jit", "peak_bytes")
+
+
+def change(**changes):
+    return {
+        "case": "selu",
+        "variant": "selu:jit",
+        "metric": "execution_s",
+        "finding": "slower",
+        "before": 1e-3,
+        "after": 2e-3,
+        "effect": None,
+        "reason": "",
+        **changes,
+    }
+
+
+def interval(low, estimate, high, verdict=None):
+    return {"low": low, "estimate": estimate, "high": high, "count": 8, "verdict": verdict}
+
+
+def timed(low, estimate, high, **changes):
+    return change(effect=interval(low, estimate, high), **changes)
+
+
+def test_findings_are_read_from_a_verdict(tmp_path):
+    (tmp_path / "verdict.json").write_text(json.dumps({"changes": [change()], "exit_code": 0}))
+
+    assert read_changes(tmp_path / "verdict.json") == [change()]
+
+
+def test_the_target_is_what_differs_the_most():
+    changes = [timed(1.1, 1.2, 1.3), timed(0.4, 0.5, 0.6, variant="selu:eager", finding="faster")]
+
+    assert find_target(changes, "time", "") == Target("selu", "selu:eager", "execution_s", 0.5)
+    assert find_target(changes, "time", "selu:jit") == Target("selu", "selu:jit", "execution_s", 1.2)
+
+
+@pytest.mark.parametrize("finding", ["same", "inconclusive", "suspected slower"])
+def test_a_time_that_is_not_confirmed_is_no_target(finding):
+    assert find_target([timed(1.1, 1.2, 1.3, finding=finding)], "time", "") is None
+
+
+def test_a_program_that_changed_is_a_target_without_an_effect():
+    assert find_target([change(metric="program", finding="changed")], "program", "") == Target(
+        "selu", "selu:jit", "program"
+    )
+
+
+def test_memory_is_a_target_where_it_grew_or_shrank():
+    for finding in ("more", "less"):
+        changes = [change(metric="peak_bytes", finding=finding, effect=interval(1.2, 1.2, 1.2))]
+        assert find_target(changes, "peak_memory", "") == EXACT
+    assert find_target([change(metric="peak_bytes", finding="inconclusive")], "peak_memory", "") is None
+
+
+def test_what_was_nothing_before_differs_the_most():
+    changes = [
+        change(metric="compiles", finding="more", effect=interval(3.0, 3.0, 3.0)),
+        change(metric="compiles", finding="less", variant="b:jit", effect=interval(0.0, 0.0, 0.0)),
+    ]
+
+    assert find_target(changes, "compiles", "").variant == "b:jit"
+
+
+@pytest.mark.parametrize(
+    ("bounds", "effect", "answer"),
+    [
+        ((1.21, 1.3, 1.4), 1.44, Answer.BAD),
+        ((0.95, 1.0, 1.19), 1.44, Answer.GOOD),
+        ((1.19, 1.2, 1.21), 1.44, Answer.UNDECIDED),
+        ((0.5, 0.6, 0.79), 0.64, Answer.BAD),
+        ((0.81, 1.0, 1.1), 0.64, Answer.GOOD),
+        ((0.79, 0.8, 0.81), 0.64, Answer.UNDECIDED),
+    ],
+)
+def test_a_time_is_bad_beyond_half_of_the_way_and_undecided_across_it(bounds, effect, answer):
+    target = Target("selu", "selu:jit", "execution_s", effect)
+
+    assert judge_by_target([timed(*bounds)], target).answer is answer
+
+
+def test_the_interval_of_verdicts_decides_where_another_is_shown():
+    found = change(effect=interval(1.25, 1.3, 1.35, verdict=interval(1.1, 1.3, 1.5)))
+
+    assert judge_by_target([found], TARGET).answer is Answer.UNDECIDED
+
+
+def test_the_limit_is_told():
+    assert judge_by_target([timed(1.25, 1.3, 1.35)], TARGET).why == (
+        "1.300 times the good release's time, 99 % interval 1.250 to 1.350, against 1.200"
+    )
+
+
+@pytest.mark.parametrize(
+    ("found", "why"),
+    [
+        ([], ""),
+        ([change(finding="inconclusive", reason="contended")], "contended"),
+        ([timed(None, 1.3, None)], "too few launches for an interval"),
+        ([timed(-0.1, 1.3, 3.0)], "too few launches for an interval"),
+        ([timed(1.25, 1.3, 1.35, finding="suspected slower", reason="driver")], "against 1.200; driver"),
+    ],
+)
+def test_without_a_confirmed_time_a_release_is_undecided(found, why):
+    judged = judge_by_target(found, TARGET)
+
+    assert judged.answer is Answer.UNDECIDED
+    assert judged.why.endswith(why)
+
+
+@pytest.mark.parametrize("finding", ["failed", "gone", "not comparable"])
+def test_a_case_that_does_not_run_there_cannot_be_judged(finding):
+    judged = judge_by_target([change(metric="", finding=finding, reason="no such function")], EXACT)
+
+    assert (judged.answer, judged.why) == (Answer.UNUSABLE, f"selu selu:jit is {finding}: no such function")
+
+
+def test_an_exact_number_is_good_where_nothing_is_said_of_it():
+    assert judge_by_target([change(metric="compiles", finding="more")], EXACT).answer is Answer.GOOD
+
+
+def test_an_exact_number_is_bad_where_it_is_another():
+    judged = judge_by_target([change(metric="peak_bytes", finding="more", before=100.0, after=200.0)], EXACT)
+
+    assert (judged.answer, judged.why) == (Answer.BAD, "100 in the good release, 200 here")
+
+
+def test_one_that_processes_do_not_agree_on_is_undecided():
+    judged = judge_by_target([change(metric="peak_bytes", finding="inconclusive", reason="not the same")], EXACT)
+
+    assert (judged.answer, judged.why) == (Answer.UNDECIDED, "not the same")
+
+
+def test_another_program_is_bad():
+    found = change(metric="program", finding="changed", before=None, after=None)
+    judged = judge_by_target([found], Target("selu", "selu:jit", "program"))
+
+    assert (judged.answer, judged.why) == (Answer.BAD, "another program than the good release's")
+
+
+def test_findings_of_other_cases_and_variants_do_not_count():
+    others = [timed(1.3, 1.4, 1.5, case="mlp"), timed(1.3, 1.4, 1.5, variant="selu:eager")]
+
+    assert judge_by_target(others, TARGET).answer is Answer.UNDECIDED
+
+
+@pytest.mark.parametrize(
+    ("code", "answer"),
+    [
+        (0, Answer.GOOD),
+        *((code, Answer.BAD) for code in (1, 2, 124, 126, 127)),
+        *((code, Answer.UNUSABLE) for code in (125, 128, -9)),
+    ],
+)
+def test_a_command_decides_by_its_exit_code_as_for_git(code, answer):
+    judged = judge_by_code(code)
+
+    assert judged.answer is answer
+    assert str(code) in judged.why

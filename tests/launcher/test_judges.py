@@ -1,0 +1,170 @@
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from launcher.bisection import Answer
+from launcher.bisects import read_bisect_request
+from launcher.judges import JudgeByCase, JudgeByCommand
+from launcher.options import UsageError
+
+GOOD, BAD = "jax==0.9.0", "jax==0.10.2"
+
+
+class Machine:
+    """Environments, measurements and comparisons that are only noted."""
+
+    def __init__(self, effects, codes=()):
+        self.effects, self.codes = dict(effects), dict(codes)
+        self.ran = []
+
+    def make(self, packages):
+        if packages == "jax==broken":
+            raise UsageError("there is none")
+        return Path("env", packages, "bin", "python")
+
+    def run(self, python, words):
+        self.ran.append((str(python), tuple(words)))
+        return self.codes.get(words[-1], 0)
+
+    def compare(self, words):
+        _, after, option, verdict = words
+        assert option == "--verdict"
+        release = Path(after).name.removeprefix("it-").partition("-")[0]
+        effect = self.effects.get(release)
+        changes = []
+        if effect is not None:
+            low, high = effect * 0.99, effect * 1.01
+            changes = [
+                {
+                    "case": "selu",
+                    "variant": "selu:jit",
+                    "metric": "execution_s",
+                    "finding": "slower" if effect > 1.03 else "same",
+                    "reason": "",
+                    "effect": {"low": low, "estimate": effect, "high": high, "verdict": None},
+                }
+            ]
+        Path(verdict).write_text(json.dumps({"changes": changes}))
+        return self.codes.get(Path(after).name + " compared", 0)
+
+
+def judge_with(machine, *options):
+    asked = read_bisect_request(["--good", GOOD, "--bad", BAD, "--case", "selu", *options])
+    judge = JudgeByCase(asked, "cpu", ("--quick",), "it", machine.make, machine.run, machine.compare)
+    judge.begin()
+    return judge
+
+
+def test_the_good_release_is_measured_once_and_others_run_in_turns_with_it():
+    machine = Machine({"0.10.2": 1.44, "0.10.0": 1.4})
+
+    judge = judge_with(machine)
+    answers = [judge(BAD, 0), judge("jax==0.10.0", 0)]
+
+    assert [one.answer for one in answers] == [Answer.BAD, Answer.BAD]
+    (first, *_), (python, words) = (machine.ran[0], machine.ran[1])
+    assert first == "env/jax==0.9.0/bin/python"
+    assert machine.ran[0][1] == (
+        *("run", "--backend", "cpu", "--quick", "--select", "selu"),
+        *("--probe", "memory", "--run-id", "it-good"),
+    )
+    assert python == "env/jax==0.10.2/bin/python"
+    assert words[6:] == (
+        *("--probe", "timing", "--against", "results/it-good", "--lock-step", "env/jax==0.9.0/bin/python"),
+        *("--launches", "8", "--run-id", "it-0.10.2"),
+    )
+
+
+def test_a_second_attempt_has_twice_the_launches_and_a_run_of_its_own():
+    machine = Machine({"0.10.2": 1.44})
+
+    judge_with(machine)(BAD, 1)
+
+    assert machine.ran[-1][1][-4:] == ("--launches", "16", "--run-id", "it-0.10.2-2")
+
+
+def test_releases_in_the_middle_are_held_against_what_the_bad_one_differs_in():
+    judge = judge_with(Machine({"0.10.2": 1.44, "0.10.0": 1.1, "0.10.1": 1.3}))
+
+    assert [judge(f"jax=={version}", 0).answer for version in ("0.10.2", "0.10.0", "0.10.1")] == [
+        Answer.BAD,
+        Answer.GOOD,
+        Answer.BAD,
+    ]
+
+
+def test_a_bad_release_that_is_not_told_apart_is_undecided():
+    judged = judge_with(Machine({"0.10.2": 1.0}))(BAD, 0)
+
+    assert (judged.answer, judged.why) == (Answer.UNDECIDED, "no difference of time is told")
+
+
+def test_programs_are_compared_without_timing_anything():
+    machine = Machine({})
+
+    judge_with(machine, "--metric", "program")(BAD, 0)
+
+    exact = ("--probe", "compilation", "--probe", "memory", "--launches", "1")
+    assert [words[6:-2] for _, words in machine.ran] == [exact, exact]
+
+
+def test_a_release_that_cannot_be_installed_is_unusable():
+    assert judge_with(Machine({}))("jax==broken", 0) == (
+        type(judge_with(Machine({}))(BAD, 0))(Answer.UNUSABLE, "there is none")
+    )
+
+
+@pytest.mark.parametrize(
+    ("codes", "why"),
+    [
+        ({"it-0.10.2": 2}, "the measurement ended with 2"),
+        ({"it-0.10.2 compared": 2}, "the comparison ended with 2"),
+    ],
+)
+def test_one_that_cannot_be_measured_or_compared_is_unusable(codes, why):
+    judged = judge_with(Machine({"0.10.2": 1.44}, codes))(BAD, 0)
+
+    assert (judged.answer, judged.why) == (Answer.UNUSABLE, why)
+
+
+@pytest.mark.parametrize("code", [1, 2, 77])
+def test_a_good_release_that_cannot_be_measured_is_said(code):
+    with pytest.raises(UsageError, match=f"jax==0.9.0 cannot be measured: the measurement ended with {code}"):
+        judge_with(Machine({}, {"it-good": code}))
+
+
+@pytest.mark.parametrize("name", ["it-good", "it-0.10.2"])
+def test_an_interruption_ends_all(name):
+    with pytest.raises(KeyboardInterrupt):
+        judge_with(Machine({}, {name: 130}))(BAD, 0)
+
+
+@pytest.mark.parametrize("code", [3])
+def test_a_run_that_lacks_something_is_compared_all_the_same(code):
+    judged = judge_with(Machine({"0.10.2": 1.44}, {"it-0.10.2": code, "it-good": code}))(BAD, 0)
+
+    assert judged.answer is Answer.BAD
+
+
+@pytest.mark.parametrize(
+    ("command", "answer"), [("exit 0", Answer.GOOD), ("exit 1", Answer.BAD), ("exit 125", Answer.UNUSABLE)]
+)
+def test_a_command_decides_by_its_exit_code(command, answer):
+    assert JudgeByCommand(command, Machine({}).make)(BAD, 0).answer is answer
+
+
+def test_a_command_finds_the_python_of_the_release_first(tmp_path):
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "python").symlink_to(sys.executable)
+
+    judge = JudgeByCommand(
+        f'test "$(command -v python)" = "{tmp_path}/bin/python"', lambda words: tmp_path / "bin" / "python"
+    )
+
+    assert judge(BAD, 0).answer is Answer.GOOD
+
+
+def test_a_command_is_not_run_where_a_release_cannot_be_installed():
+    assert JudgeByCommand("exit 0", Machine({}).make)("jax==broken", 0).answer is Answer.UNUSABLE

@@ -1,0 +1,82 @@
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reporting.history.known import KnownError, KnownStep, read_known
+from tests import samples
+
+CASE = samples.planned_case()
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "known.toml"
+
+
+def test_a_file_names_run_case_variant_and_reason(file):
+    file.write_text(
+        '[[step]]\nrun = "a"\nwhy = "because"\n\n'
+        '[[step]]\nrun = "b"\ncase = "selu*"\nvariant = "selu:jit"\nwhy = "it is so"\n'
+    )
+
+    assert read_known(file) == (KnownStep("a", "because"), KnownStep("b", "it is so", "selu*", "selu:jit"))
+
+
+def test_an_empty_file_knows_of_none(file):
+    file.write_text("")
+
+    assert read_known(file) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('[[step]]\nwhy = "x"', "known.toml: step 1 lacks 'run'; write run = \"…\""),
+        ('[[step]]\nrun = "x"', "known.toml: step 1 lacks 'why'; write why = \"…\""),
+        ('[[step]]\nrun = "x"\nwhi = "x"', "known.toml: step 1 has no 'whi', nearest: why; it may have run, case, var"),
+        ('[[step]]\nrun = 1\nwhy = "x"', "known.toml: step 1: run = 1 is no text"),
+        ('[[step]]\nrun = ""\nwhy = "x"', "known.toml: step 1: run = '' is no text"),
+        ("step = [1]", "known.toml: step 1 is no table"),
+        ("step = 1", "known.toml: holds other things than [[step]] tables"),
+        ('[known]\nrun = "x"', "known.toml: holds other things than [[step]] tables"),
+        ("[[step]", "known.toml: is no TOML"),
+    ],
+)
+def test_what_nobody_understands_is_refused_with_what_to_write(file, text, said):
+    file.write_text(text)
+
+    with pytest.raises(KnownError) as caught:
+        read_known(file)
+
+    assert said in str(caught.value)
+
+
+def test_a_file_that_is_not_there_is_named(file):
+    with pytest.raises(KnownError, match=r"known.toml: cannot be read: No such file"):
+        read_known(file)
+
+
+@given(data=st.binary(max_size=60))
+def test_any_bytes_are_known_steps_or_an_error_of_ours(data, tmp_path_factory):
+    path = tmp_path_factory.mktemp("known") / "known.toml"
+    path.write_bytes(data)
+
+    with suppress(KnownError):
+        assert isinstance(read_known(path), tuple)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "variant", "expected"),
+    [
+        ("*", "", True),
+        ("selu", "", True),
+        ("selu[*", "selu:jit", True),
+        ("selu", "selu:eager", False),
+        ("mlp*", "", False),
+    ],
+)
+def test_a_step_means_some_cases_and_variants(pattern, variant, expected):
+    assert KnownStep("a", "why", pattern, variant).means(CASE, "selu:jit") is expected

@@ -1,0 +1,124 @@
+import math
+
+import pytest
+from msgspec import structs
+
+from harness.record import Outcome, Status
+from reporting.compare.findings import PROGRAM, TIME
+from reporting.history.series import gather_series
+from tests import samples
+from tests.reporting.history.runs import another_definition, night, nights, snapshots
+
+
+def series_of(runs, metric=TIME):
+    return [one for one in gather_series(snapshots(runs)) if one.metric == metric]
+
+
+def test_a_variant_has_a_series_of_times_programs_and_exact_numbers():
+    found = gather_series(snapshots(nights(3, lambda number: 1e-3)))
+
+    assert [(one.case.name, one.variant, one.metric, len(one.points)) for one in found] == [
+        ("selu[dtype=float32,n=10000]", "selu:jit", metric, 3) for metric in (TIME, PROGRAM, "peak_bytes")
+    ]
+
+
+def test_times_are_brought_to_the_speed_of_the_first_run():
+    runs = [night(0, 1e-3), night(1, 1e-3, speed=2.0), night(2, 1e-3, speed=0.5)]
+
+    (series,) = series_of(runs)
+
+    assert [point.value for point in series.points] == pytest.approx([1e-3] * 3, rel=1e-3)
+    assert series.canary == samples.CANARY
+
+
+def test_without_a_canary_the_times_are_as_they_were_measured():
+    planned = samples.planned_case(variants=("selu:jit",))
+
+    def measured(number, time_s):
+        outcomes = {"numerics": samples.numerics(), "timing": samples.timing(time_s)}
+        return samples.run((planned, samples.record(planned, {"selu:jit": outcomes})), run_id=f"r{number}", machine="m")
+
+    (series,) = series_of([measured(0, 1e-3), measured(1, 2e-3)])
+
+    assert [point.value for point in series.points] == pytest.approx([1e-3, 2e-3], rel=1e-3)
+    assert series.canary == ""
+
+
+def test_times_over_another_canary_are_a_series_of_their_own():
+    def with_canary(run, name):
+        (record,) = run.cases
+        (variant,) = record.variants
+        timing = variant.outcomes["timing"]
+        other = structs.replace(timing, details=structs.replace(timing.details, canary=name))
+        outcomes = {**variant.outcomes, "timing": other}
+        return structs.replace(
+            run, cases=(structs.replace(record, variants=(structs.replace(variant, outcomes=outcomes),)),)
+        )
+
+    runs = nights(4, lambda number: 1e-3)
+    runs = [*runs[:2], *(with_canary(run, "alu 2") for run in runs[2:])]
+
+    found = series_of(runs)
+
+    assert [(one.canary, [point.index for point in one.points]) for one in found] == [
+        ("alu 1", [0, 1]),
+        ("alu 2", [2, 3]),
+    ]
+
+
+def test_contended_times_are_left_out_and_counted():
+    runs = nights(4, lambda number: 1e-3, contended=lambda number: 5 if number == 2 else 0)
+
+    (series,) = series_of(runs)
+
+    assert ([point.index for point in series.points], series.contended) == ([0, 1, 3], 1)
+
+
+def test_a_run_that_lacks_the_case_is_a_gap():
+    other = samples.planned_case("mlp", variants=("selu:jit",))
+    runs = nights(4, lambda number: 1e-3)
+    runs[1] = night(1, 1e-3, case=other)
+
+    (series,) = series_of(runs)
+
+    assert [point.index for point in series.points] == [0, 2, 3]
+
+
+def test_under_another_definition_it_is_another_case():
+    runs = nights(4, lambda number: 1e-3)
+
+    (series,) = series_of([another_definition(runs[0]), *runs[1:]])
+
+    assert [point.index for point in series.points] == [1, 2, 3]
+
+
+def test_a_variant_that_did_not_end_well_is_a_gap():
+    runs = nights(3, lambda number: 1e-3)
+    (record,) = runs[1].cases
+    (variant,) = record.variants
+    wrong = {**variant.outcomes, "numerics": Outcome(status=Status.WRONG, reason="no")}
+    broken = structs.replace(record, variants=(structs.replace(variant, outcomes=wrong),))
+    runs[1] = structs.replace(runs[1], cases=(broken,))
+
+    assert {tuple(point.index for point in one.points) for one in gather_series(snapshots(runs))} == {(0, 2)}
+
+
+def test_one_run_is_no_series():
+    assert gather_series(snapshots(nights(1, lambda number: 1e-3))) == ()
+
+
+@pytest.mark.parametrize("value", [0.0, math.inf, math.nan, -1.0])
+def test_a_time_that_nobody_can_have_measured_is_a_gap(value):
+    runs = nights(3, lambda number: 1e-3)
+    (record,) = runs[1].cases
+    (variant,) = record.variants
+    timing = variant.outcomes["timing"]
+    values = {**timing.values, "execution_s": (value,) * 5}
+    damaged = {**variant.outcomes, "timing": structs.replace(timing, values=values)}
+    runs[1] = structs.replace(
+        runs[1], cases=(structs.replace(record, variants=(structs.replace(variant, outcomes=damaged),)),)
+    )
+
+    (series,) = series_of(runs)
+
+    assert [point.index for point in series.points] == [0, 2]

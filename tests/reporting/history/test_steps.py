@@ -1,0 +1,178 @@
+import pytest
+from msgspec import structs
+
+from reporting.compare.findings import PROGRAM, TIME, Finding
+from reporting.history.known import KnownStep
+from reporting.history.series import gather_series
+from reporting.history.steps import THE_MACHINE, find_steps
+from tests import samples
+from tests.reporting.history.runs import case_of_night, environment_of, night, nights, snapshots
+
+AT = 10
+
+
+def slower_from(at, factor=1.2):
+    return lambda number: 1e-3 * (factor if number >= at else 1)
+
+
+def steps_of(runs, *known, metric=None, effect=0.03):
+    found = find_steps(gather_series(snapshots(runs)), known, effect)
+    return [one for one in found if metric in (None, one.metric)]
+
+
+def test_nights_that_are_alike_have_no_step():
+    assert steps_of(nights(20, lambda number: 1e-3)) == []
+
+
+def test_a_step_names_both_levels_the_runs_and_the_commits():
+    runs = nights(20, slower_from(AT), environment=lambda number: environment_of(number, AT))
+
+    (step,) = steps_of(runs)
+
+    assert (step.suite, step.case, step.where, step.variant) == (
+        "selu",
+        "selu[dtype=float32,n=10000]",
+        "cpu",
+        "selu:jit",
+    )
+    assert (step.metric, step.finding) == (TIME, Finding.SUSPECTED_SLOWER)
+    assert (step.before, step.after) == pytest.approx((1e-3, 1.2e-3), rel=0.01)
+    assert step.effect == pytest.approx(1.2, rel=0.01)
+    assert (step.last, step.first, step.index) == ("run-009", "run-010", AT)
+    assert step.began == "2026-01-11T02:00:00Z"
+    assert step.runs == (10, 10)
+    assert step.commits == "commit aaaaaaa → bbbbbbb"
+    assert step.versions == ""
+    assert step.cause == "nothing known"
+    assert step.known == ""
+
+
+def test_what_is_faster_is_told_as_well():
+    (step,) = steps_of(nights(20, slower_from(AT, 0.8)))
+
+    assert step.finding is Finding.SUSPECTED_FASTER
+
+
+def test_a_step_below_the_minimum_effect_is_none():
+    runs = nights(20, slower_from(AT, 1.05))
+
+    assert [len(steps_of(runs, effect=effect)) for effect in (0.03, 0.1)] == [1, 0]
+
+
+def test_other_versions_are_told_and_may_be_the_cause():
+    packages = {"jax": "0.10.0", "jaxlib": "0.10.1", "numpy": "2.0.0"}
+    runs = nights(20, slower_from(AT), environment=lambda number: environment_of(number, AT, packages=packages))
+
+    (step,) = steps_of(runs)
+
+    assert (step.versions, step.cause) == ("jaxlib 0.10.0 → 0.10.1", "jaxlib 0.10.0 → 0.10.1")
+
+
+def test_another_program_is_a_step_by_itself_and_the_likely_cause():
+    runs = nights(20, slower_from(AT), program=lambda number: "q" if number >= AT else "p")
+
+    program, time = sorted(steps_of(runs), key=lambda one: one.metric == TIME)
+
+    assert (program.metric, program.finding, program.first, program.effect) == (
+        PROGRAM,
+        Finding.CHANGED,
+        "run-010",
+        None,
+    )
+    assert time.cause == "its program is another"
+
+
+@pytest.mark.parametrize(("after", "finding"), [(1200, Finding.MORE), (800, Finding.LESS)])
+def test_an_exact_number_changes_at_the_very_run_and_needs_no_others(after, finding):
+    runs = nights(3, lambda number: 1e-3, peak=lambda number: after if number >= 2 else 1000)
+
+    (step,) = steps_of(runs)
+
+    assert (step.metric, step.finding, step.before, step.after) == ("peak_bytes", finding, 1000, after)
+    assert (step.last, step.first, step.runs) == ("run-001", "run-002", (2, 1))
+
+
+def test_between_two_steps_a_level_is_that_of_its_own_runs():
+    runs = nights(36, lambda number: 1e-3 * (1, 1.2, 1.5)[number // 12])
+
+    later, earlier = steps_of(runs)
+
+    assert (earlier.first, later.first) == ("run-012", "run-024")
+    assert (earlier.after, later.before) == pytest.approx((1.2e-3, 1.2e-3), rel=0.01)
+    assert (earlier.runs, later.runs) == ((12, 12), (12, 12))
+
+
+def test_too_few_nights_tell_no_step_of_times():
+    assert steps_of(nights(13, slower_from(7, 2.0))) == []
+
+
+def test_a_gap_is_between_the_last_run_that_has_it_and_the_first_again():
+    runs = nights(21, slower_from(AT))
+    runs[AT] = night(AT, 1e-3, case=samples.planned_case("mlp", variants=("selu:jit",)))
+
+    (step,) = steps_of(runs)
+
+    assert (step.last, step.first) == ("run-009", "run-011")
+
+
+@pytest.mark.parametrize("run", ["run-007", "run-010", "run-013"])
+def test_a_known_step_of_times_may_be_some_runs_away(run):
+    (step,) = steps_of(nights(20, slower_from(AT)), KnownStep(run, "on purpose"))
+
+    assert step.known == "on purpose"
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        KnownStep("run-006", "x"),
+        KnownStep("run-014", "x"),
+        KnownStep("run-010", "x", case="mlp"),
+        KnownStep("run-010", "x", variant="selu:eager"),
+    ],
+)
+def test_a_step_is_news_where_a_known_one_is_of_another_run_case_or_variant(known):
+    (step,) = steps_of(nights(20, slower_from(AT)), known)
+
+    assert step.known == ""
+
+
+@pytest.mark.parametrize(("run", "expected"), [("run-002", "on purpose"), ("run-001", "")])
+def test_a_known_step_of_an_exact_number_is_of_the_very_run(run, expected):
+    runs = nights(3, lambda number: 1e-3, peak=lambda number: 1200 if number >= 2 else 1000)
+
+    (step,) = steps_of(runs, KnownStep(run, "on purpose"))
+
+    assert step.known == expected
+
+
+def together(count, slower, at=AT):
+    """Nights of some cases, the first of which are slower from one on."""
+    cases = [samples.planned_case(params={"n": n}, variants=("selu:jit",)) for n in range(count)]
+
+    def make(number):
+        wobble = samples.WOBBLE[number % len(samples.WOBBLE)]
+        pairs = [
+            case_of_night(1e-3 * wobble * (1.2 if number >= at and index < slower else 1), case=case)
+            for index, case in enumerate(cases)
+        ]
+        return structs.replace(
+            samples.run(*pairs, run_id=f"run-{number:03}", started=f"2026-01-{number + 1:02}T02:00:00Z", machine="m"),
+            ended=None,
+        )
+
+    return [make(number) for number in range(20)]
+
+
+@pytest.mark.parametrize(("count", "slower", "blamed"), [(4, 4, True), (6, 3, True), (7, 3, False), (3, 2, False)])
+def test_where_most_cases_change_together_it_may_be_the_machine(count, slower, blamed):
+    found = steps_of(together(count, slower))
+
+    assert len(found) == slower
+    assert {one.cause for one in found} == {THE_MACHINE if blamed else "nothing known"}
+
+
+def test_the_newest_steps_come_first():
+    runs = nights(30, lambda number: 1e-3, peak=lambda number: 1000 + 100 * (number >= 5) + 100 * (number >= 20))
+
+    assert [one.first for one in steps_of(runs)] == ["run-020", "run-005"]

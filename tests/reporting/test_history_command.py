@@ -1,0 +1,130 @@
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from reporting.commands import app
+from tests import samples
+from tests.reporting.history.runs import environment_of, night, nights
+
+AT = 10
+
+
+def slower(number):
+    return 1e-3 * (1.2 if number >= AT else 1)
+
+
+RUNS = nights(20, slower, environment=lambda number: environment_of(number, AT))
+
+
+@pytest.fixture
+def call(tmp_path):
+    """Calls a command on runs that are written first; exit code, what it said on stdout and on stderr."""
+
+    def run(runs, *options, command="history"):
+        folders = [str(samples.write_run(tmp_path / one.manifest.run_id, one)) for one in runs]
+        ended = CliRunner().invoke(app, [command, *folders, *map(str, options)], env={"COLUMNS": "200"})
+        return ended.exit_code, " ".join(ended.stdout.replace("\u202f", " ").split()), ended.stderr
+
+    return run
+
+
+def test_steps_stand_below_the_first_run_that_has_them(call):
+    code, said, _ = call(RUNS)
+
+    assert code == 0
+    assert said.startswith(
+        "cpu: Sample Processor 1: 20 runs, 3 series: 1 step since run run-010, begun 2026-01-11 02:00,"
+    )
+    assert "after run-009: commit aaaaaaa → bbbbbbb suspected slower selu[dtype=float32,n=10000] selu:jit: time" in said
+    assert "+20 % (10 and 10 runs); likely cause: nothing known" in said
+
+
+def test_a_known_step_says_why_it_is_no_news(call, tmp_path):
+    known = tmp_path / "known.toml"
+    known.write_text('[[step]]\nrun = "run-010"\nwhy = "a larger batch"\n')
+
+    _, said, _ = call(RUNS, "--known", known)
+
+    assert "1 step, 1 of them known" in said
+    assert "known selu[dtype=float32,n=10000] selu:jit: time" in said
+    assert "; a larger batch" in said
+    assert "likely cause" not in said
+
+
+def test_json_has_the_steps_with_their_effect(call):
+    code, said, _ = call(RUNS, "--json")
+
+    (place,) = json.loads(said)["places"]
+    (step,) = place["steps"]
+    assert (code, place["machine"], len(place["runs"]), place["series"]) == (0, "sample machine", 20, 3)
+    assert (step["first"], step["finding"], step["metric"]) == ("run-010", "suspected slower", "execution_s")
+    assert step["effect"] == pytest.approx(1.2, rel=0.01)
+
+
+def test_series_that_are_too_short_are_counted(call):
+    _, said, _ = call(RUNS[:5])
+
+    assert "0 steps 1 series of times has fewer than 14 clean runs: too few to tell a step" in said
+
+
+def test_contended_times_are_counted(call):
+    _, said, _ = call(nights(4, slower, contended=lambda number: 5 * (number == 2)))
+
+    assert said.endswith("1 time left out as contended")
+
+
+def test_other_cases_are_left_out_by_their_name(call):
+    assert call(RUNS, "--case", "selu*")[1].count("since run") == 1
+    assert call(RUNS, "--case", "mlp")[0] == 2
+
+
+def test_a_smaller_step_than_the_minimum_effect_is_not_told(call):
+    assert "0 steps" in call(RUNS, "--min-effect", "30%")[1]
+
+
+def test_one_run_is_no_history_and_the_error_says_what_is_needed(call):
+    code, _, complained = call(RUNS[:1])
+
+    assert code == 2
+    assert "no series: a number needs at least two runs of one machine that have it" in complained
+
+
+def test_a_file_of_known_steps_that_is_wrong_is_refused(call, tmp_path):
+    known = tmp_path / "known.toml"
+    known.write_text("[[step]]\n")
+
+    for command in ("history", "report"):
+        code, _, complained = call(RUNS[:2], "--known", known, command=command)
+        assert code == 2
+        assert "step 1 lacks 'run'" in complained
+
+
+def test_a_clock_that_went_back_is_told(call):
+    back = night(3, 1e-3, against="run-019")
+
+    _, _, complained = call([*RUNS[:3], *RUNS[4:], back])
+
+    assert "run run-003 began before run run-019, which it was measured against: a clock went back" in complained
+
+
+def test_the_report_tells_news_on_its_first_screen_and_in_the_case(call, tmp_path):
+    page, summary = tmp_path / "page.html", tmp_path / "summary.md"
+
+    code, said, _ = call(RUNS, "--out", page, "--markdown", summary, command="report")
+
+    assert code == 0
+    assert "Steps over many runs (1)" in said
+    assert "Steps over many runs (1)" in summary.read_text()
+    text = page.read_text()
+    assert "Steps over many runs (1)" in text
+    assert "since run run-010, begun 2026-01-11 (10 and 10 runs); commit aaaaaaa" in text
+
+
+def test_the_report_is_silent_on_what_is_known(call, tmp_path):
+    known = tmp_path / "known.toml"
+    known.write_text('[[step]]\nrun = "run-010"\nwhy = "a larger batch"\n')
+
+    _, said, _ = call(RUNS, "--out", tmp_path / "page.html", "--known", known, command="report")
+
+    assert "Steps over many runs" not in said
