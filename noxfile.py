@@ -40,12 +40,12 @@ from launcher.host import look_at_host
 from launcher.images import lock_sha256
 from launcher.jobs import Job, measure_in_container
 from launcher.judges import JudgeByCase, JudgeByCommand
-from launcher.locks import SMALLEST_LOCK, find_unlocked, list_exports, locate_lock
+from launcher.locks import SMALLEST_LOCK, STORES_LOCK, choose_lock, find_unlocked, list_exports, locate_lock
 from launcher.options import UsageError, take_option
 from launcher.preflight import check, find_warnings
 from launcher.releases import list_releases
 from launcher.request import Request, format_command
-from launcher.runs import Run, new_run_id, plan_beside, plan_run, plan_self_test
+from launcher.runs import Run, new_run_id, plan_beside, plan_run, plan_self_test, take_store
 from launcher.runtime import choose_engine
 from launcher.supply import build_asked_images, download_asked_wheels
 from launcher.traces import copy_captures, read_trace_request
@@ -61,6 +61,8 @@ CHECKOUT = Path(__file__).parent
 USAGE_ERROR, INTERRUPTED = 2, 130
 NO_ANSWER = 3
 """Of the harness, too, whose run is not complete then."""
+VERBS = (["diff"], ["export"], ["history"], ["push"], ["reproduce"])
+"""What `nox -s report` passes on as it is."""
 ENVIRONMENTS = Path(".nox", "environments")
 """Where those are that users name packages for."""
 HTML_VALIDATE = "tests/reporting/html_validate"
@@ -95,9 +97,9 @@ def self_test(session: nox.Session) -> None:
 
 @nox.session
 def report(session: nox.Session) -> None:
-    """Report on runs that are there already: nox -s report -- results/RUN; or export, or diff A B."""
-    install(session, SMALLEST_LOCK)
-    verb = () if session.posargs[:1] in (["diff"], ["export"], ["reproduce"]) else ("report",)
+    """Report on runs that are there already: nox -s report -- results/RUN; or export, history, push, diff A B."""
+    install(session, choose_lock(session.posargs))
+    verb = () if session.posargs[:1] in VERBS else ("report",)
     end(run_program(session, "reporting", *verb, *session.posargs))
 
 
@@ -194,6 +196,13 @@ def suites(session: nox.Session) -> None:
 
 
 @nox.session
+def cloud(session: nox.Session) -> None:
+    """Runs in buckets, of servers that it starts: pushed, read back, broken off, fought for."""
+    install(session, "cloud")
+    session.run("python", "-m", "pytest", "-m", "cloud", *session.posargs)
+
+
+@nox.session
 def torch(session: nox.Session) -> None:
     """What needs PyTorch, which is set beside JAX in some suites. Downloads 3.3 GB; needs a C++ compiler."""
     install(session, "dev", "cpu-torch")
@@ -241,7 +250,7 @@ def answer_or_none(ask: Callable[[], int]) -> int:
 
 def compare_runs(session: nox.Session) -> int:
     """The exit code of the comparison."""
-    install(session, SMALLEST_LOCK)
+    install(session, choose_lock(session.posargs))
     return run_program(session, "reporting", "compare", *session.posargs)
 
 
@@ -383,13 +392,23 @@ def measure_beside(
 
 def measure(session: nox.Session, backend: str, arguments: Sequence[str], plan: Callable[[Sequence[str]], Run]) -> None:
     """Run the harness on `backend`, report on the run that it left, if any, and end with the harness' exit code."""
+    store, arguments = take_store(arguments)
     with report_usage_errors():
         request = read_request(backend, arguments, os.environ)
         run = plan(request.arguments)
         code = run_harness(session, backend, request, run)
     if code in (0, NO_ANSWER):
         show_page(request, run)
+    if store is not None and not run.is_rehearsal:
+        pushed = push(session, run, store) if run.has_ended() else NO_ANSWER
+        code = code or pushed
     end(code)
+
+
+def push(session: nox.Session, run: Run, store: str) -> int:
+    """Copy a run that has ended into a store; the exit code."""
+    install(session, STORES_LOCK)
+    return run_program(session, "reporting", "push", str(run.folder), store)
 
 
 def run_harness(session: nox.Session, backend: str, request: Request, run: Run) -> int:

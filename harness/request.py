@@ -29,6 +29,9 @@ LEAST_BUDGET_S, MOST_BUDGET_S = 1.0, 30 * 24 * 3600.0
 """Less than one process takes, and more than any run: a slip of the hand."""
 
 _DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s)?")
+_URL = re.compile(r"[a-z0-9]+:/")
+"""As a path reads one: a path has no two slashes in a row."""
+
 _SECONDS = re.compile(r"\d+(?:\.\d+)?")
 
 
@@ -63,6 +66,11 @@ def choose_settings(request: RunRequest, run_id: str, before: Manifest | None = 
       UsageError: An option that cannot be followed: an unknown backend or probe, no such folder, no such budget.
     """
     find_backend(request.backend)
+    if _URL.match(str(request.out)):
+        raise UsageError(
+            f"--out {request.out}: measuring writes into a folder; `python -m reporting push RUN URL` copies a run "
+            "into a store, and `nox -s cpu -- --out URL` does both"
+        )
     if request.data is not None and not request.data.is_dir():
         raise UsageError(f"--data '{request.data}' is not a folder; name the one that your data sets are in")
     if request.data is not None and not os.access(request.data, os.R_OK | os.X_OK):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from launcher.host import GB, MB
 
 LOCK_FOLDER = Path("docker/locks")
 DEVELOPMENT = ("--group", "dev")
+STORES = ("--extra", "s3", "--extra", "gcs")
 INSTALLERS = {"pip", "setuptools", "wheel"}
 """What an environment is made with."""
 
@@ -54,6 +55,15 @@ SMALLEST_LOCK = "cpu"
 """What is meant where no lock is named. A report needs no more."""
 
 
+STORES_LOCK = "stores"
+"""That of the report, with what reads and writes buckets."""
+
+
+def choose_lock(arguments: Sequence[str]) -> str:
+    """The lock that a command of the report needs."""
+    return STORES_LOCK if any("://" in word for word in arguments) else SMALLEST_LOCK
+
+
 def locate_lock(name: str) -> str:
     """Where the file of a lock is, from the root of a checkout."""
     return (LOCK_FOLDER / f"{name}.txt").as_posix()
@@ -78,7 +88,8 @@ def _canonical(name: str) -> str:
 
 def list_exports() -> Iterator[tuple[str, list[str]]]:
     """(name, command line) of every export: hashed requirements for pip, on every platform and Python version."""
-    selections = {name: lock.extras for name, lock in LOCKS.items()} | {"dev": DEVELOPMENT}
+    selections = {name: lock.extras for name, lock in LOCKS.items()}
+    selections |= {"dev": DEVELOPMENT, STORES_LOCK: STORES, "cloud": (*DEVELOPMENT, *STORES, "--group", "cloud")}
     for name, selection in selections.items():
         yield (
             name,

@@ -15,6 +15,9 @@ DEFAULT_OUT = "results"
 MANIFEST = "manifest.json"
 """The first file of a run. The launcher imports nothing; a test holds that the harness calls it the same."""
 
+MARK = "run.json"
+"""The last file of a run that has ended, as the harness calls it."""
+
 SELF_TESTS = ".self-tests"
 """The folder beside the runs that self-tests are kept in, as the harness calls it."""
 
@@ -49,9 +52,24 @@ class Run:
         """Whether a page can be made of what the harness, ended with this exit code, has left."""
         return self.is_reported and self.has_measured(harness_code)
 
+    def has_ended(self) -> bool:
+        """Whether it is whole: what stores take."""
+        return (self.folder / MARK).is_file()
+
     def has_measured(self, harness_code: int) -> bool:
         """Whether the harness left a run, complete (0) or not (3)."""
         return harness_code in (0, 3) and not self.is_rehearsal and (self.folder / MANIFEST).is_file()
+
+
+def is_store(out: str) -> bool:
+    """Whether it names a bucket, or another store, and no folder."""
+    return "://" in out
+
+
+def take_store(arguments: Sequence[str]) -> tuple[str | None, list[str]]:
+    """The store that `--out` names, and the arguments with which the run is first kept here; None of a folder."""
+    out, rest = take_option(arguments, "--out")
+    return (out, rest) if out is not None and is_store(out) else (None, list(arguments))
 
 
 def new_run_id(backend: str, *, now: datetime | None = None, token: str | None = None) -> str:

@@ -6,7 +6,9 @@ import os
 import re
 import sys
 import webbrowser
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -14,9 +16,9 @@ import typer
 from rich.console import Console
 from rich.progress import Progress
 
-from harness.record import write_bytes
+from harness.record import RunFolder, write_bytes
 
-from . import compare_commands, diff_terminal, history_commands, html, markdown, terminal
+from . import compare_commands, diff_terminal, history_commands, html, markdown, numbers, terminal
 from .compare.budgets import BudgetError, Budgets
 from .compare.findings import Changes, merge
 from .compare.gate import Judgement, judge
@@ -30,11 +32,17 @@ from .export import FORMATS, ExportError
 from .history.known import KnownError, KnownStep, read_known
 from .load import Loaded, LoadedRun, choose_folders, load
 from .reproduce import NothingToReproduceError, find_subject, make_zip
+from .store.fetch import fetch, fetch_whole
+from .store.places import BrokenOffError, StoreError, is_url
+from .store.push import push
 from .text import counted, shorten, visible
 from .view import Page, build
 
 UNUSABLE = 2
 """Exit code: nothing could be read, or nothing written."""
+
+BROKEN_OFF = 3
+"""Exit code: a store could not be reached; the same command goes on."""
 
 FOLDER = Path("reports")
 LONGEST_NAME = 60
@@ -47,6 +55,9 @@ LARGEST_PAGE = 5 * 2**20
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d)?)?")
 
+Runs = Annotated[
+    list[str], typer.Argument(metavar="RUN...", help="Run folders, such as results/*; or a store, s3://bucket/folder.")
+]
 Since = Annotated[str, typer.Option(metavar="DATE", help="Only runs that began then or later, in UTC: 2026-11-22.")]
 KnownFile = Annotated[
     Path | None,
@@ -64,7 +75,7 @@ def main() -> None:
 
 @app.command()
 def report(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run folders, for example results/*.")],
+    runs: Runs,
     out: Annotated[Path | None, typer.Option(help="The HTML file; default: reports/report-<run ids>.html.")] = None,
     markdown_file: Annotated[
         Path | None, typer.Option("--markdown", help="Also write a summary for a pull request to this file.")
@@ -76,7 +87,7 @@ def report(
     last: Last = None,
     open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser; not where CI is set.")] = False,
     confirmed_by: Annotated[
-        Path | None,
+        str | None,
         typer.Option("--confirmed-by", metavar="RUN", help="Folder of a run that timed suspects alone, for a gate."),
     ] = None,
     known_file: KnownFile = None,
@@ -110,7 +121,7 @@ def report(
 
 @app.command()
 def export(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run folders, for example results/*.")],
+    runs: Runs,
     to: Annotated[str, typer.Option(metavar="FORMAT", help=f"One of {', '.join(FORMATS)}.")] = "csv",
     out: Annotated[Path | None, typer.Option(help="The file; default: reports/export-<run ids>.<format>.")] = None,
     since: Since = "",
@@ -136,8 +147,8 @@ def export(
 
 @app.command()
 def diff(
-    run_a: Annotated[Path, typer.Argument(metavar="RUN_A", help="Folder of the earlier run.")],
-    run_b: Annotated[Path, typer.Argument(metavar="RUN_B", help="Folder of the later run.")],
+    run_a: Annotated[str, typer.Argument(metavar="RUN_A", help="Folder or URL of the earlier run.")],
+    run_b: Annotated[str, typer.Argument(metavar="RUN_B", help="Folder or URL of the later run.")],
     case: Annotated[str, typer.Option(help="Name of a case, its workload or suite; * is any text, ? one character.")],
     variant: Annotated[str | None, typer.Option(help="Only this one; default: all with a program in both.")] = None,
 ) -> None:
@@ -162,7 +173,7 @@ def diff(
 
 @app.command()
 def reproduce(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder.")],
+    run: Annotated[str, typer.Argument(metavar="RUN", help="A run's folder or URL.")],
     case: Annotated[str, typer.Option(help="Name of the case, or what no other case matches; * is any text.")],
     variant: Annotated[str | None, typer.Option(help="Which variant; needed where several keep a program.")] = None,
     out: Annotated[Path | None, typer.Option(help="The file; default: reports/<case>-<variant>.zip.")] = None,
@@ -182,10 +193,25 @@ def reproduce(
     typer.echo(visible(str(path)))
 
 
+@app.command("push")
+def push_run(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run that has ended.")],
+    url: Annotated[
+        str, typer.Argument(metavar="URL", help="A store: s3://bucket/folder, gs://bucket/folder, file:///folder.")
+    ],
+) -> None:
+    """Copies a run into a store, whole or not at all; what is there already is not sent again. Removes nothing."""
+    with _store_errors():
+        pushed = push(RunFolder(run), url)
+    size = numbers.memory(pushed.size_bytes)
+    sent = "was there already" if not pushed.sent else f"sent {counted(pushed.sent, 'file')}"
+    typer.echo(visible(f"{pushed.url}: {counted(pushed.files, 'file')}, {size}; {sent}"))
+
+
 @app.command()
 def compare(
-    baseline: Annotated[Path, typer.Argument(metavar="BASELINE", help="Folder of the earlier run.")],
-    candidate: Annotated[Path, typer.Argument(metavar="CANDIDATE", help="Folder of the later run.")],
+    baseline: Annotated[str, typer.Argument(metavar="BASELINE", help="Folder or URL of the earlier run.")],
+    candidate: Annotated[str, typer.Argument(metavar="CANDIDATE", help="Folder or URL of the later run.")],
     fail_on: Annotated[FailOn, typer.Option("--fail-on", help="What ends this command with 1.")] = FailOn.CONFIRMED,
     min_effect: MinEffect = "3%",
     markdown_file: MarkdownFile = None,
@@ -214,7 +240,7 @@ def compare(
 
 @app.command()
 def history(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run folders, for example results/*.")],
+    runs: Runs,
     case: Annotated[str, typer.Option(help="Suite, workload or case name; * is any text, ? one character.")] = "*",
     known_file: KnownFile = None,
     min_effect: MinEffect = "3%",
@@ -247,10 +273,10 @@ def limits(min_effect: MinEffect = "3%", budgets_file: BudgetsFile = None) -> No
 
 @app.command()
 def gate(
-    baseline: Annotated[Path, typer.Argument(metavar="BASELINE", help="Folder of the earlier run.")],
-    candidate: Annotated[Path, typer.Argument(metavar="CANDIDATE", help="Folder of a run --against it.")],
+    baseline: Annotated[str, typer.Argument(metavar="BASELINE", help="Folder or URL of the earlier run.")],
+    candidate: Annotated[str, typer.Argument(metavar="CANDIDATE", help="Folder or URL of a run --against it.")],
     confirmed_by: Annotated[
-        Path | None,
+        str | None,
         typer.Option("--confirmed-by", metavar="RUN", help="Folder of the run that timed the suspects alone."),
     ] = None,
     exact: Annotated[
@@ -311,16 +337,18 @@ def _write_findings(
         _write(verdict_file, compare_commands.encode_verdict(changes, code, judgement))
 
 
-def _load_any(folders: Sequence[Path], since: str, last: int | None, *, only_newest: bool = False) -> Loaded:
-    """The runs in some folders; without any there is nothing to do."""
+def _load_any(runs: Sequence[str], since: str, last: int | None, *, only_newest: bool = False) -> Loaded:
+    """The runs in some folders and stores; without any there is nothing to do."""
     if since and not _DATE.fullmatch(since):
         _complain(f"--since '{shorten(since, LONGEST_NAME)}' is no date; write 2026-11-22 or 2026-11-22T10:30")
         raise typer.Exit(UNUSABLE)
+    folders, warnings = _locate(runs)
     chosen = choose_folders(folders, since=since, last=last) if since or last is not None else folders
     if folders and not chosen:
         _complain(f"none of {counted(len(folders), 'run')} began on {since} or later; give an earlier --since")
         raise typer.Exit(UNUSABLE)
     loaded = _load_with_progress(chosen, only_newest=only_newest)
+    loaded = replace(loaded, warnings=(*map(visible, warnings), *loaded.warnings))
     if not loaded.runs:
         for warning in loaded.warnings:
             _complain(warning)
@@ -338,8 +366,40 @@ def _load_with_progress(folders: Sequence[Path], *, only_newest: bool) -> Loaded
         return load(folders, only_newest=only_newest, on_read=lambda: progress.advance(task))
 
 
-def _load_one(folder: Path) -> LoadedRun:
-    """The run in a folder; without one there is nothing to do."""
+def _locate(runs: Sequence[str]) -> tuple[list[Path], list[str]]:
+    """Folders of what is named, those of a store in its cache; and what of a store is no whole run."""
+    folders: list[Path] = []
+    warnings: list[str] = []
+    for run in runs:
+        if not is_url(run):
+            folders.append(Path(run))
+            continue
+        with _store_errors():
+            found = fetch(run)
+        folders += found.folders
+        warnings += found.warnings
+    return folders, warnings
+
+
+@contextmanager
+def _store_errors() -> Iterator[None]:
+    """What a store refuses becomes an exit code; what broke off is none of usage."""
+    try:
+        yield
+    except StoreError as error:
+        _complain(str(error))
+        raise typer.Exit(UNUSABLE) from None
+    except BrokenOffError as error:
+        _complain(str(error))
+        raise typer.Exit(BROKEN_OFF) from None
+
+
+def _load_one(run: str) -> LoadedRun:
+    """The run in a folder, or of a store with all that it keeps; without one there is nothing to do."""
+    folder = Path(run)
+    if is_url(run):
+        with _store_errors():
+            folder = fetch_whole(run)
     loaded = load([folder])
     for warning in loaded.warnings:
         _complain(warning, "warning" if loaded.runs else "error")

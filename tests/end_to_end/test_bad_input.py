@@ -28,6 +28,7 @@ pytestmark = pytest.mark.end_to_end
         (("--resume", "absent"), "cannot resume: results/absent/manifest.json"),
         (("--data", "absent"), "--data 'absent' is not a folder"),
         (("--run-id", "../up"), "--run-id '../up' cannot be a folder's name"),
+        (("--out", "s3://bucket/runs"), "measuring writes into a folder; `python -m reporting push RUN URL` copies"),
         (("--out", "/proc/no"), "choose a writable place with --out DIR"),
         (("--resume", "absent", "--quick"), "--resume goes by the run's own settings"),
         (("--quick", "--full"), "exclude each other"),

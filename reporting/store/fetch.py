@@ -1,0 +1,144 @@
+"""Reads runs of a store through a cache: what has ended never changes, so it is fetched once."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import msgspec
+
+from harness.record import write_bytes
+
+from .places import Store, StoreError, open_store, persist
+
+MARK, MANIFEST, SUM = "run.json", "manifest.json", ".run.json.sha256"
+
+MOST_NAMED = 5
+
+AT_ONCE = 100
+"""Files that are asked for together."""
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """Runs of a store, as folders in the cache.
+
+    Args:
+      warnings: What is in the store and is no whole run.
+    """
+
+    folders: tuple[Path, ...]
+    warnings: tuple[str, ...] = ()
+
+
+def find_cache() -> Path:
+    """Where runs of stores are kept: `$JAXMETER_CACHE`, else in the user's cache folder."""
+    given = os.environ.get("JAXMETER_CACHE")
+    if given:
+        return Path(given)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "jaxmeter"
+
+
+def fetch(url: str, cache: Path | None = None) -> Fetched:
+    """The records of all whole runs in a store, or of the one that the URL names; without their artifacts.
+
+    Raises:
+      StoreError: There is no such store, it refuses, or holds no whole run.
+      BrokenOffError: It cannot be reached.
+    """
+    store, only = _locate(url)
+    cache = find_cache() if cache is None else cache
+    names = (only,) if only else store.list_folders()
+    here = {name: _folder(cache, store, name) for name in names}
+    wanted = [name for name in names if not _is_sound(here[name])]
+    for start in range(0, len(wanted), AT_ONCE):
+        batch = wanted[start : start + AT_ONCE]
+        marks = persist(partial(store.read_all, [f"{name}/{MARK}" for name in batch]))
+        for name in batch:
+            if (mark := marks.get(f"{name}/{MARK}")) is not None:
+                _keep(here[name], mark)
+    whole = [name for name in names if (here[name] / SUM).is_file()]
+    if not whole:
+        raise StoreError(f"{url}: holds no whole run; `python -m reporting push RUN {url}` puts one there")
+    return Fetched(
+        tuple(here[name] for name in whole), tuple(_name_rest(store, [one for one in names if one not in whole]))
+    )
+
+
+def fetch_whole(url: str, cache: Path | None = None) -> Path:
+    """One run with its programs and texts, as a comparison of programs and a measurement beside it need them.
+
+    Raises:
+      StoreError, BrokenOffError: As for `fetch`.
+    """
+    store, only = _locate(url)
+    if not only:
+        names = store.list_folders()
+        hint = f", such as {store.name(names[-1])}" if names else ""
+        raise StoreError(f"{url}: is a store of runs; name one of them{hint}")
+    (folder,) = fetch(url, cache).folders
+    there = persist(partial(store.list_files, only))
+    lacking = [path for path, size in there.items() if not _has(folder / path, size) and _is_inside(path)]
+    for start in range(0, len(lacking), AT_ONCE):
+        found = persist(partial(store.read_all, [f"{only}/{path}" for path in lacking[start : start + AT_ONCE]]))
+        for path, data in found.items():
+            write_bytes(folder / path.removeprefix(f"{only}/"), data, lasting=False)
+    return folder
+
+
+def _locate(url: str) -> tuple[Store, str]:
+    """The store, and the name of the run in it that the URL is of; empty where it is the store's own."""
+    store = open_store(url)
+    if persist(partial(store.read, MARK)) is None:
+        return store, ""
+    parent, _, name = url.rstrip("/").rpartition("/")
+    return open_store(parent), name
+
+
+def _folder(cache: Path, store: Store, name: str) -> Path:
+    return cache / "runs" / hashlib.sha256(store.url.rstrip("/").encode()).hexdigest()[:16] / name
+
+
+def _keep(folder: Path, mark: bytes) -> None:
+    """A run's record in the cache, the sum of which is written last."""
+    try:
+        manifest = bytes(msgspec.json.decode(mark, type=dict[str, msgspec.Raw])["manifest"])
+    except (msgspec.DecodeError, KeyError):
+        return  # damaged: named as no whole run
+    folder.mkdir(parents=True, exist_ok=True)
+    write_bytes(folder / MANIFEST, manifest, lasting=False)
+    write_bytes(folder / MARK, mark, lasting=False)
+    write_bytes(folder / SUM, hashlib.sha256(mark).hexdigest().encode(), lasting=False)
+
+
+def _is_sound(folder: Path) -> bool:
+    """Whether the cache holds a run as it was fetched."""
+    try:
+        return hashlib.sha256((folder / MARK).read_bytes()).hexdigest().encode() == (folder / SUM).read_bytes()
+    except OSError:
+        return False
+
+
+def _has(path: Path, size: int) -> bool:
+    try:
+        return path.stat().st_size == size
+    except OSError:
+        return False
+
+
+def _is_inside(path: str) -> bool:
+    """Whether a name in a store stays in the folder of its run."""
+    parts = path.split("/")
+    return bool(path) and not path.startswith("/") and not any(part in ("", ".", "..") for part in parts)
+
+
+def _name_rest(store: Store, names: Sequence[str]) -> list[str]:
+    if not names:
+        return []
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    what = f"{', '.join(names[:MOST_NAMED])}{more} {'is no whole run' if len(names) == 1 else 'are no whole runs'}"
+    return [f"{store.url}: {what}, left out: not finished, damaged, or of another tool"]

@@ -1,0 +1,169 @@
+import hashlib
+
+import pytest
+
+from reporting.load import load
+from reporting.store import fetch as fetching
+from reporting.store.fetch import fetch, fetch_whole, find_cache
+from reporting.store.places import Store, StoreError, open_store
+from reporting.store.push import list_local, push
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """What is asked of the store, beside listings."""
+    found = []
+    original = Store.read_all
+
+    def read_all(store, paths):
+        found.extend(paths)
+        return original(store, paths)
+
+    monkeypatch.setattr(Store, "read_all", read_all)
+    return found
+
+
+def test_all_runs_of_a_store_are_read_as_if_they_were_here(make, url, cache):
+    runs = [make(name, started=f"2026-01-0{number}T00:00:00Z") for number, name in enumerate(("a", "b"), 1)]
+    for run in runs:
+        push(run, url)
+
+    found = fetch(url)
+
+    assert [folder.name for folder in found.folders] == ["a", "b"]
+    assert found.warnings == ()
+    assert [one.run for one in load(found.folders).runs] == [one.run for one in load([run.path for run in runs]).runs]
+    assert load(found.folders).warnings == ()
+
+
+def test_one_run_may_be_meant(make, url, cache):
+    for name in ("a", "b"):
+        push(make(name), url)
+
+    assert [folder.name for folder in fetch(f"{url}/b").folders] == ["b"]
+    assert [folder.name for folder in fetch(f"{url}/b/").folders] == ["b"]
+
+
+def test_what_was_fetched_once_is_not_asked_for_again(make, url, cache, asked):
+    push(make("a"), url)
+    fetch(url)
+    push(make("b"), url)
+    asked.clear()
+
+    assert len(fetch(url).folders) == 2
+    assert asked == ["b/run.json"]
+
+
+@pytest.mark.parametrize("name", ["run.json", ".run.json.sha256"])
+@pytest.mark.parametrize("damage", [b"", b"{", None])
+def test_what_is_damaged_in_the_cache_is_fetched_again(make, url, cache, name, damage):
+    run = make("a")
+    push(run, url)
+    (folder,) = fetch(url).folders
+    if damage is None:
+        (folder / name).unlink()
+    else:
+        (folder / name).write_bytes(damage)
+
+    fetch(url)
+
+    assert (folder / "run.json").read_bytes() == run.mark.read_bytes()
+
+
+def test_what_is_not_finished_or_of_another_tool_is_named_and_left_out(make, url, cache):
+    push(make("a"), url)
+    store = open_store(url)
+    store.create(b"{}", "begun", "manifest.json")
+    store.create(b"x", "foreign", "model.bin")
+    store.create(b"{not json", "damaged", "run.json")
+
+    found = fetch(url)
+
+    assert [folder.name for folder in found.folders] == ["a"]
+    assert found.warnings == (
+        f"{url}: begun, damaged, foreign are no whole runs, left out: not finished, damaged, or of another tool",
+    )
+
+
+def test_of_many_that_are_no_runs_some_are_named(make, url, cache):
+    push(make("a"), url)
+    for number in range(7):
+        open_store(url).create(b"x", f"other-{number}", "x")
+
+    (said,) = fetch(url).warnings
+
+    assert "other-0, other-1, other-2, other-3, other-4 and 2 more are no whole runs" in said
+
+
+def test_a_store_without_runs_says_how_one_gets_there(url, cache):
+    open_store(url).create(b"x", "other", "x")
+
+    with pytest.raises(StoreError, match="holds no whole run; `python -m reporting push RUN "):
+        fetch(url)
+
+
+def test_one_run_is_fetched_whole_where_its_programs_are_needed(make, url, cache):
+    run = make("a")
+    push(run, url)
+
+    folder = fetch_whole(f"{url}/a")
+
+    assert list_local(folder) == list_local(run.path)
+    assert {path: (folder / path).read_bytes() for path in list_local(folder)} == {
+        path: (run.path / path).read_bytes() for path in list_local(run.path)
+    }
+
+
+def test_programs_are_fetched_once(make, url, cache, asked):
+    push(make("a"), url)
+    fetch_whole(f"{url}/a")
+    asked.clear()
+
+    fetch_whole(f"{url}/a")
+
+    assert asked == []
+
+
+def test_a_store_is_not_one_run_and_an_example_is_named(make, url, cache):
+    push(make("a"), url)
+
+    with pytest.raises(StoreError, match=r"is a store of runs; name one of them, such as .*/a$"):
+        fetch_whole(url)
+
+
+def test_two_stores_do_not_share_a_run_of_one_name(make, tmp_path, cache):
+    for number in (1, 2):
+        push(make("a", started=f"2026-01-0{number}T00:00:00Z"), (tmp_path / f"store{number}").as_uri())
+
+    folders = [fetch((tmp_path / f"store{number}").as_uri()).folders[0] for number in (1, 2)]
+
+    assert len({(folder / "run.json").read_bytes() for folder in folders}) == 2
+
+
+@pytest.mark.parametrize("path", ["../x", "/x", "a//x", "a/../x", "./x", ""])
+def test_a_name_that_leads_out_of_the_cache_is_not_written(path):
+    assert not fetching._is_inside(path)
+
+
+@pytest.mark.parametrize("path", ["run.json", "cases/a=1/launches/00.json.gz", "a/..b"])
+def test_names_of_a_run_are_inside(path):
+    assert fetching._is_inside(path)
+
+
+def test_the_cache_is_where_the_user_wants_it(monkeypatch, tmp_path):
+    monkeypatch.setenv("JAXMETER_CACHE", str(tmp_path / "here"))
+    assert find_cache() == tmp_path / "here"
+    monkeypatch.delenv("JAXMETER_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "there"))
+    assert find_cache() == tmp_path / "there" / "jaxmeter"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert find_cache() == tmp_path / ".cache" / "jaxmeter"
+
+
+def test_the_sum_is_that_of_the_record(make, url, cache):
+    run = make("a")
+    push(run, url)
+    (folder,) = fetch(url).folders
+
+    assert (folder / ".run.json.sha256").read_text() == hashlib.sha256(run.mark.read_bytes()).hexdigest()
