@@ -43,6 +43,7 @@ from launcher.judges import JudgeByCase, JudgeByCommand
 from launcher.locks import SMALLEST_LOCK, STORES_LOCK, choose_lock, find_unlocked, list_exports, locate_lock
 from launcher.options import UsageError, take_option
 from launcher.preflight import check, find_warnings
+from launcher.rebuilt import find_changes, find_obstacle, read_baseline, read_installed
 from launcher.releases import list_releases
 from launcher.request import Request, format_command
 from launcher.runs import Run, new_run_id, plan_beside, plan_run, plan_self_test, take_store
@@ -266,9 +267,12 @@ def pass_gate(session: nox.Session) -> int:
     install(session, SMALLEST_LOCK)
     if code := run_program(session, "reporting", "limits", *limits):  # before anything is measured
         return code
+    other = (
+        None if asked.exact else rebuild_baseline(session, read_request(backend, measuring, os.environ), asked.baseline)
+    )
     with tempfile.TemporaryDirectory() as folder:
         suspects = Path(folder) / "suspects.json"
-        run, code = measure_beside(session, backend, measuring, asked.baseline)
+        run, code = measure_beside(session, backend, measuring, asked.baseline, other=other)
         if not run.has_measured(code):
             return code if code in (USAGE_ERROR, INTERRUPTED) else NO_ANSWER
         install(session, SMALLEST_LOCK)
@@ -277,7 +281,7 @@ def pass_gate(session: nox.Session) -> int:
             runs = (str(asked.baseline), str(run.folder))
             run_program(session, "reporting", "compare", *runs, "--suspects", str(suspects), *limits)
             if suspects.is_file():
-                again, code = measure_beside(session, backend, measuring, asked.baseline, suspects)
+                again, code = measure_beside(session, backend, measuring, asked.baseline, suspects, other)
                 if again.has_measured(code):
                     confirmed = ("--confirmed-by", str(again.folder))
                 install(session, SMALLEST_LOCK)
@@ -285,6 +289,26 @@ def pass_gate(session: nox.Session) -> int:
         code = run_program(session, "reporting", "gate", *judged, *asked.judging)
         run_program(session, "reporting", "report", *judged, *take_given(asked.judging, "--min-effect"))
     return code
+
+
+def rebuild_baseline(session: nox.Session, request: Request, baseline: Path) -> Path | None:
+    """The python of the baseline's environment where today's is another; None where it is not, or cannot be had."""
+    before = read_baseline(baseline)
+    listed = session.run("python", "-m", "pip", "list", "--format=freeze", silent=True, log=False)
+    changes = find_changes(before, read_installed(str(listed)), os.environ)
+    if not changes:
+        return None
+    engine, _ = choose_engine(request.runtime, os.environ)
+    told = f"not as in the baseline: {', '.join(changes)}"
+    if obstacle := find_obstacle(before, in_container=engine is not None):
+        say(f"warning: {told}; slower times stay suspected: {obstacle}")
+        return None
+    say(f"{told}; its environment takes turns with today's")
+    try:
+        return prepare_environment(before.wanted)
+    except UsageError as error:
+        say(f"warning: slower times stay suspected: {error}")
+        return None
 
 
 def compare_environments(session: nox.Session) -> int:
@@ -378,15 +402,22 @@ def take_given(arguments: Sequence[str], name: str) -> list[str]:
 
 
 def measure_beside(
-    session: nox.Session, backend: str, arguments: Sequence[str], baseline: Path, suspects: Path | None = None
+    session: nox.Session,
+    backend: str,
+    arguments: Sequence[str],
+    baseline: Path,
+    suspects: Path | None = None,
+    other: Path | None = None,
 ) -> tuple[Run, int]:
     """A run beside an earlier one, and the harness' exit code.
 
+    Args:
+      other: The python of the earlier run's environment, where its calls and today's take turns.
     Raises:
       UsageError: What was asked cannot be done.
     """
     request = read_request(backend, arguments, os.environ)
-    run = plan_beside(baseline, request.arguments, new_run_id(backend), suspects)
+    run = plan_beside(baseline, request.arguments, new_run_id(backend), suspects, other)
     return run, run_harness(session, backend, request, run)
 
 

@@ -20,7 +20,9 @@ PIP = ("-m", "pip", "--disable-pip-version-check")
 MARK = "complete"
 """A file in an environment that was made whole."""
 
-NOT_FOR_MEASURING = ("jax", "jaxlib", "scipy", "pandas", "jinja2", "matplotlib", "tensorboard-plugin-profile")
+NOT_FOR_MEASURING = (
+    *("jax", "jaxlib", "scipy", "pandas", "jinja2", "matplotlib", "fsspec", "tensorboard-plugin-profile"),
+)
 """Of our dependencies what the user's words decide, what jax itself brings, and what only reporting needs."""
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+")

@@ -91,13 +91,17 @@ def plan_run(arguments: Sequence[str], new_id: str) -> Run:
     )
 
 
-def plan_beside(baseline: Path, arguments: Sequence[str], new_id: str, suspects: Path | None = None) -> Run:
+def plan_beside(
+    baseline: Path, arguments: Sequence[str], new_id: str, suspects: Path | None = None, other: Path | None = None
+) -> Run:
     """A run that measures beside an earlier one, for a gate, which reports by itself.
 
     Args:
       suspects: The file with what it should confirm; it times nothing else then.
+      other: The python of the earlier run's environment, which takes turns with today's.
     """
-    beside = ("--against", str(baseline), *(() if suspects is None else ("--suspects", str(suspects))))
+    confirming = () if suspects is None else ("--suspects", str(suspects))
+    beside = ("--against", str(baseline), *confirming, *(() if other is None else ("--lock-step", str(other))))
     return replace(plan_run((*arguments, *beside), new_id), is_reported=False)
 
 

@@ -1,0 +1,104 @@
+"""The environment of a baseline run, made anew from what the run recorded, where today's is another."""
+
+from __future__ import annotations
+
+import json
+import platform
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from launcher.environments import Wanted
+from launcher.options import UsageError
+from launcher.runs import MANIFEST
+
+STEERING = ("jax", "jaxlib")
+"""Packages that decide on how a compiled program runs; a test holds that the harness names them, too."""
+
+PINNED = (*STEERING, "numpy", "scipy", "ml-dtypes", "flax", "optax")
+"""Of the recorded packages those that are installed again. Peers are not compared across versions."""
+
+FLAGS = re.compile(r"(XLA_|JAX_|LIBTPU_)")
+OURS = ("JAX_PLATFORMS",)
+"""Flags that follow from the backend."""
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """Where a baseline run was made.
+
+    Args:
+      packages, variables: As it recorded them.
+    """
+
+    backend: str
+    python: str
+    packages: Mapping[str, str]
+    variables: Mapping[str, str]
+
+    @property
+    def wanted(self) -> Wanted:
+        """What its environment held."""
+        pins = tuple(f"{name}=={self.packages[name]}" for name in PINNED if name in self.packages)
+        return Wanted(" ".join(pins), pins)
+
+
+def read_baseline(run: Path) -> Baseline:
+    """What a run recorded of where it was made.
+
+    Raises:
+      UsageError: Its manifest cannot be read.
+    """
+    try:
+        manifest: dict[str, Any] = json.loads((run / MANIFEST).read_text(encoding="utf8"))
+        here = manifest["environment"]
+        return Baseline(str(manifest["backend"]), str(here["python"]), dict(here["packages"]), dict(here["variables"]))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UsageError(
+            f"{run / MANIFEST}: cannot be read ({type(error).__name__}); measure a new baseline"
+        ) from error
+
+
+def find_changes(baseline: Baseline, installed: Mapping[str, str], variables: Mapping[str, str]) -> list[str]:
+    """`jaxlib 0.10.1 → 0.10.2`: what differs of today's environment that steers compiled programs.
+
+    Args:
+      installed: Versions by package.
+      variables: Of today's processes.
+    """
+    found = [
+        f"{name} {was} → {installed[name]}"
+        for name in STEERING
+        if (was := baseline.packages.get(name)) is not None and name in installed and was != installed[name]
+    ]
+    sides = [
+        {name: value for name, value in side.items() if _is_flag(name)} for side in (baseline.variables, variables)
+    ]
+    return found + [name for name in sorted(sides[0] | sides[1]) if sides[0].get(name) != sides[1].get(name)]
+
+
+def find_obstacle(baseline: Baseline, *, in_container: bool) -> str:
+    """Why the environment cannot run beside today's; empty where it can."""
+    if in_container:
+        return "in a container two environments cannot take turns; --runtime local can"
+    if baseline.backend != "cpu":
+        return f"two processes that take turns on one {baseline.backend} have never been tried"
+    if _minor(baseline.python) != _minor(platform.python_version()):
+        return f"it was made with Python {baseline.python}, here is {platform.python_version()}"
+    return ""
+
+
+def read_installed(listed: str) -> dict[str, str]:
+    """Versions by package, of what `pip list --format=freeze` prints."""
+    pairs = (line.strip().partition("==") for line in listed.splitlines())
+    return {name.lower().replace("_", "-"): version for name, _, version in pairs if version}
+
+
+def _is_flag(name: str) -> bool:
+    return FLAGS.match(name) is not None and name not in OURS
+
+
+def _minor(version: str) -> list[str]:
+    return version.split(".")[:2]

@@ -1,0 +1,99 @@
+import json
+import platform
+
+import pytest
+
+from harness.record.differences import STEERING as HARNESS_STEERING
+from launcher import rebuilt
+from launcher.options import UsageError
+from launcher.rebuilt import Baseline, find_changes, find_obstacle, read_baseline, read_installed
+from tests import samples
+
+PACKAGES = {"jax": "0.10.1", "jaxlib": "0.10.1", "numpy": "2.0.0", "torch": "2.15.0"}
+HERE = ".".join(platform.python_version_tuple())
+
+
+def baseline(**changes):
+    return Baseline(**{"backend": "cpu", "python": HERE, "packages": PACKAGES, "variables": {}, **changes})
+
+
+def test_packages_and_flags_are_those_that_the_run_recorded(tmp_path):
+    run = samples.run(environment=samples.environment(variables={"XLA_FLAGS": "--a"}))
+    folder = samples.write_run(tmp_path / "run", run)
+
+    found = read_baseline(folder)
+
+    assert (found.backend, found.python) == ("cpu", "3.11.0")
+    assert found.packages == run.manifest.environment.packages
+    assert found.variables == {"XLA_FLAGS": "--a"}
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", json.dumps({"backend": "cpu", "environment": {"python": "3"}})])
+def test_a_manifest_that_cannot_be_read_is_said(tmp_path, text):
+    (tmp_path / "manifest.json").write_text(text)
+
+    with pytest.raises(UsageError, match=r"manifest.json: cannot be read \(\w+\); measure a new baseline"):
+        read_baseline(tmp_path)
+
+
+def test_what_is_installed_again_is_what_measuring_uses_in_the_recorded_versions():
+    wanted = baseline().wanted
+
+    assert wanted.arguments == ("jax==0.10.1", "jaxlib==0.10.1", "numpy==2.0.0")
+    assert wanted.words == "jax==0.10.1 jaxlib==0.10.1 numpy==2.0.0"
+
+
+@pytest.mark.parametrize(
+    ("installed", "changes"),
+    [
+        ({"jax": "0.10.1", "jaxlib": "0.10.1", "numpy": "2.1"}, []),
+        ({"jax": "0.10.2", "jaxlib": "0.10.2"}, ["jax 0.10.1 → 0.10.2", "jaxlib 0.10.1 → 0.10.2"]),
+        ({"jax": "0.10.1", "jaxlib": "0.10.2"}, ["jaxlib 0.10.1 → 0.10.2"]),
+        ({}, []),
+    ],
+)
+def test_versions_of_jax_and_jaxlib_steer_programs_and_others_do_not(installed, changes):
+    assert find_changes(baseline(), installed, {}) == changes
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "changes"),
+    [
+        ({"XLA_FLAGS": "--a"}, {"XLA_FLAGS": "--a"}, []),
+        ({"XLA_FLAGS": "--a"}, {"XLA_FLAGS": "--b"}, ["XLA_FLAGS"]),
+        ({"XLA_FLAGS": "--a"}, {}, ["XLA_FLAGS"]),
+        ({}, {"JAX_ENABLE_X64": "1"}, ["JAX_ENABLE_X64"]),
+        ({"JAX_PLATFORMS": "cpu"}, {}, []),
+        ({"OMP_NUM_THREADS": "2"}, {"HOME": "/root"}, []),
+    ],
+)
+def test_flags_steer_programs_and_other_variables_do_not(before, now, changes):
+    assert find_changes(baseline(variables=before), PACKAGES, now) == changes
+
+
+def test_in_the_same_python_on_a_cpu_nothing_is_in_the_way():
+    assert find_obstacle(baseline(), in_container=False) == ""
+
+
+@pytest.mark.parametrize(
+    ("changes", "in_container", "said"),
+    [
+        ({}, True, "in a container two environments cannot take turns; --runtime local can"),
+        ({"backend": "gpu"}, False, "two processes that take turns on one gpu have never been tried"),
+        ({"python": "3.1.2"}, False, f"it was made with Python 3.1.2, here is {HERE}"),
+    ],
+)
+def test_what_is_in_the_way_is_said(changes, in_container, said):
+    assert find_obstacle(baseline(**changes), in_container=in_container) == said
+
+
+def test_what_pip_lists_is_read():
+    assert read_installed("jax==0.10.2\nml_dtypes==0.6.0\n-e /here\nPyYAML==6.0\n") == {
+        "jax": "0.10.2",
+        "ml-dtypes": "0.6.0",
+        "pyyaml": "6.0",
+    }
+
+
+def test_the_harness_names_the_same_packages():
+    assert set(rebuilt.STEERING) <= set(HARNESS_STEERING)
