@@ -96,6 +96,31 @@ def test_one_that_cannot_be_used_is_asked_once_and_the_others_decide():
     assert len([asked for asked in judge.asked if asked[0] in (2, 3)]) <= 2
 
 
+@pytest.mark.parametrize("first_bad", [1, 30, 63, 64])
+def test_releases_are_halved(first_bad):
+    many = tuple(f"a=={number}" for number in range(65))
+    asked = []
+
+    def judge(release, attempt):
+        asked.append(many.index(release))
+        return told(Answer.BAD if asked[-1] >= first_bad else Answer.GOOD)
+
+    assert bisect(many, judge, ignore).first_bad == many[first_bad]
+    assert asked[:2] == [64, 32]
+    assert len(asked) == 7
+
+
+def test_the_last_attempt_does_not_promise_another():
+    said = []
+
+    bisect(RELEASES, Judge(3, undecided={(2, 0), (2, 1)}), said.append)
+
+    assert said[1:3] == [
+        "jax==0.2 is undecided: it is undecided; asked again",
+        "jax==0.2 is undecided: it is undecided",
+    ]
+
+
 def test_every_answer_is_said_and_kept():
     said = []
 

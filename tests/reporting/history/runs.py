@@ -61,11 +61,11 @@ def case_of_night(
 
 
 def nights(count: int, time_s: Callable[[int], float], **changes: Callable[[int], Any]) -> list[Run]:
-    """Runs whose properties follow from their number."""
+    """Runs whose properties follow from their number; no two take the same time."""
     return [
         night(
             number,
-            time_s(number) * samples.WOBBLE[number % len(samples.WOBBLE)],
+            time_s(number) * (samples.WOBBLE[number % len(samples.WOBBLE)] + 1e-6 * number),
             **{name: make(number) for name, make in changes.items()},
         )
         for number in range(count)

@@ -47,6 +47,28 @@ def test_a_step_names_both_levels_the_runs_and_the_commits():
     assert step.known == ""
 
 
+@pytest.mark.parametrize("revisions", [(None, "b" * 40), ("a" * 40, None), (None, None), ("a" * 40, "a" * 40)])
+def test_commits_are_told_where_both_are_known_and_differ(revisions):
+    def make(number):
+        return samples.environment(git_revision=revisions[number >= AT])
+
+    (step,) = steps_of(nights(20, slower_from(AT), environment=make))
+
+    assert step.commits == ""
+
+
+def test_of_what_was_nothing_before_there_is_no_effect():
+    runs = nights(3, lambda number: 1e-3, peak=lambda number: 1200 if number >= 2 else 0)
+
+    (step,) = steps_of(runs)
+
+    assert (step.before, step.after, step.effect) == (0, 1200, None)
+
+
+def test_as_few_runs_as_can_be_tell_a_step():
+    assert len(steps_of(nights(14, slower_from(7, 2.0)))) == 1
+
+
 def test_what_is_faster_is_told_as_well():
     (step,) = steps_of(nights(20, slower_from(AT, 0.8)))
 
@@ -170,6 +192,25 @@ def test_where_most_cases_change_together_it_may_be_the_machine(count, slower, b
 
     assert len(found) == slower
     assert {one.cause for one in found} == {THE_MACHINE if blamed else "nothing known"}
+
+
+def test_steps_some_runs_apart_are_together_too():
+    """Where noise has moved them."""
+    cases = [samples.planned_case(params={"n": n}, variants=("selu:jit",)) for n in range(3)]
+
+    def make(number):
+        pairs = [
+            case_of_night(
+                1e-3 * samples.WOBBLE[number % 5] * (1.2 if number >= AT + 3 * (index == 2) else 1), case=case
+            )
+            for index, case in enumerate(cases)
+        ]
+        began = f"2026-01-{number + 1:02}T02:00:00Z"
+        return samples.run(*pairs, run_id=f"run-{number:03}", started=began, machine="m")
+
+    found = steps_of([make(number) for number in range(24)])
+
+    assert [(one.index, one.cause) for one in found] == [(13, THE_MACHINE), (10, THE_MACHINE), (10, THE_MACHINE)]
 
 
 def test_the_newest_steps_come_first():
