@@ -349,7 +349,7 @@ def find_first_bad(session: nox.Session) -> int:
     say(f"{len(releases)} releases: {', '.join(releases)}")
     install(session, SMALLEST_LOCK)
     try:
-        found = bisection.bisect(releases, make_judge(session, asked), say)
+        found = bisection.bisect(releases, make_judge(session, asked), say, asks_good=bool(asked.command))
     except bisection.NoDifferenceError as error:
         say(f"error: {error}; there is nothing to bisect")
         return NO_ANSWER
@@ -423,21 +423,37 @@ def measure_beside(
 
 def measure(session: nox.Session, backend: str, arguments: Sequence[str], plan: Callable[[Sequence[str]], Run]) -> None:
     """Run the harness on `backend`, report on the run that it left, if any, and end with the harness' exit code."""
-    store, arguments = take_store(arguments)
     with report_usage_errors():
+        store, arguments = take_store(arguments)
         request = read_request(backend, arguments, os.environ)
         run = plan(request.arguments)
+        if store is not None and not run.is_rehearsal and (code := reach(session, run, store)):
+            end(code)
         code = run_harness(session, backend, request, run)
     if code in (0, NO_ANSWER):
         show_page(request, run)
-    if store is not None and not run.is_rehearsal:
-        pushed = push(session, run, store) if run.has_ended() else NO_ANSWER
-        code = code or pushed
+    if store is not None and not run.is_rehearsal and code in (0, NO_ANSWER):
+        code = push(session, run, store) or code
     end(code)
 
 
+def reach(session: nox.Session, run: Run, store: str) -> int:
+    """Whether a store can be written, before anything is measured; an exit code.
+
+    Raises:
+      UsageError: What is measured is no run that a store takes.
+    """
+    if not run.is_reported:
+        raise UsageError(f"--out {store}: a self-test stays on its machine; name a folder")
+    install(session, STORES_LOCK)
+    return run_program(session, "reporting", "reach", store)
+
+
 def push(session: nox.Session, run: Run, store: str) -> int:
-    """Copy a run that has ended into a store; the exit code."""
+    """Copy a run into a store, if it has ended; the exit code."""
+    if not run.has_ended():
+        say(f"not pushed to {store}: {run.folder} has not ended; finish it with --resume, then push it")
+        return NO_ANSWER
     install(session, STORES_LOCK)
     return run_program(session, "reporting", "push", str(run.folder), store)
 

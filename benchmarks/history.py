@@ -1,10 +1,10 @@
 """How often a history finds steps that are none, and misses those that are.
 
-    python -m benchmarks.history [--series 1000] [--otava]
+    python -m benchmarks.history [--series 1000] [--runs 60] [--otava]
 
-Each series has 60 runs; in some a step of 5 or 10 % begins at run 40, which counts as found where a step is told within
-three runs of it. A false step is one in a series without any, or elsewhere in a series with one. With `--otava`
-apache-otava judges the first 200 of the same series by its own defaults, in an environment that is made for it.
+Each series has 60 runs; in some a step of 5 or 10 % begins after two thirds of them, which counts as found where a step
+is told within three runs of it. A false step is one in a series without any, or elsewhere in a series with one. With
+`--otava` apache-otava judges the first 200 of the same series by its own defaults, in an environment of its own.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from benchmarks.verdicts import write_rate
 from reporting.history.change_points import find_change_points
 from reporting.history.steps import NEAR
 
-RUNS, AT = 60, 40
+RUNS = 60
 STEPS = (0.0, 0.05, 0.1)
 OTAVA_SERIES = 200
 OTAVA = "apache-otava==0.8.0"
@@ -40,31 +40,31 @@ print(json.dumps([
 ]))
 """
 
-Noise = Callable[[numpy.random.Generator], NDArray[numpy.float64]]
+Noise = Callable[[numpy.random.Generator, int], NDArray[numpy.float64]]
 Find = Callable[[list[list[float]]], list[Sequence[int]]]
 
 
-def normal(random: numpy.random.Generator) -> NDArray[numpy.float64]:
+def normal(random: numpy.random.Generator, runs: int) -> NDArray[numpy.float64]:
     """2 %."""
-    return random.normal(0, 0.02, RUNS)
+    return random.normal(0, 0.02, runs)
 
 
-def outliers(random: numpy.random.Generator) -> NDArray[numpy.float64]:
+def outliers(random: numpy.random.Generator, runs: int) -> NDArray[numpy.float64]:
     """2 %, and one run in twenty up to half as long again."""
-    return normal(random) + (random.random(RUNS) < 0.05) * random.uniform(0.1, 0.4, RUNS)
+    return normal(random, runs) + (random.random(runs) < 0.05) * random.uniform(0.1, 0.4, runs)
 
 
-def bimodal(random: numpy.random.Generator) -> NDArray[numpy.float64]:
+def bimodal(random: numpy.random.Generator, runs: int) -> NDArray[numpy.float64]:
     """2 %, and one run in five a tenth slower: a machine with two speeds."""
-    return normal(random) + (random.random(RUNS) < 0.2) * 0.1
+    return normal(random, runs) + (random.random(runs) < 0.2) * 0.1
 
 
-def drift(random: numpy.random.Generator) -> NDArray[numpy.float64]:
+def drift(random: numpy.random.Generator, runs: int) -> NDArray[numpy.float64]:
     """2 %, each run remembering 0.7 of the one before."""
-    steps = random.normal(0, 0.02 * numpy.sqrt(1 - 0.7**2), RUNS)
-    found = numpy.empty(RUNS)
+    steps = random.normal(0, 0.02 * numpy.sqrt(1 - 0.7**2), runs)
+    found = numpy.empty(runs)
     found[0] = random.normal(0, 0.02)
-    for index in range(1, RUNS):
+    for index in range(1, runs):
         found[index] = 0.7 * found[index - 1] + steps[index]
     return found
 
@@ -76,34 +76,37 @@ def main() -> None:
     """Prints a line for each kind of noise and step."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--series", type=int, default=1000)
+    parser.add_argument("--runs", type=int, default=RUNS)
     parser.add_argument("--otava", action="store_true")
     given = parser.parse_args()
-    print(f"{given.series} series of {RUNS} runs each; {describe_here('numpy', 'scipy')}", flush=True)
-    show("ours", lambda all_values: [find_change_points(values) for values in all_values], given.series)
+    print(f"{given.series} series of {given.runs} runs each; {describe_here('numpy', 'scipy')}", flush=True)
+    show("ours", lambda all_values: [find_change_points(values) for values in all_values], given.series, given.runs)
     if given.otava:
         with tempfile.TemporaryDirectory() as folder:
             python = install_otava(Path(folder))
             print(f"{OTAVA}, {min(OTAVA_SERIES, given.series)} of these series each", flush=True)
-            show("otava", lambda all_values: ask_otava(python, all_values), min(OTAVA_SERIES, given.series))
+            count = min(OTAVA_SERIES, given.series)
+            show("otava", lambda all_values: ask_otava(python, all_values), count, given.runs)
 
 
-def show(name: str, find: Find, count: int) -> None:
+def show(name: str, find: Find, count: int, runs: int) -> None:
     """Prints what one method finds."""
+    begins = 2 * runs // 3
     for make in KINDS:
         for step in STEPS:
-            found = find([make_series(make, step, seed) for seed in range(count)])
-            told = sum(any(abs(at - AT) <= NEAR for at in cuts) for cuts in found) if step else 0
-            false = sum(any(not step or abs(at - AT) > NEAR for at in cuts) for cuts in found)
+            found = find([make_series(make, step, seed, runs) for seed in range(count)])
+            told = sum(any(abs(at - begins) <= NEAR for at in cuts) for cuts in found) if step else 0
+            false = sum(any(not step or abs(at - begins) > NEAR for at in cuts) for cuts in found)
             hit = f"found {write_rate(told, count)}; " if step else ""
             print(
                 f"{name}, {make.__name__}, step {100 * step:.0f} %: {hit}false {write_rate(false, count)}", flush=True
             )
 
 
-def make_series(make: Noise, step: float, seed: int) -> list[float]:
+def make_series(make: Noise, step: float, seed: int, runs: int) -> list[float]:
     """Times around a millisecond."""
-    logs = make(numpy.random.default_rng(seed))
-    logs[AT:] += numpy.log1p(step)
+    logs = make(numpy.random.default_rng(seed), runs)
+    logs[2 * runs // 3 :] += numpy.log1p(step)
     return [float(value) for value in 1e-3 * numpy.exp(logs)]
 
 

@@ -134,6 +134,8 @@ def run_command(
         raise typer.BadParameter("--suspects are of a comparison with an earlier run: name it with --against RUN")
     if lock_step is not None and against is None:
         raise typer.BadParameter("--lock-step is the environment of an earlier run: name that run with --against RUN")
+    if lock_step is not None and cores is not None:
+        raise typer.BadParameter("--lock-step has both sides on one core, another one each round; leave out --cores")
     if dry_run and against is not None:
         raise typer.BadParameter("--dry-run plans no replays; leave out --against")
     if resume is not None and any(own):

@@ -123,7 +123,7 @@ def complete_request(request: RunRequest, settings: Settings, *, confirms: bool)
         probes=request.probes or tuple(name for name in asked if name in PROBE_NAMES),
         data=request.data or (None if settings.data is None else Path(settings.data).expanduser()),
         launches=request.launches or settings.launches,
-        cores=request.cores or settings.cores,
+        cores=request.cores or (settings.cores if request.lock_step is None else None),
         budget=request.budget or (None if settings.budget_s == usual.budget_s else f"{settings.budget_s:.0f}"),
     )
     if confirms:

@@ -50,14 +50,15 @@ Judge = Callable[[str, int], Judged]
 """Release and attempt, from 0 -> answer."""
 
 
-def bisect(releases: Sequence[str], judge: Judge, say: Callable[[str], object]) -> Bisected:
+def bisect(releases: Sequence[str], judge: Judge, say: Callable[[str], object], *, asks_good: bool = False) -> Bisected:
     """The neighbours between which the change lies, as near as answers tell.
 
     Args:
       releases: From the good one to the bad one, at least two.
       say: Told every answer.
+      asks_good: Whether the first release is judged too: where others are not held against it.
     Raises:
-      NoDifferenceError: The last release is not bad.
+      NoDifferenceError: The last release is not bad, or the first not good.
     """
     judged: list[tuple[str, Judged]] = []
 
@@ -72,6 +73,8 @@ def bisect(releases: Sequence[str], judge: Judge, say: Callable[[str], object]) 
         return found
 
     good, bad = 0, len(releases) - 1
+    if asks_good and (first := ask(good)).answer is not Answer.GOOD:
+        raise NoDifferenceError(f"{releases[good]} is {first.answer}, though it is the good release: {first.why}")
     last = ask(bad)
     if last.answer is not Answer.BAD:
         raise NoDifferenceError(f"{releases[bad]} is {last.answer}, beside {releases[good]}: {last.why}")

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from launcher.bisection import Answer, Judged
-from launcher.bisects import METRICS, TIME
+from launcher.bisects import METRICS, PROGRAM, TIME
+from launcher.runs import MARK
 
 EXECUTION = "execution_s"
 """What a verdict calls the time of a call."""
@@ -72,6 +73,19 @@ def find_target(changes: Sequence[Mapping[str, Any]], metric: str, variant: str)
 def _size(change: Mapping[str, Any]) -> float:
     effect = 1.0 if change["effect"] is None else change["effect"]["estimate"]
     return abs(math.log(effect)) if effect > 0 else math.inf
+
+
+def tells(run: Path, target: Target) -> bool:
+    """Whether a run has what an exact criterion is about. A comparison says nothing of what is equal, or lacks."""
+    try:
+        cases = json.loads((run / MARK).read_text(encoding="utf8"))["cases"]
+    except (OSError, ValueError, KeyError):
+        return False
+    variants = [one for case in cases if case["name"] == target.case for one in case["variants"]]
+    outcomes = [outcome for one in variants if one["name"] == target.variant for outcome in one["outcomes"].values()]
+    if target.metric == METRICS[PROGRAM]:
+        return any((outcome.get("details") or {}).get("fingerprint") for outcome in outcomes)
+    return any(None not in (outcome["values"].get(target.metric) or [None]) for outcome in outcomes)
 
 
 def judge_by_target(changes: Sequence[Mapping[str, Any]], target: Target) -> Judged:

@@ -160,7 +160,14 @@ def find_nearest_version(requirement: str, versions: Sequence[str]) -> str | Non
 def order_version(version: str) -> tuple[list[int], int, list[int]]:
     """What versions are sorted by: a candidate comes before its release, and that before its repairs."""
     release, phase, rest = _VERSION.match(version).groups()  # type: ignore[union-attr]  # it matches any text
-    return _numbers(release), 0 if not phase else 1 if "post" in phase else -1, _numbers(rest)
+    return _strip(_numbers(release)), 0 if not phase else 1 if "post" in phase else -1, _numbers(rest)
+
+
+def _strip(release: list[int]) -> list[int]:
+    """Without zeros at the end: 0.10 is 0.10.0."""
+    while release and release[-1] == 0:
+        release = release[:-1]
+    return release
 
 
 def _numbers(version: str) -> list[int]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from launcher.bisection import Answer, Judged
 from launcher.bisects import TIME, BisectRequest
-from launcher.criteria import Target, find_target, judge_by_code, judge_by_target, read_changes
+from launcher.criteria import Target, find_target, judge_by_code, judge_by_target, read_changes, tells
 from launcher.options import UsageError
 
 MEASURED = (0, 3)
@@ -97,12 +97,13 @@ class JudgeByCase:
             if code not in COMPARED:
                 return Judged(Answer.UNUSABLE, f"the comparison ended with {code}")
             changes = read_changes(verdict)
-        if self.target is not None:
-            return judge_by_target(changes, self.target)
-        self.target = find_target(changes, self.asked.metric, self.asked.variant)
+        self.target = self.target or find_target(changes, self.asked.metric, self.asked.variant)
         if self.target is None:
             return Judged(Answer.UNDECIDED, f"no difference of {self.asked.metric} is told")
-        return judge_by_target(changes, self.target)
+        found = judge_by_target(changes, self.target)
+        if found.answer is Answer.GOOD and not self._is_by_time and not tells(after, self.target):
+            return Judged(Answer.UNUSABLE, f"it tells no {self.asked.metric} of {self.target.name}")
+        return found
 
 
 @dataclass(frozen=True)

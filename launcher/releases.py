@@ -36,6 +36,7 @@ def list_releases(good: str, bad: str) -> tuple[str, ...]:
       UsageError: They are of two packages, the same, or not to be had for this Python.
     """
     (package, first), (other, last) = read_pin(good), read_pin(bad)
+    package, other = package.lower(), other.lower()
     if package != other:
         raise UsageError(f"--good is a release of {package}, --bad one of {other}; give two of one package")
     if first == last:
@@ -49,6 +50,7 @@ def choose_between(package: str, first: str, last: str, known: Sequence[str]) ->
     Raises:
       UsageError: One of the two is unknown.
     """
+    first, last = (_find_as_named(version, known) for version in (first, last))
     for version in (first, last):
         if version not in known:
             nearest = find_nearest_version(f"{package}=={version}", known)
@@ -58,6 +60,11 @@ def choose_between(package: str, first: str, last: str, known: Sequence[str]) ->
     one, two = releases.index(first), releases.index(last)
     between = releases[one : two + 1] if one < two else releases[two : one + 1][::-1]
     return tuple(f"{package}=={version}" for version in between)
+
+
+def _find_as_named(version: str, known: Sequence[str]) -> str:
+    """The version as the index writes it: 0.10 is 0.10.0."""
+    return next((one for one in known if order_version(one) == order_version(version)), version)
 
 
 def ask_versions(package: str) -> tuple[str, ...]:

@@ -34,7 +34,7 @@ from .load import Loaded, LoadedRun, choose_folders, load
 from .reproduce import NothingToReproduceError, find_subject, make_zip
 from .store.fetch import fetch, fetch_whole
 from .store.places import BrokenOffError, StoreError, is_url
-from .store.push import push
+from .store.push import push, reach
 from .text import counted, shorten, visible
 from .view import Page, build
 
@@ -208,6 +208,15 @@ def push_run(
     typer.echo(visible(f"{pushed.url}: {counted(pushed.files, 'file')}, {size}; {sent}"))
 
 
+@app.command("reach")
+def reach_store(
+    url: Annotated[str, typer.Argument(metavar="URL", help="A store, as of `push`.")],
+) -> None:
+    """Only checks that a store can be reached, with the credentials that there are."""
+    with _store_errors():
+        reach(url)
+
+
 @app.command()
 def compare(
     baseline: Annotated[str, typer.Argument(metavar="BASELINE", help="Folder or URL of the earlier run.")],
@@ -256,8 +265,10 @@ def history(
     faults = [*loaded.warnings, *map(visible, history_commands.list_faults(loaded))]
     for warning in faults:
         _complain(warning, "warning")
+    for run in history_commands.find_unused(known, loaded):
+        _complain(f"--known: no run '{shorten(run, LONGEST_NAME)}' is among these", "warning")
     if not any(one.series for one in found):
-        _complain("no series: a number needs at least two runs of one machine that have it")
+        _complain(history_commands.explain_nothing(loaded, case))
         raise typer.Exit(UNUSABLE)
     if as_json:
         sys.stdout.buffer.write(history_commands.encode(found, faults))

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby
 
 import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from harness.record.patterns import match_cases
+from harness.record.patterns import find_nearest, match_cases, names_of
 
 from . import terminal
 from .compare.findings import TIME
@@ -17,7 +16,7 @@ from .console import print_lines
 from .history.change_points import FEWEST
 from .history.clocks import find_clock_faults
 from .history.known import KnownStep
-from .history.steps import Step, is_long_enough
+from .history.steps import NEAR, Step, is_told_by_time
 from .load import Loaded
 from .text import counted
 from .view.changes import TONES
@@ -25,6 +24,9 @@ from .view.page_model import Tone
 from .view.places import group_places
 from .view.runs import label_runs
 from .view.steps import PlaceSteps, describe_steps, gather_steps, label, write_levels
+
+MOST_LINES = 12
+"""Of one change; --json has all."""
 
 
 def find_history(
@@ -50,6 +52,23 @@ def list_faults(loaded: Loaded) -> list[str]:
     return list(find_clock_faults(one.run for one in loaded.runs))
 
 
+def find_unused(known: Sequence[KnownStep], loaded: Loaded) -> list[str]:
+    """Runs that known steps name, and nobody has read."""
+    ids = {one.run.manifest.run_id for one in loaded.runs}
+    return [one.run for one in known if one.run not in ids]
+
+
+def explain_nothing(loaded: Loaded, pattern: str) -> str:
+    """Why there is no series."""
+    cases = [case for one in loaded.runs for case in one.run.manifest.cases]
+    if not match_cases(cases, pattern):
+        nearest = find_nearest(pattern, [name for case in cases for name in names_of(case)])
+        return f"no case matches --case '{pattern}'{f'; nearest: {nearest}' if nearest else ''}"
+    return (
+        "no series: a number needs at least two runs of one machine that have it, of one definition and not contended"
+    )
+
+
 def show(found: Sequence[PlaceSteps], console: Console) -> None:
     """Prints the steps, by the first run that has them."""
     print_lines((line for one in found for line in _list_lines(one)), console)
@@ -57,17 +76,33 @@ def show(found: Sequence[PlaceSteps], console: Console) -> None:
 
 def _list_lines(found: PlaceSteps) -> Iterator[Text]:
     yield Text(f"{found.place.name}: {describe_steps(found)}", "bold")
-    for (first, last), steps in groupby(found.steps, key=lambda one: (one.first, one.last)):
-        own = list(steps)
-        changed = "; ".join(filter(None, (own[0].commits, own[0].versions))) or "nothing that is recorded changed"
-        yield Text(f"since run {first}, begun {own[0].began[:16].replace('T', ' ')}, after {last}: {changed}")
-        yield from map(_write_line, own)
-    short = sum(one.metric == TIME and not is_long_enough(one) for one in found.series)
+    for steps in group_steps(found.steps):
+        first = steps[0]
+        changed = "; ".join(filter(None, (first.commits, first.versions))) or "nothing that is recorded changed"
+        about = "about " if all(one.metric == TIME for one in steps) else ""
+        yield Text(f"since {about}run {first.first}, begun {first.began[:16].replace('T', ' ')}: {changed}")
+        yield from map(_write_line, steps[:MOST_LINES])
+        if len(steps) > MOST_LINES:
+            yield Text(f"  + {len(steps) - MOST_LINES} more, in --json", "dim")
+    short = sum(one.metric == TIME and not is_told_by_time(one) for one in found.series)
     if short:
         times = counted(short, "series of times has", "series of times have")
         yield Text(f"{times} fewer than {FEWEST} clean runs: too few to tell a step", "dim")
     if contended := sum(one.contended for one in found.series):
         yield Text(f"{counted(contended, 'time')} left out as contended", "dim")
+
+
+def group_steps(steps: Sequence[Step]) -> list[list[Step]]:
+    """Steps that one change may have made, the newest first: those of one run, and times within NEAR runs of it."""
+    groups: list[list[Step]] = []
+    for step in sorted(steps, key=lambda one: (one.metric == TIME, -one.index)):
+        near = NEAR if step.metric == TIME else 0
+        group = next((one for one in groups if abs(one[0].index - step.index) <= near), None)
+        if group is None:
+            groups.append([step])
+        else:
+            group.append(step)
+    return sorted(groups, key=lambda one: -one[0].index)
 
 
 def _write_line(one: Step) -> Text:

@@ -300,7 +300,8 @@ class _Execution:
     def _clock(self, one: Coming, progress: CaseProgress) -> None:
         start = time.monotonic()
         self.watcher.launch_started(one.launch)
-        was_started = self._starter.start(one.launch, one.variants, progress, self._left_s)
+        overtime_s = 0.0 if one.launch.extra else self._overtime_s
+        was_started = self._starter.start(one.launch, one.variants, progress, lambda: self._left_s() + overtime_s)
         seconds = time.monotonic() - start
         progress.used_s += seconds
         if was_started:

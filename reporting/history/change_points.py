@@ -19,8 +19,10 @@ from scipy.stats import mannwhitneyu
 from harness.record.statistics import MINIMUM_EFFECT
 
 LARGEST_P = 1e-3
-"""Of the rank test. Since the best split is chosen among all, its own p is too small; with this limit steps were found
-in 0 of 1000 series of 60 runs without any (`benchmarks.history`)."""
+USUAL_LENGTH = 60
+"""Of the rank test, up to that many values; of more, less by the power of 1.5. Since the best splits are chosen among
+all, their own p is too small, the more there are to choose from. Chosen by `benchmarks.history`, which tells how often
+series without a step have one."""
 
 FEWEST_BESIDE = 4
 """Values on either side of a step."""
@@ -49,7 +51,9 @@ def find_change_points(values: Sequence[float], minimum_effect: float = MINIMUM_
     if len(values) < FEWEST:
         return ()
     logs = numpy.log(numpy.asarray(values, dtype=numpy.float64))
-    return _keep_steps(logs, _split(_clip(logs), 0), minimum_effect)
+    clipped = _clip(logs)
+    kept = _keep_steps(logs, _split(clipped, 0), minimum_effect)
+    return _keep_steps(logs, _move(clipped, kept), minimum_effect)
 
 
 def _clip(logs: Logs) -> Logs:
@@ -65,6 +69,16 @@ def _split(logs: Logs, start: int) -> list[int]:
     """Every split of a stretch that begins at an index of the series, down to the shortest parts."""
     at = _find_split(logs)
     return [] if at is None else [*_split(logs[:at], start), start + at, *_split(logs[at:], start + at)]
+
+
+def _move(logs: Logs, splits: Sequence[int]) -> list[int]:
+    """Each split at the best place between its neighbours: it was found in a stretch that others have left since."""
+    edges = [0, *splits, len(logs)]
+    for index in range(1, len(edges) - 1):
+        before, _, after = edges[index - 1 : index + 2]
+        at = _find_split(logs[before:after])
+        edges[index] = edges[index] if at is None else before + at
+    return edges[1:-1]
 
 
 def _find_split(logs: Logs) -> int | None:
@@ -85,13 +99,14 @@ def _find_split(logs: Logs) -> int | None:
 def _keep_steps(logs: Logs, splits: Sequence[int], minimum_effect: float) -> tuple[int, ...]:
     """The splits that are steps, once the least sure have been taken back one by one."""
     edges = [0, *splits, len(logs)]
+    largest_p = LARGEST_P * min(1.0, USUAL_LENGTH / len(logs)) ** 1.5
 
     def doubt(index: int) -> tuple[float, float]:
         before, at, after = edges[index - 1 : index + 2]
         return _doubt(logs[before:at], logs[at:after], minimum_effect)
 
     doubts = {index: doubt(index) for index in range(1, len(edges) - 1)}
-    while doubts and max(doubts.values())[0] > LARGEST_P:
+    while doubts and max(doubts.values())[0] > largest_p:
         least_sure = max(doubts, key=doubts.__getitem__)
         del edges[least_sure]
         rest = [doubts[index] for index in doubts if index != least_sure]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import statistics
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -19,7 +18,11 @@ from .known import KnownStep
 from .series import Point, Series
 
 NEAR = 3
-"""Runs: a step of times may be found that far from where it is (`benchmarks.history`)."""
+"""Runs: a step of times may be found that far from where it is (`benchmarks.history`); so what else changed is looked
+for as far around it."""
+
+MOST_CHANGES = 4
+"""Of an exact number in one series. One that changes more often goes to and fro, and only its last change is told."""
 
 FEWEST_TOGETHER = 3
 """Cases whose times change together, and at least half of all, before the machine is held to be the cause."""
@@ -39,8 +42,8 @@ class Step:
       last, first: The ids of the last run before it and of the first that has it; of times the likeliest.
       began: When that one began.
       runs: How many runs tell of each side.
-      commits: `commit 1234567 → 89abcde` between these two runs; empty where there is none.
-      versions: What else is recorded to have changed between them.
+      commits: `commit 1234567 → 89abcde` between these two runs, of times within NEAR runs of them; empty without any.
+      versions: What else is recorded to have changed there.
       known: Why it is no news, as a file of known steps says; empty otherwise.
     """
 
@@ -77,17 +80,24 @@ def find_steps(
       minimum_effect: The smallest change of a time that counts, as a share.
     """
     found = [step for one in series for step in _find_steps_of(one, known, minimum_effect)]
-    timed = {one.case.name for one in series if one.metric == TIME and is_long_enough(one)}
-    together = Counter[tuple[int, Finding]]()
-    for _, index, finding in {(one.case, one.index, one.finding) for one in found if one.metric == TIME}:
-        together.update((near, finding) for near in range(index - NEAR, index + NEAR + 1))
-    told = (_blame_machine(one, together[one.index, one.finding], len(timed)) for one in found)
+    timed = {(one.case.suite, one.case.name, one.case.where) for one in series if is_told_by_time(one)}
+    told = (_blame_machine(one, _count_together(one, found), len(timed)) for one in found)
     return tuple(sorted(told, key=lambda one: (-one.index, one.suite, one.case, one.variant, one.metric)))
 
 
-def is_long_enough(series: Series) -> bool:
-    """Whether it has so many runs that a step of times could be told."""
-    return len(series.points) >= FEWEST
+def is_told_by_time(series: Series) -> bool:
+    """Whether it is one of times, with so many runs that a step could be told."""
+    return series.metric == TIME and len(series.points) >= FEWEST
+
+
+def _count_together(step: Step, found: Sequence[Step]) -> int:
+    """How many cases have a step of times like this one within NEAR runs of it."""
+    near = (
+        one
+        for one in found
+        if one.metric == TIME and one.finding is step.finding and abs(one.index - step.index) <= NEAR
+    )
+    return len({(one.suite, one.case, one.where) for one in near})
 
 
 def _find_steps_of(series: Series, known: Sequence[KnownStep], minimum_effect: float) -> Iterator[Step]:
@@ -96,22 +106,29 @@ def _find_steps_of(series: Series, known: Sequence[KnownStep], minimum_effect: f
         cuts = find_change_points([float(value) for value in values], minimum_effect)
     else:
         cuts = tuple(at for at in range(1, len(values)) if values[at] != values[at - 1])
+    restless = 0 if series.metric == TIME or len(cuts) <= MOST_CHANGES else len(cuts)
     edges = [0, *cuts, len(values)]
-    for before, at, after in zip(edges, edges[1:], edges[2:], strict=False):
-        step = _make(series, series.points[before:at], series.points[at:after], minimum_effect)
+    told = list(zip(edges, edges[1:], edges[2:], strict=False))
+    for before, at, after in told[-1:] if restless else told:
+        step = _make(series, before, at, after, minimum_effect)
+        if restless:
+            step = replace(step, cause=f"it goes to and fro: {restless} changes in {len(values)} runs")
         near = {point.manifest.run_id for point in series.points if abs(point.index - step.index) <= NEAR}
         runs = near if series.metric == TIME else {step.first}
         reasons = (one.why for one in known if one.run in runs and one.means(series.case, series.variant))
         yield replace(step, known=next(reasons, ""))
 
 
-def _make(series: Series, before: Sequence[Point], after: Sequence[Point], minimum_effect: float) -> Step:
+def _make(series: Series, start: int, at: int, end: int, minimum_effect: float) -> Step:
+    """The step at an index of the series, between two levels."""
+    before, after = series.points[start:at], series.points[at:end]
     last, first = before[-1], after[0]
+    reach = NEAR if series.metric == TIME else 0
+    old, new = series.points[max(start, at - 1 - reach)], series.points[min(end - 1, at + reach)]
     levels = [None if series.metric == PROGRAM else statistics.median(map(_number, side)) for side in (before, after)]
-    conditions = compare_conditions(last.manifest, first.manifest)
-    sides = Sides(
-        Comparison(last.snapshot, first.snapshot, conditions, minimum_effect), first.side, last.variant, first.variant
-    )
+    conditions = compare_conditions(old.manifest, new.manifest)
+    runs = Comparison(old.snapshot, new.snapshot, conditions, minimum_effect)
+    sides = Sides(runs, new.side, old.variant, new.variant)
     return Step(
         suite=series.case.suite,
         case=series.case.name,
@@ -125,7 +142,7 @@ def _make(series: Series, before: Sequence[Point], after: Sequence[Point], minim
         first=first.manifest.run_id,
         began=first.manifest.started,
         runs=(len(before), len(after)),
-        commits=_describe_commits(last, first),
+        commits=_describe_commits(old, new),
         versions=conditions.describe(everything=True),
         cause=sides.find_cause(),
         index=first.index,
@@ -157,6 +174,7 @@ def _describe_commits(last: Point, first: Point) -> str:
 
 def _blame_machine(step: Step, together: int, cases: int) -> Step:
     """The step, its cause being the machine where most cases changed with it and nothing that is recorded did."""
-    if step.metric != TIME or step.cause != "nothing known" or together < max(FEWEST_TOGETHER, cases / 2):
+    is_explained = step.cause != "nothing known" or step.commits or step.versions
+    if step.metric != TIME or is_explained or together < max(FEWEST_TOGETHER, cases / 2):
         return step
     return replace(step, cause=THE_MACHINE)

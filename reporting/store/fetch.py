@@ -13,7 +13,7 @@ import msgspec
 
 from harness.record import write_bytes
 
-from .places import Store, StoreError, open_store, persist
+from .places import Store, StoreError, is_run_id, open_store, persist
 
 MARK, MANIFEST, SUM = "run.json", "manifest.json", ".run.json.sha256"
 
@@ -54,7 +54,7 @@ def fetch(url: str, cache: Path | None = None) -> Fetched:
     cache = find_cache() if cache is None else cache
     names = (only,) if only else store.list_folders()
     here = {name: _folder(cache, store, name) for name in names}
-    wanted = [name for name in names if not _is_sound(here[name])]
+    wanted = [name for name in names if is_run_id(name) and not _is_sound(here[name])]
     for start in range(0, len(wanted), AT_ONCE):
         batch = wanted[start : start + AT_ONCE]
         marks = persist(partial(store.read_all, [f"{name}/{MARK}" for name in batch]))
@@ -86,7 +86,7 @@ def fetch_whole(url: str, cache: Path | None = None) -> Path:
     for start in range(0, len(lacking), AT_ONCE):
         found = persist(partial(store.read_all, [f"{only}/{path}" for path in lacking[start : start + AT_ONCE]]))
         for path, data in found.items():
-            write_bytes(folder / path.removeprefix(f"{only}/"), data, lasting=False)
+            _write(folder / path.removeprefix(f"{only}/"), data)
     return folder
 
 
@@ -107,12 +107,26 @@ def _keep(folder: Path, mark: bytes) -> None:
     """A run's record in the cache, the sum of which is written last."""
     try:
         manifest = bytes(msgspec.json.decode(mark, type=dict[str, msgspec.Raw])["manifest"])
-    except (msgspec.DecodeError, KeyError):
+    except (msgspec.DecodeError, KeyError, RecursionError):
         return  # damaged: named as no whole run
-    folder.mkdir(parents=True, exist_ok=True)
-    write_bytes(folder / MANIFEST, manifest, lasting=False)
-    write_bytes(folder / MARK, mark, lasting=False)
-    write_bytes(folder / SUM, hashlib.sha256(mark).hexdigest().encode(), lasting=False)
+    _write(folder / MANIFEST, manifest)
+    _write(folder / MARK, mark)
+    _write(folder / SUM, hashlib.sha256(mark).hexdigest().encode())
+
+
+def _write(path: Path, data: bytes) -> None:
+    """A file of the cache.
+
+    Raises:
+      StoreError: It cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_bytes(path, data, lasting=False)
+    except OSError as error:
+        raise StoreError(
+            f"{path}: cannot be written ({error.strerror}); set $JAXMETER_CACHE to a folder that can"
+        ) from error
 
 
 def _is_sound(folder: Path) -> bool:

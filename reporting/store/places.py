@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,8 +17,12 @@ from harness.record.patterns import find_nearest
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
 
-SCHEMES = {"s3": "s3", "gs": "gcs", "gcs": "gcs", "file": "", "memory": ""}
+SCHEMES = {"s3": "s3", "gs": "gcs", "gcs": "gcs", "file": ""}
 """By the extra that brings what reads it; empty where none is needed."""
+
+_RUN_ID = re.compile(r"[A-Za-z0-9=_-][A-Za-z0-9=._-]*")
+
+_NO_FILE = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
 
 ATTEMPTS = 5
 FIRST_WAIT_S = 1.0
@@ -66,6 +71,11 @@ class Store:
         names = (one["name"].rstrip("/").rpartition("/")[2] for one in found if one["type"] == "directory")
         return tuple(sorted(name for name in names if name and not name.startswith(".")))
 
+    def require_bucket(self) -> None:
+        """Raises StoreError where the bucket is not there, or may not be looked into."""
+        with told(self.url):
+            self.files.ls(self.base.partition("/")[0], refresh=True)
+
     def list_files(self, folder: str) -> dict[str, int]:
         """Sizes of the files below a folder, by their path in it."""
         path = self.at(folder)
@@ -81,7 +91,7 @@ class Store:
         with told(self.url):
             try:
                 data: bytes = self.files.cat_file(self.at(*parts))
-            except FileNotFoundError:
+            except _NO_FILE:
                 return None
         return data
 
@@ -89,9 +99,11 @@ class Store:
         """Many files at once, by their path in the store; without those that are not there."""
         full = {self.at(path): path for path in paths}
         with told(self.url):
-            found: dict[str, Any] = self.files.cat(list(full), on_error="return") if full else {}
+            plain = [name for name in full if not has_magic(name)]
+            found: dict[str, Any] = self.files.cat(plain, on_error="return") if plain else {}
+            found |= {name: self.files.cat_file(name) for name in full.keys() - set(plain)}
             for one in found.values():
-                if isinstance(one, Exception) and not isinstance(one, FileNotFoundError | NotADirectoryError):
+                if isinstance(one, Exception) and not isinstance(one, _NO_FILE):
                     raise one
         return {full[name]: data for name, data in found.items() if isinstance(data, bytes)}
 
@@ -134,6 +146,16 @@ def _create_file(path: Path, data: bytes) -> None:
         Path(temporary).unlink()
 
 
+def has_magic(path: str) -> bool:
+    """Whether a file system would take it for a pattern."""
+    return any(sign in path for sign in "*?[]")
+
+
+def is_run_id(name: str) -> bool:
+    """Whether a run of this id can be in a store."""
+    return _RUN_ID.fullmatch(name) is not None
+
+
 def is_url(text: str) -> bool:
     """Whether it names a store, and not a local folder."""
     return "://" in text
@@ -149,8 +171,14 @@ def open_store(url: str) -> Store:
     if scheme not in SCHEMES:
         nearest = find_nearest(scheme, SCHEMES) or "s3"
         raise StoreError(f"{url}: nothing reads '{scheme}://'; nearest: {nearest}://, or a folder's path")
-    if not rest.strip("/"):
-        raise StoreError(f"{url}: names no bucket; write {scheme}://bucket/folder")
+    if "@" in rest.partition("/")[0]:
+        raise StoreError(
+            f"{scheme}://…: a URL with a password; give credentials as the cloud's command-line tool takes them"
+        )
+    if not rest.strip("/") or (scheme == "file" and not rest.startswith("/")):
+        raise StoreError(f"{url}: names no bucket; write {scheme}://{'/' if scheme == 'file' else 'bucket/'}folder")
+    if has_magic(url) or "::" in url:
+        raise StoreError(f"{url}: a store's path has none of * ? [ ] ::; choose another")
     import fsspec  # whoever reads local folders need not wait for it
 
     try:
@@ -185,6 +213,8 @@ def told(url: str) -> Iterator[None]:
             raise StoreError(
                 f"{url}: no usable credentials ({name}); give some as its command-line tool takes them"
             ) from error
+        if "Validation" in name:
+            raise StoreError(f"{url}: no name that a bucket can have") from error
         if isinstance(error, OSError) or _is_of_a_library(error):
             raise BrokenOffError(f"{url}: cannot be reached ({name}); try again") from error
         raise

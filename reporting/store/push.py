@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,9 +10,9 @@ from pathlib import Path
 
 from harness.record import RecordError, RunFolder, read_run
 
-from .places import BrokenOffError, Store, StoreError, TakenError, open_store, persist
+from .places import BrokenOffError, Store, StoreError, TakenError, is_run_id, open_store, persist
 
-_ID = re.compile(r"[A-Za-z0-9=_-][A-Za-z0-9=._-]*")
+MANIFEST, MARK = "manifest.json", "run.json"
 
 Sleep = Callable[[float], object]
 
@@ -50,14 +49,27 @@ def push(folder: RunFolder, url: str, sleep: Sleep = time.sleep) -> Pushed:
             f"{folder.path}: only a run that has ended is pushed; finish it with --resume ({error})"
         ) from error
     name = run.manifest.run_id
-    if _ID.fullmatch(name) is None:
+    if not is_run_id(name):
         raise StoreError(f"{folder.path}: its id '{name}' cannot be a folder's name in a store")
     store = open_store(url)
     local = list_local(folder.path)
+    mark = folder.mark.read_bytes()
     persist(partial(_claim, store, name, folder.manifest.read_bytes()), sleep)
+    persist(partial(_require_unfinished, store, name, mark), sleep)
     sent = persist(partial(_send_missing, store, name, folder.path, local), sleep)
-    persist(partial(_commit, store, name, folder.mark.read_bytes()), sleep)
+    persist(partial(_commit, store, name, mark), sleep)
     return Pushed(store.name(name), len(local), sum(local.values()), sent)
+
+
+def reach(url: str, sleep: Sleep = time.sleep) -> None:
+    """Asks a store for what it holds, as it will be asked when a run is pushed. A folder need not be there yet.
+
+    Raises:
+      StoreError, BrokenOffError: As for `push`.
+    """
+    store = open_store(url)
+    if not store.is_local:
+        persist(store.require_bucket, sleep)
 
 
 def list_local(folder: Path) -> dict[str, int]:
@@ -72,15 +84,22 @@ def list_local(folder: Path) -> dict[str, int]:
 
 def _claim(store: Store, name: str, manifest: bytes) -> None:
     """Takes the id, or finds that this very run has it."""
-    if not store.create(manifest, name, "manifest.json") and store.read(name, "manifest.json") != manifest:
+    if not store.create(manifest, name, MANIFEST) and store.read(name, MANIFEST) != manifest:
         raise TakenError(
             f"{store.name(name)}: another run has this id; nothing was changed there. Give the next run another"
         )
 
 
+def _require_unfinished(store: Store, name: str, mark: bytes) -> None:
+    """Whether nobody has finished the run there, unless it is this very one."""
+    there = store.read(name, MARK)
+    if there is not None and there != mark:
+        raise TakenError(f"{store.name(name)}: a run of this id has been finished otherwise; nothing was changed there")
+
+
 def _send_missing(store: Store, name: str, folder: Path, local: dict[str, int]) -> int:
     """Sends what the store lacks, and looks whether it is there then; how many files were sent."""
-    wanted = {path: size for path, size in local.items() if path not in ("manifest.json", "run.json")}
+    wanted = {path: size for path, size in local.items() if path not in (MANIFEST, MARK)}
     lacking = _find_lacking(store, name, wanted)
     if lacking:
         store.send({folder / path: (name, path) for path in lacking})
@@ -95,5 +114,5 @@ def _find_lacking(store: Store, name: str, wanted: dict[str, int]) -> list[str]:
 
 
 def _commit(store: Store, name: str, mark: bytes) -> None:
-    if not store.create(mark, name, "run.json") and store.read(name, "run.json") != mark:
-        raise TakenError(f"{store.name(name)}: a run of this id has been finished otherwise; nothing was changed there")
+    if not store.create(mark, name, MARK):
+        _require_unfinished(store, name, mark)

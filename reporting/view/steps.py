@@ -89,7 +89,8 @@ def describe_steps(found: PlaceSteps) -> str:
 def write_step(one: Step) -> str:
     """`selu[n=1] selu:jit: time 11 µs → 12 µs, +9 %, since run A, begun 2026-11-20 (6 and 8 runs); commit a → b; …`."""
     name = " ".join((shorten(one.case, LONGEST_NAME), shorten(one.variant, LONGEST_NAME)))
-    since = f"since run {shorten(one.first, LONGEST_NAME)}, begun {one.began[:10]}"
+    about = "about " if one.metric == TIME else ""
+    since = f"since {about}run {shorten(one.first, LONGEST_NAME)}, begun {one.began[:10]}"
     sides = f"({one.runs[0]} and {counted(one.runs[1], 'run')})"
     told = f"{name}: {', '.join(filter(None, (write_levels(one), since)))} {sides}"
     return "; ".join((told, *list_reasons(one)))

@@ -30,7 +30,7 @@ def harness(tmp_path: Path, environment: dict[str, str]) -> Harness:
             env=environment,
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=900,
             check=False,
         )
 

@@ -22,6 +22,7 @@ pytestmark = pytest.mark.end_to_end
         (("--probe", "speed"), "no probe 'speed'; probes are numerics"),
         (("--backend", "npu"), "no backend 'npu'; backends are cpu, gpu, tpu"),
         (("--cores", "4096"), "--cores 4096: "),
+        (("--cores", "1", "--against", "results/a", "--lock-step", "python"), "leave out --cores"),
         (("--cores", "0"), "Invalid value for '--cores'"),
         (("--budget", "soon"), "--budget 'soon' is not a time"),
         (("--budget", "0s"), "--budget '0s' is not between 1 s and 30 days"),

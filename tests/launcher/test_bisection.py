@@ -147,3 +147,23 @@ def test_whatever_cannot_be_judged_the_first_bad_release_lies_between(data):
     assert good < first_bad <= bad
     assert {RELEASES.index(release) for release, _ in found.skipped} == set(range(good + 1, bad)) <= unusable
     assert len(judge.asked) == len(set(judge.asked))
+
+
+@pytest.mark.parametrize("answer", [Answer.BAD, Answer.UNUSABLE])
+def test_a_good_release_that_is_not_good_ends_all_where_it_is_asked(answer):
+    asked = []
+
+    def judge(release, attempt):
+        asked.append(release)
+        return told(answer if release == RELEASES[0] else Answer.BAD)
+
+    with pytest.raises(NoDifferenceError, match=f"jax==0.0 is {answer}, though it is the good release: it is {answer}"):
+        bisect(RELEASES, judge, ignore, asks_good=True)
+    assert asked == ["jax==0.0"]
+
+
+def test_a_good_release_that_is_good_is_asked_once_and_first():
+    judge = Judge(3)
+
+    assert bisect(RELEASES, judge, ignore, asks_good=True).first_bad == "jax==0.3"
+    assert judge.asked[:2] == [(0, 0), (5, 0)]

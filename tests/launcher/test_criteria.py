@@ -3,7 +3,8 @@ import json
 import pytest
 
 from launcher.bisection import Answer
-from launcher.criteria import Target, find_target, judge_by_code, judge_by_target, read_changes
+from launcher.criteria import Target, find_target, judge_by_code, judge_by_target, read_changes, tells
+from tests import samples
 
 TARGET = Target("selu", "selu:jit", "execution_s", 1.44)
 EXACT = Target("selu", "selu:jit", "peak_bytes")
@@ -166,3 +167,41 @@ def test_a_command_decides_by_its_exit_code_as_for_git(code, answer):
 
     assert judged.answer is answer
     assert str(code) in judged.why
+
+
+def write_run(tmp_path, outcomes):
+    run = {"cases": [{"name": "selu", "variants": [{"name": "selu:jit", "outcomes": outcomes}]}]}
+    (tmp_path / "run.json").write_text(json.dumps(run))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "metric", "expected"),
+    [
+        ({"memory": {"values": {"peak_bytes": [100]}}}, "peak_bytes", True),
+        ({"memory": {"values": {"peak_bytes": [None]}}}, "peak_bytes", False),
+        ({"memory": {"values": {"peak_bytes": []}}}, "peak_bytes", False),
+        ({"memory": {"values": {}}}, "peak_bytes", False),
+        ({}, "peak_bytes", False),
+        ({"numerics": {"values": {}, "details": {"probe": "numerics", "fingerprint": "aa"}}}, "program", True),
+        ({"numerics": {"values": {}, "details": {"probe": "numerics", "fingerprint": None}}}, "program", False),
+        ({"numerics": {"values": {}, "details": None}}, "program", False),
+    ],
+)
+def test_a_run_tells_a_number_or_it_does_not(tmp_path, outcomes, metric, expected):
+    assert tells(write_run(tmp_path, outcomes), Target("selu", "selu:jit", metric)) is expected
+
+
+def test_of_another_case_or_variant_and_without_a_run_it_tells_nothing(tmp_path):
+    run = write_run(tmp_path, {"memory": {"values": {"peak_bytes": [100]}}})
+
+    assert not tells(run, Target("mlp", "selu:jit", "peak_bytes"))
+    assert not tells(run, Target("selu", "selu:eager", "peak_bytes"))
+    assert not tells(tmp_path / "none", EXACT)
+
+
+def test_a_real_run_is_read_here_too(tmp_path):
+    folder = samples.write_run(tmp_path / "run", samples.run())
+
+    assert tells(folder, Target("selu[dtype=float32,n=10000]", "selu:jit", "peak_bytes"))
+    assert not tells(folder, Target("selu[dtype=float32,n=10000]", "selu:eager", "peak_bytes"))

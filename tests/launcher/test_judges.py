@@ -6,6 +6,7 @@ import pytest
 
 from launcher.bisection import Answer
 from launcher.bisects import read_bisect_request
+from launcher.criteria import Target
 from launcher.judges import JudgeByCase, JudgeByCommand
 from launcher.options import UsageError
 
@@ -108,6 +109,17 @@ def test_programs_are_compared_without_timing_anything():
 
     exact = ("--probe", "compilation", "--probe", "memory", "--launches", "1")
     assert [words[6:-2] for _, words in machine.ran] == [exact, exact]
+
+
+def test_a_release_that_lacks_the_number_is_not_good(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    machine = Machine({})
+    judge = judge_with(machine, "--metric", "peak_memory")
+    judge.target = Target("selu", "selu:jit", "peak_bytes")
+
+    judged = judge("jax==0.10.0", 0)
+
+    assert (judged.answer, judged.why) == (Answer.UNUSABLE, "it tells no peak_memory of selu selu:jit")
 
 
 def test_a_release_that_cannot_be_installed_is_unusable():

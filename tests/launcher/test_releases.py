@@ -59,6 +59,10 @@ def test_the_bad_release_may_be_the_older_one():
     assert choose_between("jax", "0.9.1", "0.8.3", KNOWN) == ("jax==0.9.1", "jax==0.9.0", "jax==0.8.3")
 
 
+def test_zeros_at_the_end_do_not_matter():
+    assert choose_between("jax", "0.9", "0.9.1.0", KNOWN) == ("jax==0.9.0", "jax==0.9.1")
+
+
 def test_a_candidate_may_be_one_of_the_two():
     assert choose_between("jax", "0.9.2rc1", "0.9.1", KNOWN) == ("jax==0.9.2rc1", "jax==0.9.1")
 

@@ -5,7 +5,7 @@ from typer.testing import CliRunner
 
 from reporting.commands import app
 from tests import samples
-from tests.reporting.history.runs import environment_of, night, nights
+from tests.reporting.history.runs import case_of_night, environment_of, night, nights
 
 AT = 10
 
@@ -33,10 +33,11 @@ def test_steps_stand_below_the_first_run_that_has_them(call):
     code, said, _ = call(RUNS)
 
     assert code == 0
-    assert said.startswith(
-        "cpu: Sample Processor 1: 20 runs, 3 series: 1 step since run run-010, begun 2026-01-11 02:00,"
+    assert said.startswith("cpu: Sample Processor 1: 20 runs, 3 series: 1 step since about run run-010, begun")
+    assert (
+        "begun 2026-01-11 02:00: commit aaaaaaa → bbbbbbb suspected slower selu[dtype=float32,n=10000] selu:jit: time"
+        in said
     )
-    assert "after run-009: commit aaaaaaa → bbbbbbb suspected slower selu[dtype=float32,n=10000] selu:jit: time" in said
     assert "+20 % (10 and 10 runs); likely cause: nothing known" in said
 
 
@@ -75,8 +76,9 @@ def test_contended_times_are_counted(call):
 
 
 def test_other_cases_are_left_out_by_their_name(call):
-    assert call(RUNS, "--case", "selu*")[1].count("since run") == 1
-    assert call(RUNS, "--case", "mlp")[0] == 2
+    assert call(RUNS, "--case", "selu*")[1].count("since about run") == 1
+    code, _, complained = call(RUNS, "--case", "sel")
+    assert (code, "no case matches --case 'sel'; nearest: selu" in complained) == (2, True)
 
 
 def test_a_smaller_step_than_the_minimum_effect_is_not_told(call):
@@ -88,6 +90,23 @@ def test_one_run_is_no_history_and_the_error_says_what_is_needed(call):
 
     assert code == 2
     assert "no series: a number needs at least two runs of one machine that have it" in complained
+
+
+def test_a_known_step_of_a_run_that_nobody_read_is_told(call, tmp_path):
+    known = tmp_path / "known.toml"
+    known.write_text('[[step]]\nrun = "run-099"\nwhy = "a larger batch"\n')
+
+    assert "warning: --known: no run 'run-099' is among these" in call(RUNS, "--known", known)[2]
+
+
+def test_of_many_steps_of_one_run_some_are_told(call):
+    cases = [samples.planned_case(params={"n": n}, variants=("selu:jit",)) for n in range(15)]
+
+    def make(number):
+        pairs = [case_of_night(1e-3, case=case, peak=1000 + number) for case in cases]
+        return samples.run(*pairs, run_id=f"run-{number}", started=f"2026-01-0{number + 1}T00:00:00Z", machine="m")
+
+    assert "+ 3 more, in --json" in call([make(0), make(1)])[1]
 
 
 def test_a_file_of_known_steps_that_is_wrong_is_refused(call, tmp_path):
@@ -118,7 +137,7 @@ def test_the_report_tells_news_on_its_first_screen_and_in_the_case(call, tmp_pat
     assert "Steps over many runs (1)" in summary.read_text()
     text = page.read_text()
     assert "Steps over many runs (1)" in text
-    assert "since run run-010, begun 2026-01-11 (10 and 10 runs); commit aaaaaaa" in text
+    assert "since about run run-010, begun 2026-01-11 (10 and 10 runs); commit aaaaaaa" in text
 
 
 def test_the_report_is_silent_on_what_is_known(call, tmp_path):

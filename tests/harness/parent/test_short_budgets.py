@@ -161,3 +161,18 @@ def test_rounds_beyond_the_fewest_do_not_begin_after_it(executed):
     run, _ = executed(own, [CASES[1]], budget_s=None, seconds=lambda launched: 400.0 if launched.round == 3 else 1.0)
 
     assert run.cases[0].rounds == 4
+
+
+def test_beyond_the_budget_a_variant_that_dies_costs_the_others_nothing(executed):
+    """Without it, the others of its launch would be a launch short, and lost."""
+    two = a_case("selu", "a:jit", "b:jit")
+
+    def dies(launched):
+        is_last = launched.process == "timing" and launched.round == 2 and "a:jit" in launched.variants
+        return dead(last=Heartbeat("a:jit", "timing")) if is_last else None
+
+    run, _ = executed(
+        timed(finishes_fewest=True, budget_s=10.0), [two], budget_s=None, seconds=slower_each_round, dies=dies
+    )
+
+    assert [item.outcomes["timing"].status for item in run.cases[0].variants] == [Status.FAILED, Status.OK]

@@ -217,3 +217,43 @@ def test_the_newest_steps_come_first():
     runs = nights(30, lambda number: 1e-3, peak=lambda number: 1000 + 100 * (number >= 5) + 100 * (number >= 20))
 
     assert [one.first for one in steps_of(runs)] == ["run-020", "run-005"]
+
+
+def test_a_number_that_goes_to_and_fro_is_told_once():
+    (step,) = steps_of(nights(9, lambda number: 1e-3, peak=lambda number: 1000 + number % 2))
+
+    assert (step.first, step.cause) == ("run-008", "it goes to and fro: 8 changes in 9 runs")
+
+
+def test_one_that_changed_some_times_is_told_each_time():
+    assert len(steps_of(nights(5, lambda number: 1e-3, peak=lambda number: 1000 + number))) == 4
+
+
+@pytest.mark.parametrize("at", [AT - 3, AT + 3])
+def test_a_commit_near_a_step_of_times_is_told_and_the_machine_not_blamed(at):
+    runs = [
+        structs.replace(run, manifest=structs.replace(run.manifest, environment=environment_of(number, at)))
+        for number, run in enumerate(together(4, 4))
+    ]
+
+    found = [one for one in steps_of(runs) if one.metric == TIME]
+
+    assert {(one.commits, one.cause) for one in found} == {("commit aaaaaaa → bbbbbbb", "nothing known")}
+
+
+def test_variants_of_one_case_are_one_case():
+    variants = ("selu:jit", "other:jit", "third:jit")
+    cases = [samples.planned_case(params={"n": n}, variants=variants) for n in range(5)]
+
+    def make(number):
+        pairs = []
+        for index, case in enumerate(cases):
+            time_s = 1e-3 * (samples.WOBBLE[number % 5] + 1e-6 * number) * (1.2 if number >= AT and index == 0 else 1)
+            outcomes = {"numerics": samples.numerics(), "timing": samples.timing(time_s, canary_s=(1e-4,) * 5)}
+            pairs.append((case, samples.record(case, dict.fromkeys(variants, outcomes))))
+        began = f"2026-01-{number + 1:02}T02:00:00Z"
+        return samples.run(*pairs, run_id=f"run-{number:03}", started=began, machine="m")
+
+    found = steps_of([make(number) for number in range(20)])
+
+    assert [one.cause for one in found] == ["nothing known"] * 3

@@ -2,22 +2,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import fsspec
 import pytest
 
 from harness.record import RunFolder
 from tests import samples
 
 
-@pytest.fixture(params=["file", "memory"])
-def url(request, tmp_path):
+@pytest.fixture
+def url(tmp_path):
     """An empty store."""
-    if request.param == "file":
-        return (tmp_path / "store").as_uri()
-    files = fsspec.filesystem("memory")
-    files.store.clear()
-    files.pseudo_dirs[:] = [""]
-    return "memory://store"
+    return (tmp_path / "store").as_uri()
 
 
 @pytest.fixture

@@ -76,12 +76,16 @@ def test_what_is_not_finished_or_of_another_tool_is_named_and_left_out(make, url
     store.create(b"{}", "begun", "manifest.json")
     store.create(b"x", "foreign", "model.bin")
     store.create(b"{not json", "damaged", "run.json")
+    store.create(b'{"manifest":' + b"[" * 100_000, "deep", "run.json")
+    store.create(b"x", "folder", "run.json", "x")
+    store.create(b"x", "a*", "run.json")
 
     found = fetch(url)
 
     assert [folder.name for folder in found.folders] == ["a"]
-    assert found.warnings == (
-        f"{url}: begun, damaged, foreign are no whole runs, left out: not finished, damaged, or of another tool",
+    (said,) = found.warnings
+    assert said.startswith(
+        f"{url}: a*, begun, damaged, deep, folder and 1 more are no whole runs, left out: not finished"
     )
 
 
@@ -93,6 +97,15 @@ def test_of_many_that_are_no_runs_some_are_named(make, url, cache):
     (said,) = fetch(url).warnings
 
     assert "other-0, other-1, other-2, other-3, other-4 and 2 more are no whole runs" in said
+
+
+def test_a_cache_that_cannot_be_written_is_said(make, url, tmp_path, monkeypatch):
+    push(make("a"), url)
+    (tmp_path / "taken").write_text("")
+    monkeypatch.setenv("JAXMETER_CACHE", str(tmp_path / "taken"))
+
+    with pytest.raises(StoreError, match=r"cannot be written \(.*\); set \$JAXMETER_CACHE to a folder that can"):
+        fetch(url)
 
 
 def test_a_store_without_runs_says_how_one_gets_there(url, cache):

@@ -20,6 +20,12 @@ def test_a_url_is_told_from_a_folder(text, expected):
         ("https://host/a", "nothing reads 'https://'"),
         ("s3://", "s3://: names no bucket; write s3://bucket/folder"),
         ("s3:///", "s3:///: names no bucket"),
+        ("file://here/a", "file://here/a: names no bucket; write file:///folder"),
+        ("memory://a/b", "nothing reads 'memory://'"),
+        ("s3://bucket/*", "s3://bucket/*: a store's path has none of * ? [ ] ::"),
+        ("file:///a/b[1]", "a store's path has none of"),
+        ("file:///a::b", "a store's path has none of"),
+        ("s3://AKIA:secret@bucket/a", "s3://…: a URL with a password"),
     ],
 )
 def test_what_is_no_store_is_said_with_the_nearest(url, said):
@@ -27,6 +33,7 @@ def test_what_is_no_store_is_said_with_the_nearest(url, said):
         open_store(url)
 
     assert said in str(caught.value)
+    assert "secret" not in str(caught.value)
 
 
 def test_what_reads_it_is_named_where_it_is_not_installed(monkeypatch):
@@ -73,6 +80,22 @@ def test_many_files_are_read_at_once_without_the_missing(url):
     assert store.read_all(["a/x", "b/x", "c/x"]) == {"a/x": b"one", "b/x": b"two"}
 
 
+def test_names_that_look_like_patterns_are_read_as_they_are(url):
+    store = open_store(url)
+    for name in ("a*", "a[1]", "ab"):
+        store.create(name.encode(), "run", name)
+
+    assert store.read_all(["run/a*", "run/a[1]", "run/ab"]) == {"run/a*": b"a*", "run/a[1]": b"a[1]", "run/ab": b"ab"}
+
+
+def test_a_folder_in_place_of_a_file_is_none(url):
+    store = open_store(url)
+    store.create(b"", "run", "run.json", "x")
+
+    assert store.read("run", "run.json") is None
+    assert store.read_all(["run/run.json"]) == {}
+
+
 def test_files_are_sent_over_what_is_there(url, tmp_path):
     (tmp_path / "f").write_bytes(b"new")
     store = open_store(url)
@@ -101,6 +124,10 @@ class NoCredentialsError(Exception):
     """As of a library of clouds."""
 
 
+class ParamValidationError(Exception):
+    """As of a library of clouds."""
+
+
 class UnreachableError(Exception):
     """As of a library of clouds."""
 
@@ -111,6 +138,7 @@ UnreachableError.__module__ = "botocore.exceptions"
 @pytest.mark.parametrize(
     ("error", "kind", "said"),
     [
+        (ParamValidationError("AKIA-secret"), StoreError, "s3://b: no name that a bucket can have"),
         (PermissionError("AKIA-secret"), StoreError, "s3://b: no access; check the credentials"),
         (NoCredentialsError("AKIA-secret"), StoreError, "s3://b: no usable credentials (NoCredentialsError)"),
         (UnreachableError("AKIA-secret"), BrokenOffError, "s3://b: cannot be reached (UnreachableError); try again"),
