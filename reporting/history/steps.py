@@ -29,6 +29,9 @@ FEWEST_TOGETHER = 3
 
 SHORT_REVISION = 7
 
+NOTHING_KNOWN = "nothing known"
+"""As a comparison says it."""
+
 THE_MACHINE = "the times of most cases changed together: maybe the machine itself"
 
 
@@ -174,7 +177,7 @@ def _describe_commits(last: Point, first: Point) -> str:
 
 def _blame_machine(step: Step, together: int, cases: int) -> Step:
     """The step, its cause being the machine where most cases changed with it and nothing that is recorded did."""
-    is_explained = step.cause != "nothing known" or step.commits or step.versions
+    is_explained = step.cause != NOTHING_KNOWN or step.commits or step.versions
     if step.metric != TIME or is_explained or together < max(FEWEST_TOGETHER, cases / 2):
         return step
     return replace(step, cause=THE_MACHINE)

@@ -13,7 +13,7 @@ from ..compare.findings import PROGRAM, TIME
 from ..compare.snapshot import Snapshot
 from ..history.known import KnownStep
 from ..history.series import Series, gather_series
-from ..history.steps import Step, find_steps
+from ..history.steps import NOTHING_KNOWN, Step, find_steps
 from ..text import counted, shorten
 from ..write import write
 from .cases import Case
@@ -101,9 +101,8 @@ def list_reasons(one: Step) -> Iterator[str]:
     if one.known:
         yield shorten(f"known: {one.known}", LONGEST_REASON)
         return
-    if one.commits:
-        yield one.commits
-    yield shorten(f"likely cause: {one.cause}", LONGEST_REASON)
+    told = (one.commits, "" if one.cause == NOTHING_KNOWN and one.commits else one.cause)
+    yield shorten(f"likely cause: {'; '.join(filter(None, told))}", LONGEST_REASON)
 
 
 def write_levels(one: Step) -> str:

@@ -137,7 +137,7 @@ def test_the_report_tells_news_on_its_first_screen_and_in_the_case(call, tmp_pat
     assert "Steps over many runs (1)" in summary.read_text()
     text = page.read_text()
     assert "Steps over many runs (1)" in text
-    assert "since about run run-010, begun 2026-01-11 (10 and 10 runs); commit aaaaaaa" in text
+    assert "since about run run-010, begun 2026-01-11 (10 and 10 runs); likely cause: commit aaaaaaa" in text
 
 
 def test_the_report_is_silent_on_what_is_known(call, tmp_path):
