@@ -21,8 +21,10 @@ PINNED = (*STEERING, "numpy", "scipy", "ml-dtypes", "flax", "optax")
 """Of the recorded packages those that are installed again. Peers are not compared across versions."""
 
 FLAGS = re.compile(r"(XLA_|JAX_|LIBTPU_)")
-OURS = ("JAX_PLATFORMS",)
-"""Flags that follow from the backend."""
+UNUSED = re.compile(
+    "JAX_(PLATFORMS$|DISABLE_JIT|COMPILATION_CACHE_|ENABLE_COMPILATION_CACHE|PERSISTENT_CACHE_|RAISE_PERSISTENT_CACHE_)"
+)
+"""Flags that the harness sets by the backend, or leaves out: none of them is another in a run."""
 
 
 @dataclass(frozen=True)
@@ -73,9 +75,7 @@ def find_changes(baseline: Baseline, installed: Mapping[str, str], variables: Ma
         for name in STEERING
         if (was := baseline.packages.get(name)) is not None and name in installed and was != installed[name]
     ]
-    sides = [
-        {name: value for name, value in side.items() if _is_flag(name)} for side in (baseline.variables, variables)
-    ]
+    sides = [_choose_flags(side) for side in (baseline.variables, variables)]
     return found + [name for name in sorted(sides[0] | sides[1]) if sides[0].get(name) != sides[1].get(name)]
 
 
@@ -96,8 +96,11 @@ def read_installed(listed: str) -> dict[str, str]:
     return {name.lower().replace("_", "-"): version for name, _, version in pairs if version}
 
 
-def _is_flag(name: str) -> bool:
-    return FLAGS.match(name) is not None and name not in OURS
+def _choose_flags(variables: Mapping[str, str]) -> dict[str, str]:
+    """Those that steer programs, with the user's home as a record has it."""
+    home = str(Path.home())
+    flags = {name: value for name, value in variables.items() if FLAGS.match(name) and not UNUSED.match(name)}
+    return {name: value.replace(home, "~") for name, value in flags.items()}
 
 
 def _minor(version: str) -> list[str]:

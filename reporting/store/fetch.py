@@ -13,9 +13,9 @@ import msgspec
 
 from harness.record import write_bytes
 
-from .places import Store, StoreError, is_run_id, open_store, persist
+from .places import MANIFEST, MARK, Store, StoreError, is_run_id, open_store, persist
 
-MARK, MANIFEST, SUM = "run.json", "manifest.json", ".run.json.sha256"
+SUM = ".run.json.sha256"
 
 MOST_NAMED = 5
 

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 SCHEMES = {"s3": "s3", "gs": "gcs", "gcs": "gcs", "file": ""}
 """By the extra that brings what reads it; empty where none is needed."""
 
+MANIFEST, MARK = "manifest.json", "run.json"
+"""The first file of a run and the last, as everywhere."""
+
 _RUN_ID = re.compile(r"[A-Za-z0-9=_-][A-Za-z0-9=._-]*")
 
 _NO_FILE = (FileNotFoundError, NotADirectoryError, IsADirectoryError)

@@ -10,9 +10,7 @@ from pathlib import Path
 
 from harness.record import RecordError, RunFolder, read_run
 
-from .places import BrokenOffError, Store, StoreError, TakenError, is_run_id, open_store, persist
-
-MANIFEST, MARK = "manifest.json", "run.json"
+from .places import MANIFEST, MARK, BrokenOffError, Store, StoreError, TakenError, is_run_id, open_store, persist
 
 Sleep = Callable[[float], object]
 

@@ -3,6 +3,7 @@ import platform
 
 import pytest
 
+from harness.machine.places import _NOT_USED
 from harness.record.differences import STEERING as HARNESS_STEERING
 from launcher import rebuilt
 from launcher.options import UsageError
@@ -64,11 +65,25 @@ def test_versions_of_jax_and_jaxlib_steer_programs_and_others_do_not(installed, 
         ({"XLA_FLAGS": "--a"}, {}, ["XLA_FLAGS"]),
         ({}, {"JAX_ENABLE_X64": "1"}, ["JAX_ENABLE_X64"]),
         ({"JAX_PLATFORMS": "cpu"}, {}, []),
+        ({}, {"JAX_COMPILATION_CACHE_DIR": "/a", "JAX_DISABLE_JIT": "1"}, []),
         ({"OMP_NUM_THREADS": "2"}, {"HOME": "/root"}, []),
     ],
 )
 def test_flags_steer_programs_and_other_variables_do_not(before, now, changes):
     assert find_changes(baseline(variables=before), PACKAGES, now) == changes
+
+
+def test_a_flag_with_a_path_at_home_is_the_one_that_was_recorded(monkeypatch):
+    monkeypatch.setenv("HOME", "/home/anna")
+    before = baseline(variables={"XLA_FLAGS": "--xla_dump_to=~/dump"})
+
+    assert find_changes(before, PACKAGES, {"XLA_FLAGS": "--xla_dump_to=/home/anna/dump"}) == []
+
+
+def test_what_the_harness_leaves_out_is_no_flag():
+    left_out = [f"{name}X" if name.endswith("_") else name for name in _NOT_USED]
+
+    assert find_changes(baseline(), PACKAGES, dict.fromkeys(left_out, "1")) == []
 
 
 def test_in_the_same_python_on_a_cpu_nothing_is_in_the_way():

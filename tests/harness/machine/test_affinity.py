@@ -49,14 +49,19 @@ def test_the_cores_of_an_index_follow_those_of_the_one_before(monkeypatch, tmp_p
 
 def test_a_thread_that_has_ended_meanwhile_is_passed_over(monkeypatch, tmp_path):
     (tmp_path / "42").mkdir()
+    (tmp_path / "43").mkdir()
+    asked = set()
 
     def refuse(task, cores):
+        asked.add(task)
         raise ProcessLookupError
 
     monkeypatch.setattr(affinity, "_TASKS", tmp_path)
     monkeypatch.setattr("os.sched_setaffinity", refuse, raising=False)
 
     affinity.keep_on_cores(1, 0)
+
+    assert asked == {42, 43}
 
 
 def test_a_system_without_affinity_runs_on_any(monkeypatch):
