@@ -38,7 +38,6 @@ from harness.parent.prepare_run import (
     count_left_out,
     count_work,
     describe_suites,
-    is_complete,
     load_for_resume,
     lock_folder,
     make_folder,
@@ -219,7 +218,7 @@ def self_test(request: RunRequest, watcher: Watcher, *, as_json: bool) -> int:
 def conclude_self_test(machine: str, runs: Sequence[Run], out: Path, *, as_json: bool) -> int:
     """Keeps what runs of equal programs say, prints it with what was not measured, and returns the exit code."""
     ended = [run for run in runs if not run.lost()]
-    code = OK if len(ended) == len(runs) and all(map(is_complete, ended)) else INCOMPLETE
+    code = OK if len(ended) == len(runs) and all(run.is_complete() for run in ended) else INCOMPLETE
     found = make_self_test(machine, ended) if len(ended) >= FEWEST_RUNS else None
     if found is None or not found.gains.compared:
         _complain(
@@ -393,7 +392,7 @@ def _place_of(error: OSError) -> str:
 
 def conclude(run: Run, folder: Path, *, as_json: bool) -> int:
     """Prints how a run ended, and how to finish it if it is not; returns its exit code."""
-    code = OK if is_complete(run) else INCOMPLETE
+    code = OK if run.is_complete() else INCOMPLETE
     counts = Counter(case.status.value for case in run.cases if not case.is_lost)
     if lost := len(run.lost()):
         counts["lost"] += lost

@@ -17,7 +17,6 @@ from harness.plan.messages import Describe, Description, Problem
 from harness.plan.twins import is_unchanged
 from harness.plan.work import Work
 from harness.record import (
-    INCOMPLETE,
     SCHEMA_VERSION,
     Environment,
     Manifest,
@@ -270,13 +269,6 @@ def check_resumable(manifest: Manifest, description: Description) -> None:
     for case in manifest.cases:
         if case.id not in today or not is_unchanged(case, today[case.id]):
             raise UsageError(f"cannot resume {manifest.run_id}: {case.name} has changed since; start a new run")
-
-
-def is_complete(run: Run) -> bool:
-    """Whether every planned case was measured and nothing failed; an empty run is not complete."""
-    outcomes = [outcome for case in run.cases for variant in case.variants for outcome in variant.outcomes.values()]
-    measured = any(outcome.status is Status.OK for outcome in outcomes)
-    return measured and not run.lost() and not any(outcome.status in INCOMPLETE for outcome in outcomes)
 
 
 def count_left_out(run: Run) -> int:

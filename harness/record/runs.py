@@ -13,6 +13,7 @@ from harness.record.environment import Environment
 from harness.record.files import RecordError, decode, read_bytes
 from harness.record.launches import LaunchRecord
 from harness.record.layout import RunFolder
+from harness.record.outcomes import INCOMPLETE, Status
 from harness.record.self_test import SelfTest
 from harness.record.settings import Settings
 
@@ -79,6 +80,14 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         """Planned cases that have no record, or that were timed too seldom."""
         done = {case.id for case in self.cases if not case.is_lost}
         return tuple(case for case in self.manifest.cases if case.id not in done)
+
+    def is_complete(self) -> bool:
+        """Whether every planned case was measured and nothing failed; an empty run is not complete."""
+        outcomes = [
+            outcome for case in self.cases for variant in case.variants for outcome in variant.outcomes.values()
+        ]
+        measured = any(outcome.status is Status.OK for outcome in outcomes)
+        return measured and not self.lost() and not any(outcome.status in INCOMPLETE for outcome in outcomes)
 
 
 def read_manifest(folder: RunFolder) -> Manifest:

@@ -17,7 +17,6 @@ from harness.parent.prepare_run import (
     UsageError,
     begin_folder,
     check_still_there,
-    is_complete,
     load_for_resume,
     lock_folder,
     make_folder,
@@ -293,8 +292,8 @@ def test_a_run_is_complete_when_every_case_is_measured_and_nothing_failed():
     good, missing = samples.planned_case("good"), samples.planned_case("missing")
     fine = (good, samples.fast_case(good))
 
-    assert is_complete(samples.run(fine))
-    assert not is_complete(samples.run(fine, (missing, None)))
+    assert samples.run(fine).is_complete()
+    assert not samples.run(fine, (missing, None)).is_complete()
 
 
 @pytest.mark.parametrize("status", [Status.WRONG, Status.FAILED, Status.KILLED, Status.TIMED_OUT, Status.LOST])
@@ -302,14 +301,14 @@ def test_one_bad_outcome_makes_a_run_incomplete(status):
     case = samples.planned_case()
     bad = samples.record(case, {"a": {"numerics": samples.numerics()}, "b": {"timing": Outcome(status=status)}})
 
-    assert not is_complete(samples.run((case, bad)))
+    assert not samples.run((case, bad)).is_complete()
 
 
 def test_a_run_that_measured_nothing_is_not_complete():
     case = samples.planned_case()
     skipped = samples.record(case, {"a": {"numerics": Outcome(status=Status.SKIPPED)}})
 
-    assert not is_complete(samples.run((case, skipped)))
+    assert not samples.run((case, skipped)).is_complete()
 
 
 def test_what_is_skipped_or_unsupported_leaves_a_run_complete():
@@ -317,7 +316,7 @@ def test_what_is_skipped_or_unsupported_leaves_a_run_complete():
     outcomes = {"numerics": samples.numerics(), "memory": Outcome(status=Status.UNSUPPORTED)}
     record = samples.record(case, {"a": outcomes, "b": {"numerics": Outcome(status=Status.SKIPPED)}})
 
-    assert is_complete(samples.run((case, record)))
+    assert samples.run((case, record)).is_complete()
 
 
 @pytest.mark.parametrize("run_id", ["", ".", "..", "a/b", "../up", "/abs"])
