@@ -8,6 +8,7 @@ nox -s report -- export results/*      the same as a table: --to csv, json or go
 nox -s report -- diff A B --case NAME  what changed between the programs of two runs
 nox -s compare -- results/A results/B  what changed between two runs
 nox -s gate -- results/RUN             measure beside a run, and judge: 0 passed, 1 slower, 3 no answer
+nox -s nightly -- --store s3://bucket/team  measure, push, judge against earlier nights, report: for a schedule
 nox -s upgrade -- --old "jax==0.10.0" --new "jax==0.10.2" --quick  what an upgrade changes
 nox -s bisect -- --good "jax==0.9.0" --bad "jax==0.10.2" --case NAME  which release changed it
 nox -s traces -- results/RUN           open a run's profiler captures in xprof
@@ -20,6 +21,7 @@ import tempfile
 import webbrowser
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import nox
@@ -33,20 +35,21 @@ from launcher.bisects import BisectRequest, read_bisect_request
 from launcher.command_line import read_backend, read_request
 from launcher.containers import caller_here
 from launcher.doctor import examination
-from launcher.environments import Wanted, list_needed, make_environment, read_wanted
+from launcher.environments import Wanted, list_needed, make_environment, make_locked_environment, read_wanted
 from launcher.execution import say
 from launcher.gates import read_gate_request
 from launcher.host import look_at_host
 from launcher.images import lock_sha256
-from launcher.jobs import Job, measure_in_container
+from launcher.jobs import Job, ask_machine, measure_in_container
 from launcher.judges import JudgeByCase, JudgeByCommand
 from launcher.locks import SMALLEST_LOCK, STORES_LOCK, choose_lock, find_unlocked, list_exports, locate_lock
+from launcher.nights import CONFIRM, MEASURE, read_night_request, read_step
 from launcher.options import UsageError, take_option
 from launcher.preflight import check, find_warnings
 from launcher.rebuilt import find_changes, find_obstacle, read_baseline, read_installed
 from launcher.releases import list_releases
 from launcher.request import Request, format_command
-from launcher.runs import Run, new_run_id, plan_beside, plan_run, plan_self_test, take_store
+from launcher.runs import Run, is_store, new_run_id, plan_beside, plan_run, plan_self_test, take_store
 from launcher.runtime import choose_engine
 from launcher.supply import build_asked_images, download_asked_wheels
 from launcher.traces import copy_captures, read_trace_request
@@ -114,6 +117,12 @@ def compare(session: nox.Session) -> None:
 def gate(session: nox.Session) -> None:
     """Measure what a run measured, beside its programs, and judge: nox -s gate -- results/RUN --budgets FILE."""
     end(answer_or_none(lambda: pass_gate(session)))
+
+
+@nox.session
+def nightly(session: nox.Session) -> None:
+    """Measure, push, judge against earlier nights, report; for a schedule: nox -s nightly -- --store s3://bucket/team."""
+    end(answer_or_none(lambda: pass_night(session)))
 
 
 @nox.session
@@ -261,7 +270,7 @@ def pass_gate(session: nox.Session) -> int:
     Raises:
       UsageError: What was asked cannot be done.
     """
-    asked = read_gate_request(session.posargs)
+    asked = read_gate_request(fetch_baseline(session, session.posargs))
     backend, measuring = read_backend(asked.measuring)
     limits = [word for name in ("--budgets", "--min-effect") for word in take_given(asked.judging, name)]
     install(session, SMALLEST_LOCK)
@@ -289,6 +298,81 @@ def pass_gate(session: nox.Session) -> int:
         code = run_program(session, "reporting", "gate", *judged, *asked.judging)
         run_program(session, "reporting", "report", *judged, *take_given(asked.judging, "--min-effect"))
     return code
+
+
+def fetch_baseline(session: nox.Session, arguments: Sequence[str]) -> list[str]:
+    """The arguments of a gate, with the folder in the cache in place of the URL of a baseline run."""
+    if not arguments or not is_store(arguments[0]):
+        return list(arguments)
+    command = (str(prepare_stores()), "-m", "reporting", "fetch", arguments[0])
+    return [str(session.run(*command, external=True, silent=True, stderr=None)).strip(), *arguments[1:]]
+
+
+def pass_night(session: nox.Session) -> int:
+    """The steps of a night, in order; those that an earlier, cut short call has done are not done again.
+
+    Raises:
+      UsageError: What was asked cannot be done.
+    """
+    asked = read_night_request(session.posargs)
+    backend, measuring = read_backend(asked.measuring)
+    request = read_request(backend, measuring, os.environ)
+    reporter = (str(prepare_stores()), "-m", "reporting", "night")
+    where = ("--out", str(asked.out))
+    machine = asked.machine or name_machine(session, backend, request, asked.out)
+    beginning = ("begin", asked.store, *where, "--backend", backend, "--machine", machine, *asked.beginning)
+    if code := run_command(session, *reporter, *beginning, "--", *request.arguments):
+        return code
+    step = asked.folder / MEASURE
+    is_old = step.exists() and "--resume" in read_step(step)
+    code = take_step(session, backend, request, step)
+    if is_old and code == USAGE_ERROR:
+        say("what was begun before cannot be gone on with here; a new night begins, and its run stays where it is")
+        if code := run_command(session, *reporter, *beginning, "--anew", "--", *request.arguments):
+            return code
+        code = take_step(session, backend, request, step)
+    if code not in (0, NO_ANSWER):
+        return code
+    if code := run_command(session, *reporter, "suspects", *where):
+        return code
+    for step in sorted(asked.folder.glob(CONFIRM)):
+        code = take_step(session, backend, request, step)
+        if code not in (0, NO_ANSWER):
+            return code
+    return run_command(session, *reporter, "conclude", *where, *asked.ending)
+
+
+def take_step(session: nox.Session, backend: str, request: Request, step: Path) -> int:
+    """Measure what a step of a night says, if it is not done; the harness' exit code."""
+    if not step.exists():
+        return 0
+    _, words = read_backend(read_step(step))
+    engine, _ = choose_engine(request.runtime, os.environ)
+    if engine is None and (against := take_option(words, "--against")[0]):
+        install(session, request.lock)
+        other = rebuild_baseline(session, request, Path(against))
+        words += [] if other is None else ["--lock-step", str(other)]
+    request = read_request(backend, (*request.words, *words), os.environ)
+    run = replace(plan_run(request.arguments, new_run_id(backend)), is_reported=False)
+    return run_harness(session, backend, request, run)
+
+
+def name_machine(session: nox.Session, backend: str, request: Request, out: Path) -> str:
+    """What the harness calls this machine.
+
+    Raises:
+      UsageError: It finds no device.
+    """
+    cores, _ = take_option(request.arguments, "--cores")
+    run = Run(() if cores is None else ("--cores", cores), out / "machine", is_rehearsal=False, verb="machine")
+    engine, _ = choose_engine(request.runtime, os.environ)
+    host, caller = look_at_host(), caller_here(os.environ)
+    check(backend, request, host, engine)
+    if engine is not None:
+        return ask_machine(Job(backend, request, run, engine, host, caller, CHECKOUT, os.environ))
+    install(session, request.lock)
+    command = ("python", "-m", "harness", run.verb, "--backend", backend, *run.arguments)
+    return str(session.run(*command, silent=True, log=False, stderr=None)).strip()
 
 
 def rebuild_baseline(session: nox.Session, request: Request, baseline: Path) -> Path | None:
@@ -380,6 +464,15 @@ def make_judge(session: nox.Session, asked: BisectRequest) -> bisection.Judge:
     return judge
 
 
+def prepare_stores() -> Path:
+    """The python that reads and writes stores: of an environment of its own, apart from what measures.
+
+    Raises:
+      UsageError: pip cannot install it.
+    """
+    return make_locked_environment(CHECKOUT / locate_lock(STORES_LOCK), CHECKOUT / ENVIRONMENTS)
+
+
 def prepare_environment(wanted: Wanted) -> Path:
     """The python of an environment with these packages.
 
@@ -445,8 +538,7 @@ def reach(session: nox.Session, run: Run, store: str) -> int:
     """
     if not run.is_reported:
         raise UsageError(f"--out {store}: a self-test stays on its machine; name a folder")
-    install(session, STORES_LOCK)
-    return run_program(session, "reporting", "reach", store)
+    return run_command(session, str(prepare_stores()), "-m", "reporting", "reach", store)
 
 
 def push(session: nox.Session, run: Run, store: str) -> int:
@@ -454,8 +546,7 @@ def push(session: nox.Session, run: Run, store: str) -> int:
     if not run.has_ended():
         say(f"not pushed to {store}: {run.folder} has not ended; finish it with --resume, then push it")
         return NO_ANSWER
-    install(session, STORES_LOCK)
-    return run_program(session, "reporting", "push", str(run.folder), store)
+    return run_command(session, str(prepare_stores()), "-m", "reporting", "push", str(run.folder), store)
 
 
 def run_harness(session: nox.Session, backend: str, request: Request, run: Run) -> int:

@@ -1,4 +1,4 @@
-"""The command line: `python -m harness list`, `run`, `self-test` and `schema`.
+"""The command line: `python -m harness list`, `run`, `self-test`, `machine` and `schema`.
 
 Exit codes: 0 fine; 2 usage or unusable input; 3 incomplete (a case failed, is wrong, timed out or lost);
 130 interrupted (what was measured is kept).
@@ -7,6 +7,7 @@ Exit codes: 0 fine; 2 usage or unusable input; 3 incomplete (a case failed, is w
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, NoReturn
@@ -14,7 +15,9 @@ from typing import Annotated, NoReturn
 import typer
 
 from harness import commands
+from harness.arguments import expand
 from harness.machine.places import BACKENDS, DEFAULT_BACKEND
+from harness.parent.prepare_run import UsageError
 from harness.plan.probes import PROBE_NAMES
 from harness.record import json_schema
 from harness.request import RunRequest
@@ -182,6 +185,12 @@ def self_test_command(
     _exit(lambda: commands.self_test(request, watcher, as_json=as_json))
 
 
+@app.command("machine")
+def machine_command(backend: Backend = DEFAULT_BACKEND, cores: Cores = None) -> None:
+    """Prints what this machine is called in records, unless --machine names it."""
+    _exit(lambda: commands.print_machine(backend, cores))
+
+
 @app.command("schema")
 def schema_command() -> None:
     """Prints the JSON Schema of the record."""
@@ -194,9 +203,19 @@ def _level(quick: bool, full: bool) -> str:
     return "quick" if quick else "full" if full else "default"
 
 
+def main() -> None:
+    """Runs a command; `run @FILE` takes its arguments from a file."""
+    try:
+        arguments = expand(sys.argv[1:])
+    except UsageError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(commands.USAGE)
+    app(arguments, prog_name="python -m harness")
+
+
 def _exit(command: Callable[[], int]) -> NoReturn:
     raise typer.Exit(commands.run_command(command))
 
 
 if __name__ == "__main__":
-    app(prog_name="python -m harness")
+    main()

@@ -57,6 +57,7 @@ from harness.record.self_test import SelfTest, find_self_test, keep_self_test
 from harness.record.trust import describe_self_test
 from harness.record.wording import counted
 from harness.request import (
+    DEFAULT_LEVEL,
     RunRequest,
     choose_settings,
     complete_request,
@@ -235,6 +236,20 @@ def conclude_self_test(machine: str, runs: Sequence[Run], out: Path, *, as_json:
         print("Some cases failed, and are not counted; the lines above say which.")
     print(f"Kept in {path}: runs of this machine below {out} tell it from now on.")
     return code
+
+
+def print_machine(backend: str, cores: int | None) -> int:
+    """Prints the name that records give to this machine."""
+    place = find_backend(backend)
+    with (
+        tempfile.TemporaryDirectory() as temporary,
+        start_servers(RunFolder(Path(temporary)).scratch, cores=cores) as servers,
+    ):
+        server = servers.of(place)
+        description = describe_suites(server, (), place, DEFAULT_LEVEL, devices=True, cores=cores)
+        assert description.environment is not None
+        print(name_machine(description.environment))
+    return OK
 
 
 def make_watcher(*, quiet: bool, as_json: bool) -> Watcher:

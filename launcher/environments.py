@@ -112,6 +112,30 @@ def make_environment(wanted: Wanted, folder: Path, needed: Sequence[str]) -> Pat
     return python
 
 
+def make_locked_environment(lock: Path, folder: Path) -> Path:
+    """The python of an environment that holds what a lock names, and nothing else.
+
+    Args:
+      folder: Of all environments; one that was made of the same lock is used again.
+    Raises:
+      UsageError: pip cannot install it.
+    """
+    key = "\n".join((sys.version, lock.read_text(encoding="utf8")))
+    place = folder / f"{lock.stem}-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
+    python = place / "bin" / "python"
+    if (place / MARK).is_file():
+        return python
+    shutil.rmtree(place, ignore_errors=True)
+    try:
+        _run([sys.executable, "-m", "venv", str(place)])
+        _run([str(python), *PIP, "install", "--require-hashes", "--only-binary=:all:", "--requirement", str(lock)])
+    except _FailedError as error:
+        shutil.rmtree(place, ignore_errors=True)
+        raise UsageError(f"{lock}: cannot be installed: {error}") from error
+    (place / MARK).touch()
+    return python
+
+
 class _FailedError(Exception):
     """A program that did not end well; the message is what it complained of."""
 

@@ -100,6 +100,22 @@ def measure_in_container(job: Job) -> int:
     return code or report_code
 
 
+def ask_machine(job: Job) -> str:
+    """What the harness calls the machine, in the container that would measure.
+
+    Raises:
+      UsageError: It cannot be built or started, or finds no device.
+    """
+    check_buildable(job.checkout)
+    container = replace(measuring_container(job), has_terminal=False)
+    make_writable_folders(container.mounts)
+    container = _prepare_image(job, container)
+    answer = ask_container(job.engine, run_arguments(job.engine, container, job.caller), container.name)
+    if answer.code != 0:
+        raise UsageError(answer.complaint)
+    return answer.stdout.strip()
+
+
 def measuring_container(job: Job) -> Container:
     """The container that the harness runs in."""
     request, needs = job.request, BACKENDS[job.backend]

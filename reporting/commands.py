@@ -18,7 +18,7 @@ from rich.progress import Progress
 
 from harness.record import RunFolder, write_bytes
 
-from . import compare_commands, diff_terminal, history_commands, html, markdown, numbers, terminal
+from . import compare_commands, diff_terminal, history_commands, html, markdown, night_commands, numbers, terminal
 from .compare.budgets import BudgetError, Budgets
 from .compare.findings import Changes, merge
 from .compare.gate import Judgement, judge
@@ -30,7 +30,7 @@ from .compare_commands import BudgetsFile, EffectError, FailOn, MarkdownFile, Mi
 from .console import WIDEST
 from .export import FORMATS, ExportError
 from .history.known import KnownError, KnownStep, read_known
-from .load import Loaded, LoadedRun, choose_folders, load
+from .load import Loaded, LoadedRun, choose_folders, leave_out_confirming, load
 from .reproduce import NothingToReproduceError, find_subject, make_zip
 from .store.fetch import fetch, fetch_whole
 from .store.places import BrokenOffError, StoreError, is_url
@@ -68,6 +68,9 @@ Last = Annotated[int | None, typer.Option(metavar="N", min=1, help="Only the N n
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
 
 
+app.add_typer(night_commands.app, name="night")
+
+
 @app.callback()
 def main() -> None:
     """Reports on recorded runs. Needs no JAX."""
@@ -97,7 +100,7 @@ def report(
     """Merges runs into one HTML file, and prints the summary. What cannot be read is named and left out."""
     effect, _ = _read_limits(min_effect, None)
     known = _read_known(known_file)
-    loaded = _load_any(runs, since, last, only_newest=True)
+    loaded = leave_out_confirming(_load_any(runs, since, last, only_newest=True))
     page = build(loaded, None if confirmed_by is None else _load_one(confirmed_by), effect, known)
     path = out if out is not None else FOLDER / f"report-{name_report(loaded.runs)}.html"
     # A lone surrogate, which only a file name can hold, has no UTF-8 form.
@@ -208,6 +211,15 @@ def push_run(
     typer.echo(visible(f"{pushed.url}: {counted(pushed.files, 'file')}, {size}; {sent}"))
 
 
+@app.command("fetch")
+def fetch_run(
+    url: Annotated[str, typer.Argument(metavar="URL", help="A run in a store: s3://bucket/folder/RUN.")],
+) -> None:
+    """Copies a run of a store into the cache, with the programs that it kept, and prints its folder there."""
+    with _store_errors():
+        typer.echo(str(fetch_whole(url)))
+
+
 @app.command("reach")
 def reach_store(
     url: Annotated[str, typer.Argument(metavar="URL", help="A store, as of `push`.")],
@@ -260,7 +272,7 @@ def history(
     """Says since which run a number of a machine is another, what else changed there, and the likely cause."""
     effect, _ = _read_limits(min_effect, None)
     known = _read_known(known_file)
-    loaded = _load_any(runs, since, last)
+    loaded = leave_out_confirming(_load_any(runs, since, last))
     found = history_commands.find_history(loaded, known, case, effect)
     faults = [*loaded.warnings, *map(visible, history_commands.list_faults(loaded))]
     for warning in faults:

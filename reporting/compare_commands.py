@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -111,8 +111,17 @@ def write_heading(changes: Changes, judgement: Judgement | None) -> str:
 
 def write_markdown(changes: Changes, judgement: Judgement | None) -> str:
     """For a pull request; a hidden marker lets a bot find its own comment."""
+    details = write_details(changes, judgement, MOST_CHARACTERS)
+    return f"{MARKER}\n## {escape(write_heading(changes, judgement))}\n\n{details}"
+
+
+def write_details(changes: Changes, judgement: Judgement | None, room: int) -> str:
+    """The same without its heading.
+
+    Args:
+      room: Characters that it may have.
+    """
     parts = [
-        f"{MARKER}\n## {escape(write_heading(changes, judgement))}",
         escape(f"{changes.before} → {changes.after}"),
         *(
             [escape(f"Not as before: {changes.conditions.describe(everything=True)}")]
@@ -123,18 +132,34 @@ def write_markdown(changes: Changes, judgement: Judgement | None) -> str:
     ]
     confirmed = () if judgement is None else judgement.regressions
     if confirmed:
-        parts += ["**Regressions**", write_table(make_change_table(confirmed), MOST_CHARACTERS // 4)]
+        parts += ["**Regressions**", write_table(make_change_table(confirmed), room // 4)]
     unconfirmed = () if judgement is None else judgement.unconfirmed
     if unconfirmed:
-        parts += ["**Not confirmed**", write_table(make_change_table(unconfirmed), MOST_CHARACTERS // 8)]
+        parts += ["**Not confirmed**", write_table(make_change_table(unconfirmed), room // 8)]
     if shown := order_changes(changes.found, TOLD):
-        parts += ["**What changed**", write_table(make_change_table(shown), MOST_CHARACTERS // 2)]
+        parts += ["**What changed**", write_table(make_change_table(shown), room // 2)]
     return "\n\n".join(parts) + "\n"
 
 
 def encode_verdict(changes: Changes, code: int, judgement: Judgement | None) -> bytes:
     """All findings as JSON, with the exit code and why."""
-    told: dict[str, Any] = {
+    return msgspec.json.format(msgspec.json.encode(make_verdict(changes, judgement, code=code)), indent=2) + b"\n"
+
+
+def make_verdict(
+    changes: Changes,
+    judgement: Judgement | None,
+    findings: Iterable[Finding] = tuple(Finding),
+    *,
+    code: int | None = None,
+) -> dict[str, Any]:
+    """Findings of some kinds, with the exit code and why.
+
+    Args:
+      code: Where no judge says it.
+    """
+    kept = changes.having(*findings)
+    return {
         "baseline": changes.before,
         "candidate": changes.after,
         "exit_code": code,
@@ -145,18 +170,17 @@ def encode_verdict(changes: Changes, code: int, judgement: Judgement | None) -> 
         "obstacles": [] if judgement is None else list(judgement.obstacles),
         "regressions": [] if judgement is None else _encode(judgement.regressions),
         "unconfirmed": [] if judgement is None else _encode(judgement.unconfirmed),
-        "changes": _encode(changes.found),
+        "changes": _encode(kept),
     }
-    return msgspec.json.format(msgspec.json.encode(told), indent=2) + b"\n"
 
 
 def _encode(found: Sequence[Change]) -> list[Any]:
     return [msgspec.to_builtins(one) for one in found]
 
 
-def encode_suspects(changes: Changes, budgets: Budgets) -> bytes | None:
-    """What a run should time once more; None where there is nothing."""
-    suspects = list_suspects(changes, budgets)
+def encode_suspects(changes: Changes, budgets: Budgets, *, also_changed: bool = False) -> bytes | None:
+    """What a run should time once more, as `list_suspects` has it; None where there is nothing."""
+    suspects = list_suspects(changes, budgets, also_changed=also_changed)
     return msgspec.json.encode(suspects) if suspects.suspects else None
 
 

@@ -6,7 +6,7 @@ import gc
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
@@ -73,6 +73,12 @@ def load(paths: Iterable[Path], *, only_newest: bool = False, on_read: Callable[
             on_read()
     told = (visible(hide_home(warning)) for index in sorted(warnings) for warning in warnings[index])
     return Loaded(tuple(reversed(runs)), tuple(told))
+
+
+def leave_out_confirming(loaded: Loaded) -> Loaded:
+    """Without runs that only time a gate's suspects once more, unless there are no others."""
+    others = tuple(one for one in loaded.runs if not one.run.manifest.confirms)
+    return replace(loaded, runs=others or loaded.runs)
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from harness.record.statistics import CONFIDENCE
@@ -10,7 +10,7 @@ from harness.record.suspects import Suspect, Suspects
 
 from .budgets import Budgets
 from .chance import reject_by_holm
-from .findings import DECIDED, TIME, Change, Changes, Finding
+from .findings import DECIDED, PROGRAM, TIME, Change, Changes, Finding
 
 FINE, REGRESSED, UNDECIDED = 0, 1, 3
 """Exit codes: fine; a confirmed regression; no answer that can be relied on."""
@@ -46,45 +46,60 @@ class Judgement:
         return UNDECIDED if self.unconfirmed or self.obstacles else FINE
 
 
-def list_suspects(changes: Changes, budgets: Budgets) -> Suspects:
-    """Times that may be longer than their budget allows: told so, or so by their estimate and not excluded."""
-    found = (one for one in changes.times if _is_suspect(one, budgets))
+def list_suspects(changes: Changes, budgets: Budgets, *, also_changed: bool = False) -> Suspects:
+    """Times that may be longer than their budget allows: told so, or so by their estimate and not excluded.
+
+    Args:
+      also_changed: Whether also those of programs that are others now: where the earlier run's did not run beside
+        today's, stored times would tell a large difference alone.
+    """
+    watched = _find_changed(changes) if also_changed else {}
+    found = (one for one in changes.times if _is_suspect(one, budgets) or _key(one) in watched)
     return Suspects(
         baseline=changes.before, suspects=tuple(Suspect(case=one.case, variant=one.variant) for one in found)
     )
 
 
-def judge(changes: Changes, budgets: Budgets, *, confirmed_by: Changes | None = None, exact: bool = False) -> Judgement:
+def judge(
+    changes: Changes,
+    budgets: Budgets,
+    *,
+    confirmed_by: Changes | None = None,
+    exact: bool = False,
+    also_changed: bool = False,
+) -> Judgement:
     """What a gate says of a comparison.
 
     Args:
       confirmed_by: The same baseline run beside a run that timed the suspects alone, by many launches.
       exact: Whether only what follows from programs counts, and no time.
+      also_changed: As the suspects were listed. Of these nothing stands in the way of an answer.
     """
     regressions = [one for one in changes.found if one.metric != TIME and exceeds(one, budgets)]
-    obstacles = list(_list_obstacles(changes, exact=exact))
+    looked = {} if confirmed_by is None else {_key(one): one for one in confirmed_by.times}
+    obstacles = list(_list_obstacles(changes, looked, exact=exact))
     if exact:
         return Judgement(tuple(regressions), (), tuple(obstacles))
     suspects = {_key(one): one for one in changes.times if _is_suspect(one, budgets)}
-    looked = {} if confirmed_by is None else {_key(one): one for one in confirmed_by.times}
+    watched = (_find_changed(changes) if also_changed else {}) | suspects
     chances = {
         key: one.chance
-        for key in suspects
+        for key in watched
         if (one := looked.get(key)) is not None and one.chance is not None and one.finding is Finding.SLOWER
     }
     family = max(changes.timed, len(changes.times))
     sure = reject_by_holm(chances, among=family, level=1 - CONFIDENCE)
     unconfirmed = []
-    for key, one in suspects.items():
+    for key, one in watched.items():
         again = looked.get(key)
         if again is not None and key in sure and exceeds(again, budgets):
             regressions.append(again)
-        elif again is None or not _is_refuted(again, budgets):
+        elif key in suspects and (again is None or not _is_refuted(again, budgets)):
             unconfirmed.append(again or one)
     return Judgement(tuple(regressions), tuple(unconfirmed), tuple(obstacles))
 
 
-def _list_obstacles(changes: Changes, *, exact: bool) -> Iterator[str]:
+def _list_obstacles(changes: Changes, looked: Mapping[Key, Change], *, exact: bool) -> Iterator[str]:
     if not changes.compared:
         yield "nothing was compared: the two runs have no case in common, or nothing of it was measured"
         return
@@ -98,7 +113,8 @@ def _list_obstacles(changes: Changes, *, exact: bool) -> Iterator[str]:
         if not changes.exact:
             yield "no exact number is told by both runs: planned memory, counts of a program, its fingerprint"
         return
-    decided, timed = sum(one.finding in DECIDED for one in changes.times), max(changes.timed, len(changes.times))
+    decided = sum(one.finding in DECIDED or _is_decided(looked.get(_key(one))) for one in changes.times)
+    timed = max(changes.timed, len(changes.times))
     if not changes.times:
         yield "no time was compared"
     elif decided < FEWEST_DECIDED * timed:
@@ -109,6 +125,17 @@ def _name_some(found: Iterable[Change]) -> str:
     names = [f"{one.case} {one.variant}".strip() for one in found]
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return f"{', '.join(names[:3])}{more}"
+
+
+def _is_decided(again: Change | None) -> bool:
+    return again is not None and again.replayed and again.finding in DECIDED
+
+
+def _find_changed(changes: Changes) -> dict[Key, Change]:
+    """Times of which two runs tell nothing, of programs that are no longer the same."""
+    changed = {_key(one) for one in changes.found if one.metric == PROGRAM and one.finding is Finding.CHANGED}
+    open_ones = (one for one in changes.times if one.finding in (Finding.INCONCLUSIVE, Finding.SAME))
+    return {_key(one): one for one in open_ones if _key(one) in changed and not one.replayed}
 
 
 def _is_suspect(one: Change, budgets: Budgets) -> bool:

@@ -51,8 +51,25 @@ def fetch(url: str, cache: Path | None = None) -> Fetched:
       BrokenOffError: It cannot be reached.
     """
     store, only = _locate(url)
-    cache = find_cache() if cache is None else cache
     names = (only,) if only else store.list_folders()
+    whole = _fetch_records(store, names, cache)
+    if not whole:
+        raise StoreError(f"{url}: holds no whole run; `python -m reporting push RUN {url}` puts one there")
+    return Fetched(tuple(whole.values()), tuple(_name_rest(store, [one for one in names if one not in whole])))
+
+
+def fetch_named(url: str, names: Sequence[str], cache: Path | None = None) -> tuple[Path, ...]:
+    """The records of some runs of a store, without those that are not whole there.
+
+    Raises:
+      StoreError, BrokenOffError: As for `fetch`.
+    """
+    return tuple(_fetch_records(open_store(url), names, cache).values())
+
+
+def _fetch_records(store: Store, names: Sequence[str], cache: Path | None) -> dict[str, Path]:
+    """Folders in the cache of those runs that are whole, by name."""
+    cache = find_cache() if cache is None else cache
     here = {name: _folder(cache, store, name) for name in names}
     wanted = [name for name in names if is_run_id(name) and not _is_sound(here[name])]
     for start in range(0, len(wanted), AT_ONCE):
@@ -61,12 +78,7 @@ def fetch(url: str, cache: Path | None = None) -> Fetched:
         for name in batch:
             if (mark := marks.get(f"{name}/{MARK}")) is not None:
                 _keep(here[name], mark)
-    whole = [name for name in names if (here[name] / SUM).is_file()]
-    if not whole:
-        raise StoreError(f"{url}: holds no whole run; `python -m reporting push RUN {url}` puts one there")
-    return Fetched(
-        tuple(here[name] for name in whole), tuple(_name_rest(store, [one for one in names if one not in whole]))
-    )
+    return {name: folder for name, folder in here.items() if (folder / SUM).is_file()}
 
 
 def fetch_whole(url: str, cache: Path | None = None) -> Path:

@@ -23,6 +23,9 @@ SCHEMES = {"s3": "s3", "gs": "gcs", "gcs": "gcs", "file": ""}
 MANIFEST, MARK = "manifest.json", "run.json"
 """The first file of a run and the last, as everywhere."""
 
+VERDICTS = "verdicts"
+"""The folder beside the runs that the verdicts on them are kept in."""
+
 _RUN_ID = re.compile(r"[A-Za-z0-9=_-][A-Za-z0-9=._-]*")
 
 _NO_FILE = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
@@ -68,11 +71,11 @@ class Store:
         return "/".join((self.url.rstrip("/"), *parts))
 
     def list_folders(self) -> tuple[str, ...]:
-        """Names of the folders in it, in order; those that begin with a dot are nobody's business."""
+        """Names of the folders in it that may be runs, in order; what begins with a dot is nobody's business."""
         with told(self.url):
             found = self.files.ls(self.base, detail=True, refresh=True)
         names = (one["name"].rstrip("/").rpartition("/")[2] for one in found if one["type"] == "directory")
-        return tuple(sorted(name for name in names if name and not name.startswith(".")))
+        return tuple(sorted(name for name in names if name not in ("", VERDICTS) and not name.startswith(".")))
 
     def require_bucket(self) -> None:
         """Raises StoreError where the bucket is not there, or may not be looked into."""
@@ -156,7 +159,7 @@ def has_magic(path: str) -> bool:
 
 def is_run_id(name: str) -> bool:
     """Whether a run of this id can be in a store."""
-    return _RUN_ID.fullmatch(name) is not None
+    return _RUN_ID.fullmatch(name) is not None and name != VERDICTS
 
 
 def is_url(text: str) -> bool:

@@ -4,7 +4,15 @@ from pathlib import Path
 import pytest
 
 from launcher import environments
-from launcher.environments import Wanted, explain, find_nearest_version, list_needed, make_environment, read_wanted
+from launcher.environments import (
+    Wanted,
+    explain,
+    find_nearest_version,
+    list_needed,
+    make_environment,
+    make_locked_environment,
+    read_wanted,
+)
 from launcher.options import UsageError
 
 CHECKOUT = Path(__file__).parents[2]
@@ -146,3 +154,24 @@ def test_one_that_was_interrupted_is_made_anew(tmp_path, commands):
     make_environment(read_wanted("jax==0.10.0"), tmp_path, ())
 
     assert len([command for command in commands if command[-1] == "jax==0.10.0"]) == 2
+
+
+def test_an_environment_of_a_lock_is_made_once(tmp_path):
+    lock = tmp_path / "stores.txt"
+    lock.touch()
+
+    python = make_locked_environment(lock, tmp_path / "made")
+    (python.parents[1] / "kept").touch()
+
+    assert subprocess.run([python, "-c", ""], check=False).returncode == 0
+    assert make_locked_environment(lock, tmp_path / "made") == python
+    assert (python.parents[1] / "kept").exists()
+
+
+def test_a_lock_that_cannot_be_installed_leaves_nothing_behind(tmp_path):
+    lock = tmp_path / "stores.txt"
+    lock.write_text("no-hash==1\n")
+
+    with pytest.raises(UsageError, match=r"stores\.txt: cannot be installed"):
+        make_locked_environment(lock, tmp_path / "made")
+    assert list((tmp_path / "made").iterdir()) == []

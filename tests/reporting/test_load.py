@@ -11,7 +11,7 @@ from harness.record import SCHEMA_VERSION, RunFolder, Stop, StopReason, write_js
 from harness.record.layout import SELF_TESTS
 from harness.record.self_test import keep_self_test
 from reporting import html, markdown
-from reporting.load import explain_stop, load, name_runs
+from reporting.load import explain_stop, leave_out_confirming, load, name_runs
 from reporting.view import build
 from tests import samples
 
@@ -299,3 +299,13 @@ def test_a_damaged_manifest_costs_nothing_where_run_json_holds_it(tmp_path):
 
     assert runs_of(loaded) == (samples.run(),)
     assert "run.json holds it too" in loaded.warnings[0]
+
+
+def test_runs_that_only_confirm_are_left_out_where_there_are_others(tmp_path):
+    folders = [
+        samples.write_run(tmp_path / name, samples.run(run_id=name, confirms=name == "again"))
+        for name in ("a", "again")
+    ]
+
+    assert [one.run.manifest.run_id for one in leave_out_confirming(load(folders)).runs] == ["a"]
+    assert [one.run.manifest.run_id for one in leave_out_confirming(load(folders[1:])).runs] == ["again"]

@@ -1,0 +1,141 @@
+"""`night`: the steps of a scheduled run, each to be repeated after a crash; `nox -s nightly` takes them in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from harness.record import now, write_bytes
+
+from . import html
+from .compare_commands import BudgetsFile, MarkdownFile, MinEffect, VerdictFile
+from .nights import verdicts
+from .nights.baselines import TITLES
+from .nights.ending import conclude
+from .nights.night import Night, NightError, end_night, name_run
+from .nights.page import build_night_page
+from .nights.steps import begin, list_suspects
+from .nights.telling import tell_night, write_night_markdown
+from .nights.verdicts import Acceptance
+from .store.places import BrokenOffError, StoreError, open_store
+from .text import hide_home, visible
+
+UNUSABLE, BROKEN_OFF = 2, 3
+
+Out = Annotated[Path, typer.Option(metavar="DIR", help="Where runs are kept, and the night that is under way.")]
+Url = Annotated[str, typer.Argument(metavar="STORE", help="s3://bucket/folder, gs://bucket/folder, file:///folder.")]
+
+app = typer.Typer(no_args_is_help=True, help="The steps of a scheduled run; `nox -s nightly` takes them in order.")
+
+
+@app.command("begin")
+def begin_command(
+    url: Url,
+    machine: Annotated[str, typer.Option(metavar="NAME", help="What this machine is called, in each of its runs.")],
+    backend: Annotated[str, typer.Option(help="As the harness calls it.")] = "cpu",
+    out: Out = Path("results"),
+    baseline: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RUN", help="The pinned run: an id of the store, a folder or a URL; else an accepted one."
+        ),
+    ] = None,
+    min_effect: MinEffect = "3%",
+    budgets_file: BudgetsFile = None,
+    anew: Annotated[bool, typer.Option("--anew", help="Give up a night that is under way; its runs stay.")] = False,
+    measuring: Annotated[list[str] | None, typer.Argument(metavar="[-- OPTION...]", help="Of the measurement.")] = None,
+) -> None:
+    """Chooses the runs that the night is compared with, and writes what to measure to DIR/.night/measure."""
+    asked = Night(
+        store=url,
+        run=name_run(backend),
+        backend=backend,
+        machine=machine,
+        begun=now(),
+        measuring=tuple(measuring or ()),
+        min_effect=min_effect,
+        budgets=None if budgets_file is None else str(budgets_file),
+    )
+    with _errors():
+        begun = begin(asked, out, baseline, anew=anew)
+    for note in begun.notes:
+        _complain(note, "warning")
+    verb = "goes on" if begun.goes_on else "begins"
+    beside = " and ".join(f"{one.run} ({TITLES[one.role]})" for one in begun.night.beside) or "nothing"
+    _say(f"the night of {begun.night.run} {verb}, beside {beside}")
+
+
+@app.command("suspects")
+def suspects_command(out: Out = Path("results")) -> None:
+    """Pushes the run, and writes what has to be confirmed to DIR/.night/confirm-*, if there is anything."""
+    with _errors():
+        found = list_suspects(out)
+    for one in found:
+        _say(f"something may be slower than in {one.run} ({TITLES[one.role]}); it is timed once more")
+
+
+@app.command("conclude")
+def conclude_command(
+    out: Out = Path("results"),
+    page_file: Annotated[
+        Path | None, typer.Option("--page", metavar="FILE", help="The page; by default reports/report-<run id>.html.")
+    ] = None,
+    markdown_file: MarkdownFile = None,
+    verdict_file: VerdictFile = None,
+) -> None:
+    """Judges, keeps the verdict beside the run, and says in three lines what happened; ends with the verdict's code."""
+    with _errors():
+        ended = conclude(out)
+        page = page_file or Path("reports") / f"report-{ended.night.run}.html"
+        write_bytes(page, html.render(build_night_page(ended)).encode("utf8", "replace"))
+        lines = tell_night(ended, page)
+        if verdict_file is not None:
+            write_bytes(verdict_file, verdicts.encode(ended.verdict))
+        if markdown_file is not None:
+            text = write_night_markdown(ended.verdict.heading, (lines[0], lines[-1]), ended.judged)
+            write_bytes(markdown_file, text.encode("utf8", "replace"))
+        if ended.is_over:
+            end_night(out)
+    for line in lines:
+        _say(line)
+    raise typer.Exit(ended.verdict.exit_code)
+
+
+@app.command("accept")
+def accept_command(
+    url: Url,
+    run: Annotated[str, typer.Argument(metavar="RUN", help="Id of a night's run in the store.")],
+    why: Annotated[str, typer.Option(metavar="TEXT", help="For whoever asks later.")],
+) -> None:
+    """Accepts a run as it is: later nights are compared with it, as the last good one and as the pinned one."""
+    with _errors():
+        is_new = verdicts.accept(open_store(url), Acceptance(run=run, why=why, at=now()))
+    _say(f"{run}: {'accepted' if is_new else 'was accepted before'}; it is the pinned run from now on")
+
+
+@contextmanager
+def _errors() -> Iterator[None]:
+    """What cannot be done becomes its own words and an exit code; what broke off can go on."""
+    try:
+        yield
+    except (NightError, StoreError) as error:
+        _complain(str(error))
+        raise typer.Exit(UNUSABLE) from None
+    except BrokenOffError as error:
+        _complain(str(error))
+        raise typer.Exit(BROKEN_OFF) from None
+    except OSError as error:
+        _complain(f"{error.filename or 'a file'}: {error.strerror or error}; free some room or choose another place")
+        raise typer.Exit(BROKEN_OFF) from None
+
+
+def _say(text: str) -> None:
+    typer.echo(visible(hide_home(text)))
+
+
+def _complain(text: str, kind: str = "error") -> None:
+    typer.echo(f"{kind}: {visible(text)}", err=True)

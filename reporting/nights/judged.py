@@ -1,0 +1,112 @@
+"""What a night says of its run beside each earlier one: suspects to confirm, and then a judgement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..compare.budgets import BudgetError, Budgets
+from ..compare.findings import Changes, merge
+from ..compare.gate import Judgement, judge
+from ..compare_commands import EffectError, choose_budgets, compare, encode_suspects, read_effect
+from ..load import LoadedRun, load
+from .night import Beside, Night, NightError
+from .verdicts import Verdict
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What is said beside one earlier run.
+
+    Args:
+      changes: With what was confirmed in place of what was suspected.
+      again: The run that confirmed; None where nothing was suspected, or it has left nothing.
+    """
+
+    beside: Beside
+    changes: Changes
+    judgement: Judgement
+    again: LoadedRun | None
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A night with its verdict.
+
+    Args:
+      run: What was measured.
+      is_over: Whether nothing of it is left to be done; a run that was cut short can go on.
+    """
+
+    night: Night
+    run: LoadedRun
+    verdict: Verdict
+    judged: tuple[Judged, ...] = ()
+    is_over: bool = True
+
+
+def read_limits(night: Night) -> tuple[float, Budgets]:
+    """The smallest difference that counts, and what is allowed.
+
+    Raises:
+      NightError: One of them cannot be used.
+    """
+    try:
+        effect = read_effect(night.min_effect)
+        budgets = choose_budgets(None if night.budgets is None else Path(night.budgets), effect)
+    except (EffectError, BudgetError) as error:
+        raise NightError(str(error)) from error
+    return budgets.least_time(effect), budgets
+
+
+def read_one(folder: Path) -> LoadedRun:
+    """The run in a folder.
+
+    Raises:
+      NightError: It cannot be read.
+    """
+    loaded = load([folder])
+    if not loaded.runs:
+        raise NightError("; ".join(loaded.warnings) or f"{folder}: no run")
+    return loaded.runs[0]
+
+
+def find_suspects(night: Night, out: Path, beside: Beside) -> bytes | None:
+    """What has to be timed once more beside an earlier run; None where there is nothing.
+
+    Raises:
+      NightError: A run or the budgets cannot be read.
+    """
+    effect, budgets = read_limits(night)
+    changes = compare(read_one(Path(beside.folder)), read_one(out / night.run), effect)
+    return encode_suspects(changes, budgets, also_changed=not _ran_beside(night, beside))
+
+
+def judge_night(night: Night, out: Path) -> Iterator[Judged]:
+    """The night's run beside each earlier one.
+
+    Raises:
+      NightError: A run or the budgets cannot be read.
+    """
+    effect, budgets = read_limits(night)
+    run = read_one(out / night.run)
+    for beside in night.beside:
+        before = read_one(Path(beside.folder))
+        changes = compare(before, run, effect)
+        again = _read_again(out / beside.again)
+        confirmation = None if again is None else compare(before, again, effect)
+        also_changed = not _ran_beside(night, beside)
+        judgement = judge(changes, budgets, confirmed_by=confirmation, also_changed=also_changed)
+        yield Judged(beside, changes if confirmation is None else merge(changes, confirmation), judgement, again)
+
+
+def _read_again(folder: Path) -> LoadedRun | None:
+    """The run that confirms; what it could not finish stays suspected."""
+    loaded = load([folder]) if folder.is_dir() else None
+    return loaded.runs[0] if loaded is not None and loaded.runs else None
+
+
+def _ran_beside(night: Night, beside: Beside) -> bool:
+    """Whether the night's run had the programs of the earlier one beside its own: those of the first."""
+    return beside == night.beside[0]

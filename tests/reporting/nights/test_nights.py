@@ -1,0 +1,354 @@
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+from typer.testing import CliRunner
+
+from reporting.commands import app
+from reporting.nights import verdicts
+from reporting.nights.ending import conclude
+from reporting.nights.night import Night, NightError, end_night, read_night, write_night
+from reporting.nights.steps import begin, list_suspects
+from reporting.nights.verdicts import Acceptance
+from reporting.store.places import StoreError, open_store
+from tests import samples
+from tests.reporting.compare.changed import AFTER, BEFORE, plain, replayed
+
+MACHINE = "a machine"
+
+
+@pytest.fixture
+def out(tmp_path):
+    return tmp_path / "results"
+
+
+@pytest.fixture
+def ask(tmp_path, monkeypatch):
+    """What a night is asked for."""
+    monkeypatch.setenv("JAXMETER_CACHE", str(tmp_path / "cache"))
+    store = (tmp_path / "store").as_uri()
+
+    def make(run, **changes):
+        asked = Night(
+            store=store,
+            run=run,
+            backend="cpu",
+            machine=MACHINE,
+            begun="2026-03-01T02:00:00+00:00",
+            measuring=("--quick",),
+            min_effect="3%",
+        )
+        return msgspec.structs.replace(asked, **changes)
+
+    return make
+
+
+@pytest.fixture
+def live(ask, out):
+    """Lives a night whose run is given, and its confirmation where one is asked for; the verdict."""
+
+    def night(run, again=None, **options):
+        changes = {name: options.pop(name) for name in ("machine", "measuring", "begun") if name in options}
+        begun = begin(ask(run.manifest.run_id, **changes), out, **options)
+        samples.write_run(out / run.manifest.run_id, run)
+        for beside in list_suspects(out):
+            if again is not None:
+                confirming = msgspec.structs.replace(again.manifest, run_id=beside.again, confirms=True)
+                samples.write_run(out / beside.again, msgspec.structs.replace(again, manifest=confirming))
+        ended = conclude(out)
+        end_night(out)
+        assert begun.night.run == ended.verdict.run
+        return ended.verdict
+
+    return night
+
+
+def arguments(out, name="measure"):
+    return (out / ".night" / name).read_text().splitlines()
+
+
+def test_the_first_night_has_nothing_to_compare_with_and_becomes_the_baseline(ask, live, out):
+    verdict = live(plain(BEFORE))
+
+    assert (verdict.exit_code, verdict.good, verdict.baselines) == (0, True, ())
+    assert verdict.heading == ("Nothing to compare with yet: the first night of this machine; it becomes the baseline")
+    begun = begin(ask(AFTER), out)
+    assert [(one.role, one.run) for one in begun.night.beside] == [("last", BEFORE)]
+    folder = begun.night.beside[0].folder
+    assert arguments(out) == [
+        *("--backend", "cpu", "--machine", MACHINE, "--quick", "--against", folder),
+        *("--out", str(out), "--run-id", AFTER),
+    ]
+    assert (Path(folder) / "run.json").is_file()
+
+
+def test_a_night_that_is_slower_fails_and_does_not_become_a_baseline(ask, live, out):
+    live(plain(BEFORE))
+
+    verdict = live(replayed(1.5), again=replayed(1.5, launches=12))
+
+    assert (verdict.exit_code, verdict.good) == (1, False)
+    assert (
+        verdict.heading
+        == f"Failed beside {BEFORE} (last good): selu[dtype=float32,n=10000] selu:jit slower, +50\u202f%"
+    )
+    assert [one.run for one in begin(ask("next"), out).night.beside] == [BEFORE]
+
+
+def test_a_suspicion_that_nothing_confirms_is_no_answer(live):
+    live(plain(BEFORE))
+
+    verdict = live(replayed(1.5))
+
+    assert (verdict.exit_code, verdict.good) == (3, False)
+    assert "neither confirmed nor refuted: selu[dtype=float32,n=10000] selu:jit" in verdict.heading
+
+
+def test_a_night_as_before_passes_and_becomes_the_last_good_one(ask, live, out):
+    live(plain(BEFORE))
+
+    verdict = live(replayed(1.0))
+
+    assert (verdict.exit_code, verdict.good) == (0, True)
+    assert verdict.heading.startswith(f"Passed beside {BEFORE} (last good): of 1 time 1 same")
+    beside = begin(ask("next"), out).night.beside
+    assert [(one.role, one.run) for one in beside] == [("last", AFTER), ("pinned", BEFORE)]
+
+
+def test_what_may_be_slower_than_the_pinned_run_is_timed_once_more_too(ask, live, out):
+    live(plain(BEFORE))
+    live(replayed(1.0))
+    begin(ask("third"), out)
+    samples.write_run(out / "third", plain("third", 1e-4, fingerprint="cc", source="2", started="2026-03-03T00:00:00Z"))
+
+    suspected = list_suspects(out)
+
+    # Its program is another than both, and only the last good one's ran beside it.
+    assert [one.role for one in suspected] == ["pinned"]
+    assert "--suspects" in arguments(out, "confirm-pinned")
+    assert arguments(out, "confirm-pinned")[-1] == suspected[0].again
+    assert not (out / ".night" / "confirm-last").exists()
+
+
+def test_an_accepted_run_is_the_pinned_one_from_then_on(ask, live, out):
+    live(plain(BEFORE))
+    live(replayed(1.5), again=replayed(1.5, launches=12))
+    store = open_store(ask("any").store)
+
+    assert verdicts.accept(store, Acceptance(run=AFTER, why="a safer algorithm", at="2026-03-03"))
+    assert not verdicts.accept(store, Acceptance(run=AFTER, why="again", at="2026-03-04"))
+
+    assert [(one.role, one.run) for one in begin(ask("next"), out).night.beside] == [("last", AFTER)]
+
+
+def test_only_runs_with_a_verdict_are_accepted(ask):
+    with pytest.raises(StoreError, match="holds no verdict on a run 'nobody'"):
+        verdicts.accept(open_store(ask("any").store), Acceptance(run="nobody", why="", at=""))
+
+
+def test_a_machine_that_was_too_busy_says_so_and_is_no_baseline(ask, live, out):
+    busy = replayed(1.0, contended=5)
+    (case,) = busy.cases
+
+    verdict = live(busy)
+
+    assert case.variants[0].outcomes["timing"].details.contended == 5
+    assert (verdict.exit_code, verdict.good) == (3, False)
+    assert verdict.heading == "No answer: the machine was too busy: 1 of 1 times are contended"
+    assert begin(ask("next"), out).night.beside == ()
+
+
+def test_nights_of_other_machines_or_options_are_not_compared(ask, live, out):
+    live(plain(BEFORE))
+
+    for changes, why in (
+        ({"machine": "another"}, f"the nights before are of other machines ('{MACHINE}'; this is 'another')"),
+        ({"measuring": ("--full",)}, "the nights before had other options"),
+    ):
+        begun = begin(ask("next", **changes), out)
+        assert (begun.night.beside, begun.night.why_alone) == ((), why)
+
+
+def test_the_user_may_pin_a_run_by_its_id_a_url_or_a_folder(ask, live, out):
+    live(plain(BEFORE))
+    live(replayed(1.0))
+    third = begin(ask("third"), out, BEFORE).night
+    for source in (f"{third.store}/{BEFORE}", str(out / BEFORE)):
+        pinned = begin(ask("next"), out, source, anew=True).night.beside[1]
+        assert (pinned.role, pinned.run, pinned.source) == ("pinned", BEFORE, source)
+
+
+def test_a_night_that_was_cut_short_goes_on_with_its_own_run(ask, out):
+    first = begin(ask("one"), out)
+    assert not first.goes_on
+
+    again = begin(ask("two", begun="2026-03-01T05:00:00+00:00"), out)
+    assert (again.goes_on, again.night.run) == (True, "one")
+    assert "--run-id" in arguments(out)
+
+    samples.write_run(out / "one", plain("one"), cut_short=True)
+    begin(ask("three"), out)
+    assert arguments(out) == ["--resume", str(out / "one")]
+
+    samples.write_run(out / "one", plain("one"))
+    begin(ask("four"), out)
+    assert not (out / ".night" / "measure").exists()
+
+
+@pytest.mark.parametrize("begun", ["2026-03-02T02:00:00+00:00", "2026-02-28T02:00:00+00:00"])
+def test_the_night_before_is_concluded_first_if_its_run_has_ended(ask, out, begun):
+    begin(ask(BEFORE), out)
+    samples.write_run(out / BEFORE, plain(BEFORE))
+
+    next_one = begin(ask(AFTER, begun=begun), out)
+
+    assert (next_one.goes_on, next_one.night.run) == (False, AFTER)
+    assert next_one.notes[0].startswith(
+        f"the night of {BEFORE} was cut short, and is concluded now: Nothing to compare"
+    )
+    assert [one.run for one in next_one.night.beside] == [BEFORE]
+
+
+def test_the_night_before_is_given_up_if_its_run_has_not_ended(ask, out):
+    begin(ask("one"), out)
+    samples.write_run(out / "one", plain("one"), cut_short=True)
+
+    next_one = begin(ask("two", begun="2026-03-02T02:00:00+00:00"), out)
+
+    assert next_one.night.run == "two"
+    assert next_one.notes == (f"the night of one is given up; what is there of its run stays in {out}",)
+    assert (out / "one" / "manifest.json").is_file()
+
+
+def test_each_step_may_be_repeated_and_the_first_verdict_stays(ask, out):
+    begin(ask(BEFORE), out)
+    samples.write_run(out / BEFORE, plain(BEFORE))
+    for _ in range(2):
+        assert list_suspects(out) == ()
+    verdict = conclude(out).verdict
+    store = open_store(ask("any").store)
+    (out / BEFORE / "stray.txt").touch()
+
+    assert conclude(out).verdict == verdict
+    assert verdicts.read_all(store).verdicts == (verdict,)
+    assert "stray.txt" in store.list_files(BEFORE)
+
+
+def test_a_run_that_used_up_its_budget_is_no_answer_and_the_night_is_over(ask, out):
+    begin(ask("one"), out)
+    samples.write_run(out / "one", plain("one"), cut_short=True)
+    (out / "one" / "stopped.json").write_text('{"at": "x", "reason": "budget used", "budget_s": 60}')
+
+    assert list_suspects(out) == ()
+    ended = conclude(out)
+
+    assert (ended.verdict.exit_code, ended.verdict.good, ended.is_over) == (3, False, True)
+    assert ended.verdict.heading.startswith("No answer: the budget of 60 s is used up and ")
+    assert verdicts.find_verdict(open_store(ask("any").store), "one") == ended.verdict
+
+
+def test_a_run_that_was_cut_short_has_no_verdict_yet(ask, out):
+    begin(ask("one"), out)
+    samples.write_run(out / "one", plain("one"), cut_short=True)
+
+    ended = conclude(out)
+
+    assert (ended.verdict.exit_code, ended.is_over) == (3, False)
+    assert "the same command goes on with it" in ended.verdict.heading
+    assert verdicts.find_verdict(open_store(ask("any").store), "one") is None
+    assert read_night(out) is not None
+
+
+def test_what_is_no_verdict_is_named_and_not_counted(ask, out):
+    store = open_store(ask("any").store)
+    for name, data in (("a.json", b"{"), ("b.accepted.json", b"[]"), ("notes.txt", b"")):
+        store.create(data, "verdicts", name)
+
+    begun = begin(ask("one"), out)
+
+    assert begun.notes == tuple(
+        f"{store.name('verdicts', name)} is no verdict, and is not counted" for name in ("a.json", "b.accepted.json")
+    )
+
+
+def test_verdicts_are_read_from_the_cache_once_they_are_there(ask, live, monkeypatch):
+    live(plain(BEFORE))
+    store = open_store(ask("any").store)
+    first = verdicts.read_all(store)
+    monkeypatch.setattr(type(store), "read_all", None)
+
+    assert verdicts.read_all(store) == first
+
+
+def test_without_a_night_there_is_nothing_to_conclude(out):
+    with pytest.raises(NightError, match="no night is under way"):
+        conclude(out)
+
+
+def test_a_damaged_night_says_what_to_remove(ask, out):
+    write_night(out, ask("one"))
+    (out / ".night" / "night.json").write_text("{")
+
+    with pytest.raises(NightError, match=r"remove .*\.night: the runs beside it are kept"):
+        begin(ask("two"), out)
+
+
+def test_an_option_with_a_line_break_is_refused(ask, out):
+    with pytest.raises(NightError, match="a line break"):
+        begin(ask("one", measuring=("--select", "a\nb")), out)
+
+
+@pytest.fixture
+def call(tmp_path, monkeypatch):
+    """Calls a step; exit code, stdout, stderr."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words):
+        ended = CliRunner().invoke(app, ["night", *map(str, words)])
+        return ended.exit_code, ended.stdout, ended.stderr
+
+    return run
+
+
+def test_a_night_by_its_commands_says_in_three_lines_what_happened(ask, call, out, tmp_path):
+    store = ask("any").store
+    code, said, _ = call("begin", store, "--machine", MACHINE, "--out", out, "--", "--quick")
+    run_id = read_night(out).run
+    assert (code, said) == (0, f"the night of {run_id} begins, beside nothing\n")
+    samples.write_run(out / run_id, plain(run_id))
+    assert call("suspects", "--out", out) == (0, "", "")
+
+    code, said, complained = call(
+        "conclude", "--out", out, "--markdown", tmp_path / "a.md", "--verdict", tmp_path / "a.json"
+    )
+
+    assert (code, complained) == (0, "")
+    assert said.splitlines() == [
+        f"1 case on {MACHINE}, pushed to {store}/{run_id}",
+        "Nothing to compare with yet: the first night of this machine; it becomes the baseline",
+        f"page: reports/report-{run_id}.html; verdict: {store}/verdicts/{run_id}.json",
+    ]
+    assert json.loads((tmp_path / "a.json").read_text())["good"] is True
+    assert (tmp_path / "a.md").read_text().startswith("<!-- jaxmeter report -->\n## Nothing to compare with yet")
+    assert run_id in (tmp_path / "reports" / f"report-{run_id}.html").read_text()
+    assert not (out / ".night").exists()
+    assert call("accept", store, run_id, "--why", "as it is")[:2] == (
+        0,
+        f"{run_id}: accepted; it is the pinned run from now on\n",
+    )
+
+
+def test_a_store_that_nobody_knows_is_a_usage_error_before_anything_is_written(call, out):
+    code, _, complained = call("begin", "s4://a/b", "--machine", MACHINE, "--out", out)
+
+    assert (code, "nearest: s3://" in complained) == (2, True)
+    assert not out.exists()
+
+
+def test_budgets_that_cannot_be_used_are_told_before_anything_is_measured(ask, call, out):
+    code, _, complained = call(
+        "begin", ask("any").store, "--machine", MACHINE, "--out", out, "--budgets", out / "none.toml"
+    )
+
+    assert (code, "none.toml: cannot be read" in complained) == (2, True)
