@@ -65,7 +65,7 @@ CHECKOUT = Path(__file__).parent
 USAGE_ERROR, INTERRUPTED = 2, 130
 NO_ANSWER = 3
 """Of the harness, too, whose run is not complete then."""
-VERBS = (["diff"], ["export"], ["history"], ["push"], ["reproduce"])
+VERBS = (["diff"], ["export"], ["gc"], ["history"], ["night"], ["push"], ["reproduce"])
 """What `nox -s report` passes on as it is."""
 ENVIRONMENTS = Path(".nox", "environments")
 """Where those are that users name packages for."""
@@ -101,7 +101,7 @@ def self_test(session: nox.Session) -> None:
 
 @nox.session
 def report(session: nox.Session) -> None:
-    """Report on runs that are there already: nox -s report -- results/RUN; or export, history, push, diff A B."""
+    """Report on runs that are there already: nox -s report -- results/RUN; or export, history, push, gc, diff A B."""
     install(session, choose_lock(session.posargs))
     verb = () if session.posargs[:1] in VERBS else ("report",)
     end(run_program(session, "reporting", *verb, *session.posargs))

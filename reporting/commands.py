@@ -9,6 +9,7 @@ import webbrowser
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -32,6 +33,7 @@ from .export import FORMATS, ExportError
 from .history.known import KnownError, KnownStep, read_known
 from .load import Loaded, LoadedRun, choose_folders, leave_out_confirming, load
 from .reproduce import NothingToReproduceError, find_subject, make_zip
+from .store import old
 from .store.fetch import fetch, fetch_whole
 from .store.places import BrokenOffError, StoreError, is_url
 from .store.push import push, reach
@@ -227,6 +229,34 @@ def reach_store(
     """Only checks that a store can be reached, with the credentials that there are."""
     with _store_errors():
         reach(url)
+
+
+@app.command()
+def gc(
+    out: Annotated[Path, typer.Argument(metavar="DIR", help="A folder of runs on this machine.")] = Path("results"),
+    keep_days: Annotated[int, typer.Option(metavar="N", min=0, help="Younger runs stay.")] = 30,
+    pushed_to: Annotated[
+        str | None, typer.Option(metavar="URL", help="What this store does not hold whole stays, too.")
+    ] = None,
+    delete: Annotated[bool, typer.Option("--delete", help="Remove them; without it they are only listed.")] = False,
+) -> None:
+    """Lists old runs of a folder, or removes them. Unfinished runs and all else there stay; stores are not touched."""
+    if not out.is_dir():
+        _complain(f"{out}: no such folder")
+        raise typer.Exit(UNUSABLE)
+    with _store_errors():
+        found = list(old.find_old(out, old.find_time(keep_days, datetime.now(UTC)), pushed_to))
+    for one in found:
+        size = numbers.memory(one.size_bytes)
+        words = f"stays: {one.stays}" if one.stays else "removed" if delete else "old"
+        typer.echo(visible(f"{one.folder}: {size}, begun {one.started[:10]}: {words}"))
+    goes = [one for one in found if not one.stays]
+    if delete:
+        for one in goes:
+            _remove(one)
+    total = f"{counted(len(goes), 'run')}, {numbers.memory(sum(one.size_bytes for one in goes))}"
+    hint = "" if delete or not goes else "; --delete removes them"
+    typer.echo(f"{total} older than {counted(keep_days, 'day')}{hint}")
 
 
 @app.command()
@@ -429,6 +459,14 @@ def _load_one(run: str) -> LoadedRun:
     if not loaded.runs:
         raise typer.Exit(UNUSABLE)
     return loaded.runs[0]
+
+
+def _remove(run: old.OldRun) -> None:
+    try:
+        old.remove(run)
+    except OSError as error:
+        _complain(f"{run.folder}: cannot be removed: {error.strerror}; see whose it is")
+        raise typer.Exit(UNUSABLE) from None
 
 
 def name_report(runs: Sequence[LoadedRun]) -> str:

@@ -1,56 +1,15 @@
-"""Servers of buckets, each a process of its own on this machine."""
+"""Buckets of servers on this machine, and runs to push there."""
 
 from __future__ import annotations
 
 import os
-import socket
-import subprocess
 import sys
-import time
-import urllib.error
-import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
 from harness.record import RunFolder
 from tests import samples
-
-START_LIMIT_S = 60
-
-
-@contextmanager
-def serve(*command: str, port: int, log: Path) -> Iterator[str]:
-    """A server for the time of a block; its address."""
-    with log.open("wb") as output, subprocess.Popen(command, stdout=output, stderr=output) as server:
-        try:
-            _wait_for(port, server, log)
-            yield f"http://127.0.0.1:{port}"
-        finally:
-            server.terminate()
-
-
-def _wait_for(port: int, server: subprocess.Popen[bytes], log: Path) -> None:
-    end = time.monotonic() + START_LIMIT_S
-    while time.monotonic() < end and server.poll() is None:
-        try:
-            urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=1)
-        except urllib.error.HTTPError:
-            return
-        except OSError:
-            time.sleep(0.1)
-        else:
-            return
-    pytest.fail(f"the server did not start:\n{log.read_text(errors='replace')}")
-
-
-def find_port() -> int:
-    """One that is free."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
+from tests.cloud.servers import find_port, make_credentials, serve
 
 
 @pytest.fixture(scope="session")
@@ -59,12 +18,7 @@ def s3(tmp_path_factory):
     port = find_port()
     log = tmp_path_factory.mktemp("s3") / "log"
     with serve(sys.executable, "-m", "moto.server", "-p", str(port), port=port, log=log) as address:
-        yield {
-            "AWS_ENDPOINT_URL": address,
-            "AWS_ACCESS_KEY_ID": "planted-key",
-            "AWS_SECRET_ACCESS_KEY": "planted-secret",
-            "AWS_DEFAULT_REGION": "us-east-1",
-        }
+        yield make_credentials(address)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from reporting.store.fetch import fetch
 from reporting.store.places import open_store
 from reporting.store.push import list_local, push
-from tests.cloud.conftest import find_port, serve
+from tests.cloud.servers import find_port, serve
 
 pytestmark = pytest.mark.cloud
 
