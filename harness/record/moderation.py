@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy
@@ -145,9 +146,16 @@ def _solve_degrees(observed: float, own: float, plain: float) -> float | None:
     return share / (1 - share)
 
 
+@cache
+def _find_nodes() -> tuple[Floats, Floats]:
+    """Of Gauss and Legendre: finding them takes as long as a hundred sums over them."""
+    nodes, weights = numpy.polynomial.legendre.leggauss(NODES)
+    return nodes, weights
+
+
 def _winsorised_moments(own: float, prior: float) -> tuple[float, float]:
     """Mean and variance of log F with `own` and `prior` degrees, its tails drawn in to their quantiles."""
-    nodes, weights = numpy.polynomial.legendre.leggauss(NODES)
+    nodes, weights = _find_nodes()
     middle = 1 - LOWER_TAIL - UPPER_TAIL
     probabilities = numpy.concatenate(([LOWER_TAIL], LOWER_TAIL + middle * (nodes + 1) / 2, [1 - UPPER_TAIL]))
     shares = numpy.concatenate(([LOWER_TAIL], middle * weights / 2, [UPPER_TAIL]))

@@ -18,7 +18,7 @@ from harness.record.guards import (
     keep_between,
 )
 from harness.record.looks import count_looks
-from harness.record.metric import Fault, Lack, Metric, Readable, Reading, Summary, Unit
+from harness.record.metric import Derived, Fault, Lack, Metric, Readable, Reading, Summary, Unit
 from harness.record.outcomes import INCOMPLETE, Outcome, Status, TimingDetails
 from harness.record.statistics import Interval
 
@@ -35,7 +35,7 @@ def read_metric(source: Readable, metric: Metric) -> Reading:
     interval = None
     if metric.derive is not None:
         derived = metric.derive(source)
-        values = tuple(keep_between(value, -LARGEST, LARGEST) for value in derived.values)
+        values = _bound_derived(derived)
         fault, contended, interval, doubt = derived.fault, derived.contended, derived.interval, derived.doubt
     elif metric.probe is not None:
         values = read_values(source, metric)
@@ -58,6 +58,16 @@ def read_metric(source: Readable, metric: Metric) -> Reading:
         doubt=doubt,
         looks=looks,
     )
+
+
+def read_known(source: Readable, metric: Metric) -> list[float]:
+    """The values of a metric of one variant, without the interval that `read_metric` makes of them."""
+    values = read_values(source, metric) if metric.derive is None else _bound_derived(metric.derive(source))
+    return [value for value in values if value is not None]
+
+
+def _bound_derived(derived: Derived) -> tuple[float | None, ...]:
+    return tuple(keep_between(value, -LARGEST, LARGEST) for value in derived.values)
 
 
 def is_contended(outcome: Outcome | None) -> bool:
