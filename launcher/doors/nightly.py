@@ -1,0 +1,71 @@
+"""A night: what the reporter's steps say is measured here, in their order, and nothing of it twice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from launcher.command_line import read_backend, read_request
+from launcher.doors.gate import rebuild_baseline
+from launcher.doors.measuring import name_machine, run_harness
+from launcher.doors.shell import FINE, NO_ANSWER, USAGE_ERROR, Shell, prepare_stores, run_elsewhere
+from launcher.execution import say
+from launcher.nights import CONFIRM, MEASURE, read_night_request, read_step
+from launcher.options import take_option
+from launcher.request import Request
+from launcher.runs import new_run_id, plan_run
+from launcher.runtime import choose_engine
+
+
+def pass_night(shell: Shell, arguments: Sequence[str]) -> int:
+    """Measure, push, confirm, judge and report; the verdict's exit code, or that of what went wrong before.
+
+    Raises:
+      UsageError: What was asked cannot be done.
+    """
+    asked = read_night_request(arguments)
+    backend, measuring = read_backend(asked.measuring)
+    request = read_request(backend, measuring, shell.variables)
+    python, where = prepare_stores(shell), ("--out", str(asked.out))
+
+    def report(step: str, *words: str) -> int:
+        return run_elsewhere(shell, python, "reporting", "night", step, *words)
+
+    machine = asked.machine or name_machine(shell, backend, request)
+    beginning = (asked.store, *where, "--backend", backend, "--machine", machine, *asked.beginning)
+    if code := report("begin", *beginning, "--", *request.arguments):
+        return code
+    step = asked.folder / MEASURE
+    goes_on = step.exists() and "--resume" in read_step(step)
+    code = _take_step(shell, backend, request, step)
+    if goes_on and code == USAGE_ERROR:
+        say("what was begun before cannot be gone on with here; a new night begins, and its run stays where it is")
+        if code := report("begin", *beginning, "--anew", "--", *request.arguments):
+            return code
+        code = _take_step(shell, backend, request, step)
+    if code not in (FINE, NO_ANSWER):
+        return code
+    if code := report("suspects", *where):
+        return code
+    for step in sorted(asked.folder.glob(CONFIRM)):
+        code = _take_step(shell, backend, request, step)
+        if code not in (FINE, NO_ANSWER):
+            return code
+    return report("conclude", *where, *asked.ending)
+
+
+def _take_step(shell: Shell, backend: str, request: Request, step: Path) -> int:
+    """Measure what a step of a night says, if there is something left; the harness' exit code."""
+    if not step.exists():
+        return FINE
+    _, words = read_backend(read_step(step))
+    against, _ = take_option(words, "--against")
+    engine, _ = choose_engine(request.runtime, shell.variables)
+    if against is not None and engine is None:
+        shell.install(request.lock)
+        other = rebuild_baseline(shell, request, Path(against))
+        words += [] if other is None else ["--lock-step", str(other)]
+    request = read_request(backend, (*request.words, *words), shell.variables)
+    run = replace(plan_run(request.arguments, new_run_id(backend)), is_reported=False)
+    return run_harness(shell, backend, request, run)

@@ -1,0 +1,95 @@
+"""What a session asks of nox: an environment that holds a lock, and programs that run in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from launcher.environments import Wanted, list_needed, make_environment, make_locked_environment
+from launcher.execution import say
+from launcher.locks import STORES_LOCK, locate_lock
+from launcher.options import take_option
+
+FINE, USAGE_ERROR, INTERRUPTED = 0, 2, 130
+NO_ANSWER = 3
+"""Of the harness, too, whose run is not complete then."""
+
+ENVIRONMENTS = Path(".nox", "environments")
+"""Where those are that users name packages for, and those beside the sessions' own."""
+
+
+class ProgramError(Exception):
+    """A program has failed whose output was needed; it has said why itself.
+
+    Args:
+      code: Its exit code.
+    """
+
+    def __init__(self, code: int) -> None:
+        super().__init__(f"a program ended with {code}")
+        self.code = code
+
+
+class Shell(Protocol):
+    """A session's environment. Nox provides it, which nothing here imports."""
+
+    @property
+    def checkout(self) -> Path:
+        """Where jaxmeter's own files are."""
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """The user's environment variables."""
+
+    def install(self, *lock_names: str) -> None:
+        """Makes the environment hold exactly what the locks name."""
+
+    def set_variable(self, name: str, value: str) -> None:
+        """Sets a variable of the programs that follow."""
+
+    def run(self, *command: str) -> int:
+        """Exit code of a command: `python` is the environment's, all else is called by its path."""
+
+    def ask(self, *command: str) -> str:
+        """What a command prints on its stdout.
+
+        Raises:
+          ProgramError: It has failed.
+        """
+
+
+def run_program(shell: Shell, program: str, *arguments: str) -> int:
+    """Exit code of `python -m program arguments`."""
+    return shell.run("python", "-m", program, *arguments)
+
+
+def run_elsewhere(shell: Shell, python: Path, program: str, *arguments: str) -> int:
+    """The same in an environment that is not the session's."""
+    return shell.run(str(python), "-m", program, *arguments)
+
+
+def prepare_stores(shell: Shell) -> Path:
+    """The python that reads and writes stores: of an environment of its own, apart from what measures.
+
+    Raises:
+      UsageError: pip cannot install it.
+    """
+    return make_locked_environment(shell.checkout / locate_lock(STORES_LOCK), shell.checkout / ENVIRONMENTS)
+
+
+def prepare_environment(shell: Shell, wanted: Wanted) -> Path:
+    """The python of an environment with these packages.
+
+    Raises:
+      UsageError: pip cannot install them.
+    """
+    say(f"installing {wanted.words}; the first time, that takes a minute or two")
+    needed = list_needed(shell.checkout / "pyproject.toml")
+    return make_environment(wanted, shell.checkout / ENVIRONMENTS, needed)
+
+
+def take_given(arguments: Sequence[str], *names: str) -> list[str]:
+    """Options with their values, as they were given; without those that were not."""
+    given = ((name, take_option(arguments, name)[0]) for name in names)
+    return [word for name, value in given if value is not None for word in (name, value)]
