@@ -1,11 +1,11 @@
 """Does the gate cry wolf, and does it find what is slower? Unchanged and slowed programs, while another uses a core.
 
-    python -m benchmarks.gate [--gates 9] [--quiet]
+    python -m benchmarks.gate [--gates 9] [--equal] [--quiet]
 
 Each gate is a baseline run of 60 cases, a second version measured beside its programs, and suspects confirmed by 12
 fresh processes, as `nox -s gate` does it. Of the second version every program is another; 36 take as long as before, 12
 do 3 % more work and 12 5 %. Judged twice: with a minimum effect of 2 % and with the default of 3 %. Nine gates take
-some 80 minutes; Ctrl-C ends them with what is known.
+some 80 minutes, and with `--equal`, where all 60 take as long as before, a third; Ctrl-C ends them with what is known.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ def main() -> None:
     """Prints how often each kind was called slower, and how long it took."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--gates", type=int, default=9)
+    parser.add_argument("--equal", action="store_true", help="no program takes longer than before")
     parser.add_argument("--quiet", action="store_true", help="without the process that uses a core")
     given = parser.parse_args()
     beside = "on an otherwise idle machine" if given.quiet else "beside a process that uses a core"
@@ -49,7 +50,7 @@ def main() -> None:
     try:
         for number in range(given.gates):
             with tempfile.TemporaryDirectory() as folder:
-                found, spent = pass_gate(Path(folder))
+                found, spent = pass_gate(Path(folder), "equal" if given.equal else "2")
             counts += found
             seconds.append(spent)
             print(f"gate {number + 1}: {spent[0]:.0f} s for {spent[1]} confirmed comparisons", flush=True)
@@ -69,10 +70,10 @@ def main() -> None:
         print(f"a confirmed comparison: {sum(one for one, _ in seconds) / compared:.1f} s, both sides")
 
 
-def pass_gate(folder: Path) -> tuple[Counter[tuple[float, str, str]], tuple[float, int]]:
+def pass_gate(folder: Path, version: str) -> tuple[Counter[tuple[float, str, str]], tuple[float, int]]:
     """What a gate found by minimum effect and kind, and the seconds of its confirmation with how many it confirmed."""
     first = measure(folder, "before", "1", "--launches", "1")
-    second = measure(folder, "after", "2", "--against", str(folder / "before"), "--launches", "5")
+    second = measure(folder, "after", version, "--against", str(folder / "before"), "--launches", "5")
     effect = min(EFFECTS)
     suspects = folder / "suspects.json"
     compare = ("compare", str(first), str(second), "--suspects", str(suspects), "--min-effect", f"{100 * effect:g}%")
@@ -80,7 +81,7 @@ def pass_gate(folder: Path) -> tuple[Counter[tuple[float, str, str]], tuple[floa
     again, elapsed_s = None, 0.0
     if suspects.is_file():
         start = time.monotonic()
-        again = measure(folder, "again", "2", "--against", str(first), "--suspects", str(suspects))
+        again = measure(folder, "again", version, "--against", str(first), "--suspects", str(suspects))
         elapsed_s = time.monotonic() - start
     runs = [read(path) for path in (first, second, again) if path is not None]
     counts: Counter[tuple[float, str, str]] = Counter()
@@ -94,7 +95,8 @@ def pass_gate(folder: Path) -> tuple[Counter[tuple[float, str, str]], tuple[floa
         slower = {one.case for one in judgement.regressions if one.metric == TIME}
         left = {one.case for one in judgement.unconfirmed}
         for one in changes.times:
-            kind = kind_of(int(one.case.partition("number=")[2].rstrip("]")))
+            number = int(one.case.partition("number=")[2].rstrip("]"))
+            kind = "same" if version == "equal" else kind_of(number)
             word = "slower" if one.case in slower else "suspected" if one.case in left else "passed"
             counts[effect, kind, word] += 1
     return counts, (elapsed_s, confirmed)
