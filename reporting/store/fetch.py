@@ -17,6 +17,9 @@ from .places import MANIFEST, MARK, Store, StoreError, is_run_id, open_store, pe
 
 SUM = ".run.json.sha256"
 
+CAPTURES = "trace"
+"""The folder of a case that holds them."""
+
 MOST_NAMED = 5
 
 AT_ONCE = 100
@@ -84,6 +87,8 @@ def _fetch_records(store: Store, names: Sequence[str], cache: Path | None) -> di
 def fetch_whole(url: str, cache: Path | None = None) -> Path:
     """One run with its programs and texts, as a comparison of programs and a measurement beside it need them.
 
+    Captures stay in the store: they are the largest files, and only `nox -s traces` shows them.
+
     Raises:
       StoreError, BrokenOffError: As for `fetch`.
     """
@@ -94,7 +99,7 @@ def fetch_whole(url: str, cache: Path | None = None) -> Path:
         raise StoreError(f"{url}: is a store of runs; name one of them{hint}")
     (folder,) = fetch(url, cache).folders
     there = persist(partial(store.list_files, only))
-    lacking = [path for path, size in there.items() if not _has(folder / path, size) and _is_inside(path)]
+    lacking = [path for path, size in there.items() if not _has(folder / path, size) and _is_wanted(path)]
     for start in range(0, len(lacking), AT_ONCE):
         found = persist(partial(store.read_all, [f"{only}/{path}" for path in lacking[start : start + AT_ONCE]]))
         for path, data in found.items():
@@ -156,10 +161,10 @@ def _has(path: Path, size: int) -> bool:
         return False
 
 
-def _is_inside(path: str) -> bool:
-    """Whether a name in a store stays in the folder of its run."""
+def _is_wanted(path: str) -> bool:
+    """Whether a name in a store stays in the folder of its run, and is no capture."""
     parts = path.split("/")
-    return bool(path) and not path.startswith("/") and not any(part in ("", ".", "..") for part in parts)
+    return not any(part in ("", ".", "..", CAPTURES) for part in parts)
 
 
 def _name_rest(store: Store, names: Sequence[str]) -> list[str]:

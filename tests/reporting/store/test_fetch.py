@@ -127,6 +127,18 @@ def test_one_run_is_fetched_whole_where_its_programs_are_needed(make, url, cache
     }
 
 
+def test_captures_stay_in_the_store(make, url, cache):
+    run = make("a")
+    capture = next((run.path / "cases").iterdir()) / "trace" / "selu-jit" / "host.xplane.pb"
+    capture.parent.mkdir(parents=True)
+    capture.touch()
+    push(run, url)
+
+    folder = fetch_whole(f"{url}/a")
+
+    assert list_local(run.path).keys() - list_local(folder).keys() == {capture.relative_to(run.path).as_posix()}
+
+
 def test_programs_are_fetched_once(make, url, cache, asked):
     push(make("a"), url)
     fetch_whole(f"{url}/a")
@@ -155,12 +167,12 @@ def test_two_stores_do_not_share_a_run_of_one_name(make, tmp_path, cache):
 
 @pytest.mark.parametrize("path", ["../x", "/x", "a//x", "a/../x", "./x", ""])
 def test_a_name_that_leads_out_of_the_cache_is_not_written(path):
-    assert not fetching._is_inside(path)
+    assert not fetching._is_wanted(path)
 
 
 @pytest.mark.parametrize("path", ["run.json", "cases/a=1/launches/00.json.gz", "a/..b"])
-def test_names_of_a_run_are_inside(path):
-    assert fetching._is_inside(path)
+def test_names_of_a_run_are_fetched(path):
+    assert fetching._is_wanted(path)
 
 
 def test_the_cache_is_where_the_user_wants_it(monkeypatch, tmp_path):
