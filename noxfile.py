@@ -12,6 +12,7 @@ nox -s nightly -- --store s3://bucket/team  measure, push, judge against earlier
 nox -s upgrade -- --old "jax==0.10.0" --new "jax==0.10.2" --quick  what an upgrade changes
 nox -s bisect -- --good "jax==0.9.0" --bad "jax==0.10.2" --case NAME  which release changed it
 nox -s traces -- results/RUN           open a run's profiler captures in xprof
+nox -s schedule -- ENGINE --store URL --machine NAME  a schedule for kubernetes, slurm, github, systemd …
 nox                                    lint, types, tests
 """
 
@@ -37,6 +38,7 @@ from launcher.doors.nightly import pass_night
 from launcher.doors.shell import FINE, INTERRUPTED, NO_ANSWER, USAGE_ERROR, ProgramError, Shell, run_program
 from launcher.doors.upgrade import compare_environments
 from launcher.execution import say
+from launcher.filling import look_here, write_asked_schedule
 from launcher.locks import SMALLEST_LOCK, choose_lock, find_unlocked, list_exports, locate_lock
 from launcher.options import UsageError
 from launcher.runs import new_run_id, plan_run, plan_self_test
@@ -153,6 +155,13 @@ def wheels(session: nox.Session) -> None:
     """Download what images are made of, for a machine without a network: nox -s wheels -- cpu."""
     with report_usage_errors():
         download_asked_wheels(session.posargs, CHECKOUT)
+
+
+@nox.session(venv_backend="none")
+def schedule(session: nox.Session) -> None:
+    """What starts a night by itself: nox -s schedule -- systemd --store s3://team-bucket/nightly --machine NAME."""
+    with report_usage_errors():
+        write_asked_schedule(session.posargs, look_here(CHECKOUT))
 
 
 @nox.session

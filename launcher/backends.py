@@ -40,6 +40,7 @@ class BackendNeeds:
       options: Options that it has beside those that every backend has.
       shared_memory: Size of /dev/shm in its containers; docker's 64 MiB are too small for collectives.
       network: Network of its containers; a TPU's library asks the machine's metadata server for its topology.
+      cluster_device: What a cluster calls its devices; empty where there are none to ask for.
     """
 
     name: str
@@ -48,6 +49,7 @@ class BackendNeeds:
     options: tuple[Option, ...] = ()
     shared_memory: str = "1g"
     network: str = "none"
+    cluster_device: str = ""
 
 
 BACKENDS = {
@@ -67,6 +69,7 @@ BACKENDS = {
                 Option("--cuda", locks=CUDA_LOCKS, beside_image="brings its own CUDA"),
                 Option("--profile-privileged", needs_container=True),
             ),
+            cluster_device="nvidia.com/gpu",
         ),
         BackendNeeds(
             "tpu",
@@ -75,6 +78,7 @@ BACKENDS = {
             options=(Option("--privileged", needs_container=True),),
             shared_memory="100g",
             network="host",
+            cluster_device="google.com/tpu",
         ),
     )
 }

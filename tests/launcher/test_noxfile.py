@@ -222,6 +222,25 @@ def test_the_report_session_hands_its_arguments_on_and_ends_with_the_code_of_the
 
 
 @pytest.mark.end_to_end
+def test_a_schedule_is_printed_alone_and_installs_nothing(checkout):
+    shutil.copytree(CHECKOUT / "docker" / "schedules", checkout / "docker" / "schedules")
+
+    def schedule(*words):
+        command = [sys.executable, "-m", "nox", "--session", "schedule", "--", *words]
+        return subprocess.run(command, cwd=checkout, capture_output=True, text=True, timeout=60, check=False)
+
+    printed = schedule("slurm", "--store", "s3://team-bucket/nightly", "--machine", "lab")
+    refused = schedule("slurm", "--store", "s3://team-bucket/nightly")
+
+    assert printed.returncode == 0, printed.stderr
+    assert printed.stdout.startswith("#!/usr/bin/env bash\n")
+    assert f"--noxfile {checkout}/noxfile.py --session nightly -- --store s3://team-bucket/nightly" in printed.stdout
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "error: name store and machine" in refused.stderr
+    assert not (checkout / ".nox" / "schedule").exists()
+
+
+@pytest.mark.end_to_end
 def test_an_interrupted_harness_has_time_to_keep_what_it_measured_and_nox_ends_with_130(checkout):
     (checkout / "harness" / "__main__.py").write_text(INTERRUPTED_HARNESS)
     nox = start_nox(checkout, "cpu")

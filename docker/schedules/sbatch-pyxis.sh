@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# A night of jaxmeter as a SLURM job, in containers that pyxis starts; docs/operations.md has the recipe.
+#   sbatch THIS_FILE                   tonight's, now; partition, account and node of your site go before the file
+#   ${at} sbatch THIS_FILE             every night (UTC), in `crontab -e` of a login node
+#SBATCH --job-name=${name}
+#SBATCH --dependency=singleton
+#SBATCH --nodes=1
+#SBATCH --ntasks=1
+#SBATCH --exclusive
+#SBATCH --time=${limit_minutes}
+#SBATCH --no-requeue
+#SBATCH --signal=TERM@120
+#SBATCH --output=${name}-%j.log
+${devices}
+# Line by line: nights do not overlap; nobody else is on the node; a regression is not measured again until it passes;
+# two minutes before the time is over the harness is told, and keeps what it has.
+set -euo pipefail
+
+results=$PWD/jaxmeter-results # where sbatch is called; what is left of a night that broke off is there, too
+night=$results/.night
+credentials=$HOME/.config/jaxmeter/store.env # lines NAME=value, readable by you alone
+mkdir -p "$results"
+
+step() {
+    srun --container-mounts="$results:/work/results" --container-workdir=/work --no-container-mount-home \
+        --no-container-remap-root --no-container-entrypoint "$@"
+}
+
+# A step with the store: it has the credentials. In a shell of its own, so that no other step has them.
+with_store() (
+    if [[ -r $credentials ]]; then
+        set -a
+        # shellcheck source=/dev/null
+        source "$credentials"
+        set +a
+    fi
+    export JAXMETER_CACHE=/work/results/.cache
+    step --export=ALL --container-image=${store_image} python3 -m reporting night "$@"
+)
+
+# A step that measures what a file says, if it is there. Exit code 3, a run that is not complete, does not stop the night.
+measure() {
+    [[ -f $night/$1 ]] || return 0
+    local code=0
+    step --export=HOME,NVIDIA_VISIBLE_DEVICES=all,NVIDIA_DRIVER_CAPABILITIES=all --container-image=${image} \
+        python3 -m harness run "@/work/results/.night/$1" || code=$?
+    ((code == 0 || code == 3)) || exit "$code"
+}
+
+with_store begin ${begin}
+measure measure
+with_store suspects --out /work/results
+measure confirm-last
+measure confirm-pinned
+with_store conclude --out /work/results

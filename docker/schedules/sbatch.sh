@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# A night of jaxmeter as a SLURM job, from a checkout that the node sees too; docs/operations.md has the recipe.
+#   sbatch THIS_FILE                   tonight's, now; partition, account and node of your site go before the file
+#   ${at} sbatch THIS_FILE             every night (UTC), in `crontab -e` of a login node
+#SBATCH --job-name=${name}
+#SBATCH --dependency=singleton
+#SBATCH --nodes=1
+#SBATCH --ntasks=1
+#SBATCH --exclusive
+#SBATCH --time=${limit_minutes}
+#SBATCH --no-requeue
+#SBATCH --signal=B:TERM@120
+#SBATCH --output=${name}-%j.log
+${devices}
+# Line by line: nights do not overlap; nobody else is on the node; a regression is not measured again until it passes;
+# two minutes before the time is over the night is told, and keeps what it has.
+set -u
+set -m # the night is a group of its own, which can be interrupted as by Ctrl-C
+
+credentials=$HOME/.config/jaxmeter/store.env # lines NAME=value, readable by you alone
+if [[ -r $credentials ]]; then
+    set -a
+    # shellcheck source=/dev/null
+    source "$credentials"
+    set +a
+fi
+
+${command} &
+night=$!
+trap 'kill -INT -- "-$night"' TERM INT
+
+code=0
+wait "$night" || code=$?
+while kill -0 "$night" 2>/dev/null; do # a signal has ended the waiting, and not the night
+    code=0
+    wait "$night" || code=$?
+done
+exit "$code"

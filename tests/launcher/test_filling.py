@@ -1,0 +1,416 @@
+"""Filled templates: that every format reads the words that were asked for, and what a night may do in each."""
+
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from launcher.filling import Here, fill_schedule, name_objects, write_asked_schedule
+from launcher.options import UsageError
+from launcher.schedulers import SCHEDULERS
+from launcher.schedules import read_schedule_request
+from reporting.markdown import MARKER
+
+CHECKOUT = Path(__file__).parents[2]
+HERE = Here("/opt/my python/bin/python3", CHECKOUT, "me")
+IMAGES = ("--image", "r/measure@sha256:1", "--store-image", "r/store@sha256:2")
+NODE = ("--node", "accelerator=a")
+NEEDED = {"kubernetes": (*IMAGES, *NODE), "jobset": (*IMAGES, *NODE), "pyxis": IMAGES}
+MEASURING = ("measure", "confirm-last", "confirm-pinned")
+STORING = ("begin", "suspects", "conclude")
+
+texts = st.text(min_size=1).filter(lambda text: text.isprintable() and text.strip() and not text.startswith("-"))
+hostile = st.sampled_from(
+    ["'", '"', "\\", "$(HOME)", "$HOME", "%h", "`id`", "; id", "#", "&x", "*a", "{}", "a: b", "\\n"]
+)
+few = settings(max_examples=30, deadline=None)
+words = st.one_of(texts, hostile, st.tuples(texts, hostile).map("".join)).filter(lambda word: "${{" not in word)
+
+
+def fill(engine, *options, store="s3://b/n", machine="lab", here=HERE):
+    """The texts of a schedule's files, of one that has only one file the text."""
+    given = ["--store", store, f"--machine={machine}", *NEEDED.get(engine, ()), *options]
+    files = [text for _, text in fill_schedule(read_schedule_request([engine, *given]), here)]
+    return files[0] if len(files) == 1 else files
+
+
+def read_yaml(text):
+    return yaml.load(text, yaml.CSafeLoader)  # as `safe_load`, in a tenth of the time
+
+
+def read_pod(text):
+    """The pod of a filled template."""
+    filled = read_yaml(text)
+    if filled["kind"] == "CronJob":
+        return filled["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    (job,) = filled["spec"]["replicatedJobs"]
+    return job["template"]["spec"]["template"]["spec"]
+
+
+def read_steps(text):
+    """Containers by name, in the order in which they run."""
+    pod = read_pod(text)
+    return {one["name"]: one for one in (*pod["initContainers"], *pod["containers"])}
+
+
+def expand(word):
+    """A word of a pod's command as its node reads it: `$(NAME)` is a variable, and `$$` a dollar."""
+    return re.sub(r"\$(\$|\([^)]*\))", lambda found: "$" if found[1] == "$" else "a variable", word)
+
+
+def read_unit(text):
+    """The words of a unit's command, as systemd reads them."""
+    (line,) = re.findall(r"^ExecStart=(.*)$", text, re.MULTILINE)
+    found = re.findall(r'"((?:[^"\\]|\\.)*)"(?: |$)', line)
+    assert " ".join(f'"{word}"' for word in found) == line
+    program, *rest = (re.sub(r"\\(.)", r"\1", word).replace("%%", "%") for word in found)
+    return [program, *(word.replace("$$", "$") for word in rest)]
+
+
+def read_runs(text):
+    """The lines of a workflow's scripts."""
+    steps = read_yaml(text)["jobs"]["measure"]["steps"]
+    return [line for step in steps for line in step.get("run", "").splitlines()]
+
+
+def nightly(store, machine, option):
+    noxfile = ["--noxfile", str(CHECKOUT / "noxfile.py"), "--session", "nightly", "--"]
+    return [HERE.python, "-m", "nox", *noxfile, *asked_of_the_night(store, machine, option)]
+
+
+def asked_of_the_night(store, machine, option):
+    return ["--store", store, "--machine", machine, "--backend", "cpu", "--select", option]
+
+
+@few
+@given(machine=words, path=words, option=words)
+@pytest.mark.parametrize("engine", ["kubernetes", "jobset"])
+def test_a_pod_reads_the_words_that_were_asked_for(engine, machine, path, option):
+    text = fill(engine, "--select", option, store=f"s3://b/{path}", machine=machine)
+
+    asked = ["-m", "reporting", "night", "begin", f"s3://b/{path}", "--machine", machine]
+    backend = SCHEDULERS[engine].backends[0]
+    assert list(map(expand, read_steps(text)["begin"]["args"])) == [
+        *(*asked, "--backend", backend, "--out", "/work/results", "--select", option)
+    ]
+
+
+@few
+@given(machine=words, path=words, option=words)
+def test_a_batch_script_reads_the_words_that_were_asked_for(machine, path, option):
+    text = fill("slurm", "--select", option, store=f"s3://b/{path}", machine=machine)
+
+    (line,) = [line for line in text.split("\n") if line.endswith(" &")]
+    assert shlex.split(line.removesuffix(" &")) == nightly(f"s3://b/{path}", machine, option)
+
+
+@few
+@given(machine=words, path=words, option=words)
+def test_a_batch_script_with_containers_reads_the_words_that_were_asked_for(machine, path, option):
+    text = fill("pyxis", "--select", option, store=f"s3://b/{path}", machine=machine)
+
+    (line,) = [line for line in text.split("\n") if line.startswith("with_store begin ")]
+    assert shlex.split(line)[2:] == [
+        *(f"s3://b/{path}", "--machine", machine, "--backend", "gpu", "--out", "/work/results", "--select", option)
+    ]
+
+
+@few
+@given(machine=words, path=words, option=words)
+def test_a_workflow_reads_the_words_that_were_asked_for(machine, path, option):
+    text = fill("github", "--select", option, store=f"s3://b/{path}", machine=machine)
+
+    (line,) = [line for line in read_runs(text) if " -s nightly " in line]
+    outputs = ["--markdown", "reports/night.md", "--verdict", "reports/night.json"]
+    assert shlex.split(line)[4:] == [*asked_of_the_night(f"s3://b/{path}", machine, option), *outputs]
+    assert read_yaml(text)["jobs"]["measure"]["runs-on"] == ["self-hosted", machine]
+
+
+@few
+@given(machine=words, path=words, option=words)
+def test_a_unit_reads_the_words_that_were_asked_for(machine, path, option):
+    service, _ = fill("systemd", "--select", option, store=f"s3://b/{path}", machine=machine)
+
+    assert read_unit(service) == nightly(f"s3://b/{path}", machine, option)
+
+
+@few
+@given(machine=texts)
+def test_a_name_in_a_cluster_is_one_that_clusters_take(machine):
+    assert re.fullmatch(r"[a-z]([a-z0-9-]{0,37}[a-z0-9])?", name_objects(machine))
+
+
+@pytest.mark.parametrize("engine", SCHEDULERS)
+def test_nothing_is_left_blank(engine):
+    texts = fill(engine)
+
+    assert re.findall(r"\$\{[a-z_]+\}", "".join(texts)) == []
+
+
+@pytest.mark.parametrize("engine", ["kubernetes", "jobset"])
+def test_only_steps_that_measure_have_the_device_and_only_the_others_have_credentials(engine):
+    steps = read_steps(fill(engine, "--devices", "4"))
+
+    device = {"kubernetes": "nvidia.com/gpu", "jobset": "google.com/tpu"}[engine]
+    assert list(steps) == ["begin", "measure", "suspects", "confirm-last", "confirm-pinned", "conclude"]
+    for name in MEASURING:
+        assert steps[name]["image"] == "r/measure@sha256:1"
+        assert steps[name]["resources"]["limits"] == {device: 4}
+        assert "envFrom" not in steps[name]
+        assert "env" not in steps[name]
+        assert "/dev/shm" in {one["mountPath"] for one in steps[name]["volumeMounts"]}
+    for name in STORING:
+        assert steps[name]["image"] == "r/store@sha256:2"
+        assert "limits" not in steps[name]["resources"]
+        assert steps[name]["envFrom"] == [{"secretRef": {"name": "jaxmeter-store", "optional": True}}]
+
+
+@pytest.mark.parametrize(("engine", "backend"), [("kubernetes", "gpu"), ("kubernetes", "tpu"), ("jobset", "tpu")])
+def test_a_pod_may_do_little_and_is_never_slowed_down_by_a_quota(engine, backend):
+    text = fill(engine, "--backend", backend)
+
+    pod, steps = read_pod(text), read_steps(text)
+    assert pod["automountServiceAccountToken"] is False
+    assert pod["securityContext"] == {
+        "runAsNonRoot": True,
+        "runAsUser": 65532,
+        "runAsGroup": 65532,
+        "fsGroup": 65532,
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+    for step in steps.values():
+        assert step["securityContext"] == {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        }
+        assert "cpu" in step["resources"]["requests"]
+        assert "cpu" not in step["resources"].get("limits", {})
+
+
+def test_protection_is_given_up_only_where_that_is_asked_for_and_only_by_steps_that_measure():
+    steps = read_steps(fill("kubernetes", "--backend", "tpu", "--privileged"))
+
+    assert [name for name, step in steps.items() if step["securityContext"].get("privileged")] == list(MEASURING)
+
+
+def test_a_night_in_a_cluster_is_tried_once_ended_in_time_and_never_beside_another():
+    spec = read_yaml(fill("kubernetes"))["spec"]
+
+    assert (spec["schedule"], spec["timeZone"], spec["concurrencyPolicy"]) == ("0 3 * * *", "Etc/UTC", "Forbid")
+    job = spec["jobTemplate"]["spec"]
+    assert (job["backoffLimit"], job["activeDeadlineSeconds"]) == (0, 6 * 3600)
+
+
+def test_a_jobset_is_one_pod_that_is_tried_once():
+    spec = read_yaml(fill("jobset"))["spec"]
+
+    assert spec["failurePolicy"] == {"maxRestarts": 0}
+    (replicated,) = spec["replicatedJobs"]
+    job = replicated["template"]["spec"]
+    assert (replicated["replicas"], job["parallelism"], job["completions"], job["backoffLimit"]) == (1, 1, 1, 0)
+
+
+def write_program(path, text):
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+@pytest.mark.parametrize(("code", "expected"), [(0, 0), (3, 0), (1, 1), (2, 2), (130, 130)])
+def test_an_incomplete_measurement_lets_a_pods_night_go_on_and_no_other_failure_does(tmp_path, code, expected):
+    write_program(tmp_path / "python3", f'#!/bin/sh\necho "$@"\nexit {code}\n')
+    step = read_steps(fill("kubernetes"))["measure"]
+    (tmp_path / "measure").touch()
+
+    def run(file):
+        words = [*step["command"], str(file)]
+        path = f"{tmp_path}:{os.environ['PATH']}"
+        return subprocess.run(words, env={"PATH": path}, capture_output=True, text=True, check=False)
+
+    done, absent = run(tmp_path / "measure"), run(tmp_path / "nothing")
+
+    assert (done.returncode, done.stdout) == (expected, f"-m harness run @{tmp_path}/measure\n")
+    assert (absent.returncode, absent.stdout) == (0, "")
+
+
+# Begins nights as the real steps do: with files of arguments beside the runs.
+SRUN = """#!/bin/bash
+mount=""
+for word in "$@"; do case $word in --container-mounts=*) mount=${word#*=}; esac; done
+results=${mount%%:*}
+echo "${*##*nothing} | ${AWS_SECRET_ACCESS_KEY:-none}" >> "$results/srun.log"
+case "$*" in
+    *"night begin"*) mkdir -p "$results/.night"; touch "$results/.night/measure" ;;
+    *"night suspects"*) touch "$results/.night/confirm-last" ;;
+    *"harness run"*) exit "${HARNESS_CODE:-3}" ;;
+    *"night conclude"*) exit 1 ;;
+esac
+"""
+
+
+@pytest.fixture
+def run_pyxis(tmp_path):
+    """Runs the script in a folder with a stand-in for srun; its exit code and the steps that it started."""
+    write_program(tmp_path / "srun", SRUN)
+    (tmp_path / "night.sh").write_text(fill("pyxis"))
+    credentials = tmp_path / ".config" / "jaxmeter" / "store.env"
+    credentials.parent.mkdir(parents=True)
+    credentials.write_text("AWS_SECRET_ACCESS_KEY=planted\n")
+
+    def run(**variables):
+        environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "HOME": str(tmp_path), **variables}
+        ended = subprocess.run(["bash", "night.sh"], cwd=tmp_path, env=environment, check=False)
+        return ended.returncode, (tmp_path / "jaxmeter-results" / "srun.log").read_text().splitlines()
+
+    return run
+
+
+def test_in_containers_of_slurm_only_steps_with_the_store_have_credentials(run_pyxis):
+    code, steps = run_pyxis()
+
+    assert code == 1
+    assert [(re.findall(r"(?:night|harness) \w+", step)[0], step.rpartition(" | ")[2]) for step in steps] == [
+        ("night begin", "planted"),
+        ("harness run", "none"),
+        ("night suspects", "planted"),
+        ("harness run", "none"),
+        ("night conclude", "planted"),
+    ]
+    assert "@/work/results/.night/measure" in steps[1]
+    assert "@/work/results/.night/confirm-last" in steps[3]
+
+
+def test_in_containers_of_slurm_a_measurement_that_failed_ends_the_night_with_its_code(run_pyxis):
+    code, steps = run_pyxis(HARNESS_CODE="2")
+
+    assert (code, len(steps)) == (2, 2)
+
+
+NIGHT = """#!/usr/bin/env python3
+import os, pathlib, sys, time
+here = pathlib.Path(os.environ["HERE"])
+(here / "credentials").write_text(os.environ.get("AWS_SECRET_ACCESS_KEY", "none"))
+try:
+    (here / "measuring").touch()
+    time.sleep(float(os.environ.get("TAKES_S", "0")))
+except KeyboardInterrupt:
+    time.sleep(0.5)
+    (here / "kept").touch()
+    sys.exit(130)
+sys.exit(int(os.environ.get("CODE", "0")))
+"""
+
+
+@pytest.fixture
+def start_batch_script(tmp_path):
+    """Starts the script with a stand-in for the python that runs nox."""
+    program = write_program(tmp_path / "a python", NIGHT)
+    (tmp_path / "night.sh").write_text(fill("slurm", here=Here(str(program), CHECKOUT, "me")))
+    credentials = tmp_path / ".config" / "jaxmeter" / "store.env"
+    credentials.parent.mkdir(parents=True)
+    credentials.write_text("AWS_SECRET_ACCESS_KEY=planted\n")
+
+    def start(**variables):
+        environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "HERE": str(tmp_path), **variables}
+        return subprocess.Popen(["bash", "night.sh"], cwd=tmp_path, env=environment)
+
+    return start
+
+
+@pytest.mark.parametrize("code", [0, 1, 2, 3])
+def test_a_job_ends_with_the_exit_code_of_its_night_which_has_the_credentials(start_batch_script, tmp_path, code):
+    job = start_batch_script(CODE=str(code))
+
+    assert job.wait(timeout=30) == code
+    assert (tmp_path / "credentials").read_text() == "planted"
+
+
+def test_a_job_that_is_told_to_end_waits_until_the_night_has_kept_what_it_has(start_batch_script, tmp_path):
+    job = start_batch_script(TAKES_S="60")
+    deadline = time.monotonic() + 30
+    while not (tmp_path / "measuring").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+    job.send_signal(signal.SIGTERM)
+
+    assert job.wait(timeout=30) == 130
+    assert (tmp_path / "kept").exists()
+
+
+def test_a_job_has_a_node_for_itself_and_a_gpu_only_if_it_measures_on_one():
+    cpu, gpu = fill("slurm"), fill("slurm", "--backend", "gpu", "--devices", "2")
+
+    for script in (cpu, gpu, fill("pyxis")):
+        assert {"#SBATCH --exclusive", "#SBATCH --nodes=1", "#SBATCH --no-requeue"} <= set(script.splitlines())
+    assert "--gres" not in cpu
+    assert "#SBATCH --gres=gpu:2" in gpu.splitlines()
+
+
+def test_a_workflow_may_do_little_and_runs_no_code_of_strangers_on_the_machine():
+    workflow = read_yaml(fill("github"))
+
+    job = workflow["jobs"]["measure"]
+    assert workflow["permissions"] == {"contents": "read", "pull-requests": "write"}
+    assert "pull_request.head.repo.full_name == github.repository" in job["if"]
+    assert set(workflow[True]) == {"schedule", "workflow_dispatch", "pull_request"}  # YAML reads `on` as true
+    assert job["steps"][0]["with"]["persist-credentials"] is False
+
+
+def test_a_pull_request_is_judged_by_the_gate_without_credentials_and_is_no_night():
+    steps = read_yaml(fill("github", "--baseline", "a", "--quick"))["jobs"]["measure"]["steps"]
+
+    night, request = (step for step in steps if "nox -s" in step.get("run", ""))
+    assert (night["if"], "secrets." in json.dumps(night)) == ("github.event_name != 'pull_request'", True)
+    assert (request["if"], "secrets." in json.dumps(request)) == ("github.event_name == 'pull_request'", False)
+    last = request["run"].splitlines()[-1]
+    assert shlex.split(last)[:4] == [".nox/runner/bin/nox", "-s", "gate", "--"]
+    assert "--machine lab --backend cpu --quick --markdown" in last
+
+
+def test_the_bot_finds_its_comment_by_the_marker_that_the_page_begins_with():
+    assert f"startsWith('{MARKER}')" in fill("github")
+
+
+def test_a_unit_runs_as_its_writer_without_any_quota_and_is_interrupted_as_by_hand():
+    service, timer = fill("systemd", "--at", "30 2 * * 1")
+
+    lines = service.splitlines()
+    assert {"User=me", "KillSignal=SIGINT", "NoNewPrivileges=yes", "CapabilityBoundingSet="} <= set(lines)
+    assert not [line for line in lines if line.startswith(("CPUQuota", "CPUWeight", "Nice", "SystemCallFilter"))]
+    assert "OnCalendar=Mon *-*-* 02:30:00 UTC" in timer.splitlines()
+
+
+@pytest.mark.parametrize("user", ["", "a b", "a\nExecStart=b", "%h"])
+def test_a_unit_of_a_user_whom_systemd_cannot_name_is_refused(user):
+    with pytest.raises(UsageError, match="systemd cannot run a night as"):
+        fill("systemd", here=Here("python3", CHECKOUT, user))
+
+
+def test_a_schedule_is_printed_or_written_to_a_file_with_what_belongs_beside_it(tmp_path, capsys):
+    asked = ("systemd", "--store", "s3://b/n", "--machine", "lab")
+    write_asked_schedule(asked, HERE)
+    printed = capsys.readouterr().out
+
+    write_asked_schedule([*asked, "--to", str(tmp_path / "night.service")], HERE)
+
+    service, timer = ((tmp_path / f"night.{kind}").read_text() for kind in ("service", "timer"))
+    assert printed == f"{service}\n{timer}"
+    assert capsys.readouterr().out == ""
+
+
+def test_a_file_that_cannot_be_written_is_named(tmp_path):
+    with pytest.raises(UsageError, match=r"nowhere/night\.sh: No such file or directory"):
+        write_asked_schedule(
+            ("slurm", "--store", "s3://b/n", "--machine", "lab", "--to", str(tmp_path / "nowhere/night.sh")), HERE
+        )
