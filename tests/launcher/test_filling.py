@@ -30,7 +30,7 @@ STORING = ("begin", "suspects", "conclude")
 
 texts = st.text(min_size=1).filter(lambda text: text.isprintable() and text.strip() and not text.startswith("-"))
 hostile = st.sampled_from(
-    ["'", '"', "\\", "$(HOME)", "$HOME", "%h", "`id`", "; id", "#", "&x", "*a", "{}", "a: b", "\\n"]
+    ["'", '"', "\\", "$(HOME)", "$HOME", "${HOME}", "%h", "`id`", "; id", "#", "&x", "*a", "{}", "a: b", "\\n"]
 )
 few = settings(max_examples=30, deadline=None)
 words = st.one_of(texts, hostile, st.tuples(texts, hostile).map("".join)).filter(lambda word: "${{" not in word)
@@ -68,12 +68,14 @@ def expand(word):
 
 
 def read_unit(text):
-    """The words of a unit's command, as systemd reads them."""
+    """The words of a unit's command, as systemd reads them: escapes, then specifiers, then variables in arguments."""
     (line,) = re.findall(r"^ExecStart=(.*)$", text, re.MULTILINE)
     found = re.findall(r'"((?:[^"\\]|\\.)*)"(?: |$)', line)
     assert " ".join(f'"{word}"' for word in found) == line
-    program, *rest = (re.sub(r"\\(.)", r"\1", word).replace("%%", "%") for word in found)
-    return [program, *(word.replace("$$", "$") for word in rest)]
+    unescaped = [re.sub(r"\\(.)", lambda one: one[1] if one[1] in '"\\' else "a character", word) for word in found]
+    program, *rest = (re.sub("%(.)", lambda one: "%" if one[1] == "%" else "a specifier", word) for word in unescaped)
+    variable = r"\$(\$|\{\w+\}|\w+)"
+    return [program, *(re.sub(variable, lambda one: "$" if one[1] == "$" else "a variable", word) for word in rest)]
 
 
 def read_runs(text):
