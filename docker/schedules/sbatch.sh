@@ -9,7 +9,7 @@
 #SBATCH --exclusive
 #SBATCH --time=${limit_minutes}
 #SBATCH --no-requeue
-#SBATCH --signal=B:TERM@120
+#SBATCH --signal=B:USR1@120
 #SBATCH --output=${name}-%j.log
 ${devices}
 # Line by line: nights do not overlap; nobody else is on the node; a regression is not measured again until it passes;
@@ -25,9 +25,11 @@ if [[ -r $credentials ]]; then
     set +a
 fi
 
+# scancel tells all processes to end. nox would do so at once; the harness hears it too, and keeps what it has.
+trap '' TERM
 ${command} &
 night=$!
-trap 'kill -INT -- "-$night"' TERM INT
+trap 'kill -INT -- "-$night"' USR1
 
 code=0
 wait "$night" || code=$?

@@ -337,14 +337,14 @@ def test_a_job_ends_with_the_exit_code_of_its_night_which_has_the_credentials(st
     assert (tmp_path / "credentials").read_text() == "planted"
 
 
-def test_a_job_that_is_told_to_end_waits_until_the_night_has_kept_what_it_has(start_batch_script, tmp_path):
+def test_a_job_that_is_told_of_its_end_waits_until_the_night_has_kept_what_it_has(start_batch_script, tmp_path):
     job = start_batch_script(TAKES_S="60")
     deadline = time.monotonic() + 30
     while not (tmp_path / "measuring").exists():
         assert time.monotonic() < deadline
         time.sleep(0.05)
 
-    job.send_signal(signal.SIGTERM)
+    job.send_signal(signal.SIGUSR1)
 
     assert job.wait(timeout=30) == 130
     assert (tmp_path / "kept").exists()
