@@ -13,6 +13,7 @@ from pathlib import Path
 from string import Template
 
 from launcher.execution import say
+from launcher.nights import read_night_request
 from launcher.options import UsageError, take_option
 from launcher.quoting import quote_pod_words, quote_unit, quote_yaml
 from launcher.schedules import Asked, find_warnings, read_schedule_request
@@ -182,7 +183,11 @@ def _night(asked: Asked) -> list[str]:
 
 
 def _begin(asked: Asked) -> list[str]:
-    return [asked.store, *_measuring(asked, ()), "--out", RESULTS, *asked.night]
+    """Arguments of the first step, where steps run in images: its own, then those of the measurement."""
+    night = read_night_request(_night(asked))
+    _, measuring = take_option(night.measuring, "--backend")
+    where = ("--machine", asked.machine, "--backend", asked.backend.name, "--out", RESULTS)
+    return [asked.store, *where, *night.beginning, "--", *measuring]
 
 
 def _measuring(asked: Asked, options: Sequence[str]) -> list[str]:

@@ -6,25 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from launcher.backends import BACKENDS, OPTIONS
-
-FORBIDDEN = {
-    "--out": "runs go to --store",
-    "--resume": "a night that broke off is gone on with by itself",
-    "--run-id": "a night names its runs",
-    "--against": "a night finds the runs that it is compared with; --baseline RUN names one",
-    "--suspects": "a night finds them by itself",
-    "--lock-step": "a night is compared with what ran in its own environment",
-    "--dry-run": "a night that measures nothing can say nothing",
-}
+from launcher.nights import ENDING
 
 _AS_IT_IS = "steps run in images as they are; it is an option of a checkout: slurm, github, systemd"
-_GONE = "a file in a container is gone with it; the store keeps the verdict"
+_GONE = "a file in a container is gone with it; the store keeps the verdict, and nox -s report makes the page"
 FORBIDDEN_IN_IMAGES = {
     **{name: _AS_IT_IS for name in ("--runtime", "--base-image", "--open", *OPTIONS) if name != "--privileged"},
-    "--markdown": _GONE,
-    "--verdict": _GONE,
+    "--out": "steps share one folder of their own",
+    **dict.fromkeys(ENDING, _GONE),
 }
-FORBIDDEN_IN_WORKFLOWS = dict.fromkeys(("--markdown", "--verdict"), "the workflow has them already")
+FORBIDDEN_IN_WORKFLOWS = dict.fromkeys(("--out", *ENDING), "the workflow has places of its own")
 
 
 @dataclass(frozen=True)
@@ -36,7 +27,7 @@ class Scheduler:
       backends: What it can measure on; the first one where none is named.
       options: What it takes beside the options of all engines and those of the night.
       needed: Those of them that have to be given.
-      forbidden: Why, by option.
+      forbidden: Why, by option, beside what no night takes.
       in_images: Whether steps run in images of a registry; else a checkout runs `nox -s nightly`.
       evaluates: What it would take for an expression in any text, quoted or not.
     """

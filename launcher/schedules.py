@@ -10,9 +10,10 @@ from pathlib import Path
 
 from launcher.backends import BACKENDS, BackendNeeds
 from launcher.cron import Cron, read_cron
+from launcher.nights import FORBIDDEN
 from launcher.options import UsageError, refuse, take_flag, take_option, take_options
 from launcher.quoting import check_printable
-from launcher.schedulers import FORBIDDEN, MEANINGS, OF_THE_NIGHT, SCHEDULERS, Scheduler
+from launcher.schedulers import MEANINGS, OF_THE_NIGHT, SCHEDULERS, Scheduler
 
 STORES = ("s3://", "gs://", "file:///")
 DEFAULT_AT = "0 3 * * *"

@@ -17,13 +17,14 @@ ${devices}
 set -euo pipefail
 
 results=$PWD/jaxmeter-results # where sbatch is called; what is left of a night that broke off is there, too
+reports=$PWD/jaxmeter-reports
 night=$results/.night
 credentials=$HOME/.config/jaxmeter/store.env # lines NAME=value, readable by you alone
-mkdir -p "$results"
+mkdir -p "$results" "$reports"
 
 step() {
-    srun --container-mounts="$results:/work/results" --container-workdir=/work --no-container-mount-home \
-        --no-container-remap-root --no-container-entrypoint "$@"
+    srun --container-mounts="$results:/work/results,$reports:/work/reports" --container-workdir=/work \
+        --no-container-mount-home --no-container-remap-root --no-container-entrypoint "$@"
 }
 
 # A step with the store: it has the credentials. In a shell of its own, so that no other step has them.

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cloud.conftest import find_port
+from tests.cloud.servers import find_port
 
 START_LIMIT_S = 60
 ENDED = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY")

@@ -15,6 +15,7 @@ import yaml
 from launcher.cron import read_cron
 from launcher.filling import Here, fill_schedule
 from launcher.schedules import read_schedule_request
+from reporting.nights.verdicts import find_verdict
 from reporting.store.places import open_store
 from tests.cloud.slurm import ENDED, start_slurm, wait_until
 from tests.end_to_end.conftest import CHECKOUT
@@ -260,6 +261,36 @@ def increment(x):
     """Adds one, (n,) -> (n,)."""
     return x + 1
 '''
+
+
+def test_the_steps_of_a_pod_are_a_night_and_those_that_measure_need_no_credentials(tmp_path, bucket, s3):
+    """As processes, with this Python for that of the images, and the CPU for the device."""
+    suite = tmp_path / "small.py"
+    suite.write_text(SUITE)
+    (tmp_path / "python3").symlink_to(sys.executable)
+    (path,) = write(tmp_path, "kubernetes", *CLUSTER, "--suites", str(suite), "--quick", store=bucket)
+    text = path.read_text().replace("/work/results", f"{tmp_path}/results").replace('"gpu"', '"cpu"')
+    pod = yaml.safe_load(text)["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    bare = {"PATH": f"{tmp_path}:/usr/bin:/bin", "HOME": str(tmp_path), "PYTHONPATH": str(CHECKOUT)}
+
+    for step in (*pod["initContainers"], *pod["containers"]):
+        given = {one["name"]: one["value"] for one in step.get("env", ())}
+        words = [word.replace("/tmp/night", f"{tmp_path}/night") for word in step["args"]]
+        done = subprocess.run(
+            [*step.get("command", ["python3"]), *words],
+            cwd=tmp_path,
+            env={**bare, **given, **(s3 if "envFrom" in step else {})},
+            capture_output=True,
+            text=True,
+            timeout=600,
+            check=False,
+        )
+        assert done.returncode == 0, f"{step['name']}: {done.stdout}{done.stderr}"
+
+    (night,) = [one.name for one in (tmp_path / "results").iterdir() if not one.name.startswith(".")]
+    assert "run.json" in open_store(bucket).list_files(night)
+    verdict = find_verdict(open_store(bucket), night)
+    assert (verdict.machine, verdict.exit_code) == ("lab 3", 0)
 
 
 def test_a_night_is_measured_pushed_and_judged_as_a_job_of_slurm(slurm, tmp_path):

@@ -19,6 +19,8 @@ from launcher.options import UsageError
 from launcher.schedulers import SCHEDULERS
 from launcher.schedules import read_schedule_request
 from reporting.markdown import MARKER
+from reporting.nights.baselines import TITLES
+from reporting.nights.night import FOLDER, MEASURE
 
 CHECKOUT = Path(__file__).parents[2]
 HERE = Here("/opt/my python/bin/python3", CHECKOUT, "me")
@@ -78,6 +80,12 @@ def read_unit(text):
     return [program, *(re.sub(variable, lambda one: "$" if one[1] == "$" else "a variable", word) for word in rest)]
 
 
+def read_begin(text):
+    """The arguments of the first step in a script."""
+    (line,) = [line for line in text.split("\n") if line.startswith("with_store begin ")]
+    return shlex.split(line)[2:]
+
+
 def read_runs(text):
     """The lines of a workflow's scripts."""
     steps = read_yaml(text)["jobs"]["measure"]["steps"]
@@ -102,7 +110,7 @@ def test_a_pod_reads_the_words_that_were_asked_for(engine, machine, path, option
     asked = ["-m", "reporting", "night", "begin", f"s3://b/{path}", "--machine", machine]
     backend = SCHEDULERS[engine].backends[0]
     assert list(map(expand, read_steps(text)["begin"]["args"])) == [
-        *(*asked, "--backend", backend, "--out", "/work/results", "--select", option)
+        *(*asked, "--backend", backend, "--out", "/work/results", "--", "--select", option)
     ]
 
 
@@ -120,9 +128,19 @@ def test_a_batch_script_reads_the_words_that_were_asked_for(machine, path, optio
 def test_a_batch_script_with_containers_reads_the_words_that_were_asked_for(machine, path, option):
     text = fill("pyxis", "--select", option, store=f"s3://b/{path}", machine=machine)
 
-    (line,) = [line for line in text.split("\n") if line.startswith("with_store begin ")]
-    assert shlex.split(line)[2:] == [
-        *(f"s3://b/{path}", "--machine", machine, "--backend", "gpu", "--out", "/work/results", "--select", option)
+    assert read_begin(text) == [
+        *(
+            f"s3://b/{path}",
+            "--machine",
+            machine,
+            "--backend",
+            "gpu",
+            "--out",
+            "/work/results",
+            "--",
+            "--select",
+            option,
+        )
     ]
 
 
@@ -143,6 +161,26 @@ def test_a_unit_reads_the_words_that_were_asked_for(machine, path, option):
     service, _ = fill("systemd", "--select", option, store=f"s3://b/{path}", machine=machine)
 
     assert read_unit(service) == nightly(f"s3://b/{path}", machine, option)
+
+
+@pytest.mark.parametrize("engine", ["kubernetes", "jobset", "pyxis"])
+def test_steps_in_images_are_told_the_options_of_the_first_one_from_those_of_the_measurement(engine):
+    text = fill(engine, "--full", "--min-effect", "2%", "--suites=mine", "--baseline=a", "--budgets", "/work/budgets/b")
+
+    begin = read_steps(text)["begin"]["args"] if engine != "pyxis" else read_begin(text)
+    own, measuring = begin[begin.index("--out") + 2 : begin.index("--")], begin[begin.index("--") + 1 :]
+    assert own == ["--baseline", "a", "--budgets", "/work/budgets/b", "--min-effect", "2%"]
+    assert measuring == ["--full", "--suites=mine"]
+
+
+@pytest.mark.parametrize("engine", ["kubernetes", "jobset", "pyxis"])
+def test_templates_call_the_steps_of_a_night_as_it_does(engine):
+    text = fill(engine)
+
+    names = {MEASURE, *(f"confirm-{role}" for role in TITLES)}
+    called = r"\.night/([a-z-]+)" if engine != "pyxis" else r"^measure ([a-z-]+)$"
+    assert set(re.findall(called, text, re.MULTILINE)) == names
+    assert FOLDER in text
 
 
 @few

@@ -3,8 +3,9 @@ from pathlib import Path
 import pytest
 
 from launcher.backends import BACKENDS
+from launcher.nights import FORBIDDEN
 from launcher.options import UsageError
-from launcher.schedulers import FORBIDDEN, FORBIDDEN_IN_IMAGES, FORBIDDEN_IN_WORKFLOWS, SCHEDULERS
+from launcher.schedulers import FORBIDDEN_IN_IMAGES, FORBIDDEN_IN_WORKFLOWS, SCHEDULERS
 from launcher.schedules import find_warnings, read_schedule_request
 
 WHERE = ("--store", "s3://team-bucket/nightly", "--machine", "lab 3")
