@@ -15,6 +15,7 @@ import yaml
 from launcher.cron import read_cron
 from launcher.filling import Here, fill_schedule
 from launcher.schedules import read_schedule_request
+from reporting.markdown import MARKER
 from reporting.nights.verdicts import find_verdict
 from reporting.store.places import open_store
 from tests.cloud.slurm import ENDED, start_slurm, wait_until
@@ -108,6 +109,66 @@ def test_a_workflow_with_a_mistake_is_not_taken(tmp_path, right, wrong):
     judged = validate_workflow(misspell(path, right, wrong))
 
     assert judged.returncode == 1, judged.stdout + judged.stderr
+
+
+# What GitHub's action hands to a script, with its comments in a list.
+ACTION = """
+const comments = JSON.parse(process.argv[2]);
+const done = [];
+const github = {
+    paginate: async (list, asked) => { done.push(['list', asked]); return comments; },
+    rest: { issues: {
+        listComments: null,
+        updateComment: async (asked) => { done.push(['update', asked]); },
+        createComment: async (asked) => { done.push(['create', asked]); },
+    } },
+};
+const context = { repo: { owner: 'team', repo: 'ours' }, issue: { number: 7 } };
+const script = require('fs').readFileSync('script.js', 'utf8');
+const run = new (async () => {}).constructor('github', 'context', 'require', script);
+run(github, context, require).then(() => console.log(JSON.stringify(done)));
+"""
+
+
+@pytest.fixture
+def comment(tmp_path):
+    """Runs the workflow's script in a folder, on a pull request with some comments; what it asked GitHub for."""
+    (path,) = write(tmp_path, "github")
+    steps = yaml.safe_load(path.read_text())["jobs"]["measure"]["steps"]
+    (script,) = [step["with"]["script"] for step in steps if step.get("name") == "Comment"]
+    (tmp_path / "script.js").write_text(script)
+    (tmp_path / "action.js").write_text(ACTION)
+
+    def ask(*comments):
+        done = run("node", "action.js", json.dumps(comments), cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    return ask
+
+
+OURS = {"id": 2, "user": {"type": "Bot"}, "body": f"{MARKER}\n## Before"}
+OTHERS = (
+    {"id": 1, "user": {"type": "User"}, "body": f"{MARKER} quoted by a person"},
+    {"id": 3, "user": {"type": "Bot"}, "body": "another bot"},
+    {"id": 4, "user": None, "body": "by nobody any more"},
+)
+
+
+def test_a_pull_request_gets_one_comment_which_is_edited(comment, tmp_path):
+    (tmp_path / "reports").mkdir()
+    body = f"{MARKER}\n## Now"
+    (tmp_path / "reports" / "night.md").write_text(body)
+    place = {"owner": "team", "repo": "ours"}
+
+    first, later = comment(*OTHERS), comment(*OTHERS, OURS)
+
+    assert first == [["list", {**place, "issue_number": 7}], ["create", {**place, "issue_number": 7, "body": body}]]
+    assert later == [["list", {**place, "issue_number": 7}], ["update", {**place, "comment_id": 2, "body": body}]]
+
+
+def test_a_gate_that_says_nothing_leaves_no_comment(comment):
+    assert comment(OURS) == []
 
 
 def test_systemd_takes_the_service_and_its_timer(tmp_path):

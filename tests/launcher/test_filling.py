@@ -418,6 +418,44 @@ def test_a_pull_request_is_judged_by_the_gate_without_credentials_and_is_no_nigh
     assert "--machine lab --backend cpu --quick --markdown" in last
 
 
+NOX = """#!/bin/sh
+echo "$@" >> calls
+printf '%s' "$VERDICT" > reports/night.json
+exit "$CODE"
+"""
+
+
+@pytest.fixture
+def run_step(tmp_path):
+    """Runs a step of the workflow as GitHub does, with a stand-in for nox; its exit code."""
+    (tmp_path / ".nox" / "runner" / "bin").mkdir(parents=True)
+    for folder in ("reports", "results"):
+        (tmp_path / folder).mkdir()
+    write_program(tmp_path / ".nox" / "runner" / "bin" / "nox", NOX)
+    steps = {step.get("name"): step for step in read_yaml(fill("github"))["jobs"]["measure"]["steps"]}
+
+    def run(name, code=0, **verdict):
+        environment = {"PATH": os.environ["PATH"], "CODE": str(code), "VERDICT": json.dumps(verdict)}
+        command = ["bash", "-e", "-c", steps[name]["run"]]
+        return subprocess.run(command, cwd=tmp_path, env=environment, check=False).returncode
+
+    return run
+
+
+def test_a_pull_request_is_compared_with_the_last_good_night(run_step, tmp_path):
+    night, request = "Measure and judge the night", "Measure and judge the pull request"
+    assert run_step(request) == 3
+
+    assert run_step(night, run="first", good=True) == 0
+    assert run_step(night, run="busy", good=False) == 0
+    assert run_step(night, code=1, run="slower", good=False) == 1
+    assert run_step(request, code=1) == 1
+
+    calls = (tmp_path / "calls").read_text().splitlines()
+    assert len(calls) == 4
+    assert calls[-1].startswith("-s gate -- results/first --machine lab ")
+
+
 def test_the_bot_finds_its_comment_by_the_marker_that_the_page_begins_with():
     assert f"startsWith('{MARKER}')" in fill("github")
 
