@@ -120,7 +120,7 @@ def _read(name: str, here: Here) -> str:
 def _fill_yaml(asked: Asked, here: Here) -> dict[str, str]:
     return {
         "name": name_objects(asked.machine),
-        "at": quote_yaml(asked.at.text),
+        "at": asked.at.text,
         "limit_s": str(LIMIT_S),
         "limit_minutes": str(LIMIT_S // 60),
         "image": quote_yaml(asked.image),

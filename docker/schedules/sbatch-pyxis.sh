@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A night of jaxmeter as a SLURM job, in containers that pyxis starts; docs/operations.md has the recipe.
 #   sbatch THIS_FILE                   tonight's, now; partition, account and node of your site go before the file
-#   ${at} sbatch THIS_FILE             every night (UTC), in `crontab -e` of a login node
+#   ${at} sbatch THIS_FILE             every night, in `crontab -e` of a login node, which goes by local time
 #SBATCH --job-name=${name}
 #SBATCH --dependency=singleton
 #SBATCH --nodes=1
@@ -45,11 +45,19 @@ measure() {
     local code=0
     step --export=HOME,NVIDIA_VISIBLE_DEVICES=all,NVIDIA_DRIVER_CAPABILITIES=all --container-image=${image} \
         python3 -m harness run "@/work/results/.night/$1" || code=$?
-    ((code == 0 || code == 3)) || exit "$code"
+    ((code == 3)) || return "$code"
 }
 
 with_store begin ${begin}
-measure measure
+code=0
+measure measure || code=$?
+if ((code == 2)) && grep -q -x -e --resume "$night/measure"; then
+    # What broke off before cannot be gone on with, as where the image has changed: a new night begins.
+    with_store begin --anew ${begin}
+    measure measure
+elif ((code)); then
+    exit "$code"
+fi
 with_store suspects --out /work/results
 measure confirm-last
 measure confirm-pinned

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A night of jaxmeter as a SLURM job, from a checkout that the node sees too; docs/operations.md has the recipe.
 #   sbatch THIS_FILE                   tonight's, now; partition, account and node of your site go before the file
-#   ${at} sbatch THIS_FILE             every night (UTC), in `crontab -e` of a login node
+#   ${at} sbatch THIS_FILE             every night, in `crontab -e` of a login node, which goes by local time
 #SBATCH --job-name=${name}
 #SBATCH --dependency=singleton
 #SBATCH --nodes=1

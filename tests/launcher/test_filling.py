@@ -178,7 +178,7 @@ def test_templates_call_the_steps_of_a_night_as_it_does(engine):
     text = fill(engine)
 
     names = {MEASURE, *(f"confirm-{role}" for role in TITLES)}
-    called = r"\.night/([a-z-]+)" if engine != "pyxis" else r"^measure ([a-z-]+)$"
+    called = r"\.night/([a-z-]+)" if engine != "pyxis" else r"^ *measure ([a-z-]+)"
     assert set(re.findall(called, text, re.MULTILINE)) == names
     assert FOLDER in text
 
@@ -290,9 +290,10 @@ for word in "$@"; do case $word in --container-mounts=*) mount=${word#*=}; esac;
 results=${mount%%:*}
 echo "${*##*nothing} | ${AWS_SECRET_ACCESS_KEY:-none}" >> "$results/srun.log"
 case "$*" in
-    *"night begin"*) mkdir -p "$results/.night"; touch "$results/.night/measure" ;;
+    *"night begin --anew"*) : > "$results/.night/measure" ;;
+    *"night begin"*) mkdir -p "$results/.night"; echo "$BEGUN" > "$results/.night/measure" ;;
     *"night suspects"*) touch "$results/.night/confirm-last" ;;
-    *"harness run"*) exit "${HARNESS_CODE:-3}" ;;
+    *"harness run"*) grep -q -e --resume "$results/.night/measure" && exit 2; exit "${HARNESS_CODE:-3}" ;;
     *"night conclude"*) exit 1 ;;
 esac
 """
@@ -334,6 +335,16 @@ def test_in_containers_of_slurm_a_measurement_that_failed_ends_the_night_with_it
     code, steps = run_pyxis(HARNESS_CODE="2")
 
     assert (code, len(steps)) == (2, 2)
+
+
+def test_in_containers_of_slurm_a_night_that_cannot_be_gone_on_with_is_begun_anew(run_pyxis):
+    code, steps = run_pyxis(BEGUN="--resume")
+
+    assert code == 1
+    assert [re.findall(r"night \w+(?: --anew)?|harness run", step)[0] for step in steps] == [
+        *("night begin", "harness run", "night begin --anew", "harness run"),
+        *("night suspects", "harness run", "night conclude"),
+    ]
 
 
 NIGHT = """#!/usr/bin/env python3
