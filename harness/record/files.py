@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import os
 import stat
 import tempfile
@@ -14,6 +15,9 @@ from typing import TypeVar
 import msgspec
 
 S = TypeVar("S")
+
+LARGEST_RECORD = 256 * 2**20
+"""Bytes of one record, unpacked. Those of a case take some 20 KiB in a commit mark, which holds all cases of a run."""
 
 
 def now() -> str:
@@ -76,12 +80,12 @@ def read_bytes(path: Path) -> bytes:
     """The bytes of a record, unpacked.
 
     Raises:
-      UnreadableError: The file cannot be read, or not unpacked.
+      UnreadableError: The file cannot be read, not unpacked, is no regular one, or has more than LARGEST_RECORD bytes.
     """
     try:
-        data = path.read_bytes()
-        return gzip.decompress(data) if path.suffix == ".gz" else data
-    except (OSError, EOFError, zlib.error) as error:
+        data = _read_regular(path, path.stat(), LARGEST_RECORD)
+        return _unpack(data) if path.suffix == ".gz" else data
+    except (OSError, EOFError, ValueError, zlib.error) as error:
         raise UnreadableError(f"{path}: cannot be read: {error}") from error
 
 
@@ -92,13 +96,39 @@ def read_kept(path: Path, most: int) -> bytes:
       OSError: It cannot be read.
       UnreadableError: It is no file of its own, or has more than `most` bytes: a run may come from anywhere.
     """
-    found = path.lstat()
+    try:
+        return _read_regular(path, path.lstat(), most)
+    except ValueError as error:
+        raise UnreadableError(f"{path.name} {error}") from error
+
+
+def _read_regular(path: Path, found: os.stat_result, most: int) -> bytes:
+    """The bytes of a file. A pipe would never answer, and a device never end; so neither is opened.
+
+    Raises:
+      OSError: It cannot be read.
+      ValueError: What was found is no regular file, or it has more than `most` bytes.
+    """
     if not stat.S_ISREG(found.st_mode):
-        raise UnreadableError(f"{path.name} is no regular file")
+        raise ValueError("is no regular file")
     if found.st_size > most:
-        raise UnreadableError(f"{path.name} has {found.st_size} bytes, over {most}")
+        raise ValueError(f"has {found.st_size} bytes, over {most}")
     with path.open("rb") as file:
         return file.read(most)
+
+
+def _unpack(data: bytes) -> bytes:
+    """What is packed; a few bytes may stand for any number of them.
+
+    Raises:
+      OSError, EOFError, zlib.error: It is damaged.
+      ValueError: It has more than LARGEST_RECORD bytes.
+    """
+    with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
+        unpacked = file.read(LARGEST_RECORD + 1)
+    if len(unpacked) > LARGEST_RECORD:
+        raise ValueError(f"has over {LARGEST_RECORD} bytes once unpacked")
+    return unpacked
 
 
 def decode(path: Path, data: bytes, kind: type[S]) -> S:

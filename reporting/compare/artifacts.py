@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 
-from harness.record import Artifact, RunFolder
+from harness.record import Artifact, RunFolder, UnreadableError
+from harness.record.files import LARGEST_RECORD, read_kept
 
 
 class ArtifactError(Exception):
@@ -34,8 +35,8 @@ def read_file(folder: RunFolder, case_id: str, artifact: Artifact) -> bytes:
             raise ArtifactError(f"its path {artifact.path!r} leads out of the case's folder")
         if not path.is_file():
             raise ArtifactError(f"no file {artifact.path!r}")
-        data = path.read_bytes()
-    except (OSError, ValueError, RuntimeError) as error:
+        data = read_kept(path.resolve(), LARGEST_RECORD)
+    except (OSError, ValueError, RuntimeError, UnreadableError) as error:
         raise ArtifactError(f"{artifact.path!r} cannot be read: {error}") from error
     if hashlib.sha256(data).hexdigest() != artifact.sha256:
         raise ArtifactError(f"{artifact.path!r} is not what was recorded (another SHA-256)")

@@ -1,4 +1,5 @@
 import io
+import os
 
 import pytest
 from rich.cells import cell_len
@@ -37,6 +38,10 @@ def test_a_run_without_programs_says_how_to_get_them(tmp_path):
     [
         (lambda path: path.unlink(), "no file 'programs/selu-jit/stablehlo.mlir'"),
         (lambda path: path.write_text("other"), "'programs/selu-jit/stablehlo.mlir' is not what was recorded"),
+        (
+            lambda path: os.truncate(path, 2**37),
+            "'programs/selu-jit/stablehlo.mlir' cannot be read: stablehlo.mlir has 137438953472 bytes, over 268435456",
+        ),
     ],
 )
 def test_a_file_that_is_missing_or_damaged_is_left_out_and_the_rest_compared(tmp_path, damage, problem):

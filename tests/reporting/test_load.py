@@ -1,4 +1,5 @@
 import json
+import os
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -289,6 +290,20 @@ def _mutate(data, node):
         same_kind = {str: st.text(), int: st.integers(), float: st.floats(allow_nan=False, allow_infinity=False)}
         node[key] = data.draw(JSON | same_kind.get(type(node[key]), JSON))
         return
+
+
+@pytest.mark.parametrize("file", ["manifest.json", "run.json", "cases/00/case.json", "stopped.json"])
+def test_a_pipe_in_the_place_of_a_file_is_named_and_never_waited_for(tmp_path, file):
+    folder = samples.write_run(tmp_path, samples.run())
+    if file not in ("manifest.json", "run.json"):
+        (folder / "run.json").unlink()
+    (folder / file).unlink(missing_ok=True)
+    os.mkfifo(folder / file)
+
+    loaded = load([folder])
+
+    assert any(f"{folder / file}: cannot be read: is no regular file" in warning for warning in loaded.warnings)
+    assert len(loaded.runs) == 1
 
 
 def test_a_damaged_manifest_costs_nothing_where_run_json_holds_it(tmp_path):

@@ -53,6 +53,7 @@ from harness.record import (
     VariantRecord,
     cases,
     environment,
+    files,
     json_schema,
     launches,
     outcomes,
@@ -65,6 +66,7 @@ from harness.record import (
     write_bytes,
     write_json,
 )
+from harness.record.files import LARGEST_RECORD, read_bytes, read_kept
 from harness.record.self_test import SelfTest, Tally
 from tests import samples
 from tests.harness.raw import clean, launch, variant
@@ -340,6 +342,64 @@ def test_what_cannot_be_read_is_a_record_error(tmp_path, make):
 
     with pytest.raises(UnreadableError, match=r"run\.json: cannot be read: "):
         read_json(path, Run)
+
+
+LARGE = 2**37
+"""Bytes; a file system needs none for a file that is nothing but a hole."""
+
+
+def make_large(path: Path) -> None:
+    with path.open("wb") as file:
+        file.truncate(LARGE)
+
+
+@pytest.mark.parametrize("name", ["run.json", "00.json.gz"])
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [
+        (os.mkfifo, "is no regular file"),
+        (lambda path: path.symlink_to("/dev/zero"), "is no regular file"),
+        (make_large, f"has {LARGE} bytes, over {LARGEST_RECORD}"),
+    ],
+    ids=["pipe", "endless device", "larger than memory"],
+)
+def test_what_would_never_end_is_not_read(tmp_path, name, make, why):
+    make(tmp_path / name)
+
+    with pytest.raises(UnreadableError, match=rf"{name}: cannot be read: {why}"):
+        read_json(tmp_path / name, Run)
+    with pytest.raises(UnreadableError, match=f"{name} (is no regular file|has )"):
+        read_kept(tmp_path / name, LARGEST_RECORD)
+
+
+def test_a_few_bytes_that_unpack_to_too_many_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "LARGEST_RECORD", 1000)
+    path = tmp_path / "00.json.gz"
+    path.write_bytes(gzip.compress(b" " * 1000))
+    assert read_bytes(path) == b" " * 1000
+
+    path.write_bytes(gzip.compress(b" " * 1001))
+    with pytest.raises(UnreadableError, match=r"00\.json\.gz: cannot be read: has over 1000 bytes once unpacked"):
+        read_bytes(path)
+
+
+def test_a_file_may_have_as_many_bytes_as_are_allowed_and_no_more(tmp_path):
+    path = tmp_path / "hlo.txt"
+    path.write_bytes(b"1234")
+
+    assert read_kept(path, 4) == b"1234"
+    with pytest.raises(UnreadableError, match=r"hlo\.txt has 4 bytes, over 3"):
+        read_kept(path, 3)
+
+
+def test_a_record_may_be_a_link_and_what_is_kept_beside_it_may_not(tmp_path):
+    target = written(tmp_path / "other.json", {"status": "ok"})
+    path = tmp_path / "outcome.json"
+    path.symlink_to(target)
+
+    assert read_json(path, Outcome) == Outcome(status=Status.OK)
+    with pytest.raises(UnreadableError, match="is no regular file"):
+        read_kept(path, 100)
 
 
 def test_a_run_and_its_manifest_are_read_from_their_folder(tmp_path):
