@@ -59,7 +59,20 @@ _VARIABLES = frozenset(
 _TOLD = frozenset({"JAXMETER_COMMAND", "JAXMETER_HOST", "JAXMETER_IMAGE", "JAXMETER_LOCK_SHA256", "JAXMETER_REVISION"})
 """What a launcher tells of the outside, which a container cannot see; they steer nothing."""
 
-_SECRET = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL")
+_SECRET = ("KEY", "TOKEN", "SECRET", "PASS", "CREDENTIAL", "AUTH")
+_SWITCH = ("", "0", "1", "true", "false", "True", "False")
+"""No secret: jax's own switches have such words in their names too, as JAX_COMPILER_ENABLE_REMAT_PASS."""
+
+_SECRET_SETTING = re.compile(
+    "key|token|secret|passw|passphrase|credential|auth|signature|^pass$|^sig$", flags=re.IGNORECASE
+)
+"""The name of a part of a value. XLA's flags speak of passes, and mean the compiler's."""
+
+_BETWEEN_SETTINGS = re.compile(r"([\s&,;?=]+)")
+_WHO = re.compile(r"(?<=://)[^\s/]+(?=@)|(?<![^\s/=,@])[^\s/=,@]+(?=@)")
+"""Name and password before the host of an address. Each begins at one place, so that long values cost no more."""
+
+HIDDEN = "***"
 LONGEST_WORDS = 200
 _CODE = Path(__file__).parents[2]
 """The checkout, or where packages are installed: a neighbour of the harness is named from here."""
@@ -145,14 +158,23 @@ def usable_cores(root: Path = Path("/")) -> int:
 
 
 def recorded_variables(variables: Mapping[str, str]) -> dict[str, str]:
-    """The allow-list: what steers JAX and XLA, never a secret; home as `~`."""
+    """The allow-list: what steers JAX and XLA, never a secret, also none within a value; home as `~`."""
     return {
-        name: make_private(value)
+        name: make_private(_hide_secrets(value))
         for name, value in sorted(variables.items())
         if (name in _VARIABLES or name.startswith(_VARIABLE_PREFIXES))
         and name not in _TOLD
-        and not any(word in name for word in _SECRET)
+        and (value in _SWITCH or not any(word in name for word in _SECRET))
     }
+
+
+def _hide_secrets(value: str) -> str:
+    """A variable's value without the names, passwords and tokens that addresses and flags may hold."""
+    parts = _BETWEEN_SETTINGS.split(_WHO.sub(HIDDEN, value))
+    for index in range(2, len(parts), 2):
+        if parts[index - 1].startswith("=") and _SECRET_SETTING.search(parts[index - 2]):
+            parts[index] = HIDDEN
+    return "".join(parts)
 
 
 def describe_error(error: BaseException) -> str:

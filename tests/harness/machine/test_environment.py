@@ -49,10 +49,44 @@ def test_what_steers_jax_is_recorded_and_nothing_else():
 
 
 @given(
-    prefix=st.sampled_from(["JAX_", "XLA_", "JAXMETER_"]), word=st.sampled_from(["KEY", "TOKEN", "SECRET", "PASSWORD"])
+    prefix=st.sampled_from(["JAX_", "XLA_", "JAXMETER_"]),
+    word=st.sampled_from(["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSPHRASE", "PASS", "AUTH", "CREDENTIALS"]),
 )
 def test_a_secret_is_never_recorded(prefix, word):
     assert recorded_variables({f"{prefix}{word}": "s3cr3t", f"{prefix}API_{word}_2": "s3cr3t"}) == {}
+
+
+@pytest.mark.parametrize("name", ["JAX_COMPILER_ENABLE_REMAT_PASS", "JAX_DEBUG_KEY_REUSE"])
+def test_a_switch_is_no_secret_whatever_its_name_says(name):
+    assert recorded_variables({name: "true"}) == {name: "true"}
+    assert recorded_variables({name: "truely secret"}) == {}
+
+
+@pytest.mark.parametrize(
+    ("value", "recorded"),
+    [
+        ("anna:s3cr3t@host:8476", "***@host:8476"),
+        ("anna@host:8476", "***@host:8476"),
+        ("host:8476", "host:8476"),
+        ("[::1]:8476", "[::1]:8476"),
+        ("gs://bucket/dump", "gs://bucket/dump"),
+        ("https://anna:s3=c,r@3t@host/dump", "https://***@host/dump"),
+        ("https://host/dump?token=s3cr3t&part=1", "https://host/dump?token=***&part=1"),
+        ("https://host/dump?sv=2&sig=s3cr3t%3D==", "https://host/dump?sv=2&sig=***=="),
+        ("https://host/dump?X-Amz-Signature=s3cr3t", "https://host/dump?X-Amz-Signature=***"),
+        ("--xla_a=1 --xla_api_key=s3cr3t --xla_b=2", "--xla_a=1 --xla_api_key=*** --xla_b=2"),
+        ("--xla_to=password=s3cr3t,level=3", "--xla_to=password=***,level=3"),
+        ("--xla_disable_hlo_passes=algsimp --xla_dump_hlo_pass_re=.*", None),
+        ("--xla_force_host_platform_device_count=8 --xla_signal=4", None),
+    ],
+)
+def test_a_secret_within_a_value_is_hidden_and_what_steers_is_kept(value, recorded):
+    assert recorded_variables({"XLA_FLAGS": value}) == {"XLA_FLAGS": recorded or value}
+
+
+@pytest.mark.parametrize("part", ["token", "a", "@", "://", "a:", "token="])
+def test_a_value_of_another_run_costs_no_more_time_than_it_is_long(part):
+    assert recorded_variables({"XLA_FLAGS": part * 10**5})  # squared, this would be minutes
 
 
 @pytest.mark.usefixtures("anna")
