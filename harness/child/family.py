@@ -6,15 +6,24 @@ import ctypes
 import os
 import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 _PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+
+_THREADS = Path("/proc/self/task")
 
 
-def die_with_parent() -> None:
-    """On Linux: the kernel ends this process when its parent ends, however that happens."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+def die_with_parent(parent: int) -> None:
+    """On Linux: the kernel ends this process when its parent ends, however that happens.
+
+    Args:
+      parent: Its process id. Where that has ended before the kernel was asked, this process ends here.
+    """
+    _ask_kernel(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 def offer_to_out_of_memory_killer() -> None:
@@ -25,8 +34,38 @@ def offer_to_out_of_memory_killer() -> None:
         return
 
 
-def begin_session() -> None:
-    """Makes this process a session of its own, so that ending it ends whatever it has started."""
+def begin_session(parent: int) -> None:
+    """Makes this process a session of its own, so that ending it ends whatever it has started.
+
+    Args:
+      parent: The process that has forked it.
+    """
     os.setsid()
-    die_with_parent()
+    die_with_parent(parent)
     offer_to_out_of_memory_killer()
+
+
+def adopt_orphans() -> None:
+    """On Linux: what is started below this process becomes its child once its own parent ends."""
+    _ask_kernel(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def list_children() -> set[int]:
+    """The children of this process; none where the system does not tell."""
+    with suppress(OSError):
+        return {int(pid) for task in _THREADS.iterdir() for pid in (task / "children").read_text().split()}
+    return set()
+
+
+def end_children(kept: set[int]) -> None:
+    """Ends all children but these, and theirs: what a process has detached from itself would run beside the next."""
+    while left := list_children() - kept:
+        for pid in left:
+            with suppress(ProcessLookupError, ChildProcessError):
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
+
+
+def _ask_kernel(option: int, value: int) -> None:
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(option, value)

@@ -10,6 +10,7 @@ from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 
+from harness.child.family import die_with_parent, end_children, list_children
 from harness.declare import fingerprint
 from harness.declare.catalogue import find_suites
 from harness.machine.environment import describe_error
@@ -48,11 +49,14 @@ def import_suites(names: Sequence[str]) -> str:
     if not names or not _THREADS.is_dir():  # not Linux
         return ""
     told = os.memfd_create("trial")
+    server, own = os.getpid(), list_children()
     pid = os.fork()
     if pid == 0:
+        die_with_parent(server)
         os.write(told, json.dumps(_tried(names)).encode())
         os._exit(0)
     _, status = os.waitpid(pid, 0)
+    end_children(kept=own)
     words = os.pread(told, _LONGEST_WORDS, 0)
     os.close(told)
     reason = str(json.loads(words)) if words else _ended(status)

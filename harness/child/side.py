@@ -1,10 +1,8 @@
 """One side of lock-step: a process that runs a case in its environment, in turns with one of another environment.
 
-    python -m harness.child.side SOCKET SUITES...
-
-It runs under any jax from 0.9 on, and needs jax, numpy, msgspec and what the suites need. It says on stdout which
-versions it has; then every connection to the socket is answered by a process of its own, forked where jax and suites
-are imported and no backend has begun.
+The parent starts it (parent/sides.py, child/begin.py) with the path of a socket. It runs under any jax from 0.9 on, and
+needs jax, numpy, msgspec and what the suites need. It says on stdout which versions it has; then every connection to
+the socket is answered by a process of its own, forked where jax and suites are imported and no backend has begun.
 """
 
 from __future__ import annotations
@@ -29,7 +27,7 @@ import msgspec
 
 from harness.child.case import find_workload, set_up_jax
 from harness.child.describe import find_missing_device
-from harness.child.family import begin_session, die_with_parent
+from harness.child.family import begin_session
 from harness.child.inputs import find_inputs
 from harness.child.preload import import_early, import_suites
 from harness.declare.catalogue import SuiteError
@@ -44,16 +42,20 @@ from harness.programs.arguments import hash_arguments
 from harness.programs.caches import use_cache
 
 
-def main() -> None:
-    """Serves until the parent ends."""
-    die_with_parent()
+def serve(path: str, *suites: str) -> None:
+    """Serves until the parent ends.
+
+    Args:
+      path: Of the socket.
+      suites: What is imported first, where it can be.
+    """
     told = os.dup(1)
     os.dup2(2, 1)  # what is imported may print
     import_early()
-    import_suites(sys.argv[2:])
+    import_suites(suites)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for them
     with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(sys.argv[1])
+        listener.bind(path)
         listener.listen()
         gc.collect()
         gc.freeze()
@@ -114,20 +116,21 @@ class _Running:
 
 def _fork(listener: socket.socket, running: Iterable[_Running]) -> _Running:
     connection, _ = listener.accept()
+    server = os.getpid()
     pid = os.fork()
     if pid == 0:
         listener.close()
         for other in set(running):  # whoever holds a connection keeps it open
             other.close()
-        _answer(connection)
+        _answer(connection, server)
     return _Running(pid, connection, os.pidfd_open(pid))
 
 
-def _answer(connection: socket.socket) -> None:
+def _answer(connection: socket.socket, server: int) -> None:
     """Serves one measuring process, and ends without returning."""
     try:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        begin_session()
+        begin_session(server)
         with connection.makefile("rwb") as stream:
             _serve(stream)
     except BaseException:  # noqa: BLE001  whatever it was, whoever looks into stderr shall read it
@@ -235,7 +238,3 @@ def _describe(error: Exception) -> str:
 def _say(stream: io.BufferedRWPair, reply: Reply) -> None:
     stream.write(msgspec.json.encode(reply) + b"\n")
     stream.flush()
-
-
-if __name__ == "__main__":
-    main()

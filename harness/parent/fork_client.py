@@ -33,6 +33,9 @@ LOW_BYTES = 8 * 2**20
 """Less room than this explains an end without words: one capture of a trace takes some MiB."""
 
 _READ = 65536
+"""Bytes that a pipe of Linux holds."""
+
+_LONGEST_BEAT = 4096
 
 LISTEN_S = 0.05
 """How often heartbeats are looked at: 20 times a second cost nothing that could be told. What a process wrote before it
@@ -41,6 +44,10 @@ died is still in the pipe."""
 
 class ServerError(Exception):
     """The measuring processes cannot be started; the message holds what Python said."""
+
+
+class ServerLostError(ServerError):
+    """They could be, but something has ended the one that they are forked from, or one of them does not end."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +137,7 @@ class ForkServer:
           make: Gets the path where the answer goes, returns the message.
           stage_limit_s: The longest silence in a stage of a variant, see `silence_limit_s`.
         Raises:
-          ServerError: No process can be started.
+          ServerError, ServerLostError: No process can be started.
           OSError: The disk is full, for the process or here.
         """
         self._count += 1
@@ -184,7 +191,7 @@ class ForkServer:
                 return
             except (OSError, EOFError) as error:  # the server itself was ended: start another, once
                 if attempt == 2:
-                    raise ServerError(f"the fork server cannot be reached: {error}") from error
+                    raise ServerLostError(f"the fork server cannot be reached: {error}") from error
                 self._stop()
                 self._start()
 
@@ -200,9 +207,10 @@ class ForkServer:
             wait_s = min(LISTEN_S, deadline - time.monotonic())
             # Not for the pipe too: whatever is timed would wake this process every 2 ms, on the cores that it needs.
             ended, _, _ = select.select([self._control], [], [], max(0.0, wait_s))
-            *beats, buffer = (buffer + _read_all(reader)).split(b"\n")
-            if beats:
-                last = Heartbeat(*json.loads(beats[-1]))
+            *lines, buffer = (buffer + _read_now(reader)).split(b"\n")
+            buffer = buffer[-_LONGEST_BEAT:]
+            if beats := [beat for line in lines if (beat := _read_beat(line)) is not None]:
+                last = beats[-1]
                 on_beat(last)
                 deadline = time.monotonic() + silence_limit_s(last, stage_limit_s)
             if ended:
@@ -211,7 +219,7 @@ class ForkServer:
             if time.monotonic() < deadline:
                 continue
             if timed_out:
-                raise ServerError(f"process {self._child} does not end, even by SIGKILL")
+                raise ServerLostError(f"process {self._child} does not end, even by SIGKILL")
             timed_out = True
             self._end_child()
             deadline = time.monotonic() + START_LIMIT_S
@@ -244,9 +252,10 @@ class ForkServer:
     def _start(self) -> None:
         ours, theirs = socket.socketpair()
         errors = self._scratch / "server.stderr"
+        begin = [sys.executable, "-m", "harness.child.begin", str(os.getpid())]
         with errors.open("wb") as stderr:
             self._server = subprocess.Popen(
-                [sys.executable, "-m", "harness.child.server", str(theirs.fileno()), *self._suites],
+                [*begin, "harness.child.server", str(theirs.fileno()), *self._suites],
                 pass_fds=[theirs.fileno()],
                 env=self._variables,
                 stdin=subprocess.DEVNULL,
@@ -260,7 +269,13 @@ class ForkServer:
         try:
             self.alone = self._hear()["alone"]
         except (EOFError, OSError) as error:
+            code = None if isinstance(error, TimeoutError) else self._server.wait(START_LIMIT_S)
             self._stop()
+            if code is not None and code < 0:
+                raise ServerLostError(
+                    f"the measuring process was ended by signal {-code} while it started, which the harness did not "
+                    f"send; try again\n{_tail(errors)}"
+                ) from error
             raise ServerError(f"the measuring process cannot start: {error}\n{_tail(errors)}") from error
         ours.settimeout(None)
 
@@ -285,13 +300,18 @@ class ForkServer:
             return
 
 
-def _read_all(pipe: int) -> bytes:
-    """What a pipe holds now."""
-    data = b""
+def _read_now(pipe: int) -> bytes:
+    """What a pipe holds now, and no more: a process that floods it shall not hold this one."""
     with suppress(BlockingIOError):
-        while more := os.read(pipe, _READ):
-            data += more
-    return data
+        return os.read(pipe, _READ)
+    return b""
+
+
+def _read_beat(line: bytes) -> Heartbeat | None:
+    """A line as a heartbeat; None of any other, since a suite's code may write into any file that is open."""
+    with suppress(msgspec.DecodeError, UnicodeDecodeError):
+        return Heartbeat(*msgspec.json.decode(line, type=tuple[str | None, str]))
+    return None
 
 
 def _read_answer(path: Path) -> Answer | None:
@@ -303,6 +323,8 @@ def _read_answer(path: Path) -> Answer | None:
 
 def _tail(path: Path) -> str:
     try:
-        return path.read_bytes()[-STDERR_KEPT:].decode("utf8", "replace").strip()
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - STDERR_KEPT))
+            return file.read(STDERR_KEPT).decode("utf8", "replace").strip()
     except FileNotFoundError:
         return ""

@@ -87,7 +87,8 @@ class SideServer:
     def _begin(self) -> Ready:
         errors = self._folder / ERRORS
         paths = [str(_link_code(self._folder)), *filter(None, [self._variables.get("PYTHONPATH")])]
-        command = [self._python, "-m", "harness.child.side", str(self._folder / "socket"), *self._suites]
+        server = ["harness.child.side", str(self._folder / "socket"), *self._suites]
+        command = [self._python, "-m", "harness.child.begin", str(os.getpid()), *server]
         with errors.open("wb") as stderr:
             self._process = subprocess.Popen(
                 command,

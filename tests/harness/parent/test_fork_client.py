@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.machine.places import PLACES
-from harness.parent.fork_client import ForkServer, ServerError
+from harness.parent.fork_client import STDERR_KEPT, ForkServer, ServerError, ServerLostError
 from harness.plan.launches import plan_launches
 from harness.plan.messages import Describe, Description, Heartbeat, Measure, Problem
 from harness.plan.settings import make_settings
@@ -105,9 +105,9 @@ def hangs(x):
 
 @sound_too.implementation
 def leaves_processes_behind(x):
-    child = subprocess.Popen(["sleep", "600"])
+    children = [subprocess.Popen(["sleep", "600"], start_new_session=detached) for detached in (False, True)]
     with (NOTES / "left.txt").open("a") as file:
-        print(child.pid, file=file)
+        print(*(child.pid for child in children), file=file)
     os._exit(8)
 '''
 
@@ -199,7 +199,7 @@ def test_a_variant_that_only_fails_when_timed_is_right_and_has_no_time(outcomes)
 def test_what_a_process_left_behind_is_ended(troubled):
     pids = (troubled / "left.txt").read_text().split()
 
-    assert len(pids) == 1
+    assert len(pids) == 2
     assert not [pid for pid in pids if Path(f"/proc/{pid}").exists() and "Z" not in state(pid)]
 
 
@@ -311,6 +311,28 @@ def test_a_server_that_cannot_start_says_what_python_said(tmp_path, monkeypatch)
 
     with pytest.raises(ServerError, match="broken install"), ForkServer(os.environ, tmp_path / "scratch"):
         pass
+
+
+def test_a_server_that_is_ended_while_it_starts_is_no_fault_of_what_was_asked(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "harness").mkdir()
+    (tmp_path / "harness" / "__init__.py").write_text("import os\nos.kill(os.getpid(), 9)")
+
+    with (
+        pytest.raises(ServerLostError, match="was ended by signal 9 while it started, which the harness did not send"),
+        ForkServer(os.environ, tmp_path / "scratch"),
+    ):
+        pass
+
+
+def test_of_what_a_process_wrote_the_end_is_read_however_much_that_is(server, tmp_path):
+    path = tmp_path / "a.py"
+    path.write_text("import os\nos.truncate(2, 2**37)\nos.lseek(2, 0, 2)\nos.write(2, b'enough')\nos._exit(5)\n")
+
+    ended = describe(server, str(path))
+
+    assert ended.stderr.endswith("enough")
+    assert len(ended.stderr) <= STDERR_KEPT
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only there can threads be counted")

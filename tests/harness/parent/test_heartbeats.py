@@ -1,5 +1,6 @@
 """How the parent listens to a process, by a pipe and a server that tests write to."""
 
+import itertools
 import json
 import os
 import signal
@@ -93,6 +94,36 @@ def test_half_a_heartbeat_waits_for_its_other_half(ends, monkeypatch):
     server._listen(reader, 60.0, told.append)
 
     assert told == [Heartbeat("a", "timing")]
+
+
+GARBAGE = [b"\n", b"garbage\n", b"\xff\n", b"[1]\n", b'["a", 3]\n', b'["a", "b", "c"]\n', b"{}\n", b"[" * 9000 + b"\n"]
+
+
+@pytest.mark.parametrize("garbage", GARBAGE)
+def test_what_is_no_heartbeat_is_passed_over(ends, garbage):
+    server, theirs, reader, writer = ends
+    told = []
+    beat(writer, "a", "timing")
+    os.write(writer, garbage)
+    say(theirs, **ENDED)
+
+    _, last, _, _ = server._listen(reader, 60.0, told.append)
+
+    assert last == Heartbeat("a", "timing")
+    assert told == [last]
+
+
+def test_a_process_that_floods_its_pipe_does_not_hold_its_parent(ends, monkeypatch):
+    server, theirs, reader, writer = ends
+    beat(writer, "a", "timing")
+    first = os.read(reader, 100)
+    floods = itertools.chain([first], itertools.repeat(b"x" * 1000))
+    monkeypatch.setattr(fork_client.os, "read", lambda pipe, most: next(floods))
+    monkeypatch.setattr(server, "_end_child", lambda: say(theirs, status=signal.SIGKILL))
+
+    _, last, timed_out, _ = server._listen(reader, 0.01, lambda beat: None)
+
+    assert (last, timed_out) == (Heartbeat("a", "timing"), True)
 
 
 def test_a_process_that_is_silent_for_too_long_is_ended(ends, monkeypatch):
