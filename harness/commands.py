@@ -27,7 +27,7 @@ from harness.machine.name import LONGEST_NAME, is_name, name_machine
 from harness.machine.places import DEFAULT_BACKEND, PLACES, list_unused_variables
 from harness.parent.against import Against, choose_suspects, read_against, read_suspects
 from harness.parent.execution import execute, find_records
-from harness.parent.fork_client import ForkServer, ServerError
+from harness.parent.fork_client import ForkServer, ServerError, ServerLostError
 from harness.parent.prepare_run import (
     RunError,
     UsageError,
@@ -265,17 +265,17 @@ def run_command(command: Callable[[], int]) -> int:
     signal.signal(signal.SIGTERM, _interrupt)
     try:
         return command()
+    except (RunError, ServerLostError) as error:
+        _complain(str(error))
+        return INCOMPLETE
     except (UsageError, SelectionError, ServerError) as error:
         _complain(str(error))
         return USAGE
-    except RunError as error:
-        _complain(str(error))
-        return INCOMPLETE
     except OSError as error:
         if is_disk_full(error):
             _complain(f"the disk is full ({_place_of(error)}); free some room, then go on with --resume RUN")
             return INCOMPLETE
-        _complain(f"{error.filename or 'the run'} cannot be read or written: {error.strerror or error}")
+        _complain(_explain(error))
         return USAGE
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -378,7 +378,7 @@ def _read_ended(folder: RunFolder) -> Run:
 
 @contextmanager
 def _say_what_is_kept(folder: RunFolder, manifest: Manifest) -> Iterator[None]:
-    """Says what a run has kept that was interrupted, or that a full disk has stopped, and how to finish it."""
+    """Says what a run has kept that was interrupted, or that its machine has stopped, and how to finish it."""
 
     def kept() -> str:
         done = sum(not record.is_lost for record in find_records(folder, manifest).values())
@@ -392,11 +392,17 @@ def _say_what_is_kept(folder: RunFolder, manifest: Manifest) -> Iterator[None]:
         check_still_there(folder, manifest)
         _complain(f"interrupted: {kept()}; finish with: {finish}")
         raise
+    except ServerError as error:
+        raise RunError(f"{error}\n{kept()}; go on with: {finish}") from error
     except OSError as error:
+        what, mend = f"the disk is full ({_place_of(error)})", "free some room"
         if not is_disk_full(error):
-            raise
-        words = f"the disk is full ({_place_of(error)}): {kept()}; free some room, then go on with: {finish}"
-        raise RunError(words) from error
+            what, mend = _explain(error), "mend that"
+        raise RunError(f"{what}: {kept()}; {mend}, then go on with: {finish}") from error
+
+
+def _explain(error: OSError) -> str:
+    return f"{error.filename or 'the run'} cannot be read or written: {error.strerror or error}"
 
 
 def _place_of(error: OSError) -> str:

@@ -200,7 +200,7 @@ def lock_folder(folder: RunFolder) -> Iterator[None]:
         )
         try:
             yield
-        except OSError as error:
+        except (OSError, RunError) as error:
             if _is_at(handle, folder.path):
                 raise
             raise moved from error

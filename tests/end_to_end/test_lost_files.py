@@ -1,7 +1,9 @@
-"""What somebody removes or moves while a run goes on, or a run that was killed before its manifest, has a way on."""
+"""A folder that is removed, moved or made read-only while a run goes on, or was left empty: each has a way on."""
 
 from __future__ import annotations
 
+import ctypes
+import os
 import subprocess
 import sys
 import time
@@ -16,7 +18,14 @@ from tests.end_to_end.conftest import Harness
 pytestmark = pytest.mark.end_to_end
 
 ARGUMENTS = ("--quick", "--probe", "compilation", "--run-id", "it")
+PR_CAPBSET_DROP, CAP_DAC_OVERRIDE = 24, 1
 Start = Callable[[str], "subprocess.Popen[str]"]
+
+
+def obey_modes() -> None:
+    """Root writes where modes forbid it, unless it gives that up."""
+    if os.geteuid() == 0 and sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_CAPBSET_DROP, CAP_DAC_OVERRIDE)
 
 
 @pytest.fixture
@@ -31,6 +40,7 @@ def start(suite: Path, tmp_path: Path, environment: dict[str, str]) -> Start:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
+            preexec_fn=obey_modes,  # noqa: PLW1509  no other thread runs here
         )
         while not list((tmp_path / "results").glob(f"it/{name}")):
             assert running.poll() is None
@@ -59,6 +69,28 @@ def test_a_run_whose_folder_is_moved_is_not_taken_for_a_whole_one(start: Start, 
 
     assert running.returncode == 3, said
     assert "error: results/it was moved or removed while the run went on" in said
+
+
+def test_a_run_whose_folder_becomes_read_only_says_what_it_kept_and_is_finished_by_resume(
+    start: Start, tmp_path: Path, harness: Harness
+) -> None:
+    running = start("cases/*/case.json")
+    cases = tmp_path / "results" / "it" / "cases"
+    folders = [cases, *(path for path in cases.rglob("*") if path.is_dir())]
+    for folder in folders:
+        folder.chmod(0o500)
+
+    said, _ = running.communicate(timeout=120)
+    for folder in folders:
+        folder.chmod(0o700)
+
+    assert running.returncode == 3, said
+    assert "cannot be read or written: Permission denied: what was measured is kept (" in said
+    assert "; mend that, then go on with: python -m harness run --resume results/it" in said
+    assert "Traceback" not in said
+    resumed = harness("run", "--resume", "it")
+    assert resumed.returncode == 0, resumed.stderr
+    assert {case.status.value for case in read_json(cases.parent / "run.json", Run).cases} == {"ok"}
 
 
 def test_a_run_that_was_killed_before_its_manifest_leaves_its_id_free(

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from harness.commands import conclude, conclude_self_test, dry_run, run_command
+from harness.commands import _say_what_is_kept, conclude, conclude_self_test, dry_run, run_command
 from harness.machine.places import BACKENDS
-from harness.parent.fork_client import ServerError
+from harness.parent.fork_client import ServerError, ServerLostError
 from harness.parent.prepare_run import (
     RunError,
     UsageError,
@@ -224,12 +224,13 @@ def test_a_command_gives_its_own_code(code):
         (UsageError("no backend 'npu'"), 2),
         (SelectionError("no case matches"), 2),
         (ServerError("cannot start"), 2),
+        (ServerLostError("was ended"), 3),
         (RunError("moved"), 3),
         (OSError(errno.ENOSPC, "No space left on device", "run.json"), 3),
         (OSError(errno.EDQUOT, "Disk quota exceeded", "run.json"), 3),
         (KeyboardInterrupt(), 130),
     ],
-    ids=["usage", "selection", "server", "not whole", "full disk", "full quota", "interrupted"],
+    ids=["usage", "selection", "server", "lost server", "not whole", "full disk", "full quota", "interrupted"],
 )
 def test_errors_that_a_person_can_act_on_are_a_line_and_a_code(error, code, capsys):
     assert run_command(raising(error)) == code
@@ -251,6 +252,29 @@ def test_a_full_disk_that_a_process_met_is_told_in_its_words(capsys):
     run_command(raising(OSError(errno.ENOSPC, "OSError: [Errno 28] no room for it", "results/it")))
 
     assert "the disk is full (results/it: OSError: [Errno 28] no room for it); free" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (ServerError("the fork server cannot be reached"), "the fork server cannot be reached\n"),
+        (OSError(errno.EACCES, "Permission denied", "it/a"), "it/a cannot be read or written: Permission denied: "),
+        (OSError(errno.EROFS, "Read-only file system", "a"), "a cannot be read or written: Read-only file system: "),
+        (OSError(errno.ENOSPC, "No space left on device", "it/a"), "the disk is full (it/a): "),
+    ],
+    ids=["no server", "not permitted", "read-only", "full"],
+)
+def test_a_run_that_its_machine_stops_says_what_it_kept_and_how_it_goes_on(tmp_path, error, words, capsys):
+    folder = make_folder(tmp_path, "it")
+
+    def command() -> int:
+        with _say_what_is_kept(folder, samples.manifest([samples.planned_case()])):
+            raise error
+
+    assert run_command(command) == 3
+    said = capsys.readouterr().err
+    assert said.startswith(f"error: {words}what was measured is kept (0 of 1 case can be reported); ")
+    assert said.endswith(f"go on with: python -m harness run --resume {folder.path}\n")
 
 
 def test_an_error_that_nobody_foresaw_is_shown_and_is_not_taken_for_a_regression(capsys):
@@ -409,7 +433,7 @@ def test_a_folder_that_is_gone_is_told_and_not_made_anew(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("because", [None, FileNotFoundError("it/scratch/1.answer")])
+@pytest.mark.parametrize("because", [None, FileNotFoundError("it/scratch/1.answer"), RunError("it cannot be written")])
 def test_a_folder_that_was_moved_while_it_was_held_is_told_though_another_has_its_name(tmp_path, because):
     folder = make_folder(tmp_path, "mine")
 
