@@ -3,6 +3,7 @@
 These names are all that a suite needs. Importing them imports no jax.
 """
 
+from harness import interruption  # noqa: F401  first, since the others take a second
 from harness.declare.declaration import Caching, Needs, Peer, Skip, State, no_reference
 from harness.declare.levels import DeclarationError, itemsize, levels
 from harness.declare.workload import Workload, workload

@@ -18,8 +18,10 @@ from harness import commands
 from harness.arguments import expand
 from harness.machine.places import BACKENDS, DEFAULT_BACKEND
 from harness.parent.prepare_run import UsageError
+from harness.parent.progress import printable
 from harness.plan.probes import PROBE_NAMES
 from harness.record import json_schema
+from harness.record.endings import end_program
 from harness.request import RunRequest
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, help=__doc__)
@@ -203,18 +205,30 @@ def _level(quick: bool, full: bool) -> str:
     return "quick" if quick else "full" if full else "default"
 
 
-def main() -> None:
-    """Runs a command; `run @FILE` takes its arguments from a file."""
+def _exit(command: Callable[[], int]) -> NoReturn:
+    raise typer.Exit(commands.run_command(command))
+
+
+def main() -> NoReturn:
+    """Runs a command, its options from a file where `run @FILE` says so; what nobody expected ends with its own code."""
     try:
         arguments = expand(sys.argv[1:])
     except UsageError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(commands.USAGE)
-    app(arguments, prog_name="python -m harness")
+    for argument in arguments:
+        if not _is_text(argument):
+            print(f"error: '{printable(argument)}' is no text in UTF-8; give a name that is", file=sys.stderr)
+            sys.exit(commands.USAGE)
+    end_program(lambda: app(arguments, prog_name="python -m harness"))
 
 
-def _exit(command: Callable[[], int]) -> NoReturn:
-    raise typer.Exit(commands.run_command(command))
+def _is_text(argument: str) -> bool:
+    try:
+        argument.encode()
+    except UnicodeEncodeError:  # bytes that a shell passes on, and no record can hold
+        return False
+    return True
 
 
 if __name__ == "__main__":

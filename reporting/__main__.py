@@ -1,21 +1,15 @@
 """`python -m reporting`: see `commands`."""
 
-import sys
-import traceback
+from typing import NoReturn
+
+from harness.record.endings import end_program
 
 from .commands import app
 
-UNEXPECTED = 3
-"""Exit code: Python's own would be 1, which means a confirmed regression."""
 
-
-def main() -> None:
+def main() -> NoReturn:
     """Runs a command; what nobody expected ends with a code that says so."""
-    try:
-        app(prog_name="python -m reporting")
-    except Exception:  # noqa: BLE001  a command that fails in a way of its own says why, and exits
-        traceback.print_exc()
-        sys.exit(UNEXPECTED)
+    end_program(lambda: app(prog_name="python -m reporting"))
 
 
 if __name__ == "__main__":

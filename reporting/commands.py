@@ -279,11 +279,7 @@ def compare(
     _warn_of_unused(budgets, changes)
     code = compare_commands.find_code(changes, fail_on, budgets)
     if suspects_file is not None:
-        found = compare_commands.encode_suspects(changes, budgets)
-        if found is None:
-            suspects_file.unlink(missing_ok=True)
-        else:
-            _write(suspects_file, found)
+        _write(suspects_file, compare_commands.encode_suspects(changes, budgets))
     _write_findings(changes, None, code, markdown_file, verdict_file)
     compare_commands.show(changes, _open_console())
     raise typer.Exit(code)
@@ -497,12 +493,16 @@ def _name_file(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9.-]+", "_", text).strip("_")[:LONGEST_NAME]
 
 
-def _write(path: Path, data: bytes) -> None:
-    if str(path) == "-" or (path.exists() and not path.is_file()):  # a device would be replaced, not written to
-        _complain(f"{path}: no file that can be written anew; choose another")
-        raise typer.Exit(UNUSABLE)
+def _write(path: Path, data: bytes | None) -> None:
+    """Writes a file anew, or removes it where there is nothing to be written."""
     try:
-        write_bytes(path, data)
+        if str(path) == "-" or (path.exists() and not path.is_file()):  # a device would be replaced, not written to
+            _complain(f"{path}: no file that can be written anew; choose another")
+            raise typer.Exit(UNUSABLE)
+        if data is None:
+            path.unlink(missing_ok=True)
+        else:
+            write_bytes(path, data)
     except (OSError, ValueError) as error:
         _complain(f"{path}: cannot be written: {error}; choose another file with --out")
         raise typer.Exit(UNUSABLE) from None

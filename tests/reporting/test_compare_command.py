@@ -1,4 +1,5 @@
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -91,6 +92,18 @@ def test_a_file_of_suspects_that_no_longer_are_is_removed(call, tmp_path):
     call("compare", plain(BEFORE), plain(AFTER), options=("--suspects", suspects))
 
     assert not suspects.exists()
+
+
+@pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo], ids=["folder", "pipe"])
+def test_what_is_no_file_is_not_removed_for_want_of_suspects(call, tmp_path, make):
+    suspects = tmp_path / "s.json"
+    make(suspects)
+
+    code, _, said = call("compare", plain(BEFORE), plain(AFTER), options=("--suspects", suspects))
+
+    assert code == 2
+    assert f"{suspects}: no file that can be written anew; choose another" in said
+    assert suspects.exists()
 
 
 @pytest.mark.parametrize(

@@ -70,11 +70,12 @@ def test_a_call_without_runs_is_a_usage_error():
     assert invoke().exit_code == 2
 
 
-def test_an_output_that_cannot_be_written_is_named(tmp_path):
+@pytest.mark.parametrize("name", ["file/page.html", "a" * 300], ids=["in a file", "long"])
+def test_an_output_that_cannot_be_written_is_named(tmp_path, name):
     folder = samples.write_run(tmp_path / "a", samples.run())
     (tmp_path / "file").write_text("")
 
-    ended = invoke(folder, "--out", tmp_path / "file" / "page.html")
+    ended = invoke(folder, "--out", tmp_path / name)
 
     assert ended.exit_code == 2
     assert "cannot be written" in ended.stderr
