@@ -22,8 +22,14 @@ LONGEST_CELL = 200
 FOLDED_SECTIONS = ("published", "problems")
 
 _BACKSLASHED = re.compile(r"[\\`*_{}\[\]#!~$]")
-_REFERENCED = re.compile(r"[@|]|:(?=//)|:(?=[\w+-]+:)|(?<=www)\.", re.IGNORECASE)
-"""Mentions, cell borders, links and emoji: no backslash stops these."""
+_REFERENCED = re.compile(r"\||:(?=//)|:(?=[\w+-]+:)|(?<=www)\.", re.IGNORECASE)
+"""Cell borders, links and emoji: no backslash stops these."""
+
+_MENTIONED = re.compile(r"[@#]|(?<=\bGH)-(?=\d)", re.IGNORECASE)
+"""People, addresses and issues: GitHub looks for these once all else is decoded."""
+
+WORD_JOINER = "\u2060"
+"""Nobody sees it, and what stands after it is no name, address or number to GitHub."""
 
 
 def render(page: Page) -> str:
@@ -67,7 +73,8 @@ def _join(suites: Sequence[SuiteView]) -> Table:
 def escape(text: str) -> str:
     """The text as it reads: nothing in it is markup, a mention or a link. For use within a line, not at its start."""
     plain = _BACKSLASHED.sub(r"\\\g<0>", text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return _REFERENCED.sub(lambda found: f"&#{ord(found[0])};", plain)
+    joined = _MENTIONED.sub(rf"\g<0>{WORD_JOINER}", plain)
+    return _REFERENCED.sub(lambda found: f"&#{ord(found[0])};", joined)
 
 
 def _answers(answers: Sequence[AnswerLine]) -> Iterable[str]:
