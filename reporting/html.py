@@ -95,6 +95,7 @@ def _open_templates() -> Environment:
     )
     environment.filters |= {
         "panels": panels.draw,
+        "marks": panels.place_marks,
         "keys": panels.list_keys,
         "bars": bars.draw,
         "define": define,

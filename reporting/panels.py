@@ -15,6 +15,9 @@ WIDTH, HEIGHT = 180, 150
 LEFT, RIGHT, TOP, BOTTOM = 48, WIDTH - 16, 18, HEIGHT - 30
 """Edges of the plot within it; around them stand title, ticks and the name of the axis."""
 
+X_UNIT = ""
+"""Of the axis at the bottom: a size, which has none."""
+
 MOST_X_TICKS, MOST_Y_TICKS = 3, 5
 
 
@@ -96,6 +99,11 @@ def draw(plot: Plot) -> tuple[Drawing, ...]:
     return tuple(_draw(panel, names) for panel in plot.panels)
 
 
+def place_marks(plot: Plot) -> tuple[float | None, ...]:
+    """What `draw` marks in each panel, without drawing it: a case of a thousand shows where it is on one figure."""
+    return tuple(_mark(panel, _make_x_scale(panel)) for panel in plot.panels)
+
+
 def list_keys(plot: Plot) -> tuple[Key, ...]:
     """The legend."""
     names = enumerate(_names(plot))
@@ -114,9 +122,9 @@ def _looks(index: int) -> tuple[int, str]:
 def _draw(panel: Panel, names: Sequence[str]) -> Drawing:
     xs = [point.x for series in panel.series for point in series.points]
     ys = [point.y for series in panel.series for point in series.points]
-    x_base, write_x = SCALES[""]
+    x_base, write_x = SCALES[X_UNIT]
     y_base, write_y = SCALES[panel.unit]
-    to_x = make_scale(*limits(xs, x_base), LEFT, RIGHT)
+    to_x = _make_x_scale(panel)
     to_y = make_scale(*limits(ys, y_base), BOTTOM, TOP)
     return Drawing(
         title=panel.title,
@@ -124,8 +132,17 @@ def _draw(panel: Panel, names: Sequence[str]) -> Drawing:
         x_ticks=tuple(Tick(to_x(one), write_x(one)) for one in powers(min(xs), max(xs), x_base, MOST_X_TICKS)),
         y_ticks=tuple(Tick(to_y(one), write_y(one)) for one in powers(min(ys), max(ys), y_base, MOST_Y_TICKS)),
         lines=tuple(_line(series, names.index(series.name), to_x, to_y) for series in panel.series),
-        marked=None if panel.marked is None else to_x(panel.marked),
+        marked=_mark(panel, to_x),
     )
+
+
+def _make_x_scale(panel: Panel) -> Callable[[float], float]:
+    xs = [point.x for series in panel.series for point in series.points]
+    return make_scale(*limits(xs, SCALES[X_UNIT][0]), LEFT, RIGHT)
+
+
+def _mark(panel: Panel, to_x: Callable[[float], float]) -> float | None:
+    return None if panel.marked is None else to_x(panel.marked)
 
 
 def _line(series: Series, index: int, to_x: Callable[[float], float], to_y: Callable[[float], float]) -> Line:

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from reporting import html
+from reporting import html, panels
 from reporting.text import visible
 from tests import samples
 from tests.reporting.views import page_of
@@ -185,3 +185,17 @@ def test_a_word_of_the_glossary_is_explained_where_it_first_stands_and_only_ther
     assert shown.startswith('2 <dfn title="implementation and mode;')
     assert shown.count("<dfn") == 2
     assert "&lt;b&gt; 1 variant is <dfn" in shown
+
+
+def test_a_figure_is_drawn_as_often_for_many_cases_as_for_few(monkeypatch):
+    drawn = []
+    really = panels.draw
+    monkeypatch.setattr(panels, "draw", lambda plot: drawn.append(plot) or really(plot))
+
+    def count(cases: int) -> int:
+        planned = [samples.planned_case(params={"n": 10**power}) for power in range(cases)]
+        drawn.clear()
+        html.render(page_of(samples.run(*((one, samples.fast_case(one)) for one in planned))))
+        return len(drawn)
+
+    assert count(3) == count(6) > 0

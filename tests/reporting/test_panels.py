@@ -82,3 +82,12 @@ def test_twelve_lines_look_different_and_each_the_same_in_every_panel():
     assert len({(key.colour, key.dash, key.shape) for key in keys}) == 12
     looks = [{line.name: (line.colour, line.dash) for line in drawing.lines} for drawing in (one, other)]
     assert looks[0] == looks[1] == {key.name: (key.colour, key.dash) for key in keys}
+
+
+def test_a_mark_is_where_it_is_drawn_without_drawing_it():
+    points = tuple(Point(float(10**power), 1e-6) for power in range(4))
+    marked = Panel("Time", "n", "s", (Series("scan", points),), 100.0)
+    whole = Plot("title", "alt", (marked, plot(Series("scan", points)).panels[0]))
+
+    assert panels.place_marks(whole) == tuple(drawing.marked for drawing in panels.draw(whole))
+    assert panels.place_marks(whole)[1] is None
