@@ -83,5 +83,12 @@ def test_without_names_none_is_near():
     assert find_nearest("selu", [], cutoff=0.0) is None
 
 
+@pytest.mark.parametrize("part", ["*a", "?", "*?", "a", "[", "[!", "(*", "\n", "\udcff"])
+def test_a_pattern_of_any_length_ends_and_so_does_the_search_for_what_is_like_it(part):
+    # Squared, 40,000 signs would be minutes.
+    assert match_cases(CASES, part * 20_000 + "b") == ()
+    assert find_nearest(part * 20_000 + "b", ["selu"]) is None
+
+
 def test_names_are_read_once_from_any_iterable():
     assert find_nearest("selu", iter(["selu", "selu", "matmul"])) == "selu"
