@@ -210,7 +210,7 @@ def _exit(command: Callable[[], int]) -> NoReturn:
 
 
 def main() -> NoReturn:
-    """Runs a command, its options from a file where `run @FILE` says so; what nobody expected ends with its own code."""
+    """Runs a command, perhaps with options from a file; what nobody expected ends with a code that says so."""
     try:
         arguments = expand(sys.argv[1:])
     except UsageError as error:

@@ -11,14 +11,13 @@ from launcher.host import GB, MB
 
 LOCK_FOLDER = Path("docker/locks")
 DEVELOPMENT = ("--group", "dev")
-STORES = ("--extra", "s3", "--extra", "gcs")
 INSTALLERS = {"pip", "setuptools", "wheel"}
 """What an environment is made with."""
 
 
 @dataclass(frozen=True)
 class Lock:
-    """A lock that runs are made with, and what it costs to install it.
+    """A lock that becomes an image, and what it costs to install it.
 
     Args:
       name: Its file is docker/locks/<name>.txt, its image jaxmeter:<name>-<hash>.
@@ -27,8 +26,8 @@ class Lock:
       image_bytes: The finished image, base included.
       disk_bytes: What a cold build needs: wheels, the environment twice (build stage and image), room to spare.
       oldest_driver: Major version of NVIDIA's driver that its CUDA needs; None where there is no CUDA.
-    Source: image sizes measured with docker, which the session `container` holds to within a tenth (gpu-cuda12 and
-      cpu-torch: built once); downloads counted from the wheels; drivers from JAX's installation page.
+    Source: image sizes measured with docker, which the session `container` holds to within a tenth (gpu-cuda12,
+      cpu-torch and stores: built once); downloads counted from the wheels; drivers from JAX's installation page.
     """
 
     name: str
@@ -48,6 +47,7 @@ LOCKS = {
         Lock("gpu", ("--extra", "gpu"), 2780 * MB, 5320 * MB, 15 * GB, oldest_driver=580),
         Lock("gpu-cuda12", ("--extra", "gpu-cuda12"), 3510 * MB, 6470 * MB, 18 * GB, oldest_driver=525),
         Lock("tpu", ("--extra", "tpu"), 500 * MB, 1940 * MB, 5 * GB),
+        Lock("stores", ("--extra", "s3", "--extra", "gcs"), 330 * MB, 1400 * MB, 3 * GB),
     )
 }
 
@@ -89,7 +89,8 @@ def _canonical(name: str) -> str:
 def list_exports() -> Iterator[tuple[str, list[str]]]:
     """(name, command line) of every export: hashed requirements for pip, on every platform and Python version."""
     selections = {name: lock.extras for name, lock in LOCKS.items()}
-    selections |= {"dev": DEVELOPMENT, STORES_LOCK: STORES, "cloud": (*DEVELOPMENT, *STORES, "--group", "cloud")}
+    cloud = (*DEVELOPMENT, *LOCKS[STORES_LOCK].extras, "--group", "cloud")
+    selections |= {"dev": DEVELOPMENT, "cloud": cloud}
     for name, selection in selections.items():
         yield (
             name,
