@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from typing import Any
 
 from launcher.bisection import Answer, Judged
 from launcher.bisects import METRICS, PROGRAM, TIME
-from launcher.runs import MARK
+from launcher.runs import MARK, read_record
 
 EXECUTION = "execution_s"
 """What a verdict calls the time of a call."""
@@ -46,7 +45,7 @@ class Target:
 
 def read_changes(verdict: Path) -> list[Mapping[str, Any]]:
     """The findings that a comparison has written."""
-    found: list[Mapping[str, Any]] = json.loads(verdict.read_text(encoding="utf8"))["changes"]
+    found: list[Mapping[str, Any]] = read_record(verdict)["changes"]
     return found
 
 
@@ -78,7 +77,7 @@ def _size(change: Mapping[str, Any]) -> float:
 def tells(run: Path, target: Target) -> bool:
     """Whether a run has what an exact criterion is about. A comparison says nothing of what is equal, or lacks."""
     try:
-        cases = json.loads((run / MARK).read_text(encoding="utf8"))["cases"]
+        cases = read_record(run / MARK)["cases"]
     except (OSError, ValueError, KeyError):
         return False
     variants = [one for case in cases if case["name"] == target.case for one in case["variants"]]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import tempfile
 from collections.abc import Sequence
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from launcher.options import UsageError, take_option, take_options
-from launcher.runs import MANIFEST, Run
+from launcher.runs import MANIFEST, Run, read_record
 
 REPORTS = "reports"
 
@@ -150,7 +149,7 @@ def _absolute(path: str | Path, here: Path) -> Path:
 def _settings(folder: Path) -> dict[str, Any]:
     """Settings of the run to resume; empty where they cannot be read, which the harness explains better."""
     try:
-        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf8"))
+        manifest = read_record(folder / MANIFEST)
         settings = manifest.get("settings")
     except (OSError, ValueError, AttributeError):
         return {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import platform
 import re
 from collections.abc import Mapping
@@ -12,7 +11,7 @@ from typing import Any
 
 from launcher.environments import Wanted
 from launcher.options import UsageError
-from launcher.runs import MANIFEST
+from launcher.runs import MANIFEST, read_record
 
 STEERING = ("jax", "jaxlib")
 """Packages that decide on how a compiled program runs; a test holds that the harness names them, too."""
@@ -54,7 +53,7 @@ def read_baseline(run: Path) -> Baseline:
       UsageError: Its manifest cannot be read.
     """
     try:
-        manifest: dict[str, Any] = json.loads((run / MANIFEST).read_text(encoding="utf8"))
+        manifest: dict[str, Any] = read_record(run / MANIFEST)
         here = manifest["environment"]
         return Baseline(str(manifest["backend"]), str(here["python"]), dict(here["packages"]), dict(here["variables"]))
     except (OSError, ValueError, KeyError, TypeError) as error:

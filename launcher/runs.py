@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import secrets
+import stat
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from launcher.options import take_option
 
@@ -26,6 +29,10 @@ PAGES = Path("reports")
 
 TOKEN_DIGITS = 7
 """28 random bits: two runs started in the same second, by jobs of one array, still get folders of their own."""
+
+
+LARGEST_RECORD = 256 * 2**20
+"""Bytes of a file of a run, as the harness allows them; a run may come from anywhere."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +66,19 @@ class Run:
     def has_measured(self, harness_code: int) -> bool:
         """Whether the harness left a run, complete (0) or not (3)."""
         return harness_code in (0, 3) and not self.is_rehearsal and (self.folder / MANIFEST).is_file()
+
+
+def read_record(path: Path) -> Any:
+    """What a file of a run holds. A pipe would never answer, and a device never end; so neither is opened.
+
+    Raises:
+      OSError: It cannot be read.
+      ValueError: It is no JSON, no regular file, or too large.
+    """
+    found = path.stat()
+    if not stat.S_ISREG(found.st_mode) or found.st_size > LARGEST_RECORD:
+        raise ValueError(f"{path} is no regular file of at most {LARGEST_RECORD} bytes")
+    return json.loads(path.read_text(encoding="utf8"))
 
 
 def is_store(out: str) -> bool:

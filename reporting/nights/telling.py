@@ -95,8 +95,8 @@ def _name_change(one: Change) -> str:
 
 
 def _unique(found: Iterable[Change]) -> list[Change]:
-    """One for each number: the first earlier run that tells it."""
+    """One for each number, by the first earlier run that tells it; times before all else."""
     known: dict[tuple[str, str, str, str], Change] = {}
     for one in found:
         known.setdefault((one.case, one.where, one.variant, one.metric), one)
-    return list(known.values())
+    return sorted(known.values(), key=lambda one: one.metric != TIME)

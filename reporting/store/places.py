@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import tempfile
@@ -221,6 +222,8 @@ def told(url: str) -> Iterator[None]:
             ) from error
         if "Validation" in name:
             raise StoreError(f"{url}: no name that a bucket can have") from error
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise BrokenOffError(f"{url}: there is no room left; make some, and the same command goes on") from error
         if isinstance(error, OSError) or _is_of_a_library(error):
             raise BrokenOffError(f"{url}: cannot be reached ({name}); try again") from error
         raise

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from harness.record import RecordError, RunFolder, read_run
+from harness.record.files import read_bytes
 
 from .places import MANIFEST, MARK, BrokenOffError, Store, StoreError, TakenError, is_run_id, open_store, persist
 
@@ -41,7 +42,7 @@ def push(folder: RunFolder, url: str, sleep: Sleep = time.sleep) -> Pushed:
       BrokenOffError: It broke off; the same command goes on.
     """
     try:
-        run = read_run(folder)
+        run, mark, manifest = read_run(folder), read_bytes(folder.mark), read_bytes(folder.manifest)
     except RecordError as error:
         raise StoreError(
             f"{folder.path}: only a run that has ended is pushed; finish it with --resume ({error})"
@@ -51,8 +52,7 @@ def push(folder: RunFolder, url: str, sleep: Sleep = time.sleep) -> Pushed:
         raise StoreError(f"{folder.path}: its id '{name}' cannot be a folder's name in a store")
     store = open_store(url)
     local = list_local(folder.path)
-    mark = folder.mark.read_bytes()
-    persist(partial(_claim, store, name, folder.manifest.read_bytes()), sleep)
+    persist(partial(_claim, store, name, manifest), sleep)
     persist(partial(_require_unfinished, store, name, mark), sleep)
     sent = persist(partial(_send_missing, store, name, folder.path, local), sleep)
     persist(partial(_commit, store, name, mark), sleep)

@@ -1,3 +1,4 @@
+import os
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
@@ -5,7 +6,7 @@ import pytest
 
 from harness.record import RunFolder
 from harness.record.layout import SELF_TESTS as FOLDER_OF_SELF_TESTS
-from launcher.runs import MANIFEST, SELF_TESTS, new_run_id, plan_run, plan_self_test
+from launcher.runs import LARGEST_RECORD, MANIFEST, SELF_TESTS, new_run_id, plan_run, plan_self_test, read_record
 from reporting.commands import FOLDER, name_report
 from reporting.load import LoadedRun
 from tests import samples
@@ -114,3 +115,15 @@ def test_the_launcher_and_the_report_call_the_page_the_same():
     record = samples.run(run_id=ID)
 
     assert run.page == FOLDER / f"report-{name_report([LoadedRun(record, RunFolder(run.folder))])}.html"
+
+
+def test_a_file_of_a_run_that_would_never_end_is_not_read(tmp_path):
+    os.mkfifo(tmp_path / "manifest.json")
+    with (tmp_path / "run.json").open("wb") as file:
+        file.truncate(LARGEST_RECORD + 1)
+    (tmp_path / "fine.json").write_text('{"a": 1}')
+
+    for name in ("manifest.json", "run.json"):
+        with pytest.raises(ValueError, match="is no regular file of at most"):
+            read_record(tmp_path / name)
+    assert read_record(tmp_path / "fine.json") == {"a": 1}

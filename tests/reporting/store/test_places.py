@@ -1,3 +1,4 @@
+import errno
 import os
 
 import pytest
@@ -144,6 +145,7 @@ UnreachableError.__module__ = "botocore.exceptions"
         (UnreachableError("AKIA-secret"), BrokenOffError, "s3://b: cannot be reached (UnreachableError); try again"),
         (TimeoutError("AKIA-secret"), BrokenOffError, "s3://b: cannot be reached (TimeoutError); try again"),
         (OSError("AKIA-secret"), BrokenOffError, "s3://b: cannot be reached (OSError); try again"),
+        (OSError(errno.ENOSPC, "x"), BrokenOffError, "s3://b: there is no room left; make some, and the same command"),
     ],
 )
 def test_what_a_library_complains_of_is_told_without_its_own_words(error, kind, said):

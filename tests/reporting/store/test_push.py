@@ -1,3 +1,4 @@
+import os
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -213,3 +214,12 @@ def test_whatever_a_run_holds_comes_back(contents, tmp_path_factory, make):
     store = open_store(url)
     for path in list_local(folder.path):
         assert store.read("a-run", *path.split("/")) == (folder.path / path).read_bytes()
+
+
+def test_a_run_without_a_manifest_that_can_be_read_is_not_pushed(make, url):
+    run = make()
+    run.manifest.unlink()
+    os.mkfifo(run.manifest)
+
+    with pytest.raises(StoreError, match="only a run that has ended is pushed"):
+        push(run, url)
