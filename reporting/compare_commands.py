@@ -143,21 +143,13 @@ def write_details(changes: Changes, judgement: Judgement | None, room: int) -> s
 
 def encode_verdict(changes: Changes, code: int, judgement: Judgement | None) -> bytes:
     """All findings as JSON, with the exit code and why."""
-    return msgspec.json.format(msgspec.json.encode(make_verdict(changes, judgement, code=code)), indent=2) + b"\n"
+    return msgspec.json.format(msgspec.json.encode(make_verdict(changes, code, judgement)), indent=2) + b"\n"
 
 
 def make_verdict(
-    changes: Changes,
-    judgement: Judgement | None,
-    findings: Iterable[Finding] = tuple(Finding),
-    *,
-    code: int | None = None,
+    changes: Changes, code: int, judgement: Judgement | None, findings: Iterable[Finding] = tuple(Finding)
 ) -> dict[str, Any]:
-    """Findings of some kinds, with the exit code and why.
-
-    Args:
-      code: Where no judge says it.
-    """
+    """Findings of some kinds, with the exit code and why."""
     kept = changes.having(*findings)
     return {
         "baseline": changes.before,

@@ -20,6 +20,9 @@ pytestmark = pytest.mark.cloud
 SLOWER_BY = 8
 """Steps more than the forty of one program: 20 %."""
 
+MOST_BUSY = 4
+"""First nights that a machine may be too busy for."""
+
 
 def has_engine():
     """Whether containers can be run; where CI promises an engine, its lack is a failure and no skip."""
@@ -46,40 +49,68 @@ def nox(tmp_path):
     return run
 
 
-@pytest.mark.parametrize("runtime", ["local", "container"])
-def test_a_slower_night_is_found_and_a_team_reads_all_of_it_from_the_bucket(
-    runtime, nox, bucket, s3, tmp_path, monkeypatch
-):
-    if runtime == "container" and not has_engine():
-        pytest.skip("no container engine")
-    suite, out = tmp_path / "nightly.py", tmp_path / "results"
-    measured = ("--runtime", runtime, "--out", out, "--suites", suite, "--quick")
-    told = []
-    for extra in (0, 0, SLOWER_BY):
+@pytest.fixture
+def live(nox, bucket, tmp_path):
+    """Lives three nights, the last of them slower; their verdicts and all that was said."""
+
+    def night(measured, extra):
         week.write_suite(tmp_path, extra=extra)
         code, said = nox("nightly", "--store", bucket, *measured, "--verdict", tmp_path / "verdict.json")
-        told.append((code, json.loads((tmp_path / "verdict.json").read_text()), said))
+        verdict = json.loads((tmp_path / "verdict.json").read_text())
+        assert code == verdict["exit_code"], said
+        return verdict, said
 
-    assert [code for code, _, _ in told] == [0, 0, 1], [said for _, _, said in told]
-    first, second, third = (verdict["run"] for _, verdict, _ in told)
-    assert [verdict["good"] for _, verdict, _ in told] == [True, True, False]
-    assert [(one["role"], one["baseline"]) for one in told[2][1]["baselines"]] == [("last", second), ("pinned", first)]
-    assert f"Failed beside {second} (last good) and {first} (pinned): {week.SLOWED} chain:jit slower" in told[2][2]
+    def nights(runtime):
+        measured = ("--runtime", runtime, "--out", tmp_path / "results", "--suites", tmp_path / "nightly.py", "--quick")
+        for _ in range(MOST_BUSY):  # a night that is too busy is none that others are compared with
+            first = night(measured, 0)
+            if "too busy" not in first[0]["heading"]:
+                break
+        return list(zip(first, night(measured, 0), night(measured, SLOWER_BY), strict=True))
+
+    return nights
+
+
+def check_nights(verdicts, said, bucket):
+    """The third night is slower than both others, which were fine; the bucket has all of them, with a verdict each."""
+    assert [one["exit_code"] for one in verdicts] == [0, 0, 1], said
+    first, second, third = (one["run"] for one in verdicts)
+    assert [one["good"] for one in verdicts] == [True, True, False], said
+    assert [(one["role"], one["baseline"]) for one in verdicts[2]["baselines"]] == [("last", second), ("pinned", first)]
+    slower = f"Failed beside {second} (last good) and {first} (pinned): {week.SLOWED} chain:jit slower"
+    assert slower in said[2]
     store = open_store(bucket)
-    assert {f"{one}.json" for one in (first, second, third)} == set(store.list_files("verdicts"))
+    assert {f"{one}.json" for one in (first, second, third)} <= set(store.list_files("verdicts"))
     assert {first, second, third} < set(store.list_folders())
+    return first, second, third
+
+
+def test_containers_measure_nights_that_the_host_pushes_and_a_slower_one_is_found(live, bucket, s3, tmp_path):
+    if not has_engine():
+        pytest.skip("no container engine")
+
+    verdicts, said = live("container")
+
+    check_nights(verdicts, said, bucket)
+    written = [path.read_bytes() for path in (tmp_path / "results").rglob("*") if path.is_file()]
+    for secret in (s3["AWS_SECRET_ACCESS_KEY"], s3["AWS_ACCESS_KEY_ID"]):
+        assert not any(secret in one for one in said)
+        assert not any(secret.encode() in data for data in written)
+
+
+def test_a_team_reads_nights_from_the_bucket_alone(live, nox, bucket, tmp_path, monkeypatch):
+    runs = check_nights(*live("local"), bucket)
 
     # Another machine: nothing of these runs is here.
     monkeypatch.setenv("JAXMETER_CACHE", str(tmp_path / "another"))
     page, table = tmp_path / "page.html", tmp_path / "table.csv"
     assert nox("report", bucket, "--out", page)[0] == 0
-    assert {first, second, third} == {one for one in (first, second, third) if one in page.read_text()}
+    assert all(one in page.read_text() for one in runs)
     assert nox("report", "export", bucket, "--out", table)[0] == 0
-    assert nox("report", "history", bucket, "--case", "chain*")[0] == 0
-    assert nox("compare", f"{bucket}/{second}", f"{bucket}/{third}")[0] == 1
-    code, said = nox("gate", f"{bucket}/{second}", *measured)
+    code, said = nox("report", "history", bucket, "--case", "chain*")
+    assert (code, " runs, " in said) == (0, True), said
+    assert nox("compare", f"{bucket}/{runs[1]}", f"{bucket}/{runs[2]}")[0] == 1
+    measured = ("--runtime", "local", "--out", tmp_path / "results", "--suites", tmp_path / "nightly.py", "--quick")
+    code, said = nox("gate", f"{bucket}/{runs[1]}", *measured)
     assert code == 1, said
     assert f"slower  {week.SLOWED} chain:jit" in said
-    for secret in (s3["AWS_SECRET_ACCESS_KEY"], s3["AWS_ACCESS_KEY_ID"]):
-        assert not any(secret in said for _, _, said in told)
-        assert not any(secret.encode() in path.read_bytes() for path in out.rglob("*") if path.is_file())

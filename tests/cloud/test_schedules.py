@@ -328,7 +328,9 @@ def test_the_steps_of_a_pod_are_a_night_and_those_that_measure_need_no_credentia
     """As processes, with this Python for that of the images, and the CPU for the device."""
     suite = tmp_path / "small.py"
     suite.write_text(SUITE)
-    (tmp_path / "python3").symlink_to(sys.executable)
+    python = tmp_path / "python3"
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    python.chmod(0o755)
     (path,) = write(tmp_path, "kubernetes", *CLUSTER, "--suites", str(suite), "--quick", store=bucket)
     text = path.read_text().replace("/work/results", f"{tmp_path}/results").replace('"gpu"', '"cpu"')
     pod = yaml.safe_load(text)["spec"]["jobTemplate"]["spec"]["template"]["spec"]
