@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from harness.record import Run
 from harness.record.pooling import gather_pool
-from harness.record.reading import is_contended
 
+from ..compare.findings import TIME
 from ..compare.snapshot import Snapshot
+from ..view.trust import is_vague
 
 MOST = 0.5
-"""Share of the timed variants that may be contended."""
+"""Share of the times that may be vague. Whether they are contended does not count: on a shared machine most are, and
+known to a tenth all the same."""
 
 
 def find_busy(run: Run) -> str:
-    """How many of a run's times are contended, in words; empty where these are at most half."""
-    timed = [
-        variant.outcomes["timing"]
+    """How many of a run's times are vague, in words; empty where these are at most half."""
+    times = [
+        variant.read(TIME).interval
         for side in Snapshot(run, gather_pool(run)).cases.values()
         for variant in side.variants.values()
-        if "timing" in variant.outcomes and variant.planned.replays is None
+        if variant.planned.replays is None
     ]
-    contended = sum(map(is_contended, timed))
-    return f"{contended} of {len(timed)} times are contended" if contended > MOST * len(timed) else ""
+    known = [one for one in times if one is not None]
+    vague = sum(map(is_vague, known))
+    if vague <= MOST * len(known):
+        return ""
+    return f"{vague} of {len(known)} times are known to no better than a factor of two"
