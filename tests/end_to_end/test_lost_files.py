@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
-import os
 import subprocess
 import sys
 import time
@@ -15,17 +13,19 @@ import pytest
 from harness.record import Run, RunFolder, read_json, read_manifest
 from tests.end_to_end.conftest import Harness
 
-pytestmark = pytest.mark.end_to_end
+pytestmark = [pytest.mark.end_to_end, pytest.mark.slow]
 
 ARGUMENTS = ("--quick", "--probe", "compilation", "--run-id", "it")
-PR_CAPBSET_DROP, CAP_DAC_OVERRIDE = 24, 1
+OBEYING_MODES = """
+import ctypes, os, sys
+if os.geteuid() == 0 and sys.platform == "linux":
+    PR_CAPBSET_DROP, CAP_DAC_OVERRIDE = 24, 1
+    ctypes.CDLL(None).prctl(PR_CAPBSET_DROP, CAP_DAC_OVERRIDE)
+os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
+"""
+"""Root writes where modes forbid it, unless it gives that up."""
+
 Start = Callable[[str], "subprocess.Popen[str]"]
-
-
-def obey_modes() -> None:
-    """Root writes where modes forbid it, unless it gives that up."""
-    if os.geteuid() == 0 and sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_CAPBSET_DROP, CAP_DAC_OVERRIDE)
 
 
 @pytest.fixture
@@ -34,13 +34,12 @@ def start(suite: Path, tmp_path: Path, environment: dict[str, str]) -> Start:
 
     def until(name: str) -> subprocess.Popen[str]:
         running = subprocess.Popen(
-            [sys.executable, "-m", "harness", "run", "--suites", str(suite), *ARGUMENTS],
+            [sys.executable, "-c", OBEYING_MODES, "-m", "harness", "run", "--suites", str(suite), *ARGUMENTS],
             cwd=tmp_path,
             env=environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            preexec_fn=obey_modes,  # noqa: PLW1509  no other thread runs here
         )
         while not list((tmp_path / "results").glob(f"it/{name}")):
             assert running.poll() is None

@@ -86,6 +86,7 @@ def test_a_page_can_be_printed_with_its_folds_open(chromium, tmp_path):
     assert page.evaluate("document.querySelector('.suite table').getBoundingClientRect().height") > 0
 
 
+@pytest.mark.page
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", ["ok", "hostile"])
 def test_axe_finds_nobody_left_out(chromium, name, scheme, tmp_path):
