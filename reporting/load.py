@@ -24,7 +24,9 @@ from harness.record import (
     read_manifest,
     read_run,
 )
+from harness.record.files import read_bytes
 
+from .cut_runs import keep_cut, read_cut, read_sum
 from .outdated import Outdated
 from .text import counted, hide_home, visible
 
@@ -63,13 +65,16 @@ def load(paths: Iterable[Path], *, only_newest: bool = False, on_read: Callable[
     with _without_collecting():
         for index in order:
             own = warnings.setdefault(index, [])
+            folder = RunFolder(folders[index])
             try:
-                run = _load_run(RunFolder(folders[index]), own)
+                cut = _find_cut(folder, outdated) if only_newest else None
+                run = _load_run(folder, own) if cut is None else cut
             except RecordError as error:
                 own.append(f"left out: {error}")
             else:
-                if not _is_repeated(run, folders[index], known, own):
-                    runs.append(LoadedRun(outdated.cut(run) if only_newest else run, RunFolder(folders[index])))
+                if not _is_repeated(run, folder, known, own):
+                    kept = _cut(run, folder, outdated, is_new=cut is None) if only_newest else run
+                    runs.append(LoadedRun(kept, folder))
             on_read()
     told = (visible(hide_home(warning)) for index in sorted(warnings) for warning in warnings[index])
     return Loaded(tuple(reversed(runs)), tuple(told))
@@ -93,10 +98,29 @@ def _without_collecting() -> Iterator[None]:
             gc.enable()
 
 
-def _is_repeated(run: Run, path: Path, known: dict[str, set[bytes]], warnings: list[str]) -> bool:
+def _find_cut(folder: RunFolder, outdated: Outdated) -> Run | None:
+    """A run of the cache, if only its times are needed and they are there by themselves."""
+    run = read_cut(folder)
+    return run if run is not None and outdated.is_covered(run.manifest) else None
+
+
+def _cut(run: Run, folder: RunFolder, outdated: Outdated, *, is_new: bool) -> Run:
+    """What a page keeps of a run; of times alone the cache has a file from then on.
+
+    Args:
+      is_new: Whether it was read from its record, and not from that file.
+    """
+    is_covered = outdated.is_covered(run.manifest)
+    cut = outdated.cut(run)
+    if is_covered and is_new:
+        keep_cut(folder, cut)
+    return cut
+
+
+def _is_repeated(run: Run, folder: RunFolder, known: dict[str, set[bytes]], warnings: list[str]) -> bool:
     """Whether the same run was read before; another of its id is told apart."""
-    run_id = run.manifest.run_id
-    contents = hashlib.sha256(msgspec.json.encode(run)).digest()
+    run_id, path = run.manifest.run_id, folder.path
+    contents = _sum(run, folder)
     same = known.setdefault(run_id, set())
     if contents in same:
         warnings.append(f"{path}: run {run_id} was given more than once and is counted once")
@@ -107,10 +131,30 @@ def _is_repeated(run: Run, path: Path, known: dict[str, set[bytes]], warnings: l
     return False
 
 
+def _sum(run: Run, folder: RunFolder) -> bytes:
+    """What tells two runs of one id apart: the sum of their commit marks, else of what was read."""
+    kept = read_sum(folder)
+    if kept is not None:
+        return kept
+    with suppress(RecordError):
+        return hashlib.sha256(read_bytes(folder.mark)).hexdigest().encode()
+    return hashlib.sha256(msgspec.json.encode(run)).hexdigest().encode()
+
+
 def _read_key(path: Path) -> tuple[str, str, str]:
     """When a run began, its id, and its folder: what runs are ordered by."""
+    with suppress(RecordError):
+        head = read_json(RunFolder(path).manifest, _Head)
+        return head.started, head.run_id, str(path)
     manifest = _find_manifest(RunFolder(path))
     return ("", "", str(path)) if manifest is None else (manifest.started, manifest.run_id, str(path))
+
+
+class _Head(msgspec.Struct):
+    """What of a manifest decides the order of runs."""
+
+    started: str
+    run_id: str
 
 
 def _find_manifest(folder: RunFolder) -> Manifest | None:

@@ -6,7 +6,7 @@ from collections import Counter
 
 import msgspec
 
-from harness.record import CaseRecord, PlannedCase, Run, VariantRecord
+from harness.record import CaseRecord, Manifest, PlannedCase, Run, VariantRecord
 from harness.record.reading import DECISIVE_PROBES
 
 WHOLE = 2
@@ -22,11 +22,15 @@ class Outdated:
         self._seen: dict[tuple[str, str, str | None], Counter[tuple[str, str]]] = {}
         self._planned: dict[bytes, PlannedCase] = {}
 
+    def is_covered(self, manifest: Manifest) -> bool:
+        """Whether enough newer runs of the place have every case of a run."""
+        seen = self._seen.get(_place(manifest), Counter())
+        return all(seen[case.suite, case.name] >= WHOLE for case in manifest.cases)
+
     def cut(self, run: Run) -> Run:
         """The run with the cases that fewer than WHOLE newer runs of its place have; of the others their times."""
         manifest = run.manifest
-        place = (manifest.backend, manifest.environment.device_name, manifest.machine)
-        seen = self._seen.setdefault(place, Counter())
+        seen = self._seen.setdefault(_place(manifest), Counter())
         outdated = {case.id for case in manifest.cases if seen[case.suite, case.name] >= WHOLE}
         seen.update((case.suite, case.name) for case in manifest.cases)
         planned = tuple(self._share(case) for case in manifest.cases)
@@ -36,6 +40,10 @@ class Outdated:
     def _share(self, case: PlannedCase) -> PlannedCase:
         """An equal case of a newer run, so that a thousand runs of one plan hold it once."""
         return self._planned.setdefault(msgspec.msgpack.encode(case), case)
+
+
+def _place(manifest: Manifest) -> tuple[str, str, str | None]:
+    return manifest.backend, manifest.environment.device_name, manifest.machine
 
 
 def _cut_case(case: CaseRecord) -> CaseRecord:

@@ -13,9 +13,8 @@ import msgspec
 
 from harness.record import write_bytes
 
+from ..cut_runs import SUM
 from .places import MANIFEST, MARK, Store, StoreError, is_run_id, open_store, persist
-
-SUM = ".run.json.sha256"
 
 CAPTURES = "trace"
 """The folder of a case that holds them."""

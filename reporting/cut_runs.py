@@ -1,0 +1,50 @@
+"""The times of an older run in a small file beside its copy in the cache: a page needs no more of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from harness.record import SCHEMA_VERSION, Run, RunFolder, write_bytes
+
+SUM = ".run.json.sha256"
+"""Beside each run in the cache: of what its file holds, in hexadecimal. It is written last."""
+
+FILE = ".times.msgpack"
+FORMAT = b"1.%d\n" % SCHEMA_VERSION
+"""What the file begins with, before the sum of the run that it is of."""
+
+
+def read_sum(folder: RunFolder) -> bytes | None:
+    """Of a run in the cache; None of any other."""
+    return _read(folder.path / SUM)
+
+
+def read_cut(folder: RunFolder) -> Run | None:
+    """The run with its times alone; None where that is not in the cache."""
+    known, data = read_sum(folder), _read(folder.path / FILE)
+    if known is None or data is None or not data.startswith(FORMAT + known):
+        return None
+    try:
+        return msgspec.msgpack.decode(memoryview(data)[len(FORMAT) + len(known) :], type=Run)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+
+
+def keep_cut(folder: RunFolder, run: Run) -> None:
+    """Keeps the times of a run in the cache; without room for them, it is read whole again."""
+    known = read_sum(folder)
+    if known is None:
+        return
+    try:
+        write_bytes(folder.path / FILE, FORMAT + known + msgspec.msgpack.encode(run), lasting=False)
+    except OSError:
+        return
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return None
