@@ -4,8 +4,9 @@
 
 Each night measures two cases in three launches, pushes to a real S3 server on this machine, and is compared with the
 night before. It is killed by SIGKILL, with all of its processes, at a random moment; then the same command is given
-again, until it ends. After each kill every file of a record is read. At the end every launch that was there before a
-kill is there still, and the store holds whole runs, with one verdict on each. Needs what docker/locks/cloud.txt names.
+again, until it ends. After each kill every file of a record is read. At the end every launch of a round that was whole
+before a kill is there still; those of a case's round in progress may be measured again, and are counted. The store
+holds whole runs, with one verdict on each. Needs what docker/locks/cloud.txt names.
 """
 
 from __future__ import annotations
@@ -70,7 +71,8 @@ class Tally:
     Args:
       phases: How many kills came before the run was measured, and after it.
       damaged: Files of records that could not be read after a kill.
-      lost: Launch files that were there before a kill, and are not any more, or are others.
+      lost: Launches of whole rounds that were there before a kill, and are not any more, or are others.
+      again: Launches of a round in progress that were measured again.
     """
 
     kills: int = 0
@@ -79,6 +81,7 @@ class Tally:
     phases: dict[str, int] = field(default_factory=dict)
     damaged: list[str] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
+    again: int = 0
     wrong: list[str] = field(default_factory=list)
 
 
@@ -99,7 +102,8 @@ def main() -> None:
             tally = kill_nights(folder, given.kills, random.Random(given.seed))
     print(
         f"{tally.kills} kills in {tally.nights} nights, {tally.restarts} restarts: {len(tally.damaged)} files damaged, "
-        f"{len(tally.lost)} launches lost, {len(tally.wrong)} nights or runs not as they should be"
+        f"{len(tally.lost)} launches of whole rounds lost, {tally.again} of a round in progress measured again, "
+        f"{len(tally.wrong)} nights or runs not as they should be"
     )
     print("killed " + ", ".join(f"{count} times {phase}" for phase, count in sorted(tally.phases.items())))
     for line in (*tally.damaged, *tally.lost, *tally.wrong):
@@ -120,10 +124,12 @@ def kill_nights(folder: Path, kills: int, chance: random.Random) -> Tally:
     print(f"a night without kills: {usual_s:.1f} s", flush=True)
     while tally.kills < kills:
         launches: dict[Path, bytes] = {}
+        begun: dict[Path, bytes] = {}
         while tally.kills < kills and was_killed(store, out, suite, chance.uniform(0, usual_s), tally):
-            check_after_kill(out, launches, tally)
+            check_after_kill(out, launches, begun, tally)
         end_well(store, out, suite, tally)
         tally.lost += [str(path) for path, data in launches.items() if not is_kept(path, data)]
+        tally.again += sum(not is_kept(path, data) for path, data in begun.items() if path not in launches)
         print(f"night {tally.nights}: {tally.kills} kills so far", flush=True)
     check_store(store, out, tally)
     return tally
@@ -175,14 +181,20 @@ def count_night(code: int, tally: Tally) -> None:
         tally.wrong.append(f"night {tally.nights}: ended with {code}")
 
 
-def check_after_kill(out: Path, launches: dict[Path, bytes], tally: Tally) -> None:
-    """Reads all records of the night that is under way."""
+def check_after_kill(out: Path, launches: dict[Path, bytes], begun: dict[Path, bytes], tally: Tally) -> None:
+    """Reads all records, and remembers launches: of rounds that are whole, and of those in progress."""
     for folder in (one for one in out.iterdir() if one.is_dir() and not one.name.startswith(".")):
         for path in (RunFolder(folder).manifest, *folder.glob("cases/*/case.json"), RunFolder(folder).mark):
             read_if_there(path, tally)
         for path in folder.glob("cases/*/launches/*.json.gz"):
             read_if_there(path, tally)
-            launches.setdefault(path, path.read_bytes())
+            (launches if is_whole(path) else begun).setdefault(path, path.read_bytes())
+
+
+def is_whole(launch: Path) -> bool:
+    """Whether the record of a launch's case counts its round."""
+    record = launch.parents[1] / "case.json"
+    return record.exists() and int(launch.name[:2]) < (read_json(record, CaseRecord).rounds or 0)
 
 
 def read_if_there(path: Path, tally: Tally) -> None:
