@@ -88,6 +88,7 @@ def write_asked_schedule(arguments: Sequence[str], here: Here) -> None:
     for name, text in files:
         path = asked.to.with_suffix(Path(name).suffix) if len(files) > 1 else asked.to
         try:
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf8")
         except OSError as error:
             raise UsageError(f"--to {path}: {error.strerror}; name a file that can be written") from None

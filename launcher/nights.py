@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +13,7 @@ from launcher.options import UsageError, refuse, take_option
 from launcher.runs import DEFAULT_OUT, is_store
 
 FOLDER = ".night"
+LOCK = ".night.lock"
 MEASURE = "measure"
 CONFIRM = "confirm-*"
 """Files of arguments, as `reporting.nights.night` calls them; a test holds that they are the same."""
@@ -67,12 +70,36 @@ def read_night_request(arguments: Sequence[str]) -> NightRequest:
         given = f" (--store {store})" if store else ""
         raise UsageError(f"name a store{given}: nox -s nightly -- --store s3://bucket/folder, or file:///folder")
     machine, rest = take_option(rest, "--machine")
+    if machine is not None and not machine.strip():
+        raise UsageError("--machine is empty; name this machine, or leave it out")
     out, rest = take_option(rest, "--out")
     if out is not None and is_store(out):
         raise UsageError(f"--out {out}: a folder of this machine; --store names the store")
     beginning, rest = _take(rest, BEGINNING)
     ending, rest = _take(rest, ENDING)
     return NightRequest(store, machine, Path(out or DEFAULT_OUT), beginning, ending, tuple(rest))
+
+
+@contextmanager
+def hold(request: NightRequest) -> Iterator[None]:
+    """Keeps other nights out of the folder of this one's runs.
+
+    Raises:
+      UsageError: Another night is there, or the folder cannot be written.
+    """
+    try:
+        request.out.mkdir(parents=True, exist_ok=True)
+        file = (request.out / LOCK).open("w")
+    except OSError as error:
+        raise UsageError(f"{request.out}: cannot be written: {error.strerror}; give --out DIR") from error
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UsageError(
+                f"another night is under way in {request.out}; wait for its end, or give this one --out DIR of its own"
+            ) from None
+        yield
 
 
 def read_step(path: Path) -> list[str]:

@@ -111,7 +111,7 @@ def accept_command(
     run: Annotated[str, typer.Argument(metavar="RUN", help="Id of a night's run in the store.")],
     why: Annotated[str, typer.Option(metavar="TEXT", help="For whoever asks later.")],
 ) -> None:
-    """Accepts a run as it is: later nights are compared with it, as the last good one and as the pinned one."""
+    """Accepts a run as it is: it counts as good, and is the pinned one, unless a night names another by --baseline."""
     with _errors():
         is_new = verdicts.accept(open_store(url), Acceptance(run=run, why=why, at=now()))
     _say(f"{run}: {'accepted' if is_new else 'was accepted before'}; it is the pinned run from now on")

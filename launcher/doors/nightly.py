@@ -11,7 +11,7 @@ from launcher.doors.gate import rebuild_baseline
 from launcher.doors.measuring import name_machine, run_harness
 from launcher.doors.shell import FINE, NO_ANSWER, USAGE_ERROR, Shell, prepare_stores, run_elsewhere
 from launcher.execution import say
-from launcher.nights import CONFIRM, MEASURE, read_night_request, read_step
+from launcher.nights import CONFIRM, MEASURE, NightRequest, hold, read_night_request, read_step
 from launcher.options import take_option
 from launcher.request import Request
 from launcher.runs import new_run_id, plan_run
@@ -25,6 +25,11 @@ def pass_night(shell: Shell, arguments: Sequence[str]) -> int:
       UsageError: What was asked cannot be done.
     """
     asked = read_night_request(arguments)
+    with hold(asked):
+        return _pass_held(shell, asked)
+
+
+def _pass_held(shell: Shell, asked: NightRequest) -> int:
     backend, measuring = read_backend(asked.measuring)
     request = read_request(backend, measuring, shell.variables)
     python, where = prepare_stores(shell), ("--out", str(asked.out))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from .verdicts import Known, Verdict, order
@@ -26,18 +26,23 @@ class Chosen:
     others: str = ""
 
 
-def choose(known: Known, *, backend: str, machine: str, measuring: Sequence[str]) -> Chosen:
-    """The newest good night of the same machine and options; and the newest accepted one, else the first good one.
+def choose(
+    known: Known, *, backend: str, machine: str, measuring: Sequence[str], without: Collection[str] = ()
+) -> Chosen:
+    """The newest good night of the same machine and options; and the last accepted one, else the first good one.
 
     A night is good if it passed, nothing of it is missing and the machine was not too busy, or if a person accepted it.
+
+    Args:
+      without: Runs that the store does not have any more.
     """
     of_machine = [one for one in known.verdicts if (one.backend, one.machine) == (backend, machine)]
     same = [one for one in of_machine if one.measuring == tuple(measuring)]
-    good = order([one for one in same if one.good or one.run in known.accepted])
+    good = order([one for one in same if (one.good or one.run in known.accepted) and one.run not in without])
     if not good:
         return Chosen(others=_explain(known.verdicts, of_machine, same, machine))
-    accepted = [one for one in good if one.run in known.accepted]
-    last, pinned = good[-1].run, (accepted[-1] if accepted else good[0]).run
+    accepted = sorted((known.accepted[one.run], one.run) for one in good if one.run in known.accepted)
+    last, pinned = good[-1].run, accepted[-1][1] if accepted else good[0].run
     return Chosen(last, None if pinned == last else pinned)
 
 

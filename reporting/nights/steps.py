@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -10,10 +11,10 @@ import msgspec
 from harness.record import Manifest, RecordError, RunFolder, read_manifest
 
 from ..store.fetch import fetch_whole
-from ..store.places import VERDICTS, Store, is_url, open_store
+from ..store.places import MARK, VERDICTS, BrokenOffError, Store, StoreError, is_url, open_store, persist
 from ..store.push import push, reach
 from . import verdicts
-from .baselines import LAST, PINNED, choose
+from .baselines import LAST, PINNED, Chosen, choose
 from .ending import conclude
 from .judged import find_suspects, read_limits
 from .night import (
@@ -28,6 +29,7 @@ from .night import (
     write_night,
     write_steps,
 )
+from .verdicts import Known
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,8 @@ def begin(asked: Night, out: Path, pinned: str | None = None, *, anew: bool = Fa
       NightError, StoreError: It cannot be begun as asked.
       BrokenOffError: The store cannot be reached; the same command goes on.
     """
+    if not asked.machine.strip():
+        raise NightError("--machine is empty; name this machine, or leave it out")
     read_limits(asked)
     reach(asked.store)
     store = open_store(asked.store)
@@ -74,7 +78,13 @@ def begin(asked: Night, out: Path, pinned: str | None = None, *, anew: bool = Fa
 def _put_aside(night: Night, out: Path, *, anew: bool) -> str:
     """Ends an earlier night with what there is of it; what to say of that."""
     if has_ended(out, night.run) and not anew:
-        ended = conclude(out)
+        try:
+            refetched = tuple(_fetch_again(open_store(night.store), one) for one in night.beside)
+            write_night(out, msgspec.structs.replace(night, beside=refetched))
+            ended = conclude(out)
+        except (NightError, StoreError, BrokenOffError) as error:
+            end_night(out)
+            return f"the night of {night.run} cannot be concluded ({error}); its run stays in {out}"
         end_night(out)
         return f"the night of {night.run} was cut short, and is concluded now: {ended.verdict.heading}"
     end_night(out)
@@ -101,7 +111,8 @@ def _choose_earlier(asked: Night, store: Store, pinned: str | None) -> tuple[Nig
     """The night with the runs that it is compared with, which are fetched; and what is wrong with the store."""
     known = verdicts.read_all(store)
     notes = [f"{store.name(VERDICTS, name)} is no verdict, and is not counted" for name in known.damaged]
-    chosen = choose(known, backend=asked.backend, machine=asked.machine, measuring=asked.shown)
+    chosen, missing = _choose_whole(known, asked, store)
+    notes += [f"{store.name(run)} is not whole there any more, and is passed over" for run in missing]
     sources = {LAST: chosen.last, PINNED: pinned or chosen.pinned}
     beside: list[Beside] = []
     for role, source in sources.items():
@@ -116,6 +127,17 @@ def _choose_earlier(asked: Night, store: Store, pinned: str | None) -> tuple[Nig
             beside.append(Beside(role=role, run=manifest.run_id, source=source, folder=str(folder), again=again))
     alone = "" if beside else chosen.others
     return msgspec.structs.replace(asked, beside=tuple(beside), why_alone=alone), notes
+
+
+def _choose_whole(known: Known, asked: Night, store: Store) -> tuple[Chosen, list[str]]:
+    """What to compare with of the runs that the store still has, and which of them it has not."""
+    missing: list[str] = []
+    while True:
+        chosen = choose(known, backend=asked.backend, machine=asked.machine, measuring=asked.shown, without=missing)
+        lost = [run for run in (chosen.last, chosen.pinned) if run and persist(partial(store.read, run, MARK)) is None]
+        if not lost:
+            return chosen, missing
+        missing += lost
 
 
 def _fetch_again(store: Store, beside: Beside) -> Beside:

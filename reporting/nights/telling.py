@@ -51,7 +51,8 @@ def write_outcome(night: Night, run: Run, judged: Sequence[Judged], busy: str) -
     obstacles = [words for one in judged for words in _list_obstacles(one)]
     if obstacles:
         return f"No answer {beside}: {'; '.join(dict.fromkeys(obstacles))}"
-    return f"Passed {beside}: {describe_changes(judged[0].changes)}"
+    no_baseline = f"; too busy for later nights to be compared with it: {busy}" if busy else ""
+    return f"Passed {beside}: {describe_changes(judged[0].changes)}{no_baseline}"
 
 
 def _write_alone(night: Night, run: Run, busy: str) -> str:

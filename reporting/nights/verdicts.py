@@ -13,7 +13,7 @@ import msgspec
 from harness.record import write_bytes
 
 from ..store.fetch import find_cache
-from ..store.places import VERDICTS, Store, StoreError, persist
+from ..store.places import MARK, VERDICTS, Store, StoreError, persist
 
 ACCEPTED = ".accepted"
 ENDING = ".json"
@@ -58,11 +58,12 @@ class Known(msgspec.Struct, frozen=True):
     """All that a store says of its nights.
 
     Args:
+      accepted: When each run was accepted that was.
       damaged: Names of files that are neither.
     """
 
     verdicts: tuple[Verdict, ...] = ()
-    accepted: frozenset[str] = frozenset()
+    accepted: dict[str, str] = {}
     damaged: tuple[str, ...] = ()
 
 
@@ -99,11 +100,15 @@ def accept(store: Store, acceptance: Acceptance) -> bool:
     """Pins a run; false where it was accepted before.
 
     Raises:
-      StoreError: There is no verdict on it.
+      StoreError: There is no verdict on it, it is not whole there, or no reason is given.
       BrokenOffError: The store cannot be reached.
     """
+    if not acceptance.why.strip():
+        raise StoreError("--why is empty; give a reason, for whoever asks later")
     if find_verdict(store, acceptance.run) is None:
         raise StoreError(f"{store.url}: holds no verdict on a run '{acceptance.run}'; name a run of `nox -s nightly`")
+    if persist(partial(store.read, acceptance.run, MARK)) is None:
+        raise StoreError(f"{store.name(acceptance.run)}: is not whole there; nothing can be compared with it")
     name = f"{acceptance.run}{ACCEPTED}{ENDING}"
     return persist(partial(store.create, encode(acceptance), VERDICTS, name))
 
@@ -134,17 +139,18 @@ def encode(record: msgspec.Struct) -> bytes:
 
 def _decode(texts: dict[str, bytes]) -> Known:
     verdicts: list[Verdict] = []
-    accepted: set[str] = set()
+    accepted: dict[str, str] = {}
     damaged: list[str] = []
     for name, data in sorted(texts.items()):
         try:
             if name.endswith(f"{ACCEPTED}{ENDING}"):
-                accepted.add(msgspec.json.decode(data, type=Acceptance).run)
+                found = msgspec.json.decode(data, type=Acceptance)
+                accepted[found.run] = found.at
             else:
                 verdicts.append(msgspec.json.decode(data, type=Verdict))
         except (msgspec.DecodeError, RecursionError):
             damaged.append(name)
-    return Known(tuple(verdicts), frozenset(accepted), tuple(damaged))
+    return Known(tuple(verdicts), accepted, tuple(damaged))
 
 
 def order(verdicts: Sequence[Verdict]) -> list[Verdict]:

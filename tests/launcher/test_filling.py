@@ -499,7 +499,17 @@ def test_a_schedule_is_printed_or_written_to_a_file_with_what_belongs_beside_it(
 
 
 def test_a_file_that_cannot_be_written_is_named(tmp_path):
-    with pytest.raises(UsageError, match=r"nowhere/night\.sh: No such file or directory"):
+    (tmp_path / "file").touch()
+
+    with pytest.raises(UsageError, match=r"file/night\.sh: File exists"):
         write_asked_schedule(
-            ("slurm", "--store", "s3://b/n", "--machine", "lab", "--to", str(tmp_path / "nowhere/night.sh")), HERE
+            ("slurm", "--store", "s3://b/n", "--machine", "lab", "--to", str(tmp_path / "file/night.sh")), HERE
         )
+
+
+def test_the_folder_of_a_workflow_is_made_where_there_is_none(tmp_path):
+    path = tmp_path / ".github" / "workflows" / "jaxmeter.yaml"
+
+    write_asked_schedule(("github", "--store", "s3://b/n", "--machine", "lab", "--to", str(path)), HERE)
+
+    assert path.is_file()

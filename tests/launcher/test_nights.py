@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from launcher.nights import CONFIRM, FOLDER, MEASURE, read_night_request, read_step
+from launcher.nights import CONFIRM, FOLDER, MEASURE, hold, read_night_request, read_step
 from launcher.options import UsageError
 from reporting.nights import night
 
@@ -44,6 +44,7 @@ def test_the_harness_names_the_machine_and_results_are_kept_as_ever_unless_the_u
         (["--store", STORE, "--resume=x"], "goes on by itself"),
         (["--store", STORE, "--dry-run"], "measures nothing"),
         (["--store", STORE, "--machine"], "--machine needs a value"),
+        (["--store", STORE, "--machine", ""], "--machine is empty"),
     ],
 )
 def test_what_a_night_does_not_take_is_said(arguments, words):
@@ -77,3 +78,33 @@ def test_the_steps_are_where_the_reporter_writes_them(tmp_path):
         *(*common, "--against", "/cache/before", "--suspects", str(folder / "suspects-last.json")),
         *("--out", str(tmp_path), "--run-id", "again"),
     ]
+
+
+def test_two_nights_do_not_share_a_folder(tmp_path):
+    asked = read_night_request(["--store", STORE, "--out", str(tmp_path / "results")])
+    other = read_night_request(["--store", STORE, "--out", str(tmp_path / "others")])
+
+    with hold(asked):
+        with pytest.raises(UsageError, match=r"another night is under way in .*results; wait"), hold(asked):
+            pass
+        with hold(other):
+            pass
+    with hold(asked):
+        pass
+
+
+def test_a_fault_of_a_night_is_not_taken_for_one_of_its_folder(tmp_path):
+    asked = read_night_request(["--store", STORE, "--out", str(tmp_path)])
+
+    with pytest.raises(FileNotFoundError), hold(asked):
+        raise FileNotFoundError
+
+
+def test_a_folder_that_cannot_be_written_is_said(tmp_path):
+    (tmp_path / "file").touch()
+
+    with (
+        pytest.raises(UsageError, match="cannot be written"),
+        hold(read_night_request(["--store", STORE, "--out", str(tmp_path / "file")])),
+    ):
+        pass

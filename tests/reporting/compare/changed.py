@@ -73,13 +73,14 @@ def replayed(
     launches: int = 5,
     scatter: float = 0.2,
     contended: int = 0,
+    wobble: float = 1,
     name: str = "selu",
     **more: object,
 ) -> Run:
     """A run that timed the earlier program beside today's, which takes `ratio` times as long."""
     planned, own = case(name, source="1" * 16, replayed=True), f"{name}:jit"
     before = timed(1e-4, baseline_s=1e-4 * ratio, launches=launches, scatter=scatter, canary_s=(1e-3,) * launches)
-    now = timed(1e-4 * ratio, launches=launches, canary_s=(1e-3,) * launches, contended=contended)
+    now = timed(1e-4 * ratio, scatter=wobble, launches=launches, canary_s=(1e-3,) * launches, contended=contended)
     outcomes = {
         own: {"numerics": checked(fingerprint), "timing": now},
         f"{own} before": {"numerics": checked(of_replay), "timing": before},

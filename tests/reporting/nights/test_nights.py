@@ -1,4 +1,5 @@
 import json
+import shutil
 from pathlib import Path
 
 import msgspec
@@ -142,9 +143,81 @@ def test_an_accepted_run_is_the_pinned_one_from_then_on(ask, live, out):
     assert [(one.role, one.run) for one in begin(ask("next"), out).night.beside] == [("last", AFTER)]
 
 
-def test_only_runs_with_a_verdict_are_accepted(ask):
-    with pytest.raises(StoreError, match="holds no verdict on a run 'nobody'"):
-        verdicts.accept(open_store(ask("any").store), Acceptance(run="nobody", why="", at=""))
+def test_the_last_accepted_run_is_pinned_though_it_began_earlier(ask, live, out):
+    live(plain(BEFORE))
+    live(replayed(1.0))
+    store = open_store(ask("any").store)
+    for run_id, at in ((AFTER, "2026-03-03"), (BEFORE, "2026-03-04")):
+        verdicts.accept(store, Acceptance(run=run_id, why="as it is", at=at))
+
+    assert [(one.role, one.run) for one in begin(ask("next"), out).night.beside] == [
+        ("last", AFTER),
+        ("pinned", BEFORE),
+    ]
+
+
+def test_only_whole_runs_with_a_verdict_are_accepted_and_for_a_reason(ask, live, tmp_path):
+    live(plain(BEFORE))
+    store = open_store(ask("any").store)
+    for run_id, why, said in (("nobody", "x", "holds no verdict on a run 'nobody'"), (BEFORE, " ", "--why is empty")):
+        with pytest.raises(StoreError, match=said):
+            verdicts.accept(store, Acceptance(run=run_id, why=why, at=""))
+    shutil.rmtree(tmp_path / "store" / BEFORE)
+
+    with pytest.raises(StoreError, match="is not whole there"):
+        verdicts.accept(store, Acceptance(run=BEFORE, why="x", at=""))
+
+
+def test_a_run_that_a_rule_of_the_bucket_has_removed_is_passed_over(ask, live, out, tmp_path):
+    live(plain(BEFORE))
+    live(replayed(1.0))
+    shutil.rmtree(tmp_path / "store" / AFTER)
+
+    begun = begin(ask("next"), out)
+
+    assert [one.run for one in begun.night.beside] == [BEFORE]
+    assert begun.notes == (f"{ask('any').store}/{AFTER} is not whole there any more, and is passed over",)
+
+
+def test_a_night_that_cannot_be_concluded_does_not_stand_in_the_way_of_the_next(ask, live, out, tmp_path):
+    live(plain(BEFORE))
+    begin(ask(AFTER), out)
+    samples.write_run(out / AFTER, replayed(1.0))
+    shutil.rmtree(tmp_path / "store" / BEFORE)
+    shutil.rmtree(tmp_path / "cache")
+
+    begun = begin(ask("next", begun="2026-03-02T02:00:00+00:00"), out)
+
+    assert begun.night.run == "next"
+    assert begun.notes[0].startswith(f"the night of {AFTER} cannot be concluded (")
+    assert (out / AFTER / "run.json").is_file()
+
+
+def test_what_was_fetched_may_be_removed_before_a_night_goes_on_or_is_concluded(ask, live, out, tmp_path):
+    live(plain(BEFORE))
+    begin(ask(AFTER), out)
+    samples.write_run(out / AFTER, replayed(1.0))
+    shutil.rmtree(tmp_path / "cache")
+
+    begun = begin(ask("next", begun="2026-03-02T02:00:00+00:00"), out)
+
+    assert begun.notes[0].startswith(f"the night of {AFTER} was cut short, and is concluded now: Passed")
+
+
+def test_a_night_that_passes_on_a_busy_machine_says_why_it_is_no_baseline(live):
+    live(plain(BEFORE))
+
+    verdict = live(replayed(1.0, wobble=60))
+
+    assert (verdict.exit_code, verdict.good) == (0, False)
+    assert verdict.heading.endswith(
+        "; too busy for later nights to be compared with it: 1 of 1 times are known to no better than a factor of two"
+    )
+
+
+def test_a_machine_without_a_name_is_refused(ask, out):
+    with pytest.raises(NightError, match="--machine is empty"):
+        begin(ask("one", machine=" "), out)
 
 
 def test_a_machine_that_was_too_busy_says_so_and_is_no_baseline(ask, live, out):
