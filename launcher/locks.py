@@ -47,7 +47,7 @@ LOCKS = {
         Lock("gpu", ("--extra", "gpu"), 2780 * MB, 5320 * MB, 15 * GB, oldest_driver=580),
         Lock("gpu-cuda12", ("--extra", "gpu-cuda12"), 3510 * MB, 6470 * MB, 18 * GB, oldest_driver=525),
         Lock("tpu", ("--extra", "tpu"), 500 * MB, 1940 * MB, 5 * GB),
-        Lock("stores", ("--extra", "s3", "--extra", "gcs"), 330 * MB, 1400 * MB, 3 * GB),
+        Lock("stores", ("--extra", "s3", "--extra", "gcs"), 300 * MB, 1290 * MB, 3 * GB),
     )
 }
 
