@@ -50,7 +50,7 @@ from harness.plan.estimate import estimate
 from harness.plan.launches import plan_launches
 from harness.plan.selection import SelectionError, choose_representatives, select
 from harness.plan.twins import add_twin
-from harness.record import Environment, Manifest, RecordError, Run, RunFolder, read_run, write_json
+from harness.record import Environment, Manifest, RecordError, Run, RunFolder, make_run_id, read_run, write_json
 from harness.record.equal_programs import make_self_test
 from harness.record.layout import SELF_TESTS
 from harness.record.self_test import SelfTest, find_self_test, keep_self_test
@@ -110,8 +110,7 @@ def dry_run(request: RunRequest, *, as_json: bool) -> int:
 
 def new_run(request: RunRequest, watcher: Watcher, *, as_json: bool) -> int:
     """Measures a new run."""
-    made_up = f"{datetime.now(UTC):%Y-%m-%dT%H-%M-%SZ}-{request.backend}-{secrets.token_hex(4)[:7]}"
-    run_id = request.run_id or made_up
+    run_id = request.run_id or make_run_id(request.backend)
     against = None if request.against is None else read_against(_find_run(request.against, request.out))
     suspects = None if request.suspects is None else read_suspects(request.suspects)
     if against is not None:

@@ -9,7 +9,8 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -97,18 +98,12 @@ def make_environment(wanted: Wanted, folder: Path, needed: Sequence[str]) -> Pat
     python = place / "bin" / "python"
     if (place / MARK).is_file():
         return python
-    shutil.rmtree(place, ignore_errors=True)
-    try:
-        _run([sys.executable, "-m", "venv", str(place)])
+    with _make_whole(place, wanted.words):
         # One after the other: a file with hashes forbids what has none. What the user named stays as it is.
         _run([str(python), *PIP, "install", *wanted.arguments])
         named = place / "named.txt"
         named.write_text(_run([str(python), *PIP, "freeze", "--exclude-editable"]), encoding="utf8")
         _run([str(python), *PIP, "install", "--constraint", str(named), *needed])
-    except _FailedError as error:
-        shutil.rmtree(place, ignore_errors=True)
-        raise UsageError(f"{wanted.words}: an environment cannot be made of it: {error}") from error
-    (place / MARK).touch()
     return python
 
 
@@ -125,15 +120,22 @@ def make_locked_environment(lock: Path, folder: Path) -> Path:
     python = place / "bin" / "python"
     if (place / MARK).is_file():
         return python
+    with _make_whole(place, str(lock)):
+        _run([str(python), *PIP, "install", "--require-hashes", "--only-binary=:all:", "--requirement", str(lock)])
+    return python
+
+
+@contextmanager
+def _make_whole(place: Path, words: str) -> Iterator[None]:
+    """An environment that is marked as whole where what fills it ends well, and is gone where it does not."""
     shutil.rmtree(place, ignore_errors=True)
     try:
         _run([sys.executable, "-m", "venv", str(place)])
-        _run([str(python), *PIP, "install", "--require-hashes", "--only-binary=:all:", "--requirement", str(lock)])
+        yield
     except _FailedError as error:
         shutil.rmtree(place, ignore_errors=True)
-        raise UsageError(f"{lock}: cannot be installed: {error}") from error
+        raise UsageError(f"{words}: an environment cannot be made of it: {error}") from error
     (place / MARK).touch()
-    return python
 
 
 class _FailedError(Exception):

@@ -9,14 +9,14 @@ from typing import Annotated
 
 import typer
 
-from harness.record import now, write_bytes
+from harness.record import make_run_id, now, write_bytes
 
 from . import html
 from .compare_commands import BudgetsFile, MarkdownFile, MinEffect, VerdictFile
 from .nights import verdicts
 from .nights.baselines import TITLES
 from .nights.ending import conclude
-from .nights.night import Night, NightError, end_night, name_run
+from .nights.night import Night, NightError, end_night
 from .nights.page import build_night_page
 from .nights.steps import begin, list_suspects
 from .nights.telling import tell_night, write_night_markdown
@@ -52,7 +52,7 @@ def begin_command(
     """Chooses the runs that the night is compared with, and writes what to measure to DIR/.night/measure."""
     asked = Night(
         store=url,
-        run=name_run(backend),
+        run=make_run_id(backend),
         backend=backend,
         machine=machine,
         begun=now(),
@@ -114,7 +114,7 @@ def accept_command(
     """Accepts a run as it is: it counts as good, and is the pinned one, unless a night names another by --baseline."""
     with _errors():
         is_new = verdicts.accept(open_store(url), Acceptance(run=run, why=why, at=now()))
-    _say(f"{run}: {'accepted' if is_new else 'was accepted before'}; it is the pinned run from now on")
+    _say(f"{run}: accepted; it is the pinned run from now on" if is_new else f"{run}: was accepted before")
 
 
 @contextmanager

@@ -17,7 +17,15 @@ from harness.record.cases import (
     VariantRecord,
 )
 from harness.record.environment import Environment
-from harness.record.files import RecordError, UnreadableError, now, read_json, write_bytes, write_json
+from harness.record.files import (
+    RecordError,
+    UnreadableError,
+    make_run_id,
+    now,
+    read_json,
+    write_bytes,
+    write_json,
+)
 from harness.record.launches import Block, Canary, DeviceState, LaunchRecord, Load, VariantLaunch
 from harness.record.layout import CaseFolder, RunFolder
 from harness.record.outcomes import (
@@ -94,6 +102,7 @@ __all__ = [
     "VariantLaunch",
     "VariantRecord",
     "json_schema",
+    "make_run_id",
     "now",
     "read_json",
     "read_manifest",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import secrets
 import stat
 import tempfile
 import zlib
@@ -23,6 +24,11 @@ LARGEST_RECORD = 256 * 2**20
 def now() -> str:
     """The time in UTC, as records hold it."""
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def make_run_id(backend: str) -> str:
+    """A new run's name, such as 2026-08-22T02-00-03Z-cpu-1f0c9a7: it sorts by time, and any file system takes it."""
+    return f"{datetime.now(UTC):%Y-%m-%dT%H-%M-%SZ}-{backend}-{secrets.token_hex(4)[:7]}"
 
 
 class RecordError(Exception):

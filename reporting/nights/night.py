@@ -8,10 +8,9 @@ OUT/.night/confirm-pinned  the same beside the pinned one
 
 from __future__ import annotations
 
-import secrets
 import shutil
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import msgspec
@@ -23,7 +22,6 @@ from ..text import hide_home
 FOLDER = ".night"
 STATE = "night.json"
 MEASURE = "measure"
-TOKEN_BYTES = 4
 LONGEST = timedelta(hours=12)
 """From the first step of a night to a restart of it: later, the next night is due, and the machine another."""
 
@@ -83,12 +81,6 @@ class Night(msgspec.Struct, frozen=True, kw_only=True):
         sides = [(one.store, one.backend, one.machine, one.measuring) for one in (self, other)]
         apart = datetime.fromisoformat(other.begun) - datetime.fromisoformat(self.begun)
         return sides[0] == sides[1] and abs(apart) < LONGEST
-
-
-def name_run(backend: str, *, now: datetime | None = None, token: str | None = None) -> str:
-    """A name that sorts by time, such as 2026-08-22T02-00-03Z-cpu-1f0c9a7."""
-    time = (now or datetime.now(UTC)).astimezone(UTC)
-    return f"{time:%Y-%m-%dT%H-%M-%SZ}-{backend}-{token or secrets.token_hex(TOKEN_BYTES)[:7]}"
 
 
 def locate(out: Path) -> Path:

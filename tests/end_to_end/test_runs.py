@@ -214,6 +214,14 @@ def test_processes_run_on_one_core_where_that_is_asked_and_launches_on_another_e
     assert set((tmp_path / "seen").read_text().splitlines()) == {str([core]) for core in allowed[:3]}
 
 
+def test_what_a_machine_is_called_is_told_without_a_run(harness: Harness) -> None:
+    ended = harness("machine", "--cores", "1")
+
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.endswith(", 1 core, 1 x cpu\n")
+    assert harness("machine", "--backend", "cuda").returncode == 2
+
+
 def test_nothing_in_a_run_names_the_user_or_the_checkout(harness: Harness, tmp_path: Path, suite: Path) -> None:
     harness("run", "--suites", suite, "--quick", "--launches", "3", "--probe", "timing", "--run-id", "it")
 

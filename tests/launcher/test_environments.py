@@ -172,6 +172,6 @@ def test_a_lock_that_cannot_be_installed_leaves_nothing_behind(tmp_path):
     lock = tmp_path / "stores.txt"
     lock.write_text("no-hash==1\n")
 
-    with pytest.raises(UsageError, match=r"stores\.txt: cannot be installed"):
+    with pytest.raises(UsageError, match=r"stores\.txt: an environment cannot be made of it"):
         make_locked_environment(lock, tmp_path / "made")
     assert list((tmp_path / "made").iterdir()) == []
