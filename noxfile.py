@@ -57,6 +57,9 @@ VERBS = (["diff"], ["export"], ["gc"], ["history"], ["night"], ["push"], ["repro
 HTML_VALIDATE = "tests/reporting/html_validate"
 """Where npm installs what checks the page's HTML."""
 
+SIDE_BY_SIDE = ("--numprocesses", "logical", "--maxprocesses", "4", "--dist", "loadfile")
+"""Tests on up to four cores; those of a file share what they made, so they stay together."""
+
 # After Ctrl-C the harness ends the call in progress, writes the case and removes its processes.
 INTERRUPT_TIMEOUT_S = 20
 TERMINATE_TIMEOUT_S = 10
@@ -166,9 +169,9 @@ def schedule(session: nox.Session) -> None:
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """The specification: nox -s tests -- tests/launcher."""
+    """The specification: nox -s tests -- tests/launcher; in one process with -n 0."""
     NoxShell(session).install("dev")
-    session.run("python", "-m", "pytest", *session.posargs)
+    session.run("python", "-m", "pytest", *SIDE_BY_SIDE, *session.posargs)
 
 
 @nox.session

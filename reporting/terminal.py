@@ -8,11 +8,13 @@ from rich.console import Console
 from rich.text import Text
 
 from .console import print_lines
+from .text import shorten
 from .view import Page
 from .view.page_model import AnswerLine, Item, Tone
 
 ANSWERS_AT_MOST = 6
 ITEMS_AT_MOST = 4
+LONGEST_WARNING = 180
 TOLD_SECTIONS = ("published",)
 """Sections whose answer is told here, too."""
 
@@ -31,7 +33,7 @@ def _write_summary(page: Page) -> Iterator[Text]:
     yield from _write_items("Steps over many runs", page.steps)
     yield from _write_answers(page.answers)
     yield from _write_items("Needs attention", page.attention)
-    yield from _write_items("Data warnings", page.warnings)
+    yield from _write_items("Data warnings", page.warnings, cut=False)  # the reason stands last, behind a long path
     yield from (Text(section.answer) for section in page.sections if section.id in TOLD_SECTIONS)
 
 
@@ -42,11 +44,12 @@ def _write_answers(answers: Sequence[AnswerLine]) -> Iterator[Text]:
         yield Text(f"  + {len(answers) - ANSWERS_AT_MOST} more answers, in the report", "dim")
 
 
-def _write_items(title: str, items: Sequence[Item]) -> Iterator[Text]:
+def _write_items(title: str, items: Sequence[Item], *, cut: bool = True) -> Iterator[Text]:
     if not items:
         return
     yield Text(f"{title} ({len(items)})", "bold")
     for item in items[:ITEMS_AT_MOST]:
-        yield Text(f"  {item.label} ", STYLES[item.tone], no_wrap=True).append(item.text, "default")
+        text = item.text if cut else shorten(item.text, LONGEST_WARNING)
+        yield Text(f"  {item.label} ", STYLES[item.tone], no_wrap=cut).append(text, "default")
     if len(items) > ITEMS_AT_MOST:
         yield Text(f"  + {len(items) - ITEMS_AT_MOST} more, in the report")
