@@ -321,6 +321,11 @@ def _own_command() -> str:
     return os.environ.get("JAXMETER_COMMAND") or "python -m harness run"
 
 
+def _how_to_finish(folder: Path) -> str:
+    """What goes on with a run that did not end."""
+    return os.environ.get("JAXMETER_FINISH") or f"{_own_command()} --resume {folder}"
+
+
 def _find_other_machine(machine: str, against: Against | None) -> Iterator[str]:
     """That an earlier run was made elsewhere, if it was."""
     if against is not None and against.manifest.machine not in (None, machine):
@@ -383,7 +388,7 @@ def _say_what_is_kept(folder: RunFolder, manifest: Manifest) -> Iterator[None]:
         done = sum(not record.is_lost for record in find_records(folder, manifest).values())
         return f"what was measured is kept ({done} of {counted(len(manifest.cases), 'case')} can be reported)"
 
-    finish = f"{_own_command()} --resume {folder.path}"
+    finish = _how_to_finish(folder.path)
     try:
         yield
         check_still_there(folder, manifest)
@@ -427,7 +432,7 @@ def conclude(run: Run, folder: Path, *, as_json: bool) -> int:
     if left_out := count_left_out(run):
         print(f"{counted(left_out, 'variant')} left out for want of time; a run with a larger --budget times more")
     if lost:
-        print(f"finish it with: {_own_command()} --resume {folder}")
+        print(f"finish it with: {_how_to_finish(folder)}")
     if run.cases and "JAXMETER_COMMAND" not in os.environ:  # else the report follows by itself
         print(f"report on it with: python -m reporting report {folder}")
     return code

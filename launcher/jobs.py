@@ -127,6 +127,7 @@ def measuring_container(job: Job) -> Container:
         mounts=(*mounts, *(own_image_mounts(job.checkout) if request.image else ())),
         variables={
             "JAXMETER_COMMAND": format_command(job.backend, request),
+            **({"JAXMETER_FINISH": job.run.finish} if job.run.finish else {}),
             **needs.devices.container_variables,
             **forwarded_variables(job.variables),
             **({"PYTHONDONTWRITEBYTECODE": "1"} if request.image else {}),

@@ -42,6 +42,7 @@ class Run:
     Args:
       verb: The command of the harness.
       is_reported: Whether a page of it follows by itself.
+      finish: How it is gone on with once it was interrupted, where that is not by --resume.
     """
 
     arguments: tuple[str, ...]
@@ -49,6 +50,7 @@ class Run:
     is_rehearsal: bool
     verb: str = "run"
     is_reported: bool = True
+    finish: str = ""
 
     @property
     def page(self) -> Path:

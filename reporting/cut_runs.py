@@ -8,17 +8,11 @@ import msgspec
 
 from harness.record import SCHEMA_VERSION, Run, RunFolder, write_bytes
 
-SUM = ".run.json.sha256"
-"""Beside each run in the cache: of what its file holds, in hexadecimal. It is written last."""
+from .copies import read_sum
 
 FILE = ".times.msgpack"
 FORMAT = b"1.%d\n" % SCHEMA_VERSION
 """What the file begins with, before the sum of the run that it is of."""
-
-
-def read_sum(folder: RunFolder) -> bytes | None:
-    """Of a run in the cache; None of any other."""
-    return _read(folder.path / SUM)
 
 
 def read_cut(folder: RunFolder) -> Run | None:

@@ -26,7 +26,8 @@ from harness.record import (
 )
 from harness.record.files import read_bytes
 
-from .cut_runs import keep_cut, read_cut, read_sum
+from .copies import read_sum
+from .cut_runs import keep_cut, read_cut
 from .outdated import Outdated
 from .text import counted, hide_home, visible
 
@@ -73,8 +74,9 @@ def load(paths: Iterable[Path], *, only_newest: bool = False, on_read: Callable[
                 own.append(f"left out: {error}")
             else:
                 if not _is_repeated(run, folder, known, own):
-                    kept = _cut(run, folder, outdated, is_new=cut is None) if only_newest else run
-                    runs.append(LoadedRun(kept, folder))
+                    if only_newest:
+                        run = _cut(run, folder, outdated) if cut is None else outdated.count(cut)
+                    runs.append(LoadedRun(run, folder))
             on_read()
     told = (visible(hide_home(warning)) for index in sorted(warnings) for warning in warnings[index])
     return Loaded(tuple(reversed(runs)), tuple(told))
@@ -104,15 +106,11 @@ def _find_cut(folder: RunFolder, outdated: Outdated) -> Run | None:
     return run if run is not None and outdated.is_covered(run.manifest) else None
 
 
-def _cut(run: Run, folder: RunFolder, outdated: Outdated, *, is_new: bool) -> Run:
-    """What a page keeps of a run; of times alone the cache has a file from then on.
-
-    Args:
-      is_new: Whether it was read from its record, and not from that file.
-    """
+def _cut(run: Run, folder: RunFolder, outdated: Outdated) -> Run:
+    """What a page keeps of a run; where that is its times alone, the cache has a file of them from then on."""
     is_covered = outdated.is_covered(run.manifest)
     cut = outdated.cut(run)
-    if is_covered and is_new:
+    if is_covered:
         keep_cut(folder, cut)
     return cut
 

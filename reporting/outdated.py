@@ -29,13 +29,17 @@ class Outdated:
 
     def cut(self, run: Run) -> Run:
         """The run with the cases that fewer than WHOLE newer runs of its place have; of the others their times."""
-        manifest = run.manifest
-        seen = self._seen.setdefault(_place(manifest), Counter())
-        outdated = {case.id for case in manifest.cases if seen[case.suite, case.name] >= WHOLE}
-        seen.update((case.suite, case.name) for case in manifest.cases)
-        planned = tuple(self._share(case) for case in manifest.cases)
+        seen = self._seen.get(_place(run.manifest), Counter())
+        outdated = {case.id for case in run.manifest.cases if seen[case.suite, case.name] >= WHOLE}
         cases = tuple(_cut_case(case) if case.id in outdated else case for case in run.cases)
-        return msgspec.structs.replace(run, manifest=msgspec.structs.replace(manifest, cases=planned), cases=cases)
+        return self.count(msgspec.structs.replace(run, cases=cases))
+
+    def count(self, run: Run) -> Run:
+        """The run as it is, with what it plans shared; older runs of its place need less of its cases from here on."""
+        manifest = run.manifest
+        self._seen.setdefault(_place(manifest), Counter()).update((case.suite, case.name) for case in manifest.cases)
+        planned = tuple(self._share(case) for case in manifest.cases)
+        return msgspec.structs.replace(run, manifest=msgspec.structs.replace(manifest, cases=planned))
 
     def _share(self, case: PlannedCase) -> PlannedCase:
         """An equal case of a newer run, so that a thousand runs of one plan hold it once."""

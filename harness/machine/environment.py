@@ -56,7 +56,7 @@ _VARIABLES = frozenset(
         "TPU_VISIBLE_DEVICES",
     }
 )
-_TOLD = frozenset({"JAXMETER_COMMAND", "JAXMETER_HOST", "JAXMETER_IMAGE", "JAXMETER_LOCK_SHA256", "JAXMETER_REVISION"})
+_TOLD = frozenset({f"JAXMETER_{name}" for name in ("COMMAND", "FINISH", "HOST", "IMAGE", "LOCK_SHA256", "REVISION")})
 """What a launcher tells of the outside, which a container cannot see; they steer nothing."""
 
 _SECRET = ("KEY", "TOKEN", "SECRET", "PASS", "CREDENTIAL", "AUTH")

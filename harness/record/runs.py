@@ -10,7 +10,7 @@ import msgspec
 
 from harness.record.cases import CaseRecord, PlannedCase
 from harness.record.environment import Environment
-from harness.record.files import RecordError, decode, read_bytes
+from harness.record.files import RecordError, UnreadableError, decode, read_bytes
 from harness.record.launches import LaunchRecord
 from harness.record.layout import RunFolder
 from harness.record.outcomes import INCOMPLETE, Status
@@ -98,7 +98,7 @@ def read_manifest(folder: RunFolder) -> Manifest:
       RecordError: It is of a schema version that this jaxmeter does not read.
     """
     data = read_bytes(folder.manifest)
-    _check_version(folder.manifest, decode(folder.manifest, data, _Versioned))
+    _check_version(folder.manifest, decode(folder.manifest, data, _Versioned).schema_version)
     return decode(folder.manifest, data, Manifest)
 
 
@@ -109,8 +109,13 @@ def read_run(folder: RunFolder) -> Run:
       UnreadableError, RecordError: As for a manifest.
     """
     data = read_bytes(folder.mark)
-    _check_version(folder.mark, decode(folder.mark, data, _WithManifest).manifest)
-    return decode(folder.mark, data, Run)
+    try:
+        run = decode(folder.mark, data, Run)
+    except UnreadableError:  # perhaps since it is of another version: that says more
+        _check_version(folder.mark, decode(folder.mark, data, _WithManifest).manifest.schema_version)
+        raise
+    _check_version(folder.mark, run.manifest.schema_version)
+    return run
 
 
 class _Versioned(msgspec.Struct):
@@ -125,11 +130,11 @@ class _WithManifest(msgspec.Struct):
     manifest: _Versioned
 
 
-def _check_version(path: Path, found: _Versioned) -> None:
-    if found.schema_version == SCHEMA_VERSION:
+def _check_version(path: Path, found: int) -> None:
+    if found == SCHEMA_VERSION:
         return
-    what = f"{path}: schema version {found.schema_version}, this jaxmeter reads {SCHEMA_VERSION}"
-    if found.schema_version > SCHEMA_VERSION:
+    what = f"{path}: schema version {found}, this jaxmeter reads {SCHEMA_VERSION}"
+    if found > SCHEMA_VERSION:
         raise RecordError(f"{what}; use a newer jaxmeter")
     raise RecordError(f"{what}; it is older than the first release: measure again")
 

@@ -56,6 +56,7 @@ def run_harness(shell: Shell, backend: str, request: Request, run: Run) -> int:
     say("installing what is locked; the first time, that takes a minute or two")
     shell.install(request.lock)
     shell.set_variable("JAXMETER_COMMAND", format_command(backend, request))
+    shell.set_variable("JAXMETER_FINISH", run.finish)
     shell.set_variable("JAXMETER_LOCK_SHA256", lock_sha256(shell.checkout, request.lock))
     code = run_program(shell, "harness", run.verb, "--backend", backend, *run.arguments)
     report_code = FINE

@@ -17,6 +17,9 @@ from launcher.request import Request
 from launcher.runs import new_run_id, plan_run
 from launcher.runtime import choose_engine
 
+FINISH = "the same night, begun again within 12 hours"
+"""It finds by itself what is left to do."""
+
 
 def pass_night(shell: Shell, arguments: Sequence[str]) -> int:
     """Measure, push, confirm, judge and report; the verdict's exit code, or that of what went wrong before.
@@ -72,5 +75,5 @@ def _take_step(shell: Shell, backend: str, request: Request, step: Path) -> int:
         other = rebuild_baseline(shell, request, Path(against))
         words += [] if other is None else ["--lock-step", str(other)]
     request = read_request(backend, (*request.words, *words), shell.variables)
-    run = replace(plan_run(request.arguments, new_run_id(backend)), is_reported=False)
+    run = replace(plan_run(request.arguments, new_run_id(backend)), is_reported=False, finish=FINISH)
     return run_harness(shell, backend, request, run)

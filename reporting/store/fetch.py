@@ -5,15 +5,16 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import msgspec
 
-from harness.record import write_bytes
+from harness.record import RunFolder, write_bytes
 
-from ..cut_runs import SUM
+from ..copies import is_sealed, is_sound, seal
 from .places import MANIFEST, MARK, Store, StoreError, is_run_id, open_store, persist
 
 CAPTURES = "trace"
@@ -21,7 +22,7 @@ CAPTURES = "trace"
 
 MOST_NAMED = 5
 
-AT_ONCE = 100
+AT_ONCE = 50
 """Files that are asked for together."""
 
 
@@ -73,14 +74,23 @@ def _fetch_records(store: Store, names: Sequence[str], cache: Path | None) -> di
     """Folders in the cache of those runs that are whole, by name."""
     cache = find_cache() if cache is None else cache
     here = {name: _folder(cache, store, name) for name in names}
-    wanted = [name for name in names if is_run_id(name) and not _is_sound(here[name])]
-    for start in range(0, len(wanted), AT_ONCE):
-        batch = wanted[start : start + AT_ONCE]
-        marks = persist(partial(store.read_all, [f"{name}/{MARK}" for name in batch]))
-        for name in batch:
-            if (mark := marks.get(f"{name}/{MARK}")) is not None:
-                _keep(here[name], mark)
-    return {name: folder for name, folder in here.items() if (folder / SUM).is_file()}
+    wanted = [name for name in names if is_run_id(name) and not is_sound(RunFolder(here[name]))]
+    with ThreadPoolExecutor(max_workers=1) as writer:  # the next ones come while these are written
+        kept: list[Future[None]] = []
+        for start in range(0, len(wanted), AT_ONCE):
+            batch = wanted[start : start + AT_ONCE]
+            marks = persist(partial(store.read_all, [f"{name}/{MARK}" for name in batch]))
+            _await(kept)
+            found = {name: marks.get(f"{name}/{MARK}") for name in batch}
+            kept = [writer.submit(_keep, here[name], mark) for name, mark in found.items() if mark is not None]
+        _await(kept)
+    return {name: folder for name, folder in here.items() if is_sealed(RunFolder(folder))}
+
+
+def _await(kept: Sequence[Future[None]]) -> None:
+    """Until they are written: memory holds no more than two batches."""
+    for one in kept:
+        one.result()
 
 
 def fetch_whole(url: str, cache: Path | None = None) -> Path:
@@ -127,7 +137,10 @@ def _keep(folder: Path, mark: bytes) -> None:
         return  # damaged: named as no whole run
     _write(folder / MANIFEST, manifest)
     _write(folder / MARK, mark)
-    _write(folder / SUM, hashlib.sha256(mark).hexdigest().encode())
+    try:
+        seal(RunFolder(folder), mark)
+    except OSError as error:
+        raise _unwritable(folder, error) from error
 
 
 def _write(path: Path, data: bytes) -> None:
@@ -140,17 +153,11 @@ def _write(path: Path, data: bytes) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_bytes(path, data, lasting=False)
     except OSError as error:
-        raise StoreError(
-            f"{path}: cannot be written ({error.strerror}); set $JAXMETER_CACHE to a folder that can"
-        ) from error
+        raise _unwritable(path, error) from error
 
 
-def _is_sound(folder: Path) -> bool:
-    """Whether the cache holds a run as it was fetched."""
-    try:
-        return hashlib.sha256((folder / MARK).read_bytes()).hexdigest().encode() == (folder / SUM).read_bytes()
-    except OSError:
-        return False
+def _unwritable(path: Path, error: OSError) -> StoreError:
+    return StoreError(f"{path}: cannot be written ({error.strerror}); set $JAXMETER_CACHE to a folder that can")
 
 
 def _has(path: Path, size: int) -> bool:

@@ -6,6 +6,8 @@ import json
 import os
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -114,3 +116,43 @@ def test_a_team_reads_nights_from_the_bucket_alone(live, nox, bucket, tmp_path, 
     code, said = nox("gate", f"{bucket}/{runs[1]}", *measured)
     assert code == 1, said
     assert f"slower  {week.SLOWED} chain:jit" in said
+
+
+def test_a_night_whose_container_is_killed_is_gone_on_with(nox, bucket, tmp_path):
+    if not has_engine():
+        pytest.skip("no container engine")
+    engine, _ = choose_engine("container", os.environ)
+    week.write_suite(tmp_path, extra=0)
+    measured = ("--runtime", "container", "--out", tmp_path / "results", "--suites", tmp_path / "nightly.py", "--quick")
+    night = ("nightly", "--store", bucket, *measured, "--verdict", tmp_path / "verdict.json")
+
+    with ThreadPoolExecutor(max_workers=1) as running:
+        killed = running.submit(nox, *night)
+        launches = wait_for_launches(tmp_path / "results", killed)
+        name = f"jaxmeter-{launches[0].parents[3].name}"
+        subprocess.run([engine.client, "kill", name], check=True, capture_output=True)
+        code, said = killed.result()
+
+    assert code not in (0, 1), said
+    assert open_store(bucket).list_folders() == []
+    kept = {path: path.read_bytes() for path in launches}
+
+    code, said = nox(*night)
+
+    assert code == json.loads((tmp_path / "verdict.json").read_text())["exit_code"], said
+    assert code in (0, 3), said  # 3 where the machine is too busy for a first night
+    assert {path: path.read_bytes() for path in kept} == kept
+    (run,) = (name for name in open_store(bucket).list_folders() if name != "verdicts")
+    assert run == launches[0].parents[3].name
+
+
+def wait_for_launches(results, running):
+    """The launches of the first rounds, once a second one is there of any case."""
+    for _ in range(6000):
+        found = sorted(results.glob("*/cases/*/launches/*.json.gz"))
+        rounds = [path for path in found if len([one for one in found if one.parent == path.parent]) > 1]
+        if rounds:
+            return sorted({path.parent: path for path in reversed(found)}.values())
+        assert not running.done(), running.result()
+        time.sleep(0.05)
+    raise AssertionError("no second launch of a case within 300 s")

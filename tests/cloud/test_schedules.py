@@ -156,9 +156,10 @@ OTHERS = (
 
 
 def test_a_pull_request_gets_one_comment_which_is_edited(comment, tmp_path):
-    (tmp_path / "reports").mkdir()
+    reports = tmp_path / "pull-requests" / "reports"
+    reports.mkdir(parents=True)
     body = f"{MARKER}\n## Now"
-    (tmp_path / "reports" / "night.md").write_text(body)
+    (reports / "night.md").write_text(body)
     place = {"owner": "team", "repo": "ours"}
 
     first, later = comment(*OTHERS), comment(*OTHERS, OURS)

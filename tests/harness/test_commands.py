@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from harness.commands import _say_what_is_kept, conclude, conclude_self_test, dry_run, run_command
+from harness.commands import _how_to_finish, _say_what_is_kept, conclude, conclude_self_test, dry_run, run_command
 from harness.machine.places import BACKENDS
 from harness.parent.fork_client import ServerError, ServerLostError
 from harness.parent.prepare_run import (
@@ -275,6 +275,14 @@ def test_a_run_that_its_machine_stops_says_what_it_kept_and_how_it_goes_on(tmp_p
     said = capsys.readouterr().err
     assert said.startswith(f"error: {words}what was measured is kept (0 of 1 case can be reported); ")
     assert said.endswith(f"go on with: python -m harness run --resume {folder.path}\n")
+
+
+def test_a_launcher_may_say_how_a_run_is_gone_on_with(monkeypatch):
+    monkeypatch.setenv("JAXMETER_COMMAND", "nox -s cpu --")
+    assert _how_to_finish(Path("results/it")) == "nox -s cpu -- --resume results/it"
+
+    monkeypatch.setenv("JAXMETER_FINISH", "the same again")
+    assert _how_to_finish(Path("results/it")) == "the same again"
 
 
 def test_an_error_that_nobody_foresaw_is_shown_and_is_not_taken_for_a_regression(capsys):

@@ -438,17 +438,18 @@ exit "$CODE"
 
 @pytest.fixture
 def run_step(tmp_path):
-    """Runs a step of the workflow as GitHub does, with a stand-in for nox; its exit code."""
-    (tmp_path / ".nox" / "runner" / "bin").mkdir(parents=True)
-    for folder in ("reports", "results"):
-        (tmp_path / folder).mkdir()
-    write_program(tmp_path / ".nox" / "runner" / "bin" / "nox", NOX)
+    """Runs a step of the workflow as GitHub does, in its folder, with a stand-in for nox; its exit code."""
+    for place in ("nights", "pull-requests"):
+        for folder in ("reports", "results", ".nox/runner/bin"):
+            (tmp_path / place / folder).mkdir(parents=True)
+        write_program(tmp_path / place / ".nox" / "runner" / "bin" / "nox", NOX)
     steps = {step.get("name"): step for step in read_yaml(fill("github"))["jobs"]["measure"]["steps"]}
 
     def run(name, code=0, **verdict):
         environment = {"PATH": os.environ["PATH"], "CODE": str(code), "VERDICT": json.dumps(verdict)}
         command = ["bash", "-e", "-c", steps[name]["run"]]
-        return subprocess.run(command, cwd=tmp_path, env=environment, check=False).returncode
+        place = tmp_path / ("pull-requests" if "pull request" in name else "nights")
+        return subprocess.run(command, cwd=place, env=environment, check=False).returncode
 
     return run
 
@@ -462,9 +463,19 @@ def test_a_pull_request_is_compared_with_the_last_good_night(run_step, tmp_path)
     assert run_step(night, code=1, run="slower", good=False) == 1
     assert run_step(request, code=1) == 1
 
-    calls = (tmp_path / "calls").read_text().splitlines()
-    assert len(calls) == 4
-    assert calls[-1].startswith("-s gate -- results/first --machine lab ")
+    assert len((tmp_path / "nights" / "calls").read_text().splitlines()) == 3
+    (call,) = (tmp_path / "pull-requests" / "calls").read_text().splitlines()
+    assert call.startswith("-s gate -- ../nights/results/first --machine lab ")
+
+
+def test_pull_requests_have_a_folder_of_their_own():
+    job = read_yaml(fill("github"))["jobs"]["measure"]
+    places = {step["uses"].partition("@")[0]: step["with"] for step in job["steps"] if "uses" in step}
+
+    assert job["defaults"]["run"]["working-directory"] == job["env"]["FOLDER"]
+    assert job["env"]["FOLDER"] == "${{ github.event_name == 'pull_request' && 'pull-requests' || 'nights' }}"
+    assert places["actions/checkout"]["path"] == "${{ env.FOLDER }}"
+    assert places["actions/upload-artifact"]["path"] == "${{ env.FOLDER }}/reports"
 
 
 def test_the_bot_finds_its_comment_by_the_marker_that_the_page_begins_with():

@@ -3,6 +3,7 @@ import pytest
 
 from harness.record import RunFolder
 from reporting import html
+from reporting.copies import SEAL
 from reporting.cut_runs import FILE, read_cut
 from reporting.load import load
 from reporting.store.fetch import fetch
@@ -77,7 +78,7 @@ def test_a_damaged_file_of_times_is_made_anew(folders, spoil):
 
 def test_times_of_another_record_are_not_read(folders):
     load(folders, only_newest=True)
-    (folders[0] / ".run.json.sha256").write_text("0" * 64)
+    (folders[0] / SEAL).write_text("0" * 64)
 
     assert read_cut(RunFolder(folders[0])) is None
 

@@ -1,5 +1,3 @@
-import hashlib
-
 import pytest
 
 from reporting.load import load
@@ -184,11 +182,3 @@ def test_the_cache_is_where_the_user_wants_it(monkeypatch, tmp_path):
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path))
     assert find_cache() == tmp_path / ".cache" / "jaxmeter"
-
-
-def test_the_sum_is_that_of_the_record(make, url, cache):
-    run = make("a")
-    push(run, url)
-    (folder,) = fetch(url).folders
-
-    assert (folder / ".run.json.sha256").read_text() == hashlib.sha256(run.mark.read_bytes()).hexdigest()
