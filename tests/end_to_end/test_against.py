@@ -29,7 +29,7 @@ def scaled(x):
     return {body}
 
 
-@workload(inputs=lambda key, *, n: jnp.linspace(0.0, 1.0, n), params={{"n": 200_000}},
+@workload(inputs=lambda key, *, n: jnp.linspace(0.0, 1.0, n), params={{"n": 2_000}},
           reference=lambda x: x * 2.0, modes=("eager", "jit", "aot"), tolerance=1e-3)
 def double(x):
     return scaled(x)
@@ -131,9 +131,9 @@ def test_a_slower_program_is_confirmed_by_one_that_was_kept(
     compared = report(tmp_path, "compare", before, tmp_path / "results" / "slow", "--suspects", suspects)
 
     assert compared.returncode == 1
-    assert "slower  double[n=200000] double:jit" in compared.stdout
+    assert "slower  double[n=2000] double:jit" in compared.stdout
     assert {(one["case"], one["variant"]) for one in json.loads(suspects.read_text())["suspects"]} >= {
-        ("double[n=200000]", "double:jit")
+        ("double[n=2000]", "double:jit")
     }
     confirmed = harness(
         "run", "--against", before, "--suites", suite, "--quick", "--suspects", suspects, "--run-id", "sure"
