@@ -45,7 +45,7 @@ def test_a_run_and_its_page_belong_to_the_caller_and_name_image_and_lock(
     assert environment.host == caller.host
     assert environment.cpu_quota is None
     assert list(Path("results/it").glob("cases/*/trace/**/*.xplane.pb"))
-    assert not [found for found in containers(each_engine) if found.startswith("jaxmeter-it")]
+    assert not [found for found in containers(each_engine) if found.startswith("jaxmeter-")]
 
 
 def test_nothing_in_a_run_names_the_caller(engine: Engine, image: BuiltImage, caller: Caller) -> None:
