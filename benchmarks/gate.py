@@ -4,8 +4,8 @@
 
 Each gate is a baseline run of 60 cases, a second version measured beside its programs, and suspects confirmed by 12
 fresh processes, as `nox -s gate` does it. Of the second version every program is another; 36 take as long as before, 12
-do 3 % more work and 12 5 %. Judged twice: with a minimum effect of 2 % and with the default of 3 %. Nine gates take
-some 80 minutes, and with `--equal`, where all 60 take as long as before, a third; Ctrl-C ends them with what is known.
+do 3 % more work and 12 5 %. Judged twice: with a minimum effect of 2 % and with the default of 3 %. A gate takes some
+ten minutes, with `--equal`, where all 60 take as long as before, too. After each the rates so far are printed.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.false_alarms import BUSY
@@ -36,7 +37,7 @@ INCOMPLETE = 3
 
 
 def main() -> None:
-    """Prints how often each kind was called slower, and how long it took."""
+    """Runs the gates, and after each prints what is known."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--gates", type=int, default=9)
     parser.add_argument("--equal", action="store_true", help="no program takes longer than before")
@@ -53,21 +54,27 @@ def main() -> None:
                 found, spent = pass_gate(Path(folder), "equal" if given.equal else "2")
             counts += found
             seconds.append(spent)
-            print(f"gate {number + 1}: {spent[0]:.0f} s for {spent[1]} confirmed comparisons", flush=True)
+            print(f"gate {number + 1}: {spent[0]:.0f} s for {spent[1]} confirmed comparisons; of all gates so far:")
+            print_rates(counts, seconds)
     except KeyboardInterrupt:
         print(f"ended by hand after {len(seconds)} gates")
     finally:
         if load_process is not None:
             load_process.kill()
             load_process.wait()
+
+
+def print_rates(counts: Counter[tuple[float, str, str]], seconds: Sequence[tuple[float, int]]) -> None:
+    """Prints how often each kind was called slower, and how long a confirmed comparison took."""
     for effect in EFFECTS:
         for kind in ("same", "three", "five"):
             total = sum(count for (one, of, _), count in counts.items() if (one, of) == (effect, kind))
             rates = (f"{word} {write_rate(counts[effect, kind, word], total)}" for word in ("slower", "suspected"))
-            print(f"minimum effect {100 * effect:.0f} %, {kind}: {'; '.join(rates)}")
+            if total:
+                print(f"minimum effect {100 * effect:.0f} %, {kind}: {'; '.join(rates)}")
     compared = sum(count for _, count in seconds)
     if compared:
-        print(f"a confirmed comparison: {sum(one for one, _ in seconds) / compared:.1f} s, both sides")
+        print(f"a confirmed comparison: {sum(one for one, _ in seconds) / compared:.1f} s, both sides", flush=True)
 
 
 def pass_gate(folder: Path, version: str) -> tuple[Counter[tuple[float, str, str]], tuple[float, int]]:
