@@ -21,8 +21,7 @@ import msgspec
 from benchmarks.here import describe_here
 from benchmarks.page_scale import read_largest, write_runs
 from harness.record import Run, RunFolder, read_run, write_json
-from reporting.compare.changes import find_changes
-from reporting.compare.snapshot import take_snapshots
+from reporting.compare_commands import compare
 from reporting.load import load
 
 ROUNDS = 5
@@ -41,8 +40,8 @@ def main() -> None:
         _change_jaxlib(paths[1])
         print(f"two runs of {cases} cases, {results} variants each")
         print(f"reading both: {_least_s(lambda: load(paths)):.2f} s")
-        runs = [one.run for one in load(paths).runs]
-        print(f"comparing: {_least_s(lambda: find_changes(*take_snapshots(*runs))):.2f} s")
+        runs = load(paths).runs
+        print(f"comparing: {_least_s(lambda: compare(*runs)):.2f} s")
         command = [sys.executable, "-m", "reporting", "compare", *map(str, paths)]
         whole = _least_s(lambda: subprocess.run(command, capture_output=True, check=False))
         print(f"the whole command: {whole:.2f} s")

@@ -16,6 +16,7 @@ from rich.text import Text
 from harness.record.statistics import MINIMUM_EFFECT
 
 from . import terminal
+from .collector import without_collecting
 from .compare.budgets import Budgets, make_defaults, read_budgets
 from .compare.changes import find_changes
 from .compare.findings import Change, Changes, Finding
@@ -61,8 +62,9 @@ def read_effect(text: str) -> float:
 
 def compare(before: LoadedRun, after: LoadedRun, minimum_effect: float = MINIMUM_EFFECT) -> Changes:
     """What changed between two runs, every recorded text visible."""
-    sides = take_snapshots(*(visible_record(one.run) for one in (before, after)))
-    return find_changes(*sides, minimum_effect=minimum_effect)
+    with without_collecting():
+        sides = take_snapshots(*(visible_record(one.run) for one in (before, after)))
+        return find_changes(*sides, minimum_effect=minimum_effect)
 
 
 def find_code(changes: Changes, fail_on: FailOn, budgets: Budgets) -> int:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -26,6 +25,7 @@ from harness.record import (
 )
 from harness.record.files import read_bytes
 
+from .collector import without_collecting
 from .copies import read_sum
 from .cut_runs import keep_cut, read_cut
 from .outdated import Outdated
@@ -63,7 +63,7 @@ def load(paths: Iterable[Path], *, only_newest: bool = False, on_read: Callable[
     runs: list[LoadedRun] = []
     known: dict[str, set[bytes]] = {}
     warnings: dict[int, list[str]] = {}
-    with _without_collecting():
+    with without_collecting():
         for index in order:
             own = warnings.setdefault(index, [])
             folder = RunFolder(folders[index])
@@ -86,18 +86,6 @@ def leave_out_confirming(loaded: Loaded) -> Loaded:
     """Without runs that only time a gate's suspects once more, unless there are no others."""
     others = tuple(one for one in loaded.runs if not one.run.manifest.confirms)
     return replace(loaded, runs=others or loaded.runs)
-
-
-@contextmanager
-def _without_collecting() -> Iterator[None]:
-    """Records hold no cycles, and looking for some among millions of values takes as long as reading them."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _find_cut(folder: RunFolder, outdated: Outdated) -> Run | None:

@@ -46,7 +46,7 @@ def read_log_ratios(source: Readable) -> tuple[float | None, ...]:
     no other has a ratio.
     """
     time = source.read("execution_s")
-    if time.interval is None:
+    if not time.has_number:
         return ()
     if is_baseline(source):
         return (0.0,) * len(time.values)
@@ -93,7 +93,7 @@ def _has_doubtful_ratios(source: Readable) -> bool:
 def derive_at_reference_speed(source: Readable) -> Derived:
     """The time over the canary's in the same process, times the run's median canary."""
     time, reference, timing = source.read("execution_s"), source.pool.reference, find_timing(source)
-    if time.interval is None:
+    if not time.has_number:
         return Derived(fault=time.fault)
     if reference is None:
         return _no_reference_speed(source.pool.no_reference)
@@ -204,9 +204,9 @@ def derive_compile_total(source: Readable) -> Derived:
 def derive_first_result(source: Readable) -> Derived:
     """The stages that this mode has, added up in each process; there is none without a first call."""
     first_call = source.read(STAGES[-1])
-    if first_call.interval is None:
+    if not first_call.has_number:
         return Derived(fault=first_call.fault)
-    return _add(source, [stage for stage in STAGES if source.read(stage).interval is not None])
+    return _add(source, [stage for stage in STAGES if source.read(stage).has_number])
 
 
 def _add(source: Readable, stages: Sequence[str]) -> Derived:
@@ -290,7 +290,7 @@ def _divide(metric: str, above: Reading, below: Number | None, *, times: int = 1
 
 def _first_lacking(*readings: Reading) -> Fault | None:
     """Why the first has no number that has none."""
-    return next((reading.fault for reading in readings if reading.interval is None), None)
+    return next((reading.fault for reading in readings if not reading.has_number), None)
 
 
 def _undefined(metric: str) -> Derived:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from typing import Protocol
 
 from harness.record.cases import PlannedCase, PlannedVariant
@@ -154,7 +155,7 @@ class Reading:
 
     Args:
       values: By process; None where a process has none that can have been measured.
-      interval: The number, with bounds where processes give some; None where there is no number.
+      number: The number, with bounds where processes give some, or what makes it; None where there is none.
       exact: Whether the number is exact: the metric is, and it was the same in all processes.
       contended: Whether what it was measured from was too disturbed.
       fault: Why there is no number; beside a number, what went wrong although there is one.
@@ -164,7 +165,7 @@ class Reading:
 
     metric: Metric
     values: tuple[float | None, ...] = ()
-    interval: Interval | None = None
+    number: Interval | Callable[[], Interval] | None = None
     exact: bool = False
     contended: bool = False
     fault: Fault | None = None
@@ -174,7 +175,17 @@ class Reading:
     @property
     def known(self) -> tuple[float, ...]:
         """The values of the processes that have one."""
-        return tuple(value for value in self.values if value is not None)
+        return tuple([value for value in self.values if value is not None])
+
+    @property
+    def has_number(self) -> bool:
+        """Whether there is one: less work than the number with its bounds."""
+        return self.number is not None
+
+    @cached_property
+    def interval(self) -> Interval | None:
+        """The number with the bounds that are shown; made when it is first asked for, since most never are."""
+        return self.number() if callable(self.number) else self.number
 
     @property
     def estimate(self) -> float | None:

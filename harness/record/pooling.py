@@ -6,14 +6,12 @@ import math
 import statistics
 from collections.abc import Iterable, Iterator, Sequence
 
-import msgspec
-
 from harness.record.looks import find_timing
 from harness.record.metric import Readable
 from harness.record.metrics import METRICS
 from harness.record.moderation import FEWEST_POOLED, fit_prior
 from harness.record.pool import NO_CANARY, RATIO, Kind, Pool, ReferenceSpeed, Spread, kind_of
-from harness.record.reading import read_known, read_values
+from harness.record.reading import read_values
 from harness.record.recorded import list_variants
 from harness.record.runs import Run
 from harness.record.statistics import FEWEST_LAUNCHES, find_variance
@@ -68,12 +66,11 @@ def measured_in_rounds(run: Run) -> bool:
 
 
 def _list_variants(run: Run, pool: Pool | None = None) -> Iterator[Readable]:
-    """Variants of which only values are read: one interval of each is enough."""
+    """Variants of which only values are read."""
     manifest, records = run.manifest, {record.id: record for record in run.cases}
-    settings = msgspec.structs.replace(manifest.settings, shown_confidence=None)
     for planned in manifest.cases:
         if planned.id in records:
-            yield from list_variants(planned, records[planned.id], manifest.environment, settings, pool)
+            yield from list_variants(planned, records[planned.id], manifest.environment, manifest.settings, pool)
 
 
 def _find_reference(variants: Iterable[Readable]) -> Pool:
@@ -99,7 +96,7 @@ def _find_reference(variants: Iterable[Readable]) -> Pool:
 
 def _find_usual_ratio(variants: Sequence[Readable]) -> float | None:
     """The median variance of the ratios' logs from launch to launch; None where too few cases tell."""
-    logs = [(one.planned_case.id, [math.log(value) for value in read_known(one, METRICS[RATIO])]) for one in variants]
+    logs = [(one.planned_case.id, [math.log(value) for value in one.read(RATIO).known]) for one in variants]
     told = [(case, own) for case, own in logs if len(own) >= FEWEST_LAUNCHES]
     if len({case for case, _ in told}) < FEWEST_POOLED:
         return None
@@ -115,7 +112,7 @@ def _fit(metric: str, variants: Sequence[Readable]) -> Spread | None:
     logs = {
         (one.planned_case.id, one.planned.name): [math.log(value) for value in known]
         for one in variants
-        if len(known := read_known(one, METRICS[metric])) >= FEWEST_LAUNCHES
+        if len(known := one.read(metric).known) >= FEWEST_LAUNCHES
     }
     degrees = {key: len(one) - 1 for key, one in logs.items()}
     of_cases: dict[str, int] = {}

@@ -32,26 +32,27 @@ def read_metric(source: Readable, metric: Metric) -> Reading:
     Raises:
       ValueError: It is of a workload, not of a variant.
     """
-    interval = None
+    number: Interval | Callable[[], Interval] | None = None
     if metric.derive is not None:
         derived = metric.derive(source)
         values = _bound_derived(derived)
-        fault, contended, interval, doubt = derived.fault, derived.contended, derived.interval, derived.doubt
+        fault, contended, number, doubt = derived.fault, derived.contended, derived.interval, derived.doubt
     elif metric.probe is not None:
         values = read_values(source, metric)
         fault, contended = _fault(source, metric), is_contended(source.outcomes.get(metric.probe))
-        interval, doubt = None, ""
+        doubt = ""
     else:
         raise ValueError(f"{metric.name} is of a workload, not of a variant")
     known = [value for value in values if value is not None]
     looks = count_looks(source) if metric.summary is Summary.LAUNCHES else 1
-    interval = interval or _summarise(metric, known, source, looks)
-    if interval is None and fault is None:
+    if number is None and known:
+        number = partial(_summarise, metric, known, source, looks)
+    if number is None and fault is None:
         fault = Fault(Lack.NO_VALUE, metric.name, metric.probe)
     return Reading(
         metric=metric,
         values=values,
-        interval=interval,
+        number=number,
         exact=metric.exact and len(set(known)) == 1,
         contended=contended,
         fault=fault,
@@ -60,14 +61,8 @@ def read_metric(source: Readable, metric: Metric) -> Reading:
     )
 
 
-def read_known(source: Readable, metric: Metric) -> list[float]:
-    """The values of a metric of one variant, without the interval that `read_metric` makes of them."""
-    values = read_values(source, metric) if metric.derive is None else _bound_derived(metric.derive(source))
-    return [value for value in values if value is not None]
-
-
 def _bound_derived(derived: Derived) -> tuple[float | None, ...]:
-    return tuple(keep_between(value, -LARGEST, LARGEST) for value in derived.values)
+    return tuple([keep_between(value, -LARGEST, LARGEST) for value in derived.values])
 
 
 def is_contended(outcome: Outcome | None) -> bool:
@@ -102,7 +97,7 @@ def read_values(source: Readable, metric: Metric) -> tuple[float | None, ...]:
     if metric.summary is Summary.LAUNCHES and (outcome.status is not Status.OK or is_wrong(source.outcomes)):
         return ()
     low, high = _limits(metric)
-    return tuple(keep_between(value, low, high) for value in outcome.values.get(metric.name, ()))
+    return tuple([keep_between(value, low, high) for value in outcome.values.get(metric.name, ())])
 
 
 def _limits(metric: Metric) -> tuple[float, float]:
@@ -127,10 +122,8 @@ def _fault(source: Readable, metric: Metric) -> Fault | None:
     return None if outcome.status is Status.OK else Fault(Lack.ENDED, metric.name, probe, outcome)
 
 
-def _summarise(metric: Metric, known: Sequence[float], source: Readable, looks: int) -> Interval | None:
-    """The values as one number."""
-    if not known:
-        return None
+def _summarise(metric: Metric, known: Sequence[float], source: Readable, looks: int) -> Interval:
+    """The values, at least one, as one number."""
     if metric.summary in (Summary.LAUNCHES, Summary.PROCESSES):
         mean = statistics.mean_interval if metric.unit is Unit.LOG_RATIO else statistics.geometric_interval
         borrowed = source.pool.lend(metric.name, source)

@@ -152,7 +152,7 @@ def find_variance(values: Sequence[float]) -> float:
       OverflowError: The values differ by more than a float can hold.
     """
     centre = math.fsum(values) / len(values)
-    return math.fsum((value - centre) ** 2 for value in values) / (len(values) - 1)
+    return math.fsum([(value - centre) ** 2 for value in values]) / (len(values) - 1)
 
 
 def mean_interval(

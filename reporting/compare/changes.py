@@ -40,7 +40,7 @@ def find_changes(before: Snapshot, after: Snapshot, *, minimum_effect: float = M
         minimum_effect=minimum_effect,
         found=tuple(_list_changes(runs)),
         compared=len(pairs),
-        timed=sum(one.read(TIME).interval is not None for one in _list_earlier(runs)),
+        timed=sum(one.read(TIME).has_number for one in _list_earlier(runs)),
         exact=sum(map(count_exact, pairs)),
         names=tuple(f"{case.suite}/{case.name}" for case in after.manifest.cases),
     )

@@ -39,13 +39,13 @@ def compare_times(sides: Sides) -> Change | None:
     """The finding about the time of a call; None where the earlier run did not time the variant."""
     told = _find_told(sides)
     replay = _find_replay(sides, told)
-    if replay is not None and replay.read(TIME).interval is not None:
+    if replay is not None and replay.read(TIME).has_number:
         return _judge_replay(sides, told, replay)
-    if sides.old.read(TIME).interval is None:
+    if not sides.old.read(TIME).has_number:
         if replay is None or not _is_in_lock_step(replay):
             return None
         return make_change(sides.case, sides.name, TIME, Finding.INCONCLUSIVE, reason=_say_why_untimed(replay))
-    if sides.new.read(TIME).interval is None:
+    if not sides.new.read(TIME).has_number:
         return make_change(sides.case, sides.name, TIME, Finding.INCONCLUSIVE, reason="timed before, and not now")
     return _judge_stored(sides, "" if replay is None else find_status(replay)[1])
 
@@ -58,7 +58,7 @@ def compare_cold(sides: Sides) -> Iterator[Change]:
         if min(len(read_raw(one, STAGE)) for one in (sides.old, sides.new)) < FEWEST_LAUNCHES:
             continue  # most, where cold processes are few: reading takes longer
         readings = sides.old.read(metric), sides.new.read(metric)
-        if None in (one.interval for one in readings):
+        if not all(one.has_number for one in readings):
             continue
         ratio = divide_readings(readings[1], readings[0], sides.new.settings)
         finding = _judge(ratio, sides.runs.minimum_effect)
@@ -125,7 +125,7 @@ def _judge_replay(sides: Sides, told: Readable, replay: Readable) -> Change:
         finding, reason = Finding.INCONCLUSIVE, doubt or own
     elif (own or outer) and finding in SUSPECTED:
         finding, reason = SUSPECTED[finding], own or outer
-    elif outer and sides.old.read(TIME).interval is not None:
+    elif outer and sides.old.read(TIME).has_number:
         # What took its place may be slower in itself: only stored times know how it was before.
         return _judge_stored(sides, AS_FAST_TODAY)
     found = _make(sides, finding, ratio, reason)
@@ -142,7 +142,7 @@ def _judge_stored(sides: Sides, why_no_replay: str) -> Change:
     readings = sides.old.read(metric), sides.new.read(metric)
     if conditions.other_machine:
         return _make(sides, Finding.NOT_COMPARABLE, None, conditions.other_machine)
-    lacking = next((one for one in readings if one.interval is None), None)
+    lacking = next((one for one in readings if not one.has_number), None)
     ratio = None if lacking is not None else divide_readings(readings[1], readings[0], sides.new.settings)
     if sides.is_same_program:
         return _make(sides, Finding.SAME, ratio, SAME_PROGRAM)

@@ -120,7 +120,10 @@ def test_one_look_is_as_good_as_a_fixed_number():
 
 
 def test_a_run_without_looks_has_looked_once():
-    assert read("execution_s", 1.0, 1.1, 1.2, looks=()) == read("execution_s", 1.0, 1.1, 1.2, looks=(5,))
+    assert [read("execution_s", 1.0, 1.1, 1.2, looks=looks).interval for looks in ((), (5,))] == 2 * [
+        read("compile_s", 1.0, 1.1, 1.2).interval
+    ]
+    assert read("execution_s", 1.0, 1.1, 1.2, looks=()).looks == 1
 
 
 @pytest.mark.parametrize(
