@@ -10,6 +10,7 @@ from pathlib import Path
 
 from launcher.backends import BACKENDS, BackendNeeds
 from launcher.cron import Cron, read_cron
+from launcher.measurements import check_night
 from launcher.nights import FORBIDDEN
 from launcher.options import UsageError, refuse, take_flag, take_option, take_options
 from launcher.quoting import check_printable
@@ -94,6 +95,7 @@ def read_schedule_request(arguments: Sequence[str]) -> Asked:
     needs = BACKENDS[backend or engine.backends[0]]
     if is_privileged and not any(option.name == "--privileged" for option in needs.options):
         raise UsageError(f"--privileged: {needs.devices.name} need none")
+    check_night(needs.name, rest)
     if engine.in_images:
         _check_budgets(rest)
     _check_files(engine, to)
@@ -115,8 +117,11 @@ def read_schedule_request(arguments: Sequence[str]) -> Asked:
 
 
 def find_warnings(asked: Asked) -> list[str]:
-    """What will work, and should be otherwise."""
-    return [
+    """What will work, and should be otherwise, or does not work yet."""
+    budgets, _ = take_option(asked.night, "--budgets")
+    is_missing = budgets is not None and not asked.engine.in_images and not Path(budgets).is_file()
+    missing = [f"--budgets {budgets}: no such file yet; without it every night ends with 2"] if is_missing else []
+    return missing + [
         f"{name} {image} is no digest: a tag may name another image tomorrow; name it by @sha256:…"
         for name, image in (("--image", asked.image), ("--store-image", asked.store_image))
         if image and "@sha256:" not in image and not image.startswith("/")

@@ -49,7 +49,7 @@ def test_what_is_asked_of_a_cluster_is_told_from_what_is_asked_of_the_night():
 
 @pytest.mark.parametrize("engine", ["slurm", "github", "systemd"])
 def test_a_night_in_a_checkout_takes_the_options_of_a_measurement_and_its_container(engine):
-    words = ("--runtime", "container", "--image", "mine", "--privileged", "--cuda", "12", "--quick")
+    words = ("--runtime", "container", "--image", "mine", "--quick")
 
     assert read_schedule_request([engine, *WHERE, *words]).night == words
 
@@ -71,6 +71,9 @@ def test_a_night_in_a_checkout_takes_the_options_of_a_measurement_and_its_contai
         (["slurm", *WHERE, "--machine=a\nb"], "characters that cannot be printed"),
         (["slurm", *WHERE, "--suites", "a\u2028b"], "characters that cannot be printed"),
         (["slurm", *WHERE, "--at", "daily"], "give five fields"),
+        (["slurm", *WHERE, "--bugdet", "5m"], "--bugdet: a night has no such option; nearest: --budget"),
+        (["kubernetes", *LEAST["kubernetes"], "--qiuck"], "--qiuck: a night has no such option; nearest: --quick"),
+        (["slurm", *WHERE, "--backend", "cpu", "--cuda", "12"], "--cuda belongs to the gpu backend"),
         (["slurm", *WHERE, "--backend", "tpu"], "--backend 'tpu': slurm measures on cpu or gpu"),
         (["kubernetes", *LEAST["kubernetes"], "--backend", "cpu"], "kubernetes measures on gpu or tpu"),
         (["kubernetes", *WHERE], "kubernetes needs --image: the image that measures"),
@@ -118,3 +121,18 @@ def test_an_image_by_a_tag_is_warned_of_since_a_tag_may_name_another_image_tomor
     assert find_warnings(digest) == find_warnings(file) == []
     (warning,) = find_warnings(tag)
     assert warning.startswith("--image registry/jaxmeter:gpu is no digest")
+
+
+@pytest.mark.parametrize(("engine", "warns"), [("slurm", True), ("pyxis", False)])
+def test_budgets_of_a_checkout_that_are_not_there_yet_are_told(engine, warns, tmp_path):
+    path = tmp_path / "budgets.toml" if engine == "slurm" else "/work/budgets/b.toml"
+    asked = read_schedule_request([engine, *LEAST[engine], "--budgets", str(path)])
+
+    assert any(f"--budgets {path}: no such file yet" in one for one in find_warnings(asked)) is warns
+
+
+def test_budgets_that_are_there_are_not_told(tmp_path):
+    path = tmp_path / "budgets.toml"
+    path.write_text("")
+
+    assert find_warnings(read_schedule_request(["slurm", *WHERE, "--budgets", str(path)])) == []

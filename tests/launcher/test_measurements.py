@@ -1,0 +1,52 @@
+import pytest
+import typer
+
+from harness.__main__ import app
+from launcher.backends import BACKENDS
+from launcher.measurements import FLAGS, VALUED, check_night
+from launcher.nights import BEGINNING, ENDING, FORBIDDEN
+from launcher.options import UsageError
+
+OF_THE_NIGHT = {*FORBIDDEN, "--backend", "--machine", "--out", "--help"}
+"""What a night, or its schedule, reads itself or refuses."""
+
+
+def test_every_option_of_a_measurement_is_known():
+    run = typer.main.get_command(app).commands["run"]
+    found = {name: one.is_flag for one in run.params for name in one.opts if name not in OF_THE_NIGHT}
+
+    assert found == {**dict.fromkeys(VALUED, False), **dict.fromkeys(FLAGS, True)}
+
+
+@pytest.mark.parametrize("name", sorted({*VALUED, *BEGINNING, *ENDING}))
+def test_an_option_takes_its_value_either_way(name):
+    check_night("cpu", [name, "--quick", f"{name}=a", "--full"])
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_flags_and_options_of_the_launcher_are_known(backend):
+    own = [option.name for option in BACKENDS[backend].options if not option.locks]
+
+    check_night(backend, [*sorted(FLAGS), "--runtime", "container", "--open", *own])
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--bugdet", "5m"], "--bugdet: a night has no such option; nearest: --budget"),
+        (["--quik"], "--quik: a night has no such option; nearest: --quick"),
+        (["--bugdet=5m"], "--bugdet: a night has no such option"),
+        (["--quick=yes"], "--quick: a night has no such option"),
+        (["-q"], "-q: a night has no such option"),
+        (["--quick", "--budget"], "--budget needs a value"),
+        (["--quick", "mlp"], "'mlp' belongs to no option"),
+        (["--select", "a", "b"], "'b' belongs to no option"),
+        (["--cuda", "13"], "--cuda belongs to the gpu backend"),
+        (["--runtime", "podmann"], "--runtime 'podmann' is unknown"),
+    ],
+)
+def test_what_no_night_could_read_is_said(words, told):
+    with pytest.raises(UsageError) as error:
+        check_night("cpu", words)
+
+    assert told in str(error.value)
