@@ -8,9 +8,10 @@ import shlex
 import shutil
 import subprocess
 import sys
+import time
 import tomllib
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,7 +27,14 @@ NOT_FOR_MEASURING = (
 )
 """Of our dependencies what the user's words decide, what jax itself brings, and what only reporting needs."""
 
+LONGEST_KEPT_S = 24 * 3600
+"""After which one of an earlier day goes, whose requirements may mean other versions today."""
+
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
+_PIN = re.compile(r"[A-Za-z0-9._-]+(\[[^]]*])? *===? *[^\s*;,]+( *;.*)?|.*@[0-9a-f]{40}(#.*)?")
+"""One version of a package, or one commit of a repository."""
+
+_INCLUDED = re.compile(r"(?:-r|-c|--requirement|--constraint)[ =]*(.+)")
 _VERSION = re.compile(r"([\d.]*\d|)([^\d]*)(.*)")
 _VERSIONS = re.compile(r"Could not find a version that satisfies the requirement (\S+).*\(from versions: ([^)]*)\)")
 LONGEST_COMPLAINT = 600
@@ -40,11 +48,13 @@ class Wanted:
       words: As the user gave them.
       arguments: Of `pip install`.
       contents: What those files say now: another text is another environment.
+      is_pinned: Whether each names one version: then it means the same tomorrow.
     """
 
     words: str
     arguments: tuple[str, ...]
     contents: str = ""
+    is_pinned: bool = False
 
 
 def read_wanted(words: str) -> Wanted:
@@ -62,7 +72,10 @@ def read_wanted(words: str) -> Wanted:
             raise UsageError(f"{words}: a folder without pyproject.toml; give one that pip can install")
         return Wanted(words, ("--editable", str(path.absolute())), project.read_text(encoding="utf8", errors="replace"))
     if path.is_file():
-        return Wanted(words, ("--requirement", str(path.absolute())), path.read_text(encoding="utf8", errors="replace"))
+        files = _read_requirements(path, {})
+        lines = [line for text in files.values() for line in _list_requirements(text)]
+        is_pinned = all(_PIN.fullmatch(line) or _INCLUDED.fullmatch(line) for line in lines)
+        return Wanted(words, ("--requirement", str(path.absolute())), "\n".join(files.values()), is_pinned)
     if path.suffix in (".txt", ".in", ".toml", ".lock"):
         raise UsageError(f"{words}: no such file; give packages (jax==0.10.0), a requirements file or a folder")
     try:
@@ -71,7 +84,27 @@ def read_wanted(words: str) -> Wanted:
         raise UsageError(f"{words!r}: {error}") from error
     if any(one.startswith("-") for one in arguments):
         raise UsageError(f"{words!r}: give packages (jax==0.10.0), a requirements file or a folder")
-    return Wanted(words, arguments)
+    return Wanted(words, arguments, is_pinned=all(map(_PIN.fullmatch, arguments)))
+
+
+def _read_requirements(path: Path, found: dict[Path, str]) -> dict[Path, str]:
+    """The text of a requirements file, and of those that it includes; what is not there, pip will tell."""
+    try:
+        text = path.read_text(encoding="utf8", errors="replace")
+    except OSError:
+        return found
+    found[path.resolve()] = text
+    for line in _list_requirements(text):
+        included = _INCLUDED.fullmatch(line)
+        if included is not None and (other := path.parent / included[1].strip()).resolve() not in found:
+            _read_requirements(other, found)
+    return found
+
+
+def _list_requirements(text: str) -> list[str]:
+    """What each line of a requirements file asks for, without comments and hashes."""
+    lines = (re.sub(r"(^|\s)#.*", "", line) for line in text.replace("\\\n", " ").splitlines())
+    return [line for line in (re.sub(r"\s--hash=\S+", "", line).strip() for line in lines) if line]
 
 
 def list_needed(project: Path) -> tuple[str, ...]:
@@ -89,12 +122,14 @@ def make_environment(wanted: Wanted, folder: Path, needed: Sequence[str]) -> Pat
     """The python of an environment that holds what is wanted, and what measuring needs.
 
     Args:
-      folder: Of all environments; one that was made before is used again.
+      folder: Of all environments; one that was made before is used again; where versions are not pinned, on the
+        same day, in UTC.
     Raises:
       UsageError: pip cannot install it; the message holds pip's own words, and the nearest version there is.
     """
     key = "\n".join((sys.version, *wanted.arguments, wanted.contents, *needed))
-    place = folder / hashlib.sha256(key.encode()).hexdigest()[:16]
+    name = hashlib.sha256(key.encode()).hexdigest()[:16]
+    place = folder / (name if wanted.is_pinned else f"{name}-{time.strftime('%Y-%m-%d', time.gmtime())}")
     python = place / "bin" / "python"
     if (place / MARK).is_file():
         return python
@@ -104,7 +139,16 @@ def make_environment(wanted: Wanted, folder: Path, needed: Sequence[str]) -> Pat
         named = place / "named.txt"
         named.write_text(_run([str(python), *PIP, "freeze", "--exclude-editable"]), encoding="utf8")
         _run([str(python), *PIP, "install", "--constraint", str(named), *needed])
+    _remove_older(folder.glob(f"{name}-*"))
     return python
+
+
+def _remove_older(places: Iterable[Path]) -> None:
+    """Removes environments of earlier days. Younger ones stay: something may still run in them."""
+    for place in places:
+        with suppress(OSError):
+            if time.time() - (place / MARK).stat().st_mtime > LONGEST_KEPT_S:
+                shutil.rmtree(place)
 
 
 def make_locked_environment(lock: Path, folder: Path) -> Path:

@@ -43,7 +43,7 @@ class Baseline:
     def wanted(self) -> Wanted:
         """What its environment held."""
         pins = tuple(f"{name}=={self.packages[name]}" for name in PINNED if name in self.packages)
-        return Wanted(" ".join(pins), pins)
+        return Wanted(" ".join(pins), pins, is_pinned=True)
 
 
 def read_baseline(run: Path) -> Baseline:

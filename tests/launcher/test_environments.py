@@ -1,4 +1,6 @@
+import os
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -138,6 +140,72 @@ def test_other_words_contents_or_needs_make_another(tmp_path, commands):
     }
 
     assert len(pythons) == 4
+
+
+@pytest.mark.parametrize(
+    ("words", "is_pinned"),
+    [
+        ("jax==0.10.0", True),
+        ("jax[cuda13]==0.10.0 flax===0.12", True),
+        ("'jax == 0.10.0'", True),
+        ("'jax==0.10.0; python_version<\"3.12\"'", True),
+        ("git+https://host/a@0123456789abcdef0123456789abcdef01234567", True),
+        ("'a @ git+https://host/a@0123456789abcdef0123456789abcdef01234567#egg=a'", True),
+        ("jax", False),
+        ("jax==0.10.0 flax", False),
+        ("'jax>=0.10'", False),
+        ("jax==0.10.*", False),
+        ("'jax==0.10,!=0.10.1'", False),
+        ("git+https://host/a@main", False),
+    ],
+)
+def test_what_names_one_version_is_pinned(words, is_pinned):
+    assert read_wanted(words).is_pinned is is_pinned
+
+
+@pytest.mark.parametrize(
+    ("text", "is_pinned"),
+    [
+        ("# ours\njax==0.10.0  # the old one\n\nflax==0.12\n", True),
+        ("jax==0.10.0 \\\n    --hash=sha256:00 \\\n    --hash=sha256:11\n", True),
+        ("jax==0.10.0\nflax\n", False),
+        ("--index-url https://host\njax==0.10.0\n", False),
+        ("-r more.txt\n", True),
+        ("--requirement=more.txt\n-c loose.txt\n", False),
+        ("-r cycle.txt\n", True),
+    ],
+)
+def test_a_requirements_file_is_pinned_if_all_of_it_is(text, is_pinned, tmp_path):
+    (tmp_path / "more.txt").write_text("jax==0.10.0\n")
+    (tmp_path / "loose.txt").write_text("jax<0.11\n")
+    (tmp_path / "cycle.txt").write_text("-r cycle.txt\njax==0.10.0\n")
+    (tmp_path / "asked.txt").write_text(text)
+
+    assert read_wanted(str(tmp_path / "asked.txt")).is_pinned is is_pinned
+
+
+def test_another_text_of_an_included_file_is_another_environment(tmp_path):
+    (tmp_path / "all.txt").write_text("-r more.txt\n")
+    (tmp_path / "more.txt").write_text("jax==0.10.0\n")
+    before = read_wanted(str(tmp_path / "all.txt"))
+    (tmp_path / "more.txt").write_text("jax==0.10.1\n")
+
+    assert read_wanted(str(tmp_path / "all.txt")).contents != before.contents
+
+
+def test_a_requirement_that_is_not_pinned_is_asked_for_anew_each_day(tmp_path, commands, monkeypatch):
+    now = 1_795_000_000.0
+    monkeypatch.setattr(environments.time, "gmtime", lambda: time.struct_time((2026, 11, day, 9, 0, 0, 0, 0, 0)))
+    monkeypatch.setattr(environments.time, "time", lambda: now)
+    pythons = {}
+    for day, later_s in ((20, 0), (20, 60), (21, 23 * 3600), (22, 47 * 3600)):
+        now = 1_795_000_000.0 + later_s
+        pythons[day] = make_environment(read_wanted("jax"), tmp_path, ())
+        os.utime(pythons[day].parents[1] / environments.MARK, (now, now))
+
+    assert len([command for command in commands if command[-1] == "jax"]) == 3
+    assert pythons[20] != pythons[21] != pythons[22]
+    assert [pythons[day].parents[1].exists() for day in (20, 21, 22)] == [False, True, True]
 
 
 def test_an_environment_that_cannot_be_made_is_said_and_not_kept(tmp_path, commands):
