@@ -248,15 +248,20 @@ class NoxShell:
         self.session = session
         self.checkout = CHECKOUT
         self.variables = os.environ
+        self.installed: tuple[str, ...] | None = None
 
     def install(self, *lock_names: str) -> None:
         """Install exactly what is locked, and nothing else. The project itself runs from its checkout."""
+        if lock_names == self.installed:  # pip takes seconds to find that nothing is to be done
+            return
+        self.installed = None
         session, paths = self.session, [locate_lock(name) for name in lock_names]
         session.install("--require-hashes", "--only-binary=:all:", *(word for path in paths for word in ("-r", path)))
         if session.virtualenv.is_sandboxed:  # with --no-venv it is somebody's own
             locks = "".join((CHECKOUT / path).read_text(encoding="utf8") for path in paths)
             if unlocked := find_unlocked(locks, self.ask("python", "-m", "pip", "list", "--format=freeze")):
                 session.run("python", "-m", "pip", "uninstall", "--quiet", "--yes", *unlocked, silent=True)
+        self.installed = lock_names
 
     def set_variable(self, name: str, value: str) -> None:
         """Set a variable of the programs that follow."""

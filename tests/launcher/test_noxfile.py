@@ -7,8 +7,11 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+
+from noxfile import NoxShell
 
 CHECKOUT = Path(__file__).parents[2]
 
@@ -264,3 +267,39 @@ def test_every_backend_has_a_session_that_measures_on_it(checkout):
         "- gpu -> Measure on NVIDIA GPUs, then report: nox -s gpu -- --quick.",
         "- tpu -> Measure on TPUs, then report: nox -s tpu -- --quick.",
     } <= set(listed.stdout.splitlines())
+
+
+class AskedSession:
+    """A session that only notes what it should install; an install in `failing` fails."""
+
+    def __init__(self, failing=()):
+        self.asked = []
+        self.failing = list(failing)
+        self.virtualenv = SimpleNamespace(is_sandboxed=False)
+
+    def install(self, *words):
+        self.asked.append(Path(words[-1]).stem)
+        if self.failing and self.failing.pop(0):
+            raise ConnectionError
+
+
+def test_pip_is_asked_only_where_the_environment_should_hold_something_else():
+    session = AskedSession()
+    shell = NoxShell(session)
+
+    for name in ("cpu", "cpu", "gpu", "gpu", "cpu"):
+        shell.install(name)
+
+    assert session.asked == ["cpu", "gpu", "cpu"]
+
+
+def test_an_environment_that_pip_left_half_way_is_asked_for_again():
+    session = AskedSession(failing=(False, True, False))
+    shell = NoxShell(session)
+    shell.install("cpu")
+    with pytest.raises(ConnectionError):
+        shell.install("gpu")
+
+    shell.install("cpu")
+
+    assert session.asked == ["cpu", "gpu", "cpu"]
