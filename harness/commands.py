@@ -114,7 +114,7 @@ def new_run(request: RunRequest, watcher: Watcher, *, as_json: bool) -> int:
     against = None if request.against is None else read_against(_find_run(request.against, request.out))
     suspects = None if request.suspects is None else read_suspects(request.suspects)
     if against is not None:
-        request = complete_request(request, against.manifest.settings, confirms=suspects is not None)
+        request = complete_request(request, against.manifest.settings, suspects)
     before = None if against is None else against.manifest
     settings = choose_settings(request, run_id, before)
     if settings.lock_step is not None and "timing" not in settings.probes:

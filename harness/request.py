@@ -17,13 +17,10 @@ from harness.parent.prepare_run import UsageError
 from harness.plan.probes import PROBE_NAMES
 from harness.plan.settings import make_settings
 from harness.record import Manifest, OtherEnvironment, Settings
+from harness.record.suspects import CONFIRMING_LAUNCHES, Suspects
 from harness.record.wording import counted
 
 DEFAULT_LEVEL = "default"
-
-CONFIRMING_LAUNCHES = 12
-"""Fresh processes that confirm a suspect: with as many, ratios that scatter by 3 % from launch to launch are known to
-2.7 % at 99 %."""
 
 LEAST_BUDGET_S, MOST_BUDGET_S = 1.0, 30 * 24 * 3600.0
 """Less than one process takes, and more than any run: a slip of the hand."""
@@ -54,6 +51,7 @@ class RunRequest:
     suspects: Path | None = None
     lock_step: str | None = None
     cores: int | None = None
+    fewest_rounds: int | None = None
 
 
 def choose_settings(request: RunRequest, run_id: str, before: Manifest | None = None) -> Settings:
@@ -86,6 +84,7 @@ def choose_settings(request: RunRequest, run_id: str, before: Manifest | None = 
         request.level,
         probes=request.probes,
         launches=request.launches,
+        fewest_rounds=request.fewest_rounds,
         budget_s=read_budget(request.budget),
         select=request.select,
         suites=tuple(map(make_private, request.suites)) or (DEFAULT_SUITES,),
@@ -107,11 +106,11 @@ def find_other_environment(request: RunRequest, before: Manifest | None) -> Othe
     )
 
 
-def complete_request(request: RunRequest, settings: Settings, *, confirms: bool) -> RunRequest:
+def complete_request(request: RunRequest, settings: Settings, suspects: Suspects | None = None) -> RunRequest:
     """The request, with what an earlier run measured where it says nothing of its own.
 
     Args:
-      confirms: Whether it only times suspects, by as many launches as confirm something.
+      suspects: What alone it times, by as many launches as confirm something.
     """
     usual = make_settings(settings.level, suites=(), run_id="")
     asked = () if set(settings.probes) == set(usual.probes) else settings.probes
@@ -126,9 +125,9 @@ def complete_request(request: RunRequest, settings: Settings, *, confirms: bool)
         cores=request.cores or (settings.cores if request.lock_step is None else None),
         budget=request.budget or (None if settings.budget_s == usual.budget_s else f"{settings.budget_s:.0f}"),
     )
-    if confirms:
-        request = replace(request, probes=("timing",), launches=CONFIRMING_LAUNCHES)
-    return request
+    if suspects is None:
+        return request
+    return replace(request, probes=("timing",), launches=suspects.launches, fewest_rounds=CONFIRMING_LAUNCHES)
 
 
 def find_backend(name: str) -> Backend:

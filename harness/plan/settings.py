@@ -72,6 +72,7 @@ def make_settings(
     *,
     probes: Sequence[str] = (),
     launches: int | None = None,
+    fewest_rounds: int | None = None,
     budget_s: float | None = None,
     select: Sequence[str] = (),
     suites: Sequence[str],
@@ -86,6 +87,7 @@ def make_settings(
     Args:
       probes: Names that were asked for, each with what is part of it; by default those of the level.
       launches: Fixes their number, else it follows from the time given.
+      fewest_rounds: Those that are not left out where time is short; all of a fixed number by default.
       cores: On how many each process runs; all by default.
       lock_step: The environment that takes turns with this one; blocks are longer then.
     """
@@ -100,7 +102,7 @@ def make_settings(
     return Settings(
         level=level,
         probes=tuple(wanted),
-        fewest_rounds=launches or FEWEST_ROUNDS,
+        fewest_rounds=fewest_rounds or launches or FEWEST_ROUNDS,
         finishes_fewest=budget_s is None,
         most_rounds=launches or max(MOST_ROUNDS[level], 0 if lock_step is None else LOCK_STEP_ROUNDS),
         launches=launches,

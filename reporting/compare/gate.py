@@ -10,6 +10,7 @@ from harness.record.suspects import Suspect, Suspects
 
 from .budgets import Budgets
 from .chance import reject_by_holm
+from .effort import plan_launches
 from .findings import DECIDED, PROGRAM, TIME, Change, Changes, Finding
 
 FINE, REGRESSED, UNDECIDED = 0, 1, 3
@@ -54,9 +55,17 @@ def list_suspects(changes: Changes, budgets: Budgets, *, also_changed: bool = Fa
         today's, stored times would tell a large difference alone.
     """
     watched = _find_changed(changes) if also_changed else {}
-    found = (one for one in changes.times if _is_suspect(one, budgets) or _key(one) in watched)
+    found = [one for one in changes.times if _is_suspect(one, budgets) or _key(one) in watched]
+    replayed = ((one, budgets.find(one.suite, one.case, TIME)) for one in found if one.replayed)
+    scattered = [
+        (one.effect, allowance.share or 0.0)
+        for one, allowance in replayed
+        if one.effect is not None and allowance is not None
+    ]
     return Suspects(
-        baseline=changes.before, suspects=tuple(Suspect(case=one.case, variant=one.variant) for one in found)
+        baseline=changes.before,
+        suspects=tuple(Suspect(case=one.case, variant=one.variant) for one in found),
+        launches=plan_launches(scattered, among=_count_family(changes)),
     )
 
 
@@ -87,8 +96,7 @@ def judge(
         for key in watched
         if (one := looked.get(key)) is not None and one.chance is not None and one.finding is Finding.SLOWER
     }
-    family = max(changes.timed, len(changes.times))
-    sure = reject_by_holm(chances, among=family, level=1 - CONFIDENCE)
+    sure = reject_by_holm(chances, among=_count_family(changes), level=1 - CONFIDENCE)
     unconfirmed = []
     for key, one in watched.items():
         again = looked.get(key)
@@ -97,6 +105,11 @@ def judge(
         elif key in suspects and (again is None or not _is_refuted(again, budgets)):
             unconfirmed.append(again or one)
     return Judgement(tuple(regressions), tuple(unconfirmed), tuple(obstacles))
+
+
+def _count_family(changes: Changes) -> int:
+    """How many times may seem slower by chance."""
+    return max(changes.timed, len(changes.times))
 
 
 def _list_obstacles(changes: Changes, looked: Mapping[Key, Change], *, exact: bool) -> Iterator[str]:
@@ -114,7 +127,7 @@ def _list_obstacles(changes: Changes, looked: Mapping[Key, Change], *, exact: bo
             yield "no exact number is told by both runs: planned memory, counts of a program, its fingerprint"
         return
     decided = sum(one.finding in DECIDED or _is_decided(looked.get(_key(one))) for one in changes.times)
-    timed = max(changes.timed, len(changes.times))
+    timed = _count_family(changes)
     if not changes.times:
         yield "no time was compared"
     elif decided < FEWEST_DECIDED * timed:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from harness.record.suspects import CONFIRMING_LAUNCHES
 from reporting.commands import app
 from reporting.compare_commands import EffectError, read_effect
 from tests import samples
@@ -82,6 +83,7 @@ def test_the_findings_are_written_for_other_tools(call, tmp_path):
     assert json.loads(suspects.read_text()) == {
         "baseline": BEFORE,
         "suspects": [{"case": "selu[dtype=float32,n=10000]", "variant": "selu:jit"}],
+        "launches": CONFIRMING_LAUNCHES,
     }
 
 

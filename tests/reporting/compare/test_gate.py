@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.record import Outcome, Status
+from harness.record.suspects import CONFIRMING_LAUNCHES, MOST_CONFIRMING
 from reporting.compare.budgets import Allowance, Budgets, make_defaults
 from reporting.compare.chance import reject_by_holm
 from reporting.compare.findings import Finding
@@ -62,6 +63,16 @@ def test_a_confirmation_that_was_disturbed_refutes_nothing():
 def test_what_may_be_slower_is_suspected_though_few_launches_do_not_tell():
     assert suspects_of(compare(plain(BEFORE), replayed(1.05, scatter=8))) == ["selu:jit"]
     assert suspects_of(compare(plain(BEFORE), replayed(0.95, scatter=8))) == []
+
+
+def test_a_suspect_whose_launches_scatter_is_confirmed_by_more():
+    found = [
+        list_suspects(compare(plain(BEFORE), replayed(1.05, scatter=scatter)), budgets)
+        for scatter, budgets in ((0.2, USUAL), (8, USUAL), (80, USUAL), (8, Budgets(defaults=make_defaults(0.04))))
+    ]
+
+    assert [len(one.suspects) for one in found] == [1] * 4
+    assert [one.launches for one in found] == [CONFIRMING_LAUNCHES, 13, MOST_CONFIRMING, CONFIRMING_LAUNCHES]
 
 
 def test_a_budget_decides_what_counts():
