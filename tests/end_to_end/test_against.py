@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from harness.record import RunFolder, Status, read_run
+from harness.record.suspects import CONFIRMING_LAUNCHES
 from tests.end_to_end.conftest import CHECKOUT, Harness
 
 pytestmark = [pytest.mark.end_to_end, pytest.mark.slow]
@@ -151,9 +152,8 @@ def test_a_slower_program_is_confirmed_by_one_that_was_kept(
     told = json.loads(verdict.read_text())
     assert told["exit_code"] == 1
     slower = [one for one in told["regressions"] if one["metric"] == "execution_s"]
-    assert [(one["variant"], one["finding"], one["effect"]["count"]) for one in slower] == [
-        ("double:jit", "slower", 12)
-    ]
+    assert [(one["variant"], one["finding"]) for one in slower] == [("double:jit", "slower")]
+    assert slower[0]["effect"]["count"] == json.loads(suspects.read_text())["launches"] >= CONFIRMING_LAUNCHES
     assert "the code of double has changed" in slower[0]["cause"]
     assert (tmp_path / "comment.md").read_text().startswith("<!-- jaxmeter report -->")
 
