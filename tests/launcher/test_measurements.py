@@ -7,7 +7,7 @@ from launcher.measurements import FLAGS, VALUED, check_night
 from launcher.nights import BEGINNING, ENDING, FORBIDDEN
 from launcher.options import UsageError
 
-OF_THE_NIGHT = {*FORBIDDEN, "--backend", "--machine", "--out", "--help"}
+OF_THE_NIGHT = {*FORBIDDEN, "--backend", "--machine", "--help"}
 """What a night, or its schedule, reads itself or refuses."""
 
 
