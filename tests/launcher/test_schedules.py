@@ -48,9 +48,15 @@ def test_what_is_asked_of_a_cluster_is_told_from_what_is_asked_of_the_night():
 
 
 @pytest.mark.parametrize("engine", ["slurm", "github", "systemd"])
-def test_a_night_in_a_checkout_takes_the_options_of_a_measurement_its_container_and_its_places(engine):
-    places = ("--out", "results", "--page=page.html", "--verdict", "verdict.json")
-    words = ("--runtime", "container", "--image", "mine", "--suites", "mine.py", "--quick", *places)
+def test_a_night_in_a_checkout_takes_the_options_of_a_measurement_and_its_container(engine):
+    words = ("--runtime", "container", "--image", "mine", "--suites=mine.py", "--quick")
+
+    assert read_schedule_request([engine, *WHERE, *words]).night == words
+
+
+@pytest.mark.parametrize("engine", ["slurm", "systemd"])
+def test_a_night_in_a_checkout_of_its_own_takes_the_places_of_what_it_writes(engine):
+    words = ("--out", "results", "--page=page.html", "--verdict", "verdict.json")
 
     assert read_schedule_request([engine, *WHERE, *words]).night == words
 
