@@ -67,7 +67,9 @@ Against = Annotated[
 ]
 SuspectsFile = Annotated[
     Path | None,
-    typer.Option("--suspects", metavar="FILE", help="Of those only what `reporting compare` suspects, by 12 to 30 launches."),
+    typer.Option(
+        "--suspects", metavar="FILE", help="Of those only what `reporting compare` suspects, by 12 to 30 launches."
+    ),
 ]
 LockStep = Annotated[
     str | None,
