@@ -21,7 +21,7 @@ import msgspec
 from benchmarks.here import describe_here
 from benchmarks.page_scale import read_largest, write_runs
 from harness.record import Run, RunFolder, read_run, write_json
-from reporting.compare_commands import compare
+from reporting.compare_report import compare
 from reporting.load import load
 
 ROUNDS = 5

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 from collections.abc import Iterable
 
 from rich.console import Console
@@ -16,6 +17,11 @@ _LIKENESSES = str.maketrans(
     {"µ": "u", "×": "x", "—": "-", "−": "-", "–": "-", "±": "+-", "·": "|", "…": "~", "\u202f": " ", "→": "->"}
     | {"●": "o", "■": "#", "▲": "^", "◆": "*"}
 )
+
+
+def open_console() -> Console:
+    """Stdout. Rich takes 80 columns where there is no terminal; a log has room for all."""
+    return Console(width=None if sys.stdout.isatty() else WIDEST)
 
 
 def print_lines(lines: Iterable[Text | Table], console: Console) -> None:

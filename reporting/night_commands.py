@@ -12,7 +12,8 @@ import typer
 from harness.record import make_run_id, now, write_bytes
 
 from . import html
-from .compare_commands import BudgetsFile, MarkdownFile, MinEffect, VerdictFile
+from .compare_report import BudgetsFile, MarkdownFile, MinEffect, VerdictFile
+from .endings import BROKEN_OFF, complain, give_up
 from .nights import verdicts
 from .nights.baselines import TITLES
 from .nights.ending import conclude
@@ -23,8 +24,6 @@ from .nights.telling import tell_night, write_night_markdown
 from .nights.verdicts import Acceptance
 from .store.places import BrokenOffError, StoreError, open_store
 from .text import hide_home, visible
-
-UNUSABLE, BROKEN_OFF = 2, 3
 
 Out = Annotated[Path, typer.Option(metavar="DIR", help="Where runs are kept, and the night that is under way.")]
 Url = Annotated[str, typer.Argument(metavar="STORE", help="s3://bucket/folder, gs://bucket/folder, file:///folder.")]
@@ -63,7 +62,7 @@ def begin_command(
     with _errors():
         begun = begin(asked, out, baseline, anew=anew)
     for note in begun.notes:
-        _complain(note, "warning")
+        complain(note, "warning")
     verb = "goes on" if begun.goes_on else "begins"
     beside = " and ".join(f"{one.run} ({TITLES[one.role]})" for one in begun.night.beside) or "nothing"
     _say(f"the night of {begun.night.run} {verb}, beside {beside}")
@@ -123,19 +122,15 @@ def _errors() -> Iterator[None]:
     try:
         yield
     except (NightError, StoreError) as error:
-        _complain(str(error))
-        raise typer.Exit(UNUSABLE) from None
+        give_up(str(error))
     except BrokenOffError as error:
-        _complain(str(error))
-        raise typer.Exit(BROKEN_OFF) from None
+        give_up(str(error), BROKEN_OFF)
     except OSError as error:
-        _complain(f"{error.filename or 'a file'}: {error.strerror or error}; free some room or choose another place")
-        raise typer.Exit(BROKEN_OFF) from None
+        give_up(
+            f"{error.filename or 'a file'}: {error.strerror or error}; free some room or choose another place",
+            BROKEN_OFF,
+        )
 
 
 def _say(text: str) -> None:
     typer.echo(visible(hide_home(text)))
-
-
-def _complain(text: str, kind: str = "error") -> None:
-    typer.echo(f"{kind}: {visible(text)}", err=True)

@@ -9,7 +9,7 @@ from typing import Any
 from harness.record import Manifest, Run, StopReason
 
 from ..compare.gate import FINE, REGRESSED, UNDECIDED
-from ..compare_commands import make_verdict
+from ..compare_report import make_verdict
 from ..load import LoadedRun, explain_stop
 from ..store.places import open_store
 from ..store.push import push

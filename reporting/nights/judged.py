@@ -9,7 +9,7 @@ from pathlib import Path
 from ..compare.budgets import BudgetError, Budgets
 from ..compare.findings import Changes, merge
 from ..compare.gate import Judgement, judge
-from ..compare_commands import EffectError, choose_budgets, compare, encode_suspects, read_effect
+from ..compare_report import EffectError, choose_budgets, compare, encode_suspects, read_effect
 from ..load import LoadedRun, load
 from .night import Beside, Night, NightError
 from .verdicts import Verdict

@@ -8,7 +8,7 @@ from pathlib import Path
 from harness.record import Run
 
 from ..compare.findings import TIME, Change, Finding
-from ..compare_commands import write_details, write_heading
+from ..compare_report import write_details, write_heading
 from ..markdown import MARKER, MOST_CHARACTERS, escape
 from ..numbers import change
 from ..store.places import VERDICTS

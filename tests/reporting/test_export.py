@@ -13,7 +13,8 @@ from typer.testing import CliRunner
 from harness.record import Outcome, RecordError, Status
 from harness.record.metrics import METRICS
 from reporting import COLUMNS, load_frame
-from reporting.commands import UNUSABLE, app
+from reporting.commands import app
+from reporting.endings import UNUSABLE
 from reporting.export import FORMATS, to_csv, to_google_benchmark, to_json
 from reporting.frame import make_frame
 from tests import samples

@@ -1,0 +1,113 @@
+"""What the commands are given: runs of folders and stores, limits, known steps. What cannot be used ends them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import Progress
+
+from .compare.budgets import BudgetError, Budgets
+from .compare_report import EffectError, choose_budgets, read_effect
+from .endings import UNUSABLE, complain, give_up, store_errors
+from .history.known import KnownError, KnownStep, read_known
+from .load import Loaded, LoadedRun, choose_folders, load
+from .store.fetch import fetch, fetch_whole
+from .store.places import is_url
+from .text import counted, shorten, visible
+
+LONGEST_NAME = 60
+"""Characters of what a user wrote, in a complaint."""
+
+MANY_RUNS = 20
+"""Fewer are read before one could look at a bar."""
+
+_DATE = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d)?)?")
+
+Runs = Annotated[
+    list[str], typer.Argument(metavar="RUN...", help="Run folders, such as results/*; or a store, s3://bucket/folder.")
+]
+Since = Annotated[str, typer.Option(metavar="DATE", help="Only runs that began then or later, in UTC: 2026-11-22.")]
+KnownFile = Annotated[
+    Path | None,
+    typer.Option("--known", metavar="FILE", help="Steps of the history that are no news, and why, in TOML."),
+]
+Last = Annotated[int | None, typer.Option(metavar="N", min=1, help="Only the N newest runs.")]
+
+
+def read_limits(min_effect: str, budgets_file: Path | None) -> tuple[float, Budgets]:
+    """The smallest difference that counts, and what is allowed."""
+    try:
+        effect = read_effect(min_effect)
+        budgets = choose_budgets(budgets_file, effect)
+        return budgets.least_time(effect), budgets
+    except (EffectError, BudgetError) as error:
+        give_up(str(error))
+
+
+def load_known(path: Path | None) -> tuple[KnownStep, ...]:
+    """The steps that are no news."""
+    try:
+        return () if path is None else read_known(path)
+    except KnownError as error:
+        give_up(str(error))
+
+
+def load_any(runs: Sequence[str], since: str, last: int | None, *, only_newest: bool = False) -> Loaded:
+    """The runs in some folders and stores; without any there is nothing to do."""
+    if since and not _DATE.fullmatch(since):
+        give_up(f"--since '{shorten(since, LONGEST_NAME)}' is no date; write 2026-11-22 or 2026-11-22T10:30")
+    folders, warnings = _locate(runs)
+    chosen = choose_folders(folders, since=since, last=last) if since or last is not None else folders
+    if folders and not chosen:
+        give_up(f"none of {counted(len(folders), 'run')} began on {since} or later; give an earlier --since")
+    loaded = _load_with_progress(chosen, only_newest=only_newest)
+    loaded = replace(loaded, warnings=(*map(visible, warnings), *loaded.warnings))
+    if not loaded.runs:
+        for warning in loaded.warnings:
+            complain(warning)
+        give_up("no usable run; give folders that `python -m harness run` has written, such as results/*")
+    return loaded
+
+
+def _load_with_progress(folders: Sequence[Path], *, only_newest: bool) -> Loaded:
+    """The runs, with a bar in a terminal where they are many."""
+    console = Console(stderr=True)
+    shown = len(folders) >= MANY_RUNS and console.is_terminal
+    with Progress(console=console, transient=True, disable=not shown) as progress:
+        task = progress.add_task("reading runs", total=len(folders))
+        return load(folders, only_newest=only_newest, on_read=lambda: progress.advance(task))
+
+
+def _locate(runs: Sequence[str]) -> tuple[list[Path], list[str]]:
+    """Folders of what is named, those of a store in its cache; and what of a store is no whole run."""
+    folders: list[Path] = []
+    warnings: list[str] = []
+    for run in runs:
+        if not is_url(run):
+            folders.append(Path(run))
+            continue
+        with store_errors():
+            found = fetch(run)
+        folders += found.folders
+        warnings += found.warnings
+    return folders, warnings
+
+
+def load_one(run: str) -> LoadedRun:
+    """The run in a folder, or of a store with all that it keeps; without one there is nothing to do."""
+    folder = Path(run)
+    if is_url(run):
+        with store_errors():
+            folder = fetch_whole(run)
+    loaded = load([folder])
+    for warning in loaded.warnings:
+        complain(warning, "warning" if loaded.runs else "error")
+    if not loaded.runs:
+        raise typer.Exit(UNUSABLE)
+    return loaded.runs[0]
