@@ -12,10 +12,24 @@ from . import compare_report, history_report
 from .compare.budgets import Budgets
 from .compare.findings import Changes, merge
 from .compare.gate import Judgement, judge
-from .compare_report import BudgetsFile, FailOn, MarkdownFile, MinEffect, VerdictFile
+from .compare_report import FailOn
 from .console import open_console
 from .endings import complain, give_up, write_file
-from .inputs import LONGEST_NAME, KnownFile, Last, Runs, Since, load_any, load_known, load_one, read_limits
+from .inputs import (
+    LONGEST_NAME,
+    BudgetsFile,
+    KnownFile,
+    Last,
+    MarkdownFile,
+    MinEffect,
+    Runs,
+    Since,
+    VerdictFile,
+    load_any,
+    load_known,
+    load_one,
+    read_limits,
+)
 from .load import leave_out_confirming
 from .text import shorten, visible
 

@@ -16,11 +16,10 @@ from .compare.pairs import find_pairs
 from .compare.program_diff import compare_programs
 from .compare.programs import NothingToCompareError
 from .compare.surroundings import find_surroundings
-from .compare_report import MinEffect
 from .console import open_console
 from .endings import UNUSABLE, complain, give_up, write_file
 from .export import FORMATS, ExportError
-from .inputs import LONGEST_NAME, KnownFile, Last, Runs, Since, load_any, load_known, load_one, read_limits
+from .inputs import LONGEST_NAME, KnownFile, Last, MinEffect, Runs, Since, load_any, load_known, load_one, read_limits
 from .load import LoadedRun, leave_out_confirming
 from .reproduce import NothingToReproduceError, find_subject, make_zip
 from .text import counted, shorten, visible

@@ -6,10 +6,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
-import typer
 from rich.console import Console
 from rich.text import Text
 
@@ -181,14 +180,3 @@ def encode_suspects(changes: Changes, budgets: Budgets, *, also_changed: bool = 
 def choose_budgets(path: Path | None, minimum_effect: float) -> Budgets:
     """Those of a file; without one the allowances of what no budget names."""
     return Budgets(defaults=make_defaults(minimum_effect)) if path is None else read_budgets(path, minimum_effect)
-
-
-MinEffect = Annotated[
-    str, typer.Option("--min-effect", metavar="PERCENT", help="The smallest difference of a time that counts.")
-]
-BudgetsFile = Annotated[
-    Path | None,
-    typer.Option("--budgets", metavar="FILE", help="How much more is allowed, by case and metric, in TOML."),
-]
-MarkdownFile = Annotated[Path | None, typer.Option("--markdown", metavar="FILE", help="Also for a pull request.")]
-VerdictFile = Annotated[Path | None, typer.Option("--verdict", metavar="FILE", help="Also all findings, as JSON.")]

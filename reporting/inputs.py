@@ -1,4 +1,4 @@
-"""What the commands are given: runs of folders and stores, limits, known steps. What cannot be used ends them."""
+"""What several commands are given: their common options, runs, limits, known steps. What cannot be used ends them."""
 
 from __future__ import annotations
 
@@ -38,6 +38,15 @@ KnownFile = Annotated[
     typer.Option("--known", metavar="FILE", help="Steps of the history that are no news, and why, in TOML."),
 ]
 Last = Annotated[int | None, typer.Option(metavar="N", min=1, help="Only the N newest runs.")]
+MinEffect = Annotated[
+    str, typer.Option("--min-effect", metavar="PERCENT", help="The smallest difference of a time that counts.")
+]
+BudgetsFile = Annotated[
+    Path | None,
+    typer.Option("--budgets", metavar="FILE", help="How much more is allowed, by case and metric, in TOML."),
+]
+MarkdownFile = Annotated[Path | None, typer.Option("--markdown", metavar="FILE", help="Also for a pull request.")]
+VerdictFile = Annotated[Path | None, typer.Option("--verdict", metavar="FILE", help="Also all findings, as JSON.")]
 
 
 def read_limits(min_effect: str, budgets_file: Path | None) -> tuple[float, Budgets]:

@@ -12,8 +12,8 @@ import typer
 from harness.record import make_run_id, now, write_bytes
 
 from . import html
-from .compare_report import BudgetsFile, MarkdownFile, MinEffect, VerdictFile
 from .endings import BROKEN_OFF, complain, give_up
+from .inputs import BudgetsFile, MarkdownFile, MinEffect, VerdictFile
 from .nights import verdicts
 from .nights.baselines import TITLES
 from .nights.ending import conclude
