@@ -1,12 +1,13 @@
-"""Canaries: fixed pieces of work between the variants, which tell how fast the machine was meanwhile.
+"""Canaries: fixed pieces of work between the blocks, which tell how fast the machine was meanwhile.
 
-A virtual machine's cores may have two speeds, for seconds to minutes, which no counter of the kernel tells. A fixed
-loop of Python does: divided by it, times of unchanged code in two runs differed by 3.8 % instead of 8.5 %.
+A core of a virtual machine has two speeds: its own, and two thirds of it while its physical core serves another machine
+too. Each lasts for one to forty milliseconds, and no counter of the kernel tells. A fixed loop of Python does: it stands
+before and after every block, takes 0.03 ms, and touches no memory to speak of.
 
-They stand after every second sweep, where a shuffled order and its reverse have ended: so within the pair nothing comes
-between the variants, and who comes next is drawn by chance. The loop (0.15 ms) touches no memory to speak of. The copy
-washes the caches, as every other variant's block does. So it is left out where a variant is timed alone: there it would
-make half of the blocks begin with cold caches, which without it are warm.
+The others stand after every second sweep, where a shuffled order and its reverse have ended: so within the pair nothing
+but the loop comes between the variants, and who comes next is drawn by chance. The copy washes the caches, as every other
+variant's block does. So it is left out where a variant is timed alone: there it would make half of the blocks begin with
+cold caches, which without it are warm.
 """
 
 from __future__ import annotations
@@ -25,10 +26,14 @@ from harness.programs.modes import Clock
 from harness.record import Canary
 from harness.record.launches import ALU, COPY, DEVICE
 
-ALU_STEPS = 3_000
-"""About 0.15 ms of CPython 3.11 on the machine of the figures above: long enough for a clock, short beside a block."""
+TakeCanary = Callable[[], float | None]
+"""One sample of the canary beside the blocks, in seconds; None where there is none."""
 
-ALU_PRELUDE = 100
+ALU_STEPS = 600
+"""About 0.03 ms of CPython 3.11 on such a machine, 0.05 ms when it is slow: long enough for a clock, short beside a
+block."""
+
+ALU_PRELUDE = 200
 """Steps before the clock starts: the caches may have lost the loop's own code, and that is no speed of the core."""
 
 COPY_BYTES = 4 * 2**20
@@ -55,30 +60,46 @@ class Work:
 
 
 class Canaries:
-    """The canaries of one process, each called once untimed when they are made."""
+    """The canaries of one process, each called once untimed when they are made.
 
-    def __init__(self, works: list[Work], clock: Clock) -> None:
-        self._works, self._clock = works, clock
-        for work in works:
+    Args:
+      between: Those after every second sweep.
+      beside: The one before and after each block; None where there is none.
+    """
+
+    def __init__(self, between: list[Work], beside: Work | None, clock: Clock) -> None:
+        self._between, self._beside, self._clock = between, beside, clock
+        for work in self._list():
             work.run()
 
-    def take(self) -> None:
-        """One sample of each."""
-        for work in self._works:
-            work.before()
-            start = self._clock()
-            work.run()
-            work.samples_s.append(self._clock() - start)
+    def take_between(self) -> None:
+        """One sample of each that stands between the sweeps."""
+        for work in self._between:
+            self._take(work)
+
+    def take_beside(self) -> float | None:
+        """One sample of the one that stands beside the blocks, in seconds."""
+        return None if self._beside is None else self._take(self._beside)
 
     def record(self) -> tuple[Canary, ...]:
         """All samples."""
         return tuple(
-            Canary(name=work.name, identity=work.identity, samples_s=tuple(work.samples_s)) for work in self._works
+            Canary(name=work.name, identity=work.identity, samples_s=tuple(work.samples_s)) for work in self._list()
         )
 
+    def _list(self) -> list[Work]:
+        return [*self._between, *([] if self._beside is None else [self._beside])]
 
-def make_works(place: Place, *, alone: bool, on_device: bool) -> list[Work]:
-    """The canaries of a process, the loop last: the next block comes after the least disturbing one.
+    def _take(self, work: Work) -> float:
+        work.before()
+        start = self._clock()
+        work.run()
+        work.samples_s.append(self._clock() - start)
+        return work.samples_s[-1]
+
+
+def make_canaries(place: Place, clock: Clock, *, alone: bool, on_device: bool) -> Canaries:
+    """The canaries of a process.
 
     Only a host's own loop is a measure of its speed: beside a device of its own, neither JAX's times nor those of peers
     are brought to a reference speed, so that both are what they were.
@@ -87,10 +108,20 @@ def make_works(place: Place, *, alone: bool, on_device: bool) -> list[Work]:
       alone: Whether the process times one variant only.
       on_device: Whether it uses the place's devices at all, as another library's functions do not.
     """
-    works = [] if alone else [make_copy()]
+    between = [] if alone else [make_copy()]
     if place.is_host:
-        return [*works, make_alu()]
-    return [*works, make_device_loop()] if on_device else works
+        return Canaries(between, make_alu(), clock)
+    return Canaries([*between, make_device_loop()] if on_device else between, None, clock)
+
+
+def take_none() -> float | None:
+    """Where no canary stands beside the blocks."""
+    return None
+
+
+def find_slower(before_s: float | None, after_s: float | None) -> float | None:
+    """Of the samples on both sides of a block: it ran at full speed only if both did."""
+    return None if before_s is None or after_s is None else max(before_s, after_s)
 
 
 def make_alu() -> Work:
@@ -98,7 +129,7 @@ def make_alu() -> Work:
     versions = f"{platform.python_implementation()} {platform.python_version()}"
     return Work(
         name=ALU,
-        identity=f"{ALU} 1: {ALU_STEPS} steps of a Python loop, {versions}",
+        identity=f"{ALU} 2: {ALU_STEPS} steps of a Python loop, {versions}",
         run=lambda: _count(ALU_STEPS),
         before=lambda: _count(ALU_PRELUDE),
     )

@@ -13,6 +13,7 @@ import msgspec
 
 from harness.machine.disturbance import ReadDisturbance
 from harness.plan.turns import ERRORS, Begin, Done, Reply, Step, Turn
+from harness.probes.canary import TakeCanary, find_slower, take_none
 from harness.record import VariantLaunch
 
 STDERR_KEPT = 500
@@ -104,6 +105,7 @@ class Elsewhere:
     meeting: Meeting
     there: str
     last: Done = field(repr=False)
+    _canaries_s: list[float | None] = field(default_factory=list, repr=False)
 
     @property
     def calls(self) -> int:
@@ -128,9 +130,13 @@ class Elsewhere:
         """As `Subject`'s."""
         self._take(Turn(variant=self.there, step=Step.WARM_UP))
 
-    def take_block(self, sweep: int, block_s: float, disturbance: ReadDisturbance) -> None:
-        """As `Subject`'s; counters are those of the process that works."""
+    def take_block(
+        self, sweep: int, block_s: float, disturbance: ReadDisturbance, canary: TakeCanary = take_none
+    ) -> None:
+        """As `Subject`'s; counters are those of the process that works, the canary is this one's, on the same core."""
+        before_s = canary()
         self._take(Turn(variant=self.there, step=Step.BLOCK, sweep=sweep, block_s=block_s))
+        self._canaries_s.append(find_slower(before_s, canary()))
 
     def take_solos(self, count: int, block_s: float) -> None:
         """As `Subject`'s."""
@@ -147,9 +153,14 @@ class Elsewhere:
           SideError: It has told none.
         """
         self._take(Turn(variant=self.there, step=Step.RECORD, cores=cores))
-        if self.last.launch is None:
+        told = self.last.launch
+        if told is None:
             raise SideError("its process has told no samples")
-        return msgspec.structs.replace(self.last.launch, variant=name)
+        blocks = tuple(
+            msgspec.structs.replace(block, canary_s=canary_s)
+            for block, canary_s in zip(told.blocks, self._canaries_s, strict=True)
+        )
+        return msgspec.structs.replace(told, variant=name, blocks=blocks)
 
     def _take(self, turn: Turn) -> None:
         self.last = self.meeting.ask(turn)

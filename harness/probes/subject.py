@@ -19,6 +19,7 @@ from harness.plan.timing_process import (
     WARM_UP_LIMIT_S,
     WARM_UP_S,
 )
+from harness.probes.canary import TakeCanary, find_slower, take_none
 from harness.programs.modes import Clock, Prepared
 from harness.record import Block, VariantLaunch
 from harness.record.statistics import agree
@@ -77,9 +78,12 @@ class Subject:
         if self.call_s > 0:  # the first samples may have been slow, and the number of calls too small
             self.calls = min(MOST_CALLS, max(self.calls, int(self.sample_s / self.call_s)))
 
-    def take_block(self, sweep: int, block_s: float, disturbance: ReadDisturbance) -> None:
-        """One block of samples, with what the counters say of that very time."""
+    def take_block(
+        self, sweep: int, block_s: float, disturbance: ReadDisturbance, canary: TakeCanary = take_none
+    ) -> None:
+        """One block of samples, with what the counters say of that very time, and the canary just before and after."""
         self.prepared.reset()
+        canary_before_s = canary()
         before = disturbance()
         start = self.clock()
         samples = self._samples(block_s)
@@ -94,6 +98,7 @@ class Subject:
                 cpu_s=after.cpu_s - before.cpu_s,
                 steal_s=after.since(before, "steal_s"),
                 involuntary_switches=after.involuntary_switches - before.involuntary_switches,
+                canary_s=find_slower(canary_before_s, canary()),
             )
         )
 

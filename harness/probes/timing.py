@@ -13,7 +13,7 @@ from harness.machine.disturbance import Disturbance, ReadDisturbance, Reading
 from harness.machine.environment import make_private, paid_cores
 from harness.machine.states import DeviceStates
 from harness.plan.timing_process import SOLO_BLOCKS, SOLO_LAUNCHES, SOLO_S, count_sweeps
-from harness.probes.canary import Canaries, make_works
+from harness.probes.canary import TakeCanary, make_canaries, take_none
 from harness.probes.context import Beat, Context, Findings
 from harness.probes.elsewhere import Elsewhere, Meeting, Side, SideError, meet, sum_cpu_s
 from harness.probes.look_at_each import LONGEST_REASON, describe_failure
@@ -104,13 +104,12 @@ def time_launch(prepared: Mapping[str, Prepared | Elsewhere], context: Context) 
     on_device = any(one.dispatches for one in prepared.values())
     used = jax.local_devices()[: context.case.devices] if on_device else []
     ordinals = [device.local_hardware_id for device in used]
-    works = make_works(context.place, alone=len(prepared) == 1, on_device=on_device)
+    canaries = make_canaries(context.place, context.clock, alone=len(prepared) == 1, on_device=on_device)
     with closing(Disturbance()) as disturbance, closing(DeviceStates(context.place.state_library, ordinals)) as states:
-        canaries = Canaries(works, context.clock)
 
         def between(sweep: int) -> None:
             states.take(sweep)  # before anything else runs there
-            canaries.take()
+            canaries.take_between()
 
         before, start, elsewhere_s = disturbance(), context.clock(), sum_cpu_s(prepared.values())
         timed = measure(
@@ -122,6 +121,7 @@ def time_launch(prepared: Mapping[str, Prepared | Elsewhere], context: Context) 
             cores=paid_cores(),
             beat=context.name,
             between=between,
+            canary=canaries.take_beside,
             solo=context.index < SOLO_LAUNCHES,
         )
         elsewhere_s = sum_cpu_s(prepared.values()) - elsewhere_s
@@ -164,6 +164,7 @@ def measure(
     cores: float,
     beat: Beat,
     between: Between = _nothing,
+    canary: TakeCanary = take_none,
     solo: bool = True,
 ) -> tuple[VariantLaunch, ...]:
     """Times variants alternately, in sweeps of one block each: a shuffled order, then its reverse, and so on.
@@ -175,6 +176,7 @@ def measure(
       disturbance: Reads the process's counters, before and after each block.
       cores: Cores that the process can use.
       beat: Told what begins.
+      canary: Taken before and after each block.
       solo: Whether each is timed alone as well, after the sweeps.
     Returns:
       Raw samples of each variant, seconds per call, in the order given.
@@ -202,7 +204,7 @@ def measure(
             for number, names in ((sweep, order), (sweep + 1, order[::-1])):
                 for name in names:
                     beat(name, "timing")
-                    subjects[name].take_block(number, block_s, disturbance)
+                    subjects[name].take_block(number, block_s, disturbance, canary)
             between(sweep + 1)
         for name, subject in subjects.items():
             if solo and len(subjects) > 1 and SOLO_BLOCKS * _block_s(subject, settings) <= SOLO_S:

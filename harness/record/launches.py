@@ -22,6 +22,8 @@ class Block(msgspec.Struct, frozen=True, kw_only=True):
       cpu_s: Processor time of the process.
       steal_s: Time that the hypervisor gave to others, all cores; null elsewhere.
       involuntary_switches: Context switches forced on the process.
+      canary_s: Of the canary just before the block and just after it, the slower; null where there is none, and in
+        records of before it stood there.
     """
 
     sweep: int
@@ -31,6 +33,7 @@ class Block(msgspec.Struct, frozen=True, kw_only=True):
     cpu_s: float
     steal_s: float | None
     involuntary_switches: int
+    canary_s: float | None = None
 
 
 class VariantLaunch(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,12 +75,13 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Canary(msgspec.Struct, frozen=True, kw_only=True):
-    """A fixed piece of work, timed between the variants: how fast the machine was meanwhile.
+    """A fixed piece of work, timed between the blocks: how fast the machine was meanwhile.
 
     Args:
       name: alu, copy or device.
       identity: What it is, with the versions that decide how fast; times of two identities cannot be compared.
-      samples_s: Seconds, one in every two sweeps.
+      samples_s: Seconds, in the order taken: of alu one before and one after each block, of others one in every two
+        sweeps.
     """
 
     name: str

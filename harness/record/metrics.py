@@ -42,7 +42,7 @@ _MEASURED = (
         title="execution time",
         definition=(
             "One call until its result is ready, compiled and warmed up: the median over the clean blocks of one "
-            "launch."
+            "launch, of those at the core's full speed where they are enough."
         ),
     ),
     _timed(
@@ -51,8 +51,8 @@ _MEASURED = (
         unit=Unit.LOG_RATIO,
         direction=Direction.HIGHER,
         definition=(
-            "log(baseline variant's time / this variant's time): the median over one launch's sweeps, each sweep "
-            "timing both within the same moment. Peers, launched on their own, are paired by launch order instead, "
+            "log(baseline variant's time / this variant's time): the Hodges-Lehmann location over one launch's sweeps, "
+            "each timing both within the same moment; over those at the core's full speed where they are enough. Peers, launched on their own, are paired by launch order instead, "
             "each side's time over the canary of its own process where both have the same."
         ),
     ),
@@ -70,8 +70,8 @@ _MEASURED = (
         direction=Direction.NEITHER,
         summary=Summary.MEDIAN,
         definition=(
-            "A fixed loop of Python in the process that timed the variant, once in every two sweeps: how fast the "
-            "machine's cores were meanwhile. The median over one launch; none where a device of its own is timed."
+            "A fixed loop of Python before and after each block: how fast the core was meanwhile. The median over the "
+            "blocks of one launch that count, of the slower of the two; none where a device of its own is timed."
         ),
     ),
     _timed(

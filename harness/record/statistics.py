@@ -13,7 +13,7 @@ from itertools import combinations_with_replacement
 
 from scipy.special import stdtrit
 
-VERSION = 4
+VERSION = 5
 """Stored with every summary; a change of any rule below raises it."""
 
 CONFIDENCE = 0.99
@@ -56,6 +56,16 @@ LARGEST_LOSS = 0.1
 208 variants in two default runs, on two cores: where it took less than 2 %, 3 % of the times were beyond one and a half
 times the usual one; where it took 5 to 10 % 10 %, from 10 to 15 % 22 %, from 15 to 20 % 38 %, beyond 30 % 85 %. Calls
 of some microseconds that wake a second thread suffer most: up to twelve times."""
+
+FULL_SPEED_SHARE = 0.05
+SLOWED = 1.2
+"""A core is slow where its canary takes so many times as long as the least but one in twenty of it. On a virtual machine
+of two cores it took 28 us, or 47 to 50; in a noisy quarter of an hour 50 % of the time, in a quiet one 80 %, in stretches
+of milliseconds it took the first. Between 1.1 and 1.3, intervals are as wide. Only where less than that share of the
+blocks of a case is at full speed does the rule see nothing, and the slow speed counts as full."""
+
+FEWEST_AT_FULL_SPEED = 0.25
+"""Of a launch's blocks, before a fresh process is given a try: of forty ten, which are enough for a time."""
 
 SLOWEST_CLOCK = 0.75
 """Of its highest clock: below it, a device's times are not its own. NVBench's rule (its throttle threshold)."""

@@ -1,0 +1,43 @@
+"""Which blocks a core ran at its full speed, by the canaries beside them; no jax.
+
+A core of a virtual machine is slow while its physical core serves another machine too: for one to forty milliseconds,
+which no counter of the kernel tells. What then runs takes 1.1 to 1.7 times as long, each program by a factor of its own.
+So blocks of that time are set aside. That goes by the canary alone and never by the block's own samples: what a program
+does by itself, now and then, stays in its time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from harness.record.launches import Block, LaunchRecord
+from harness.record.statistics import FEWEST_AT_FULL_SPEED, FULL_SPEED_SHARE, SLOWED
+
+
+def find_full_speed_s(processes: Iterable[LaunchRecord]) -> float | None:
+    """What the canary takes at full speed: the least but one in twenty beside the blocks of a case's processes.
+
+    Returns:
+      Seconds; None where no canary stands beside the blocks.
+    """
+    beside = sorted(
+        block.canary_s
+        for process in processes
+        for variant in process.variants
+        for block in variant.blocks
+        if block.canary_s is not None
+    )
+    return beside[int(FULL_SPEED_SHARE * (len(beside) - 1))] if beside else None
+
+
+def choose_full_speed(blocks: Sequence[Block], full_speed_s: float | None) -> list[Block]:
+    """The blocks beside which the canary was about as fast as at full speed; all, where nothing tells."""
+    if full_speed_s is None:
+        return list(blocks)
+    return [block for block in blocks if block.canary_s is None or block.canary_s <= SLOWED * full_speed_s]
+
+
+def is_slowed(process: LaunchRecord, full_speed_s: float | None) -> bool:
+    """Whether the core was slow for so much of a process that a fresh one is worth its time."""
+    blocks = [block for variant in process.variants for block in variant.blocks]
+    return len(choose_full_speed(blocks, full_speed_s)) < FEWEST_AT_FULL_SPEED * len(blocks)
