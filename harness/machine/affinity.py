@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 _TASKS = Path("/proc/self/task")
@@ -24,6 +26,33 @@ def keep_on_cores(count: int, index: int) -> None:
         return
     allowed = sorted(os.sched_getaffinity(0))
     chosen = {allowed[(index * count + number) % len(allowed)] for number in range(count)}
-    for task in _TASKS.iterdir():
+    for thread in _list_threads():
         with suppress(ProcessLookupError):  # it has ended
-            os.sched_setaffinity(int(task.name), chosen)
+            os.sched_setaffinity(thread, chosen)
+
+
+@contextmanager
+def on_drawn_cores(draws: random.Random) -> Iterator[None]:
+    """Keeps each thread of this process on a core of its own drawn at random, and lets all go where they may afterwards.
+
+    A thread that wakes up meanwhile stays there until the system moves it; one that sleeps is not moved.
+    """
+    allowed = os.sched_getaffinity(0) if can_choose_cores() else set[int]()
+    if len(allowed) < 2:
+        yield
+        return
+    before: dict[int, set[int]] = {}
+    try:
+        for thread in _list_threads():
+            with suppress(ProcessLookupError):  # it has ended
+                before[thread] = os.sched_getaffinity(thread)
+                os.sched_setaffinity(thread, {draws.choice(sorted(before[thread]))})
+        yield
+    finally:
+        for thread in _list_threads():
+            with suppress(ProcessLookupError):
+                os.sched_setaffinity(thread, before.get(thread, allowed))
+
+
+def _list_threads() -> list[int]:
+    return [int(task.name) for task in _TASKS.iterdir()]

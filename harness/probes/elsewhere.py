@@ -130,6 +130,9 @@ class Elsewhere:
         """As `Subject`'s."""
         self._take(Turn(variant=self.there, step=Step.WARM_UP))
 
+    def stir(self, longest_s: float) -> None:
+        """Nothing: its process is kept on one core."""
+
     def take_block(
         self, sweep: int, block_s: float, disturbance: ReadDisturbance, canary: TakeCanary = take_none
     ) -> None:

@@ -78,6 +78,12 @@ class Subject:
         if self.call_s > 0:  # the first samples may have been slow, and the number of calls too small
             self.calls = min(MOST_CALLS, max(self.calls, int(self.sample_s / self.call_s)))
 
+    def stir(self, longest_s: float) -> None:
+        """Wakes the threads of the program by an untimed call, where that takes no longer than this."""
+        if self.call_s <= longest_s:
+            self.prepared.reset()
+            sample(self.prepared, 1, self.clock)
+
     def take_block(
         self, sweep: int, block_s: float, disturbance: ReadDisturbance, canary: TakeCanary = take_none
     ) -> None:

@@ -8,6 +8,7 @@ does by itself, now and then, stays in its time.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 
 from harness.record.launches import Block, LaunchRecord
@@ -21,11 +22,11 @@ def find_full_speed_s(processes: Iterable[LaunchRecord]) -> float | None:
       Seconds; None where no canary stands beside the blocks.
     """
     beside = sorted(
-        block.canary_s
+        canary_s
         for process in processes
         for variant in process.variants
         for block in variant.blocks
-        if block.canary_s is not None
+        if (canary_s := _read_canary_s(block)) is not None
     )
     return beside[int(FULL_SPEED_SHARE * (len(beside) - 1))] if beside else None
 
@@ -34,7 +35,13 @@ def choose_full_speed(blocks: Sequence[Block], full_speed_s: float | None) -> li
     """The blocks beside which the canary was about as fast as at full speed; all, where nothing tells."""
     if full_speed_s is None:
         return list(blocks)
-    return [block for block in blocks if block.canary_s is None or block.canary_s <= SLOWED * full_speed_s]
+    beside = ((block, _read_canary_s(block)) for block in blocks)
+    return [block for block, canary_s in beside if canary_s is None or canary_s <= SLOWED * full_speed_s]
+
+
+def _read_canary_s(block: Block) -> float | None:
+    """The canary's time beside a block; None where there is none that can have been measured."""
+    return block.canary_s if block.canary_s is not None and 0 < block.canary_s < math.inf else None
 
 
 def is_slowed(process: LaunchRecord, full_speed_s: float | None) -> bool:

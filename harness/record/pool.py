@@ -23,7 +23,8 @@ RATIO = "speedup"
 NO_CANARY = "no canary was timed that times can be divided by"
 
 MIDDLE = 0.9
-"""Share of the launches that must agree where a canary counts as constant: a few are always disturbed."""
+"""Share of the launches that must agree, and of the blocks that must be at full speed, where a canary counts as
+constant: a few are always disturbed."""
 
 
 class Kind(StrEnum):
@@ -44,13 +45,15 @@ class ReferenceSpeed:
 
     Args:
       identity: Of that work, the canary; with another, times cannot be compared.
-      launches_s: Its time in each process, in ascending order, at least one.
+      launches_s: Its time in each process beside the blocks that count, in ascending order, at least one.
+      slow_share: Of the blocks, beside how many the core was slow.
       baseline_s: Its median in the baseline run, whose speed is the reference; None where it is the run's own.
       baseline: That run's name.
     """
 
     identity: str
     launches_s: tuple[float, ...]
+    slow_share: float = 0.0
     baseline_s: float | None = None
     baseline: str = ""
 
@@ -68,7 +71,7 @@ class ReferenceSpeed:
     def is_constant(self) -> bool:
         """Whether the machine had one speed: dividing by the canary changes nothing that is worth a verdict."""
         low, high = numpy.quantile(self.launches_s, [(1 - MIDDLE) / 2, (1 + MIDDLE) / 2])
-        return bool(high <= low * (1 + MINIMUM_EFFECT))
+        return bool(high <= low * (1 + MINIMUM_EFFECT)) and self.slow_share <= 1 - MIDDLE
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import math
 import statistics
 from collections.abc import Iterable, Iterator, Sequence
 
+from harness.record.guards import keep_between
 from harness.record.looks import find_timing
 from harness.record.metric import Readable
 from harness.record.metrics import METRICS
@@ -77,11 +78,13 @@ def _find_reference(variants: Iterable[Readable]) -> Pool:
     """A pool of the reference speed alone, or of the reason why there is none."""
     found: dict[tuple[str, str, int], float] = {}
     identities: set[str] = set()
+    slow: list[float] = []
     for variant in variants:
         details = find_timing(variant)
         if details is None or details.canary is None:
             continue
         identities.add(details.canary)
+        slow += [] if (share := keep_between(details.slow_share, 0.0, 1.0)) is None else [share]
         # JAX's variants share the process of a launch, and its canary; a peer has its own.
         process = variant.planned.name if kind_of(variant.planned) is Kind.PEERS else ""
         for launch, canary_s in enumerate(read_values(variant, METRICS["canary_s"])):
@@ -91,7 +94,8 @@ def _find_reference(variants: Iterable[Readable]) -> Pool:
         return Pool(no_reference=f"launches of this run timed different canaries: {'; '.join(sorted(identities))}")
     if not found:
         return Pool(no_reference="no canary has a time that can be" if identities else NO_CANARY)
-    return Pool(ReferenceSpeed(identities.pop(), tuple(sorted(found.values()))))
+    slow_share = statistics.fmean(slow) if slow else 0.0
+    return Pool(ReferenceSpeed(identities.pop(), tuple(sorted(found.values())), slow_share))
 
 
 def _find_usual_ratio(variants: Sequence[Readable]) -> float | None:

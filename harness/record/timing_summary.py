@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from harness.record.contention import are_enough, contended, stand_alone, undisturbed
 from harness.record.core_speed import choose_full_speed, find_full_speed_s
-from harness.record.launches import ALU, DEVICE, Block, LaunchRecord, VariantLaunch
+from harness.record.launches import ALU, DEVICE, Block, Canary, LaunchRecord, VariantLaunch
 from harness.record.outcomes import Number, Outcome, Status, TimingDetails
 from harness.record.statistics import (
     ALTERNATION_EFFECT,
@@ -51,9 +51,11 @@ class _Timed:
     @property
     def canary_s(self) -> float | None:
         """The speed of the core meanwhile; None of a device that works by itself, whose clock is another."""
-        if _find_identity_of(self.process) is None:
+        canary = _find_canary(self.process)
+        if canary is None:
             return None
-        return _median_of([one for block in self.blocks if (one := block.canary_s) is not None and 0 < one < math.inf])
+        beside = [block.canary_s for block in self.blocks if block.canary_s is not None]
+        return _median_of([one for one in beside or canary.samples_s if 0 < one < math.inf])
 
 
 def summarise(launches: Sequence[Sequence[LaunchRecord]], variant: str, baseline: str) -> Outcome:
@@ -213,14 +215,15 @@ def _usual_parallelism(launches: Sequence[_Timed | None]) -> float | None:
 
 def _find_identity(present: Iterable[_Timed]) -> str | None:
     """What all launches have had as their canary; None where one had none or another."""
-    identities = {None if one.canary_s is None else _find_identity_of(one.process) for one in present}
+    canaries = [None if one.canary_s is None else _find_canary(one.process) for one in present]
+    identities = {None if canary is None else canary.identity for canary in canaries}
     return identities.pop() if len(identities) == 1 else None
 
 
-def _find_identity_of(process: LaunchRecord) -> str | None:
-    """Of the canary that times are divided by; None where it is no measure of them."""
-    identities = {canary.name: canary.identity for canary in process.canaries}
-    return None if DEVICE in identities else identities.get(ALU)
+def _find_canary(process: LaunchRecord) -> Canary | None:
+    """The one that times are divided by; None where it is no measure of them."""
+    by_name = {canary.name: canary for canary in process.canaries}
+    return None if DEVICE in by_name else by_name.get(ALU)
 
 
 def _find_slow_share(present: Sequence[_Timed]) -> float | None:

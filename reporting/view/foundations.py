@@ -87,6 +87,8 @@ def describe_canary(run: LabelledRun) -> str:
         if reference.is_constant
         else "the machine's speed varied, so compare times at reference speed"
     )
+    if reference.slow_share > 0:
+        speed = f"the core was slow beside {numbers.percent(reference.slow_share)} of the blocks; {speed}"
     if reference.baseline:
         speed += f"; its times are brought to the speed of {reference.baseline}, {numbers.time(reference.canary_s)}"
     if (other := run.other_canary) is not None and other.speed.reference is not None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from msgspec import structs
+
 from harness.record import SCHEMA_VERSION, Block, Canary, LaunchRecord, Load, VariantLaunch
 from harness.record.launches import DeviceState
 
@@ -17,8 +21,9 @@ def block(
     sweep: int = 0,
     wall_s: float = WALL_S,
     parallel: float = 1.0,
+    canary_s: float | None = None,
 ) -> Block:
-    """A block whose median sample is `sample_s`; all else are shares of its wall time."""
+    """A block whose median sample is `sample_s`; all else but the canary are shares of its wall time."""
     return Block(
         sweep=sweep,
         samples_s=(sample_s, sample_s, 64 * sample_s),
@@ -27,6 +32,7 @@ def block(
         cpu_s=parallel * wall_s,
         steal_s=None,
         involuntary_switches=0,
+        canary_s=canary_s,
     )
 
 
@@ -97,6 +103,13 @@ def load(
 def canary(*samples_s: float, name: str = "alu", identity: str = "alu 1") -> Canary:
     """A canary's samples."""
     return Canary(name=name, identity=identity, samples_s=samples_s)
+
+
+def beside(canaries_s: Sequence[float | None], *samples_s: float, name: str = "a", **of_block: float) -> VariantLaunch:
+    """A variant's undisturbed blocks, a canary beside each."""
+    made = variant(name, *clean(*samples_s), **of_block)
+    blocks = zip(made.blocks, canaries_s, strict=True)
+    return structs.replace(made, blocks=tuple(structs.replace(one, canary_s=canary_s) for one, canary_s in blocks))
 
 
 def clean(*samples_s: float) -> list[tuple[float, float | None]]:

@@ -5,7 +5,17 @@ import numpy
 import pytest
 
 from harness.machine.places import BACKENDS
-from harness.probes.canary import ALU_STEPS, Canaries, Work, make_alu, make_copy, make_device_loop, make_works
+from harness.probes.canary import (
+    ALU_STEPS,
+    Canaries,
+    Work,
+    find_slower,
+    make_alu,
+    make_canaries,
+    make_copy,
+    make_device_loop,
+    take_none,
+)
 from tests.harness.conftest import FakeClock
 
 CPU, GPU = BACKENDS["cpu"], BACKENDS["gpu"]
@@ -22,29 +32,53 @@ def work(clock: FakeClock, *durations_s: float, before_s: float = 0.0) -> Work:
     )
 
 
-def names(**of_process) -> list[str]:
-    return [one.name for one in make_works(**of_process)]
+def names(place, **of_process) -> list[str]:
+    return [one.name for one in make_canaries(place, FakeClock(), **of_process).record()]
 
 
 def test_a_canary_is_called_once_untimed_then_every_time_is_kept(clock):
-    canaries = Canaries([work(clock, 8.0, 1.0, 2.0)], clock)
-    canaries.take()
-    canaries.take()
+    canaries = Canaries([work(clock, 8.0, 1.0, 2.0)], None, clock)
+    canaries.take_between()
+    canaries.take_between()
 
     (recorded,) = canaries.record()
     assert recorded.samples_s == (1.0, 2.0)
     assert (recorded.name, recorded.identity) == ("alu", "alu 1")
 
 
+def test_the_one_beside_the_blocks_tells_its_time_and_keeps_it(clock):
+    canaries = Canaries([work(clock, 8.0)], work(clock, 8.0, 1.0, 2.0), clock)
+
+    assert [canaries.take_beside(), canaries.take_beside()] == [1.0, 2.0]
+    assert [one.samples_s for one in canaries.record()] == [(), (1.0, 2.0)]
+
+
+def test_where_none_stands_beside_the_blocks_nothing_is_told(clock):
+    assert Canaries([work(clock, 8.0)], None, clock).take_beside() is None
+    assert take_none() is None
+
+
+@pytest.mark.parametrize(
+    ("before_s", "after_s", "expected"), [(1.0, 2.0, 2.0), (2.0, 1.0, 2.0), (None, 1.0, None), (1.0, None, None)]
+)
+def test_of_both_sides_of_a_block_the_slower_one_counts(before_s, after_s, expected):
+    assert find_slower(before_s, after_s) == expected
+
+
 def test_what_takes_the_caches_back_is_not_timed(clock):
-    canaries = Canaries([work(clock, 8.0, 1.0, before_s=4.0)], clock)
-    canaries.take()
+    canaries = Canaries([work(clock, 8.0, 1.0, before_s=4.0)], None, clock)
+    canaries.take_between()
 
     assert canaries.record()[0].samples_s == (1.0,)
 
 
-def test_the_loop_comes_last_since_it_leaves_the_caches_alone():
-    assert names(place=CPU, alone=False, on_device=True) == ["copy", "alu"]
+def test_the_copy_stands_between_the_sweeps_and_the_loop_beside_the_blocks():
+    canaries = make_canaries(CPU, FakeClock(), alone=False, on_device=True)
+    canaries.take_between()
+    canaries.take_beside()
+    canaries.take_beside()
+
+    assert {one.name: len(one.samples_s) for one in canaries.record()} == {"copy": 1, "alu": 2}
 
 
 def test_beside_a_lone_variant_nothing_washes_the_caches():
@@ -67,7 +101,7 @@ def test_only_the_processor_is_the_host_itself():
 @pytest.mark.parametrize(
     ("made", "expected"),
     [
-        (make_alu, f"alu 1: {ALU_STEPS} steps of a Python loop, CPython {platform.python_version()}"),
+        (make_alu, f"alu 2: {ALU_STEPS} steps of a Python loop, CPython {platform.python_version()}"),
         (make_copy, f"copy 1: 4 MiB copied, NumPy {numpy.__version__}"),
         (make_device_loop, f"device 1: 2048 xorshifts of 262144 integers, jaxlib {jax.lib.__version__}, cpu"),
     ],

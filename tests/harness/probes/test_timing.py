@@ -393,6 +393,28 @@ def test_after_every_second_sweep_others_have_their_turn(clock):
     ]
 
 
+def test_a_canary_is_taken_before_and_after_each_block_and_its_time_is_not_the_blocks(clock):
+    taken_s = iter([1.0, 3.0, 4.0, 2.0, *[1.0] * 12])
+
+    def canary() -> float:
+        clock.advance(64.0)
+        return next(taken_s)
+
+    (launch,) = measure(
+        {"a": prepared(clock, repeat(BLOCK_S))},
+        SETTINGS,
+        seed=0,
+        clock=clock,
+        disturbance=undisturbed,
+        cores=2,
+        beat=nobody,
+        canary=canary,
+    )
+
+    assert [block.canary_s for block in launch.blocks] == [3.0, 4.0, *[1.0] * 6]
+    assert {block.wall_s for block in launch.blocks} == {BLOCK_S}
+
+
 # Dispatch
 
 
@@ -545,7 +567,7 @@ def test_a_launch_tells_what_it_is_of_and_times_every_variant(clock):
     assert {one.cores for one in launch.variants} == {paid_cores()}
 
 
-def test_a_launch_holds_a_canary_of_every_second_sweep(clock):
+def test_a_launch_holds_canaries_of_every_second_sweep_and_of_both_sides_of_each_block(clock):
     def one():
         clock.advance(2**-10)
 
@@ -554,7 +576,8 @@ def test_a_launch_holds_a_canary_of_every_second_sweep(clock):
 
     found = look(("one:eager", "other:eager"), context_of(one, other, clock=clock))
 
-    assert {one.name: len(one.samples_s) for one in found.launch.canaries} == {"copy": BLOCKS / 2, "alu": BLOCKS / 2}
+    assert {one.name: len(one.samples_s) for one in found.launch.canaries} == {"copy": BLOCKS / 2, "alu": 4 * BLOCKS}
+    assert {block.canary_s for one in found.launch.variants for block in one.blocks} == {0.0}  # by a clock that stands
     assert found.launch.device_states == ()
 
 

@@ -10,7 +10,7 @@ from harness.record.derived import compare_paired
 from harness.record.metric import Lack
 from harness.record.moderation import FEWEST_POOLED, fit_prior
 from harness.record.pool import EMPTY, NO_CANARY, Kind, Pool, ReferenceSpeed, refer_to
-from harness.record.pooling import find_launch_gap, gather_pool
+from harness.record.pooling import find_launch_gap, find_reference, gather_pool
 from harness.record.recorded import list_variants
 from harness.record.statistics import UsualLaunch, geometric_interval, speedup
 from tests import samples
@@ -283,6 +283,18 @@ def test_a_contended_time_is_contended_at_reference_speed_too():
 )
 def test_a_canary_is_constant_where_9_of_10_launches_lie_within_the_smallest_effect(launches_s, constant):
     assert ReferenceSpeed("alu 1", launches_s).is_constant is constant
+
+
+@pytest.mark.parametrize(("slow_share", "constant"), [(0.09, True), (0.11, False)])
+def test_a_canary_is_not_constant_where_the_core_was_slow_beside_a_tenth_of_the_blocks(slow_share, constant):
+    assert ReferenceSpeed("alu 1", (1.0, 1.0), slow_share).is_constant is constant
+
+
+def test_of_the_shares_of_slow_blocks_the_mean_is_the_runs():
+    shares = (0.0, 0.5, None, math.nan, -1.0, 2.0)
+    run = run_of(*(with_canary(1e-4, 1e-4, 1e-4, slow_share=share) for share in shares))
+
+    assert find_reference(run).reference.slow_share == 0.25
 
 
 def pool_at(canary_s, identity="alu 1"):
