@@ -16,6 +16,11 @@ def can_choose_cores() -> bool:
     return hasattr(os, "sched_setaffinity") and _TASKS.is_dir()
 
 
+def has_several_cores() -> bool:
+    """Whether this process may run on several cores, and can choose among them."""
+    return can_choose_cores() and len(os.sched_getaffinity(0)) > 1
+
+
 def keep_on_cores(count: int, index: int) -> None:
     """Has every thread of this process run on so many of its cores; where the system cannot do that, on any.
 
@@ -37,11 +42,7 @@ def on_drawn_cores(draws: random.Random) -> Iterator[None]:
 
     A thread that wakes up meanwhile stays there until the system moves it; one that sleeps is not moved.
     """
-    allowed = os.sched_getaffinity(0) if can_choose_cores() else set[int]()
-    if len(allowed) < 2:
-        yield
-        return
-    before: dict[int, set[int]] = {}
+    allowed, before = os.sched_getaffinity(0), dict[int, set[int]]()
     try:
         for thread in _list_threads():
             with suppress(ProcessLookupError):  # it has ended

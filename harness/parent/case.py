@@ -28,8 +28,6 @@ from harness.record import (
     VariantRecord,
     now,
 )
-from harness.record.contention import is_disturbed
-from harness.record.core_speed import find_full_speed_s, is_slowed
 from harness.record.outcomes import join
 from harness.record.statistics import VERSION
 from harness.record.timing_summary import summarise
@@ -53,9 +51,9 @@ class CaseProgress:
       launches: All that are planned of it.
       timed: Raw samples by round, a record for each process.
       rounds: How many rounds are whole.
-      replaced: How many contended or slow launches a fresh one has replaced.
+      replaced: How many contended launches a fresh one has replaced.
       tried_again: Rounds in which a fresh process was given a try.
-      replaced_in_vain: Variants of launches that were no better again.
+      replaced_in_vain: Variants of launches that were contended again.
       looks: How often its intervals were looked at to decide on more launches, and at the end.
     """
 
@@ -172,12 +170,6 @@ class CaseProgress:
         for probe, names in one.launch.looks.items():
             for name in set(names).intersection(one.variants):
                 self._cold_left_out[probe, name] = self._cold_left_out.get((probe, name), 0) + 1
-
-    def was_spoiled(self, samples: LaunchRecord) -> bool:
-        """Whether a launch is contended, or met a slow core, by what others of the same variants have met."""
-        names = {item.variant for item in samples.variants}
-        others = [one for kept in self.timed.values() for one in kept if names == {item.variant for item in one.variants}]
-        return is_disturbed(samples) or is_slowed(samples, find_full_speed_s([*others, samples]))
 
     def share_blocks(self, launch: Launch) -> dict[str, float]:
         """What part each variant had of the blocks of a timing launch: about what it took of the whole process."""

@@ -1,4 +1,4 @@
-"""Runs one launch of a case: a process, another where it dies or is spoiled, and its raw samples on disk."""
+"""Runs one launch of a case: a process, another where it dies or is contended, and its raw samples on disk."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from harness.plan.launches import SHAPES, Launch
 from harness.plan.messages import Measure, Result
 from harness.plan.probes import PROBES
 from harness.record import NATIVE, LaunchRecord, PlannedCase, RecordError, RunFolder, Settings, read_json, write_json
+from harness.record.contention import is_disturbed
 from harness.record.guards import is_sound
 
 _OTHER_ORDER = 1_000
@@ -54,7 +55,7 @@ class Starter:
             if isinstance(ended.answer, Result):
                 self._write_samples(launch, ended.answer, progress)
                 if left_s() > 0:
-                    result = self._replace_spoiled(ended.answer, launch, variants, progress)
+                    result = self._replace_contended(ended.answer, launch, variants, progress)
                 else:
                     result = ended.answer
                 progress.keep(launch, result)
@@ -70,16 +71,16 @@ class Starter:
             variants = tuple(name for name in variants if name not in broken) if broken else ()
         return True
 
-    def _replace_spoiled(
+    def _replace_contended(
         self, result: Result, launch: Launch, variants: tuple[str, ...], progress: CaseProgress
     ) -> Result:
-        """The result; of a contended or slow launch that of a fresh process, which may be placed better, or come later.
+        """The result; of a contended launch that of a fresh process, which the system may place better.
 
         That happens at most once a round, and counts only if it ends well. What was replaced is kept on disk. Where the
-        fresh process is no better, it is no bad luck: later launches of the same variants are not replaced.
+        fresh process is contended too, it is no bad luck: later launches of the same variants are not replaced.
         """
         samples, in_vain = result.launch, launch.variants in progress.replaced_in_vain
-        if samples is None or in_vain or launch.round in progress.tried_again or not progress.was_spoiled(samples):
+        if samples is None or not is_disturbed(samples) or launch.round in progress.tried_again or in_vain:
             return result
         progress.tried_again.add(launch.round)
         again = self._start_process(launch, variants, progress, again=True).answer
@@ -88,7 +89,7 @@ class Starter:
         write_json(self._samples_path(launch, progress.case, replaced=True), samples)
         self._write_samples(launch, again, progress)
         progress.replaced += 1
-        if progress.was_spoiled(again.launch):
+        if is_disturbed(again.launch):
             progress.replaced_in_vain.add(launch.variants)
         return again
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import gc
 import random
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
+from contextlib import AbstractContextManager, ExitStack, closing
 
 import jax
 
-from harness.machine.affinity import on_drawn_cores
+from harness.machine.affinity import has_several_cores, on_drawn_cores
 from harness.machine.disturbance import Disturbance, ReadDisturbance, Reading
 from harness.machine.environment import make_private, paid_cores
 from harness.machine.states import DeviceStates
@@ -126,7 +126,7 @@ def time_launch(prepared: Mapping[str, Prepared | Elsewhere], context: Context) 
             beat=context.name,
             between=between,
             canary=canaries.take_beside,
-            draw_cores=on_drawn_cores if context.place.is_host else _leave_cores,
+            draw_cores=on_drawn_cores if context.place.is_host and has_several_cores() else None,
             solo=context.index < SOLO_LAUNCHES,
         )
         elsewhere_s = sum_cpu_s(prepared.values()) - elsewhere_s
@@ -159,11 +159,6 @@ def _nothing(sweep: int) -> None:
     """Nothing is looked at beside the variants."""
 
 
-def _leave_cores(draws: random.Random) -> AbstractContextManager[None]:
-    """Threads stay where the system has them."""
-    return nullcontext()
-
-
 def measure(
     variants: Mapping[str, Prepared | Elsewhere],
     settings: Settings,
@@ -175,7 +170,7 @@ def measure(
     beat: Beat,
     between: Between = _nothing,
     canary: TakeCanary = take_none,
-    draw_cores: DrawCores = _leave_cores,
+    draw_cores: DrawCores | None = None,
     solo: bool = True,
 ) -> tuple[VariantLaunch, ...]:
     """Times variants alternately, in sweeps of one block each: a shuffled order, then its reverse, and so on.
@@ -189,7 +184,8 @@ def measure(
       beat: Told what begins.
       canary: Taken before and after each block.
       draw_cores: Within it each quick variant is called once, before every second sweep. Where a program's threads wake
-        up decides how long it takes, by up to twice, and they wake up where they ran before, for the whole launch.
+        up decides how long it takes, by up to twice, and without it they wake up where they ran before, for the whole
+        launch.
       solo: Whether each is timed alone as well, after the sweeps.
     Returns:
       Raw samples of each variant, seconds per call, in the order given.
@@ -213,9 +209,10 @@ def measure(
         block_s = max(settings.block_s, settings.blocks * settings.block_s / sweeps)
         order = list(subjects)
         for sweep in range(0, sweeps, 2):
-            with draw_cores(orders):
-                for subject in subjects.values():
-                    subject.stir(settings.block_s)
+            if draw_cores is not None:
+                with draw_cores(orders):
+                    for subject in subjects.values():
+                        subject.stir(settings.block_s)
             orders.shuffle(order)
             for number, names in ((sweep, order), (sweep + 1, order[::-1])):
                 for name in names:

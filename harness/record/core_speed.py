@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from harness.record.launches import Block, LaunchRecord
-from harness.record.statistics import FEWEST_AT_FULL_SPEED, FULL_SPEED_SHARE, SLOWED
+from harness.record.statistics import FULL_SPEED_SHARE, SLOWED
 
 
 def find_full_speed_s(processes: Iterable[LaunchRecord]) -> float | None:
@@ -42,9 +42,3 @@ def choose_full_speed(blocks: Sequence[Block], full_speed_s: float | None) -> li
 def _read_canary_s(block: Block) -> float | None:
     """The canary's time beside a block; None where there is none that can have been measured."""
     return block.canary_s if block.canary_s is not None and 0 < block.canary_s < math.inf else None
-
-
-def is_slowed(process: LaunchRecord, full_speed_s: float | None) -> bool:
-    """Whether the core was slow for so much of a process that a fresh one is worth its time."""
-    blocks = [block for variant in process.variants for block in variant.blocks]
-    return len(choose_full_speed(blocks, full_speed_s)) < FEWEST_AT_FULL_SPEED * len(blocks)

@@ -52,7 +52,7 @@ _MEASURED = (
         direction=Direction.HIGHER,
         definition=(
             "log(baseline variant's time / this variant's time): the Hodges-Lehmann location over one launch's sweeps, "
-            "each timing both within the same moment; over those at the core's full speed where they are enough. Peers, launched on their own, are paired by launch order instead, "
+            "each timing both within the same moment. Peers, launched on their own, are paired by launch order instead, "
             "each side's time over the canary of its own process where both have the same."
         ),
     ),

@@ -64,9 +64,6 @@ of two cores it took 28 us, or 47 to 50; in a noisy quarter of an hour 50 % of t
 of milliseconds it took the first. Between 1.1 and 1.3, intervals are as wide. Only where less than that share of the
 blocks of a case is at full speed does the rule see nothing, and the slow speed counts as full."""
 
-FEWEST_AT_FULL_SPEED = 0.25
-"""Of a launch's blocks, before a fresh process is given a try: of forty ten, which are enough for a time."""
-
 SLOWEST_CLOCK = 0.75
 """Of its highest clock: below it, a device's times are not its own. NVBench's rule (its throttle threshold)."""
 

@@ -16,7 +16,6 @@ from harness.record.launches import ALU, DEVICE, Block, Canary, LaunchRecord, Va
 from harness.record.outcomes import Number, Outcome, Status, TimingDetails
 from harness.record.statistics import (
     ALTERNATION_EFFECT,
-    FEWEST_CLEAN_BLOCKS,
     SHORTEST_ALTERNATED_S,
     UNEQUALLY_PARALLEL,
     agree,
@@ -31,17 +30,17 @@ class _Timed:
     """One variant in one launch, with the process that timed it.
 
     Args:
-      at_full_speed: Its blocks beside which the core had its full speed.
       blocks: Those that its time is of.
       slowed: Whether the undisturbed ones at full speed are too few, so that all undisturbed ones count.
+      slow_blocks: Beside how many of all its blocks the core was slow.
     """
 
     process: LaunchRecord
     launch: VariantLaunch
     contended: bool
-    at_full_speed: Sequence[Block]
     blocks: Sequence[Block]
     slowed: bool
+    slow_blocks: int
 
     @property
     def time_s(self) -> float:
@@ -121,8 +120,8 @@ def _choose_blocks(process: LaunchRecord, launch: VariantLaunch, full_speed_s: f
     usable = launch.blocks if is_contended else undisturbed(launch, process)
     fast = choose_full_speed(usable, full_speed_s)
     slowed = len(fast) < len(usable) and not are_enough(fast, launch)
-    at_full_speed = choose_full_speed(launch.blocks, full_speed_s)
-    return _Timed(process, launch, is_contended, at_full_speed, usable if slowed else fast, slowed)
+    slow_blocks = len(launch.blocks) - len(choose_full_speed(launch.blocks, full_speed_s))
+    return _Timed(process, launch, is_contended, usable if slowed else fast, slowed, slow_blocks)
 
 
 def _list_trusted(launches: Sequence[_Timed | None]) -> list[_Timed | None]:
@@ -147,49 +146,25 @@ def _log_ratios(own: Sequence[_Timed | None], base: Sequence[_Timed | None]) -> 
         else ratio
         for ratio, (one, other) in zip(ratios, pairs, strict=True)
     ]
-    fast = [None if ratio is None or ratio.slowed else ratio for ratio in trusted]
-    for some in (fast, trusted):
-        if stand_alone(_count(some), _count(ratios)):
-            return _list_values(some), False
-    return _list_values(ratios), _count(trusted) < _count(ratios)
+    if stand_alone(_count(trusted), _count(ratios)):
+        return tuple(trusted), False
+    return tuple(ratios), _count(trusted) < _count(ratios)
 
 
-@dataclass(frozen=True)
-class _Ratio:
-    """Of one launch, as a logarithm.
-
-    Args:
-      slowed: Whether the core was slow beside too many blocks, so that all of them count.
-    """
-
-    value: float
-    slowed: bool
-
-
-def _list_values(ratios: Sequence[_Ratio | None]) -> tuple[float | None, ...]:
-    return tuple(None if ratio is None else ratio.value for ratio in ratios)
-
-
-def _log_ratio(own: _Timed, base: _Timed) -> _Ratio:
+def _log_ratio(own: _Timed, base: _Timed) -> float:
     """Paired by the sweep within one process; of two, that of the times, each over its own process's canary.
 
-    A machine may have two speeds, and two processes may meet one each. Without one canary in both, the times' own ratio.
+    Of the sweeps all count, also where the core was slow: both sides met the same, and of the few sweeps in which both
+    had the full speed, ratios scattered more. A machine may have two speeds, and two processes may meet one each. Without
+    one canary in both, the times' own ratio.
     """
     if _paired(own, base):
-        fast = _pair_sweeps(base.at_full_speed, own.at_full_speed)
-        every = _pair_sweeps(base.launch.blocks, own.launch.blocks)
-        slowed = len(fast) < min(FEWEST_CLEAN_BLOCKS, len(every))
-        return _Ratio(paired_log_ratio(*zip(*(every if slowed else fast), strict=True)), slowed)
+        return paired_log_ratio(list(map(_median, base.launch.blocks)), list(map(_median, own.launch.blocks)))
     ratio = base.time_s / own.time_s
-    if _find_identity((own, base)) is not None and (here := own.canary_s) is not None and (there := base.canary_s) is not None:
-        ratio *= here / there
-    return _Ratio(math.log(ratio), own.slowed or base.slowed)
-
-
-def _pair_sweeps(base: Sequence[Block], own: Sequence[Block]) -> list[tuple[float, float]]:
-    """The medians of both in each sweep that both have."""
-    by_sweep = {block.sweep: _median(block) for block in own}
-    return [(_median(block), by_sweep[block.sweep]) for block in base if block.sweep in by_sweep]
+    if _find_identity((own, base)) is not None:
+        assert own.canary_s is not None and base.canary_s is not None
+        ratio *= own.canary_s / base.canary_s
+    return math.log(ratio)
 
 
 def _paired(one: _Timed, other: _Timed) -> bool:
@@ -229,8 +204,7 @@ def _find_canary(process: LaunchRecord) -> Canary | None:
 def _find_slow_share(present: Sequence[_Timed]) -> float | None:
     """Of the blocks that have a canary beside them."""
     told = sum(block.canary_s is not None for one in present for block in one.launch.blocks)
-    fast = sum(block.canary_s is not None for one in present for block in one.at_full_speed)
-    return (told - fast) / told if told else None
+    return sum(one.slow_blocks for one in present) / told if told else None
 
 
 def _describe_alternation(values: dict[str, tuple[Number | None, ...]]) -> Iterator[str]:

@@ -1,4 +1,5 @@
 import os
+import random
 import subprocess
 import sys
 
@@ -69,3 +70,69 @@ def test_a_system_without_affinity_runs_on_any(monkeypatch):
 
     assert not affinity.can_choose_cores()
     affinity.keep_on_cores(1, 0)
+
+
+DRAW = """
+import os, random, sys, threading
+sys.path[:0] = [sys.argv[1]]
+from harness.machine.affinity import on_drawn_cores
+
+def list_masks():
+    return {int(task): os.sched_getaffinity(int(task)) for task in os.listdir("/proc/self/task")}
+
+stop = threading.Event()
+first = threading.Thread(target=stop.wait)
+first.start()
+allowed = os.sched_getaffinity(0)
+narrow = {min(allowed)}
+os.sched_setaffinity(first.native_id, narrow)
+before = list_masks()
+drawn = set()
+for seed in range(64):
+    with on_drawn_cores(random.Random(seed)):
+        masks = list_masks()
+        assert all(len(mask) == 1 for mask in masks.values()), masks
+        assert masks[first.native_id] == narrow, "one that is kept on some cores stays on these"
+        drawn |= masks[os.getpid()]
+        if seed == 0:
+            late = threading.Thread(target=stop.wait)
+            late.start()
+    before.setdefault(late.native_id, allowed)
+    assert list_masks() == before, "afterwards all go where they might before"
+assert drawn == allowed, drawn
+stop.set()
+"""
+
+@pytest.mark.skipif(not affinity.has_several_cores(), reason="there is one core, or no way to choose")
+def test_threads_are_on_a_drawn_core_each_and_afterwards_where_they_may():
+    ended = subprocess.run([sys.executable, "-c", DRAW, str(CHECKOUT)], capture_output=True, text=True, check=False)
+
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(("allowed", "several"), [({3}, False), ({3, 4}, True)])
+def test_of_a_single_core_there_is_no_choice(monkeypatch, allowed, several):
+    monkeypatch.setattr("os.sched_getaffinity", lambda thread: allowed, raising=False)
+    monkeypatch.setattr("os.sched_setaffinity", lambda thread, cores: None, raising=False)
+
+    assert affinity.has_several_cores() is several
+
+
+def test_nor_is_there_where_the_system_does_not_let_choose(monkeypatch):
+    monkeypatch.delattr("os.sched_setaffinity", raising=False)
+
+    assert not affinity.has_several_cores()
+
+
+def test_cores_are_given_back_where_what_runs_on_them_fails(monkeypatch, tmp_path):
+    (tmp_path / "42").mkdir()
+    told = []
+    monkeypatch.setattr(affinity, "_TASKS", tmp_path)
+    monkeypatch.setattr("os.sched_getaffinity", lambda thread: {1, 2}, raising=False)
+    monkeypatch.setattr("os.sched_setaffinity", lambda thread, cores: told.append(cores), raising=False)
+
+    with pytest.raises(ValueError, match="no luck"), affinity.on_drawn_cores(random.Random(0)):
+        raise ValueError("no luck")
+
+    assert len(told[0]) == 1
+    assert told[1:] == [{1, 2}]

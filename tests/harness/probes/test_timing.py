@@ -1,6 +1,7 @@
 import gc
 import math
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from itertools import chain, cycle, repeat
@@ -28,6 +29,7 @@ from harness.plan.timing_process import (
     WARM_UP_S,
 )
 from harness.probes import Context, timing
+from harness.probes.subject import Subject
 from harness.probes.timing import look, measure, time_launch
 from harness.programs.modes import Prepared
 from harness.record import SCHEMA_VERSION, Load, Status, VariantLaunch
@@ -413,6 +415,58 @@ def test_a_canary_is_taken_before_and_after_each_block_and_its_time_is_not_the_b
 
     assert [block.canary_s for block in launch.blocks] == [3.0, 4.0, *[1.0] * 6]
     assert {block.wall_s for block in launch.blocks} == {BLOCK_S}
+
+
+# Where threads run
+
+
+def test_each_quick_variant_is_called_on_drawn_cores_before_every_second_sweep(clock):
+    words = []
+
+    @contextmanager
+    def draw_cores(draws):
+        words.append("drawn")
+        yield
+        words.append("given back")
+
+    def call(name: str, duration_s: float) -> Prepared:
+        def once():
+            words.append(name)
+            clock.advance(duration_s)
+
+        return Prepared(call=once, args=(), wait=lambda result: None)
+
+    measure(
+        {"quick": call("quick", BLOCK_S), "slow": call("slow", 2 * BLOCK_S)},
+        SETTINGS,
+        seed=0,
+        clock=clock,
+        disturbance=undisturbed,
+        cores=2,
+        beat=lambda variant, stage: words.append(stage),
+        draw_cores=draw_cores,
+    )
+
+    assert [words[place : place + 3] for place, word in enumerate(words) if word == "drawn"] == [
+        ["drawn", "quick", "given back"]
+    ] * 4
+    sweeps = [word for word in words if word in ("drawn", "timing")]
+    assert sweeps == ["drawn", *["timing"] * 4] * 4
+
+
+def test_a_variant_that_carries_state_is_reset_before_it_is_called_on_drawn_cores(clock):
+    resets = []
+    subject = Subject(
+        SimpleNamespace(call=clock.advance, args=(1.0,), wait=lambda value: value, reset=lambda: resets.append(clock.now)),
+        clock,
+        sample_s=1.0,
+        call_s=1.0,
+    )
+
+    subject.stir(1.0)
+    subject.stir(0.5)
+
+    assert len(resets) == 1
 
 
 # Dispatch

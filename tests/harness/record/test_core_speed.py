@@ -2,9 +2,9 @@ import math
 
 import pytest
 
-from harness.record.core_speed import choose_full_speed, find_full_speed_s, is_slowed
+from harness.record.core_speed import choose_full_speed, find_full_speed_s
 from harness.record.statistics import SLOWED
-from tests.harness.raw import beside, block, launch, variant
+from tests.harness.raw import beside, block, launch
 
 
 def canaries(*taken_s: float | None):
@@ -48,15 +48,3 @@ def test_where_no_canary_tells_all_blocks_count():
     blocks = [block(1.0, canary_s=1.0), block(1.0, canary_s=9.0)]
 
     assert choose_full_speed(blocks, None) == blocks
-
-
-@pytest.mark.parametrize(("fast", "expected"), [(10, False), (9, True)])
-def test_a_process_is_slowed_with_less_than_a_quarter_of_its_blocks_at_full_speed(fast, expected):
-    process = canaries(*[1.0] * fast, *[2.0] * (40 - fast))
-
-    assert is_slowed(process, 1.0) is expected
-
-
-def test_a_process_that_timed_nothing_or_told_nothing_is_not_slowed():
-    assert not is_slowed(launch(), 1.0)
-    assert not is_slowed(launch(variant("a", (1.0, 0.0))), None)
