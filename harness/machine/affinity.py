@@ -38,7 +38,7 @@ def keep_on_cores(count: int, index: int) -> None:
 
 @contextmanager
 def on_drawn_cores(draws: random.Random) -> Iterator[None]:
-    """Keeps each thread of this process on a core of its own drawn at random, and lets all go where they may afterwards.
+    """Keeps each thread of this process on a core drawn for it, and lets all go where they may afterwards.
 
     A thread that wakes up meanwhile stays there until the system moves it; one that sleeps is not moved.
     """

@@ -1,13 +1,13 @@
 """Canaries: fixed pieces of work between the blocks, which tell how fast the machine was meanwhile.
 
 A core of a virtual machine has two speeds: its own, and two thirds of it while its physical core serves another machine
-too. Each lasts for one to forty milliseconds, and no counter of the kernel tells. A fixed loop of Python does: it stands
-before and after every block, takes 0.03 ms, and touches no memory to speak of.
+too. Each lasts for one to forty milliseconds, and no counter of the kernel tells. A fixed loop of Python does: it
+stands before and after every block, takes 0.03 ms, and touches no memory to speak of.
 
 The others stand after every second sweep, where a shuffled order and its reverse have ended: so within the pair nothing
-but the loop comes between the variants, and who comes next is drawn by chance. The copy washes the caches, as every other
-variant's block does. So it is left out where a variant is timed alone: there it would make half of the blocks begin with
-cold caches, which without it are warm.
+but the loop comes between the variants, and who comes next is drawn by chance. The copy washes the caches, as every
+other variant's block does. So it is left out where a variant is timed alone: there it would make half of the blocks
+begin with cold caches, which without it are warm.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Which blocks a core ran at its full speed, by the canaries beside them; no jax.
 
 A core of a virtual machine is slow while its physical core serves another machine too: for one to forty milliseconds,
-which no counter of the kernel tells. What then runs takes 1.1 to 1.7 times as long, each program by a factor of its own.
-So blocks of that time are set aside. That goes by the canary alone and never by the block's own samples: what a program
-does by itself, now and then, stays in its time.
+which no counter of the kernel tells. What then runs takes 1.1 to 1.7 times as long, each program by a factor of its
+own. So blocks of that time are set aside. That goes by the canary alone and never by the block's own samples: what a
+program does by itself, now and then, stays in its time.
 """
 
 from __future__ import annotations

@@ -106,16 +106,18 @@ def parallelism(launch: VariantLaunch) -> float | None:
 def _list_timed(launches: Sequence[Sequence[LaunchRecord]], variant: str) -> list[_Timed | None]:
     """A variant in each launch, None where it was not timed."""
     found = [_find(processes, variant) for processes in launches]
-    full_speed_s = find_full_speed_s(process for one in found if one is not None for process in one[:1])
+    full_speed_s = find_full_speed_s(one[0] for one in found if one is not None)
     return [None if one is None else _choose_blocks(*one, full_speed_s) for one in found]
 
 
 def _find(processes: Sequence[LaunchRecord], variant: str) -> tuple[LaunchRecord, VariantLaunch] | None:
-    return next(((process, item) for process in processes for item in process.variants if item.variant == variant), None)
+    return next(
+        ((process, item) for process in processes for item in process.variants if item.variant == variant), None
+    )
 
 
 def _choose_blocks(process: LaunchRecord, launch: VariantLaunch, full_speed_s: float | None) -> _Timed:
-    """The blocks that count: the undisturbed ones, all of a contended launch; of them those at full speed, if enough."""
+    """Those that count: undisturbed ones, all of a contended launch; of them those at full speed, if enough."""
     is_contended = contended(launch, process)
     usable = launch.blocks if is_contended else undisturbed(launch, process)
     fast = choose_full_speed(usable, full_speed_s)
@@ -155,15 +157,15 @@ def _log_ratio(own: _Timed, base: _Timed) -> float:
     """Paired by the sweep within one process; of two, that of the times, each over its own process's canary.
 
     Of the sweeps all count, also where the core was slow: both sides met the same, and of the few sweeps in which both
-    had the full speed, ratios scattered more. A machine may have two speeds, and two processes may meet one each. Without
-    one canary in both, the times' own ratio.
+    had the full speed, ratios scattered more. A machine may have two speeds, and two processes may meet one each.
+    Without one canary in both, the times' own ratio.
     """
     if _paired(own, base):
         return paired_log_ratio(list(map(_median, base.launch.blocks)), list(map(_median, own.launch.blocks)))
     ratio = base.time_s / own.time_s
-    if _find_identity((own, base)) is not None:
-        assert own.canary_s is not None and base.canary_s is not None
-        ratio *= own.canary_s / base.canary_s
+    here, there = own.canary_s, base.canary_s
+    if here is not None and there is not None and _find_identity((own, base)) is not None:
+        ratio *= here / there
     return math.log(ratio)
 
 

@@ -103,6 +103,7 @@ assert drawn == allowed, drawn
 stop.set()
 """
 
+
 @pytest.mark.skipif(not affinity.has_several_cores(), reason="there is one core, or no way to choose")
 def test_threads_are_on_a_drawn_core_each_and_afterwards_where_they_may():
     ended = subprocess.run([sys.executable, "-c", DRAW, str(CHECKOUT)], capture_output=True, text=True, check=False)

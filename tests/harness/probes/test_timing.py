@@ -456,12 +456,8 @@ def test_each_quick_variant_is_called_on_drawn_cores_before_every_second_sweep(c
 
 def test_a_variant_that_carries_state_is_reset_before_it_is_called_on_drawn_cores(clock):
     resets = []
-    subject = Subject(
-        SimpleNamespace(call=clock.advance, args=(1.0,), wait=lambda value: value, reset=lambda: resets.append(clock.now)),
-        clock,
-        sample_s=1.0,
-        call_s=1.0,
-    )
+    call = Prepared(call=lambda: None, args=(), wait=lambda result: None, reset=lambda: resets.append(clock.now))
+    subject = Subject(call, clock, sample_s=1.0, call_s=1.0)
 
     subject.stir(1.0)
     subject.stir(0.5)

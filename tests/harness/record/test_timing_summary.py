@@ -504,13 +504,13 @@ def test_nothing_is_said_of_alternating_where_launches_leave_a_doubt():
 # The speed of the core
 
 
-FAST, SLOW = 1.0, 1.5
+FULL_S, SLOW_S = 1.0, 1.5
 """What a canary takes beside a block."""
 
-HALF = [FAST] * 6 + [SLOW] * 6
+HALF = [FULL_S] * 6 + [SLOW_S] * 6
 
 
-def summed_up(*launches: VariantLaunch, canaries: tuple[Canary, ...] = (canary(FAST),), name: str = "a"):
+def summed_up(*launches: VariantLaunch, canaries: tuple[Canary, ...] = (canary(FULL_S),), name: str = "a"):
     return summarise([[launch(one, canaries=canaries)] for one in launches], name, name)
 
 
@@ -518,37 +518,37 @@ def test_a_time_is_of_the_blocks_beside_which_the_core_had_its_full_speed():
     outcome = summed_up(beside(HALF, *[2.0] * 6, *[9.0] * 6))
 
     assert outcome.values["execution_s"] == (2.0,)
-    assert outcome.values["canary_s"] == (FAST,)
+    assert outcome.values["canary_s"] == (FULL_S,)
     assert (outcome.details.slowed, outcome.details.slow_share) == (0, 0.5)
 
 
 def test_what_a_program_does_by_itself_stays_in_its_time():
-    slow_now_and_then = beside([FAST] * 6, 2.0, 2.0, 9.0, 9.0, 9.0, 9.0)
+    slow_now_and_then = beside([FULL_S] * 6, 2.0, 2.0, 9.0, 9.0, 9.0, 9.0)
 
     assert summed_up(slow_now_and_then).values["execution_s"] == (9.0,)
 
 
 def test_disturbed_blocks_do_not_count_at_full_speed_either():
-    measured = variant("a", *clean(*[2.0] * 5), *[(8.0, DISTURBED)] * 6, canary_s=FAST)
+    measured = variant("a", *clean(*[2.0] * 5), *[(8.0, DISTURBED)] * 6, canary_s=FULL_S)
 
     assert time_of(measured) == 2.0
 
 
 def test_full_speed_is_that_of_all_launches_and_of_all_variants_of_their_processes():
-    slow = launch(beside([SLOW] * 6, *[3.0] * 6), index=1)
-    fast = launch(beside([SLOW] * 6, *[3.0] * 6), beside([FAST] * 6, *[2.0] * 6, name="b"), index=0)
+    slow = launch(beside([SLOW_S] * 6, *[3.0] * 6), index=1)
+    fast = launch(beside([SLOW_S] * 6, *[3.0] * 6), beside([FULL_S] * 6, *[2.0] * 6, name="b"), index=0)
 
     assert summarise([[fast], [slow]], "a", "a").details.slowed == 2
     assert summarise([[slow]], "a", "a").details.slowed == 0  # nothing tells that it was ever faster
 
 
 def test_of_too_few_blocks_at_full_speed_all_count_and_the_launch_is_slowed():
-    few = beside([FAST] * (FEWEST_CLEAN_BLOCKS - 1) + [SLOW] * 8, *[2.0] * (FEWEST_CLEAN_BLOCKS - 1), *[3.0] * 8)
+    few = beside([FULL_S] * (FEWEST_CLEAN_BLOCKS - 1) + [SLOW_S] * 8, *[2.0] * (FEWEST_CLEAN_BLOCKS - 1), *[3.0] * 8)
 
     outcome = summed_up(few)
 
     assert outcome.values["execution_s"] == (3.0,)
-    assert outcome.values["canary_s"] == (SLOW,)
+    assert outcome.values["canary_s"] == (SLOW_S,)
     assert outcome.details.slowed == 1
     assert describe_details(outcome.details) == ()
 
@@ -562,9 +562,9 @@ def test_of_too_few_blocks_at_full_speed_all_count_and_the_launch_is_slowed():
     ids=["as long as enough remain", "else all count"],
 )
 def test_launches_that_met_a_slow_core_are_set_aside(slow, expected, told):
-    fast = [beside([FAST] * 6, *[2.0] * 6)] * (5 - slow)
+    fast = [beside([FULL_S] * 6, *[2.0] * 6)] * (5 - slow)
 
-    outcome = summed_up(*fast, *[beside([SLOW] * 6, *[3.0] * 6)] * slow)
+    outcome = summed_up(*fast, *[beside([SLOW_S] * 6, *[3.0] * 6)] * slow)
 
     assert outcome.values["execution_s"] == expected
     assert describe_details(outcome.details) == told
@@ -572,8 +572,8 @@ def test_launches_that_met_a_slow_core_are_set_aside(slow, expected, told):
 
 
 def test_clean_launches_count_before_those_at_full_speed():
-    fast, slow = beside([FAST] * 6, *[2.0] * 6), beside([SLOW] * 6, *[3.0] * 6)
-    crowded = variant("a", *[(9.0, DISTURBED)] * 6, canary_s=FAST)
+    fast, slow = beside([FULL_S] * 6, *[2.0] * 6), beside([SLOW_S] * 6, *[3.0] * 6)
+    crowded = variant("a", *[(9.0, DISTURBED)] * 6, canary_s=FULL_S)
 
     outcome = summed_up(fast, slow, slow, slow, crowded)
 
@@ -593,8 +593,8 @@ def test_of_a_ratio_all_sweeps_count_since_both_sides_met_the_same():
 
 
 def test_a_peers_ratio_is_at_the_speed_that_each_side_met():
-    jax = launch(beside([SLOW] * 6, *[3.0] * 6, name="base"), canaries=(canary(SLOW),))
-    peer = launch(beside([FAST] * 6, *[4.0] * 6), canaries=(canary(FAST),))
+    jax = launch(beside([SLOW_S] * 6, *[3.0] * 6, name="base"), canaries=(canary(SLOW_S),))
+    peer = launch(beside([FULL_S] * 6, *[4.0] * 6), canaries=(canary(FULL_S),))
 
     (ratio,) = summarise([[jax, peer]], "a", "base").values["log_ratio"]
 

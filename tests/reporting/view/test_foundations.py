@@ -165,6 +165,15 @@ def test_a_canary_is_told_with_its_range_and_whether_it_was_constant(canary_s, w
     )
 
 
+def test_beside_how_many_blocks_the_core_was_slow_is_told():
+    run = run_of(samples.timing(1e-3, canary_s=(1e-4,) * 5, slow_share=0.25), settings=IN_ROUNDS)
+
+    assert plain(describe_canary(run)) == (
+        "Canary alu 1: 100 µs in the middle, 100 µs to 100 µs over 5 processes; the core was slow beside 25 % of the "
+        "blocks; the machine's speed varied, so compare times at reference speed."
+    )
+
+
 def test_without_a_canary_the_reason_stands_in_its_place():
     assert (
         describe_canary(labelled(samples.run()))
