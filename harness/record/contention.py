@@ -54,13 +54,9 @@ def undisturbed(launch: VariantLaunch, process: LaunchRecord) -> list[Block]:
 
 def enough_undisturbed(launch: VariantLaunch) -> bool:
     """Whether one variant's blocks of one launch hold enough for an absolute time whose threads had their cores."""
-    return are_enough(_find_clean(launch), launch)
-
-
-def are_enough(chosen: Sequence[Block], launch: VariantLaunch) -> bool:
-    """Whether some of a launch's blocks are enough for a time."""
+    clean = _find_clean(launch)
     fewest = max(1, min(FEWEST_CLEAN_BLOCKS, len(launch.blocks)))
-    return len(chosen) >= fewest and sum(block.wall_s for block in chosen) >= FEWEST_CLEAN_S
+    return len(clean) >= fewest and sum(block.wall_s for block in clean) >= FEWEST_CLEAN_S
 
 
 def _others_ran(load: Load | None) -> bool:

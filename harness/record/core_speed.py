@@ -1,26 +1,22 @@
-"""Which blocks a core ran at its full speed, by the canaries beside them; no jax.
+"""Beside how many blocks a core was slow, by the canaries around them; no jax.
 
 A core of a virtual machine is slow while its physical core serves another machine too: for one to forty milliseconds,
 which no counter of the kernel tells. What then runs takes 1.1 to 1.7 times as long, each program by a factor of its
-own. So blocks of that time are set aside. That goes by the canary alone and never by the block's own samples: what a
-program does by itself, now and then, stays in its time.
+own. That is told, and sets nothing aside: of the blocks at full speed alone, times scattered far less within a run, and
+yet two runs agreed no better at reference speed.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from harness.record.launches import Block, LaunchRecord
 from harness.record.statistics import FULL_SPEED_SHARE, SLOWED
 
 
-def find_full_speed_s(processes: Iterable[LaunchRecord]) -> float | None:
-    """What the canary takes at full speed: the least but one in twenty beside the blocks of a case's processes.
-
-    Returns:
-      Seconds; None where no canary stands beside the blocks.
-    """
+def find_slow_share(processes: Iterable[LaunchRecord]) -> float | None:
+    """The share of the blocks of a case's processes beside which the core was slow; None where no canary tells."""
     beside = sorted(
         canary_s
         for process in processes
@@ -28,15 +24,10 @@ def find_full_speed_s(processes: Iterable[LaunchRecord]) -> float | None:
         for block in variant.blocks
         if (canary_s := _read_canary_s(block)) is not None
     )
-    return beside[int(FULL_SPEED_SHARE * (len(beside) - 1))] if beside else None
-
-
-def choose_full_speed(blocks: Sequence[Block], full_speed_s: float | None) -> list[Block]:
-    """The blocks beside which the canary was about as fast as at full speed; all, where nothing tells."""
-    if full_speed_s is None:
-        return list(blocks)
-    beside = ((block, _read_canary_s(block)) for block in blocks)
-    return [block for block, canary_s in beside if canary_s is None or canary_s <= SLOWED * full_speed_s]
+    if not beside:
+        return None
+    full_speed_s = beside[int(FULL_SPEED_SHARE * (len(beside) - 1))]
+    return sum(one > SLOWED * full_speed_s for one in beside) / len(beside)
 
 
 def _read_canary_s(block: Block) -> float | None:

@@ -42,7 +42,7 @@ _MEASURED = (
         title="execution time",
         definition=(
             "One call until its result is ready, compiled and warmed up: the median over the clean blocks of one "
-            "launch, of those at the core's full speed where they are enough."
+            "launch."
         ),
     ),
     _timed(
@@ -70,8 +70,8 @@ _MEASURED = (
         direction=Direction.NEITHER,
         summary=Summary.MEDIAN,
         definition=(
-            "A fixed loop of Python before and after each block: how fast the core was meanwhile. The median over the "
-            "blocks of one launch that count, of the slower of the two; none where a device of its own is timed."
+            "A fixed loop of Python in the process that timed the variant, before and after each block: how fast the "
+            "machine's cores were meanwhile. The median over one launch; none where a device of its own is timed."
         ),
     ),
     _timed(

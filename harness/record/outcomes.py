@@ -143,8 +143,8 @@ class TimingDetails(_Details, frozen=True, kw_only=True, tag="timing"):
       replaced: How many contended launches a fresh process has replaced; they are not among `launches`.
       looks: How often the intervals were looked at to decide whether to go on; None in records of before it was told.
       canary: The identity of the canary that times are divided by; None where there is none.
-      slowed: How many launches had too few blocks at the core's full speed: harness/record/core_speed.py.
-      slow_share: Share of the blocks of all launches that the core was slow beside; None where no canary tells.
+      slow_share: Beside what part of the blocks of its processes the core was slow: harness/record/core_speed.py; None
+        where no canary tells.
     """
 
     launches: int
@@ -154,7 +154,6 @@ class TimingDetails(_Details, frozen=True, kw_only=True, tag="timing"):
     replaced: int = 0
     looks: int | None = None
     canary: str | None = None
-    slowed: int = 0
     slow_share: float | None = None
 
 

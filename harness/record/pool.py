@@ -45,7 +45,7 @@ class ReferenceSpeed:
 
     Args:
       identity: Of that work, the canary; with another, times cannot be compared.
-      launches_s: Its time in each process beside the blocks that count, in ascending order, at least one.
+      launches_s: Its time in each process, in ascending order, at least one.
       slow_share: Of the blocks, beside how many the core was slow.
       baseline_s: Its median in the baseline run, whose speed is the reference; None where it is the run's own.
       baseline: That run's name.

@@ -37,8 +37,6 @@ def _describe_launches(details: TimingDetails) -> tuple[str, ...]:
         many = f"{details.contended} of {details.launches} launches"
         enough = stand_alone(details.launches - details.contended, details.launches)
         sentences.append(f"set aside: {many}, too disturbed" if enough else f"contended: {many} were too disturbed")
-    if details.slowed and stand_alone(details.launches - details.slowed, details.launches):
-        sentences.append(f"set aside: {details.slowed} of {details.launches} launches, in which the core was slow")
     if details.unsteady:
         sentences.append(f"no steady state within the warm-up in {details.unsteady} of {details.launches} launches")
     return tuple(sentences)

@@ -13,7 +13,7 @@ from itertools import combinations_with_replacement
 
 from scipy.special import stdtrit
 
-VERSION = 5
+VERSION = 4
 """Stored with every summary; a change of any rule below raises it."""
 
 CONFIDENCE = 0.99
@@ -60,9 +60,8 @@ of some microseconds that wake a second thread suffer most: up to twelve times."
 FULL_SPEED_SHARE = 0.05
 SLOWED = 1.2
 """A core is slow where its canary takes so many times as long as the least but one in twenty of it. On a virtual
-machine of two cores it took 28 us, or 47 to 50: in a quiet quarter of an hour it was slow beside 20 % of the blocks, in
-two others beside 49 %. With 1.1 and 1.3, times scatter as much. Only where fewer than that share of a case's blocks are
-at full speed does the rule see nothing, and the slow speed counts as full."""
+machine of two cores it took 28 us, or 47 to 50. It was slow beside 20 % of the blocks of one default run, beside 49 and
+74 % of two others. Where fewer than that share of a case's blocks are at full speed, the slow speed counts as full."""
 
 SLOWEST_CLOCK = 0.75
 """Of its highest clock: below it, a device's times are not its own. NVBench's rule (its throttle threshold)."""

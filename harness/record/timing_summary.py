@@ -10,9 +10,9 @@ import statistics
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from harness.record.contention import are_enough, contended, stand_alone, undisturbed
-from harness.record.core_speed import choose_full_speed, find_full_speed_s
-from harness.record.launches import ALU, DEVICE, Block, Canary, LaunchRecord, VariantLaunch
+from harness.record.contention import contended, stand_alone, undisturbed
+from harness.record.core_speed import find_slow_share
+from harness.record.launches import ALU, DEVICE, Block, LaunchRecord, VariantLaunch
 from harness.record.outcomes import Number, Outcome, Status, TimingDetails
 from harness.record.statistics import (
     ALTERNATION_EFFECT,
@@ -27,34 +27,11 @@ from harness.record.statistics import (
 
 @dataclass(frozen=True)
 class _Timed:
-    """One variant in one launch, with the process that timed it.
-
-    Args:
-      blocks: Those that its time is of.
-      slowed: Whether the undisturbed ones at full speed are too few, so that all undisturbed ones count.
-      slow_blocks: Beside how many of all its blocks the core was slow.
-    """
+    """One variant in one launch, with the process that timed it."""
 
     process: LaunchRecord
     launch: VariantLaunch
     contended: bool
-    blocks: Sequence[Block]
-    slowed: bool
-    slow_blocks: int
-
-    @property
-    def time_s(self) -> float:
-        """Of a call."""
-        return statistics.median(map(_median, self.blocks))
-
-    @property
-    def canary_s(self) -> float | None:
-        """The speed of the core meanwhile; None of a device that works by itself, whose clock is another."""
-        canary = _find_canary(self.process)
-        if canary is None:
-            return None
-        beside = [block.canary_s for block in self.blocks if block.canary_s is not None]
-        return _median_of([one for one in beside or canary.samples_s if 0 < one < math.inf])
 
 
 def summarise(launches: Sequence[Sequence[LaunchRecord]], variant: str, baseline: str) -> Outcome:
@@ -67,14 +44,15 @@ def summarise(launches: Sequence[Sequence[LaunchRecord]], variant: str, baseline
       launch lacks the variant. Contended launches have none but canary_s, which is of the machine, where enough clean
       ones remain; a ratio is lost only where the two sides lost unequally.
     """
-    own, base = _list_timed(launches, variant), _list_timed(launches, baseline)
+    own = [_find(processes, variant) for processes in launches]
+    base = [_find(processes, baseline) for processes in launches]
     trusted = _list_trusted(own)
     values: dict[str, tuple[Number | None, ...]] = {
-        "execution_s": tuple(None if one is None else one.time_s for one in trusted),
+        "execution_s": tuple(None if one is None else execution_s(one.launch, one.process) for one in trusted),
         "dispatch_s": tuple(None if one is None else _median_of(one.launch.dispatch_s) for one in trusted),
         "solo_s": tuple(None if one is None else _median_of(one.launch.solo_s) for one in trusted),
         "parallelism": tuple(None if one is None else parallelism(one.launch) for one in trusted),
-        "canary_s": tuple(None if one is None else one.canary_s for one in own),
+        "canary_s": tuple(None if one is None else _canary_s(one.process) for one in own),
     }
     doubtful_ratios = False
     if variant != baseline and any(base):
@@ -86,8 +64,7 @@ def summarise(launches: Sequence[Sequence[LaunchRecord]], variant: str, baseline
         doubtful_ratios=doubtful_ratios,
         unsteady=sum(not one.launch.steady for one in present),
         canary=_find_identity(present),
-        slowed=sum(one.slowed for one in present),
-        slow_share=_find_slow_share(present),
+        slow_share=find_slow_share([one.process for one in present]),
     )
     used = {name: found for name, found in values.items() if name in _ALWAYS or any(one is not None for one in found)}
     return Outcome(status=Status.OK, values=used, notes=tuple(_describe_alternation(values)), details=details)
@@ -97,40 +74,30 @@ _ALWAYS = frozenset({"execution_s", "dispatch_s", "log_ratio"})
 """Values that an outcome has also where no launch has any."""
 
 
+def execution_s(launch: VariantLaunch, process: LaunchRecord) -> float:
+    """Median over a launch's undisturbed blocks; over all its blocks where it is contended."""
+    blocks = launch.blocks if contended(launch, process) else undisturbed(launch, process)
+    return statistics.median(map(_median, blocks))
+
+
 def parallelism(launch: VariantLaunch) -> float | None:
     """Processor time over wall time of the blocks; None where no time passed."""
     wall_s = sum(block.wall_s for block in launch.blocks)
     return sum(block.cpu_s for block in launch.blocks) / wall_s if wall_s > 0 else None
 
 
-def _list_timed(launches: Sequence[Sequence[LaunchRecord]], variant: str) -> list[_Timed | None]:
-    """A variant in each launch, None where it was not timed."""
-    found = [_find(processes, variant) for processes in launches]
-    full_speed_s = find_full_speed_s(one[0] for one in found if one is not None)
-    return [None if one is None else _choose_blocks(*one, full_speed_s) for one in found]
-
-
-def _find(processes: Sequence[LaunchRecord], variant: str) -> tuple[LaunchRecord, VariantLaunch] | None:
-    return next(
-        ((process, item) for process in processes for item in process.variants if item.variant == variant), None
-    )
-
-
-def _choose_blocks(process: LaunchRecord, launch: VariantLaunch, full_speed_s: float | None) -> _Timed:
-    """Those that count: undisturbed ones, all of a contended launch; of them those at full speed, if enough."""
-    is_contended = contended(launch, process)
-    usable = launch.blocks if is_contended else undisturbed(launch, process)
-    fast = choose_full_speed(usable, full_speed_s)
-    slowed = len(fast) < len(usable) and not are_enough(fast, launch)
-    slow_blocks = len(launch.blocks) - len(choose_full_speed(launch.blocks, full_speed_s))
-    return _Timed(process, launch, is_contended, usable if slowed else fast, slowed, slow_blocks)
+def _find(processes: Sequence[LaunchRecord], variant: str) -> _Timed | None:
+    for process in processes:
+        for item in process.variants:
+            if item.variant == variant:
+                return _Timed(process, item, contended(item, process))
+    return None
 
 
 def _list_trusted(launches: Sequence[_Timed | None]) -> list[_Timed | None]:
-    """The clean launches at full speed alone, where there are enough of them; else the clean ones; else all."""
+    """The clean launches alone where there are enough of them, else all."""
     clean = [None if one is None or one.contended else one for one in launches]
-    fast = [None if one is None or one.slowed else one for one in clean]
-    return next((some for some in (fast, clean) if stand_alone(_count(some), _count(launches))), list(launches))
+    return clean if stand_alone(_count(clean), _count(launches)) else list(launches)
 
 
 def _count(launches: Iterable[object | None]) -> int:
@@ -156,16 +123,15 @@ def _log_ratios(own: Sequence[_Timed | None], base: Sequence[_Timed | None]) -> 
 def _log_ratio(own: _Timed, base: _Timed) -> float:
     """Paired by the sweep within one process; of two, that of the times, each over its own process's canary.
 
-    Of the sweeps all count, also where the core was slow: both sides met the same, and of the few sweeps in which both
-    had the full speed, ratios scattered more. A machine may have two speeds, and two processes may meet one each.
-    Without one canary in both, the times' own ratio.
+    A machine may have two speeds for minutes, and two processes may meet one each. Without one canary in both, the
+    times' own ratio.
     """
     if _paired(own, base):
         return paired_log_ratio(list(map(_median, base.launch.blocks)), list(map(_median, own.launch.blocks)))
-    ratio = base.time_s / own.time_s
-    here, there = own.canary_s, base.canary_s
-    if here is not None and there is not None and _find_identity((own, base)) is not None:
-        ratio *= here / there
+    ratio = execution_s(base.launch, base.process) / execution_s(own.launch, own.process)
+    here, there = _find_canary(own.process), _find_canary(base.process)
+    if here is not None and there is not None and here[0] == there[0]:
+        ratio *= here[1] / there[1]
     return math.log(ratio)
 
 
@@ -190,23 +156,26 @@ def _usual_parallelism(launches: Sequence[_Timed | None]) -> float | None:
     return _median_of([value for value in of_all if value is not None])
 
 
+def _canary_s(process: LaunchRecord) -> float | None:
+    """The speed of the core that timed the variants; None of a device that works by itself, whose clock is another."""
+    found = _find_canary(process)
+    return None if found is None else found[1]
+
+
+def _find_canary(process: LaunchRecord) -> tuple[str, float] | None:
+    """The canary that times are divided by: its identity and its median, of samples that can have been measured."""
+    by_name = {canary.name: canary for canary in process.canaries}
+    if DEVICE in by_name or ALU not in by_name:
+        return None
+    median_s = _median_of([one for one in by_name[ALU].samples_s if 0 < one < math.inf])
+    return None if median_s is None else (by_name[ALU].identity, median_s)
+
+
 def _find_identity(present: Iterable[_Timed]) -> str | None:
     """What all launches have had as their canary; None where one had none or another."""
-    canaries = [None if one.canary_s is None else _find_canary(one.process) for one in present]
-    identities = {None if canary is None else canary.identity for canary in canaries}
+    found = {_find_canary(one.process) for one in present}
+    identities = {None if one is None else one[0] for one in found}
     return identities.pop() if len(identities) == 1 else None
-
-
-def _find_canary(process: LaunchRecord) -> Canary | None:
-    """The one that times are divided by; None where it is no measure of them."""
-    by_name = {canary.name: canary for canary in process.canaries}
-    return None if DEVICE in by_name else by_name.get(ALU)
-
-
-def _find_slow_share(present: Sequence[_Timed]) -> float | None:
-    """Of the blocks that have a canary beside them."""
-    told = sum(block.canary_s is not None for one in present for block in one.launch.blocks)
-    return sum(one.slow_blocks for one in present) / told if told else None
 
 
 def _describe_alternation(values: dict[str, tuple[Number | None, ...]]) -> Iterator[str]:

@@ -138,6 +138,13 @@ def test_another_unit_of_the_variances_is_another_unit_of_the_prior_and_nothing_
     assert there.by_variant == pytest.approx(here.by_variant, rel=1e-3)
 
 
+@pytest.mark.parametrize(("smallest", "told"), [(2.3e-309, False), (0.99e-200, False), (1.01e-200, True)])
+def test_variances_of_which_half_are_as_good_as_zero_have_no_scale(smallest, told):
+    prior = fit_prior([0.0] * 5 + [smallest] + [1.0] * 5, [2.0] * 11)
+
+    assert (prior is not None) is told
+
+
 @given(variances=st.lists(st.floats(0, 1e6), min_size=10, max_size=30))
 def test_the_larger_of_two_variances_borrows_no_more_than_the_other(variances):
     prior = fit_prior(variances, [4.0] * len(variances))

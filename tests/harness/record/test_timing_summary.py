@@ -5,12 +5,12 @@ from msgspec import structs
 
 from harness.record import Canary, LaunchRecord, Status, TimingDetails, VariantLaunch
 from harness.record.contention import contended, enough_undisturbed, is_disturbed, is_slowed
-from harness.record.launches import DeviceState, Load
+from harness.record.launches import DeviceState
 from harness.record.reading import is_contended
 from harness.record.sentences import describe_details
 from harness.record.statistics import FEWEST_CLEAN_BLOCKS, FEWEST_CLEAN_S
-from harness.record.timing_summary import summarise
-from tests.harness.raw import DISTURBED, WALL_S, beside, canary, clean, launch, load, variant
+from harness.record.timing_summary import execution_s, summarise
+from tests.harness.raw import DISTURBED, WALL_S, canary, clean, launch, load, variant
 
 STEADY = clean(*[1.0] * 6)
 BUSY = [*clean(1.0), *[(1.0, DISTURBED)] * 5]
@@ -21,9 +21,8 @@ def is_variant_contended(measured: VariantLaunch) -> bool:
     return contended(measured, launch(measured))
 
 
-def time_of(measured: VariantLaunch, **of_process: Load) -> float:
-    (time_s,) = summarise([[launch(measured, **of_process)]], measured.variant, measured.variant).values["execution_s"]
-    return time_s
+def time_of(measured: VariantLaunch) -> float:
+    return execution_s(measured, launch(measured))
 
 
 def test_a_blocks_value_is_the_median_of_its_samples_and_a_launchs_the_median_of_its_blocks():
@@ -68,7 +67,7 @@ def test_threads_that_wait_are_held_against_a_launch_only_where_other_processes_
 def test_blocks_whose_threads_waited_are_set_aside_only_where_other_processes_ran(others, expected):
     measured = variant("a", *clean(*[1.0] * 5), *[(8.0, DISTURBED)] * 6)
 
-    assert time_of(measured, load=load(others=others)) == expected
+    assert execution_s(measured, launch(measured, load=load(others=others))) == expected
 
 
 @pytest.mark.parametrize(("share", "expected"), [(1.01, False), (0.99, True)])
@@ -499,103 +498,3 @@ def test_nothing_is_said_of_alternating_where_launches_leave_a_doubt():
     timed = [variant("a", *clean(*[s] * 6), solo_s=(1.0,) * 5) for s in (1.0, 1.5, 1.0)]
 
     assert summarise(launches_of(*timed), "a", "a").notes == ()
-
-
-# The speed of the core
-
-
-FULL_S, SLOW_S = 1.0, 1.5
-"""What a canary takes beside a block."""
-
-HALF = [FULL_S] * 6 + [SLOW_S] * 6
-
-
-def summed_up(*launches: VariantLaunch, canaries: tuple[Canary, ...] = (canary(FULL_S),), name: str = "a"):
-    return summarise([[launch(one, canaries=canaries)] for one in launches], name, name)
-
-
-def test_a_time_is_of_the_blocks_beside_which_the_core_had_its_full_speed():
-    outcome = summed_up(beside(HALF, *[2.0] * 6, *[9.0] * 6))
-
-    assert outcome.values["execution_s"] == (2.0,)
-    assert outcome.values["canary_s"] == (FULL_S,)
-    assert (outcome.details.slowed, outcome.details.slow_share) == (0, 0.5)
-
-
-def test_what_a_program_does_by_itself_stays_in_its_time():
-    slow_now_and_then = beside([FULL_S] * 6, 2.0, 2.0, 9.0, 9.0, 9.0, 9.0)
-
-    assert summed_up(slow_now_and_then).values["execution_s"] == (9.0,)
-
-
-def test_disturbed_blocks_do_not_count_at_full_speed_either():
-    measured = variant("a", *clean(*[2.0] * 5), *[(8.0, DISTURBED)] * 6, canary_s=FULL_S)
-
-    assert time_of(measured) == 2.0
-
-
-def test_full_speed_is_that_of_all_launches_and_of_all_variants_of_their_processes():
-    slow = launch(beside([SLOW_S] * 6, *[3.0] * 6), index=1)
-    fast = launch(beside([SLOW_S] * 6, *[3.0] * 6), beside([FULL_S] * 6, *[2.0] * 6, name="b"), index=0)
-
-    assert summarise([[fast], [slow]], "a", "a").details.slowed == 2
-    assert summarise([[slow]], "a", "a").details.slowed == 0  # nothing tells that it was ever faster
-
-
-def test_of_too_few_blocks_at_full_speed_all_count_and_the_launch_is_slowed():
-    few = beside([FULL_S] * (FEWEST_CLEAN_BLOCKS - 1) + [SLOW_S] * 8, *[2.0] * (FEWEST_CLEAN_BLOCKS - 1), *[3.0] * 8)
-
-    outcome = summed_up(few)
-
-    assert outcome.values["execution_s"] == (3.0,)
-    assert outcome.values["canary_s"] == (SLOW_S,)
-    assert outcome.details.slowed == 1
-    assert describe_details(outcome.details) == ()
-
-
-@pytest.mark.parametrize(
-    ("slow", "expected", "told"),
-    [
-        (2, (2.0, 2.0, 2.0, None, None), ("set aside: 2 of 5 launches, in which the core was slow",)),
-        (3, (2.0, 2.0, 3.0, 3.0, 3.0), ()),
-    ],
-    ids=["as long as enough remain", "else all count"],
-)
-def test_launches_that_met_a_slow_core_are_set_aside(slow, expected, told):
-    fast = [beside([FULL_S] * 6, *[2.0] * 6)] * (5 - slow)
-
-    outcome = summed_up(*fast, *[beside([SLOW_S] * 6, *[3.0] * 6)] * slow)
-
-    assert outcome.values["execution_s"] == expected
-    assert describe_details(outcome.details) == told
-    assert outcome.details.contended == 0
-
-
-def test_clean_launches_count_before_those_at_full_speed():
-    fast, slow = beside([FULL_S] * 6, *[2.0] * 6), beside([SLOW_S] * 6, *[3.0] * 6)
-    crowded = variant("a", *[(9.0, DISTURBED)] * 6, canary_s=FULL_S)
-
-    outcome = summed_up(fast, slow, slow, slow, crowded)
-
-    assert outcome.values["execution_s"] == (2.0, 3.0, 3.0, 3.0, None)
-
-
-def ratios_of(*pairs: tuple[VariantLaunch, VariantLaunch]):
-    outcome = summarise([[launch(base, own)] for base, own in pairs], "a", "base")
-    return tuple(None if one is None else round(math.exp(one), 9) for one in outcome.values["log_ratio"])
-
-
-def test_of_a_ratio_all_sweeps_count_since_both_sides_met_the_same():
-    base = beside(HALF, *[4.0] * 3, *[6.0] * 9, name="base")
-    own = beside(HALF[::-1], *[2.0] * 12)
-
-    assert ratios_of((base, own)) == (3.0,)
-
-
-def test_a_peers_ratio_is_at_the_speed_that_each_side_met():
-    jax = launch(beside([SLOW_S] * 6, *[3.0] * 6, name="base"), canaries=(canary(SLOW_S),))
-    peer = launch(beside([FULL_S] * 6, *[4.0] * 6), canaries=(canary(FULL_S),))
-
-    (ratio,) = summarise([[jax, peer]], "a", "base").values["log_ratio"]
-
-    assert math.exp(ratio) == pytest.approx(0.5)
