@@ -34,10 +34,10 @@ LOWER_TAIL, UPPER_TAIL = 0.05, 0.1
 """Shares of the variances that are drawn in to the nearest of the others before the prior is fitted: limma's, by
 Phipson et al. Too large variances are more harmful than too small ones."""
 
-SMALLEST_PLAIN, SMALLEST_MEDIAN = 1e-200
-"""Of variances, below which they are as good as 0: no times scatter by so little, and the next steps would underflow."""
+SMALLEST_MEDIAN = 1e-200
+"""Of variances. Below it they are as good as 0: no times scatter by so little, and the next steps would underflow."""
 
-SMALLEST_ROBUST = 1e-5, 1e-12
+SMALLEST_PLAIN, SMALLEST_ROBUST = 1e-5, 1e-12
 """Of the median variance: smaller ones, zero among them, are lifted to it, for their logarithms say too much (limma's).
 """
 
@@ -82,7 +82,7 @@ def fit_prior(variances: Sequence[float], degrees: Sequence[float], *, most_degr
       degrees: Of each variance, shape (n,), > 0.
       most_degrees: Of all together, where variances share what they scatter by.
     Returns:
-      None with fewer than FEWEST_POOLED variances, and where half of them are 0, or as good as that: then they have no scale.
+      None with fewer than FEWEST_POOLED variances, and where half of them are as good as 0: then they have no scale.
     Raises:
       ValueError: The shapes differ, or a value is outside these ranges.
     """
