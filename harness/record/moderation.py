@@ -41,6 +41,9 @@ SMALLEST_PLAIN, SMALLEST_ROBUST = 1e-5, 1e-12
 """Of the median variance: smaller ones, zero among them, are lifted to it, for their logarithms say too much (limma's).
 """
 
+ROUNDING = 1e-9
+"""Share by which two variances may differ that are the same number, computed in another order."""
+
 NODES = 64
 """Of the quadrature of a smooth function of a probability; half of them give the same 12 digits."""
 
@@ -181,7 +184,7 @@ def _lessen_for_outliers(ratios: Floats, own: float, prior: float) -> Floats:
     Args:
       ratios: Of the variances over s0², all with `own` degrees.
     """
-    count = len(ratios)
+    count, ratios = len(ratios), _join_ties(ratios)
     tails = _upper_tail(ratios, own, prior)
     ordered = numpy.sort(ratios)
     ranks = (numpy.searchsorted(ordered, ratios, "left") + numpy.searchsorted(ordered, ratios, "right") + 1) / 2
@@ -201,6 +204,17 @@ def _lessen_for_outliers(ratios: Floats, own: float, prior: float) -> Floats:
         from_outside[: last + 1] = means[last]
     lessened[order] = numpy.maximum.accumulate(from_outside)
     return lessened
+
+
+def _join_ties(values: Floats) -> Floats:
+    """Values that rounding alone has set apart as one: who is further out must not hang on the last digit."""
+    order = numpy.argsort(values, kind="stable")
+    ordered = values[order]
+    begins = numpy.concatenate(([True], ordered[1:] > (1 + ROUNDING) * ordered[:-1]))
+    firsts = numpy.maximum.accumulate(numpy.where(begins, numpy.arange(len(values)), 0))
+    joined = numpy.empty_like(values)
+    joined[order] = ordered[firsts]
+    return joined
 
 
 def _degrees_of_the_worst(ratios: Floats, own: float, prior: float) -> float:

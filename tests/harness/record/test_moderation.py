@@ -138,6 +138,14 @@ def test_another_unit_of_the_variances_is_another_unit_of_the_prior_and_nothing_
     assert there.by_variant == pytest.approx(here.by_variant, rel=1e-3)
 
 
+def test_variances_that_rounding_has_set_apart_borrow_the_same():
+    variances = [1.0, 100.0, 1.0, 1.0, math.nextafter(100.0, 0.0), *[1.0] * 5]
+
+    prior = fit_prior(variances, [4.0] * 10)
+
+    assert prior.by_variant[1] == prior.by_variant[4] < prior.by_variant[0]
+
+
 @pytest.mark.parametrize(("smallest", "told"), [(2.3e-309, False), (0.99e-200, False), (1.01e-200, True)])
 def test_variances_of_which_half_are_as_good_as_zero_have_no_scale(smallest, told):
     prior = fit_prior([0.0] * 5 + [smallest] + [1.0] * 5, [2.0] * 11)
