@@ -27,7 +27,7 @@ from harness.plan.messages import Describe, Description
 from harness.plan.work import Work
 from harness.record import CaseRecord, Outcome, Run, RunFolder, read_run
 
-EXAMPLE = Path("examples/2026-11-23T00-15-19Z-cpu-6b4d2cc")
+EXAMPLE = Path("examples/2026-11-24T22-20-40Z-cpu-1aaf70d")
 
 CALLS = {
     "COMPILED": (("jit", "aot"), ("dispatched", "equations", "flops", "elements", "bytes")),
