@@ -1,8 +1,8 @@
 """Canaries: fixed pieces of work between the blocks, which tell how fast the machine was meanwhile.
 
-A core of a virtual machine has two speeds: its own, and two thirds of it while its physical core serves another machine
-too. Each lasts for one to forty milliseconds, and no counter of the kernel tells. A fixed loop of Python does: it
-stands before and after every block, takes 0.03 ms, and touches no memory to speak of.
+A core of a virtual machine has two speeds: its own, and two thirds of it, probably while its physical core serves
+another machine too. Each lasts for one to forty milliseconds, and no counter of the kernel tells. A fixed loop of
+Python does: it stands before and after every block, takes 0.03 ms, and touches no memory to speak of.
 
 The others stand after every second sweep, where a shuffled order and its reverse have ended: so within the pair nothing
 but the loop comes between the variants, and who comes next is drawn by chance. The copy washes the caches, as every

@@ -1,9 +1,9 @@
 """Beside how many blocks a core was slow, by the canaries around them; no jax.
 
-A core of a virtual machine is slow while its physical core serves another machine too: for one to forty milliseconds,
-which no counter of the kernel tells. What then runs takes 1.1 to 1.7 times as long, each program by a factor of its
-own. That is told, and sets nothing aside: of the blocks at full speed alone, times scattered far less within a run, and
-yet two runs agreed no better at reference speed.
+A core of a virtual machine is slow for one to forty milliseconds at a time, probably while its physical core serves
+another machine too; no counter of the kernel tells. What then runs takes 1.1 to 1.7 times as long, each program by a
+factor of its own. That is told, and sets nothing aside: of the blocks at full speed alone, times of one thread
+scattered far less within a run, and yet two runs agreed no better at reference speed.
 """
 
 from __future__ import annotations
