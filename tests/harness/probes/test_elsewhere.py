@@ -134,6 +134,7 @@ def test_both_take_their_blocks_in_turns_and_their_samples_stand_side_by_side(ad
         assert [block.sweep for block in one.blocks] == list(range(settings.blocks))
         assert all(block.wall_s >= settings.block_s for block in one.blocks)
         assert all(sample > 0 for block in one.blocks for sample in block.samples_s)
+        assert all(block.canary_s > 0 for block in one.blocks)
         assert one.dispatch_s
         assert one.solo_s
 

@@ -498,3 +498,10 @@ def test_nothing_is_said_of_alternating_where_launches_leave_a_doubt():
     timed = [variant("a", *clean(*[s] * 6), solo_s=(1.0,) * 5) for s in (1.0, 1.5, 1.0)]
 
     assert summarise(launches_of(*timed), "a", "a").notes == ()
+
+
+def test_beside_what_part_of_the_blocks_of_its_processes_the_core_was_slow_is_told():
+    fast, slow = variant("a", *STEADY, canary_s=1.0), variant("b", *STEADY, canary_s=1.5)
+
+    assert summarise([[launch(fast, slow)]], "a", "a").details.slow_share == 0.5
+    assert summarise([[launch(QUIET)]], "a", "a").details.slow_share is None
