@@ -71,10 +71,12 @@ def load_any(runs: Sequence[str], since: str, last: int | None, *, only_newest: 
     """The runs in some folders and stores; without any there is nothing to do."""
     if since and not _DATE.fullmatch(since):
         give_up(f"--since '{shorten(since, LONGEST_NAME)}' is no date; write 2026-11-22 or 2026-11-22T10:30")
-    folders, warnings = _locate(runs)
+    folders, warnings, older = _locate(runs, since, last)
     chosen = choose_folders(folders, since=since, last=last) if since or last is not None else folders
-    if folders and not chosen:
-        give_up(f"none of {counted(len(folders), 'run')} began on {since} or later; give an earlier --since")
+    if not chosen and (known := len(folders) + older):
+        for warning in warnings:
+            complain(visible(warning))
+        give_up(f"none of {counted(known, 'run')} began on {since} or later; give an earlier --since")
     loaded = _load_with_progress(chosen, only_newest=only_newest)
     loaded = replace(loaded, warnings=(*map(visible, warnings), *loaded.warnings))
     if not loaded.runs:
@@ -93,19 +95,21 @@ def _load_with_progress(folders: Sequence[Path], *, only_newest: bool) -> Loaded
         return load(folders, only_newest=only_newest, on_read=lambda: progress.advance(task))
 
 
-def _locate(runs: Sequence[str]) -> tuple[list[Path], list[str]]:
-    """Folders of what is named, those of a store in its cache; and what of a store is no whole run."""
+def _locate(runs: Sequence[str], since: str, last: int | None) -> tuple[list[Path], list[str], int]:
+    """Folders of what is named, those of a store in its cache; what of a store is no whole run; how many are older."""
     folders: list[Path] = []
     warnings: list[str] = []
+    older = 0
     for run in runs:
         if not is_url(run):
             folders.append(Path(run))
             continue
         with store_errors():
-            found = fetch(run)
+            found = fetch(run, since=since, last=last)
         folders += found.folders
         warnings += found.warnings
-    return folders, warnings
+        older += found.older
+    return folders, warnings, older
 
 
 def load_one(run: str) -> LoadedRun:

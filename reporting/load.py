@@ -129,11 +129,8 @@ def _sum(run: Run, folder: RunFolder) -> bytes:
 
 def _read_key(path: Path) -> tuple[str, str, str]:
     """When a run began, its id, and its folder: what runs are ordered by."""
-    with suppress(RecordError):
-        head = read_json(RunFolder(path).manifest, _Head)
-        return head.started, head.run_id, str(path)
-    manifest = _find_manifest(RunFolder(path))
-    return ("", "", str(path)) if manifest is None else (manifest.started, manifest.run_id, str(path))
+    head = _find_head(RunFolder(path))
+    return ("", "", str(path)) if head is None else (head.started, head.run_id, str(path))
 
 
 class _Head(msgspec.Struct):
@@ -143,13 +140,19 @@ class _Head(msgspec.Struct):
     run_id: str
 
 
-def _find_manifest(folder: RunFolder) -> Manifest | None:
-    """From its own file, else from the commit mark; None where neither can be read."""
+def _find_head(folder: RunFolder) -> _Head | Manifest | None:
+    """From the manifest's own file, else from the commit mark; None where neither can be read."""
     with suppress(RecordError, OSError, ValueError):
-        return read_manifest(folder)
+        return read_json(folder.manifest, _Head)
     with suppress(RecordError, OSError, ValueError):
         return read_run(folder).manifest
     return None
+
+
+def find_start(folder: RunFolder) -> str | None:
+    """When a run began, by its manifest or its commit mark; None where neither can be read."""
+    head = _find_head(folder)
+    return None if head is None else head.started
 
 
 def choose_folders(folders: Iterable[Path], *, since: str = "", last: int | None = None) -> list[Path]:
@@ -161,8 +164,7 @@ def choose_folders(folders: Iterable[Path], *, since: str = "", last: int | None
       since: The beginning of an ISO 8601 time in UTC, such as 2026-11-22; empty for all.
       last: How many; None for all.
     """
-    manifests = {folder: _find_manifest(RunFolder(folder)) for folder in folders}
-    started = {folder: None if one is None else one.started for folder, one in manifests.items()}
+    started = {folder: find_start(RunFolder(folder)) for folder in folders}
     kept = [folder for folder, begun in started.items() if begun is None or begun >= since]
     known = sorted((folder for folder in kept if started[folder] is not None), key=lambda one: started[one] or "")
     newest = set(known if last is None else known[max(0, len(known) - last) :])

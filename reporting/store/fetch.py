@@ -15,6 +15,7 @@ import msgspec
 from harness.record import RunFolder, write_bytes
 
 from ..copies import is_sealed, is_sound, seal
+from ..load import find_start
 from .places import MANIFEST, MARK, Store, StoreError, is_run_id, open_store, persist
 
 CAPTURES = "trace"
@@ -32,10 +33,12 @@ class Fetched:
 
     Args:
       warnings: What is in the store and is no whole run.
+      older: How many runs were not asked for.
     """
 
     folders: tuple[Path, ...]
     warnings: tuple[str, ...] = ()
+    older: int = 0
 
 
 def find_cache() -> Path:
@@ -46,19 +49,28 @@ def find_cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "jaxmeter"
 
 
-def fetch(url: str, cache: Path | None = None) -> Fetched:
+def fetch(url: str, cache: Path | None = None, *, since: str = "", last: int | None = None) -> Fetched:
     """The records of all whole runs in a store, or of the one that the URL names; without their artifacts.
 
+    Args:
+      since: Without runs that began before, as for `choose_folders`; of those the manifest alone is asked for.
+      last: Without all but so many of the newest whole runs.
     Raises:
       StoreError: There is no such store, it refuses, or holds no whole run.
       BrokenOffError: It cannot be reached.
     """
     store, only = _locate(url)
     names = (only,) if only else store.list_folders()
-    whole = _fetch_records(store, names, cache)
-    if not whole:
+    cache = find_cache() if cache is None else cache
+    if since or last is not None:
+        whole, looked_at = _fetch_newest(store, names, cache, since, last)
+    else:
+        whole, looked_at = _fetch_records(store, names, cache), list(names)
+    older = len(names) - len(looked_at)
+    if not whole and not older:
         raise StoreError(f"{url}: holds no whole run; `python -m reporting push RUN {url}` puts one there")
-    return Fetched(tuple(whole.values()), tuple(_name_rest(store, [one for one in names if one not in whole])))
+    rest = _name_rest(store, [one for one in looked_at if one not in whole])
+    return Fetched(tuple(whole[one] for one in names if one in whole), tuple(rest), older)
 
 
 def fetch_named(url: str, names: Sequence[str], cache: Path | None = None) -> tuple[Path, ...]:
@@ -67,12 +79,41 @@ def fetch_named(url: str, names: Sequence[str], cache: Path | None = None) -> tu
     Raises:
       StoreError, BrokenOffError: As for `fetch`.
     """
-    return tuple(_fetch_records(open_store(url), names, cache).values())
+    return tuple(_fetch_records(open_store(url), names, find_cache() if cache is None else cache).values())
 
 
-def _fetch_records(store: Store, names: Sequence[str], cache: Path | None) -> dict[str, Path]:
+def _fetch_newest(
+    store: Store, names: Sequence[str], cache: Path, since: str, last: int | None
+) -> tuple[dict[str, Path], list[str]]:
+    """Whole runs as from `_fetch_records`, and all names that were looked at: those without a manifest, too."""
+    started = _find_starts(store, names, cache)
+    looked_at = [name for name in names if name not in started]
+    whole = _fetch_records(store, looked_at, cache)
+    left = sorted((name for name in started if started[name] >= since), key=lambda name: (started[name], name))
+    lacking = len(left) if last is None else last
+    while left and lacking > 0:
+        left, newest = left[:-lacking], left[-lacking:]
+        found = _fetch_records(store, newest, cache)
+        whole |= found
+        looked_at += newest
+        lacking -= len(found)
+    return whole, looked_at
+
+
+def _find_starts(store: Store, names: Sequence[str], cache: Path) -> dict[str, str]:
+    """When runs began, by name; from their manifests, which the cache keeps."""
+    here = {name: _folder(cache, store, name) for name in names if is_run_id(name)}
+    lacking = [name for name, folder in here.items() if find_start(RunFolder(folder)) is None]
+    for start in range(0, len(lacking), AT_ONCE):
+        batch = {f"{name}/{MANIFEST}": name for name in lacking[start : start + AT_ONCE]}
+        for path, data in persist(partial(store.read_all, list(batch))).items():
+            _write(here[batch[path]] / MANIFEST, data)
+    found = {name: find_start(RunFolder(folder)) for name, folder in here.items()}
+    return {name: begun for name, begun in found.items() if begun is not None}
+
+
+def _fetch_records(store: Store, names: Sequence[str], cache: Path) -> dict[str, Path]:
     """Folders in the cache of those runs that are whole, by name."""
-    cache = find_cache() if cache is None else cache
     here = {name: _folder(cache, store, name) for name in names}
     wanted = [name for name in names if is_run_id(name) and not is_sound(RunFolder(here[name]))]
     with ThreadPoolExecutor(max_workers=1) as writer:  # the next ones come while these are written

@@ -87,6 +87,75 @@ def test_what_is_not_finished_or_of_another_tool_is_named_and_left_out(make, url
     )
 
 
+@pytest.fixture
+def days(make, url, cache):
+    """A store of three days' runs, whose names say nothing of their order."""
+    for name, day in (("b", 1), ("c", 2), ("a", 3)):
+        push(make(name, started=f"2026-01-0{day}T10:00:00Z"), url)
+    return url
+
+
+@pytest.mark.parametrize(
+    ("wanted", "names", "records"),
+    [
+        ({"last": 1}, ["a"], ["a/run.json"]),
+        ({"last": 2}, ["a", "c"], ["c/run.json", "a/run.json"]),
+        ({"last": 3}, ["a", "b", "c"], ["b/run.json", "c/run.json", "a/run.json"]),
+        ({"last": 9}, ["a", "b", "c"], ["b/run.json", "c/run.json", "a/run.json"]),
+        ({"since": "2026-01-02"}, ["a", "c"], ["c/run.json", "a/run.json"]),
+        ({"since": "2026-01-02T10:00:00Z"}, ["a", "c"], ["c/run.json", "a/run.json"]),
+        ({"since": "2026-01-02T10:01"}, ["a"], ["a/run.json"]),
+        ({"since": "2026-01-02", "last": 1}, ["a"], ["a/run.json"]),
+        ({"since": "2027-01-01"}, [], []),
+    ],
+)
+def test_of_older_runs_the_manifest_alone_is_asked_for(days, asked, wanted, names, records):
+    found = fetch(days, **wanted)
+
+    assert [folder.name for folder in found.folders] == names
+    assert (found.warnings, found.older) == ((), 3 - len(names))
+    assert asked == ["a/manifest.json", "b/manifest.json", "c/manifest.json", *records]
+
+
+def test_manifests_are_asked_for_once(days, asked):
+    fetch(days, last=1)
+    asked.clear()
+
+    assert [folder.name for folder in fetch(days, last=2).folders] == ["a", "c"]
+    assert asked == ["c/run.json"]
+
+
+def test_a_manifest_alone_in_the_cache_is_no_run(days):
+    fetch(days, last=1)
+
+    found = fetch(days, since="2026-01-01")
+
+    assert len(found.folders) == len(load(found.folders).runs) == 3
+
+
+def test_in_place_of_a_run_that_is_not_whole_the_next_older_one_counts(days):
+    open_store(days).create(b'{"run_id": "d", "started": "2026-01-04T10:00:00Z"}', "d", "manifest.json")
+
+    found = fetch(days, last=2)
+
+    assert [folder.name for folder in found.folders] == ["a", "c"]
+    assert found.older == 1
+    assert "d is no whole run" in found.warnings[0]
+
+
+def test_what_has_no_manifest_is_looked_at_whenever_it_began(days):
+    store = open_store(days)
+    store.create(b"x", "foreign", "model.bin")
+    store.create(b"{", "damaged", "manifest.json")
+    store.create(store.read("b", "run.json") or b"", "marked", "run.json")
+
+    found = fetch(days, last=1)
+
+    assert [folder.name for folder in found.folders] == ["a", "marked"]
+    assert found.older == 2
+    assert "damaged, foreign are no whole runs" in found.warnings[0]
+
+
 def test_of_many_that_are_no_runs_some_are_named(make, url, cache):
     push(make("a"), url)
     for number in range(7):
