@@ -1,4 +1,4 @@
-"""The times of an older run in a small file beside its copy in the cache: a page needs no more of it."""
+"""The series' numbers of an older run in a small file beside its copy in the cache: a page needs no more of it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from harness.record import SCHEMA_VERSION, Run, RunFolder, write_bytes
 from .copies import read_sum
 
 FILE = ".times.msgpack"
-FORMAT = b"1.%d\n" % SCHEMA_VERSION
+FORMAT = b"2.%d\n" % SCHEMA_VERSION
 """What the file begins with, before the sum of the run that it is of."""
 
 
 def read_cut(folder: RunFolder) -> Run | None:
-    """The run with its times alone; None where that is not in the cache."""
+    """The run with its series' numbers alone; None where that is not in the cache."""
     known, data = read_sum(folder), _read(folder.path / FILE)
     if known is None or data is None or not data.startswith(FORMAT + known):
         return None
@@ -27,7 +27,7 @@ def read_cut(folder: RunFolder) -> Run | None:
 
 
 def keep_cut(folder: RunFolder, run: Run) -> None:
-    """Keeps the times of a run in the cache; without room for them, it is read whole again."""
+    """Keeps the series' numbers of a run in the cache; without room for them, it is read whole again."""
     known = read_sum(folder)
     if known is None:
         return

@@ -1,4 +1,4 @@
-"""What a page keeps of a case that a newer run of the same place has measured again: its times, for a series."""
+"""What a page keeps of a case that a newer run of the same place has measured again: the numbers of its series."""
 
 from __future__ import annotations
 
@@ -6,13 +6,17 @@ from collections import Counter
 
 import msgspec
 
-from harness.record import CaseRecord, Manifest, PlannedCase, Run, VariantRecord
+from harness.record import CaseRecord, Manifest, Outcome, PlannedCase, Run, Status, VariantRecord
+from harness.record.outcomes import Number
 from harness.record.reading import DECISIVE_PROBES
 
 WHOLE = 2
 """Runs of a place that are kept whole: the newest, and the one that it is compared with."""
 
 TIMES = ("execution_s", "log_ratio", "canary_s")
+
+EXACT = ("peak_bytes", "compiles", "recompiles")
+"""Numbers that follow from the program alone; its fingerprint stands in what is kept of its check."""
 
 
 class Outdated:
@@ -28,7 +32,7 @@ class Outdated:
         return all(seen[case.suite, case.name] >= WHOLE for case in manifest.cases)
 
     def cut(self, run: Run) -> Run:
-        """The run with the cases that fewer than WHOLE newer runs of its place have; of the others their times."""
+        """The run with the cases that fewer than WHOLE newer runs of its place have; of others the series' numbers."""
         seen = self._seen.get(_place(run.manifest), Counter())
         outdated = {case.id for case in run.manifest.cases if seen[case.suite, case.name] >= WHOLE}
         cases = tuple(_cut_case(case) if case.id in outdated else case for case in run.cases)
@@ -63,4 +67,15 @@ def _cut_variant(variant: VariantRecord) -> VariantRecord:
         for probe, outcome in variant.outcomes.items()
         if probe in DECISIVE_PROBES
     }
-    return VariantRecord(name=variant.name, outcomes=outcomes)
+    exact = {
+        probe: Outcome(status=Status.OK, values=values)
+        for probe, outcome in variant.outcomes.items()
+        if probe not in outcomes and outcome.status is Status.OK and (values := _choose_exact(outcome))
+    }
+    return VariantRecord(name=variant.name, outcomes=outcomes | exact)
+
+
+def _choose_exact(outcome: Outcome) -> dict[str, tuple[Number | None, ...]]:
+    """What all processes agree on, once."""
+    found = ((name, {one for one in outcome.values.get(name, ()) if one is not None}) for name in EXACT)
+    return {name: tuple(known) for name, known in found if len(known) == 1}

@@ -62,6 +62,8 @@ HARNESS: dict[str, tuple[str, ...]] = {
 }
 """Which folders of the harness each one may import, beside itself."""
 
+BELOW_HISTORY = ("history", "compare", "load", "outdated", "text")
+
 WITHOUT_JAX = ("record", "machine", "declare", "plan", "parent")
 
 ARROWS: dict[str, Callable[[str], bool]] = {
@@ -78,8 +80,7 @@ ARROWS: dict[str, Callable[[str], bool]] = {
         (of_others(module) and not within(module, "jax", "jaxlib")) or within(module, "reporting", "harness.record")
     ),
     "reporting/history": lambda module: (
-        of_others(module)
-        or within(module, "harness.record", *(f"reporting.{name}" for name in ("history", "compare", "load", "text")))
+        of_others(module) or within(module, "harness.record", *(f"reporting.{name}" for name in BELOW_HISTORY))
     ),
     "reporting/compare": lambda module: (
         of_others(module)

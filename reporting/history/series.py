@@ -18,9 +18,7 @@ from harness.record.reading import is_contended, read_values
 from ..compare.findings import PROGRAM, TIME
 from ..compare.sides import find_fingerprint, find_status, read_raw
 from ..compare.snapshot import CaseSide, Key, Snapshot
-
-EXACT = ("peak_bytes", "compiles", "recompiles")
-"""Numbers that follow from the program alone."""
+from ..outdated import EXACT
 
 
 @dataclass(frozen=True)

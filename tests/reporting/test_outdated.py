@@ -33,7 +33,7 @@ def test_the_two_newest_runs_of_a_place_are_kept_whole_and_of_older_ones_the_tim
     cut = outdated.cut(older)
 
     assert cut.manifest == older.manifest
-    assert probes(cut) == [{"numerics", "timing"}] * 2
+    assert probes(cut) == [{"numerics", "timing"}, {"numerics", "timing", "memory"}]
     assert [(case.artifacts, case.notes) for case in cut.cases] == [((), ())]
     timings = [variant.outcomes["timing"] for case in cut.cases for variant in case.variants]
     assert all(set(timing.values) <= set(TIMES) for timing in timings)
@@ -97,7 +97,7 @@ def test_reading_only_the_newest_gives_the_same_runs_in_the_same_order_whatever_
         loaded = load(order, only_newest=True, on_read=lambda: read.append(1))
         assert [one.run.manifest.run_id for one in loaded.runs] == ["run-1", "run-2", "run-3"]
         assert loaded.runs[2].run == runs[2]
-        assert probes(loaded.runs[0].run) == [{"numerics", "timing"}] * 2
+        assert probes(loaded.runs[0].run) == [{"numerics", "timing"}, {"numerics", "timing", "memory"}]
     assert len(read) == 10
     assert "was given more than once" in loaded.warnings[0]
 
@@ -124,3 +124,38 @@ def test_a_case_of_the_same_name_in_another_suite_is_another():
 
     assert outdated.cut(older) == older
     assert [suite.name for suite in page_of(older, newer).suites] == ["mine", "selu"]
+
+
+def test_of_older_runs_exact_numbers_are_kept_where_all_processes_agree():
+    outdated = Outdated()
+    for name in ("new", "second"):
+        outdated.cut(run_of(name))
+    values = {"peak_bytes": (5, 5), "compiles": (1, 2), "recompiles": (None, 0), "argument_bytes": (3,)}
+    failed = Outcome(status=Status.FAILED, reason="r", values={"compiles": (1,)})
+    outcomes = {"numerics": samples.numerics(), "memory": Outcome(status=Status.OK, values=values, notes=("n",))}
+    older = samples.record(PLANNED, {"selu:jit": {**outcomes, "compilation": failed, "caching": samples.numerics()}})
+
+    cut = outdated.cut(samples.run((PLANNED, older), run_id="old"))
+
+    (variant,) = [one for one in cut.cases[0].variants if one.outcomes]
+    assert set(variant.outcomes) == {"numerics", "memory"}
+    assert variant.outcomes["memory"] == Outcome(status=Status.OK, values={"peak_bytes": (5,), "recompiles": (0,)})
+
+
+def test_the_page_tells_since_when_planned_memory_is_another(tmp_path):
+    folders = []
+    for day in range(1, 8):
+        bytes_held = 1000 if day < 4 else 3000
+        jit = {
+            "numerics": samples.numerics(),
+            "timing": samples.timing(5e-5),
+            "memory": samples.memory(bytes_held, 8, 8),
+        }
+        record = samples.record(PLANNED, {"selu:jit": jit})
+        run = samples.run((PLANNED, record), run_id=f"day-{day}", started=f"2026-01-0{day}T00:00:00Z")
+        folders.append(samples.write_run(tmp_path / f"day-{day}", run))
+
+    page = build(load(folders, only_newest=True))
+
+    assert r"planned memory 1\u202f016\u202fB → 2.95\u202fKiB" in str(page)
+    assert "since run day-4, begun 2026-01-04" in str(page)
