@@ -97,6 +97,7 @@ class Container:
       as_root: Run as the container's root, with the right to write into the caller's folders.
       privileged: Take every protection away and hand over every device.
       has_terminal: Whether a person watches it on a terminal.
+      reads_input: Whether it reads its standard input, which ends with whoever started it.
     """
 
     image: str
@@ -110,6 +111,7 @@ class Container:
     as_root: bool = False
     privileged: bool = False
     has_terminal: bool = False
+    reads_input: bool = False
 
 
 def run_arguments(engine: Engine, container: Container, caller: Caller) -> list[str]:
@@ -126,7 +128,8 @@ def run_arguments(engine: Engine, container: Container, caller: Caller) -> list[
     }
     return [
         *(engine.client, "run", "--rm", "--init", "--name", container.name, "--hostname", HOST_NAME),
-        *(("--interactive", "--tty") if container.has_terminal else ()),
+        *(("--interactive",) if container.has_terminal or container.reads_input else ()),
+        *(("--tty",) if container.has_terminal else ()),
         *user_arguments(engine, caller, as_root=container.as_root),
         "--read-only",
         *tmpfs_arguments(caller, container.mounts),

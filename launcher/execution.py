@@ -7,8 +7,9 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import FrameType
 
@@ -28,6 +29,8 @@ KEPT_LINES = 400
 
 FIRST_START_TIMEOUT_S = 300
 """Some engines copy an image when its first container starts, and images may have many GB."""
+
+LOOK_EVERY_S = 0.05
 
 INTERRUPTED = 130
 
@@ -116,6 +119,46 @@ def run_container(engine: Engine, command: Sequence[str], name: str, *, has_term
         cause = explain_start("".join(kept))
         raise UsageError(f"{engine} could not run the container (exit code {code}): {cause}")
     return code
+
+
+@contextmanager
+def keep_container(
+    engine: Engine, command: Sequence[str], name: str, *, is_ready: Callable[[], bool]
+) -> Iterator[None]:
+    """A container that runs beside a block, from when it is ready; none is left behind.
+
+    Its standard input stays open meanwhile, so that its program can notice when nobody is there any more.
+
+    Raises:
+      UsageError: It has ended before it was ready, or is not ready in FIRST_START_TIMEOUT_S.
+    """
+    process = subprocess.Popen(
+        command,
+        start_new_session=True,  # an interrupt of the keyboard is for whoever measures
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+    )
+    kept: deque[str] = deque(maxlen=KEPT_LINES)
+    reader = threading.Thread(target=_pass_on, args=(process, kept), daemon=True)
+    reader.start()
+    try:
+        until = time.monotonic() + FIRST_START_TIMEOUT_S
+        while not is_ready() and process.poll() is None and time.monotonic() < until:
+            time.sleep(LOOK_EVERY_S)
+        if not is_ready():
+            reader.join(timeout=5)
+            raise UsageError(f"{engine} could not run the container: {explain_start(''.join(kept))}")
+        yield
+    finally:
+        if process.stdin is not None:
+            process.stdin.close()
+        process.kill()
+        _quietly([engine.client, "rm", "--force", name])
+        process.wait()
+        reader.join(timeout=5)
 
 
 def ask_container(engine: Engine, command: Sequence[str], name: str) -> Answer:

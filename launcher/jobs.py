@@ -37,6 +37,12 @@ import importlib.util, sys
 print(" ".join(name for name in sys.argv[1:] if importlib.util.find_spec(name) is None))
 """
 
+LIST_PACKAGES = """
+from importlib.metadata import distributions
+for one in distributions():
+    print(f"{one.metadata['Name']}=={one.version}")
+"""
+
 GIVE_BACK = """
 import os, sys
 folder, owner = sys.argv[1], (int(sys.argv[2]), int(sys.argv[3]))
@@ -86,7 +92,7 @@ def measure_in_container(job: Job) -> int:
     if job.run.is_rehearsal:
         return _rehearse(job, container)
     make_writable_folders(container.mounts)
-    container = _prepare_image(job, container)
+    container = prepare_image(job, container)
     try:
         code = _run(job, container)
     finally:
@@ -109,11 +115,31 @@ def ask_machine(job: Job) -> str:
     check_buildable(job.checkout)
     container = replace(measuring_container(job), has_terminal=False)
     make_writable_folders(container.mounts)
-    container = _prepare_image(job, container)
+    container = prepare_image(job, container)
     answer = ask_container(job.engine, run_arguments(job.engine, container, job.caller), container.name)
     if answer.code != 0:
         raise UsageError(answer.complaint)
     return answer.stdout.strip()
+
+
+def ask_packages(job: Job) -> str:
+    """`name==version`, a line each, of what the image that would measure holds.
+
+    Raises:
+      UsageError: The image cannot be had, or lacks what measuring needs.
+    """
+    measuring = prepare_image(job, measuring_container(job))
+    container = Container(measuring.image, ("-c", LIST_PACKAGES), variables=measuring.variables)
+    answer = ask_container(job.engine, run_arguments(job.engine, container, job.caller), container.name)
+    if answer.code != 0:
+        raise UsageError(answer.complaint)
+    return answer.stdout
+
+
+def list_variables(job: Job) -> dict[str, str]:
+    """The environment that the harness would have: the image's own, and what goes in; the image is here."""
+    container = measuring_container(job)
+    return {**image_variables(job.engine, container.image), **container.variables}
 
 
 def measuring_container(job: Job) -> Container:
@@ -185,8 +211,12 @@ def build_images(
     return ids
 
 
-def _prepare_image(job: Job, container: Container) -> Container:
-    """The container with its image, which is then here, and what is to be recorded of it."""
+def prepare_image(job: Job, container: Container) -> Container:
+    """The container with its image, which is then here, and what is to be recorded of it.
+
+    Raises:
+      UsageError: The image cannot be had, or lacks what measuring needs.
+    """
     own = job.request.image
     if own is None:
         (found,) = build_images(job.engine, (job.image_of(job.request.lock),), job.variables)

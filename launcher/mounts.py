@@ -60,6 +60,9 @@ def mounts_for(arguments: Sequence[str], run: Run, here: Path) -> tuple[Mount, .
         readable.append(_existing_folder(_absolute(data, here), "--data"))
     _check_mountable(results, "--out")
     writable = dict.fromkeys((results, here / REPORTS))
+    lock_step, _ = take_option(arguments, "--lock-step")
+    if lock_step and (socket := _absolute(lock_step, here)).is_socket():  # where another container is asked
+        writable[socket.parent] = None
     return (
         *(Mount(path, path) for path in dict.fromkeys(readable) if path not in writable),
         *(Mount(path, path, writable=True) for path in writable),

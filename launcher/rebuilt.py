@@ -32,12 +32,19 @@ class Baseline:
 
     Args:
       packages, variables: As it recorded them.
+      image: Name and id of the image that it was measured in; empty outside of containers.
     """
 
     backend: str
     python: str
     packages: Mapping[str, str]
     variables: Mapping[str, str]
+    image: str = ""
+
+    @property
+    def image_id(self) -> str:
+        """By which an engine finds the image, whatever is called so today."""
+        return self.image.rpartition(" ")[2]
 
     @property
     def wanted(self) -> Wanted:
@@ -55,7 +62,13 @@ def read_baseline(run: Path) -> Baseline:
     try:
         manifest: dict[str, Any] = read_record(run / MANIFEST)
         here = manifest["environment"]
-        return Baseline(str(manifest["backend"]), str(here["python"]), dict(here["packages"]), dict(here["variables"]))
+        return Baseline(
+            str(manifest["backend"]),
+            str(here["python"]),
+            dict(here["packages"]),
+            dict(here["variables"]),
+            str(here.get("image") or ""),
+        )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UsageError(
             f"{run / MANIFEST}: cannot be read ({type(error).__name__}); measure a new baseline"
@@ -80,11 +93,11 @@ def find_changes(baseline: Baseline, installed: Mapping[str, str], variables: Ma
 
 def find_obstacle(baseline: Baseline, *, in_container: bool) -> str:
     """Why the environment cannot run beside today's; empty where it can."""
-    if in_container:
-        return "in a container two environments cannot take turns; --runtime local can"
+    if in_container and not baseline.image:
+        return "it was measured outside of containers; --runtime local can make its environment anew"
     if baseline.backend != "cpu":
         return f"two processes that take turns on one {baseline.backend} have never been tried"
-    if _minor(baseline.python) != _minor(platform.python_version()):
+    if not in_container and _minor(baseline.python) != _minor(platform.python_version()):
         return f"it was made with Python {baseline.python}, here is {platform.python_version()}"
     return ""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ FORBIDDEN = {
     "--resume": "an upgrade is measured anew",
     "--run-id": "an upgrade makes two runs, and names them",
     "--dry-run": "an upgrade that measures nothing can say nothing; python -m harness run --dry-run tells how long",
+    "--image": "an upgrade is of two: --old name@sha256:… --new name@sha256:…",
     "--probe": "an upgrade looks at times, programs, compilation and memory",
 }
 
@@ -29,28 +31,35 @@ BEFORE = ("--probe", "compilation", "--probe", "memory")
 AFTER = ("--probe", "timing", *BEFORE)
 
 
+_IMAGE = re.compile(r"(?:\S+@)?sha256:[0-9a-f]{64}")
+"""One image: that of a registry by its digest, or one of this machine by its id."""
+
+_LIKE_IMAGE = re.compile(r"\S*@?sha256:\S*")
+
+
 @dataclass(frozen=True)
 class UpgradeRequest:
     """An upgrade.
 
     Args:
+      old, new: Packages, or names of images.
       measuring: Arguments of both measurements.
       judging: Arguments of the comparison.
       out: Where runs are kept.
     """
 
-    old: Wanted
-    new: Wanted
+    old: Wanted | str
+    new: Wanted | str
     measuring: tuple[str, ...]
     judging: tuple[str, ...]
     out: Path
 
 
 def read_upgrade_request(arguments: Sequence[str]) -> UpgradeRequest:
-    """`--old PACKAGES --new PACKAGES`, options of the comparison, and the measurement's.
+    """`--old PACKAGES --new PACKAGES`, or two images; options of the comparison, and the measurement's.
 
     Raises:
-      UsageError: One of the two is missing, or what an upgrade does not take.
+      UsageError: One of the two is missing, they are not of one kind, or what an upgrade does not take.
     """
     refuse(arguments, FORBIDDEN)
     old, rest = take_option(arguments, "--old")
@@ -58,11 +67,27 @@ def read_upgrade_request(arguments: Sequence[str]) -> UpgradeRequest:
     if old is None or new is None:
         raise UsageError(
             'name both environments: nox -s upgrade -- --old "jax==0.10.0" --new "jax==0.10.2"; packages, a '
-            "requirements file, or the folder of a package"
+            "requirements file, the folder of a package, or an image by its digest"
         )
+    sides = (_read_side(old), _read_side(new))
+    if isinstance(sides[0], str) != isinstance(sides[1], str):
+        raise UsageError("an image on one side alone; give two images (name@sha256:…), or packages on both sides")
     judging: list[str] = []
     for name in JUDGING:
         value, rest = take_option(rest, name)
         judging += [] if value is None else [name, value]
     out, _ = take_option(rest, "--out")
-    return UpgradeRequest(read_wanted(old), read_wanted(new), tuple(rest), tuple(judging), Path(out or DEFAULT_OUT))
+    return UpgradeRequest(*sides, tuple(rest), tuple(judging), Path(out or DEFAULT_OUT))
+
+
+def _read_side(words: str) -> Wanted | str:
+    """Packages, or the name of an image.
+
+    Raises:
+      UsageError: It is neither.
+    """
+    if _IMAGE.fullmatch(words):
+        return words
+    if _LIKE_IMAGE.fullmatch(words):
+        raise UsageError(f"{words}: no image; a digest is sha256: and 64 digits, as `docker images --digests` tells")
+    return read_wanted(words)

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import platform
-import select
 import shutil
-import signal
-import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -21,37 +15,34 @@ import msgspec
 from harness.machine.environment import list_packages, make_private, recorded_variables
 from harness.parent.fork_client import ServerError
 from harness.parent.prepare_run import UsageError
-from harness.plan.turns import ERRORS, Ready
+from harness.parent.side_starts import START_LIMIT_S, Server, choose_start
+from harness.parent.side_variables import restore_variables
+from harness.plan.turns import CODE_FOLDER, ERRORS, Ready
 from harness.record import OtherEnvironment
 from harness.record.differences import steers_programs
 
-START_LIMIT_S = 120.0
 STDERR_KEPT = 2000
 
 CODE = ("harness", "suites")
 """Our packages, of which the other environment needs the source alone."""
 
 
-TODAYS = ("JAX_PLATFORMS", "LD_PRELOAD")
-"""Variables that are never taken over from a record, beside our own: where a run is made, and whose code it loads."""
-
-
 class SideServer:
     """A process of one environment that forks others. Use as a context manager.
 
     Args:
-      environment: Where its interpreter is, and what was recorded of it.
+      environment: Where its interpreter is, or the socket where a process of it is asked for; and what was recorded.
       variables: The environment of every process of this run; what the earlier run set takes the place of its own.
       suites: What it imports, where it can.
     """
 
     def __init__(self, environment: OtherEnvironment, variables: Mapping[str, str], suites: Sequence[str] = ()) -> None:
         self._environment = environment
-        self._python = _find_python(environment.python)
+        self._starts = choose_start(environment.python)
         self._variables = restore_variables(variables, environment.variables)
         self._suites = suites
         self._folder = Path()
-        self._process: subprocess.Popen[bytes] | None = None
+        self._server: Server | None = None
         self._index = 0
 
     def __enter__(self) -> Self:
@@ -69,15 +60,14 @@ class SideServer:
         Raises:
           ServerError: It cannot be started.
         """
-        if index != self._index or self._process is None or self._process.poll() is not None:
+        if index != self._index or self._server is None or not self._server.is_alive():
             self._index = index
             self._stop()
             self._start()
         return str(self._folder / "socket")
 
     def _start(self) -> None:
-        # A socket's path has 107 bytes at most, and a run's folder may be anywhere.
-        self._folder = Path(tempfile.mkdtemp(prefix="jaxmeter-"))
+        self._folder = self._starts.make_folder()
         try:
             check_environment(self._begin(), self._environment)
         except BaseException:
@@ -85,37 +75,21 @@ class SideServer:
             raise
 
     def _begin(self) -> Ready:
-        errors = self._folder / ERRORS
-        paths = [str(_link_code(self._folder)), *filter(None, [self._variables.get("PYTHONPATH")])]
-        server = ["harness.child.side", str(self._folder / "socket"), *self._suites]
-        command = [self._python, "-m", "harness.child.begin", str(os.getpid()), *server]
-        with errors.open("wb") as stderr:
-            self._process = subprocess.Popen(
-                command,
-                env={**self._variables, "PYTHONPATH": os.pathsep.join(paths)},
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=stderr,
-                start_new_session=True,
-            )
-        assert self._process.stdout is not None
-        ready, _, _ = select.select([self._process.stdout], [], [], START_LIMIT_S)
-        line = self._process.stdout.readline() if ready else b""
+        _link_code(self._folder)
+        self._server = self._starts.start(self._folder, self._variables, self._suites)
+        line = self._server.read_line()
         try:
             return msgspec.json.decode(line, type=Ready)
         except msgspec.DecodeError as error:
-            words = make_private(errors.read_text(errors="replace").strip()[-STDERR_KEPT:])
+            words = make_private(_read_words(self._folder / ERRORS))
             said = words or f"it said nothing in {START_LIMIT_S:.0f} s"
-            raise ServerError(f"--lock-step: {self._python} cannot run the earlier run's code: {said}") from error
+            where = self._environment.python
+            raise ServerError(f"--lock-step: {where} cannot run the earlier run's code: {said}") from error
 
     def _stop(self) -> None:
-        if self._process is not None:
-            with suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)  # the kernel ends its children with it
-            self._process.wait()
-            if self._process.stdout is not None:
-                self._process.stdout.close()
-            self._process = None
+        if self._server is not None:
+            self._server.end()
+            self._server = None
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
@@ -129,53 +103,19 @@ def describe_own_environment(variables: Mapping[str, str]) -> OtherEnvironment:
     )
 
 
-def _find_python(given: str) -> str:
-    """The interpreter's absolute path, its links not followed: they tell its environment.
-
-    Raises:
-      UsageError: There is none.
-    """
-    found = shutil.which(Path(given).expanduser())
-    if found is None:
-        raise UsageError(f"--lock-step {given}: no such program; give the python of the earlier run's environment")
-    return os.path.abspath(found)  # noqa: PTH100  Path.resolve would follow links
-
-
-def restore_variables(variables: Mapping[str, str], recorded: Mapping[str, str]) -> dict[str, str]:
-    """Today's variables, with those that steer JAX as an earlier run recorded them.
-
-    A record is only a file: no other variable of it is set.
-    """
-    today, then = recorded_variables(variables), recorded_variables(recorded)
-    kept = {
-        name: value
-        for name, value in variables.items()
-        if name not in today
-        or _is_todays(name)
-        or today[name] == then.get(name)  # as it was before it was made private
-    }
-    home = str(Path.home())
-    taken = {
-        name: value.replace("~/", f"{home}/")
-        for name, value in then.items()
-        if name not in kept and not _is_todays(name) and "\0" not in value
-    }
-    return {**kept, **taken}
-
-
-def _is_todays(name: str) -> bool:
-    return name in TODAYS or name.startswith("JAXMETER_")
-
-
-def _link_code(folder: Path) -> Path:
+def _link_code(folder: Path) -> None:
     """A folder with our packages alone: beside them may lie this environment's own jax."""
-    code = folder / "code"
+    code = folder / CODE_FOLDER
     code.mkdir()
     for name in CODE:
         package = Path(__file__).parents[2] / name
         if package.is_dir():
             (code / name).symlink_to(package, target_is_directory=True)
-    return code
+
+
+def _read_words(path: Path) -> str:
+    """The end of what a server complained of."""
+    return path.read_text(errors="replace").strip()[-STDERR_KEPT:] if path.is_file() else ""
 
 
 def check_environment(found: Ready, wanted: OtherEnvironment) -> None:

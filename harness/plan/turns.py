@@ -12,6 +12,26 @@ from harness.record import PlannedCase, Settings, VariantLaunch
 ERRORS = "stderr"
 """The file beside the socket where the other environment's processes complain."""
 
+CODE_FOLDER = "code"
+"""The folder beside the socket with our packages alone, which come before what the other environment has."""
+
+LOADED = "LD_PRELOAD"
+"""The variable with what an interpreter loads first: files of its own environment."""
+
+
+class StartSide(msgspec.Struct, frozen=True, kw_only=True):
+    """Start a server of an environment whose files are not seen here: that of another container.
+
+    Args:
+      folder: Of the socket and of ERRORS, which both see at the same path.
+      variables: What steers JAX there, in place of its own.
+      suites: What it imports, where it can.
+    """
+
+    folder: str
+    variables: dict[str, str]
+    suites: tuple[str, ...] = ()
+
 
 class Step(StrEnum):
     """What a process does in its turn."""

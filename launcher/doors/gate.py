@@ -4,28 +4,25 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from launcher.command_line import read_backend, read_request
+from launcher.doors.baseline import offer_baseline
 from launcher.doors.measuring import run_harness
 from launcher.doors.shell import (
     INTERRUPTED,
     NO_ANSWER,
     USAGE_ERROR,
     Shell,
-    prepare_environment,
     prepare_stores,
     run_program,
     take_given,
 )
-from launcher.execution import say
 from launcher.gates import read_gate_request
 from launcher.locks import SMALLEST_LOCK
-from launcher.options import UsageError
-from launcher.rebuilt import find_changes, find_obstacle, read_baseline, read_installed
 from launcher.request import Request
 from launcher.runs import Run, is_store, new_run_id, plan_beside
-from launcher.runtime import choose_engine
 
 
 def pass_gate(shell: Shell, arguments: Sequence[str]) -> int:
@@ -40,10 +37,12 @@ def pass_gate(shell: Shell, arguments: Sequence[str]) -> int:
     shell.install(SMALLEST_LOCK)
     if code := run_program(shell, "reporting", "limits", *limits):  # before anything is measured
         return code
-    other = None
-    if not asked.exact:
-        other = rebuild_baseline(shell, read_request(backend, measuring, shell.variables), asked.baseline)
-    with tempfile.TemporaryDirectory() as folder:
+    with ExitStack() as stack:
+        other = None
+        if not asked.exact:
+            request, run = _plan_beside(shell, backend, measuring, asked.baseline)
+            other = stack.enter_context(offer_baseline(shell, backend, request, run, asked.baseline))
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
         suspects = Path(folder) / "suspects.json"
         run, code = _measure_beside(shell, backend, measuring, asked.baseline, other=other)
         if not run.has_measured(code):
@@ -62,30 +61,6 @@ def pass_gate(shell: Shell, arguments: Sequence[str]) -> int:
         code = run_program(shell, "reporting", "gate", *judged, *asked.judging)
         run_program(shell, "reporting", "report", *judged, *take_given(asked.judging, "--min-effect"))
     return code
-
-
-def rebuild_baseline(shell: Shell, request: Request, baseline: Path) -> Path | None:
-    """The python of the baseline's environment where the session's is another; None where it is not, or cannot be had.
-
-    Raises:
-      UsageError: The baseline's manifest cannot be read.
-    """
-    before = read_baseline(baseline)
-    listed = shell.ask("python", "-m", "pip", "list", "--format=freeze")
-    changes = find_changes(before, read_installed(listed), shell.variables)
-    if not changes:
-        return None
-    engine, _ = choose_engine(request.runtime, shell.variables)
-    told = f"not as in the baseline: {', '.join(changes)}"
-    if obstacle := find_obstacle(before, in_container=engine is not None):
-        say(f"warning: {told}; slower times stay suspected: {obstacle}")
-        return None
-    say(f"{told}; its environment takes turns with today's")
-    try:
-        return prepare_environment(shell, before.wanted)
-    except UsageError as error:
-        say(f"warning: slower times stay suspected: {error}")
-        return None
 
 
 def _fetch_baseline(shell: Shell, arguments: Sequence[str]) -> list[str]:
@@ -107,8 +82,19 @@ def _measure_beside(
     """A run beside an earlier one, and the harness' exit code.
 
     Args:
-      other: The python of the earlier run's environment, where its calls and today's take turns.
+      other: The earlier run's environment, where its calls and today's take turns: its python, or a socket.
     """
-    request = read_request(backend, arguments, shell.variables)
-    run = plan_beside(baseline, request.arguments, new_run_id(backend), suspects, other)
+    request, run = _plan_beside(shell, backend, arguments, baseline, suspects, other)
     return run, run_harness(shell, backend, request, run)
+
+
+def _plan_beside(
+    shell: Shell,
+    backend: str,
+    arguments: Sequence[str],
+    baseline: Path,
+    suspects: Path | None = None,
+    other: Path | None = None,
+) -> tuple[Request, Run]:
+    request = read_request(backend, arguments, shell.variables)
+    return request, plan_beside(baseline, request.arguments, new_run_id(backend), suspects, other)

@@ -65,6 +65,19 @@ def run_harness(shell: Shell, backend: str, request: Request, run: Run) -> int:
     return code or report_code
 
 
+def plan_job(shell: Shell, backend: str, request: Request, run: Run) -> Job:
+    """A measurement in a container.
+
+    Raises:
+      UsageError: There is no engine.
+    """
+    engine, line = choose_engine("container", shell.variables)
+    if engine is None:
+        raise UsageError(line)
+    host, caller = look_at_host(), caller_here(shell.variables)
+    return Job(backend, request, run, engine, host, caller, shell.checkout, shell.variables)
+
+
 def name_machine(shell: Shell, backend: str, request: Request) -> str:
     """What the harness calls this machine.
 

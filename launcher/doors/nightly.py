@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
 from launcher.command_line import read_backend, read_request
-from launcher.doors.gate import rebuild_baseline
+from launcher.doors.baseline import offer_baseline
 from launcher.doors.measuring import name_machine, run_harness
 from launcher.doors.shell import FINE, NO_ANSWER, USAGE_ERROR, Shell, prepare_stores, run_elsewhere
 from launcher.execution import say
 from launcher.nights import CONFIRM, MEASURE, NightRequest, hold, read_night_request, read_step
 from launcher.options import take_option
 from launcher.request import Request
-from launcher.runs import new_run_id, plan_run
-from launcher.runtime import choose_engine
+from launcher.runs import Run, new_run_id, plan_run
 
 FINISH = "the same night, begun again within 12 hours"
 """It finds by itself what is left to do."""
@@ -69,11 +69,16 @@ def _take_step(shell: Shell, backend: str, request: Request, step: Path) -> int:
         return FINE
     _, words = read_backend(read_step(step))
     against, _ = take_option(words, "--against")
-    engine, _ = choose_engine(request.runtime, shell.variables)
-    if against is not None and engine is None:
-        shell.install(request.lock)
-        other = rebuild_baseline(shell, request, Path(against))
-        words += [] if other is None else ["--lock-step", str(other)]
-    request = read_request(backend, (*request.words, *words), shell.variables)
-    run = replace(plan_run(request.arguments, new_run_id(backend)), is_reported=False, finish=FINISH)
-    return run_harness(shell, backend, request, run)
+    name = new_run_id(backend)
+
+    def plan(*more: str) -> tuple[Request, Run]:
+        asked = read_request(backend, (*request.words, *words, *more), shell.variables)
+        return asked, replace(plan_run(asked.arguments, name), is_reported=False, finish=FINISH)
+
+    with ExitStack() as stack:
+        beside: tuple[str, ...] = ()
+        if against is not None:
+            shell.install(request.lock)
+            other = stack.enter_context(offer_baseline(shell, backend, *plan(), Path(against)))
+            beside = () if other is None else ("--lock-step", str(other))
+        return run_harness(shell, backend, *plan(*beside))

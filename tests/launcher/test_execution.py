@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from launcher.engines import Engine
-from launcher.execution import build_image, run_container
+from launcher.execution import build_image, keep_container, run_container
 from launcher.images import Build, Image
 from launcher.locks import LOCKS
 from launcher.options import UsageError
@@ -57,6 +57,31 @@ def test_a_programs_exit_code_is_handed_on(tmp_path):
     engine = Engine(str(docker.client), "docker", "20.10")
 
     assert run_container(engine, [engine.client, "run", "harness"], "one") == 3
+
+
+def keep(docker, is_ready):
+    engine = Engine(str(docker.client), "docker", "20.10")
+    return keep_container(engine, [str(docker.client), "run", "--name", "one"], "one", is_ready=is_ready)
+
+
+def test_a_container_is_kept_beside_a_block_and_none_is_left(tmp_path):
+    docker = Docker(tmp_path / "engine", waits=True)
+
+    with keep(docker, (docker.folder / "running").exists):
+        assert len(docker.calls("run")) == 1
+        assert docker.calls("rm") == []
+
+    assert docker.calls("rm") == [["rm", "--force", "one"]]
+
+
+def test_a_kept_container_that_ends_at_once_says_why(tmp_path, capsys):
+    docker = Docker(tmp_path / "engine", **{"other says": "no space left on device", "other code": 125})
+
+    with pytest.raises(UsageError, match="could not run the container"), keep(docker, lambda: False):
+        pass
+
+    assert "no space left on device" in capsys.readouterr().err
+    assert docker.calls("rm") == [["rm", "--force", "one"]]
 
 
 def test_a_disk_that_is_too_full_is_refused_before_the_build(tmp_path, monkeypatch):

@@ -1,4 +1,5 @@
 import json
+import socket
 from pathlib import Path
 
 import pytest
@@ -270,3 +271,18 @@ def test_an_owner_without_a_name_is_left_out(tmp_path, monkeypatch):
 
     with pytest.raises(UsageError, match=r"cannot be written \(Permission denied\); write elsewhere"):
         make_writable_folders([Mount(tmp_path, tmp_path, writable=True)])
+
+
+def test_the_folder_where_another_container_is_asked_can_be_written(here, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # a socket's path has 107 bytes at most
+    Path("s").mkdir()
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind("s/door")
+
+        assert writable(here, "--lock-step", str(tmp_path / "s" / "door"))[-1] == tmp_path / "s"
+
+
+def test_a_python_to_take_turns_with_is_in_no_container(here, tmp_path):
+    python = touch(tmp_path / "bin" / "python")
+
+    assert python.parent not in writable(here, "--lock-step", str(python)) + readable(here, "--lock-step", str(python))

@@ -11,6 +11,7 @@ from launcher.rebuilt import Baseline, find_changes, find_obstacle, read_baselin
 from tests import samples
 
 PACKAGES = {"jax": "0.10.1", "jaxlib": "0.10.1", "numpy": "2.0.0", "torch": "2.15.0"}
+IMAGE = "jaxmeter:cpu-12 sha256:1f0c9a7"
 HERE = ".".join(platform.python_version_tuple())
 
 
@@ -26,7 +27,13 @@ def test_packages_and_flags_are_those_that_the_run_recorded(tmp_path):
 
     assert (found.backend, found.python) == ("cpu", "3.11.0")
     assert found.packages == run.manifest.environment.packages
-    assert found.variables == {"XLA_FLAGS": "--a"}
+    assert (found.variables, found.image) == ({"XLA_FLAGS": "--a"}, "")
+
+
+def test_the_image_of_a_run_is_read(tmp_path):
+    folder = samples.write_run(tmp_path / "run", samples.run(environment=samples.environment(image=IMAGE)))
+
+    assert read_baseline(folder).image == IMAGE
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", json.dumps({"backend": "cpu", "environment": {"python": "3"}})])
@@ -86,14 +93,24 @@ def test_what_the_harness_leaves_out_is_no_flag():
     assert find_changes(baseline(), PACKAGES, dict.fromkeys(left_out, "1")) == []
 
 
-def test_in_the_same_python_on_a_cpu_nothing_is_in_the_way():
-    assert find_obstacle(baseline(), in_container=False) == ""
+@pytest.mark.parametrize(
+    ("changes", "in_container"),
+    [({}, False), ({"image": IMAGE}, False), ({"image": IMAGE, "python": "3.1.2"}, True)],
+)
+def test_the_same_python_or_an_image_can_take_turns_on_a_cpu(changes, in_container):
+    assert find_obstacle(baseline(**changes), in_container=in_container) == ""
+
+
+def test_an_image_is_known_by_its_id_whatever_is_called_so_today():
+    assert baseline(image=IMAGE).image_id == "sha256:1f0c9a7"
+    assert baseline().image_id == ""
 
 
 @pytest.mark.parametrize(
     ("changes", "in_container", "said"),
     [
-        ({}, True, "in a container two environments cannot take turns; --runtime local can"),
+        ({}, True, "it was measured outside of containers; --runtime local can make its environment anew"),
+        ({"image": IMAGE, "backend": "tpu"}, True, "two processes that take turns on one tpu have never been tried"),
         ({"backend": "gpu"}, False, "two processes that take turns on one gpu have never been tried"),
         ({"python": "3.1.2"}, False, f"it was made with Python 3.1.2, here is {HERE}"),
     ],

@@ -35,3 +35,25 @@ def test_without_both_an_example_is_given(given):
 def test_what_an_upgrade_does_not_take_is_said(name, form):
     with pytest.raises(UsageError, match=f"{name}: "):
         read_upgrade_request([*BOTH, form.format(name)])
+
+
+IMAGES = (f"registry.example/a/b@sha256:{'0' * 64}", f"sha256:{'a1' * 32}")
+
+
+def test_two_images_are_read_by_their_digests():
+    asked = read_upgrade_request(["--old", IMAGES[0], "--new", IMAGES[1], "--quick"])
+
+    assert (asked.old, asked.new) == IMAGES
+    assert asked.measuring == ("--quick",)
+
+
+@pytest.mark.parametrize("sides", [(IMAGES[0], "jax==0.10.2"), ("jax==0.10.2", IMAGES[1])])
+def test_an_image_beside_packages_is_refused(sides):
+    with pytest.raises(UsageError, match="an image on one side alone; give two images"):
+        read_upgrade_request(["--old", sides[0], "--new", sides[1]])
+
+
+@pytest.mark.parametrize("word", ["sha256:12", "a/b@sha256:" + "g" * 64, IMAGES[1] + "0"])
+def test_what_is_no_whole_digest_is_told(word):
+    with pytest.raises(UsageError, match="no image; a digest is sha256: and 64 digits"):
+        read_upgrade_request(["--old", word, "--new", IMAGES[1]])

@@ -17,7 +17,8 @@ from harness.declare.catalogue import find_suites
 from harness.machine.places import PLACES
 from harness.parent.fork_client import ServerError
 from harness.parent.prepare_run import UsageError
-from harness.parent.sides import SideServer, check_environment, restore_variables
+from harness.parent.side_variables import restore_variables
+from harness.parent.sides import SideServer, check_environment
 from harness.plan.cases import plan_case
 from harness.plan.settings import make_settings
 from harness.plan.turns import Begin, Ready
@@ -202,7 +203,7 @@ def test_a_case_that_is_gone_there_is_refused(address):
 
 
 def test_the_process_ends_with_the_one_that_asked_for_it_even_where_it_hangs(address, server, suite, tmp_path):
-    children = Path(f"/proc/{server._process.pid}/task/{server._process.pid}/children")
+    children = Path(f"/proc/{server._server.process.pid}/task/{server._server.process.pid}/children")
     begin = context_of(address, suite, tmp_path, "hanging:eager").sides[Side.BEFORE].begin
     asked = subprocess.Popen(
         [sys.executable, "-c", ASK, server.reach(0)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -240,8 +241,8 @@ time.sleep(1000)
 def test_a_server_that_was_ended_is_started_again(address, suite):
     with SideServer(HERE, {**os.environ, "JAX_PLATFORMS": "cpu"}) as started:
         first = started.reach(0)
-        started._process.kill()
-        started._process.wait()
+        started._server.process.kill()
+        started._server.process.wait()
 
         with meet(Address(started.reach(0), address.begin)) as meeting:
             assert meeting.inputs

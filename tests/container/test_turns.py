@@ -1,0 +1,107 @@
+"""Two images take turns: servers of one container are asked for by a run in another."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import subprocess
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness.record import Run, read_json
+from launcher.containers import caller_here
+from launcher.doors.baseline import offer_baseline
+from launcher.engines import Engine
+from launcher.images import image_id
+from launcher.jobs import measure_in_container
+from launcher.side_containers import offer_environment
+from launcher.upgrades import AFTER, BEFORE
+from tests.container.conftest import BuiltImage, containers
+from tests.container.launch import CHECKOUT, cpu_job
+
+pytestmark = pytest.mark.container
+
+DOCKERFILE = "FROM {base}\nENV JAX_ENABLE_X64=0 OF_ITS_OWN=1\nLABEL number={number}\n"
+
+
+@pytest.fixture
+def images(engine: Engine, image: BuiltImage, removed: Callable[[Engine, str], None]) -> tuple[str, str]:
+    """Ids of an image, and of one that adds a variable."""
+    base = image(engine, "cpu")
+    name = f"jaxmeter-test:{secrets.token_hex(4)}"
+    text = DOCKERFILE.format(base=base, number=secrets.token_hex(4))
+    subprocess.run([engine.client, "build", "--quiet", "--tag", name, "-"], input=text, text=True, check=True)
+    removed(engine, name)
+    found = image_id(engine, base), image_id(engine, name)
+    assert found[0] is not None
+    assert found[1] is not None
+    return found[0], found[1]
+
+
+def test_two_images_take_turns(
+    engine: Engine, images: tuple[str, str], suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    caller, before = caller_here(os.environ), containers(engine)
+    measured = ("--quick", "--launches", "3", "--suites", str(suite))
+    old, new = (("--image", one, *measured) for one in images)
+    first = cpu_job(engine, caller, *old, *BEFORE, "--run-id", "old")
+    assert measure_in_container(replace(first, run=replace(first.run, is_reported=False))) == 0
+    beside = (*AFTER, "--against", "old", "--run-id", "new")
+
+    with offer_environment(cpu_job(engine, caller, *old, *beside)) as socket:
+        second = cpu_job(engine, caller, *new, *beside, "--lock-step", str(socket))
+        code = measure_in_container(replace(second, run=replace(second.run, is_reported=False)))
+
+    assert code == 0
+    runs = [read_json(Path("results", name, "run.json"), Run) for name in ("old", "new")]
+    assert [run.manifest.environment.image for run in runs] == [f"{one} {one}" for one in images]
+    timed = {
+        (variant.name, len([one for one in variant.outcomes["timing"].values["execution_s"] if one]))
+        for case in runs[1].cases
+        for variant in case.variants
+        if "timing" in variant.outcomes
+    }
+    assert {("increment:jit", 3), ("increment:jit before", 3)} <= timed
+    assert containers(engine) == before
+    assert not socket.parent.exists()
+
+
+class Noted:
+    """What a session offers, as far as a baseline's environment needs it."""
+
+    checkout = CHECKOUT
+    variables = os.environ
+
+
+def test_the_image_of_a_baseline_is_offered_where_today_s_is_another(
+    engine: Engine,
+    images: tuple[str, str],
+    suite: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    caller, before = caller_here(os.environ), containers(engine)
+    words = ("--quick", "--launches", "3", "--suites", str(suite))
+    old = cpu_job(engine, caller, "--image", images[0], *words, "--probe", "memory", "--run-id", "old")
+    assert measure_in_container(replace(old, run=replace(old.run, is_reported=False))) == 0
+    baseline = Path("results/old")
+
+    for image, is_offered in zip(images, (False, True), strict=True):
+        job = cpu_job(engine, caller, "--image", image, *words, "--against", "old", "--run-id", "new")
+        with offer_baseline(Noted(), "cpu", job.request, job.run, baseline) as socket:
+            assert (socket is not None and socket.is_socket()) == is_offered
+            assert len(containers(engine) - before) == is_offered
+
+    said = capsys.readouterr().err
+    assert "not as in the baseline: JAX_ENABLE_X64; its environment takes turns with today's" in said
+    manifest = (baseline / "manifest.json").read_text(encoding="utf8")
+    (baseline / "manifest.json").write_text(manifest.replace(images[0], f"sha256:{'0' * 64}"), encoding="utf8")
+    with offer_baseline(Noted(), "cpu", job.request, job.run, baseline) as socket:
+        assert socket is None
+    assert "is not here; load it (docker load), or measure a new baseline" in capsys.readouterr().err
