@@ -1,9 +1,10 @@
 """What two environments in lock-step tell apart: equal programs, and some that are 3 or 5 % slower.
 
-    python -m benchmarks.lock_step [--launches 8] [--busy]
+    python -m benchmarks.lock_step [--launches 8] [--busy] [--equal] [--runs 1]
 
 The programs are those of `benchmarks.gate`: 60 cases, of which 36 take as long in the second version as in the first,
-12 do 3 % more work and 12 5 %. Both environments are this one, in processes of their own, as `nox -s upgrade` has them.
+12 do 3 % more work and 12 5 %; with `--equal` all 60 take as long. Both environments are this one, in processes of
+their own, as `nox -s upgrade` has them. A run takes nine minutes; after each the rates so far are printed.
 """
 
 from __future__ import annotations
@@ -15,17 +16,17 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.false_alarms import BUSY
 from benchmarks.gate import EFFECTS, measure, read
-from benchmarks.gated import kind_of
+from benchmarks.gated import CASES, kind_of
 from benchmarks.here import describe_here
 from benchmarks.verdicts import write_rate
 from reporting.compare.changes import find_changes
-from reporting.compare.findings import TIME, Change, Finding
+from reporting.compare.findings import Change, Finding
 from reporting.compare.snapshot import take_snapshots
 
 WRONG = {"same": (Finding.SLOWER, Finding.FASTER)}
@@ -37,33 +38,45 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--launches", type=int, default=8)
     parser.add_argument("--busy", action="store_true", help="beside a process that uses a core")
+    parser.add_argument("--equal", action="store_true", help="no program takes longer than before")
+    parser.add_argument("--runs", type=int, default=1)
     given = parser.parse_args()
     beside = "beside a process that uses a core" if given.busy else "on an otherwise idle machine"
     print(f"{given.launches} launches, {beside}; {describe_here('jax', 'numpy')}", flush=True)
     load_process = subprocess.Popen([sys.executable, "-c", BUSY]) if given.busy else None
+    found: dict[tuple[float, str], list[Change]] = defaultdict(list)
     try:
-        with tempfile.TemporaryDirectory() as folder:
-            _tell(Path(folder), given.launches)
+        for number in range(given.runs):
+            with tempfile.TemporaryDirectory() as folder:
+                spent_s = _run(Path(folder), "equal" if given.equal else "2", given.launches, found)
+            print(f"run {number + 1}: {spent_s / CASES:.1f} s a comparison, both sides; of all runs so far:")
+            _tell(found)
     finally:
         if load_process is not None:
             load_process.kill()
             load_process.wait()
 
 
-def _tell(folder: Path, launches: int) -> None:
+def _run(folder: Path, version: str, launches: int, found: dict[tuple[float, str], list[Change]]) -> float:
+    """Adds what a run tells, by minimum effect and kind; seconds that it took."""
     first = measure(folder, "before", "1", "--launches", "1")
     python = _make_first_version(folder)
     beside = ("--against", str(first), "--lock-step", str(python), "--launches", str(launches))
     start = time.monotonic()
-    second = measure(folder, "after", "2", *beside)
+    second = measure(folder, "after", version, *beside)
     spent_s = time.monotonic() - start
     sides = take_snapshots(*(read(path).run for path in (first, second)))
     for effect in EFFECTS:
-        changes = find_changes(*sides, minimum_effect=effect)
-        found = [one for one in changes.found if one.metric == TIME and one.replayed]
-        for kind in ("same", "three", "five"):
-            print(f"minimum effect {100 * effect:.0f} %, {kind}: {_describe(kind, found)}")
-    print(f"a comparison: {spent_s / len(found):.1f} s, both sides")
+        for one in find_changes(*sides, minimum_effect=effect).times:
+            number = int(one.case.partition("number=")[2].rstrip("]"))
+            if one.replayed:
+                found[effect, "same" if version == "equal" else kind_of(number)].append(one)
+    return spent_s
+
+
+def _tell(found: Mapping[tuple[float, str], Sequence[Change]]) -> None:
+    for (effect, kind), changes in sorted(found.items()):
+        print(f"minimum effect {100 * effect:.0f} %, {kind}: {_describe(kind, changes)}", flush=True)
 
 
 def _make_first_version(folder: Path) -> Path:
@@ -74,13 +87,12 @@ def _make_first_version(folder: Path) -> Path:
     return python
 
 
-def _describe(kind: str, changes: Iterable[Change]) -> str:
-    own = [one for one in changes if kind_of(int(one.case.partition("number=")[2].rstrip("]"))) == kind]
-    counts = Counter(one.finding for one in own)
+def _describe(kind: str, changes: Sequence[Change]) -> str:
+    counts = Counter(one.finding for one in changes)
     wanted = WRONG.get(kind, (Finding.SLOWER,))
-    rate = write_rate(sum(counts[one] for one in wanted), len(own))
+    rate = write_rate(sum(counts[one] for one in wanted), len(changes))
     words = " or ".join(one.value for one in wanted)
-    effects = [one.effect for one in own if one.effect is not None]
+    effects = [one.effect for one in changes if one.effect is not None]
     errors = [abs(math.log(one.estimate) - EXPECTED.get(kind, 0.0)) for one in effects]
     widths = [math.log(one.decisive.high / one.estimate) for one in effects if one.decisive.high is not None]
     told = ", ".join(f"{count} {name}" for name, count in counts.most_common())
