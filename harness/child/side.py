@@ -38,7 +38,7 @@ from harness.machine.environment import describe_error, list_packages
 from harness.plan.turns import Begin, Done, Ready, Reply, Step, Turn
 from harness.probes.context import Context
 from harness.probes.subject import Subject
-from harness.programs.arguments import hash_arguments
+from harness.programs.arguments import hash_arguments, unpack_numbers
 from harness.programs.caches import use_cache
 
 
@@ -156,9 +156,12 @@ def _serve(stream: io.BufferedRWPair) -> None:
         for line in stream:
             turn = msgspec.json.decode(line, type=Turn)
             try:
-                if turn.step is Step.PREPARE:
-                    subjects[turn.variant] = _prepare(turn.variant, context, begin)
-                reply = Reply(done=_take(turn, subjects[turn.variant], disturbance))
+                if turn.step is Step.INPUTS:
+                    reply = Reply(done=_take_inputs(context, stream.read(turn.size)))
+                else:
+                    if turn.step is Step.PREPARE:
+                        subjects[turn.variant] = _prepare(turn.variant, context, begin)
+                    reply = Reply(done=_take(turn, subjects[turn.variant], disturbance))
             except Exception as error:  # noqa: BLE001  as above
                 reply = Reply(refusal=_describe(error))
             _say(stream, reply)
@@ -190,6 +193,19 @@ def _begin(begin: Begin) -> Context:
         case=now,
         settings=begin.settings,
     )
+
+
+def _take_inputs(context: Context, numbers: bytes) -> Done:
+    """Numbers of the measuring process in place of those that were made here.
+
+    Raises:
+      SuiteError: They are of other shapes or types.
+    """
+    try:
+        context.arguments = unpack_numbers(numbers, context.arguments)
+    except ValueError as error:
+        raise SuiteError(str(error)) from error
+    return Done(cpu_s=time.process_time(), inputs=hash_arguments(context.arguments))
 
 
 def _prepare(variant: str, context: Context, begin: Begin) -> Subject:

@@ -36,6 +36,7 @@ class StartSide(msgspec.Struct, frozen=True, kw_only=True):
 class Step(StrEnum):
     """What a process does in its turn."""
 
+    INPUTS = "inputs"
     PREPARE = "prepare"
     CALIBRATE = "calibrate"
     WARM_UP = "warm up"
@@ -66,16 +67,18 @@ class Begin(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Turn(msgspec.Struct, frozen=True, kw_only=True):
-    """Do one step with one variant.
+    """Do one step with one variant; or take the inputs that follow, in place of those that were made.
 
     Args:
+      size: Bytes of inputs (pack_numbers).
       sweep, block_s: Of a block.
       count: How many blocks alone.
       cores: Which the process can use, for the record.
     """
 
-    variant: str
     step: Step
+    variant: str = ""
+    size: int = 0
     sweep: int = 0
     block_s: float = 0.0
     count: int = 0
@@ -87,7 +90,7 @@ class Done(msgspec.Struct, frozen=True, kw_only=True):
 
     Args:
       cpu_s: Processor time of the process so far.
-      inputs: Hash of the inputs, once they are made.
+      inputs: Hash of the inputs, once they are made or taken.
       calls, call_s: Of a sample of the variant so far.
       dispatches: Whether a call of it returns before its result is ready.
       launch: Raw samples, where they were asked for.

@@ -47,7 +47,7 @@ class Meeting:
     """One process that takes turns.
 
     Args:
-      inputs: Hash of the inputs that it has made.
+      inputs: Hash of the inputs that it has.
       cpu_s: Its processor time so far.
     """
 
@@ -59,15 +59,18 @@ class Meeting:
     def __post_init__(self) -> None:
         self._stream = self.connected.makefile("rwb")
 
-    def ask(self, message: Begin | Turn) -> Done:
+    def ask(self, message: Begin | Turn, numbers: bytes = b"") -> Done:
         """What was done.
+
+        Args:
+          numbers: What follows the message.
 
         Raises:
           SideError: It cannot be done, or the process has ended.
         """
         line = b""
         with suppress(OSError):  # it has ended
-            self._stream.write(msgspec.json.encode(message) + b"\n")
+            self._stream.write(msgspec.json.encode(message) + b"\n" + numbers)
             self._stream.flush()
             line = self._stream.readline()
         if not line:
@@ -78,6 +81,14 @@ class Meeting:
             raise SideError(reply.refusal)
         self.cpu_s = reply.done.cpu_s
         return reply.done
+
+    def give_inputs(self, numbers: bytes) -> None:
+        """Has it take other numbers as its inputs.
+
+        Raises:
+          SideError: It cannot.
+        """
+        self.inputs = self.ask(Turn(step=Step.INPUTS, size=len(numbers)), numbers).inputs
 
     def prepare(self, variant: str) -> Elsewhere:
         """A variant there, called once.

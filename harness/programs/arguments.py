@@ -55,9 +55,7 @@ def choose_static(function: Callable[..., Any], params: dict[str, Param]) -> dic
 
 def as_numpy(leaf: Any) -> Any:
     """An array as NumPy's. A random key stays what it is: NumPy has no such thing."""
-    if isinstance(leaf, jax.Array) and jax.numpy.issubdtype(leaf.dtype, jax.dtypes.prng_key):
-        return leaf
-    return numpy.asarray(leaf)
+    return leaf if _is_key(leaf) else numpy.asarray(leaf)
 
 
 def widest(leaf: Any) -> Any:
@@ -76,11 +74,57 @@ def hash_arguments(arrays: Any) -> str:
     """What all arrays in a tree hold, as a hash: equal in two environments that have made the same."""
     found = hashlib.sha256()
     for leaf in jax.tree.leaves(arrays):
-        is_key = isinstance(leaf, jax.Array) and jax.numpy.issubdtype(leaf.dtype, jax.dtypes.prng_key)
-        array = numpy.asarray(jax.random.key_data(leaf) if is_key else leaf)
+        array = _find_numbers(leaf)
         found.update(f"{array.dtype} {array.shape}".encode())
         found.update(repr(leaf).encode() if array.dtype == object else array.tobytes())
     return found.hexdigest()
+
+
+def pack_numbers(arrays: Any) -> bytes:
+    """What all arrays in a tree hold, one after the other; of objects nothing."""
+    return b"".join(array.tobytes() for array in map(_find_numbers, jax.tree.leaves(arrays)) if array.dtype != object)
+
+
+def unpack_numbers(packed: bytes, like: Any) -> Any:
+    """Arrays as in a tree, where they are there, with the numbers of another tree that was packed.
+
+    Raises:
+      ValueError: These are of other shapes or types.
+    """
+    leaves, tree = jax.tree.flatten(like)
+    numbers = [_find_numbers(leaf) for leaf in leaves]
+    sizes = [0 if array.dtype == object else array.nbytes for array in numbers]
+    if sum(sizes) != len(packed):
+        raise ValueError(f"its inputs have {sum(sizes)} bytes, and today's {len(packed)}")
+    taken, begin = [], 0
+    for leaf, array, size in zip(leaves, numbers, sizes, strict=True):
+        other = packed[begin : begin + size]
+        begin += size
+        is_same = array.dtype == object or array.tobytes() == other
+        taken.append(leaf if is_same else _place(numpy.ndarray(array.shape, array.dtype, other), leaf))
+    return jax.block_until_ready(jax.tree.unflatten(tree, taken))
+
+
+def _place(array: numpy.ndarray[Any, Any], like: Any) -> Any:
+    """A copy where another array is, of its kind: of JAX's a buffer of its own, which can be donated."""
+    if not isinstance(like, jax.Array):
+        return array.copy()
+    if _is_key(like):
+        return jax.random.wrap_key_data(jax.numpy.asarray(array), impl=jax.random.key_impl(like))
+    if like.aval.weak_type:
+        # No array of NumPy is weakly typed, but a program can say that what it gives is.
+        return jax.jit(jax.numpy.copy).lower(like).compile()(array)
+    placed = jax.device_put(array, like.sharding) if like.committed else jax.numpy.asarray(array)
+    return jax.numpy.copy(placed)
+
+
+def _find_numbers(leaf: Any) -> numpy.ndarray[Any, Any]:
+    """What a leaf holds, a random key as well."""
+    return numpy.asarray(jax.random.key_data(leaf) if _is_key(leaf) else leaf)
+
+
+def _is_key(leaf: Any) -> bool:
+    return isinstance(leaf, jax.Array) and jax.numpy.issubdtype(leaf.dtype, jax.dtypes.prng_key)
 
 
 def size_bytes(arrays: Any) -> int:

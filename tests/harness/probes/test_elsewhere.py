@@ -25,6 +25,7 @@ from harness.plan.turns import Begin, Ready
 from harness.probes.context import Context
 from harness.probes.elsewhere import Address, Side, SideError, meet
 from harness.probes.timing import look
+from harness.programs.arguments import hash_arguments, pack_numbers
 from harness.record import OtherEnvironment, Replay, Status
 
 SUITE = """
@@ -176,14 +177,42 @@ def test_code_that_is_not_the_earlier_runs_is_refused(address, suite, tmp_path):
     assert "its code there is not what the run has measured" in found.outcomes["double:jit before"].reason
 
 
-def test_other_inputs_are_refused(address, suite, tmp_path):
+def test_inputs_that_are_others_there_are_todays_instead(address, suite, tmp_path):
     context = context_of(address, suite, tmp_path, "double:jit", "double:eager")
     context.arguments = (context.arguments[0] + 1,)
 
     found = look(("double:jit", "double:jit before", "double:eager before"), context)
 
+    assert found.outcomes == {}
+
+
+def test_a_process_says_which_inputs_it_has(address, suite, tmp_path):
+    given = (context_of(address, suite, tmp_path).arguments[0] + 1,)
+
+    with meet(address) as meeting:
+        assert meeting.inputs != hash_arguments(given)
+        meeting.give_inputs(pack_numbers(given))
+        assert meeting.inputs == hash_arguments(given)
+        assert meeting.prepare("double:jit").calls == 1
+
+
+def test_inputs_of_other_shapes_are_refused(address, suite, tmp_path):
+    context = context_of(address, suite, tmp_path, "double:jit", "double:eager")
+    context.arguments = (context.arguments[0][1:],)
+
+    found = look(("double:jit", "double:jit before", "double:eager before"), context)
+
     assert set(found.outcomes) == {"double:jit before", "double:eager before"}
-    assert "its inputs are other numbers than today's" in found.outcomes["double:jit before"].reason
+    assert "bytes, and today's" in found.outcomes["double:jit before"].reason
+
+
+def test_inputs_of_as_many_bytes_and_another_shape_are_refused(address, suite, tmp_path):
+    context = context_of(address, suite, tmp_path, "double:jit")
+    context.arguments = (context.arguments[0][None],)
+
+    found = look(("double:jit", "double:jit before"), context)
+
+    assert "its inputs are others than today's" in found.outcomes["double:jit before"].reason
 
 
 def test_another_definition_is_refused(address):

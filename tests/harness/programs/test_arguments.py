@@ -10,7 +10,17 @@ import numpy as np
 import pytest
 
 from harness import Needs, workload
-from harness.programs.arguments import as_numpy, choose_static, make_inputs, make_shapes, size_bytes, widest
+from harness.programs.arguments import (
+    as_numpy,
+    choose_static,
+    hash_arguments,
+    make_inputs,
+    make_shapes,
+    pack_numbers,
+    size_bytes,
+    unpack_numbers,
+    widest,
+)
 
 CHECKOUT = Path(__file__).parents[3]
 SIDE = 64
@@ -167,3 +177,63 @@ def test_an_array_on_several_devices_holds_what_they_hold_together():
 
 def test_a_model_of_another_library_counts_only_what_it_says():
     assert size_bytes([SimpleNamespace(nbytes=5), object(), 3]) == 5
+
+
+# Packed for another process
+
+
+def all_kinds(seed):
+    """Arrays of every kind that inputs hold, of other numbers for each seed."""
+    key = jax.random.key(seed)
+    return (
+        {"x": jax.random.normal(key, (3, 2)), "half": jnp.full(5, seed, jnp.bfloat16)},
+        np.arange(seed, seed + 4),
+        key,
+        jax.device_put(jnp.full(2, seed), jax.devices()[0]),
+        jnp.asarray(float(seed)),
+        jnp.asarray([seed > 1]),
+        jnp.zeros((0, 3)),
+    )
+
+
+def test_numbers_of_another_tree_are_taken_where_the_own_ones_were():
+    theirs, own = all_kinds(1), all_kinds(2)
+
+    taken = unpack_numbers(pack_numbers(theirs), own)
+
+    assert hash_arguments(own) != hash_arguments(theirs) == hash_arguments(taken)
+    assert jax.tree.structure(taken) == jax.tree.structure(own)
+    for one, like in zip(jax.tree.leaves(taken), jax.tree.leaves(own), strict=True):
+        assert type(one) is type(like)
+        if isinstance(like, jax.Array):
+            assert (one.aval, one.sharding, one.committed) == (like.aval, like.sharding, like.committed)
+
+
+def test_what_is_taken_can_be_written_and_donated():
+    host, device = unpack_numbers(pack_numbers((np.ones(2), jnp.ones(2))), (np.zeros(2), jnp.zeros(2)))
+
+    host[0] = 3
+    jax.jit(lambda x: x + 1, donate_argnums=0)(device)
+
+    assert device.is_deleted()
+
+
+def test_what_is_the_same_already_is_left_alone():
+    own = all_kinds(1)
+
+    taken = unpack_numbers(pack_numbers(all_kinds(1)), own)
+
+    assert all(one is like for one, like in zip(jax.tree.leaves(taken), jax.tree.leaves(own), strict=True))
+
+
+def test_objects_that_hold_no_numbers_stay_what_they_are():
+    words = np.array(["a", None], dtype=object)
+
+    assert pack_numbers((words, np.ones(1, np.int8))) == b"\x01"
+    assert unpack_numbers(b"\x02", (words, np.ones(1, np.int8)))[0] is words
+
+
+@pytest.mark.parametrize("packed", [bytes(7), bytes(9)])
+def test_numbers_of_other_shapes_are_refused(packed):
+    with pytest.raises(ValueError, match=f"its inputs have 8 bytes, and today's {len(packed)}"):
+        unpack_numbers(packed, (jnp.ones(2, jnp.float32),))
