@@ -1,17 +1,20 @@
-"""Whether the harness can read what a schedule passes on to it, before a night finds out that it cannot."""
+"""Whether the harness can read what is passed on to it, before an hour or a night has gone by."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from launcher.command_line import read_request
 from launcher.nights import BEGINNING, ENDING
-from launcher.options import UsageError
+from launcher.options import UsageError, take_option
 
 VALUED = frozenset({"--budget", "--cores", "--data", "--launches", "--out", "--probe", "--select", "--suites"})
 FLAGS = frozenset({"--full", "--json", "--quick", "--quiet"})
 """Options of the harness' `run` that a night takes, with a value and without; a test holds that these are all."""
+
+RUNTIME = "--runtime"
+LOCAL = "local"
 
 
 def check_night(backend: str, words: Sequence[str]) -> None:
@@ -20,8 +23,36 @@ def check_night(backend: str, words: Sequence[str]) -> None:
     Raises:
       UsageError: An option that there is not, one without its value, or a word that belongs to none.
     """
-    rest = iter(read_request(backend, words, {}).arguments)
-    valued = {*VALUED, *BEGINNING, *ENDING}
+    _check(read_request(backend, words, {}).arguments, {*VALUED, *BEGINNING, *ENDING}, "a night")
+
+
+def check_images(backend: str, words: Sequence[str], what: str) -> None:
+    """Checks the names of options of measurements in containers.
+
+    Raises:
+      UsageError: As `check_night`.
+    """
+    _check(read_request(backend, words, {}).arguments, {*VALUED, "--machine"}, what)
+
+
+def check_packages(words: Sequence[str], what: str) -> list[str]:
+    """Checks the names of options of measurements in environments of packages; those for the harness.
+
+    Args:
+      what: What measures: "an upgrade".
+
+    Raises:
+      UsageError: As `check_night`; or containers are asked for.
+    """
+    runtime, rest = take_option(words, RUNTIME)
+    if runtime not in (None, LOCAL):
+        raise UsageError(f"{RUNTIME} {runtime}: packages are measured in virtual environments; leave it out")
+    _check(rest, {*VALUED, "--machine"}, what)
+    return rest
+
+
+def _check(words: Sequence[str], valued: Collection[str], what: str) -> None:
+    rest = iter(words)
     for word in rest:
         name, equals, _ = word.partition("=")
         if name in valued:
@@ -30,5 +61,5 @@ def check_night(backend: str, words: Sequence[str]) -> None:
         elif not word.startswith("-"):
             raise UsageError(f"{word!r} belongs to no option; write --option VALUE")
         elif word not in FLAGS:
-            (nearest,) = difflib.get_close_matches(name, sorted(valued | FLAGS), n=1, cutoff=0)
-            raise UsageError(f"{name}: a night has no such option; nearest: {nearest}")
+            (nearest,) = difflib.get_close_matches(name, sorted({*valued, *FLAGS}), n=1, cutoff=0)
+            raise UsageError(f"{name}: {what} has no such option; nearest: {nearest}")

@@ -13,6 +13,7 @@ from launcher.environments import read_wanted
 from launcher.execution import say
 from launcher.judges import JudgeByCase, JudgeByCommand
 from launcher.locks import SMALLEST_LOCK
+from launcher.measurements import check_packages
 from launcher.releases import list_releases
 from launcher.runs import new_run_id
 
@@ -24,11 +25,14 @@ def find_first_bad(shell: Shell, arguments: Sequence[str]) -> int:
       UsageError: What was asked cannot be done.
     """
     asked = read_bisect_request(arguments)
+    backend, measuring = read_backend(asked.measuring)
+    measuring = check_packages(measuring, "a bisection")
     releases = list_releases(asked.good, asked.bad)
     say(f"{len(releases)} releases: {', '.join(releases)}")
     shell.install(SMALLEST_LOCK)
     try:
-        found = bisection.bisect(releases, _make_judge(shell, asked), say, asks_good=bool(asked.command))
+        judge = _make_judge(shell, asked, backend, measuring)
+        found = bisection.bisect(releases, judge, say, asks_good=bool(asked.command))
     except bisection.NoDifferenceError as error:
         say(f"error: {error}; there is nothing to bisect")
         return NO_ANSWER
@@ -37,7 +41,7 @@ def find_first_bad(shell: Shell, arguments: Sequence[str]) -> int:
     return FINE
 
 
-def _make_judge(shell: Shell, asked: BisectRequest) -> bisection.Judge:
+def _make_judge(shell: Shell, asked: BisectRequest, backend: str, measuring: Sequence[str]) -> bisection.Judge:
     """What tells a bad release; the good one is measured now, where a case does."""
 
     def make(packages: str) -> Path:
@@ -45,7 +49,6 @@ def _make_judge(shell: Shell, asked: BisectRequest) -> bisection.Judge:
 
     if asked.command:
         return JudgeByCommand(asked.command, make)
-    backend, measuring = read_backend(asked.measuring)
     judge = JudgeByCase(
         asked,
         backend,

@@ -21,6 +21,7 @@ from launcher.doors.shell import (
 )
 from launcher.environments import Wanted
 from launcher.locks import SMALLEST_LOCK
+from launcher.measurements import check_images, check_packages
 from launcher.request import Request
 from launcher.runs import Run, new_run_id, plan_run
 from launcher.side_containers import offer_environment
@@ -35,6 +36,10 @@ def compare_environments(shell: Shell, arguments: Sequence[str]) -> int:
     """
     asked = read_upgrade_request(arguments)
     backend, measuring = read_backend(asked.measuring)
+    if isinstance(asked.old, Wanted):
+        measuring = check_packages(measuring, "an upgrade")
+    else:
+        check_images(backend, measuring, "an upgrade")
     shell.install(SMALLEST_LOCK)
     limits = take_given(asked.judging, "--budgets", "--min-effect")
     if code := run_program(shell, "reporting", "limits", *limits):  # before anything is measured

@@ -3,7 +3,7 @@ import typer
 
 from harness.__main__ import app
 from launcher.backends import BACKENDS
-from launcher.measurements import FLAGS, VALUED, check_night
+from launcher.measurements import FLAGS, VALUED, check_images, check_night, check_packages
 from launcher.nights import BEGINNING, ENDING, FORBIDDEN
 from launcher.options import UsageError
 
@@ -50,3 +50,32 @@ def test_what_no_night_could_read_is_said(words, told):
         check_night("cpu", words)
 
     assert told in str(error.value)
+
+
+def test_packages_are_measured_in_environments_of_this_machine():
+    assert check_packages(["--quick", "--runtime", "local", "--machine=a"], "an upgrade") == ["--quick", "--machine=a"]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (
+            ["--runtime", "container"],
+            "--runtime container: packages are measured in virtual environments; leave it out",
+        ),
+        (["--quik"], "--quik: an upgrade has no such option; nearest: --quick"),
+        (["--baseline", "a"], "--baseline: an upgrade has no such option"),
+        (["--open"], "--open: an upgrade has no such option"),
+    ],
+)
+def test_what_an_upgrade_could_not_read_is_said(words, told):
+    with pytest.raises(UsageError) as error:
+        check_packages(words, "an upgrade")
+
+    assert told in str(error.value)
+
+
+def test_of_images_the_engine_is_asked_for_too():
+    check_images("cpu", ["--runtime", "container", "--quick", "--machine", "a"], "an upgrade")
+    with pytest.raises(UsageError, match="--quik: an upgrade has no such option"):
+        check_images("cpu", ["--quik"], "an upgrade")
