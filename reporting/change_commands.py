@@ -10,8 +10,8 @@ import typer
 
 from . import compare_report, history_report
 from .compare.budgets import Budgets
-from .compare.findings import Changes, merge
-from .compare.gate import Judgement, judge
+from .compare.findings import Changes, leave_out_times, merge
+from .compare.gate import Judgement, judge, judge_alone
 from .compare_report import FailOn
 from .console import open_console
 from .endings import complain, give_up, write_file
@@ -54,12 +54,13 @@ def compare(
     effect, budgets = read_limits(min_effect, budgets_file)
     changes = compare_report.compare(load_one(baseline), load_one(candidate), effect)
     _warn_of_unused(budgets, changes)
-    code = compare_report.find_code(changes, fail_on, budgets)
+    judgement = judge_alone(changes, budgets, count_suspected=fail_on is FailOn.SUSPECTED)
+    told = judgement if judgement.code else None
     if suspects_file is not None:
         write_file(suspects_file, compare_report.encode_suspects(changes, budgets))
-    _write_findings(changes, None, code, markdown_file, verdict_file)
-    compare_report.show(changes, open_console())
-    raise typer.Exit(code)
+    _write_findings(changes, told, markdown_file, verdict_file)
+    compare_report.show(changes, open_console(), told)
+    raise typer.Exit(judgement.code)
 
 
 @app.command()
@@ -87,8 +88,11 @@ def gate(
         confirmation = compare_report.compare(before, load_one(confirmed_by), effect)
     _warn_of_unused(budgets, changes)
     judgement = judge(changes, budgets, confirmed_by=confirmation, exact=exact)
-    changes = changes if confirmation is None else merge(changes, confirmation)
-    _write_findings(changes, judgement, judgement.code, markdown_file, verdict_file)
+    if exact:
+        changes = leave_out_times(changes)
+    elif confirmation is not None:
+        changes = merge(changes, confirmation)
+    _write_findings(changes, judgement, markdown_file, verdict_file)
     compare_report.show(changes, open_console(), judgement)
     raise typer.Exit(judgement.code)
 
@@ -134,9 +138,9 @@ def _warn_of_unused(budgets: Budgets, changes: Changes) -> None:
 
 
 def _write_findings(
-    changes: Changes, judgement: Judgement | None, code: int, markdown_file: Path | None, verdict_file: Path | None
+    changes: Changes, judgement: Judgement | None, markdown_file: Path | None, verdict_file: Path | None
 ) -> None:
     if markdown_file is not None:
         write_file(markdown_file, compare_report.write_markdown(changes, judgement).encode("utf-8", "replace"))
     if verdict_file is not None:
-        write_file(verdict_file, compare_report.encode_verdict(changes, code, judgement))
+        write_file(verdict_file, compare_report.encode_verdict(changes, judgement))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -18,9 +19,10 @@ from . import terminal
 from .collector import without_collecting
 from .compare.budgets import Budgets, make_defaults, read_budgets
 from .compare.changes import find_changes
-from .compare.findings import Change, Changes, Finding
-from .compare.gate import FINE, REGRESSED, UNDECIDED, Judgement, exceeds, list_suspects
+from .compare.findings import TIME, Change, Changes, Finding
+from .compare.gate import FINE, Judgement, list_suspects
 from .compare.snapshot import take_snapshots
+from .compare.times import SUSPECTED
 from .console import print_lines
 from .load import LoadedRun
 from .markdown import MARKER, MOST_CHARACTERS, escape, write_table
@@ -66,15 +68,6 @@ def compare(before: LoadedRun, after: LoadedRun, minimum_effect: float = MINIMUM
         return find_changes(*sides, minimum_effect=minimum_effect)
 
 
-def find_code(changes: Changes, fail_on: FailOn, budgets: Budgets) -> int:
-    """The exit code of `compare`: 1 where something got worse that counts, 3 where something is no more told."""
-    if any(exceeds(one, budgets) for one in changes.found):
-        return REGRESSED
-    if fail_on is FailOn.SUSPECTED and changes.having(Finding.SUSPECTED_SLOWER):
-        return REGRESSED
-    return UNDECIDED if not changes.compared or changes.having(Finding.FAILED, Finding.GONE) else FINE
-
-
 def show(changes: Changes, console: Console, judgement: Judgement | None = None) -> None:
     """Prints what changed."""
     print_lines(_list_lines(changes, judgement), console)
@@ -89,7 +82,10 @@ def _list_lines(changes: Changes, judgement: Judgement | None) -> Iterator[Text]
         yield Text(f"No answer: {words}", "yellow")
     for one in () if judgement is None else judgement.unconfirmed:
         yield Text("  not confirmed  ", "yellow").append(f"{one.finding.value}: {write_change(one)}", "default")
-    shown = order_changes(changes.found)
+    beyond = [one for one in (() if judgement is None else judgement.regressions) if one.metric != TIME]
+    for one in beyond:
+        yield Text("  beyond its budget  ", terminal.STYLES[Tone.BAD]).append(write_change(one), "default")
+    shown = order_changes(one for one in changes.found if one not in beyond)
     for one in shown[:MOST_LINES]:
         style = terminal.STYLES[TONES.get(one.finding, Tone.PLAIN)]
         yield Text(f"  {one.finding.value}  ", style).append(write_change(one), "default")
@@ -98,12 +94,14 @@ def _list_lines(changes: Changes, judgement: Judgement | None) -> Iterator[Text]
 
 
 def write_heading(changes: Changes, judgement: Judgement | None) -> str:
-    """What a gate says, else what changed."""
+    """What was judged, else what changed."""
     told = describe_changes(changes)
     if judgement is None:
         return told[:1].upper() + told[1:]
     if judgement.regressions:
-        return f"Failed: {counted(len(judgement.regressions), 'confirmed regression')}; {told}"
+        is_sure = not any(one.finding in SUSPECTED.values() for one in judgement.regressions)
+        what = "confirmed regression" if is_sure else "regression"
+        return f"Failed: {counted(len(judgement.regressions), what)}; {told}"
     if judgement.code:
         suspects = f"{counted(len(judgement.unconfirmed), 'suspect')} not confirmed; " if judgement.unconfirmed else ""
         return f"No answer: {suspects}{told}"
@@ -131,31 +129,35 @@ def write_details(changes: Changes, judgement: Judgement | None, room: int) -> s
         ),
         *(escape(f"No answer: {words}") for words in (() if judgement is None else judgement.obstacles)),
     ]
-    confirmed = () if judgement is None else judgement.regressions
-    if confirmed:
-        parts += ["**Regressions**", write_table(make_change_table(confirmed), room // 4)]
-    unconfirmed = () if judgement is None else judgement.unconfirmed
-    if unconfirmed:
-        parts += ["**Not confirmed**", write_table(make_change_table(unconfirmed), room // 8)]
-    if shown := order_changes(changes.found, TOLD):
-        parts += ["**What changed**", write_table(make_change_table(shown), room // 2)]
+    regressions, unconfirmed = ((), ()) if judgement is None else (judgement.regressions, judgement.unconfirmed)
+    others = order_changes((one for one in changes.found if one not in (*regressions, *unconfirmed)), TOLD)
+    is_explained = False
+    for title, found, share in (
+        ("Regressions", regressions, 4),
+        ("Not confirmed", unconfirmed, 8),
+        ("What changed", others, 2),
+    ):
+        if found:
+            table = make_change_table(found)
+            parts += [f"**{title}**", write_table(replace(table, caption="") if is_explained else table, room // share)]
+            is_explained = True
     return "\n\n".join(parts) + "\n"
 
 
-def encode_verdict(changes: Changes, code: int, judgement: Judgement | None) -> bytes:
+def encode_verdict(changes: Changes, judgement: Judgement | None) -> bytes:
     """All findings as JSON, with the exit code and why."""
-    return msgspec.json.format(msgspec.json.encode(make_verdict(changes, code, judgement)), indent=2) + b"\n"
+    return msgspec.json.format(msgspec.json.encode(make_verdict(changes, judgement)), indent=2) + b"\n"
 
 
 def make_verdict(
-    changes: Changes, code: int, judgement: Judgement | None, findings: Iterable[Finding] = tuple(Finding)
+    changes: Changes, judgement: Judgement | None, findings: Iterable[Finding] = tuple(Finding)
 ) -> dict[str, Any]:
     """Findings of some kinds, with the exit code and why."""
     kept = changes.having(*findings)
     return {
         "baseline": changes.before,
         "candidate": changes.after,
-        "exit_code": code,
+        "exit_code": FINE if judgement is None else judgement.code,
         "heading": write_heading(changes, judgement),
         "minimum_effect": changes.minimum_effect,
         "not_as_before": [*changes.conditions.steering, *changes.conditions.others],

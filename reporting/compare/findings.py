@@ -110,6 +110,11 @@ class Changes:
         return tuple(one for one in self.found if one.metric == TIME)
 
 
+def leave_out_times(changes: Changes) -> Changes:
+    """The findings that follow from programs alone."""
+    return replace(changes, found=tuple(one for one in changes.found if one.metric != TIME))
+
+
 def merge(changes: Changes, confirmation: Changes) -> Changes:
     """The findings, with the times that a run of many launches has confirmed or refuted in place of the first ones."""
     again = {(one.case, one.where, one.variant): one for one in confirmation.times if one.replayed}

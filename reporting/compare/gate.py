@@ -107,12 +107,27 @@ def judge(
     return Judgement(tuple(regressions), tuple(unconfirmed), tuple(obstacles))
 
 
+def judge_alone(changes: Changes, budgets: Budgets, *, count_suspected: bool = False) -> Judgement:
+    """What two runs say by themselves, where nothing was or will be confirmed by others.
+
+    Args:
+      count_suspected: Whether what is suspected to be slower counts, too.
+    """
+    found = (
+        one
+        for one in changes.found
+        if exceeds(one, budgets) or (count_suspected and one.finding is Finding.SUSPECTED_SLOWER)
+    )
+    return Judgement(tuple(found), (), tuple(_list_missing(changes)))
+
+
 def _count_family(changes: Changes) -> int:
     """How many times may seem slower by chance."""
     return max(changes.timed, len(changes.times))
 
 
-def _list_obstacles(changes: Changes, looked: Mapping[Key, Change], *, exact: bool) -> Iterator[str]:
+def _list_missing(changes: Changes) -> Iterator[str]:
+    """What should have been compared, and was not."""
     if not changes.compared:
         yield "nothing was compared: the two runs have no case in common, or nothing of it was measured"
         return
@@ -122,6 +137,12 @@ def _list_obstacles(changes: Changes, looked: Mapping[Key, Change], *, exact: bo
         found = changes.having(finding)
         if found:
             yield f"{_name_some(found)} {words}"
+
+
+def _list_obstacles(changes: Changes, looked: Mapping[Key, Change], *, exact: bool) -> Iterator[str]:
+    yield from _list_missing(changes)
+    if not changes.compared:
+        return
     if exact:
         if not changes.exact:
             yield "no exact number is told by both runs: planned memory, counts of a program, its fingerprint"

@@ -64,7 +64,7 @@ class Sides:
         changed = self.old.planned.source != self.new.planned.source
         found = (
             f"the code of {self.new.planned.implementation} has changed" if changed else "",
-            "its program is another" if self.has_another_program else "",
+            "its program has changed" if self.has_another_program else "",
             self.runs.conditions.describe(everything=None in self.fingerprints),
         )
         return "; ".join(filter(None, found)) or "nothing known"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from harness.record import INCOMPLETE
 from harness.record.derived import compare_paired, doubt_ratio
 from harness.record.metric import Readable
 from harness.record.pool import NO_CANARY
@@ -44,7 +45,8 @@ def compare_times(sides: Sides) -> Change | None:
     if not sides.old.read(TIME).has_number:
         if replay is None or not _is_in_lock_step(replay):
             return None
-        return make_change(sides.case, sides.name, TIME, Finding.INCONCLUSIVE, reason=_say_why_untimed(replay))
+        finding = Finding.FAILED if find_status(replay)[0] in INCOMPLETE else Finding.INCONCLUSIVE
+        return make_change(sides.case, sides.name, TIME, finding, reason=_say_why_untimed(replay))
     if not sides.new.read(TIME).has_number:
         return make_change(sides.case, sides.name, TIME, Finding.INCONCLUSIVE, reason="timed before, and not now")
     return _judge_stored(sides, "" if replay is None else find_status(replay)[1])

@@ -73,7 +73,7 @@ def _conclude_unfinished(night: Night, run: LoadedRun) -> Ended:
 
 def _describe(one: Judged) -> dict[str, Any]:
     """What was found beside an earlier run, without what stays as it was."""
-    return {"role": one.beside.role, **make_verdict(one.changes, one.judgement.code, one.judgement, TOLD)}
+    return {"role": one.beside.role, **make_verdict(one.changes, one.judgement, TOLD)}
 
 
 def _make(

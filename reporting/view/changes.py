@@ -47,6 +47,7 @@ TONES = {
 }
 
 _OF_TIMES = (
+    Finding.FAILED,
     Finding.SLOWER,
     Finding.FASTER,
     Finding.SUSPECTED_SLOWER,
@@ -82,8 +83,11 @@ def describe_changes(changes: Changes) -> str:
         return f"not comparable with {changes.before}: {changes.conditions.incomparable}"
     counts = Counter(one.finding for one in changes.times)
     told = [f"{counts[one]} {_CONFIRMED.get(one, one.value)}" for one in _OF_TIMES if counts[one]]
-    times = f"of {counted(len(changes.times), 'time')} {', '.join(told)}" if told else "no time was compared"
-    parts = [times, *_count_exact(changes), *_count_wholes(changes)]
+    if told:
+        compared = f"of {counted(len(changes.times), 'time')} {', '.join(told)}"
+    else:
+        compared = f"no time, {counted(changes.exact, 'exact number')} compared"
+    parts = [compared, *_count_exact(changes), *_count_wholes(changes)]
     return "; ".join(parts)
 
 
@@ -154,7 +158,7 @@ def _item(one: Change) -> Item:
 
 
 def write_change(one: Change) -> str:
-    """`scan[n=100] scan:jit: time 11 µs → 12 µs, +9.1 % [+6.2, +12]; likely cause: its program is another`."""
+    """`scan[n=100] scan:jit: time 11 µs → 12 µs, +9.1 % [+6.2, +12]; likely cause: its program has changed`."""
     name = " ".join(filter(None, (shorten(one.case, LONGEST_NAME), shorten(one.variant, LONGEST_NAME))))
     numbers_told = write_numbers(one)
     parts = [f"{name}: {numbers_told}" if numbers_told else name, write_why(one)]

@@ -57,11 +57,50 @@ def test_more_planned_memory_is_a_regression_without_any_time(call):
     assert "planned memory 100\u202fB → 200\u202fB" in said
 
 
+def test_what_is_beyond_a_budget_is_named_everywhere(call, tmp_path):
+    budgets, markdown, verdict = (tmp_path / name for name in ("b.toml", "m.md", "v.json"))
+    budgets.write_text('"*" = { fusions = 0, time = "900%" }')
+    runs = [
+        plain(
+            name,
+            fingerprint=mark,
+            probes={"compilation": samples.compilation(0.1, 0.1, 0.1, 0.1, counts={"hlo_fusions": fusions})},
+        )
+        for name, mark, fusions in ((BEFORE, "aa", 4), (AFTER, "bb", 7))
+    ]
+    files = ("--budgets", budgets, "--markdown", markdown, "--verdict", verdict)
+
+    code, said, _ = call("compare", *runs, options=files)
+
+    told = json.loads(verdict.read_text())
+    assert (code, told["exit_code"]) == (1, 1)
+    assert said.startswith("Failed: 1 confirmed regression;")
+    assert "beyond its budget  selu[dtype=float32,n=10000] selu:jit: fusions" in said
+    assert "**Regressions**" in markdown.read_text()
+    assert [one["metric"] for one in told["regressions"]] == ["hlo_fusions"]
+
+
+def test_a_suspicion_that_counts_is_not_called_confirmed(call):
+    after = plain(AFTER, 2e-4, fingerprint="bb", source="1")
+
+    said = call("compare", plain(BEFORE), after, options=("--fail-on", "suspected"))[1]
+
+    assert said.startswith("Failed: 1 regression; of 1 time 1 suspected slower")
+
+
+def test_an_exact_gate_says_nothing_of_times(call):
+    code, said, _ = call("gate", plain(BEFORE), replayed(1.5), options=("--exact",))
+
+    assert code == 0
+    assert said.startswith("Passed: no time, 1 exact number compared")
+    assert "slower" not in said
+
+
 def test_where_nothing_can_be_compared_the_answer_is_3(call):
     code, said, _ = call("compare", plain(BEFORE), plain(AFTER, environment=samples.environment(x64=True)))
 
     assert code == 3
-    assert "Not comparable with before" in said
+    assert said.startswith("No answer: not comparable with before: x64 False → True\n")
 
 
 def test_the_findings_are_written_for_other_tools(call, tmp_path):
@@ -75,7 +114,7 @@ def test_the_findings_are_written_for_other_tools(call, tmp_path):
     )
 
     assert code == 1
-    assert said.startswith("Of 1 time 1 slower (confirmed)")
+    assert said.startswith("Failed: 1 confirmed regression; of 1 time 1 slower (confirmed)")
     told = json.loads(verdict.read_text())
     assert (told["baseline"], told["candidate"], told["exit_code"]) == (BEFORE, AFTER, 1)
     assert [one["finding"] for one in told["changes"] if one["metric"] == "execution_s"] == ["slower"]

@@ -42,7 +42,7 @@ def test_stored_times_raise_a_suspicion_and_no_more():
     assert found.finding is Finding.SUSPECTED_SLOWER
     assert not found.replayed
     assert "two runs stored" in found.reason
-    assert found.cause == "the code of selu has changed; its program is another"
+    assert found.cause == "the code of selu has changed; its program has changed"
     assert (found.before, found.after) == (pytest.approx(1e-4, rel=1e-2), pytest.approx(2e-4, rel=1e-2))
 
 
@@ -146,8 +146,22 @@ def test_what_the_earlier_environment_could_not_run_is_not_passed_over():
 
     found = time_of(compare(untimed, after))
 
-    assert found.finding is Finding.INCONCLUSIVE
+    assert found.finding is Finding.FAILED
     assert found.reason == "it was not timed in the earlier environment: its process has ended"
+
+
+def test_what_the_earlier_environment_was_not_asked_for_has_not_failed():
+    untimed = run(BEFORE, (changed.case(), {"selu:jit": {"numerics": changed.checked()}}))
+    after = in_lock_step(1.5, environment=NEWER)
+    (record,) = after.cases
+    skipped = msgspec.structs.replace(
+        record.variants[1], outcomes={"timing": Outcome(status=Status.SKIPPED, reason="peers are not")}
+    )
+    after = msgspec.structs.replace(
+        after, cases=(msgspec.structs.replace(record, variants=(record.variants[0], skipped)),)
+    )
+
+    assert time_of(compare(untimed, after)).finding is Finding.INCONCLUSIVE
 
 
 def test_a_package_that_only_suites_use_weakens_nothing():

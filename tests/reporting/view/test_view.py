@@ -29,7 +29,7 @@ def test_the_summary_counts_cases_and_variants_by_status():
         "A difference of 6.7\u202f% shows in its one gain; 1 of 3 times is contended.",
         "Of 11 variants: 3 measured, 1 skipped, 3 lost, 1 timed out, 1 killed, 1 failed, 1 wrong.",
         "Checks of the data: 1 warning.",
-        "How often numbers of this machine err is not known; nox -s self-test tells.",
+        "How often the numbers of this machine err has not been measured; nox -s self-test does that.",
     )
 
 
@@ -41,7 +41,7 @@ def test_the_last_line_of_the_summary_says_whom_to_believe_by_the_newest_run():
     assert page_of(older, newer).summary[-1].startswith("On this machine (lab 3) the self-test of ")
     assert (
         page_of(older, samples.gpu_run()).summary[-1]
-        == "How often numbers of this machine err is not known; nox -s self-test tells."
+        == "How often the numbers of this machine err has not been measured; nox -s self-test does that."
     )
 
 
@@ -54,7 +54,7 @@ def test_the_method_tells_all_that_the_self_test_of_each_run_found():
     assert notes["What the intervals rest on · ● cpu"][-len(told) :] == told
     assert (
         notes["What the intervals rest on · ■ gpu"][-1]
-        == "How often numbers of this machine err is not known; nox -s self-test tells."
+        == "How often the numbers of this machine err has not been measured; nox -s self-test does that."
     )
 
 
