@@ -9,7 +9,7 @@ from harness.record.self_test import FOUND, LADDER, SelfTest, Tally
 from harness.record.statistics import FEWEST_LAUNCHES
 from harness.record.wording import counted
 
-NONE = "How often numbers of this machine err is not known; nox -s self-test tells"
+NONE = "How often the numbers of this machine err has not been measured; nox -s self-test does that"
 DAMAGED = "The self-test of this machine is damaged: run nox -s self-test"
 
 MANY_DEGREES = 1e6

@@ -105,7 +105,10 @@ def test_what_has_nothing_to_count_has_no_rate():
 
 
 def test_without_a_self_test_the_page_says_how_to_make_one():
-    assert describe_in_short(None) == "How often numbers of this machine err is not known; nox -s self-test tells."
+    assert (
+        describe_in_short(None)
+        == "How often the numbers of this machine err has not been measured; nox -s self-test does that."
+    )
     assert describe_self_test(None) == (describe_in_short(None),)
 
 
