@@ -49,6 +49,35 @@ def test_a_file_that_is_not_there_is_named(tmp_path):
         read_budgets(tmp_path / "none.toml")
 
 
+def test_numbers_that_may_be_added_are_read_as_they_are(tmp_path):
+    budgets = read_budgets(write(tmp_path, '"*" = { fusions = 0, flops = 2.5, recompiles = "12.5%", time = "0%" }'))
+
+    found = {name: budgets.find("s", "c", name) for name in ("hlo_fusions", "counted_flops", "recompiles")}
+    assert found == {
+        "hlo_fusions": Allowance(more=0),
+        "counted_flops": Allowance(more=2.5),
+        "recompiles": Allowance(share=0.125),
+    }
+    assert budgets.find("s", "c", "execution_s") == Allowance(share=0)
+    assert budgets.least_time(0.03) == 0.03  # nothing is told below what is worth a finding
+
+
+def test_a_metric_that_the_first_pattern_leaves_out_is_looked_for_in_the_next(tmp_path):
+    budgets = read_budgets(write(tmp_path, '"a/*" = { compiles = 1 }\n"*" = { time = "9%", compiles = 2 }'))
+
+    assert budgets.find("a", "x", "compiles") == Allowance(more=1)
+    assert budgets.find("a", "x", "execution_s") == Allowance(share=0.09)
+    assert budgets.find("b", "x", "compiles") == Allowance(more=2)
+
+
+def test_patterns_know_capitals(tmp_path):
+    budgets = read_budgets(write(tmp_path, '"A/*" = { compiles = 1 }'))
+
+    assert budgets.find("a", "x", "compiles") == Allowance(more=0)
+    assert budgets.find_unused(["a/x"]) == ["A/*"]
+    assert budgets.find_unused(["A/x"]) == []
+
+
 def test_an_allowance_is_a_share_or_a_number_added():
     assert Allowance(share=0.05).is_exceeded(100, 106)
     assert not Allowance(share=0.05).is_exceeded(100, 105)

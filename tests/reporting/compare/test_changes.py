@@ -371,6 +371,28 @@ def test_equal_counts_are_no_finding_and_unequal_processes_decide_nothing():
     ]
 
 
+def test_what_there_was_none_of_is_more_and_has_no_ratio():
+    runs = [
+        plain(name, probes={"compilation": Outcome(status=Status.OK, values={"recompiles": (value,)})})
+        for name, value in ((BEFORE, 0), (AFTER, 2))
+    ]
+
+    (found,) = (one for one in compare(*runs).found if one.metric == "recompiles")
+    (back,) = (one for one in compare(*runs[::-1]).found if one.metric == "recompiles")
+
+    assert (found.finding, found.before, found.after, found.effect) == (Finding.MORE, 0, 2, None)
+    assert (back.finding, back.effect) == (Finding.LESS, Interval(0, 0, 0, 1))
+
+
+def test_each_exact_number_that_both_runs_tell_is_counted():
+    counts = {"hlo_fusions": (3,), "counted_flops": (7,)}
+    before = plain(BEFORE, probes={"compilation": Outcome(status=Status.OK, values={**counts, "compiles": (1,)})})
+    after = plain(AFTER, probes={"compilation": Outcome(status=Status.OK, values=counts)})
+
+    assert compare(before, after).exact == 3  # two counts, and the fingerprint
+    assert compare(before, plain(AFTER, fingerprint=None)).exact == 0
+
+
 def test_a_contended_run_suspects_nothing():
     busy = changed.timed(2e-4, contended=5)
     after = plain(AFTER, probes={"timing": busy}, fingerprint="bb", source="1" * 16)
@@ -407,6 +429,13 @@ def test_what_compiling_takes_is_suspected_where_enough_processes_tell():
     assert found["compile_total_s"].finding is Finding.SUSPECTED_SLOWER
     assert found["compile_total_s"].effect.estimate == pytest.approx(2)
     assert "two runs stored" in found["compile_total_s"].reason
+    assert found["compile_total_s"].before == pytest.approx(0.1, rel=0.02)
+    assert found["compile_total_s"].after == pytest.approx(0.2, rel=0.02)
+    assert found["compile_total_s"].cause == "the code of selu has changed; its program has changed"
+    assert found["compile_total_s"].smallest >= 0.03
+    back = {one.metric: one.finding for one in compare(cold(BEFORE, 0.2), cold(AFTER, 0.1)).found}
+    assert back["compile_total_s"] is Finding.SUSPECTED_FASTER
+    assert "compile_total_s" not in {one.metric for one in compare(cold(BEFORE, 0.1), cold(AFTER, 0.1001)).found}
     few = {one.metric for one in compare(cold(BEFORE, 0.1, 1), cold(AFTER, 0.2, 1)).found}
     assert not few & {"compile_total_s", "first_result_s"}
 

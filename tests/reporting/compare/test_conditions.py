@@ -1,0 +1,109 @@
+import pytest
+
+from harness.record import Manifest
+from reporting.compare.conditions import LONGEST_FACT, MOST_NAMED, Conditions, compare_conditions
+from tests import samples
+
+NEWER = {"packages": {"jax": "0.10.0", "jaxlib": "0.10.2", "numpy": "2.0.0"}}
+
+
+def made(*, machine: str | None = "here", backend: str = "cpu", **facts) -> Manifest:
+    return samples.manifest((), machine=machine, backend=backend, environment=samples.environment(**facts))
+
+
+def compared(before: Manifest | None = None, **changes) -> Conditions:
+    return compare_conditions(before or made(), made(**changes))
+
+
+def test_of_two_equal_runs_nothing_has_changed():
+    assert compared() == Conditions()
+    assert not compared().anything
+    assert compared().describe(everything=True) == ""
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"backend": "gpu"}, "backend cpu → gpu"),
+        ({"x64": True}, "x64 False → True"),
+        ({"matmul_precision": "highest"}, "matmul precision none → highest"),
+    ],
+)
+def test_some_facts_make_a_number_another_thing(changes, told):
+    found = compared(**changes)
+
+    assert found.incomparable == told
+    assert not found.anything
+
+
+@pytest.mark.parametrize(
+    ("changes", "told", "is_hardware"),
+    [
+        (NEWER, "jaxlib 0.10.0 → 0.10.2", False),
+        ({"variables": {"XLA_FLAGS": "--x"}}, "XLA_FLAGS none → --x", False),
+        ({"threads": {"OMP_NUM_THREADS": "1"}}, "OMP_NUM_THREADS none → 1", False),
+        ({"platform_version": "CUDA 13"}, "platform version none → CUDA 13", False),
+        ({"driver": "580"}, "driver none → 580", True),
+        ({"device_kind": "other"}, "device kind cpu → other", True),
+        ({"device_name": "other"}, "device name Sample Processor 1 → other", True),
+        ({"device_count": 2}, "device count 1 → 2", True),
+        ({"processor": "other"}, "processor Sample Processor 1 → other", True),
+        ({"allowed_cores": 1}, "allowed cores 2 → 1", True),
+        ({"cpu_quota": 1.5}, "cpu quota none → 1.5", True),
+    ],
+)
+def test_what_a_time_hangs_on_weakens_and_hardware_does_in_lock_step_too(changes, told, is_hardware):
+    found = compared(**changes)
+
+    assert (found.incomparable, found.steering, found.others) == ("", (told,), ())
+    assert found.weak == found.describe() == told
+    assert found.weak_in_lock_step == (told if is_hardware else "")
+    assert found.anything
+
+
+@pytest.mark.parametrize("changes", [{"load_average": 9.0}, {"governor": "other"}, {"git_revision": "1" * 40}])
+def test_of_what_no_program_hangs_on_nothing_is_said(changes):
+    assert compared(**changes) == Conditions()
+
+
+def test_a_package_that_compiles_nothing_is_told_apart():
+    found = compared(packages={"jax": "0.10.0", "jaxlib": "0.10.0", "numpy": "2.1.0", "flax": "0.12"})
+
+    assert (found.steering, found.others) == ((), ("numpy 2.0.0 → 2.1.0", "flax none → 0.12"))
+    assert (found.weak, found.describe()) == ("", "")
+    assert found.describe(everything=True) == "numpy 2.0.0 → 2.1.0, flax none → 0.12"
+    assert found.anything
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        ("here", "there", "another machine: here → there"),
+        ("here", "here", ""),
+        (None, "there", ""),
+        ("here", None, ""),
+        ("h" * 200, "there", "another machine: "),
+    ],
+)
+def test_another_machine_is_said_where_both_are_known(before, after, told):
+    found = compared(made(machine=before), machine=after).other_machine
+
+    assert found.startswith(told)
+    assert len(found) <= LONGEST_FACT
+    assert bool(found) == bool(told)
+
+
+def test_of_many_facts_the_first_are_named_and_the_others_counted():
+    variables = {f"XLA_{index}": "1" for index in range(MOST_NAMED + 1)}
+
+    assert compared(variables={**variables, "XLA_9": "1"}).weak.endswith("XLA_3 none → 1 and 2 more")
+    assert compared(variables=variables).weak.endswith("XLA_3 none → 1 and 1 more")
+    del variables["XLA_0"]
+    assert compared(variables=variables).weak.endswith("XLA_3 none → 1, XLA_4 none → 1")
+
+
+def test_a_long_fact_is_cut():
+    (told,) = compared(variables={"XLA_FLAGS": "--f=" + "x" * 500}).steering
+
+    assert told.startswith("XLA_FLAGS none → --f=x")
+    assert len(told) == LONGEST_FACT
