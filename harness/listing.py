@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
@@ -66,7 +67,7 @@ def plan_lines(
                     yield f"    not {item.name}: {item.skip}"
     yield ""
     yield (
-        f"{counted(len(cases), 'case')}, {_cost(launches, settings, work)}; budget {_duration(settings.budget_s)}. "
+        f"{counted(len(cases), 'case')}, {_cost(launches, settings, work)}; {_budget(settings)}. "
         f"Probes: {', '.join(settings.probes)}. Timing launches: {_timing_launches(settings)}."
     )
     # Where nothing at all was counted, every time is a guess, and none is worse than the others.
@@ -94,6 +95,10 @@ def _cost(launches: Sequence[Launch], settings: Settings, work: Works) -> str:
 def _duration(seconds: float, beside_s: float = 0.0) -> str:
     """In seconds or minutes; in the unit of the time that it stands beside."""
     return f"{seconds:.0f} s" if max(seconds, beside_s) < 120 else f"{seconds / 60:.1f} min"
+
+
+def _budget(settings: Settings) -> str:
+    return "no budget" if math.isinf(find_longest_s(settings)) else f"budget {_duration(settings.budget_s)}"
 
 
 def _timing_launches(settings: Settings) -> str:

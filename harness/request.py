@@ -123,11 +123,18 @@ def complete_request(request: RunRequest, settings: Settings, suspects: Suspects
         data=request.data or (None if settings.data is None else Path(settings.data).expanduser()),
         launches=request.launches or settings.launches,
         cores=request.cores or (settings.cores if request.lock_step is None else None),
-        budget=request.budget or (None if settings.budget_s == usual.budget_s else f"{settings.budget_s:.0f}"),
+        budget=request.budget or _find_given_budget(settings, usual),
     )
     if suspects is None:
         return request
     return replace(request, probes=("timing",), launches=suspects.launches, fewest_rounds=CONFIRMING_LAUNCHES)
+
+
+def _find_given_budget(settings: Settings, usual: Settings) -> str | None:
+    """The budget that somebody gave an earlier run; of runs of before that was told, what is not the level's own."""
+    if settings.finishes_fewest or settings.budget_s == usual.budget_s:
+        return None
+    return f"{settings.budget_s:.0f}"
 
 
 def find_backend(name: str) -> Backend:

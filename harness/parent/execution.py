@@ -207,10 +207,12 @@ class _Execution:
             return left_s > 0
         if not self._is_overtime:
             self._is_overtime = True
-            self.watcher.said(
-                f"the {self.budget_s:g} s are used up; the fewest rounds go on for up to {self._overtime_s:g} s, since "
-                "without them all times would be lost; --budget sets a limit"
+            what = (
+                f"the fewest rounds go on for up to {self._overtime_s:g} s, since without them all times would be lost"
             )
+            if self._settings.launches is not None:
+                what = "the launches that were asked for go on"
+            self.watcher.said(f"the {self.budget_s:g} s are used up; {what}; --budget sets a limit")
         return True
 
     def _plan_rest(self, done: int, rest: Sequence[Launch]) -> int:

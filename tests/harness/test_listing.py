@@ -1,5 +1,7 @@
 import re
 
+import msgspec
+
 from harness.listing import catalogue_lines, data_warnings, plan_lines
 from harness.plan.launches import plan_launches
 from harness.plan.messages import Description, SuiteDescription, WorkloadDescription
@@ -51,6 +53,17 @@ def test_the_plan_shows_cases_variants_and_what_is_skipped_and_why():
     assert lines[-1].endswith(
         "; budget 10.0 min. Probes: numerics, timing. Timing launches: 3 to 8, by the time given."
     )
+
+
+def test_a_plan_of_a_number_of_launches_that_nobody_limited_has_no_budget():
+    cases = [samples.planned_case("selu", params={"n": 1}, variants=("selu:jit",))]
+    asked = samples.settings(probes=("timing",), launches=30, fewest_rounds=30, most_rounds=30, finishes_fewest=True)
+    given = msgspec.structs.replace(asked, finishes_fewest=False)
+
+    unlimited, limited = (list(plan_lines(cases, plan_launches(cases, one), one, {}))[-1] for one in (asked, given))
+
+    assert "; no budget. Probes: timing. Timing launches: 30." in unlimited
+    assert "; budget " in limited
 
 
 FOLDER = samples.settings(data="~/sets")

@@ -3,11 +3,13 @@
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from harness.parent.against import read_suspects
 from harness.parent.prepare_run import UsageError
 from harness.plan.settings import make_settings
+from harness.record import OtherEnvironment
 from harness.record.suspects import CONFIRMING_LAUNCHES, Suspects
 from harness.request import RunRequest, choose_settings, complete_request
 
@@ -23,6 +25,7 @@ ASKED = RunRequest(
     out=Path("results"),
     run_id=None,
 )
+ELSEWHERE = OtherEnvironment(python="/elsewhere/bin/python", version="3.11.2", packages={}, variables={})
 BEFORE = make_settings("quick", suites=("suites",), run_id="before", select=("mlp",), launches=4)
 
 
@@ -35,6 +38,27 @@ def test_a_run_beside_another_is_as_that_one():
 
     assert (settings.level, settings.select) == ("quick", ("mlp",))
     assert (settings.launches, settings.fewest_rounds, settings.most_rounds) == (4, 4, 4)
+
+
+@pytest.mark.parametrize(
+    ("budget_s", "lock_step", "finishes"),
+    [(None, None, True), (None, ELSEWHERE, True), (100.0, None, False), (400.0, ELSEWHERE, False)],
+)
+def test_a_budget_counts_as_given_only_where_somebody_gave_it(budget_s, lock_step, finishes):
+    before = make_settings("quick", suites=(), run_id="before", budget_s=budget_s, lock_step=lock_step)
+
+    settings = choose_settings(complete_request(ASKED, before), "after")
+
+    assert settings.finishes_fewest == finishes
+    assert settings.budget_s == (budget_s or 180)
+
+
+def test_of_runs_of_before_it_was_told_another_budget_than_the_levels_was_given():
+    old = msgspec.structs.replace(BEFORE, finishes_fewest=False)
+
+    assert choose_settings(complete_request(ASKED, old), "after").finishes_fewest
+    other = msgspec.structs.replace(old, budget_s=77.0)
+    assert choose_settings(complete_request(ASKED, other), "after").budget_s == 77
 
 
 @pytest.mark.parametrize("launches", [12, 20])

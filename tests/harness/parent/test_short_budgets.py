@@ -155,6 +155,17 @@ def test_at_twice_the_budget_it_ends_all_the_same(executed):
     assert len(run.lost()) == 1
 
 
+def test_launches_whose_number_was_asked_for_take_what_they_take(executed):
+    watcher = Told()
+    own = timed(finishes_fewest=True, budget_s=1.0, launches=5, fewest_rounds=5, most_rounds=5)
+
+    run, _ = executed(own, [CASES[1]], budget_s=None, seconds=slower_each_round, watcher=watcher)
+
+    assert run.cases[0].rounds == 5
+    (said,) = [words[0] for kind, *words in watcher.words if kind == "said" and "used up" in words[0]]
+    assert said == "the 1 s are used up; the launches that were asked for go on; --budget sets a limit"
+
+
 def test_rounds_beyond_the_fewest_do_not_begin_after_it(executed):
     own = timed(finishes_fewest=True, budget_s=300.0)
 
