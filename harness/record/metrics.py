@@ -51,7 +51,7 @@ _MEASURED = (
         unit=Unit.LOG_RATIO,
         direction=Direction.HIGHER,
         definition=(
-            "log(baseline variant's time / this variant's time): the Hodges-Lehmann location over one launch's sweeps, "
+            "log(baseline variant's time / this variant's time): the median over one launch's sweeps, "
             "each timing both within the same moment. Peers, launched on their own, are paired by launch order "
             "instead, each side's time over the canary of its own process where both have the same."
         ),

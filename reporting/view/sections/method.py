@@ -21,7 +21,7 @@ RULES = (
     "Time at reference speed: each launch's time over the canary's in the same process, times the median canary.",
     "That median is the run's own, or that of the first run on the same machine with the same canary.",
     "Stages of compilation and regimes of the caches are means over cold processes, each compiling one variant.",
-    "Variants alternate within a launch; its gain is the Hodges-Lehmann location of the paired ratios, then a mean.",
+    "Variants alternate within a launch; its gain is the median of the paired ratios, then a mean.",
     "So a gain can be sharper than the two times beside it, which drift together.",
     f"A gain is coloured where its interval for verdicts excludes 1, and beyond {numbers.percent(MINIMUM_EFFECT)}.",
     f"Samples whose threads waited for a core for more than {numbers.percent(LARGEST_WAIT)} of the time are set aside.",
