@@ -22,6 +22,9 @@ WEAKENING = (
 HARDWARE = ("driver", "device_kind", "device_name", "device_count", "processor", "allowed_cores", "cpu_quota")
 """Of these what no environment brings with it: the earlier run's own, in lock-step, runs under those of today too."""
 
+OF_JAX = ("variables.JAX_", "variables.XLA_", "variables.LIBTPU_", "platform_version")
+"""Beginnings of facts that nothing but JAX minds, as do its packages."""
+
 MOST_NAMED = 4
 LONGEST_FACT = 120
 
@@ -36,6 +39,7 @@ class Conditions:
       steering: What has changed that steers compiled programs, as `jaxlib 0.10.1 → 0.10.2`.
       others: What else has changed of packages.
       hardware: Of `steering` what the earlier run's environment does not bring with it.
+      beside_jax: What has changed that code of other libraries hangs on too.
     """
 
     incomparable: str = ""
@@ -43,6 +47,7 @@ class Conditions:
     steering: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
     hardware: tuple[str, ...] = ()
+    beside_jax: tuple[str, ...] = ()
 
     @property
     def weak(self) -> str:
@@ -67,6 +72,10 @@ class Conditions:
         """
         return _join((*self.steering, *(self.others if everything else ())))
 
+    def describe_beside_jax(self) -> str:
+        """What has changed that another library's code hangs on; empty where nothing has."""
+        return _join(self.beside_jax)
+
 
 def compare_conditions(before: Manifest, after: Manifest) -> Conditions:
     """What is not the same of two runs."""
@@ -81,6 +90,7 @@ def compare_conditions(before: Manifest, after: Manifest) -> Conditions:
         tuple(_write(name, *sides) for name in changed if _steers(name)),
         tuple(_write(name, *sides) for name in changed if not _steers(name)),
         tuple(_write(name, *sides) for name in changed if name in HARDWARE),
+        tuple(_write(name, *sides) for name in changed if not _is_of_jax(name)),
     )
 
 
@@ -94,6 +104,11 @@ def _join(facts: Iterable[str]) -> str:
 def _steers(name: str) -> bool:
     field, _, entry = name.partition(".")
     return field != "packages" or steers_programs(entry)
+
+
+def _is_of_jax(name: str) -> bool:
+    field, _, entry = name.partition(".")
+    return name.startswith(OF_JAX) or (field == "packages" and steers_programs(entry))
 
 
 def _write(name: str, before: dict[str, Fact], after: dict[str, Fact]) -> str:

@@ -59,13 +59,23 @@ class Sides:
         """Whether both are known and differ."""
         return None not in self.fingerprints and len(set(self.fingerprints)) == 2
 
+    @property
+    def is_native(self) -> bool:
+        """Whether another library runs it, which no version of JAX changes."""
+        return self.new.planned.mode == NATIVE
+
     def find_cause(self) -> str:
         """What may explain a change, likeliest first."""
         changed = self.old.planned.source != self.new.planned.source
+        conditions = self.runs.conditions
+        if self.is_native:
+            others = conditions.describe_beside_jax()
+        else:
+            others = conditions.describe(everything=None in self.fingerprints)
         found = (
             f"the code of {self.new.planned.implementation} has changed" if changed else "",
             "its program has changed" if self.has_another_program else "",
-            self.runs.conditions.describe(everything=None in self.fingerprints),
+            others,
         )
         return "; ".join(filter(None, found)) or "nothing known"
 

@@ -157,10 +157,12 @@ def _judge_stored(sides: Sides, why_no_replay: str) -> Change:
         return _make(sides, Finding.INCONCLUSIVE, ratio, f"contended in the {' and the '.join(contended)} run")
     if finding not in SUSPECTED:
         return _make(sides, finding, ratio, why_no_replay)
-    is_same_code = sides.old.planned.source == sides.new.planned.source and not conditions.anything
+    has_changed = bool(conditions.beside_jax) if sides.is_native else conditions.anything
+    is_same_code = sides.old.planned.source == sides.new.planned.source and not has_changed
     if is_same_code and None in sides.fingerprints:
         return _make(sides, Finding.INCONCLUSIVE, ratio, SAME_RECORD)
-    reasons = (STORED if metric == FAIR else STORED_RAW, why_no_replay, conditions.weak)
+    weak = "" if sides.is_native else conditions.weak
+    reasons = (STORED if metric == FAIR else STORED_RAW, why_no_replay, weak)
     return _make(sides, SUSPECTED[finding], ratio, "; ".join(filter(None, reasons)))
 
 

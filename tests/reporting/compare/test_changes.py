@@ -322,6 +322,33 @@ def test_a_peer_of_another_version_may_be_slower():
     assert found.cause == "numpy 2.0.0 → 2.1.0"
 
 
+def test_no_version_of_jax_makes_another_librarys_code_slower():
+    """Stored times alone say so; a machine that has changed is likelier."""
+
+    def numpys(name, time_s, **facts):
+        run = plain(name, time_s, fingerprint=None, environment=samples.environment(**facts))
+        (planned,), (record,) = run.manifest.cases, run.cases
+        own = msgspec.structs.replace(planned.variants[0], name="numpy:native", mode="native", implementation="numpy")
+        variant = msgspec.structs.replace(record.variants[0], name="numpy:native")
+        manifest = msgspec.structs.replace(
+            run.manifest, cases=(msgspec.structs.replace(planned, variants=(own,), baseline="numpy:native"),)
+        )
+        return msgspec.structs.replace(
+            run, manifest=manifest, cases=(msgspec.structs.replace(record, variants=(variant,)),)
+        )
+
+    def found(**facts):
+        return time_of(compare(numpys(BEFORE, 1e-4), numpys(AFTER, 2e-4, **facts)))
+
+    assert found(packages=NEWER.packages).finding is Finding.INCONCLUSIVE
+    assert "maybe the machine has" in found(packages=NEWER.packages).reason
+    assert found(variables={"XLA_FLAGS": "--a"}).finding is Finding.INCONCLUSIVE
+    newer = found(packages={**NEWER.packages, "numpy": "3.0.0"})
+    assert (newer.finding, newer.cause) == (Finding.SUSPECTED_SLOWER, "numpy 2.0.0 → 3.0.0")
+    assert "jaxlib" not in newer.reason
+    assert found(threads={"OMP_NUM_THREADS": "1"}).finding is Finding.SUSPECTED_SLOWER
+
+
 def test_a_lost_case_has_failed_and_one_that_was_lost_before_is_new():
     lost = changed.run(AFTER, (changed.case(), None))
 

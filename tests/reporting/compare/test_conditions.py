@@ -61,6 +61,19 @@ def test_what_a_time_hangs_on_weakens_and_hardware_does_in_lock_step_too(changes
     assert found.anything
 
 
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        (NEWER, ""),
+        ({"variables": {"XLA_FLAGS": "--x", "JAX_X": "1", "LIBTPU_INIT_ARGS": "a"}, "platform_version": "13"}, ""),
+        ({"variables": {"CUDA_X": "1"}}, "CUDA_X none → 1"),
+        ({"threads": {"OMP_NUM_THREADS": "1"}, "driver": "580"}, "OMP_NUM_THREADS none → 1, driver none → 580"),
+    ],
+)
+def test_code_of_other_libraries_minds_nothing_of_jax(changes, told):
+    assert compared(**changes).describe_beside_jax() == told
+
+
 @pytest.mark.parametrize("changes", [{"load_average": 9.0}, {"governor": "other"}, {"git_revision": "1" * 40}])
 def test_of_what_no_program_hangs_on_nothing_is_said(changes):
     assert compared(**changes) == Conditions()
@@ -71,7 +84,7 @@ def test_a_package_that_compiles_nothing_is_told_apart():
 
     assert (found.steering, found.others) == ((), ("numpy 2.0.0 → 2.1.0", "flax none → 0.12"))
     assert (found.weak, found.describe()) == ("", "")
-    assert found.describe(everything=True) == "numpy 2.0.0 → 2.1.0, flax none → 0.12"
+    assert found.describe(everything=True) == found.describe_beside_jax() == "numpy 2.0.0 → 2.1.0, flax none → 0.12"
     assert found.anything
 
 
