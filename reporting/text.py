@@ -10,10 +10,12 @@ import msgspec
 
 from harness.record.wording import counted, visible
 
-__all__ = ["MULTI_LINE_FIELDS", "counted", "hide_home", "shorten", "visible", "visible_record"]
+__all__ = ["MULTI_LINE_FIELDS", "counted", "hide_home", "order_numbers", "shorten", "visible", "visible_record"]
 
 _WITHOUT_CONTROL = re.compile(rb'(?:[^\x00-\x1f\\\x7f]++|\\["\\])*+')
 """JSON without a control character in any string: it writes those with a backslash."""
+
+_NUMBER = re.compile(r"([0-9]{1,18})")
 
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 
@@ -49,6 +51,11 @@ def _walk(value: Any, *, multi_line: bool) -> Any:
     if isinstance(value, list | tuple):
         return [_walk(item, multi_line=multi_line) for item in value]
     return value
+
+
+def order_numbers(text: str) -> list[tuple[int, str]]:
+    """What texts are sorted by so that 0.9 comes before 0.10."""
+    return [(int(part), "") if _NUMBER.fullmatch(part) else (-1, part) for part in _NUMBER.split(text) if part]
 
 
 def hide_home(text: str) -> str:

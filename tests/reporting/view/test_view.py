@@ -124,7 +124,7 @@ def test_data_warnings_name_files_contention_versions_and_uncommitted_changes():
 
     assert [item.label for item in page.warnings] == ["file", "contended", "versions", "git"]
     assert page.warnings[0].text == "results/x: damaged"
-    assert page.warnings[2].text == "differ between the runs: jax 0.10.0 and 0.10.1"
+    assert page.warnings[2].text == "differ between the runs: jax 0.10.0, 0.10.1"
 
 
 def test_contention_is_told_of_the_variants_that_have_it_as_the_table_marks_them():
