@@ -4,7 +4,7 @@
 
 It does what `nox -s upgrade` does, for all neighbours from the first release to the last: it makes an environment of
 each, measures the first one, and then each next one while the processes of both take turns. OPTIONS are those of
-`python -m harness run`; without any it measures the quick cases with six launches, in some six minutes a release. In
+`python -m harness run`; without any it measures the quick cases with six launches, in some nine minutes a release. In
 DIR (results/releases) stand the runs, `releases.md` with what each release changed, and `releases.html`, the page of
 all runs. It ends with 0 where every release was measured and compared.
 """
