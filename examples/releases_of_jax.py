@@ -6,7 +6,7 @@ It does what `nox -s upgrade` does, for all neighbours from the first release to
 each, measures the first one, and then each next one while the processes of both take turns. OPTIONS are those of
 `python -m harness run`; without any it measures the quick cases with six launches, in some nine minutes a release. In
 DIR (results/releases) stand the runs, `releases.md` with what each release changed, and `releases.html`, the page of
-all runs. It ends with 0 where every release was measured and compared.
+all runs. Begun again, it goes on where it was. It ends with 0 where every release was measured and compared.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ CHECKOUT = Path(__file__).parents[1]
 sys.path.insert(0, str(CHECKOUT))
 
 from launcher.environments import list_needed, make_environment, read_wanted  # noqa: E402  from the checkout
+from launcher.options import UsageError  # noqa: E402
 from launcher.releases import list_releases  # noqa: E402
 from launcher.upgrades import AFTER, BEFORE  # noqa: E402
 
@@ -40,9 +41,12 @@ def main() -> int:
     options = given.options or ["--quick", "--launches", "6"]
     given.out = given.out.absolute()
     given.out.mkdir(parents=True, exist_ok=True)
-    releases = list_releases(given.good, given.bad)
     needed = list_needed(CHECKOUT / "pyproject.toml")
-    pythons = [make_environment(read_wanted(one), CHECKOUT / ".nox" / "environments", needed) for one in releases]
+    try:
+        releases = list_releases(given.good, given.bad)
+        pythons = [make_environment(read_wanted(one), CHECKOUT / ".nox" / "environments", needed) for one in releases]
+    except UsageError as error:
+        parser.error(str(error))
     runs = [given.out / one.replace("==", "-") for one in releases]
     codes = measure(pythons, runs, ("run", "--backend", "cpu", "--out", str(given.out), *options))
     if codes[-1] not in (FINE, INCOMPLETE):
@@ -53,16 +57,25 @@ def main() -> int:
 
 
 def measure(pythons: Sequence[Path], runs: Sequence[Path], words: Sequence[str]) -> list[int]:
-    """The exit codes of the runs, the first by itself, each other one beside that before it, up to one that is none."""
+    """The exit codes of the runs: the first by itself, each other one beside that before it, until one fails."""
     start = time.monotonic()
-    codes = [call(pythons[0], *words, *BEFORE, "--run-id", runs[0].name)]
+    codes = [measure_one(pythons[0], runs[0], (*words, *BEFORE))]
     for old, new, before, after in zip(pythons, pythons[1:], runs, runs[1:], strict=False):
         if codes[-1] not in (FINE, INCOMPLETE):
             break
         beside = ("--against", str(before), "--lock-step", str(old))
-        codes.append(call(new, *words, *AFTER, *beside, "--run-id", after.name))
+        codes.append(measure_one(new, after, (*words, *AFTER, *beside)))
         print(f"{after.name}: {codes[-1]}, {(time.monotonic() - start) / 60:.0f} minutes since the beginning")
     return codes
+
+
+def measure_one(python: Path, run: Path, words: Sequence[str]) -> int:
+    """The exit code of a run; one that is whole already is taken as it is, one that was interrupted goes on."""
+    if (run / "run.json").exists():
+        return FINE
+    if (run / "manifest.json").exists():
+        return call(python, "run", "--resume", str(run))
+    return call(python, *words, "--run-id", run.name)
 
 
 def compare(runs: Sequence[Path], told: Path) -> list[int]:

@@ -131,7 +131,7 @@ def complete_request(request: RunRequest, settings: Settings, suspects: Suspects
 
 
 def _find_given_budget(settings: Settings, usual: Settings) -> str | None:
-    """The budget that somebody gave an earlier run; of runs of before that was told, what is not the level's own."""
+    """The budget that somebody gave an earlier run. Older records do not tell: there, any but the level's own."""
     if settings.finishes_fewest or settings.budget_s == usual.budget_s:
         return None
     return f"{settings.budget_s:.0f}"

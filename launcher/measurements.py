@@ -60,6 +60,8 @@ def _check(words: Sequence[str], valued: Collection[str], what: str) -> None:
                 raise UsageError(f"{name} needs a value")
         elif not word.startswith("-"):
             raise UsageError(f"{word!r} belongs to no option; write --option VALUE")
+        elif name in FLAGS and equals:
+            raise UsageError(f"{name} takes no value")
         elif word not in FLAGS:
             (nearest,) = difflib.get_close_matches(name, sorted({*valued, *FLAGS}), n=1, cutoff=0)
             raise UsageError(f"{name}: {what} has no such option; nearest: {nearest}")

@@ -59,7 +59,8 @@ def compare(
     if suspects_file is not None:
         write_file(suspects_file, compare_report.encode_suspects(changes, budgets))
     _write_findings(changes, told, markdown_file, verdict_file)
-    compare_report.show(changes, open_console(), told)
+    # In the terminal, what takes the suspects judges.
+    compare_report.show(changes, open_console(), told if suspects_file is None else None)
     raise typer.Exit(judgement.code)
 
 
@@ -87,10 +88,10 @@ def gate(
     if confirmed_by is not None:
         confirmation = compare_report.compare(before, load_one(confirmed_by), effect)
     _warn_of_unused(budgets, changes)
-    judgement = judge(changes, budgets, confirmed_by=confirmation, exact=exact)
     if exact:
         changes = leave_out_times(changes)
-    elif confirmation is not None:
+    judgement = judge(changes, budgets, confirmed_by=confirmation, exact=exact)
+    if confirmation is not None and not exact:
         changes = merge(changes, confirmation)
     _write_findings(changes, judgement, markdown_file, verdict_file)
     compare_report.show(changes, open_console(), judgement)

@@ -19,7 +19,7 @@ from . import terminal
 from .collector import without_collecting
 from .compare.budgets import Budgets, make_defaults, read_budgets
 from .compare.changes import find_changes
-from .compare.findings import TIME, Change, Changes, Finding
+from .compare.findings import Change, Changes, Finding
 from .compare.gate import FINE, Judgement, list_suspects
 from .compare.snapshot import take_snapshots
 from .compare.times import SUSPECTED
@@ -27,7 +27,7 @@ from .console import print_lines
 from .load import LoadedRun
 from .markdown import MARKER, MOST_CHARACTERS, escape, write_table
 from .text import counted, visible_record
-from .view.changes import TOLD, TONES, describe_changes, make_change_table, order_changes, write_change
+from .view.changes import TONES, describe_changes, make_change_table, order_changes, write_change
 from .view.page_model import Tone
 
 MOST_LINES = 24
@@ -82,15 +82,25 @@ def _list_lines(changes: Changes, judgement: Judgement | None) -> Iterator[Text]
         yield Text(f"No answer: {words}", "yellow")
     for one in () if judgement is None else judgement.unconfirmed:
         yield Text("  not confirmed  ", "yellow").append(f"{one.finding.value}: {write_change(one)}", "default")
-    beyond = [one for one in (() if judgement is None else judgement.regressions) if one.metric != TIME]
-    for one in beyond:
-        yield Text("  beyond its budget  ", terminal.STYLES[Tone.BAD]).append(write_change(one), "default")
-    shown = order_changes(one for one in changes.found if one not in beyond)
-    for one in shown[:MOST_LINES]:
-        style = terminal.STYLES[TONES.get(one.finding, Tone.PLAIN)]
-        yield Text(f"  {one.finding.value}  ", style).append(write_change(one), "default")
+    regressions = () if judgement is None else judgement.regressions
+    shown = [*regressions, *_list_others(changes, judgement)]
+    for index, one in enumerate(shown[:MOST_LINES]):
+        is_beyond = index < len(regressions) and one.finding not in SUSPECTED.values()
+        style = terminal.STYLES[Tone.BAD if is_beyond else TONES.get(one.finding, Tone.PLAIN)]
+        end = "; beyond its budget" if is_beyond else ""
+        yield Text(f"  {one.finding.value}  ", style).append(write_change(one) + end, "default")
     if len(shown) > MOST_LINES:
         yield Text(f"  + {len(shown) - MOST_LINES} more, in --markdown FILE and --verdict FILE", "dim")
+
+
+def _list_others(changes: Changes, judgement: Judgement | None) -> list[Change]:
+    """What else changed: neither a regression nor a suspect that was not confirmed."""
+    named = set() if judgement is None else {_key(one) for one in (*judgement.regressions, *judgement.unconfirmed)}
+    return [one for one in order_changes(changes.found) if _key(one) not in named]
+
+
+def _key(one: Change) -> tuple[str, str, str, str]:
+    return one.case, one.where, one.variant, one.metric
 
 
 def write_heading(changes: Changes, judgement: Judgement | None) -> str:
@@ -130,12 +140,11 @@ def write_details(changes: Changes, judgement: Judgement | None, room: int) -> s
         *(escape(f"No answer: {words}") for words in (() if judgement is None else judgement.obstacles)),
     ]
     regressions, unconfirmed = ((), ()) if judgement is None else (judgement.regressions, judgement.unconfirmed)
-    others = order_changes((one for one in changes.found if one not in (*regressions, *unconfirmed)), TOLD)
     is_explained = False
     for title, found, share in (
         ("Regressions", regressions, 4),
         ("Not confirmed", unconfirmed, 8),
-        ("What changed", others, 2),
+        ("What changed", _list_others(changes, judgement), 2),
     ):
         if found:
             table = make_change_table(found)

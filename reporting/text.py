@@ -10,7 +10,7 @@ import msgspec
 
 from harness.record.wording import counted, visible
 
-__all__ = ["MULTI_LINE_FIELDS", "counted", "hide_home", "order_numbers", "shorten", "visible", "visible_record"]
+__all__ = ["MULTI_LINE_FIELDS", "by_numbers", "counted", "hide_home", "shorten", "visible", "visible_record"]
 
 _WITHOUT_CONTROL = re.compile(rb'(?:[^\x00-\x1f\\\x7f]++|\\["\\])*+')
 """JSON without a control character in any string: it writes those with a backslash."""
@@ -53,7 +53,7 @@ def _walk(value: Any, *, multi_line: bool) -> Any:
     return value
 
 
-def order_numbers(text: str) -> list[tuple[int, str]]:
+def by_numbers(text: str) -> list[tuple[int, str]]:
     """What texts are sorted by so that 0.9 comes before 0.10."""
     return [(int(part), "") if _NUMBER.fullmatch(part) else (-1, part) for part in _NUMBER.split(text) if part]
 

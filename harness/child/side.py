@@ -199,7 +199,7 @@ def _take_inputs(context: Context, numbers: bytes) -> Done:
     """Numbers of the measuring process in place of those that were made here.
 
     Raises:
-      SuiteError: They are of other shapes or types.
+      SuiteError: They are more bytes, or fewer.
     """
     try:
         context.arguments = unpack_numbers(numbers, context.arguments)

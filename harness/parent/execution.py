@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -27,6 +28,7 @@ from harness.record import (
     RecordError,
     Run,
     RunFolder,
+    Settings,
     Stop,
     StopReason,
     now,
@@ -54,7 +56,7 @@ def execute(
       budget_s: For what is left of a resumed run; the manifest's own where it is None.
     """
     is_own = budget_s is None
-    budget_s = manifest.settings.budget_s if budget_s is None else budget_s
+    budget_s = _find_budget_s(manifest.settings) if budget_s is None else budget_s
     execution = _Execution(manifest, folder, servers, watcher, budget_s, places, is_own)
     folder.stop.unlink(missing_ok=True)
     watcher.run_started(manifest, folder.path, len(execution.launches), budget_s)
@@ -69,10 +71,17 @@ def execute(
     cases = tuple(execution.done[case.id] for case in manifest.cases if case.id in execution.done)
     run = Run(manifest=manifest, cases=cases, ended=now())
     if run.lost():
-        write_json(folder.stop, Stop(at=now(), reason=StopReason.BUDGET_USED, budget_s=budget_s))
+        left_out_s = None if math.isinf(budget_s) else budget_s
+        write_json(folder.stop, Stop(at=now(), reason=StopReason.BUDGET_USED, budget_s=left_out_s))
     else:
         write_json(folder.mark, run)
     return run
+
+
+def _find_budget_s(settings: Settings) -> float:
+    """Infinite where a number of launches takes what it takes."""
+    longest_s = find_longest_s(settings)
+    return longest_s if math.isinf(longest_s) else settings.budget_s
 
 
 def find_records(folder: RunFolder, manifest: Manifest) -> dict[str, CaseRecord]:
@@ -117,7 +126,8 @@ class _Execution:
             again[case.id] = self._find_lacking(self._progress[case.id])
         self.launches = plan_launches(self.manifest.cases, self._settings, done=rounds, again=again, places=self.places)
         self._starter = Starter(self._settings, self.folder, self.servers, self.watcher, self.places)
-        self._overtime_s = find_longest_s(self._settings) - self.budget_s if self.is_own else 0.0
+        is_limited = self.is_own and math.isfinite(self.budget_s)
+        self._overtime_s = find_longest_s(self._settings) - self.budget_s if is_limited else 0.0
         self._is_overtime = False
         self._left_out: set[tuple[str, ...]] = set()
         self._cold = {name for name, count in rounds.items() if count}  # cases with nothing in the compilation cache
@@ -147,9 +157,9 @@ class _Execution:
                 return False
             last = self._plan_rest(launches[0].round, [launch for later in coming for launch in later])
             if launches[0].round == first and coming:
+                of = f" of {self.budget_s:.0f} s" if math.isfinite(self.budget_s) else ""
                 self.watcher.said(
-                    f"round {first + 1} took {self._elapsed_s():.0f} s of {self.budget_s:.0f} s: "
-                    f"there will be {last + 1} rounds"
+                    f"round {first + 1} took {self._elapsed_s():.0f} s{of}: there will be {last + 1} rounds"
                 )
         return True
 
@@ -207,12 +217,10 @@ class _Execution:
             return left_s > 0
         if not self._is_overtime:
             self._is_overtime = True
-            what = (
-                f"the fewest rounds go on for up to {self._overtime_s:g} s, since without them all times would be lost"
+            self.watcher.said(
+                f"the {self.budget_s:g} s are used up; the fewest rounds go on for up to {self._overtime_s:g} s, since "
+                "without them all times would be lost; --budget sets a limit"
             )
-            if self._settings.launches is not None:
-                what = "the launches that were asked for go on"
-            self.watcher.said(f"the {self.budget_s:g} s are used up; {what}; --budget sets a limit")
         return True
 
     def _plan_rest(self, done: int, rest: Sequence[Launch]) -> int:

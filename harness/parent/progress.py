@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
@@ -125,7 +126,12 @@ class Lines(Watcher):
         return f"{counted(self._left, 'process', 'processes')} left; {self._used()}"
 
     def _used(self) -> str:
-        return f"{self._used_s:.0f} of {self._budget_s:.0f} s used"
+        return _describe_used(self._used_s, self._budget_s)
+
+
+def _describe_used(used_s: float, budget_s: float) -> str:
+    of = f" of {budget_s:.0f}" if math.isfinite(budget_s) else ""
+    return f"{used_s:.0f}{of} s used"
 
 
 @dataclass
@@ -146,7 +152,8 @@ class _At:
         if self.heartbeat is not None:
             of = f"{self.heartbeat.variant} " if self.heartbeat.variant else ""
             stage = f"{self.process}: {of}{self.heartbeat.stage}"
-        budget = f"budget {100 * self.used_s / self.budget_s:.0f} %"
+        share = f"budget {100 * self.used_s / self.budget_s:.0f} %"
+        budget = share if math.isfinite(self.budget_s) else _describe_used(self.used_s, self.budget_s)
         return "  ".join(filter(None, (self.round, budget, self.case, stage)))
 
 

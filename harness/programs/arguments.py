@@ -88,8 +88,10 @@ def pack_numbers(arrays: Any) -> bytes:
 def unpack_numbers(packed: bytes, like: Any) -> Any:
     """Arrays as in a tree, where they are there, with the numbers of another tree that was packed.
 
+    Arrays of the host that can be written hold them afterwards.
+
     Raises:
-      ValueError: These are of other shapes or types.
+      ValueError: These are more bytes, or fewer.
     """
     leaves, tree = jax.tree.flatten(like)
     numbers = [_find_numbers(leaf) for leaf in leaves]
@@ -106,11 +108,15 @@ def unpack_numbers(packed: bytes, like: Any) -> Any:
 
 
 def _place(array: numpy.ndarray[Any, Any], like: Any) -> Any:
-    """A copy where another array is, of its kind: of JAX's a buffer of its own, which can be donated."""
+    """Numbers where another array is, and of its kind: of JAX's in a buffer of their own, which can be donated."""
+    if isinstance(like, numpy.ndarray) and like.flags.writeable:
+        like[...] = array  # where in memory they begin, and in which order, may be what is measured
+        return like
     if not isinstance(like, jax.Array):
-        return array.copy()
+        return array.copy() if isinstance(like, numpy.ndarray) else type(like)(array.item())
     if _is_key(like):
-        return jax.random.wrap_key_data(jax.numpy.asarray(array), impl=jax.random.key_impl(like))
+        key = jax.random.wrap_key_data(jax.numpy.asarray(array), impl=jax.random.key_impl(like))
+        return jax.device_put(key, like.sharding) if like.committed else key
     if like.aval.weak_type:
         # No array of NumPy is weakly typed, but a program can say that what it gives is.
         return jax.jit(jax.numpy.copy).lower(like).compile()(array)

@@ -39,7 +39,7 @@ def compare_environments(shell: Shell, arguments: Sequence[str]) -> int:
     if isinstance(asked.old, Wanted):
         measuring = check_packages(measuring, "an upgrade")
     else:
-        check_images(backend, measuring, "an upgrade")
+        check_images(backend, ("--image", str(asked.old), *measuring), "an upgrade")
     shell.install(SMALLEST_LOCK)
     limits = take_given(asked.judging, "--budgets", "--min-effect")
     if code := run_program(shell, "reporting", "limits", *limits):  # before anything is measured

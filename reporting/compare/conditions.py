@@ -22,8 +22,11 @@ WEAKENING = (
 HARDWARE = ("driver", "device_kind", "device_name", "device_count", "processor", "allowed_cores", "cpu_quota")
 """Of these what no environment brings with it: the earlier run's own, in lock-step, runs under those of today too."""
 
-OF_JAX = ("variables.JAX_", "variables.XLA_", "variables.LIBTPU_", "platform_version")
-"""Beginnings of facts that nothing but JAX minds, as do its packages."""
+OF_JAX = (
+    *("packages.jax", "packages.libtpu", "variables.JAX_", "variables.XLA_", "variables.LIBTPU_"),
+    "platform_version",
+)
+"""Beginnings of facts on which JAX's code hangs, and no other library's. CUDA's packages are not among them."""
 
 MOST_NAMED = 4
 LONGEST_FACT = 120
@@ -107,8 +110,7 @@ def _steers(name: str) -> bool:
 
 
 def _is_of_jax(name: str) -> bool:
-    field, _, entry = name.partition(".")
-    return name.startswith(OF_JAX) or (field == "packages" and steers_programs(entry))
+    return name.startswith(OF_JAX)
 
 
 def _write(name: str, before: dict[str, Fact], after: dict[str, Fact]) -> str:

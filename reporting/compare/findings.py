@@ -13,6 +13,9 @@ from .snapshot import CaseSide
 
 TIME = "execution_s"
 
+COLD = ("compile_total_s", "first_result_s")
+"""Times of cold processes, which nothing can repeat beside each other."""
+
 WHOLE = ""
 """In place of a metric: the case or the variant as a whole."""
 
@@ -112,7 +115,7 @@ class Changes:
 
 def leave_out_times(changes: Changes) -> Changes:
     """The findings that follow from programs alone."""
-    return replace(changes, found=tuple(one for one in changes.found if one.metric != TIME))
+    return replace(changes, found=tuple(one for one in changes.found if one.metric not in (TIME, *COLD)))
 
 
 def merge(changes: Changes, confirmation: Changes) -> Changes:

@@ -128,11 +128,12 @@ def _count_family(changes: Changes) -> int:
 
 def _list_missing(changes: Changes) -> Iterator[str]:
     """What should have been compared, and was not."""
+    if changes.conditions.incomparable:
+        yield f"the two runs cannot be compared: {changes.conditions.incomparable}"
+        return
     if not changes.compared:
         yield "nothing was compared: the two runs have no case in common, or nothing of it was measured"
         return
-    if changes.conditions.incomparable:
-        yield f"the two runs cannot be compared: {changes.conditions.incomparable}"
     for finding, words in ((Finding.FAILED, "failed"), (Finding.GONE, "is gone")):
         found = changes.having(finding)
         if found:

@@ -13,7 +13,7 @@ from harness.record.statistics import FEWEST_LAUNCHES, Interval, differs
 
 from .alternation import find_disturbance
 from .chance import find_chance
-from .findings import TIME, Change, Finding, make_change
+from .findings import COLD, TIME, Change, Finding, make_change
 from .ratios import divide_readings
 from .sides import Sides, find_fingerprint, find_status, read_raw
 from .snapshot import Snapshot
@@ -22,9 +22,6 @@ FAIR = "at_reference_speed_s"
 
 STAGE = "first_call_s"
 """What every cold process times."""
-
-COLD = ("compile_total_s", "first_result_s")
-"""Times of cold processes, which nothing can repeat beside each other."""
 
 SUSPECTED = {Finding.SLOWER: Finding.SUSPECTED_SLOWER, Finding.FASTER: Finding.SUSPECTED_FASTER}
 """What is left of a finding that nothing confirms."""

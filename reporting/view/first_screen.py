@@ -9,7 +9,7 @@ from harness.record import INCOMPLETE, Status
 from harness.record.differences import facts_of, find_differences
 from harness.record.trust import describe_in_short
 
-from ..text import counted, order_numbers, shorten
+from ..text import by_numbers, counted, shorten
 from .book import Book
 from .cases import Case, Variant
 from .changes import describe_changes
@@ -63,8 +63,8 @@ def make_subtitle(labelled: Sequence[LabelledRun]) -> str:
     runs = [one.run for one in labelled]
     dates = sorted({run.manifest.started[:10] for run in runs})
     span = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
-    jax = sorted({run.manifest.environment.packages.get("jax", "unknown") for run in runs}, key=order_numbers)
-    tools = sorted({run.manifest.tool_version for run in runs}, key=order_numbers)
+    jax = sorted({run.manifest.environment.packages.get("jax", "unknown") for run in runs}, key=by_numbers)
+    tools = sorted({run.manifest.tool_version for run in runs}, key=by_numbers)
     devices = dict.fromkeys(
         f"{run.manifest.backend}: {name_device(run)}, {counted(run.manifest.environment.allowed_cores, 'core')}"
         for run in runs
@@ -201,7 +201,7 @@ def _versions(runs: Sequence[LabelledRun]) -> str:
     facts = [facts_of(run.manifest) for run in runs]
     different = []
     for name in find_differences(facts, of=("python", "packages")):
-        versions = sorted({str(one[name]) for one in facts if name in one}, key=order_numbers)
+        versions = sorted({str(one[name]) for one in facts if name in one}, key=by_numbers)
         if len(versions) > 1:
             shown = "Python" if name == "python" else name.removeprefix("packages.")
             different.append(f"{shown} {', '.join(versions)}")

@@ -36,7 +36,7 @@ def test_flags_and_options_of_the_launcher_are_known(backend):
         (["--bugdet", "5m"], "--bugdet: a night has no such option; nearest: --budget"),
         (["--quik"], "--quik: a night has no such option; nearest: --quick"),
         (["--bugdet=5m"], "--bugdet: a night has no such option"),
-        (["--quick=yes"], "--quick: a night has no such option"),
+        (["--quick=yes"], "--quick takes no value"),
         (["-q"], "-q: a night has no such option"),
         (["--quick", "--budget"], "--budget needs a value"),
         (["--quick", "mlp"], "'mlp' belongs to no option"),
@@ -66,6 +66,7 @@ def test_packages_are_measured_in_environments_of_this_machine():
         (["--quik"], "--quik: an upgrade has no such option; nearest: --quick"),
         (["--baseline", "a"], "--baseline: an upgrade has no such option"),
         (["--open"], "--open: an upgrade has no such option"),
+        (["--quick=1"], "--quick takes no value"),
     ],
 )
 def test_what_an_upgrade_could_not_read_is_said(words, told):

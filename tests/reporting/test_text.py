@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reporting.text import counted, order_numbers, shorten, visible, visible_record
+from reporting.text import by_numbers, counted, shorten, visible, visible_record
 from tests import samples
 
 
@@ -25,7 +25,7 @@ def test_what_cannot_be_seen_is_escaped(text, shown):
 
 
 def test_numbers_in_a_text_are_ordered_as_numbers():
-    assert sorted(["0.10.1", "0.9.2", "0.10", "unknown", "0.9"], key=order_numbers) == [
+    assert sorted(["0.10.1", "0.9.2", "0.10", "unknown", "0.9"], key=by_numbers) == [
         "unknown",
         "0.9",
         "0.9.2",
@@ -36,7 +36,7 @@ def test_numbers_in_a_text_are_ordered_as_numbers():
 
 @given(st.lists(st.text() | st.from_regex(r"[0-9.]{0,9000}", fullmatch=True), max_size=4))
 def test_any_texts_can_be_ordered(texts):
-    assert sorted(sorted(texts, key=order_numbers)) == sorted(texts)
+    assert sorted(sorted(texts, key=by_numbers)) == sorted(texts)
 
 
 @given(st.text())

@@ -193,6 +193,7 @@ def all_kinds(seed):
         jnp.asarray(float(seed)),
         jnp.asarray([seed > 1]),
         jnp.zeros((0, 3)),
+        jax.device_put(key, jax.devices()[0]),
     )
 
 
@@ -216,6 +217,27 @@ def test_what_is_taken_can_be_written_and_donated():
     jax.jit(lambda x: x + 1, donate_argnums=0)(device)
 
     assert device.is_deleted()
+
+
+def test_numbers_of_the_host_stay_where_in_memory_they_begin():
+    """Whether they can be handed over without a copy hangs on it."""
+    shifted = np.zeros(64, np.float32)[3:51].reshape(6, 8)
+    by_columns, fixed = np.zeros((3, 2), order="F"), np.zeros(2)
+    fixed.flags.writeable = False
+    own = (shifted, by_columns, fixed, 1.5, np.float32(2))
+    theirs = (
+        np.arange(48, dtype=np.float32).reshape(6, 8),
+        np.arange(6.0).reshape(3, 2),
+        np.ones(2),
+        2.5,
+        np.float32(3),
+    )
+
+    taken = unpack_numbers(pack_numbers(theirs), own)
+
+    assert hash_arguments(taken) == hash_arguments(theirs)
+    assert (taken[0] is shifted, taken[1] is by_columns) == (True, True)
+    assert (taken[3:], type(taken[3]), type(taken[4])) == (theirs[3:], float, np.float32)
 
 
 def test_what_is_the_same_already_is_left_alone():

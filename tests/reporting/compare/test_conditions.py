@@ -67,6 +67,18 @@ def test_what_a_time_hangs_on_weakens_and_hardware_does_in_lock_step_too(changes
         (NEWER, ""),
         ({"variables": {"XLA_FLAGS": "--x", "JAX_X": "1", "LIBTPU_INIT_ARGS": "a"}, "platform_version": "13"}, ""),
         ({"variables": {"CUDA_X": "1"}}, "CUDA_X none → 1"),
+        (
+            {
+                "packages": {
+                    "jax": "0.11",
+                    "jaxlib": "0.11",
+                    "numpy": "2.0.0",
+                    "jax-cuda13-plugin": "1",
+                    "nvidia-cudnn": "9",
+                }
+            },
+            "nvidia-cudnn none → 9",
+        ),
         ({"threads": {"OMP_NUM_THREADS": "1"}, "driver": "580"}, "OMP_NUM_THREADS none → 1, driver none → 580"),
     ],
 )
