@@ -71,8 +71,8 @@ def execute(
     cases = tuple(execution.done[case.id] for case in manifest.cases if case.id in execution.done)
     run = Run(manifest=manifest, cases=cases, ended=now())
     if run.lost():
-        left_out_s = None if math.isinf(budget_s) else budget_s
-        write_json(folder.stop, Stop(at=now(), reason=StopReason.BUDGET_USED, budget_s=left_out_s))
+        had_s = None if math.isinf(budget_s) else budget_s
+        write_json(folder.stop, Stop(at=now(), reason=StopReason.BUDGET_USED, budget_s=had_s))
     else:
         write_json(folder.mark, run)
     return run

@@ -234,8 +234,8 @@ def paired_log_ratio(baseline_s: Sequence[float], variant_s: Sequence[float]) ->
 
     Paired ratios hold on a busy machine, where the ratio of the medians does not. There a third of the sweeps and more
     may be far off: launches of 22 pairs of programs scattered 33 and 35 % less than by the Hodges-Lehmann location of
-    the same sweeps, beside a process that used a core. On an idle machine both are alike (2 to 4 % less in one run of
-    28 ratios, 4 and 6 % more in two earlier ones).
+    the same sweeps, beside a process that used a core. On an idle machine both are alike: 0 to 4 % less in one run of
+    28 ratios (3 to 15 % more by their root mean square, in which few count), 4 and 6 % more in two earlier ones.
 
     Args:
       baseline_s, variant_s: The blocks' medians by sweep, equal shapes (sweeps,).

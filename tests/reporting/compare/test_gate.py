@@ -200,28 +200,19 @@ def test_a_confirmation_that_could_not_have_found_a_slowdown_refutes_nothing():
     assert judge(first, USUAL, confirmed_by=sharp).code == FINE
 
 
-def many(name, *, count, lost=0):
-    """Runs of further cases whose program and time stayed as they were; some of them untimed now."""
-    pairs = []
-    for index in range(count):
-        outcomes = {"numerics": changed.checked("aa")}
-        if name == BEFORE or index >= lost:
-            outcomes["timing"] = changed.timed(1e-4)
-        pairs.append((changed.case(f"w{index}"), {f"w{index}:jit": outcomes}))
-    return pairs
+def unchanged(count):
+    """Further cases, whose program and time stay as they are."""
+    outcomes = {"numerics": changed.checked(), "timing": changed.timed(1e-4)}
+    planned = [changed.case(f"w{index}") for index in range(count)]
+    return [(one, samples.record(one, {f"{one.workload}:jit": outcomes})) for one in planned]
 
 
 def test_a_confirmation_has_to_hold_among_all_times_that_were_looked_at():
     def runs(count):
         before, after = plain(BEFORE), replayed(1.05, scatter=4)
         own, other = ((run.manifest.cases[0], run.cases[0]) for run in (before, after))
-        others = [
-            [(planned, samples.record(planned, outcomes)) for planned, outcomes in many(name, count=count)]
-            for name in (BEFORE, AFTER)
-        ]
-        first = samples.run(own, *others[0], run_id=BEFORE, started=before.manifest.started)
-        second = samples.run(other, *others[1], run_id=AFTER, against=BEFORE)
-        return first, second
+        first = samples.run(own, *unchanged(count), run_id=BEFORE, started=before.manifest.started)
+        return first, samples.run(other, *unchanged(count), run_id=AFTER, against=BEFORE)
 
     before, _ = runs(0)
     again = compare(before, replayed(1.05, launches=5, scatter=4))
