@@ -17,7 +17,7 @@ from harness.parent.prepare_run import UsageError
 from harness.plan.probes import PROBE_NAMES
 from harness.plan.settings import make_settings
 from harness.record import Manifest, OtherEnvironment, Settings
-from harness.record.suspects import CONFIRMING_LAUNCHES, Suspects
+from harness.record.suspects import CONFIRMING_BLOCKS, CONFIRMING_LAUNCHES, Suspects
 from harness.record.wording import counted
 
 DEFAULT_LEVEL = "default"
@@ -52,6 +52,7 @@ class RunRequest:
     lock_step: str | None = None
     cores: int | None = None
     fewest_rounds: int | None = None
+    blocks: int | None = None
 
 
 def choose_settings(request: RunRequest, run_id: str, before: Manifest | None = None) -> Settings:
@@ -85,6 +86,7 @@ def choose_settings(request: RunRequest, run_id: str, before: Manifest | None = 
         probes=request.probes,
         launches=request.launches,
         fewest_rounds=request.fewest_rounds,
+        blocks=request.blocks,
         budget_s=read_budget(request.budget),
         select=request.select,
         suites=tuple(map(make_private, request.suites)) or (DEFAULT_SUITES,),
@@ -127,7 +129,13 @@ def complete_request(request: RunRequest, settings: Settings, suspects: Suspects
     )
     if suspects is None:
         return request
-    return replace(request, probes=("timing",), launches=suspects.launches, fewest_rounds=CONFIRMING_LAUNCHES)
+    return replace(
+        request,
+        probes=("timing",),
+        launches=suspects.launches,
+        fewest_rounds=CONFIRMING_LAUNCHES,
+        blocks=CONFIRMING_BLOCKS,
+    )
 
 
 def _find_given_budget(settings: Settings, usual: Settings) -> str | None:

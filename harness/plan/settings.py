@@ -81,6 +81,7 @@ def make_settings(
     probes: Sequence[str] = (),
     launches: int | None = None,
     fewest_rounds: int | None = None,
+    blocks: int | None = None,
     budget_s: float | None = None,
     select: Sequence[str] = (),
     suites: Sequence[str],
@@ -96,6 +97,7 @@ def make_settings(
       probes: Names that were asked for, each with what is part of it; by default those of the level.
       launches: Fixes their number, else it follows from the time given.
       fewest_rounds: Those that are not left out where time is short; all of a fixed number by default.
+      blocks: Of each variant in a launch, where no two environments take turns; by default BLOCKS.
       cores: On how many each process runs; all by default.
       lock_step: The environment that takes turns with this one; blocks are longer then.
     """
@@ -118,7 +120,7 @@ def make_settings(
         stage_limit_s=STAGE_LIMIT_S,
         block_s=BLOCK_S if lock_step is None else TURN_S,
         sample_s=SAMPLE_S,
-        blocks=BLOCKS if lock_step is None else TURNS,
+        blocks=(blocks or BLOCKS) if lock_step is None else TURNS,
         seed=zlib.crc32(run_id.encode()),
         confidence=CONFIDENCE,
         shown_confidence=SHOWN_CONFIDENCE,

@@ -30,19 +30,20 @@ shorter one is called twice: what holds a process up once does not last so long.
 MOST_CALLS = 1_000_000
 """In one sample: 200 us of calls that take less than a nanosecond do not exist."""
 
-SWEEPS_S_PER_VARIANT = 0.25
+SLOW_BLOCK_S = 0.003
 FEWEST_SWEEPS = 6
 SLOW_SWEEPS_S_PER_VARIANT = 3.0
 FEWEST_SLOW_SWEEPS = 2
-"""Sweeps are cut to what the first holds for each variant, but not to fewer than three shuffled orders with their
-reverses, one more block than a clean launch needs; beyond the third, not to fewer than one order and its reverse. A
-launch of one variant of 5 s a call so makes six calls: two to warm up, two sweeps, one of dispatch, and the first; of
-one of 10 s four."""
+"""Where blocks take longer than the first, sweeps are cut to what would hold all blocks of that length, but not to
+fewer than three shuffled orders with their reverses, one more block than a clean launch needs; beyond the third for
+each variant, not to fewer than one order and its reverse. A launch of one variant of 5 s a call so makes six calls: two
+to warm up, two sweeps, one of dispatch, and the first; of one of 10 s four."""
 
 DISPATCH_S = 0.02
 FEWEST_DISPATCHES, MOST_DISPATCHES = 3, 50
-"""As many single calls as that time holds, of slow calls one. Chosen, not measured: a quarter of what the blocks of a
-variant take, as a dispatch has no verdicts."""
+DISPATCH_LAUNCHES = 5
+"""As many single calls as that time holds, of slow calls one, in the launches of a usual run. Chosen, not measured: an
+eighth of what the blocks of a variant take, as a dispatch has no verdicts between runs."""
 
 SOLO_BLOCKS = 5
 SOLO_S = 0.5
@@ -50,7 +51,6 @@ SOLO_LAUNCHES = 3
 """Blocks of one variant alone, where they take no longer than that in all: a call beyond 0.1 s fills the caches by
 itself, whoever ran before it; and in as many launches as give an interval. Chosen, not measured: blocks as many as a
 clean launch needs, for a note and no verdict. They are a tenth of a launch of quick calls."""
-
 
 TURN_S = 0.02
 """A block's length where two processes take turns: waking the other one takes 0.1 ms, 0.5 % of it."""
@@ -72,8 +72,8 @@ def count_sweeps(blocks_s: Collection[float], settings: Settings) -> int:
     sweep_s = math.fsum(blocks_s)
 
     def fit(s_per_variant: float) -> int:
-        return int(s_per_variant * len(blocks_s) / sweep_s)
+        return int(round(s_per_variant * len(blocks_s) / sweep_s, 9))
 
-    usual_s = max(SWEEPS_S_PER_VARIANT, settings.blocks * settings.block_s)
+    usual_s = settings.blocks * max(SLOW_BLOCK_S, settings.block_s)
     sweeps = max(min(FEWEST_SWEEPS, fit(SLOW_SWEEPS_S_PER_VARIANT)), min(settings.blocks, fit(usual_s)))
     return max(FEWEST_SLOW_SWEEPS, 2 * (sweeps // 2))

@@ -13,7 +13,7 @@ from harness.machine.affinity import has_several_cores, on_drawn_cores
 from harness.machine.disturbance import Disturbance, ReadDisturbance, Reading
 from harness.machine.environment import make_private, paid_cores
 from harness.machine.states import DeviceStates
-from harness.plan.timing_process import SOLO_BLOCKS, SOLO_LAUNCHES, SOLO_S, count_sweeps
+from harness.plan.timing_process import DISPATCH_LAUNCHES, SOLO_BLOCKS, SOLO_LAUNCHES, SOLO_S, count_sweeps
 from harness.probes.canary import TakeCanary, make_canaries, take_none
 from harness.probes.context import Beat, Context, Findings
 from harness.probes.elsewhere import Elsewhere, Meeting, Side, SideError, meet, sum_cpu_s
@@ -131,6 +131,7 @@ def time_launch(prepared: Mapping[str, Prepared | Elsewhere], context: Context) 
             canary=canaries.take_beside,
             draw_cores=on_drawn_cores if context.place.is_host and has_several_cores() else None,
             solo=context.index < SOLO_LAUNCHES,
+            dispatch=context.index < DISPATCH_LAUNCHES,
         )
         elsewhere_s = sum_cpu_s(prepared.values()) - elsewhere_s
         load = _describe_load(before, disturbance(), context.clock() - start, elsewhere_s)
@@ -175,6 +176,7 @@ def measure(
     canary: TakeCanary = take_none,
     draw_cores: DrawCores | None = None,
     solo: bool = True,
+    dispatch: bool = True,
 ) -> tuple[VariantLaunch, ...]:
     """Times variants alternately, in sweeps of one block each: a shuffled order, then its reverse, and so on.
 
@@ -190,6 +192,7 @@ def measure(
         up decides how long it takes, by up to twice, and without it they wake up where they ran before, for the whole
         launch.
       solo: Whether each is timed alone as well, after the sweeps.
+      dispatch: Whether it is timed how long a call takes to return, last of all.
     Returns:
       Raw samples of each variant, seconds per call, in the order given.
     """
@@ -227,7 +230,7 @@ def measure(
                 beat(name, "solo")
                 subject.take_solos(SOLO_BLOCKS, settings.block_s)
         for name, subject in subjects.items():
-            if subject.dispatches:
+            if dispatch and subject.dispatches:
                 beat(name, "dispatch")
                 subject.take_dispatches()
     finally:

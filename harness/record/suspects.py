@@ -10,6 +10,10 @@ CONFIRMING_LAUNCHES = 12
 """Fresh processes that confirm a suspect: with as many, ratios that scatter by 3 % from launch to launch are known to
 2.7 % at 99 %."""
 
+CONFIRMING_BLOCKS = 50
+"""Of each variant in one of them. As their number is given, shorter ones make a verdict quicker: twelve of 80
+blocks took 12.0 s with all else. Ratios scatter by up to a quarter more (what blocks do: harness/plan/settings.py)."""
+
 MOST_CONFIRMING = 30
 """On a machine where ratios scatter more. Chosen: as many as halve what twelve cannot tell, by t and root; each takes
 most of a second."""

@@ -21,6 +21,11 @@ LEAST_FOUND = 0.03
 """The smallest slowdown that launches are added for, however small the budget: a t of few launches needs more."""
 
 
+SHORTER = 1.25
+"""How many times as much a launch with CONFIRMING_BLOCKS scatters as one of a usual run, with 80: by the ratios that
+40, 80 and 160 blocks gave (harness/plan/settings.py), the part that blocks do not lessen apart."""
+
+
 def plan_launches(suspects: Sequence[tuple[Interval, float]], *, among: int) -> int:
     """As many as half of the suspects need, if they are as much slower as should be found.
 
@@ -31,7 +36,7 @@ def plan_launches(suspects: Sequence[tuple[Interval, float]], *, among: int) -> 
       among: How many times Holm's procedure looks at; the first of them has this part of the error.
     """
     needed = [
-        _count(scatter, math.log1p(max(BEYOND * share, LEAST_FOUND)), (1 - CONFIDENCE) / max(1, among))
+        _count(SHORTER * scatter, math.log1p(max(BEYOND * share, LEAST_FOUND)), (1 - CONFIDENCE) / max(1, among))
         for ratio, share in suspects
         if (scatter := find_scatter(ratio)) is not None
     ]

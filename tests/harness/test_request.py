@@ -9,8 +9,9 @@ import pytest
 from harness.parent.against import read_suspects
 from harness.parent.prepare_run import UsageError
 from harness.plan.settings import make_settings
+from harness.plan.timing_process import TURNS
 from harness.record import OtherEnvironment
-from harness.record.suspects import CONFIRMING_LAUNCHES, Suspects
+from harness.record.suspects import CONFIRMING_BLOCKS, CONFIRMING_LAUNCHES, Suspects
 from harness.request import RunRequest, choose_settings, complete_request
 
 ASKED = RunRequest(
@@ -66,8 +67,15 @@ def test_a_run_that_confirms_has_twelve_launches_anyway_and_more_if_the_time_is_
     settings = settings_beside(Suspects(baseline="before", suspects=(), launches=launches))
 
     assert (settings.fewest_rounds, settings.most_rounds) == (CONFIRMING_LAUNCHES, launches)
+    assert settings.blocks == CONFIRMING_BLOCKS < settings_beside(None).blocks
     assert "timing" in settings.probes
     assert "tracing" not in settings.probes
+
+
+def test_turns_of_two_environments_are_no_fewer_where_they_confirm():
+    settings = make_settings("quick", suites=(), run_id="", lock_step=ELSEWHERE, blocks=CONFIRMING_BLOCKS)
+
+    assert settings.blocks == TURNS
 
 
 def test_suspects_of_an_earlier_version_are_confirmed_by_the_usual_number(tmp_path):

@@ -18,15 +18,18 @@ from harness.machine.environment import paid_cores
 from harness.machine.places import BACKENDS
 from harness.machine.states import LIBRARIES
 from harness.plan.timing_process import (
+    DISPATCH_LAUNCHES,
     FEWEST_DISPATCHES,
     FEWEST_SLOW_SWEEPS,
     FEWEST_SWEEPS,
     MOST_DISPATCHES,
     ONE_PASS_S,
     SOLO_BLOCKS,
+    SOLO_LAUNCHES,
     WARM_UP_BLOCK_S,
     WARM_UP_LIMIT_S,
     WARM_UP_S,
+    count_sweeps,
 )
 from harness.probes import Context, timing
 from harness.probes.subject import Subject
@@ -160,9 +163,21 @@ def test_beside_a_slow_call_a_quick_one_has_as_much_time_in_few_blocks_as_in_all
     assert [block.wall_s for block in quick.blocks] == [BLOCKS * BLOCK_S / 2] * 2
 
 
-@pytest.mark.parametrize(("duration_s", "sweeps"), [(2**-5, 8), (5 * 2**-7, 6)], ids=["8 in 0.25 s", "6 in 0.25 s"])
-def test_sweeps_are_as_many_as_a_quarter_of_a_second_holds(clock, duration_s, sweeps):
-    assert len(time_of(clock, duration_s).blocks) == sweeps
+@pytest.mark.parametrize(
+    ("blocks", "block_s", "call_s", "sweeps"),
+    [
+        (80, 0.002, 0.002, 80),
+        (80, 0.002, 0.003, 80),
+        (80, 0.002, 0.004, 60),
+        (50, 0.002, 0.004, 36),
+        (50, 0.002, 0.020, 6),
+        (10, 0.020, 0.020, 10),
+    ],
+)
+def test_of_slow_calls_there_are_as_many_sweeps_as_blocks_of_3_ms_take(blocks, block_s, call_s, sweeps):
+    given = samples.settings(blocks=blocks, block_s=block_s)
+
+    assert count_sweeps([call_s], given) == count_sweeps([call_s] * 3, given) == sweeps
 
 
 def test_calls_that_became_slow_after_tuning_have_few_sweeps(clock):
@@ -449,9 +464,9 @@ def test_each_quick_variant_is_called_on_drawn_cores_before_every_second_sweep(c
 
     assert [words[place : place + 3] for place, word in enumerate(words) if word == "drawn"] == [
         ["drawn", "quick", "given back"]
-    ] * 4
+    ] * 3
     sweeps = [word for word in words if word in ("drawn", "timing")]
-    assert sweeps == ["drawn", *["timing"] * 4] * 4
+    assert sweeps == ["drawn", *["timing"] * 4] * 3
 
 
 def test_a_variant_that_carries_state_is_reset_before_it_is_called_on_drawn_cores(clock):
@@ -615,6 +630,20 @@ def test_a_launch_tells_what_it_is_of_and_times_every_variant(clock):
         "long:eager": {2**-8},
     }
     assert {one.cores for one in launch.variants} == {paid_cores()}
+
+
+@pytest.mark.parametrize("index", [0, SOLO_LAUNCHES - 1, SOLO_LAUNCHES, DISPATCH_LAUNCHES - 1, DISPATCH_LAUNCHES])
+def test_only_the_first_launches_time_each_variant_alone_and_how_long_a_call_takes_to_return(clock, index):
+    def one():
+        clock.advance(2**-10)
+
+    def other():
+        clock.advance(2**-10)
+
+    found = look(("one:eager", "other:eager"), context_of(one, other, clock=clock, index=index))
+
+    assert [bool(launch.solo_s) for launch in found.launch.variants] == [index < SOLO_LAUNCHES] * 2
+    assert [bool(launch.dispatch_s) for launch in found.launch.variants] == [index < DISPATCH_LAUNCHES] * 2
 
 
 def test_a_launch_holds_canaries_of_every_second_sweep_and_of_both_sides_of_each_block(clock):
