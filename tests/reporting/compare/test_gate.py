@@ -72,7 +72,7 @@ def test_a_suspect_whose_launches_scatter_is_confirmed_by_more():
     ]
 
     assert [len(one.suspects) for one in found] == [1] * 4
-    assert [one.launches for one in found] == [CONFIRMING_LAUNCHES, 13, MOST_CONFIRMING, CONFIRMING_LAUNCHES]
+    assert [one.launches for one in found] == [CONFIRMING_LAUNCHES, 18, MOST_CONFIRMING, CONFIRMING_LAUNCHES]
 
 
 def test_a_budget_decides_what_counts():
