@@ -57,9 +57,8 @@ VERBS = (["diff"], ["export"], ["gc"], ["history"], ["night"], ["push"], ["repro
 HTML_VALIDATE = "tests/reporting/html_validate"
 """Where npm installs what checks the page's HTML."""
 
-SIDE_BY_SIDE = ("--numprocesses", "logical", "--maxprocesses", "4", "--dist", "loadfile", "--no-loadscope-reorder")
-"""Tests on up to four cores; those of a file share what they made, so they stay together. Files keep the order that
-tests/conftest.py gives them: by default those with the fewest tests come last, and they take longest."""
+SIDE_BY_SIDE = ("--numprocesses", "logical", "--maxprocesses", "4", "--dist", "loadfile")
+"""Tests on up to four cores; those of a file share what they made, so they stay together."""
 
 # After Ctrl-C the harness ends the call in progress, writes the case and removes its processes.
 INTERRUPT_TIMEOUT_S = 20
