@@ -20,7 +20,6 @@ BEYOND = 1.5
 LEAST_FOUND = 0.03
 """The smallest slowdown that launches are added for, however small the budget: a t of few launches needs more."""
 
-
 SHORTER = 1.25
 """How many times as much a launch with CONFIRMING_BLOCKS scatters as one of a usual run, with 80: by the ratios that
 40, 80 and 160 blocks gave (harness/plan/settings.py), the part that blocks do not lessen apart."""
