@@ -1,3 +1,5 @@
+from functools import cache
+
 import jax
 import numpy as np
 import pytest
@@ -15,13 +17,19 @@ def arguments():
     return jax.tree.map(lambda leaf: np.asarray(leaf, float), made)
 
 
+@cache
+def on_eight(name, without=()):
+    """What each implementation gives; a process with eight devices takes ten seconds."""
+    return on_eight_devices("sharding", name, [{"devices": 8, "width": WIDTH}], without=without)
+
+
 def collectives(found):
     return {one["implementation"]: one["collectives"] for one in found}
 
 
 @pytest.mark.end_to_end
 def test_a_data_parallel_step_is_one_all_reduce_however_it_is_written():
-    found = on_eight_devices("sharding", "data_parallel_step", [{"devices": 8, "width": WIDTH}])
+    found = on_eight("data_parallel_step")
 
     assert collectives(found) == {name: {"all-reduce": 1} for name in ("automatic", "shard_map", "pmap")}
     assert not any(any(one["divided"]) for one in found)
@@ -30,7 +38,7 @@ def test_a_data_parallel_step_is_one_all_reduce_however_it_is_written():
 
 @pytest.mark.end_to_end
 def test_an_fsdp_step_gathers_each_weight_and_keeps_its_parts():
-    found = on_eight_devices("sharding", "fsdp_step", [{"devices": 8, "width": WIDTH}])
+    found = on_eight("fsdp_step")
 
     # By itself the CPU's compiler sums whole gradients and cuts its part out of each: no reduce-scatter.
     layers = sharding.LAYERS
@@ -44,7 +52,7 @@ def test_an_fsdp_step_gathers_each_weight_and_keeps_its_parts():
 
 @pytest.mark.end_to_end
 def test_a_layer_divided_by_columns_and_then_by_rows_is_summed_once():
-    found = on_eight_devices("sharding", "tensor_parallel_matmul", [{"devices": 8, "width": WIDTH}])
+    found = on_eight("tensor_parallel_matmul")
 
     assert collectives(found) == {name: {"all-reduce": 1} for name in ("automatic", "shard_map")}
     assert all(one["error"] < TOLERANCE["float32"] for one in found)
@@ -52,7 +60,7 @@ def test_a_layer_divided_by_columns_and_then_by_rows_is_summed_once():
 
 @pytest.mark.end_to_end
 def test_a_step_that_forgets_the_mean_over_devices_is_wrong():
-    found = on_eight_devices("sharding", "data_parallel_step", [{"devices": 8, "width": WIDTH}], without=("pmean",))
+    found = on_eight("data_parallel_step", without=("pmean",))
 
     errors = {one["implementation"]: one["error"] for one in found}
     assert errors.pop("automatic") < TOLERANCE["float32"]
@@ -116,10 +124,8 @@ def test_bytes_are_those_of_all_devices_each_with_its_own_copy_of_what_is_not_di
 @pytest.mark.end_to_end
 @pytest.mark.parametrize("name", ["data_parallel_step", "fsdp_step", "tensor_parallel_matmul"])
 def test_declared_bytes_are_those_of_the_arrays_on_all_devices(name):
-    params = {"devices": 8, "width": WIDTH}
-
-    automatic, *_ = on_eight_devices("sharding", name, [params])
+    automatic, *_ = on_eight(name)
 
     losses = 0 if name == "tensor_parallel_matmul" else 8 * 4
-    cost = call_with(getattr(sharding, name).declaration.cost, {**params, "scaling": "strong"})
+    cost = call_with(getattr(sharding, name).declaration.cost, {**automatic["params"], "scaling": "strong"})
     assert automatic["bytes"] == cost.bytes + losses
