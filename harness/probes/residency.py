@@ -6,6 +6,7 @@ import ctypes
 import re
 import time
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +90,7 @@ def _used_bytes(prepared: Prepared) -> int:
     return min(whole, int(analysis.argument_size_in_bytes) * max(shards, default=1))
 
 
+@cache
 def _return_memory_at_once() -> Any:
     """Has the C library give large buffers back to the kernel when they are freed; returns that library."""
     libc = ctypes.CDLL(None)
@@ -109,8 +111,12 @@ def _of_allocator(prepared: Prepared, statistics: dict[str, int]) -> Outcome:
     return Outcome(status=Status.OK, notes=(f"{HIDDEN}: at most {peak} bytes",))
 
 
+@cache
 def _check_counter(libc: Any) -> None:
-    """Raises NoCounterError where memory that is freed and taken again does not show, as with another allocator."""
+    """Raises NoCounterError where memory that is freed and taken again does not show, as with another allocator.
+
+    Once a process: it takes a tenth of a second.
+    """
     for _ in range(2):
         growth = _growth(lambda: numpy.ones(TRIAL_BYTES, numpy.uint8), libc)
     if growth < TRIAL_BYTES / 2:

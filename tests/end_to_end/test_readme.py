@@ -114,8 +114,8 @@ def test_every_option_of_a_declaration_stands_on_the_page_of_suites() -> None:
 def test_the_line_for_tests_is_what_continuous_integration_runs() -> None:
     assert "nox -s tests" in TWO_LINES
     script = (CHECKOUT / ".ci" / "run").read_text(encoding="utf8")
-    assert re.search(r'^sessions\(\) \{\n    "\$\{nox\[@\]\}" -s "\$@"', script, re.MULTILINE)
-    assert re.search(r"^sessions tests$", script, re.MULTILINE)
+    assert re.search(r'^own=\("\$environment/bin/nox" ', script, re.MULTILINE)
+    assert re.search(r'^sessions "\$\{own\[@\]\}" -s tests$', script, re.MULTILINE)
 
 
 @pytest.mark.parametrize("page", LINKING, ids=name_page)
