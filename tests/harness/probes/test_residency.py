@@ -142,6 +142,7 @@ def grows(monkeypatch):
     """A process that grows as told, and a device whose allocator tells nothing."""
     monkeypatch.setattr(jax, "devices", lambda: [SimpleNamespace(memory_stats=lambda: None)])
     monkeypatch.setattr(residency, "_return_memory_at_once", lambda: None)
+    residency._check_counter.cache_clear()  # a process of its own
 
     def by(*growths):
         each = iter(growths)
@@ -163,6 +164,14 @@ def test_the_call_that_holds_most_counts(grows):
     grows(*TRIALS, 2 * MIB, 5 * MIB, 3 * MIB)
 
     assert measured(id).values == {"runtime_peak_bytes": (ARGUMENT.nbytes + 5 * MIB,)}
+
+
+def test_the_counter_is_tried_once_in_a_process(grows):
+    grows(*TRIALS, *[2 * MIB] * CALLS, *[3 * MIB] * CALLS)
+
+    found = [measured(id) for _ in range(2)]
+
+    assert [one.values["runtime_peak_bytes"] for one in found] == [(ARGUMENT.nbytes + grown * MIB,) for grown in (2, 3)]
 
 
 @pytest.mark.parametrize(("call_s", "calls"), [(SLOW_S, CALLS), (2 * SLOW_S, 1)])
