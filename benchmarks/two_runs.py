@@ -73,7 +73,8 @@ class Pair:
     @property
     def ratio(self) -> Interval:
         """The second run's value over the first's."""
-        return compare_unpaired([value * self.to_first for value in self.second.known], self.first.known)
+        values = [value * self.to_first for value in self.second.known]
+        return compare_unpaired(values, self.first.known, shared=self.first.metric.between_runs**2)
 
     @property
     def holds(self) -> tuple[bool, ...]:

@@ -13,7 +13,7 @@ from harness.record.reading import DECISIVE_PROBES
 WHOLE = 2
 """Runs of a place that are kept whole: the newest, and the one that it is compared with."""
 
-TIMES = ("execution_s", "log_ratio", "canary_s")
+TIMES = ("execution_s", "over_canary", "log_ratio", "canary_s")
 
 EXACT = ("peak_bytes", "compiles", "recompiles")
 """Numbers that follow from the program alone; its fingerprint stands in what is kept of its check."""

@@ -91,7 +91,7 @@ def _has_doubtful_ratios(source: Readable) -> bool:
 
 
 def derive_at_reference_speed(source: Readable) -> Derived:
-    """The time over the canary's in the same process, times the run's median canary."""
+    """The time over the canary's beside it, times the run's median canary."""
     time, reference, timing = source.read("execution_s"), source.pool.reference, find_timing(source)
     if not time.has_number:
         return Derived(fault=time.fault)
@@ -100,14 +100,21 @@ def derive_at_reference_speed(source: Readable) -> Derived:
     canary = source.read("canary_s")
     if timing is None or timing.canary != reference.identity:
         return _no_reference_speed(_describe_canaries(timing, len(canary.known), reference.identity))
-    launches = zip_longest(time.values, canary.values[: len(time.values)])
     values = tuple(
-        None if own_s is None or canary_s is None else own_s / canary_s * reference.canary_s
-        for own_s, canary_s in launches
+        None if ratio is None or own_s is None else ratio * reference.canary_s
+        for own_s, ratio in zip_longest(time.values, _read_over_canary(source)[: len(time.values)])
     )
     if all(value is None for value in values):
         return _no_reference_speed("none of its launches has a canary's time that can be")
     return Derived(values, time.contended, time.fault)
+
+
+def _read_over_canary(source: Readable) -> tuple[float | None, ...]:
+    """By launch; of a record of before it was told, the time over the launch's median canary."""
+    if "over_canary" in source.outcomes["timing"].values:
+        return source.read("over_canary").values
+    launches = zip_longest(source.read("execution_s").values, source.read("canary_s").values)
+    return tuple(None if own_s is None or canary_s is None else own_s / canary_s for own_s, canary_s in launches)
 
 
 def _describe_canaries(timing: TimingDetails | None, known: int, wanted: str) -> str:

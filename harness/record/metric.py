@@ -79,6 +79,7 @@ class Metric:
       derive: The function that derives it from what probes have measured.
       growth_of: The metric whose exponent over the values of `n` it is; such a metric is of a workload, not of a case.
       signed: Whether it may be below 0, such as a saving.
+      between_runs: Standard deviation of its logarithm from run to run, beyond what the launches of one tell.
       family: The table that has a column for it because it is here.
     """
 
@@ -95,6 +96,7 @@ class Metric:
     column: str = ""
     detail: str = ""
     signed: bool = False
+    between_runs: float = 0.0
     family: Family | None = None
 
     @property

@@ -6,6 +6,7 @@ from functools import partial
 
 from harness.record import derived
 from harness.record.metric import Direction, Family, Metric, Summary, Unit
+from harness.record.statistics import BETWEEN_RUNS
 
 _timed = partial(Metric, unit=Unit.SECONDS, direction=Direction.LOWER, probe="timing", summary=Summary.LAUNCHES)
 _compiled = partial(
@@ -53,7 +54,7 @@ _MEASURED = (
         definition=(
             "log(baseline variant's time / this variant's time): the median over one launch's sweeps, "
             "each timing both within the same moment. Peers, launched on their own, are paired by launch order "
-            "instead, each side's time over the canary of its own process where both have the same."
+            "instead, by each side's time over the canary where both have the same."
         ),
     ),
     _timed(
@@ -72,6 +73,17 @@ _MEASURED = (
         definition=(
             "A fixed loop of Python in the process that timed the variant, before and after each block: how fast the "
             "machine's cores were meanwhile. The median over one launch; none where a device of its own is timed."
+        ),
+    ),
+    _timed(
+        name="over_canary",
+        title="time over the canary",
+        unit=Unit.RATIO,
+        direction=Direction.NEITHER,
+        summary=Summary.MEDIAN,
+        definition=(
+            "execution_s block by block over the canary beside the block, the slower of the one before it and the one "
+            "after it: the median over the clean blocks of one launch."
         ),
     ),
     _timed(
@@ -390,9 +402,11 @@ _DERIVED = (
         direction=Direction.LOWER,
         derive=derived.derive_at_reference_speed,
         summary=Summary.LAUNCHES,
+        between_runs=BETWEEN_RUNS,
         definition=(
-            "execution_s over canary_s of the same launch, times the median canary of the run: what a call takes where "
-            "the machine is as fast as in the middle of the run, or of that which its times are brought to."
+            "over_canary times the median canary_s of the run: what a call takes where the machine is as fast as in "
+            "the middle of the run, or of that which its times are brought to. In records of before there was an "
+            "over_canary, execution_s over canary_s."
         ),
     ),
     Metric(

@@ -127,7 +127,8 @@ def _summarise(metric: Metric, known: Sequence[float], source: Readable, looks: 
     if metric.summary in (Summary.LAUNCHES, Summary.PROCESSES):
         mean = statistics.mean_interval if metric.unit is Unit.LOG_RATIO else statistics.geometric_interval
         borrowed = source.pool.lend(metric.name, source)
-        return bound(partial(mean, borrowed=borrowed), known, source.settings, looks=looks)
+        find = partial(mean, borrowed=borrowed, shared=metric.between_runs**2)
+        return bound(find, known, source.settings, looks=looks)
     rules: Mapping[Summary, Callable[[Sequence[float]], float]] = {
         Summary.MEDIAN: summaries.median,
         Summary.FIRST: lambda values: values[0],

@@ -40,15 +40,16 @@ def summarise(launches: Sequence[Sequence[LaunchRecord]], variant: str, baseline
     Args:
       launches: By launch index, the processes of that index: one for JAX's variants, one per peer.
     Returns:
-      execution_s, dispatch_s, solo_s, parallelism, canary_s and log_ratio with one value per launch, null where the
-      launch lacks the variant. Contended launches have none but canary_s, which is of the machine, where enough clean
-      ones remain; a ratio is lost only where the two sides lost unequally.
+      execution_s, over_canary, dispatch_s, solo_s, parallelism, canary_s and log_ratio with one value per launch, null
+      where the launch lacks the variant. Contended launches have none but canary_s, which is of the machine, where
+      enough clean ones remain; a ratio is lost only where the two sides lost unequally.
     """
     own = [_find(processes, variant) for processes in launches]
     base = [_find(processes, baseline) for processes in launches]
     trusted = _list_trusted(own)
     values: dict[str, tuple[Number | None, ...]] = {
         "execution_s": tuple(None if one is None else execution_s(one.launch, one.process) for one in trusted),
+        "over_canary": tuple(None if one is None else over_canary(one.launch, one.process) for one in trusted),
         "dispatch_s": tuple(None if one is None else _median_of(one.launch.dispatch_s) for one in trusted),
         "solo_s": tuple(None if one is None else _median_of(one.launch.solo_s) for one in trusted),
         "parallelism": tuple(None if one is None else parallelism(one.launch) for one in trusted),
@@ -76,8 +77,24 @@ _ALWAYS = frozenset({"execution_s", "dispatch_s", "log_ratio"})
 
 def execution_s(launch: VariantLaunch, process: LaunchRecord) -> float:
     """Median over a launch's undisturbed blocks; over all its blocks where it is contended."""
-    blocks = launch.blocks if contended(launch, process) else undisturbed(launch, process)
-    return statistics.median(map(_median, blocks))
+    return statistics.median(map(_median, _list_counted(launch, process)))
+
+
+def over_canary(launch: VariantLaunch, process: LaunchRecord) -> float | None:
+    """Median over the same blocks of their time over the canary's beside them; None without a canary.
+
+    Where the canary does not stand beside each of them, the time over that of the process.
+    """
+    found = _find_canary(process)
+    if found is None:
+        return None
+    beside = [(_median(block), block.canary_s) for block in _list_counted(launch, process)]
+    ratios = [own_s / canary_s for own_s, canary_s in beside if canary_s is not None and 0 < canary_s < math.inf]
+    return statistics.median(ratios if len(ratios) == len(beside) else [own_s / found[1] for own_s, _ in beside])
+
+
+def _list_counted(launch: VariantLaunch, process: LaunchRecord) -> Sequence[Block]:
+    return launch.blocks if contended(launch, process) else undisturbed(launch, process)
 
 
 def parallelism(launch: VariantLaunch) -> float | None:
@@ -121,18 +138,17 @@ def _log_ratios(own: Sequence[_Timed | None], base: Sequence[_Timed | None]) -> 
 
 
 def _log_ratio(own: _Timed, base: _Timed) -> float:
-    """Paired by the sweep within one process; of two, that of the times, each over its own process's canary.
+    """Paired by the sweep within one process; of two, that of the times, each over the canary of its own process.
 
     A machine may have two speeds for minutes, and two processes may meet one each. Without one canary in both, the
     times' own ratio.
     """
     if _paired(own, base):
         return paired_log_ratio(list(map(_median, base.launch.blocks)), list(map(_median, own.launch.blocks)))
-    ratio = execution_s(base.launch, base.process) / execution_s(own.launch, own.process)
-    here, there = _find_canary(own.process), _find_canary(base.process)
-    if here is not None and there is not None and here[0] == there[0]:
-        ratio *= here[1] / there[1]
-    return math.log(ratio)
+    above, below = (over_canary(one.launch, one.process) for one in (base, own))
+    if above is None or below is None or _find_identity([own, base]) is None:
+        above, below = (execution_s(one.launch, one.process) for one in (base, own))
+    return math.log(above / below)
 
 
 def _paired(one: _Timed, other: _Timed) -> bool:

@@ -8,14 +8,17 @@ from collections.abc import Sequence
 
 from scipy.special import stdtrit
 
-from harness.record.statistics import CONFIDENCE, FEWEST_LAUNCHES, Interval, find_variance
+from harness.record.statistics import CONFIDENCE, FEWEST_LAUNCHES, Interval, find_shared_half, find_variance
 
 
-def subtract_means(above: Sequence[float], below: Sequence[float], *, confidence: float = CONFIDENCE) -> Interval:
+def subtract_means(
+    above: Sequence[float], below: Sequence[float], *, confidence: float = CONFIDENCE, shared: float = 0.0
+) -> Interval:
     """Difference of two independent means, with Welch's t interval.
 
     Args:
       above, below: One per process, shapes (j,) and (k,).
+      shared: Variance of what the processes of a side have in common, and the two sides have not.
     Returns:
       Interval in their unit; its count is the smaller of j and k.
     Raises:
@@ -30,11 +33,12 @@ def subtract_means(above: Sequence[float], below: Sequence[float], *, confidence
         return Interval(None, centre, None, count)
     shares = [0.0 if len(set(values)) == 1 else find_variance(values) / len(values) for values in (above, below)]
     largest = max(shares)
+    in_common = find_shared_half(2 * shared, confidence)
     if largest == 0:
-        return Interval(centre, centre, centre, count)
+        return Interval(centre - in_common, centre, centre + in_common, count)
     # Welch's degrees of freedom by the shares relative to the larger, which no squaring can overflow.
     relative = [share / largest for share in shares]
     parts = (one**2 / (len(values) - 1) for one, values in zip(relative, (above, below), strict=True))
     freedom = sum(relative) ** 2 / sum(parts)
-    half = float(stdtrit(freedom, (1 + confidence) / 2)) * math.sqrt(sum(shares))
+    half = math.hypot(float(stdtrit(freedom, (1 + confidence) / 2)) * math.sqrt(sum(shares)), in_common)
     return Interval(centre - half, centre, centre + half, count)

@@ -10,16 +10,21 @@ from harness.record.unpaired import subtract_means
 
 
 def compare_unpaired(
-    numerators: Sequence[float], denominators: Sequence[float], *, confidence: float = CONFIDENCE
+    numerators: Sequence[float],
+    denominators: Sequence[float],
+    *,
+    confidence: float = CONFIDENCE,
+    shared: float = 0.0,
 ) -> Interval:
     """Ratio of two geometric means of unpaired processes, with Welch's t interval on the logs.
 
     Args:
       numerators, denominators: One per process, shapes (j,) and (k,), all > 0.
+      shared: Variance of the logarithms that the processes of a side have in common, and the two sides have not.
     Returns:
       Interval, dimensionless; its count is the smaller of j and k.
     Raises:
       ValueError: No values, or one that is not positive.
     """
     above, below = ([math.log(value) for value in values] for values in (numerators, denominators))
-    return exponentiate(subtract_means(above, below, confidence=confidence))
+    return exponentiate(subtract_means(above, below, confidence=confidence, shared=shared))

@@ -59,7 +59,7 @@ def compare_cold(sides: Sides) -> Iterator[Change]:
         readings = sides.old.read(metric), sides.new.read(metric)
         if not all(one.has_number for one in readings):
             continue
-        ratio = divide_readings(readings[1], readings[0], sides.new.settings)
+        ratio = divide_readings(readings[1], readings[0], sides.new.settings, two_runs=True)
         finding = _judge(ratio, sides.runs.minimum_effect)
         if finding in SUSPECTED:
             yield make_change(
@@ -142,7 +142,9 @@ def _judge_stored(sides: Sides, why_no_replay: str) -> Change:
     if conditions.other_machine:
         return _make(sides, Finding.NOT_COMPARABLE, None, conditions.other_machine)
     lacking = next((one for one in readings if not one.has_number), None)
-    ratio = None if lacking is not None else divide_readings(readings[1], readings[0], sides.new.settings)
+    ratio = (
+        None if lacking is not None else divide_readings(readings[1], readings[0], sides.new.settings, two_runs=True)
+    )
     if sides.is_same_program:
         return _make(sides, Finding.SAME, ratio, SAME_PROGRAM)
     if ratio is None:

@@ -12,7 +12,7 @@ from harness.record.moderation import FEWEST_POOLED, fit_prior
 from harness.record.pool import EMPTY, NO_CANARY, Kind, Pool, ReferenceSpeed, refer_to
 from harness.record.pooling import find_launch_gap, find_reference, gather_pool
 from harness.record.recorded import list_variants
-from harness.record.statistics import UsualLaunch, geometric_interval, speedup
+from harness.record.statistics import BETWEEN_RUNS, UsualLaunch, geometric_interval, speedup
 from tests import samples
 
 IN_ROUNDS = samples.settings(most_rounds=12)
@@ -185,6 +185,14 @@ def test_time_at_reference_speed_is_over_the_launchs_canary_times_the_median_of_
     assert reading.fault is None
 
 
+def test_what_is_told_of_the_canary_beside_its_blocks_goes_before_that_of_the_launch():
+    told = with_canary(1e-4, 2e-4, 4e-4)
+    told = msgspec.structs.replace(told, values={**told.values, "over_canary": (3.0, 5.0, None)})
+    (one,) = variants_of(run_of(told))
+
+    assert one.read("at_reference_speed_s").values == pytest.approx((6e-4, 1e-3, None))
+
+
 def test_the_median_counts_each_process_once_however_many_variants_it_timed():
     jax = [with_canary(1e-4, 1e-4, 1e-4)] * 5
     names = [*(f"f{number}:jit" for number in range(5)), "p:native", "q:native"]
@@ -207,7 +215,7 @@ def test_the_time_at_reference_speed_has_a_prior_of_its_own():
 
     fair = [one.read("at_reference_speed_s") for one in variants]
     prior = fit_prior([statistics.variance(map(math.log, one.known)) for one in fair], [4] * 10)
-    assert fair[2].interval == geometric_interval(fair[2].known, borrowed=prior.lend(2))
+    assert fair[2].interval == geometric_interval(fair[2].known, borrowed=prior.lend(2), shared=BETWEEN_RUNS**2)
     assert prior.variance < variants[0].pool.spreads["execution_s", Kind.JAX].prior.variance
 
 

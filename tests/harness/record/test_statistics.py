@@ -97,6 +97,21 @@ def test_a_moderated_interval_has_the_moderated_deviation_and_its_degrees():
     assert bounds(interval) == pytest.approx((-half, 0.0, half))
 
 
+def test_what_launches_share_widens_an_interval_however_many_there_are():
+    few = mean_interval([-1.0, 0.0, 1.0], shared=0.25)
+    many = mean_interval([-1.0, 1.0] * 10_000, shared=0.25, confidence=0.95)
+
+    own, in_common = scipy.stats.t.ppf(0.995, 2) / math.sqrt(3), 0.5 * scipy.stats.norm.ppf(0.995)
+    assert few.high == pytest.approx(math.sqrt(own**2 + in_common**2))
+    assert many.high == pytest.approx(scipy.stats.norm.ppf(0.975) * 0.5, rel=1e-3)
+
+
+def test_launches_that_agree_are_known_as_well_as_what_they_share():
+    found = geometric_interval([2.0, 2.0, 2.0], shared=0.01)
+
+    assert found.high == pytest.approx(2 * math.exp(0.1 * scipy.stats.norm.ppf(0.995)))
+
+
 def test_a_geometric_interval_is_moderated_on_the_logs():
     borrowed = Borrowed(variance=0.01, degrees=4.0, most_degrees=100.0)
 

@@ -10,7 +10,7 @@ from harness.record.reading import is_contended
 from harness.record.sentences import describe_details
 from harness.record.statistics import FEWEST_CLEAN_BLOCKS, FEWEST_CLEAN_S
 from harness.record.timing_summary import execution_s, summarise
-from tests.harness.raw import DISTURBED, WALL_S, canary, clean, launch, load, variant
+from tests.harness.raw import DISTURBED, WALL_S, block, canary, clean, launch, load, variant
 
 STEADY = clean(*[1.0] * 6)
 BUSY = [*clean(1.0), *[(1.0, DISTURBED)] * 5]
@@ -431,6 +431,33 @@ def test_the_canary_of_a_launch_is_the_median_of_its_loop():
 
     assert outcome.values["canary_s"] == (2.0, 4.0)
     assert outcome.details.canary == "alu 1"
+
+
+def test_each_block_is_held_against_the_canary_beside_it():
+    # Of two speeds, at each of which the canary takes so long and the variant four times as long.
+    beside = [(1.0, 4.0), (1.0, 4.0), (3.0, 12.0), (3.0, 12.0), (3.0, 12.0)]
+    blocks = tuple(block(own_s, canary_s=canary_s) for canary_s, own_s in beside)
+    timed = structs.replace(variant("a", *clean(1.0)), blocks=blocks)
+
+    values = summarise([[launch(timed, canaries=(canary(1.0, 3.0, 3.0),))]], "a", "a").values
+
+    assert values["over_canary"] == (4.0,)
+    assert values["execution_s"] == (12.0,)
+
+
+def test_disturbed_blocks_are_not_held_against_it():
+    timed = variant("a", *clean(*[2.0] * 6), (64.0, DISTURBED), canary_s=1.0)
+
+    assert summarise([[launch(timed, canaries=(canary(1.0),))]], "a", "a").values["over_canary"] == (2.0,)
+
+
+@pytest.mark.parametrize("lacking", [None, 0.0, math.inf, math.nan])
+def test_a_launch_whose_blocks_lack_the_canary_is_held_against_that_of_its_process(lacking):
+    blocks = (block(8.0, canary_s=1.0), block(8.0, canary_s=lacking))
+    timed = structs.replace(variant("a", *clean(1.0)), blocks=blocks)
+
+    assert summarise([[launch(timed, canaries=(canary(4.0),))]], "a", "a").values["over_canary"] == (2.0,)
+    assert "over_canary" not in summarise([[launch(timed)]], "a", "a").values
 
 
 def test_a_contended_launch_keeps_its_canary_which_is_of_the_machine():

@@ -22,6 +22,17 @@ def test_a_difference_of_means_has_welchs_interval():
     assert difference.count == 3
 
 
+def test_what_a_side_has_in_common_counts_once_for_each_side():
+    sides = (3.0, 4.0, 5.0), (-1.0, 0.0, 1.0)
+
+    found = subtract_means(*sides, confidence=0.95, shared=0.5)
+
+    own, in_common = subtract_means(*sides, confidence=0.95).high - 4, scipy.stats.norm.ppf(0.975)
+    assert found.high - 4 == pytest.approx(math.sqrt(own**2 + in_common**2))
+    constant = subtract_means([4.0] * 3, [0.0] * 3, confidence=0.95, shared=0.5)
+    assert (constant.low, constant.high) == pytest.approx((4 - in_common, 4 + in_common))
+
+
 @pytest.mark.filterwarnings("ignore:Precision loss")
 @given(SIDE, SIDE, st.floats(0.5, 0.999))
 def test_the_interval_is_scipys(above, below, confidence):
