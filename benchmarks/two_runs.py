@@ -74,7 +74,7 @@ class Pair:
     def ratio(self) -> Interval:
         """The second run's value over the first's."""
         values = [value * self.to_first for value in self.second.known]
-        return compare_unpaired(values, self.first.known, shared=self.first.metric.between_runs**2)
+        return compare_unpaired(values, self.first.known, shared=self.first.shared + self.second.shared)
 
     @property
     def holds(self) -> tuple[bool, ...]:

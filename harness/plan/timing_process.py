@@ -46,11 +46,11 @@ DISPATCH_LAUNCHES = 5
 eighth of what the blocks of a variant take, as a dispatch has no verdicts between runs."""
 
 SOLO_BLOCKS = 5
-SOLO_S = 0.5
+SOLO_S = 0.3
 SOLO_LAUNCHES = 3
-"""Blocks of one variant alone, where they take no longer than that in all: a call beyond 0.1 s fills the caches by
-itself, whoever ran before it; and in as many launches as give an interval. Chosen, not measured: blocks as many as a
-clean launch needs, for a note and no verdict. They are a tenth of a launch of quick calls."""
+"""Blocks of one variant alone, where they take no longer than that in all: of a call beyond 0.06 s, filling 32 MiB of
+caches anew, at 10 GB/s, is no 5 %; and in as many launches as give an interval. Chosen, not measured: as many blocks as
+a clean launch needs, for a note and no verdict. They are a tenth of a launch of quick calls."""
 
 TURN_S = 0.02
 """A block's length where two processes take turns: waking the other one takes 0.1 ms, 0.5 % of it."""

@@ -94,7 +94,7 @@ def _compare_times(one: Reading, other: Reading) -> Comparison:
     the other's holds the first's is no second trial: it depends on the same two times.
     """
     logs = [list(map(math.log, reading.known)) for reading in (one, other)]
-    ratio = exponentiate(subtract_means(*logs, confidence=CONFIDENCE, shared=one.metric.between_runs**2))
+    ratio = exponentiate(subtract_means(*logs, confidence=CONFIDENCE, shared=one.shared + other.shared))
     if one.interval is None or other.estimate is None:
         return Comparison(ratio, (), ())
     wanted = [other.estimate]

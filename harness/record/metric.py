@@ -79,7 +79,6 @@ class Metric:
       derive: The function that derives it from what probes have measured.
       growth_of: The metric whose exponent over the values of `n` it is; such a metric is of a workload, not of a case.
       signed: Whether it may be below 0, such as a saving.
-      between_runs: Standard deviation of its logarithm from run to run, beyond what the launches of one tell.
       family: The table that has a column for it because it is here.
     """
 
@@ -96,7 +95,6 @@ class Metric:
     column: str = ""
     detail: str = ""
     signed: bool = False
-    between_runs: float = 0.0
     family: Family | None = None
 
     @property
@@ -163,6 +161,7 @@ class Reading:
       fault: Why there is no number; beside a number, what went wrong although there is one.
       doubt: Why it counts as contended, for a person; empty where the variant's own details say it.
       looks: How often its launches were looked at to decide whether to go on.
+      shared: Variance of the logarithms that its launches share, and those of another run do not.
     """
 
     metric: Metric
@@ -173,6 +172,7 @@ class Reading:
     fault: Fault | None = None
     doubt: str = ""
     looks: int = 1
+    shared: float = 0.0
 
     @property
     def known(self) -> tuple[float, ...]:

@@ -6,7 +6,6 @@ from functools import partial
 
 from harness.record import derived
 from harness.record.metric import Direction, Family, Metric, Summary, Unit
-from harness.record.statistics import BETWEEN_RUNS
 
 _timed = partial(Metric, unit=Unit.SECONDS, direction=Direction.LOWER, probe="timing", summary=Summary.LAUNCHES)
 _compiled = partial(
@@ -402,7 +401,6 @@ _DERIVED = (
         direction=Direction.LOWER,
         derive=derived.derive_at_reference_speed,
         summary=Summary.LAUNCHES,
-        between_runs=BETWEEN_RUNS,
         definition=(
             "over_canary times the median canary_s of the run: what a call takes where the machine is as fast as in "
             "the middle of the run, or of that which its times are brought to. In records of before there was an "

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 import numpy
 
 from harness.record.cases import NATIVE, PlannedVariant
-from harness.record.statistics import MINIMUM_EFFECT, Lent, UsualLaunch
+from harness.record.statistics import BETWEEN_RUNS, MINIMUM_EFFECT, Lent, UsualLaunch
 
 if TYPE_CHECKING:
     from harness.record.metric import Readable
     from harness.record.moderation import Prior
 
 RATIO = "speedup"
+AT_REFERENCE_SPEED = "at_reference_speed_s"
 
 NO_CANARY = "no canary was timed that times can be divided by"
 
@@ -124,6 +125,12 @@ class Pool:
         kinds = {kind_of(side.planned) for side in sides}
         variance = self.usual_ratios.get(Kind.PEERS if Kind.PEERS in kinds else Kind.JAX)
         return None if variance is None else UsualLaunch(variance)
+
+    def find_shared(self, metric: str) -> float:
+        """The variance of a metric's logarithms that a run's launches share, and those of another run do not."""
+        if metric != AT_REFERENCE_SPEED or self.reference is None or self.reference.is_constant:
+            return 0.0
+        return BETWEEN_RUNS**2
 
 
 EMPTY = Pool()

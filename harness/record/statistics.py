@@ -26,8 +26,9 @@ MINIMUM_EFFECT = 0.03
 
 BETWEEN_RUNS = 0.03
 """Of times at reference speed, the standard deviation of their logarithms from run to run, beyond what launches tell:
-those of one run share its hour. By the two default runs that this was chosen by, begun half an hour apart, 99 %
-intervals held the other run's times in 89 % without it, with it in 97 %."""
+those of one run share its hour. Only where the machine's speed varied: no machine was measured whose canary was
+constant. By the two default runs that this was chosen by, begun half an hour apart, 99 % intervals held the other run's
+times in 89 % without it, with it in 97 %."""
 
 FEWEST_LAUNCHES = 3
 """Fewer replicates give no interval."""

@@ -18,7 +18,7 @@ def subtract_means(
 
     Args:
       above, below: One per process, shapes (j,) and (k,).
-      shared: Variance of what the processes of a side have in common, and the two sides have not.
+      shared: Variance of the difference, of what all processes of a side have in common, and the two sides have not.
     Returns:
       Interval in their unit; its count is the smaller of j and k.
     Raises:
@@ -33,7 +33,7 @@ def subtract_means(
         return Interval(None, centre, None, count)
     shares = [0.0 if len(set(values)) == 1 else find_variance(values) / len(values) for values in (above, below)]
     largest = max(shares)
-    in_common = find_shared_half(2 * shared, confidence)
+    in_common = find_shared_half(shared, confidence)
     if largest == 0:
         return Interval(centre - in_common, centre, centre + in_common, count)
     # Welch's degrees of freedom by the shares relative to the larger, which no squaring can overflow.

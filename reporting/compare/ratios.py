@@ -20,7 +20,7 @@ def divide_unpaired(
 
     Args:
       looks: How often they were looked at to decide how many there are; the error is shared among them.
-      shared: Variance of the logarithms that the processes of a side have in common, and the two sides have not.
+      shared: Variance of the ratio's logarithm, of what the processes of a side have in common, and the two sides not.
     """
     if not above or not below:
         return None
@@ -46,5 +46,5 @@ def divide_readings(above: Reading, below: Reading, settings: Settings, *, two_r
     if above.exact and below.exact:
         ratio = above.known[0] / below.known[0]
         return Interval(ratio, ratio, ratio, min(map(len, values)))
-    shared = above.metric.between_runs**2 if two_runs else 0.0
+    shared = above.shared + below.shared if two_runs else 0.0
     return divide_unpaired(*values, settings, looks=max(above.looks, below.looks), shared=shared)

@@ -20,7 +20,7 @@ def compare_unpaired(
 
     Args:
       numerators, denominators: One per process, shapes (j,) and (k,), all > 0.
-      shared: Variance of the logarithms that the processes of a side have in common, and the two sides have not.
+      shared: Variance of the ratio's logarithm, of what the processes of a side have in common, and the two sides not.
     Returns:
       Interval, dimensionless; its count is the smaller of j and k.
     Raises:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from harness.record import SCHEMA_VERSION
 from harness.record.metrics import METRICS
-from harness.record.statistics import LARGEST_WAIT, MINIMUM_EFFECT
+from harness.record.statistics import BETWEEN_RUNS, LARGEST_WAIT, MINIMUM_EFFECT
 
 from ... import numbers
 from ..foundations import describe_foundations
@@ -18,8 +18,9 @@ RULES = (
     "Not timed: making inputs, their transfer to the device, compilation, the first calls.",
     "A launch is a fresh process, and the replicate: n counts launches, never samples.",
     "Intervals are t intervals over launches on the logarithm, widened for every look that decided whether to go on.",
-    "Time at reference speed: each launch's time over the canary's in the same process, times the median canary.",
+    "Time at reference speed: each block's time over the canary beside it, a launch's median, times the median canary.",
     "That median is the run's own, or that of the first run on the same machine with the same canary.",
+    f"Where the machine's speed varied, its interval counts {numbers.percent(BETWEEN_RUNS)} by which two runs differ.",
     "Stages of compilation and regimes of the caches are means over cold processes, each compiling one variant.",
     "Variants alternate within a launch; its gain is the median of the paired ratios, then a mean.",
     "So a gain can be sharper than the two times beside it, which drift together.",

@@ -215,8 +215,18 @@ def test_the_time_at_reference_speed_has_a_prior_of_its_own():
 
     fair = [one.read("at_reference_speed_s") for one in variants]
     prior = fit_prior([statistics.variance(map(math.log, one.known)) for one in fair], [4] * 10)
-    assert fair[2].interval == geometric_interval(fair[2].known, borrowed=prior.lend(2), shared=BETWEEN_RUNS**2)
+    assert fair[2].interval == geometric_interval(fair[2].known, borrowed=prior.lend(2))
     assert prior.variance < variants[0].pool.spreads["execution_s", Kind.JAX].prior.variance
+
+
+def test_where_the_machines_speed_varied_launches_share_what_two_runs_differ_by():
+    constant, varied = (variants_of(run_of(with_canary(1e-4, 1e-4, slowest)))[0] for slowest in (1e-4, 2e-4))
+
+    fair = [one.read("at_reference_speed_s") for one in (constant, varied)]
+    assert [one.shared for one in fair] == [0, BETWEEN_RUNS**2]
+    assert fair[1].interval == geometric_interval(fair[1].known, shared=BETWEEN_RUNS**2)
+    assert varied.read("execution_s").shared == 0
+    assert varied.read("execution_s").interval == geometric_interval((1.0, 2.0, 4.0))
 
 
 @pytest.mark.parametrize("damaged", [None, 0, 0.0, -1e-4, math.inf, -math.inf, math.nan, 10**400, 1e10, 1e-13])

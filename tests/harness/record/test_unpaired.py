@@ -25,11 +25,11 @@ def test_a_difference_of_means_has_welchs_interval():
 def test_what_a_side_has_in_common_counts_once_for_each_side():
     sides = (3.0, 4.0, 5.0), (-1.0, 0.0, 1.0)
 
-    found = subtract_means(*sides, confidence=0.95, shared=0.5)
+    found = subtract_means(*sides, confidence=0.95, shared=1.0)
 
     own, in_common = subtract_means(*sides, confidence=0.95).high - 4, scipy.stats.norm.ppf(0.975)
     assert found.high - 4 == pytest.approx(math.sqrt(own**2 + in_common**2))
-    constant = subtract_means([4.0] * 3, [0.0] * 3, confidence=0.95, shared=0.5)
+    constant = subtract_means([4.0] * 3, [0.0] * 3, confidence=0.95, shared=1.0)
     assert (constant.low, constant.high) == pytest.approx((4 - in_common, 4 + in_common))
 
 

@@ -137,17 +137,17 @@ def test_runs_of_two_machines_leave_no_answer():
 
 
 def test_too_few_times_speak_for_no_others():
-    def run_of(name, *programs):
+    def run_of(name, *undecided):
         pairs = []
-        for index, program in enumerate(programs):
+        for index, scatter in enumerate(undecided):
             planned = changed.case(f"w{index}", source=name)
-            timing = samples.timing(1e-4, spread=9, canary_s=changed.CANARIES)
-            pairs.append((planned, {f"w{index}:jit": {"numerics": changed.checked(program), "timing": timing}}))
+            timing = samples.timing(1e-4, spread=scatter, canary_s=changed.CANARIES)
+            pairs.append((planned, {f"w{index}:jit": {"numerics": changed.checked(name), "timing": timing}}))
         return changed.run(name, *pairs)
 
-    same = "same"
-    half = compare(run_of(BEFORE, same, BEFORE), run_of(AFTER, same, AFTER))
-    fewer = compare(run_of(BEFORE, same, BEFORE, BEFORE), run_of(AFTER, same, AFTER, AFTER))
+    vague, sharp = 9, 0.1
+    half = compare(run_of(BEFORE, sharp, vague), run_of(AFTER, sharp, vague))
+    fewer = compare(run_of(BEFORE, sharp, vague, vague), run_of(AFTER, sharp, vague, vague))
 
     assert judge(half, USUAL).code == FINE
     assert judge(fewer, USUAL).code == UNDECIDED

@@ -35,7 +35,7 @@ def test_a_time_has_the_range_of_its_launches_and_at_reference_speed_an_interval
     page = page_of(run_with())
 
     row = by_variant(page)["f:jit"]
-    assert (row["Time"], row["At reference speed"]) == ("100 µs 99 to 101", "100 µs [90, 110]")
+    assert (row["Time"], row["At reference speed"]) == ("100 µs 99 to 101", "100 µs [100, 100]")
     assert (details(page)["Time"], details(page)["At reference speed"]) == ("launches", "95 % interval")
 
 
