@@ -167,7 +167,7 @@ def find_pairs(kind: Kind, first: Variants, second: Variants) -> list[Pair]:
         runs = [[variants[key] for key in keys] for variants in (first, second)]
         if len(canaries := {name_canary(variant) for variants in runs for variant in variants}) > 1:
             raise NothingToCompareError(f"they are of different canaries, {', '.join(sorted(map(str, canaries)))}")
-        to_first = find_reference_s(runs[0]) / find_reference_s(runs[1])
+        to_first = find_reference_s(runs[0][0]) / find_reference_s(runs[1][0])
     return [Pair(name_variant(first[key]), one, other, to_first) for key, one, other in both]
 
 
@@ -182,22 +182,11 @@ def name_canary(variant: Variant) -> str | None:
     return None if details is None else details.canary
 
 
-def find_reference_s(variants: Sequence[Variant]) -> float:
-    """The time of the canary that a run's times are brought to: what its readings say, whatever its definition."""
-    return statistics.median(
-        reference_s for variant in variants for reference_s in list_references(variant) if reference_s is not None
-    )
-
-
-def list_references(variant: Variant) -> list[float | None]:
-    """By launch: the time at reference speed, over the time that was measured, times the canary meanwhile."""
-    measured = variant.read("execution_s").values
-    canary = variant.outcomes["timing"].values["canary_s"]
-    brought = variant.read(AT_REFERENCE_SPEED).values
-    return [
-        None if at is None or s is None or c is None else at / s * c
-        for at, s, c in zip(brought, measured, canary, strict=False)
-    ]
+def find_reference_s(variant: Variant) -> float:
+    """The time of the canary that its run's times are brought to."""
+    reference = variant.pool.reference
+    assert reference is not None, "a time at reference speed has one"
+    return reference.canary_s
 
 
 def describe_kind(kind: Kind, pairs: Sequence[Pair]) -> list[str]:

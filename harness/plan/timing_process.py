@@ -48,8 +48,8 @@ eighth of what the blocks of a variant take, as a dispatch has no verdicts betwe
 SOLO_BLOCKS = 5
 SOLO_S = 0.3
 SOLO_LAUNCHES = 3
-"""Blocks of one variant alone, where they take no longer than that in all: of a call beyond 0.06 s, filling 32 MiB of
-caches anew, at 10 GB/s, is no 5 %; and in as many launches as give an interval. Chosen, not measured: as many blocks as
+"""Blocks of one variant alone, where they take no longer than that in all: of a call of 0.06 s, filling 32 MiB of
+caches anew at 10 GB/s is some 5 %; and in as many launches as give an interval. Chosen, not measured: as many blocks as
 a clean launch needs, for a note and no verdict. They are a tenth of a launch of quick calls."""
 
 TURN_S = 0.02

@@ -9,7 +9,16 @@ from itertools import zip_longest
 
 from harness.record import statistics
 from harness.record.cases import NATIVE, Cost
-from harness.record.guards import LARGEST, at_both_levels, bound, usable_size
+from harness.record.guards import (
+    LARGEST,
+    LONGEST_S,
+    SHORTEST_S,
+    at_both_levels,
+    bound,
+    divide_by_canary,
+    keep_between,
+    usable_size,
+)
 from harness.record.looks import count_looks, find_timing
 from harness.record.metric import Derived, Fault, Lack, Readable, Reading
 from harness.record.outcomes import Number, TimingDetails
@@ -100,21 +109,13 @@ def derive_at_reference_speed(source: Readable) -> Derived:
     canary = source.read("canary_s")
     if timing is None or timing.canary != reference.identity:
         return _no_reference_speed(_describe_canaries(timing, len(canary.known), reference.identity))
+    ratios = divide_by_canary(source.read("over_canary").values, time.values, canary.values)
     values = tuple(
-        None if ratio is None or own_s is None else ratio * reference.canary_s
-        for own_s, ratio in zip_longest(time.values, _read_over_canary(source)[: len(time.values)])
+        None if ratio is None else keep_between(ratio * reference.canary_s, SHORTEST_S, LONGEST_S) for ratio in ratios
     )
     if all(value is None for value in values):
         return _no_reference_speed("none of its launches has a canary's time that can be")
     return Derived(values, time.contended, time.fault)
-
-
-def _read_over_canary(source: Readable) -> tuple[float | None, ...]:
-    """By launch; of a record of before it was told, the time over the launch's median canary."""
-    if "over_canary" in source.outcomes["timing"].values:
-        return source.read("over_canary").values
-    launches = zip_longest(source.read("execution_s").values, source.read("canary_s").values)
-    return tuple(None if own_s is None or canary_s is None else own_s / canary_s for own_s, canary_s in launches)
 
 
 def _describe_canaries(timing: TimingDetails | None, known: int, wanted: str) -> str:

@@ -6,6 +6,7 @@ import statistics as summaries
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
+from itertools import zip_longest
 
 from harness.record.launches import LaunchRecord
 from harness.record.outcomes import Number
@@ -45,6 +46,20 @@ def keep_between(value: Number | None, low: float, high: float) -> float | None:
     """The value, or None where it lies outside: no measurement."""
     # Compared before it is converted, since a count in a damaged file may be larger than any float.
     return float(value) if value is not None and low <= value <= high else None
+
+
+def divide_by_canary(
+    ratios: Sequence[float | None], times_s: Sequence[float | None], canaries_s: Sequence[float | None]
+) -> tuple[float | None, ...]:
+    """By launch, a time over the canary's.
+
+    Args:
+      ratios: What the launches tell; without any, as in records of before they did, the other two are divided.
+    """
+    told = zip_longest(times_s, (ratios or canaries_s)[: len(times_s)])
+    if ratios:
+        return tuple([None if own_s is None else ratio for own_s, ratio in told])
+    return tuple([None if own_s is None or canary_s is None else own_s / canary_s for own_s, canary_s in told])
 
 
 def usable_size(value: Number | None) -> float | None:

@@ -6,6 +6,7 @@ from functools import partial
 
 from harness.record import derived
 from harness.record.metric import Direction, Family, Metric, Summary, Unit
+from harness.record.statistics import SLOW_SPELL_S
 
 _timed = partial(Metric, unit=Unit.SECONDS, direction=Direction.LOWER, probe="timing", summary=Summary.LAUNCHES)
 _compiled = partial(
@@ -71,7 +72,8 @@ _MEASURED = (
         summary=Summary.MEDIAN,
         definition=(
             "A fixed loop of Python in the process that timed the variant, before and after each block: how fast the "
-            "machine's cores were meanwhile. The median over one launch; none where a device of its own is timed."
+            "machine's cores were meanwhile. Of a block the slower of both, of a process the median over its blocks; "
+            "none where a device of its own is timed."
         ),
     ),
     _timed(
@@ -81,8 +83,8 @@ _MEASURED = (
         direction=Direction.NEITHER,
         summary=Summary.MEDIAN,
         definition=(
-            "execution_s block by block over the canary beside the block, the slower of the one before it and the one "
-            "after it: the median over the clean blocks of one launch."
+            "execution_s block by block over the canary beside it, or over canary_s where a block lasts longer than "
+            f"{SLOW_SPELL_S:g} s: the median over the clean blocks of one launch."
         ),
     ),
     _timed(

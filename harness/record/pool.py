@@ -127,7 +127,10 @@ class Pool:
         return None if variance is None else UsualLaunch(variance)
 
     def find_shared(self, metric: str) -> float:
-        """The variance of a metric's logarithms that a run's launches share, and those of another run do not."""
+        """The variance of a metric's logarithms that a run's launches share, and those of another run do not.
+
+        It is known of times at reference speed only.
+        """
         if metric != AT_REFERENCE_SPEED or self.reference is None or self.reference.is_constant:
             return 0.0
         return BETWEEN_RUNS**2

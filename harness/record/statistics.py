@@ -26,9 +26,9 @@ MINIMUM_EFFECT = 0.03
 
 BETWEEN_RUNS = 0.035
 """Of times at reference speed, the standard deviation of their logarithms from run to run, beyond what launches tell:
-those of one run share its hour. It was 0 to 3.4 % in the six pairs of four default runs, begun 29 to 89 minutes apart.
-With it 99 % intervals held the other run's times in 94.6 to 98.5 %, without it in 84 to 89 %. Only where the machine's
-speed varied: no machine was measured whose canary was constant."""
+those of one run share its hour. It was 0 to 3.4 % in the six pairs of four default runs, begun 28 to 88 minutes apart,
+by which it was chosen. With it 99 % intervals held the other run's times in 94.9 to 98.5 %, without it in 84 to 89 %.
+Only where the machine's speed varied: no machine was measured whose canary was constant."""
 
 FEWEST_LAUNCHES = 3
 """Fewer replicates give no interval."""
@@ -67,6 +67,9 @@ SLOWED = 1.2
 """A core is slow where its canary takes so many times as long as the least but one in twenty of it. On a virtual
 machine of two cores it took 28 us, or 47 to 50. It was slow beside 20 % of the blocks of one default run, beside 49 and
 74 % of two others. Where fewer than that share of a case's blocks are at full speed, the slow speed counts as full."""
+
+SLOW_SPELL_S = 0.04
+"""As long as a core is slow at a time, at most: what lasts longer met several such spells and the time between them."""
 
 SLOWEST_CLOCK = 0.75
 """Of its highest clock: below it, a device's times are not its own. NVBench's rule (its throttle threshold)."""

@@ -12,11 +12,13 @@ from dataclasses import dataclass
 
 from harness.record.contention import contended, stand_alone, undisturbed
 from harness.record.core_speed import find_slow_share
+from harness.record.guards import LONGEST_S, SHORTEST_S
 from harness.record.launches import ALU, DEVICE, Block, LaunchRecord, VariantLaunch
 from harness.record.outcomes import Number, Outcome, Status, TimingDetails
 from harness.record.statistics import (
     ALTERNATION_EFFECT,
     SHORTEST_ALTERNATED_S,
+    SLOW_SPELL_S,
     UNEQUALLY_PARALLEL,
     agree,
     differs,
@@ -71,6 +73,9 @@ def summarise(launches: Sequence[Sequence[LaunchRecord]], variant: str, baseline
     return Outcome(status=Status.OK, values=used, notes=tuple(_describe_alternation(values)), details=details)
 
 
+BESIDE = ", beside each block"
+"""What the identity of a canary ends with that each block is held against: times over it are another measure."""
+
 _ALWAYS = frozenset({"execution_s", "dispatch_s", "log_ratio"})
 """Values that an outcome has also where no launch has any."""
 
@@ -81,16 +86,20 @@ def execution_s(launch: VariantLaunch, process: LaunchRecord) -> float:
 
 
 def over_canary(launch: VariantLaunch, process: LaunchRecord) -> float | None:
-    """Median over the same blocks of their time over the canary's beside them; None without a canary.
+    """Median over the same blocks of their time over the canary beside them; None without a canary.
 
-    Where the canary does not stand beside each of them, the time over that of the process.
+    Of a block that is longer than a core is slow for at a time, two samples at its ends say nothing: it is held against
+    the median of the process, as is each where the canary does not stand beside all.
     """
     found = _find_canary(process)
     if found is None:
         return None
-    beside = [(_median(block), block.canary_s) for block in _list_counted(launch, process)]
-    ratios = [own_s / canary_s for own_s, canary_s in beside if canary_s is not None and 0 < canary_s < math.inf]
-    return statistics.median(ratios if len(ratios) == len(beside) else [own_s / found[1] for own_s, _ in beside])
+    identity, usual_s = found
+    is_beside = identity.endswith(BESIDE)
+    return statistics.median(
+        _median(block) / (block.canary_s if is_beside and block.canary_s and block.wall_s <= SLOW_SPELL_S else usual_s)
+        for block in _list_counted(launch, process)
+    )
 
 
 def _list_counted(launch: VariantLaunch, process: LaunchRecord) -> Sequence[Block]:
@@ -138,7 +147,7 @@ def _log_ratios(own: Sequence[_Timed | None], base: Sequence[_Timed | None]) -> 
 
 
 def _log_ratio(own: _Timed, base: _Timed) -> float:
-    """Paired by the sweep within one process; of two, that of the times, each over the canary of its own process.
+    """Paired by the sweep within one process; of two, that of the times over the canary beside each block.
 
     A machine may have two speeds for minutes, and two processes may meet one each. Without one canary in both, the
     times' own ratio.
@@ -179,12 +188,21 @@ def _canary_s(process: LaunchRecord) -> float | None:
 
 
 def _find_canary(process: LaunchRecord) -> tuple[str, float] | None:
-    """The canary that times are divided by: its identity and its median, of samples that can have been measured."""
+    """The canary that times are divided by: its identity, and its median beside the blocks of the process.
+
+    Where it does not stand beside all of them, as in records of before it did, the median of its samples, which is
+    another measure.
+    """
     by_name = {canary.name: canary for canary in process.canaries}
     if DEVICE in by_name or ALU not in by_name:
         return None
-    median_s = _median_of([one for one in by_name[ALU].samples_s if 0 < one < math.inf])
-    return None if median_s is None else (by_name[ALU].identity, median_s)
+    identity, samples_s = by_name[ALU].identity, by_name[ALU].samples_s
+    beside = [block.canary_s for item in process.variants for block in item.blocks]
+    known = [one for one in beside if one is not None and SHORTEST_S <= one <= LONGEST_S]
+    if known and len(known) == len(beside):
+        return identity + BESIDE, statistics.median(known)
+    median_s = _median_of([one for one in samples_s if SHORTEST_S <= one <= LONGEST_S])
+    return None if median_s is None else (identity, median_s)
 
 
 def _find_identity(present: Iterable[_Timed]) -> str | None:

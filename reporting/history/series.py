@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from harness.record import Manifest, PlannedCase, Status
 from harness.record.cases import is_same_problem
+from harness.record.guards import LONGEST_S, SHORTEST_S, divide_by_canary
 from harness.record.looks import find_timing
 from harness.record.metric import Readable
 from harness.record.metrics import METRICS
@@ -128,9 +129,10 @@ def _read_time(variant: Readable, snapshot: Snapshot) -> float | None:
         details = find_timing(variant)
         if details is None or details.canary != reference.identity:
             return None
-        canaries = read_values(variant, METRICS["canary_s"])
-        pairs = zip(times, canaries, strict=False)
-        known = [one / own * reference.canary_s for one, own in pairs if one is not None and own is not None]
+        ratios, canaries = (read_values(variant, METRICS[name]) for name in ("over_canary", "canary_s"))
+        found = divide_by_canary(ratios, times, canaries)
+        times = tuple(None if one is None else one * reference.canary_s for one in found)
+        known = [one for one in times if one is not None and SHORTEST_S <= one <= LONGEST_S]
     return math.exp(statistics.fmean(map(math.log, known))) if known and min(known) > 0 else None
 
 

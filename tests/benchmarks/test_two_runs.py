@@ -1,8 +1,6 @@
 """What two runs of unchanged code say of each other."""
 
 import math
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -17,21 +15,20 @@ RATIOS, PEERS, TIMES, AT_REFERENCE_SPEED = KINDS
 CASE = planned_case(variants=("selu:eager", "selu:jit", "numpy:native"))
 
 
-def variants_of(jit_s: float, *, contended: int = 0) -> two_runs.Variants:
+def variants_of(jit_s: float, *, contended: int = 0, canary_s: tuple[float, ...] = ()) -> two_runs.Variants:
     """One case of one run: eager code at 1 ms, a jitted function, a peer."""
     outcomes = {
-        "selu:eager": {"timing": timing(1e-3)},
-        "selu:jit": {"timing": timing(jit_s, baseline_s=1e-3, contended=contended)},
-        "numpy:native": {"timing": timing(5e-3, baseline_s=1e-3)},
+        "selu:eager": {"timing": timing(1e-3, canary_s=canary_s)},
+        "selu:jit": {"timing": timing(jit_s, baseline_s=1e-3, contended=contended, canary_s=canary_s)},
+        "numpy:native": {"timing": timing(5e-3, baseline_s=1e-3, canary_s=canary_s)},
     }
     return two_runs.index_variants(run((CASE, record(CASE, outcomes))))
 
 
-def pair(first: list[float], second: list[float], *, to_first: float = 1.0) -> Pair:
+def pair(first: list[float], second: list[float], *, to_first: float = 1.0, shared: float = 0.0) -> Pair:
     """One time in two runs."""
-    readings = [
-        Reading(METRICS["execution_s"], tuple(values), geometric_interval(values)) for values in (first, second)
-    ]
+    metric = METRICS["execution_s"]
+    readings = [Reading(metric, tuple(one), geometric_interval(one), shared=shared) for one in (first, second)]
     return Pair("made up", *readings, to_first=to_first)
 
 
@@ -69,17 +66,19 @@ def test_times_at_reference_speed_are_brought_to_that_of_the_first_run():
     assert twice_as_slow.holds == (True, True)
 
 
-def test_the_reference_is_found_from_what_a_run_s_readings_say():
-    def variant(canary_s: tuple[float | None, ...]) -> Any:
-        at = {"execution_s": (2.0, 4.0, 3.0), "at_reference_speed_s": (1.0, 1.0, None)}
-        return SimpleNamespace(
-            read=lambda metric: SimpleNamespace(values=at[metric]),
-            outcomes={"timing": SimpleNamespace(values={"canary_s": canary_s})},
-        )
+def test_two_runs_whose_canaries_differ_are_brought_together_by_their_references():
+    quick, slow = (variants_of(time_s, canary_s=(time_s / 100,) * 5) for time_s in (1e-4, 3e-4))
 
-    reference_s = two_runs.find_reference_s([variant((0.2, 0.4, 0.3)), variant((0.2, None, 0.3))])
+    found = {one.name.rpartition(" ")[2]: one for one in find_pairs(AT_REFERENCE_SPEED, quick, slow)}
 
-    assert reference_s == pytest.approx(0.1)
+    assert found["selu:jit"].to_first == pytest.approx(1 / 3)
+    assert found["selu:jit"].ratio.estimate == pytest.approx(1.0)
+
+
+def test_what_two_runs_share_by_hour_widens_their_ratio():
+    sides = [pair([1.0, 1.001, 0.999], [1.0, 1.001, 0.999], shared=shared).ratio for shared in (0.0, 0.01)]
+
+    assert sides[0].high < 1.01 < 1.3 < sides[1].high
 
 
 def test_runs_without_such_numbers_are_told_so_in_a_sentence():

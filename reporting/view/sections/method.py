@@ -20,7 +20,7 @@ RULES = (
     "Intervals are t intervals over launches on the logarithm, widened for every look that decided whether to go on.",
     "Time at reference speed: each block's time over the canary beside it, a launch's median, times the median canary.",
     "That median is the run's own, or that of the first run on the same machine with the same canary.",
-    f"Where the machine's speed varied, its interval counts {numbers.percent(BETWEEN_RUNS)} by which two runs differ.",
+    f"Where the canary varied, the error of such a time has {numbers.percent(BETWEEN_RUNS)} by which two runs differ.",
     "Stages of compilation and regimes of the caches are means over cold processes, each compiling one variant.",
     "Variants alternate within a launch; its gain is the median of the paired ratios, then a mean.",
     "So a gain can be sharper than the two times beside it, which drift together.",

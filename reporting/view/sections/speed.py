@@ -25,8 +25,8 @@ QUESTION = "How fast is each way to run it?"
 TIME = "execution_s"
 AT_REFERENCE_SPEED = "at_reference_speed_s"
 REFERENCE = (
-    "At reference speed: what it takes where the machine is as fast as in the middle of the run, by the canary of the "
-    "same process. "
+    "At reference speed: what it takes where the machine is as fast as in the middle of the run, by the canary "
+    "beside each block. "
 )
 OF_FIRST_RUN = "Runs of one machine are brought to the speed of the first of them with the same canary. "
 COLLECTIVES = "Algorithm and bus: bandwidths of a collective, as NCCL's tests define them."

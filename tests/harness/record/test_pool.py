@@ -229,6 +229,16 @@ def test_where_the_machines_speed_varied_launches_share_what_two_runs_differ_by(
     assert varied.read("execution_s").interval == geometric_interval((1.0, 2.0, 4.0))
 
 
+@pytest.mark.parametrize("damaged", [None, 0.0, 5e-324, math.inf, math.nan, -1.0, 10**400])
+def test_a_time_over_the_canary_that_cannot_be_is_none(damaged):
+    told = with_canary(1e-4, 2e-4, 4e-4)
+    told = msgspec.structs.replace(told, values={**told.values, "over_canary": (damaged, 3.0, 5.0)})
+    (one,) = variants_of(run_of(told))
+
+    assert one.read("at_reference_speed_s").values == pytest.approx((None, 6e-4, 1e-3))
+    assert one.read("at_reference_speed_s").interval.count == 2
+
+
 @pytest.mark.parametrize("damaged", [None, 0, 0.0, -1e-4, math.inf, -math.inf, math.nan, 10**400, 1e10, 1e-13])
 def test_a_canary_that_cannot_be_is_none(damaged):
     (one,) = variants_of(run_of(with_canary(1e-4, damaged, 4e-4)))

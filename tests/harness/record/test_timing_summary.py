@@ -3,12 +3,12 @@ import math
 import pytest
 from msgspec import structs
 
-from harness.record import Canary, LaunchRecord, Status, TimingDetails, VariantLaunch
+from harness.record import Block, Canary, LaunchRecord, Status, TimingDetails, VariantLaunch
 from harness.record.contention import contended, enough_undisturbed, is_disturbed, is_slowed
 from harness.record.launches import DeviceState
 from harness.record.reading import is_contended
 from harness.record.sentences import describe_details
-from harness.record.statistics import FEWEST_CLEAN_BLOCKS, FEWEST_CLEAN_S
+from harness.record.statistics import FEWEST_CLEAN_BLOCKS, FEWEST_CLEAN_S, SLOW_SPELL_S
 from harness.record.timing_summary import execution_s, summarise
 from tests.harness.raw import DISTURBED, WALL_S, block, canary, clean, launch, load, variant
 
@@ -433,16 +433,31 @@ def test_the_canary_of_a_launch_is_the_median_of_its_loop():
     assert outcome.details.canary == "alu 1"
 
 
+def timed_beside(*blocks: Block) -> VariantLaunch:
+    return structs.replace(variant("a", *clean(1.0)), blocks=blocks)
+
+
 def test_each_block_is_held_against_the_canary_beside_it():
     # Of two speeds, at each of which the canary takes so long and the variant four times as long.
     beside = [(1.0, 4.0), (1.0, 4.0), (3.0, 12.0), (3.0, 12.0), (3.0, 12.0)]
-    blocks = tuple(block(own_s, canary_s=canary_s) for canary_s, own_s in beside)
-    timed = structs.replace(variant("a", *clean(1.0)), blocks=blocks)
+    timed = timed_beside(*(block(own_s, canary_s=canary_s, wall_s=SLOW_SPELL_S) for canary_s, own_s in beside))
 
-    values = summarise([[launch(timed, canaries=(canary(1.0, 3.0, 3.0),))]], "a", "a").values
+    outcome = summarise([[launch(timed, canaries=(canary(1.0, 5.0, 5.0),))]], "a", "a")
 
-    assert values["over_canary"] == (4.0,)
-    assert values["execution_s"] == (12.0,)
+    assert outcome.values["over_canary"] == (4.0,)
+    assert outcome.values["execution_s"] == (12.0,)
+    assert outcome.values["canary_s"] == (3.0,)
+    assert outcome.details.canary == "alu 1, beside each block"
+
+
+def test_a_block_that_outlasts_a_slow_spell_is_held_against_the_median_of_its_process():
+    beside = [(1.0, 12.0), (3.0, 12.0), (3.0, 12.0)]
+    timed = timed_beside(*(block(own_s, canary_s=canary_s, wall_s=1.01 * SLOW_SPELL_S) for canary_s, own_s in beside))
+    quick = variant("b", *clean(1.0, 1.0, 1.0, 1.0), canary_s=6.0)
+
+    values = summarise([[launch(timed, quick, canaries=(canary(1.0),))]], "a", "a").values
+
+    assert values["over_canary"] == (2.0,)
 
 
 def test_disturbed_blocks_are_not_held_against_it():
@@ -451,13 +466,24 @@ def test_disturbed_blocks_are_not_held_against_it():
     assert summarise([[launch(timed, canaries=(canary(1.0),))]], "a", "a").values["over_canary"] == (2.0,)
 
 
-@pytest.mark.parametrize("lacking", [None, 0.0, math.inf, math.nan])
-def test_a_launch_whose_blocks_lack_the_canary_is_held_against_that_of_its_process(lacking):
-    blocks = (block(8.0, canary_s=1.0), block(8.0, canary_s=lacking))
-    timed = structs.replace(variant("a", *clean(1.0)), blocks=blocks)
+@pytest.mark.parametrize("lacking", [None, 0.0, 5e-324, math.inf, math.nan])
+def test_a_launch_whose_blocks_lack_the_canary_is_held_against_the_samples_of_its_process(lacking):
+    timed = timed_beside(block(8.0, canary_s=1.0), block(8.0, canary_s=lacking))
 
-    assert summarise([[launch(timed, canaries=(canary(4.0),))]], "a", "a").values["over_canary"] == (2.0,)
+    outcome = summarise([[launch(timed, canaries=(canary(4.0),))]], "a", "a")
+
+    assert (outcome.values["over_canary"], outcome.values["canary_s"]) == ((2.0,), (4.0,))
+    assert outcome.details.canary == "alu 1"
     assert "over_canary" not in summarise([[launch(timed)]], "a", "a").values
+
+
+def test_a_peer_is_paired_by_times_over_the_canaries_beside_the_blocks():
+    # The peer's process met a core half as fast, by the same canary.
+    own = timed_beside(*[block(8.0, canary_s=2.0, wall_s=SLOW_SPELL_S)] * 6)
+    base = structs.replace(timed_beside(*[block(4.0, canary_s=1.0, wall_s=SLOW_SPELL_S)] * 6), variant="b")
+    processes = [launch(one, canaries=(canary(1.0),)) for one in (own, base)]
+
+    assert summarise([processes], "a", "b").values["log_ratio"] == (0.0,)
 
 
 def test_a_contended_launch_keeps_its_canary_which_is_of_the_machine():

@@ -46,6 +46,24 @@ def test_stored_times_raise_a_suspicion_and_no_more():
     assert (found.before, found.after) == (pytest.approx(1e-4, rel=1e-2), pytest.approx(2e-4, rel=1e-2))
 
 
+@pytest.mark.parametrize(
+    ("canaries_s", "finding"),
+    [((1e-3,) * 5, Finding.SUSPECTED_SLOWER), ((1e-3, 1e-3, 1e-3, 1e-3, 2e-3), Finding.INCONCLUSIVE)],
+    ids=["constant", "varied"],
+)
+def test_where_the_machines_speed_varied_two_runs_may_differ_by_a_tenth(canaries_s, finding):
+    def timed(time_s):
+        # The times follow the canary, so that at reference speed all launches agree.
+        times = tuple(time_s * canary_s / 1e-3 for canary_s in canaries_s)
+        told = changed.timed(time_s, canary_s=canaries_s)
+        return msgspec.structs.replace(told, values={**told.values, "execution_s": times})
+
+    before = plain(BEFORE, probes={"timing": timed(1e-4)})
+    after = plain(AFTER, probes={"timing": timed(1.1e-4)}, fingerprint="bb", source="1" * 16)
+
+    assert time_of(compare(before, after)).finding is finding
+
+
 def test_stored_times_are_brought_to_one_speed_of_the_machine():
     half_speed = changed.timed(2e-4, canary_s=(2e-3,) * 5)
     after = plain(AFTER, probes={"timing": half_speed}, fingerprint="bb", source="1" * 16)

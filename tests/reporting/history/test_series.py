@@ -7,7 +7,7 @@ from harness.record import Outcome, Status
 from reporting.compare.findings import PROGRAM, TIME
 from reporting.history.series import gather_series
 from tests import samples
-from tests.reporting.history.runs import another_definition, night, nights, snapshots
+from tests.reporting.history.runs import CANARY_S, another_definition, night, nights, snapshots
 
 
 def series_of(runs, metric=TIME):
@@ -29,6 +29,21 @@ def test_times_are_brought_to_the_speed_of_the_first_run():
 
     assert [point.value for point in series.points] == pytest.approx([1e-3] * 3, rel=1e-3)
     assert series.canary == samples.CANARY
+
+
+def test_what_launches_tell_of_the_canary_beside_their_blocks_goes_before_the_launches_canary():
+    def told(run):
+        (record,) = run.cases
+        (variant,) = record.variants
+        timing = variant.outcomes["timing"]
+        values = {**timing.values, "over_canary": (7.0,) * 5}
+        outcomes = {**variant.outcomes, "timing": structs.replace(timing, values=values)}
+        variants = (structs.replace(variant, outcomes=outcomes),)
+        return structs.replace(run, cases=(structs.replace(record, variants=variants),))
+
+    (series,) = series_of([told(run) for run in nights(2, lambda number: 1e-3)])
+
+    assert [point.value for point in series.points] == pytest.approx([7.0 * CANARY_S] * 2)
 
 
 def test_without_a_canary_the_times_are_as_they_were_measured():
