@@ -17,7 +17,7 @@ def s3(tmp_path_factory):
     """A real S3 server: the environment that clients need."""
     port = find_port()
     log = tmp_path_factory.mktemp("s3") / "log"
-    with serve(sys.executable, "-m", "moto.server", "-p", str(port), port=port, log=log) as address:
+    with serve(sys.executable, "-m", "tests.cloud.s3_server", str(port), port=port, log=log) as address:
         yield make_credentials(address)
 
 
