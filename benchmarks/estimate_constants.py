@@ -27,7 +27,7 @@ from harness.plan.messages import Describe, Description
 from harness.plan.work import Work
 from harness.record import CaseRecord, Outcome, Run, RunFolder, read_run
 
-EXAMPLE = Path("examples/2026-11-25T22-29-53Z-cpu-361bda1")
+EXAMPLE = Path("examples/2026-11-26T02-55-06Z-cpu-70619bf")
 
 CALLS = {
     "COMPILED": (("jit", "aot"), ("dispatched", "equations", "flops", "elements", "bytes")),
