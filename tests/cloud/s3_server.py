@@ -1,7 +1,7 @@
 """moto's S3 server, one request after the other: `python -m tests.cloud.s3_server PORT`.
 
-Its own command answers each request in a thread, and looks for an object before it writes it: of two that create one
-object at the same moment both succeed, which no S3 server allows (`If-None-Match: *` is one step there).
+Its own command answers each request in a thread, and looks for an object before it writes it: two that create one
+object at the same moment may both succeed, which S3 does not allow (`If-None-Match: *` is one step there).
 """
 
 from __future__ import annotations
