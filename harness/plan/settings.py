@@ -14,7 +14,7 @@ from harness.record.statistics import CONFIDENCE, FEWEST_LAUNCHES, SHOWN_CONFIDE
 FEWEST_ROUNDS = FEWEST_LAUNCHES
 """Of a run whose time is short. Fewer launches have no interval: the timing is lost, until the run is resumed."""
 
-MOST_ROUNDS = {"quick": 5, "default": 12, "full": 8}
+MOST_ROUNDS = {"quick": 5, "default": 14, "full": 8}
 """Rounds over all cases where the time given allows. 95 % intervals of ratios, half-widths of 41 variants: 11 % with 3
 launches, 6.7 % with 5, 5.3 % with 8; more launches narrow them by the root of their number. On a machine whose
 hypervisor disturbs it, ratios scatter half as much again, and it takes twelve for 5 %."""
@@ -52,7 +52,7 @@ processes took 390 s of a default run of half an hour on two cores."""
 STAGE_LIMIT_S = 120.0
 """Chosen: ten times what an unrolled loop of 360 steps took to trace, lower and compile (11.6 s)."""
 
-DEFAULT_BUDGET_S = {"quick": 180.0, "default": 1560.0, "full": 7200.0}
+DEFAULT_BUDGET_S = {"quick": 180.0, "default": 1800.0, "full": 7200.0}
 """As what one waits for, and long enough for eight or nine launches of most cases of the default level, on a slow
 machine four. The first round of its 60 cases took 7.5 minutes on two cores, the next two, in which a few cases have
 cold processes too, 2.1 each, and later ones 1.5; on a slower guest 10.3, 3.4 and 2.8. Three launches, all that 15
