@@ -71,7 +71,8 @@ def compare_paired(one: Readable, other: Readable) -> Interval | None:
     known = [mine - theirs for mine, theirs in pairs if mine is not None and theirs is not None]
     if not known:
         return None
-    mean = partial(statistics.speedup, borrowed=one.pool.lend_to_ratio(one, other))
+    shared = one.pool.find_shared_of_ratio(math.fsum(known) / len(known), one, other)
+    mean = partial(statistics.speedup, borrowed=one.pool.lend_to_ratio(one, other), shared=shared)
     return bound(mean, known, one.settings, looks=max(count_looks(one), count_looks(other)))
 
 

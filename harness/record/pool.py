@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy
 
 from harness.record.cases import NATIVE, PlannedVariant
-from harness.record.statistics import BETWEEN_RUNS, MINIMUM_EFFECT, Lent, UsualLaunch
+from harness.record.statistics import BETWEEN_RUNS, MINIMUM_EFFECT, RATIOS_BETWEEN_RUNS, UNLIKE, Lent, UsualLaunch
 
 if TYPE_CHECKING:
     from harness.record.metric import Readable
@@ -38,6 +38,11 @@ class Kind(StrEnum):
 def kind_of(variant: PlannedVariant) -> Kind:
     """Which kind a variant is of."""
     return Kind.PEERS if variant.mode == NATIVE else Kind.JAX
+
+
+def kind_of_ratio(*sides: Readable) -> Kind:
+    """Which kind a ratio is of: peers are not paired, and one is enough."""
+    return Kind.PEERS if Kind.PEERS in [kind_of(side.planned) for side in sides] else Kind.JAX
 
 
 @dataclass(frozen=True)
@@ -121,19 +126,36 @@ class Pool:
         return None if spread is None or place is None else spread.prior.lend(place)
 
     def lend_to_ratio(self, *sides: Readable) -> UsualLaunch | None:
-        """What is known of the scatter of a ratio of variants; peers are not paired, and one is enough."""
-        kinds = {kind_of(side.planned) for side in sides}
-        variance = self.usual_ratios.get(Kind.PEERS if Kind.PEERS in kinds else Kind.JAX)
+        """What is known of the scatter of a ratio of variants."""
+        variance = self.usual_ratios.get(kind_of_ratio(*sides))
         return None if variance is None else UsualLaunch(variance)
 
-    def find_shared(self, metric: str) -> float:
+    def find_shared(self, metric: str, source: Readable, values: Sequence[float]) -> float:
         """The variance of a metric's logarithms that a run's launches share, and those of another run do not.
 
-        It is known of times at reference speed only.
+        It is known of times at reference speed and of ratios only.
+
+        Args:
+          values: By launch, all > 0.
         """
-        if metric != AT_REFERENCE_SPEED or self.reference is None or self.reference.is_constant:
+        if metric == RATIO and values:
+            return self.find_shared_of_ratio(math.fsum(map(math.log, values)) / len(values), source)
+        return BETWEEN_RUNS**2 if metric == AT_REFERENCE_SPEED and self._has_varied else 0.0
+
+    def find_shared_of_ratio(self, log_ratio: float, *sides: Readable) -> float:
+        """The same of a ratio of variants.
+
+        That of two processes shares no more than their times do; a twin or a replay is as the variant it stands beside.
+        """
+        if not self._has_varied or any(side.planned.same_as is not None for side in sides):
             return 0.0
-        return BETWEEN_RUNS**2
+        of_times = kind_of_ratio(*sides) is Kind.PEERS
+        return (BETWEEN_RUNS if of_times else RATIOS_BETWEEN_RUNS * min(1.0, abs(log_ratio) / UNLIKE)) ** 2
+
+    @property
+    def _has_varied(self) -> bool:
+        """Whether the machine is known to have had more than one speed."""
+        return self.reference is not None and not self.reference.is_constant
 
 
 EMPTY = Pool()

@@ -58,7 +58,7 @@ def read_metric(source: Readable, metric: Metric) -> Reading:
         fault=fault,
         doubt=doubt,
         looks=looks,
-        shared=source.pool.find_shared(metric.name),
+        shared=source.pool.find_shared(metric.name, source, known),
     )
 
 
@@ -128,7 +128,7 @@ def _summarise(metric: Metric, known: Sequence[float], source: Readable, looks: 
     if metric.summary in (Summary.LAUNCHES, Summary.PROCESSES):
         mean = statistics.mean_interval if metric.unit is Unit.LOG_RATIO else statistics.geometric_interval
         borrowed = source.pool.lend(metric.name, source)
-        find = partial(mean, borrowed=borrowed, shared=source.pool.find_shared(metric.name))
+        find = partial(mean, borrowed=borrowed, shared=source.pool.find_shared(metric.name, source, known))
         return bound(find, known, source.settings, looks=looks)
     rules: Mapping[Summary, Callable[[Sequence[float]], float]] = {
         Summary.MEDIAN: summaries.median,

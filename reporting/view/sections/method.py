@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from harness.record import SCHEMA_VERSION
 from harness.record.metrics import METRICS
-from harness.record.statistics import BETWEEN_RUNS, LARGEST_WAIT, MINIMUM_EFFECT
+from harness.record.statistics import BETWEEN_RUNS, LARGEST_WAIT, MINIMUM_EFFECT, RATIOS_BETWEEN_RUNS
 
 from ... import numbers
 from ..foundations import describe_foundations
@@ -21,6 +21,7 @@ RULES = (
     "Time at reference speed: each block's time over the canary beside it, a launch's median, times the median canary.",
     "That median is the run's own, or that of the first run on the same machine with the same canary.",
     f"Where the canary varied, the error of such a time has {numbers.percent(BETWEEN_RUNS)} by which two runs differ.",
+    f"The error of a gain has {numbers.percent(RATIOS_BETWEEN_RUNS)} for that beyond 1.2×, less below, none at 1×.",
     "Stages of compilation and regimes of the caches are means over cold processes, each compiling one variant.",
     "Variants alternate within a launch; its gain is the median of the paired ratios, then a mean.",
     "So a gain can be sharper than the two times beside it, which drift together.",

@@ -426,3 +426,52 @@ def test_the_ratio_of_any_two_variants_counts_the_usual_launch():
 
     assert ratio == jitted.read("speedup").interval
     assert ratio.half_width > speedup([math.log(value) for value in jitted.read("speedup").known]).half_width
+
+
+def with_ratios(*log_ratios, slowest_s=2e-4, baseline="f:eager", variant="f:jit", **planned_variant):
+    """A variant and its baseline, in a run whose machine's speed varied."""
+    told = with_canary(1e-4, 1e-4, slowest_s)
+    measured = msgspec.structs.replace(told, values={**told.values, "log_ratio": log_ratios})
+    planned = samples.planned_case(variants=(baseline, variant), baseline=baseline)
+    first, second = planned.variants
+    second = msgspec.structs.replace(second, **planned_variant)
+    planned = msgspec.structs.replace(planned, variants=(first, second))
+    record = samples.record(planned, {baseline: {"timing": told}, variant: {"timing": measured}})
+    return variants_of(samples.run((planned, record), settings=IN_ROUNDS))
+
+
+@pytest.mark.parametrize(
+    ("log_ratio", "deviation"),
+    [(0.0, 0.0), (0.03, 0.003), (-0.05, 0.005), (0.15, 0.015), (-0.2, 0.015), (4.0, 0.015)],
+)
+def test_what_ratios_of_two_runs_differ_by_grows_with_the_ratio_up_to_a_most(log_ratio, deviation):
+    baseline, variant = with_ratios(log_ratio, log_ratio - 0.1, log_ratio + 0.1)
+
+    reading, ratio = variant.read("speedup"), compare_paired(variant, baseline)
+
+    assert reading.shared == pytest.approx(deviation**2, abs=1e-12)
+    expected = speedup([math.log(value) for value in reading.known], shared=reading.shared)
+    assert (ratio.low, ratio.estimate, ratio.high) == pytest.approx((expected.low, expected.estimate, expected.high))
+    assert (reading.interval.low, reading.interval.high) == pytest.approx((expected.low, expected.high))
+
+
+def test_ratios_share_nothing_where_the_machines_speed_was_constant_or_is_not_known():
+    baseline, variant = with_ratios(2.0, 1.9, 2.1, slowest_s=1e-4)
+
+    assert variant.read("speedup").shared == 0
+    assert compare_paired(variant, baseline) == variant.read("speedup").interval
+    assert EMPTY.find_shared_of_ratio(2.0, variant) == EMPTY.find_shared("speedup", variant, (7.0,)) == 0
+
+
+def test_a_program_beside_its_like_shares_nothing_more_with_it():
+    baseline, twin = with_ratios(2.0, 1.9, 2.1, same_as="f:eager")
+
+    assert twin.read("speedup").shared == 0
+    assert compare_paired(baseline, twin) == speedup([-math.log(value) for value in twin.read("speedup").known])
+
+
+def test_a_ratio_to_a_peer_shares_no_more_than_times_do():
+    variant = with_ratios(0.1, 0.2, 0.3, baseline="f:jit", variant="p:native")[1]
+
+    assert variant.read("speedup").shared == BETWEEN_RUNS**2
+    assert variant.read("execution_s").shared == 0

@@ -219,6 +219,8 @@ def test_a_speedup_is_the_mean_interval_of_the_log_ratios_looked_at_once():
     logs = mean_interval([0.1, 0.2, 0.4], looks=1)
 
     assert bounds(speedup([0.1, 0.2, 0.4])) == tuple(map(math.exp, bounds(logs)))
+    shared = mean_interval([0.1, 0.2, 0.4], shared=0.01)
+    assert bounds(speedup([0.1, 0.2, 0.4], shared=0.01)) == tuple(map(math.exp, bounds(shared)))
 
 
 @given(launches=st.lists(st.tuples(times, times), min_size=3, max_size=12))
