@@ -27,7 +27,7 @@ from harness.plan.messages import Describe, Description
 from harness.plan.work import Work
 from harness.record import CaseRecord, Outcome, Run, RunFolder, read_run
 
-EXAMPLE = Path("examples/2026-11-26T02-55-06Z-cpu-70619bf")
+EXAMPLE = Path("examples/2026-11-26T05-47-53Z-cpu-25d9d66")
 
 CALLS = {
     "COMPILED": (("jit", "aot"), ("dispatched", "equations", "flops", "elements", "bytes")),

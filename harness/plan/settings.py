@@ -17,7 +17,8 @@ FEWEST_ROUNDS = FEWEST_LAUNCHES
 MOST_ROUNDS = {"quick": 5, "default": 14, "full": 8}
 """Rounds over all cases where the time given allows. 95 % intervals of ratios, half-widths of 41 variants: 11 % with 3
 launches, 6.7 % with 5, 5.3 % with 8; more launches narrow them by the root of their number. On a machine whose
-hypervisor disturbs it, ratios scatter half as much again, and it takes twelve for 5 %."""
+hypervisor disturbs it, ratios scatter half as much again: 127 were known to 5 % with 7 to 9 and to 3.5 % with 13 or 14,
+or 4.5 % with what two runs differ by."""
 
 MOST_LAUNCHES = {"default": 16, "full": 16}
 """Of a case to which time that is left goes, by level. Chosen: by t and root, an interval of 8 launches narrows by 24 %
@@ -53,11 +54,11 @@ STAGE_LIMIT_S = 120.0
 """Chosen: ten times what an unrolled loop of 360 steps took to trace, lower and compile (11.6 s)."""
 
 DEFAULT_BUDGET_S = {"quick": 180.0, "default": 1800.0, "full": 7200.0}
-"""As what one waits for, and long enough for eight or nine launches of most cases of the default level, on a slow
-machine four. The first round of its 60 cases took 7.5 minutes on two cores, the next two, in which a few cases have
-cold processes too, 2.1 each, and later ones 1.5; on a slower guest 10.3, 3.4 and 2.8. Three launches, all that 15
-minutes held there, know ratios to 5.8 and 7.9 % (median half-widths at 95 %, two runs), four to 4.6 %. On a fast guest
-20 minutes held seven or eight launches, which know ratios to 4.8 to 5.2 % (five runs), 22 nine: 4.6 and 5.4 %."""
+"""As what one waits for, and long enough to know ratios to 5 % with what two runs differ by (median half-width at 95
+%): on two cores half an hour held 13 and 14 launches of the 60 cases of the default level, and 4.6 and 4.4 %, 26
+minutes eleven, and 4.7 and 4.6 %, 20 to 22 minutes seven to nine, and 5.3 to 6.2 % (seven runs). The first round took
+7 minutes, the next two, in which a few cases have cold processes too, 2.3 each, and later ones 1.6; on a slower guest
+10.3, 3.4 and 2.8, by which half an hour holds seven."""
 
 OVERTIME = 1.0
 """Share of a budget that nobody gave by which a run may exceed it to finish its fewest rounds: with fewer, all of its
