@@ -2,7 +2,8 @@
 
     python -m benchmarks.coverage [--cases 200000]
 
-The first table has ordinary t intervals, as ratios have them, and what a second look costs.
+The first table has ordinary t intervals, as ratios have them but for what two runs differ by, and what a second look
+costs.
 
 Forty cases are launched K times. The third of them with the widest intervals gets up to three launches more, chosen
 once by these widths. An interval that misses has the true value outside. Its error is shared by the looks that it has

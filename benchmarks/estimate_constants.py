@@ -42,9 +42,6 @@ QUICK_S = 5e-5
 IMPORTANCE = 0.25
 """Power of the time by which a residual counts: what is slow is what an estimate is asked for."""
 
-MOST_ROUNDS = 12
-"""More than any case of a run has had."""
-
 FLOOR_S = 1e-13
 """A constant that the data ask to be 0."""
 
@@ -75,7 +72,8 @@ def main() -> None:
 
 def compare(run: Run, work: Works) -> None:
     """Prints what the code estimates for the processes that were run, over the seconds that they took."""
-    settings = msgspec.structs.replace(run.manifest.settings, fewest_rounds=1, most_rounds=MOST_ROUNDS)
+    most_rounds = max(case.launches for case in run.cases)
+    settings = msgspec.structs.replace(run.manifest.settings, fewest_rounds=1, most_rounds=most_rounds)
     launches = plan_launches(run.manifest.cases, settings)
     explained_s = [
         sum(launch_s(launch, settings, work) for launch in launches if launch.case == case.id and was_run(launch, case))

@@ -14,19 +14,19 @@ from harness.record.statistics import CONFIDENCE, FEWEST_LAUNCHES, SHOWN_CONFIDE
 FEWEST_ROUNDS = FEWEST_LAUNCHES
 """Of a run whose time is short. Fewer launches have no interval: the timing is lost, until the run is resumed."""
 
-MOST_ROUNDS = {"quick": 5, "default": 14, "full": 8}
+MOST_ROUNDS = {"quick": 5, "default": 24, "full": 8}
 """Rounds over all cases where the time given allows. 95 % intervals of ratios, half-widths of 41 variants: 11 % with 3
 launches, 6.7 % with 5, 5.3 % with 8; more launches narrow them by the root of their number. On a machine whose
-hypervisor disturbs it, ratios scatter half as much again: 127 were known to 5 % with 7 to 9 and to 3.5 % with 13 or 14,
-or 4.5 % with what two runs differ by."""
+hypervisor disturbs it, ratios scatter half as much again: the median half-width of 127, by the launches alone, was 5 %
+with 7 to 9 and 3.5 % with 13 or 14. A default run of such a machine ends by its time."""
 
-MOST_LAUNCHES = {"default": 16, "full": 16}
+MOST_LAUNCHES = {"default": 24, "full": 24}
 """Of a case to which time that is left goes, by level. Chosen: by t and root, an interval of 8 launches narrows by 24 %
-with 12, and by only 16 % more with 16. A quick run ends when its rounds have."""
+with 12, by 16 % more with 16 and by 21 % more with 24. A quick run ends when its rounds have."""
 
 TARGET_HALF_WIDTH = 0.05
-"""Of the shown intervals of ratios. Where none of a case is wider, no more of the time goes to it: smaller differences
-are little above the minimum effect, 3 %. What misses it is told beside the number."""
+"""Of the shown intervals of ratios. Where none of a case is wider by its launches, no more of the time goes to it:
+smaller differences are little above the minimum effect, 3 %. What misses it is told beside the number."""
 
 SAMPLE_S = 200e-6
 """Of as many calls as take it, or of one. Beside it a reading of the clock, 0.07 us, is nothing: a call of 5 us reads
@@ -54,11 +54,11 @@ STAGE_LIMIT_S = 120.0
 """Chosen: ten times what an unrolled loop of 360 steps took to trace, lower and compile (11.6 s)."""
 
 DEFAULT_BUDGET_S = {"quick": 180.0, "default": 1800.0, "full": 7200.0}
-"""As what one waits for, and long enough to know ratios to 5 % with what two runs differ by (median half-width at 95
-%): on two cores half an hour held 13 and 14 launches of the 60 cases of the default level, and 4.6 and 4.4 %, 26
-minutes eleven, and 4.7 and 4.6 %, 20 to 22 minutes seven to nine, and 5.3 to 6.2 % (seven runs). The first round took
-7 minutes, the next two, in which a few cases have cold processes too, 2.3 each, and later ones 1.6; on a slower guest
-10.3, 3.4 and 2.8, by which half an hour holds seven."""
+"""As what one waits for. Median half-width of a default run's 127 ratios at 95 %, what two runs differ by included, on
+two cores: 20 to 22 minutes, seven to nine launches, 5.3 to 6.2 % (seven runs); 26 minutes, eleven, 4.7 and 4.6 %; half
+an hour, 13 and 14, 4.6 and 4.4 %. The first round took 7 minutes, the next two, in which a few cases have cold
+processes too, 2.3 each, later ones 1.6; on a slower guest 10.3, 3.4 and 2.8, by which half an hour would hold
+seven."""
 
 OVERTIME = 1.0
 """Share of a budget that nobody gave by which a run may exceed it to finish its fewest rounds: with fewer, all of its

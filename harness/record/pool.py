@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING
 import numpy
 
 from harness.record.cases import NATIVE, PlannedVariant
-from harness.record.statistics import BETWEEN_RUNS, MINIMUM_EFFECT, RATIOS_BETWEEN_RUNS, UNLIKE, Lent, UsualLaunch
+from harness.record.statistics import (
+    BETWEEN_RUNS,
+    LOG_UNLIKE,
+    MINIMUM_EFFECT,
+    RATIOS_BETWEEN_RUNS,
+    Lent,
+    UsualLaunch,
+)
 
 if TYPE_CHECKING:
     from harness.record.metric import Readable
@@ -43,6 +50,12 @@ def kind_of(variant: PlannedVariant) -> Kind:
 def kind_of_ratio(*sides: Readable) -> Kind:
     """Which kind a ratio is of: peers are not paired, and one is enough."""
     return Kind.PEERS if Kind.PEERS in [kind_of(side.planned) for side in sides] else Kind.JAX
+
+
+def list_sides(source: Readable) -> tuple[Readable, ...]:
+    """The variant, and the baseline variant that its ratio refers to."""
+    baseline = source.find(source.planned_case.baseline)
+    return (source,) if baseline is None else (source, baseline)
 
 
 @dataclass(frozen=True)
@@ -120,7 +133,7 @@ class Pool:
     def lend(self, metric: str, source: Readable) -> Lent | None:
         """What is known of the scatter of a variant's metric from the others."""
         if metric == RATIO:
-            return self.lend_to_ratio(source)
+            return self.lend_to_ratio(*list_sides(source))
         spread = self.spreads.get((metric, kind_of(source.planned)))
         place = None if spread is None else spread.places.get((source.planned_case.id, source.planned.name))
         return None if spread is None or place is None else spread.prior.lend(place)
@@ -139,18 +152,20 @@ class Pool:
           values: By launch, all > 0.
         """
         if metric == RATIO and values:
-            return self.find_shared_of_ratio(math.fsum(map(math.log, values)) / len(values), source)
+            return self.find_shared_of_ratio(math.fsum(map(math.log, values)) / len(values), *list_sides(source))
         return BETWEEN_RUNS**2 if metric == AT_REFERENCE_SPEED and self._has_varied else 0.0
 
     def find_shared_of_ratio(self, log_ratio: float, *sides: Readable) -> float:
         """The same of a ratio of variants.
 
-        That of two processes shares no more than their times do; a twin or a replay is as the variant it stands beside.
+        A ratio to a peer has the error of a time. That of a twin or a replay to its own variant has none.
         """
-        if not self._has_varied or any(side.planned.same_as is not None for side in sides):
+        is_to_its_like = len({side.planned.same_as or side.planned.name for side in sides}) == 1
+        if not self._has_varied or is_to_its_like:
             return 0.0
-        of_times = kind_of_ratio(*sides) is Kind.PEERS
-        return (BETWEEN_RUNS if of_times else RATIOS_BETWEEN_RUNS * min(1.0, abs(log_ratio) / UNLIKE)) ** 2
+        if kind_of_ratio(*sides) is Kind.PEERS:
+            return BETWEEN_RUNS**2
+        return (RATIOS_BETWEEN_RUNS * min(1.0, abs(log_ratio) / LOG_UNLIKE)) ** 2
 
     @property
     def _has_varied(self) -> bool:

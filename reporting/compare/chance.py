@@ -19,7 +19,8 @@ K = TypeVar("K")
 def find_chance(one: Readable, other: Readable) -> float | None:
     """The two-sided p-value of the launches that timed both; None where they are too few.
 
-    By the t that their ratio's interval goes by: with the same variance, and the error shared among as many looks.
+    By the t that their ratio's interval goes by: with the same variance, and the error shared among as many looks. For
+    a replay beside its own variant, whose ratio has no error between runs.
     """
     pairs = zip(read_log_ratios(one), read_log_ratios(other), strict=False)
     known = [mine - theirs for mine, theirs in pairs if mine is not None and theirs is not None]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Iterable, Sequence
 
-from harness.record.statistics import MINIMUM_EFFECT, Interval
+from harness.record.metric import Reading
+from harness.record.statistics import MINIMUM_EFFECT, Interval, find_shared_half
 
 from .. import numbers
 from ..text import counted
@@ -68,12 +70,18 @@ def _write_difference(share: float) -> str:
 def _list_smallest(variants: Iterable[Variant]) -> Iterable[float]:
     """By gain over a baseline variant, the smallest difference that its interval for verdicts tells from none."""
     for variant in variants:
-        gain = variant.read("speedup").interval
-        if gain is not None and not variant.is_baseline and (half := _find_half(gain.decisive)) is not None:
+        gain = variant.read("speedup")
+        if not variant.is_baseline and (half := _find_half(gain, variant)) is not None:
             yield max(MINIMUM_EFFECT, half)
 
 
-def _find_half(interval: Interval) -> float | None:
-    if interval.low is None or interval.high is None or interval.estimate <= 0:
+def _find_half(gain: Reading, variant: Variant) -> float | None:
+    """By the launches alone, but beside a peer: what two runs of a small gain differ by is next to nothing."""
+    interval = gain.verdict_interval
+    if interval is None or interval.low is None or interval.high is None or interval.estimate <= 0:
         return None
-    return interval.high / interval.estimate - 1
+    half = math.log(interval.high / interval.estimate)
+    if not variant.is_peer:
+        of_each_look = 1 - (1 - variant.settings.confidence) / gain.looks
+        half = math.sqrt(max(0.0, half**2 - find_shared_half(gain.shared, of_each_look) ** 2))
+    return math.expm1(half)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from harness.record import SCHEMA_VERSION
 from harness.record.metrics import METRICS
-from harness.record.statistics import BETWEEN_RUNS, LARGEST_WAIT, MINIMUM_EFFECT, RATIOS_BETWEEN_RUNS
+from harness.record.statistics import BETWEEN_RUNS, LARGEST_WAIT, LOG_UNLIKE, MINIMUM_EFFECT, RATIOS_BETWEEN_RUNS
 
 from ... import numbers
 from ..foundations import describe_foundations
 from ..page_model import Cell, Column, Group, Part, Row, Section, Table
 from ..runs import LabelledRun
+
+UNLIKE = numbers.gain(math.exp(LOG_UNLIKE))
 
 RULES = (
     "Timed: one call until its result is ready, compiled and warmed up, with inputs made beforehand.",
@@ -21,7 +24,8 @@ RULES = (
     "Time at reference speed: each block's time over the canary beside it, a launch's median, times the median canary.",
     "That median is the run's own, or that of the first run on the same machine with the same canary.",
     f"Where the canary varied, the error of such a time has {numbers.percent(BETWEEN_RUNS)} by which two runs differ.",
-    f"The error of a gain has {numbers.percent(RATIOS_BETWEEN_RUNS)} for that beyond 1.2×, less below, none at 1×.",
+    f"That of a gain has {numbers.percent(RATIOS_BETWEEN_RUNS)} there from {UNLIKE} on, less below, none at 1×.",
+    f"Beside a peer, which is timed in a process of its own, a gain has {numbers.percent(BETWEEN_RUNS)}.",
     "Stages of compilation and regimes of the caches are means over cold processes, each compiling one variant.",
     "Variants alternate within a launch; its gain is the median of the paired ratios, then a mean.",
     "So a gain can be sharper than the two times beside it, which drift together.",
@@ -52,7 +56,10 @@ GLOSSARY = (
     ("probe", f"one way of looking at a variant: {', '.join(PROBES)}"),
     ("launch", "one fresh process that measures a case"),
     ("gain", "the baseline variant's time over this variant's, paired within each launch: above 1× is faster"),
-    ("interval", "where the number would lie in nearly all runs like this one, as far as its launches tell"),
+    (
+        "interval",
+        "where the number would lie in nearly all runs like this one, as far as is known",
+    ),
     (
         "reference speed",
         "of the machine as in the middle of the run: times are divided by a canary's, timed beside them",

@@ -75,24 +75,25 @@ def test_the_widest_is_given_launches_until_another_would_be_wider():
 
 
 @pytest.mark.parametrize(
-    ("launches", "fewest"), [(3, 1), (5, 2), (8, 3), (10, 3), (11, 4), (12, 4), (13, None), (16, None)]
+    ("launches", "fewest"),
+    [(3, 1), (5, 2), (8, 3), (10, 3), (11, 4), (12, 4), (13, 4), (18, 6), (19, None), (24, None)],
 )
 def test_it_takes_several_launches_to_make_up_for_the_look_that_they_cost(launches, fewest):
     width = Width(CASE, 0.5, launches)
 
-    assert width.find_fewest(16) == fewest
+    assert width.find_fewest(24) == fewest
     if fewest is not None:
         assert width.predict(fewest) < 0.5 <= min((width.predict(more) for more in range(1, fewest)), default=0.5)
 
 
 def test_time_for_too_few_launches_to_narrow_it_goes_to_another():
     wide, other = Width(case("selu"), 0.5, 10), Width(case("mlp"), 0.3, 3)
-    fewest = wide.find_fewest(16)
+    fewest = wide.find_fewest(24)
 
     assert share([wide, other], fewest - 0.1) == {"mlp": fewest - 1}
     assert share([wide, other], float(fewest)) == {"selu": fewest}
     assert share([wide, other], fewest + 1.0)["selu"] == fewest + 1
-    assert share([Width(case("selu"), 0.5, 14)], 100.0) == {}
+    assert share([Width(case("selu"), 0.5, 21)], 100.0) == {}
 
 
 def test_nobody_is_given_a_launch_for_which_no_time_is_left():
@@ -108,6 +109,6 @@ def test_what_is_narrow_enough_is_given_none():
     assert share([Width(case("selu"), 0.0201, 3)], 100.0, target_half_width=0.02) == {"selu": 1}
 
 
-@pytest.mark.parametrize(("level", "most"), [("default", 16), ("full", 16)])
+@pytest.mark.parametrize(("level", "most"), [("default", 24), ("full", 24)])
 def test_a_level_has_a_limit_of_launches(level, most):
     assert share([Width(case("selu"), 100.0, 3)], 1000.0, level=level) == {"selu": most - 3}

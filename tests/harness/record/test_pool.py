@@ -470,8 +470,17 @@ def test_a_program_beside_its_like_shares_nothing_more_with_it():
     assert compare_paired(baseline, twin) == speedup([-math.log(value) for value in twin.read("speedup").known])
 
 
-def test_a_ratio_to_a_peer_shares_no_more_than_times_do():
-    variant = with_ratios(0.1, 0.2, 0.3, baseline="f:jit", variant="p:native")[1]
+def test_a_replay_beside_what_is_unlike_it_shares_what_its_variant_shares():
+    baseline, replay = with_ratios(2.0, 1.9, 2.1, variant="f:jit before", same_as="f:jit")
+
+    assert replay.read("speedup").shared == pytest.approx(0.015**2)
+    assert compare_paired(replay, baseline).high == pytest.approx(replay.read("speedup").interval.high)
+
+
+@pytest.mark.parametrize("names", [("f:jit", "p:native"), ("p:native", "f:jit")], ids=["peer", "peer as the baseline"])
+def test_a_ratio_to_a_peer_has_the_error_of_a_time(names):
+    baseline, variant = with_ratios(0.0, 0.01, -0.01, baseline=names[0], variant=names[1])
 
     assert variant.read("speedup").shared == BETWEEN_RUNS**2
     assert variant.read("execution_s").shared == 0
+    assert compare_paired(variant, baseline).high == pytest.approx(variant.read("speedup").interval.high)

@@ -19,10 +19,10 @@ def gain(error, *, launches=3, contended=0):
     return Outcome(status=Status.OK, values=values, details=TimingDetails(launches=launches, contended=contended))
 
 
-def told(*gains):
-    planned = samples.planned_case(variants=("f:eager", *(f"g{index}:jit" for index in range(len(gains)))))
-    outcomes = {f"g{index}:jit": {"timing": one} for index, one in enumerate(gains)}
-    run = samples.run((planned, samples.record(planned, {"f:eager": {"timing": BASELINE}, **outcomes})))
+def told(*gains, baseline=BASELINE, mode="jit"):
+    planned = samples.planned_case(variants=("f:eager", *(f"g{index}:{mode}" for index in range(len(gains)))))
+    outcomes = {f"g{index}:{mode}": {"timing": one} for index, one in enumerate(gains)}
+    run = samples.run((planned, samples.record(planned, {"f:eager": {"timing": baseline}, **outcomes})))
     return describe_trust(gather_cases(label_runs(kept(run)))).replace("\u202f", " ")
 
 
@@ -33,6 +33,20 @@ def test_the_smallest_difference_is_what_the_intervals_for_verdicts_tell():
     assert [round(100 * half, 1) for half in halves] == [5.9, 12.1, 25.8]
     assert told(gain(0.01), gain(0.02), gain(0.04)) == (
         "A difference of 12 % shows in half of 3 gains, one of 23 % in nine of ten; 0 of 4 times are contended."
+    )
+
+
+@pytest.mark.parametrize(("mode", "smallest"), [("jit", "5.9"), ("native", "11")])
+def test_what_two_runs_of_a_gain_differ_by_counts_beside_a_peer_alone(mode, smallest):
+    varied = Outcome(
+        status=Status.OK,
+        values={**BASELINE.values, "canary_s": (1e-4, 1e-4, 2e-4)},
+        details=TimingDetails(launches=3, canary=samples.CANARY),
+    )
+
+    # Of a peer the sum of squares of log(1.059) and 2.576 times 3.5 %.
+    assert told(gain(0.01), baseline=varied, mode=mode).startswith(
+        f"A difference of {smallest} % shows in its one gain"
     )
 
 
