@@ -6,6 +6,7 @@ import pytest
 
 from harness.plan.launches import SHAPES
 from harness.plan.probes import CHECK
+from harness.plan.settings import MOST_LAUNCHES
 from harness.record import RunFolder, Status
 from tests.harness.parent.made_up import (
     CASES,
@@ -96,12 +97,12 @@ def test_time_that_is_left_goes_to_the_widest_interval_of_a_case_that_matters(ex
     assert looks == [2, 1, 1]
 
 
-def test_a_case_has_no_more_than_sixteen_launches(executed):
+def test_a_case_has_no_more_than_the_most_launches(executed):
     wide = a_case("matmul", "a:jit", "other_one:jit", represents_workload=True)
 
     run, _ = executed(timed(**MORE), [wide])
 
-    assert run.cases[0].launches == 16
+    assert run.cases[0].launches == MOST_LAUNCHES["default"]
 
 
 @pytest.mark.parametrize(("budget_s", "rounds"), [(1000.0, 5), (2 + 4.5, 4)])
