@@ -520,6 +520,40 @@ def test_programs_that_differ_as_much_alone_are_confirmed(alone):
     assert time_of(compare(plain(BEFORE), with_solos(replayed(1.5), **alone))).finding is Finding.SLOWER
 
 
+@pytest.mark.parametrize(
+    ("alone", "finding"),
+    [
+        ({"before": 1e-4, "now": 1.21e-4}, Finding.SUSPECTED_SLOWER),
+        ({"before": 1e-4, "now": 1.24e-4}, Finding.SLOWER),
+        ({"before": 1e-4, "now": 0.6e-4}, Finding.SUSPECTED_SLOWER),
+        ({"before": 2e-4, "now": 2.04e-4}, Finding.SLOWER),
+    ],
+    ids=["less than half as much", "more than half as much", "quicker alone", "neither is slowed by the other"],
+)
+def test_a_disturbance_is_slower_beside_and_less_than_half_the_change_alone(alone, finding):
+    assert time_of(compare(plain(BEFORE), with_solos(replayed(1.5), **alone))).finding is finding
+
+
+def test_what_ran_beside_the_earlier_runs_variants_is_no_variant_of_it():
+    made = replayed(1.0)
+    earlier = msgspec.structs.replace(made.manifest, run_id=BEFORE, started="2026-03-01T00:00:00Z", against=None)
+
+    found = compare(msgspec.structs.replace(made, manifest=earlier), plain(AFTER, fingerprint="bb", source="1" * 16))
+
+    assert (found.having(Finding.GONE), found.timed) == ((), 1)
+
+
+def test_of_the_earlier_run_a_confirming_run_looks_at_its_own_cases_alone():
+    other = (changed.case("other"), {"other:jit": {"numerics": changed.checked("cc"), "timing": changed.timed(1e-4)}})
+    before = run(
+        BEFORE,
+        (changed.case(), {"selu:jit": {"numerics": changed.checked("aa"), "timing": changed.timed(1e-4)}}),
+        other,
+    )
+
+    assert [compare(before, replayed(1.5, confirms=confirms)).timed for confirms in (False, True)] == [2, 1]
+
+
 def test_an_ahead_of_time_program_is_told_by_that_of_jit():
     before, after = plain(BEFORE), replayed(1.5)
 

@@ -3,9 +3,10 @@ import math
 import pytest
 
 from harness.record import Outcome, Status, TimingDetails
+from harness.record.statistics import Interval
 from reporting.view.cases import gather_cases
 from reporting.view.runs import label_runs
-from reporting.view.trust import describe_trust
+from reporting.view.trust import describe_trust, is_vague, is_vague_range
 from tests import samples
 from tests.reporting.views import kept
 
@@ -86,13 +87,20 @@ def test_without_a_time_there_is_nothing_to_trust():
 
 
 def test_a_difference_beyond_double_is_told_as_a_factor():
-    planned = samples.planned_case(variants=("f:eager", "f:jit"))
-    timings = {
-        "f:eager": samples.timing(1e-3, launches=3),
-        "f:jit": samples.timing(1e-4, baseline_s=1e-3, launches=3, spread=120.0),
-    }
-    record = samples.record(planned, {name: {"timing": timing} for name, timing in timings.items()})
+    assert told(gain(0.4)).startswith("Only a factor of 9.9 shows in its one gain")  # exp(9.925 * 0.4 / 3 ** 0.5)
 
-    text = describe_trust(gather_cases(label_runs(kept(samples.run((planned, record))))))
 
-    assert text.startswith("Only a factor of ")
+@pytest.mark.parametrize(
+    ("low", "high", "vague"),
+    [(1.0, 2.0, False), (1.0, 2.01, True), (-1.0, 0.5, True), (None, 2.0, False), (1.0, None, False)],
+)
+def test_bounds_further_apart_than_a_factor_of_two_are_vague(low, high, vague):
+    assert is_vague(Interval(low, 1.5, high, 3)) is vague
+    assert not is_vague(None)
+
+
+@pytest.mark.parametrize(
+    ("values", "vague"), [((1.0, 2.0), False), ((3.0, 2.01, 1.0), True), ((4.0,), False), ((), False), ((-1, 1), True)]
+)
+def test_values_of_which_one_is_over_twice_another_are_a_vague_range(values, vague):
+    assert is_vague_range(values) is vague
