@@ -45,8 +45,9 @@ def read_metric(source: Readable, metric: Metric) -> Reading:
         raise ValueError(f"{metric.name} is of a workload, not of a variant")
     known = [value for value in values if value is not None]
     looks = count_looks(source) if metric.summary is Summary.LAUNCHES else 1
+    shared = source.pool.find_shared(metric.name, source, known)
     if number is None and known:
-        number = partial(_summarise, metric, known, source, looks)
+        number = partial(_summarise, metric, known, source, looks, shared)
     if number is None and fault is None:
         fault = Fault(Lack.NO_VALUE, metric.name, metric.probe)
     return Reading(
@@ -58,7 +59,7 @@ def read_metric(source: Readable, metric: Metric) -> Reading:
         fault=fault,
         doubt=doubt,
         looks=looks,
-        shared=source.pool.find_shared(metric.name, source, known),
+        shared=shared,
     )
 
 
@@ -123,12 +124,11 @@ def _fault(source: Readable, metric: Metric) -> Fault | None:
     return None if outcome.status is Status.OK else Fault(Lack.ENDED, metric.name, probe, outcome)
 
 
-def _summarise(metric: Metric, known: Sequence[float], source: Readable, looks: int) -> Interval:
+def _summarise(metric: Metric, known: Sequence[float], source: Readable, looks: int, shared: float) -> Interval:
     """The values, at least one, as one number."""
     if metric.summary in (Summary.LAUNCHES, Summary.PROCESSES):
         mean = statistics.mean_interval if metric.unit is Unit.LOG_RATIO else statistics.geometric_interval
-        borrowed = source.pool.lend(metric.name, source)
-        find = partial(mean, borrowed=borrowed, shared=source.pool.find_shared(metric.name, source, known))
+        find = partial(mean, borrowed=source.pool.lend(metric.name, source), shared=shared)
         return bound(find, known, source.settings, looks=looks)
     rules: Mapping[Summary, Callable[[Sequence[float]], float]] = {
         Summary.MEDIAN: summaries.median,

@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Iterable, Sequence
 
 from harness.record.metric import Reading
+from harness.record.pool import list_sides
 from harness.record.statistics import MINIMUM_EFFECT, Interval, find_shared_half
 
 from .. import numbers
@@ -76,12 +77,11 @@ def _list_smallest(variants: Iterable[Variant]) -> Iterable[float]:
 
 
 def _find_half(gain: Reading, variant: Variant) -> float | None:
-    """By the launches alone, but beside a peer: what two runs of a small gain differ by is next to nothing."""
+    """With what two runs of a gain of 1 differ by, since none is what a difference is told from."""
     interval = gain.verdict_interval
     if interval is None or interval.low is None or interval.high is None or interval.estimate <= 0:
         return None
     half = math.log(interval.high / interval.estimate)
-    if not variant.is_peer:
-        of_each_look = 1 - (1 - variant.settings.confidence) / gain.looks
-        half = math.sqrt(max(0.0, half**2 - find_shared_half(gain.shared, of_each_look) ** 2))
-    return math.expm1(half)
+    beyond = max(0.0, gain.shared - variant.pool.find_shared_of_ratio(0.0, *list_sides(variant)))
+    of_each_look = 1 - (1 - variant.settings.confidence) / gain.looks
+    return math.expm1(math.sqrt(max(0.0, half**2 - find_shared_half(beyond, of_each_look) ** 2)))

@@ -56,10 +56,7 @@ GLOSSARY = (
     ("probe", f"one way of looking at a variant: {', '.join(PROBES)}"),
     ("launch", "one fresh process that measures a case"),
     ("gain", "the baseline variant's time over this variant's, paired within each launch: above 1× is faster"),
-    (
-        "interval",
-        "where the number would lie in nearly all runs like this one, as far as is known",
-    ),
+    ("interval", "where the number would lie in nearly all runs like this one, as far as is known"),
     (
         "reference speed",
         "of the machine as in the middle of the run: times are divided by a canary's, timed beside them",
