@@ -15,6 +15,9 @@ CUDA_LOCKS = {"13": "gpu", "12": "gpu-cuda12"}
 BUSY_PERCENT = 5
 """A desktop drawn by the GPU stays below."""
 
+UNUSED_MIB = "0"
+"""Nothing uses such a GPU, though it may have been busy within the last second, of which nvidia-smi tells."""
+
 OTHER_USE_ROW = "GPUs at rest"
 
 
@@ -89,7 +92,7 @@ def find_other_use(ask: Ask) -> list[Finding]:
     if answer.code != 0:
         return [Finding(OTHER_USE_ROW, State.UNKNOWN, f"nvidia-smi does not tell: {answer.complaint}")]
     rows = [[word.strip() for word in line.split(",")] for line in answer.stdout.splitlines() if line.strip()]
-    busy = [row for row in rows if row[1].isdigit() and int(row[1]) > BUSY_PERCENT]
+    busy = [row for row in rows if row[1].isdigit() and int(row[1]) > BUSY_PERCENT and row[2] != UNUSED_MIB]
     if busy:
         found = ", ".join(f"GPU {index} is busy ({percent} %, {mib} MiB in use)" for index, percent, mib in busy)
         return [Finding(OTHER_USE_ROW, State.NOISY, found, "see what it is (nvidia-smi), and end it")]

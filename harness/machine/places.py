@@ -28,6 +28,8 @@ class _Row(msgspec.Struct, frozen=True, kw_only=True):
       memory_bytes: What programs may use of one device; None where the device itself is asked.
       is_host: Whether its device is the host's own processor, whose speed a loop of Python tells.
       state_library: By which its devices tell their clocks, a name in harness/machine/states.py; None where none does.
+      variables: Of the environment of its processes, where the user has set no other.
+      begins_s: Seconds in which a process begins its devices, beside what every process takes.
     """
 
     name: str
@@ -44,6 +46,8 @@ class _Row(msgspec.Struct, frozen=True, kw_only=True):
     memory_bytes: int | None = None
     is_host: bool = False
     state_library: str | None = None
+    variables: Mapping[str, str] = {}
+    begins_s: float = 0.0
 
 
 class Backend(_Row, frozen=True, kw_only=True, tag=True):
@@ -65,6 +69,10 @@ class Target(_Row, frozen=True, kw_only=True, tag=True):
 
 
 Place = Backend | Target
+
+ON_DEMAND = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+"""Memory is taken as it is needed, up to the same limit. JAX takes three quarters of a device ahead by default: of an H200
+that took each process 1.4 to 2.0 s, all else that it begins with 0.4 s. Processes in lock-step share a device."""
 
 PLACES: dict[str, Place] = {
     place.name: place
@@ -91,6 +99,8 @@ PLACES: dict[str, Place] = {
             extra="jaxmeter[gpu]",
             trace_plane="/device:GPU",
             state_library="nvml",
+            variables=ON_DEMAND,
+            begins_s=0.6,  # an H200, 2026-11-26: 0.4 until its devices are there, 0.15 until the process is gone
             product_dtype="tensorfloat32",
         ),
         Backend(
@@ -138,14 +148,14 @@ def make_process_environment(
 ) -> dict[str, str]:
     """The environment variables of every process of a place.
 
-    Thread counts are set where the user has not. Inherited settings of compilation and its cache are left out; so is an
-    inherited data folder, since the record must name it.
+    Thread counts, and what the place's row has, are set where the user has not. Inherited settings of compilation and
+    its cache are left out; so is an inherited data folder, since the record must name it.
     """
     own = (*list_unused_variables(inherited), DATA_VARIABLE)
     variables = {name: value for name, value in inherited.items() if name not in own}
     variables["JAX_PLATFORMS"] = place.platforms
     if data is not None:
         variables[DATA_VARIABLE] = data
-    for name in THREAD_VARIABLES:
-        variables.setdefault(name, str(allowed_cores))
+    for name, value in {**place.variables, **dict.fromkeys(THREAD_VARIABLES, str(allowed_cores))}.items():
+        variables.setdefault(name, value)
     return variables

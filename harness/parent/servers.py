@@ -64,10 +64,7 @@ class Servers:
         return before, now
 
     def _make_variables(self, place: Place) -> dict[str, str]:
-        variables = make_process_environment(place, os.environ, allowed_cores=self._cores, data=self._data)
-        if self._lock_step is not None and not place.is_host:  # its processes share a device's memory
-            variables.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
-        return variables
+        return make_process_environment(place, os.environ, allowed_cores=self._cores, data=self._data)
 
 
 @contextmanager

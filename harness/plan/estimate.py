@@ -15,7 +15,7 @@ from harness.plan.work import UNKNOWN, Work, call_s, compile_s
 from harness.record import NATIVE, Settings
 
 PROCESS_S = 0.15
-"""Beginning a process: fork, backend, suites, inputs."""
+"""Beginning a process: fork, backend, suites, inputs; devices beside the host's processor, as their place says."""
 
 VARIANT_S = 0.05
 """Of one variant in one process beside compiling and calling: its program's text, the answer."""
@@ -88,11 +88,12 @@ def launch_s(launch: Launch, settings: Settings, work: Works) -> float:
     known = work.get(launch.case, {})
     names = [name.removesuffix(BEFORE.format("")) for name in launch.variants]
     variants = [_Variant(known.get(name, UNKNOWN), name.rpartition(":")[2]) for name in names]
+    begun_s = PROCESS_S + launch.begins_s
     if launch.process == "timing":
-        return PROCESS_S + _timing_s(variants, settings)
+        return begun_s + _timing_s(variants, settings)
     if launch.refills:
-        return PROCESS_S + math.fsum(variant.compile_s for variant in variants)
-    return PROCESS_S + math.fsum(_looking_s(variant, launch) for variant in variants) + _common_s(variants, launch)
+        return begun_s + math.fsum(variant.compile_s for variant in variants)
+    return begun_s + math.fsum(_looking_s(variant, launch) for variant in variants) + _common_s(variants, launch)
 
 
 @dataclass(frozen=True)

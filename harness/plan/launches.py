@@ -35,6 +35,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
       extra: Whether it is left out where time is short.
       refills: Whether it only fills the compilation cache of a run that is resumed, and tells whether the programs are
         still the same.
+      begins_s: Seconds in which it begins the devices of its place.
     """
 
     case: str
@@ -44,6 +45,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     regime: str = ""
     extra: bool = False
     refills: bool = False
+    begins_s: float = 0.0
 
     @property
     def probes(self) -> tuple[str, ...]:
@@ -120,11 +122,12 @@ def plan_launches_of(case: PlannedCase, settings: Settings, place: Place) -> Ite
                     probe.name: tuple(name for launch in launches for name in launch.looks.get(probe.name, ()))
                     for probe in sharing
                 },
+                begins_s=place.begins_s,
             )
         yield from launches
     traced = tuple(item.name for item in case.variants if item.traced)
     if traced and place.measures and TRACED in settings.probes:
-        yield Launch(case=case.id, process=SHAPES, looks={TRACED: traced})
+        yield Launch(case=case.id, process=SHAPES, looks={TRACED: traced}, begins_s=place.begins_s)
 
 
 def plan_more(case: PlannedCase, settings: Settings, place: Place, index: int) -> tuple[Launch, ...]:
@@ -164,6 +167,7 @@ def _plan_round(
                 round=index,
                 regime=regime,
                 extra=index >= fewest,
+                begins_s=place.begins_s,
             )
 
 

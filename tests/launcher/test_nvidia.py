@@ -87,6 +87,10 @@ def test_the_gpus_of_a_machine_are_described_by_their_number_and_driver():
             ),
         ),
         (
+            "0, 100, 0\n",
+            Finding("GPUs at rest", State.OK, "yes"),
+        ),
+        (
             "0, [N/A], 4\n",
             Finding(
                 "GPUs at rest",
@@ -95,7 +99,7 @@ def test_the_gpus_of_a_machine_are_described_by_their_number_and_driver():
             ),
         ),
     ],
-    ids=["at rest", "one is busy", "divided"],
+    ids=["at rest", "one is busy", "just left", "divided"],
 )
 def test_a_gpu_is_busy_above_five_per_cent_and_named(printed, expected):
     assert NVIDIA_GPUS.find_other_use(lambda command: Answer(0, printed)) == [expected]

@@ -30,6 +30,14 @@ def test_threads_are_as_many_as_cores_where_the_user_has_not_said():
     }
 
 
+@pytest.mark.parametrize(
+    ("inherited", "expected"), [({}, "false"), ({"XLA_PYTHON_CLIENT_PREALLOCATE": "true"}, "true")]
+)
+def test_the_memory_of_a_gpu_is_taken_as_it_is_needed_where_the_user_has_not_said(inherited, expected):
+    assert make_process_environment(GPU, inherited, allowed_cores=1)["XLA_PYTHON_CLIENT_PREALLOCATE"] == expected
+    assert make_process_environment(CPU, {}, allowed_cores=1).keys() == {"JAX_PLATFORMS", *THREADS}
+
+
 def test_an_inherited_compilation_cache_is_left_out_and_all_else_is_passed_on():
     cache = {
         "JAX_COMPILATION_CACHE_DIR": "/cache",

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.machine.places import PLACES
 from harness.parent.prepare_run import UsageError, check_budget
 from harness.plan import estimate as module
 from harness.plan.estimate import (
@@ -104,6 +105,22 @@ def test_a_cold_process_compiles_and_calls_and_the_first_calls_twice():
 
     assert seconds(later, jit=SLOW) == pytest.approx(PROCESS_S + VARIANT_S + SLOW_COMPILE_S + SLOW_CALL_S)
     assert seconds(first, jit=SLOW) - seconds(later, jit=SLOW) == pytest.approx(SLOW_CALL_S)
+
+
+@pytest.mark.parametrize("process", ["timing", "check", "shapes"])
+def test_a_process_takes_as_much_longer_as_its_devices_take_to_begin(process):
+    host, other = (launch(process, "f:jit", probe="numerics", begins_s=begins_s) for begins_s in (0.0, 0.6))
+
+    assert seconds(other, jit=SLOW) - seconds(host, jit=SLOW) == pytest.approx(0.6)
+
+
+def test_every_process_of_a_place_takes_what_its_row_says():
+    settings = make_settings("default", probes=tuple(PROBE_NAMES), suites=(), run_id="a")
+    gpu = msgspec.structs.replace(case("s", "w[n=1]", ("a:jit", "numpy:native")), where="gpu")
+
+    begins_s = {one.begins_s for one in plan_launches([gpu], settings)}
+
+    assert begins_s == {PLACES["gpu"].begins_s} != {0.0}
 
 
 def test_a_program_ahead_of_time_is_compiled_again_from_what_was_exported():
