@@ -71,8 +71,8 @@ class Target(_Row, frozen=True, kw_only=True, tag=True):
 Place = Backend | Target
 
 ON_DEMAND = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
-"""Memory is taken as it is needed, up to the same limit. JAX takes three quarters of a device ahead by default: of an H200
-that took each process 1.4 to 2.0 s, all else that it begins with 0.4 s. Processes in lock-step share a device."""
+"""Memory is taken as it is needed, up to the same limit. JAX takes three quarters of a device ahead by default: of an
+H200 that took each process 1.4 to 2.0 s, all else that it begins with 0.4 s. Processes in lock-step share a device."""
 
 PLACES: dict[str, Place] = {
     place.name: place
