@@ -380,9 +380,9 @@ _MEASURED = (
         column="A call",
         detail="measured peak",
         definition=(
-            "The most that was held during a call, in a process of its own, arguments included: the peak of the "
-            "device's allocator with the first call, where it counts; else the arguments plus the growth of the "
-            "process's resident memory during a warmed-up call, on all devices together."
+            "The most that was held during a call, in a process of its own: the arguments plus the growth of what the "
+            "device's allocator has given, to its peak in the first call, where it counts; else the arguments plus the "
+            "growth of the process's resident memory during a warmed-up call, on all devices together."
         ),
     ),
     Metric(

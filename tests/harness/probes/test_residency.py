@@ -2,10 +2,13 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -96,27 +99,60 @@ def test_a_call_that_holds_little_beside_its_arguments_has_no_value_and_says_why
 def allocator(monkeypatch):
     """A device whose allocator says one thing after the other."""
 
-    def say(*statistics):
-        told = iter(statistics)
-        monkeypatch.setattr(jax, "devices", lambda: [SimpleNamespace(memory_stats=lambda: next(told))])
+    def say(before, after):
+        told = iter([before, before, after])  # first it is asked whether it tells anything
+        monkeypatch.setattr(jax, "devices", lambda: [device])
+        device = SimpleNamespace(memory_stats=lambda: next(told))
+        return device
 
     return say
 
 
-def test_the_peak_is_that_of_the_devices_allocator_after_the_first_call(allocator):
+def test_what_a_call_holds_on_a_device_is_by_how_much_its_memory_grows_to_the_peak_of_the_first_call(allocator):
     calls = []
-    allocator({"peak_bytes_in_use": 10}, {"peak_bytes_in_use": 25})
+    allocator({"peak_bytes_in_use": 10, "bytes_in_use": 8}, {"peak_bytes_in_use": 25, "bytes_in_use": 9})
 
     found = measured(calls.append)
 
-    assert found == Outcome(status=Status.OK, values={"runtime_peak_bytes": (25,)})
+    assert found == Outcome(status=Status.OK, values={"runtime_peak_bytes": (25 - 8,)}), "the argument is the host's"
     assert len(calls) == 1
 
 
-def test_a_peak_below_an_earlier_one_of_the_process_is_no_value(allocator):
-    allocator({"peak_bytes_in_use": 25}, {"peak_bytes_in_use": 25})
+@pytest.mark.parametrize(
+    ("reads", "held"), [(None, 4000 + 70), (4000, 4000 + 70), (1000, 1000 + 70), (9000, 4000 + 70)]
+)
+def test_arguments_on_the_device_count_once_however_many_copies_it_holds(allocator, reads, held):
+    whole = jnp.ones(1000)  # 4000 bytes
+    device = allocator(
+        {"peak_bytes_in_use": 90_000, "bytes_in_use": 90_000}, {"peak_bytes_in_use": 90_070, "bytes_in_use": 90_000}
+    )
+    here, elsewhere = (SimpleNamespace(device=where, data=whole) for where in (device, "another"))
+    argument = Mock(spec=jax.Array, addressable_shards=[here, elsewhere])
+    analysis = SimpleNamespace(argument_size_in_bytes=reads)
+    compiled = SimpleNamespace(memory_analysis=lambda: None if reads is None else analysis)
 
-    assert measured(id) == Outcome(status=Status.OK, notes=(f"{HIDDEN}: at most 25 bytes",))
+    prepared = Prepared(id, (argument,), lambda result: result, SimpleNamespace(compiled=compiled))
+
+    found = residency.watch_call("a", prepared, Context(None, {}, BACKENDS["gpu"], (), time.perf_counter, None))
+    assert found.values == {"runtime_peak_bytes": (held,)}
+
+
+def test_what_calls_carry_is_copied_before_the_device_is_asked(allocator):
+    done = []
+    device = allocator({"peak_bytes_in_use": 1, "bytes_in_use": 1}, {"peak_bytes_in_use": 2, "bytes_in_use": 1})
+    asked = device.memory_stats
+    device.memory_stats = lambda: done.append("asked") or asked()
+    prepared = Prepared(lambda _: done.append("called"), (1,), lambda _: None, reset=lambda: done.append("reset"))
+
+    residency.watch_call("a", prepared, Context(None, {}, BACKENDS["gpu"], (), time.perf_counter, None))
+
+    assert done == ["asked", "reset", "asked", "called", "asked"]
+
+
+def test_a_peak_below_an_earlier_one_of_the_process_is_no_value(allocator):
+    allocator({"peak_bytes_in_use": 25, "bytes_in_use": 5}, {"peak_bytes_in_use": 25, "bytes_in_use": 6})
+
+    assert measured(id) == Outcome(status=Status.OK, notes=(f"{HIDDEN}: at most 20 bytes",))
 
 
 @pytest.mark.parametrize(
@@ -124,8 +160,9 @@ def test_a_peak_below_an_earlier_one_of_the_process_is_no_value(allocator):
     [
         ({"bytes_in_use": 1}, {"bytes_in_use": 2}),
         ({"bytes_in_use": 1}, {"peak_bytes_in_use": 2}),
-        ({"peak_bytes_in_use": 1}, {"bytes_in_use": 2}),
-        ({"peak_bytes_in_use": 1}, None),
+        ({"peak_bytes_in_use": 1}, {"peak_bytes_in_use": 2}),
+        ({"peak_bytes_in_use": 1, "bytes_in_use": 1}, {"bytes_in_use": 2}),
+        ({"peak_bytes_in_use": 1, "bytes_in_use": 1}, None),
     ],
 )
 def test_an_allocator_that_tells_no_peak_is_no_counter(allocator, before, after):
@@ -219,7 +256,7 @@ def test_a_system_that_does_not_tell_what_a_process_holds_has_no_counter(grows, 
 
 def test_a_peer_is_read_from_the_process_even_beside_a_device(grows, allocator):
     grows(*TRIALS, *[2 * MIB] * CALLS)
-    allocator({"peak_bytes_in_use": 10}, {"peak_bytes_in_use": 25})
+    allocator({"peak_bytes_in_use": 10, "bytes_in_use": 1}, {"peak_bytes_in_use": 25, "bytes_in_use": 1})
 
     found = measured(id, dispatches=False)
 
