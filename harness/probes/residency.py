@@ -102,7 +102,7 @@ def _used_bytes_on(device: Any, prepared: Prepared) -> int:
     """The same on one device."""
     leaves = (leaf for leaf in jax.tree.leaves(prepared.args) if isinstance(leaf, jax.Array))
     shards = [shard for leaf in leaves for shard in leaf.addressable_shards if shard.device == device]
-    whole, read = sum(shard.data.nbytes for shard in shards), _read_bytes(prepared)
+    whole, read = sum(int(shard.data.nbytes) for shard in shards), _read_bytes(prepared)
     return whole if read is None else min(whole, read)
 
 

@@ -159,6 +159,11 @@ class Case:
         return self.record is not None and not any(variant.status in INCOMPLETE for variant in self.variants)
 
     @property
+    def is_skipped(self) -> bool:
+        """Whether none of its variants was to be run here, as where there are too few devices."""
+        return bool(self.variants) and all(variant.status is Status.SKIPPED for variant in self.variants)
+
+    @property
     def is_lost(self) -> bool:
         """Whether the run left no record of it."""
         return self.record is None

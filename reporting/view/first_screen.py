@@ -42,9 +42,12 @@ def make_finding(places: Sequence[Place], cases: Sequence[Case], book: Book) -> 
     """
     if not cases:
         return "No case was planned"
-    complete = sum(case.is_complete for case in cases)
+    complete = sum(case.is_complete and not case.is_skipped for case in cases)
+    skipped = sum(case.is_skipped for case in cases)
     where = f"on {shorten(places[0].name, LONGEST_NAME)}" if len(places) == 1 else f"at {len(places)} places"
-    measured = f"{complete} of {counted(len(cases), 'case')} measured {where}"
+    measured = (
+        f"{complete} of {counted(len(cases), 'case')} measured {where}{f', {skipped} skipped' if skipped else ''}"
+    )
     finding = "; ".join(filter(None, (_troubles(cases), _describe_book(book), measured)))
     return finding[:1].upper() + finding[1:]
 

@@ -24,6 +24,23 @@ def test_runs_of_several_places_are_counted_together():
     assert page_of(samples.run(), samples.gpu_run()).finding == "3 of 3 cases measured at 2 places"
 
 
+def test_a_case_of_which_nothing_was_to_be_run_here_is_skipped_and_not_measured():
+    two, one = "needs 2 devices, found 1", samples.planned_case()
+    variants = [samples.planned_variant(name, skip=two) for name in ("pmap:mixed", "shard_map:jit")]
+    skipped, partly = (
+        samples.planned_case(params={"n": n}, variants=(*variants, *more)) for n, more in [(1, ()), (2, ("selu:jit",))]
+    )
+    reasons = {variant.name: {} for variant in variants}
+    measured = {**reasons, "selu:jit": {"timing": samples.timing(1e-5)}}
+    run = samples.run(
+        (one, samples.fast_case(one)),
+        (skipped, samples.record(skipped, reasons)),
+        (partly, samples.record(partly, measured)),
+    )
+
+    assert page_of(run).finding == "2 of 3 cases measured on cpu: Sample Processor 1, 1 skipped"
+
+
 def test_the_summary_counts_cases_and_variants_by_status():
     assert page_of(samples.troubled_run()).summary == (
         "A difference of 6.7\u202f% shows in its one gain; 1 of 3 times is contended.",
