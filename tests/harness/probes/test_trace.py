@@ -17,6 +17,14 @@ from harness.record import CaseFolder, Status, TraceDetails
 
 CAPTURES = Path(__file__).parents[4] / "shared" / "traces"
 
+OF_AN_H200 = Path(__file__).parent / "nvidia_h200_selu.xplane.pb"
+"""Five calls of selu of 10^8 numbers in bfloat16, jitted, jax 0.11.2, 2026-11-26."""
+
+
+@pytest.mark.parametrize(("backend", "expected"), [("gpu", True), ("tpu", False)])
+def test_work_on_a_gpu_of_nvidia_is_found(backend, expected):
+    assert has_activity(OF_AN_H200, BACKENDS[backend].trace_plane) is expected
+
 
 @pytest.mark.skipif(not CAPTURES.is_dir(), reason="captures made on devices are kept beside the project")
 @pytest.mark.parametrize(
