@@ -55,7 +55,8 @@ def count_work(workload: Workload, case: PlannedCase, place: Place) -> dict[str,
         if programs := traced[variant.implementation]:
             compiled = variant.mode in ONE_COMPILED
             work = _weigh(programs, compiled=compiled)
-            found[variant.name] = Work(**vars(work), accelerator=place.device != "cpu")
+            tuning_s = place.tunes_s if work.flops else 0.0
+            found[variant.name] = Work(**vars(work), accelerator=place.device != "cpu", tuning_s=tuning_s)
     if found:
         like = next(iter(found.values()))
         found |= {item.name: like for item in case.variants if item.mode == NATIVE and item.skip is None}

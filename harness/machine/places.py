@@ -30,6 +30,7 @@ class _Row(msgspec.Struct, frozen=True, kw_only=True):
       state_library: By which its devices tell their clocks, a name in harness/machine/states.py; None where none does.
       variables: Of the environment of its processes, where the user has set no other.
       begins_s: Seconds in which a process begins its devices, beside what every process takes.
+      tunes_s: Seconds that a program of products takes longer to compile, since kernels are tried out on the device.
     """
 
     name: str
@@ -48,6 +49,7 @@ class _Row(msgspec.Struct, frozen=True, kw_only=True):
     state_library: str | None = None
     variables: Mapping[str, str] = {}
     begins_s: float = 0.0
+    tunes_s: float = 0.0
 
 
 class Backend(_Row, frozen=True, kw_only=True, tag=True):
@@ -100,7 +102,10 @@ PLACES: dict[str, Place] = {
             trace_plane="/device:GPU",
             state_library="nvml",
             variables=ON_DEMAND,
-            begins_s=0.6,  # an H200, 2026-11-26: 0.4 until its devices are there, 0.15 until the process is gone
+            # On an H200, 2026-11-26: 0.4 s until the devices are there, 0.15 s until the process is gone; 0.6 to 1.3 s
+            # in nine programs of products.
+            begins_s=0.6,
+            tunes_s=0.8,
             product_dtype="tensorfloat32",
         ),
         Backend(

@@ -113,7 +113,7 @@ class _Variant:
 
     @property
     def load_s(self) -> float:
-        return LOADING * self.compile_s
+        return LOADING * max(0.0, self.compile_s - self.work.tuning_s)
 
 
 def _looking_s(variant: _Variant, launch: Launch) -> float:

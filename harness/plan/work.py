@@ -22,6 +22,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
       elements: Written by all other equations.
       bytes: Read and written by what is not fused: everything where equations are dispatched one by one.
       accelerator: Whether it runs on another device than the processor.
+      tuning_s: Seconds in which kernels of its products are tried out when it is compiled, but not when it is loaded.
     """
 
     programs: int = 1
@@ -34,6 +35,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     elements: float = 0.0
     bytes: float = 0.0
     accelerator: bool = False
+    tuning_s: float = 0.0
 
 
 UNKNOWN = Work()
@@ -84,4 +86,5 @@ def compile_s(work: Work, mode: str) -> float:
     """Seconds of tracing, lowering and compiling all that the first call needs."""
     if mode == NATIVE:
         return 0.0
-    return work.programs * (PROGRAM_S if mode in ONE_COMPILED else KIND_S) + work.equations * EQUATION_S
+    programs_s = work.programs * (PROGRAM_S if mode in ONE_COMPILED else KIND_S)
+    return programs_s + work.equations * EQUATION_S + work.tuning_s

@@ -168,6 +168,14 @@ def test_another_device_than_the_processor_is_told():
     assert compiled(lambda x: x @ x, place="gpu").accelerator
 
 
+@pytest.mark.parametrize(
+    ("function", "place", "tuned"),
+    [(lambda x: x @ x, "gpu", True), (jnp.tanh, "gpu", False), (lambda x: x @ x, "cpu", False)],
+)
+def test_kernels_of_products_are_tried_out_on_a_gpu(function, place, tuned):
+    assert compiled(function, place=place).tuning_s == (BACKENDS["gpu"].tunes_s if tuned else 0)
+
+
 def test_no_variant_is_called():
     called = []
 

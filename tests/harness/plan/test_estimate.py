@@ -114,6 +114,14 @@ def test_a_process_takes_as_much_longer_as_its_devices_take_to_begin(process):
     assert seconds(other, jit=SLOW) - seconds(host, jit=SLOW) == pytest.approx(0.6)
 
 
+def test_kernels_are_tried_out_where_a_program_is_compiled_and_not_where_it_is_loaded():
+    tuned = msgspec.structs.replace(SLOW, tuning_s=0.8)
+    cold, timing = launch("compilation", "f:jit"), launch("timing", "f:jit", "numpy:native")
+
+    assert seconds(cold, jit=tuned) - seconds(cold, jit=SLOW) == pytest.approx(0.8)
+    assert seconds(timing, jit=tuned, native=tuned) == pytest.approx(seconds(timing, jit=SLOW, native=SLOW))
+
+
 def test_every_process_of_a_place_takes_what_its_row_says():
     settings = make_settings("default", probes=tuple(PROBE_NAMES), suites=(), run_id="a")
     gpu = msgspec.structs.replace(case("s", "w[n=1]", ("a:jit", "numpy:native")), where="gpu")

@@ -46,6 +46,14 @@ def test_an_accelerator_computes_faster_and_is_started_no_faster():
     assert call_s(faster, "jit") - starting_s == pytest.approx((call_s(work, "jit") - starting_s) / ACCELERATION)
 
 
+def test_a_program_whose_kernels_are_tried_out_takes_longer_to_compile_and_a_peer_compiles_nothing():
+    plain = Work(programs=2, flops=1.0)
+    tuned = msgspec.structs.replace(plain, tuning_s=0.8)
+
+    assert compile_s(tuned, "jit") - compile_s(plain, "jit") == pytest.approx(0.8)
+    assert compile_s(tuned, "native") == 0
+
+
 def test_compiling_goes_by_programs_and_what_is_in_them():
     work = doing(programs=3, equations=100)
 
