@@ -22,8 +22,10 @@ PINNED = (*STEERING, "numpy", "scipy", "ml-dtypes", "flax", "optax")
 FLAGS = re.compile(r"(XLA_|JAX_|LIBTPU_)")
 UNUSED = re.compile(
     "JAX_(PLATFORMS$|DISABLE_JIT|COMPILATION_CACHE_|ENABLE_COMPILATION_CACHE|PERSISTENT_CACHE_|RAISE_PERSISTENT_CACHE_)"
+    "|XLA_PYTHON_CLIENT_PREALLOCATE$"
 )
-"""Flags that the harness sets by the backend, or leaves out: none of them is another in a run."""
+"""Flags that the harness sets by the backend, or leaves out: none of them is another in a run. Whether a device's
+memory is taken ahead steers no program."""
 
 
 @dataclass(frozen=True)

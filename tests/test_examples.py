@@ -3,11 +3,23 @@
 import pytest
 
 from benchmarks.published_figures import make_page
+from reporting.load import load
+from reporting.view import build
 from tests.end_to_end.conftest import CHECKOUT
 from tests.notebooks import run_cells, stored_outputs
 
 RUNS = sorted(path.parent for path in (CHECKOUT / "examples").glob("*-cpu-*/manifest.json"))
 NOTEBOOKS = sorted((CHECKOUT / "examples").glob("*.ipynb"))
+
+
+@pytest.mark.parametrize(
+    "path", sorted((CHECKOUT / "examples").glob("*/manifest.json")), ids=lambda path: path.parent.name
+)
+def test_each_example_is_a_whole_run_of_which_a_page_can_be_made(path):
+    loaded = load([path.parent])
+
+    assert (loaded.warnings, [one.run.manifest.run_id for one in loaded.runs]) == ((), [path.parent.name])
+    assert f" on {path.parent.name.split('-')[-2]}: " in build(loaded).title
 
 
 def test_there_is_a_notebook():

@@ -56,7 +56,12 @@ def _keep(made: tuple[Any, ...], kept: Path) -> None:
 
 
 def _read(kept: Path) -> tuple[Any, ...]:
-    """Reads them into buffers of JAX's own: on a CPU it would use NumPy's as they are, and could not donate those."""
-    arrays = pickle.loads(kept.read_bytes())  # a process of this run has written it
-    copied: tuple[Any, ...] = jax.jit(lambda tree: jax.tree.map(jax.numpy.copy, tree))(arrays)
-    return tuple(jax.block_until_ready(copied))
+    """Reads them into buffers of JAX's own: on a CPU it would use NumPy's as they are, and could not donate those.
+
+    An array that is there several times, as in each tuple of a stream, is still one.
+    """
+    arrays, tree = jax.tree.flatten(pickle.loads(kept.read_bytes()))  # a process of this run has written it
+    distinct = list({id(array): array for array in arrays}.values())
+    copied = jax.block_until_ready(jax.jit(lambda leaves: [jax.numpy.copy(leaf) for leaf in leaves])(distinct))
+    places = {id(array): place for place, array in enumerate(distinct)}
+    return tuple(jax.tree.unflatten(tree, [copied[places[id(array)]] for array in arrays]))

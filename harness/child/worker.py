@@ -22,7 +22,7 @@ from harness.declare.workload import Workload
 from harness.machine.affinity import keep_on_cores
 from harness.machine.environment import device_memory_bytes, make_private
 from harness.machine.places import Place
-from harness.plan.launches import SHAPES
+from harness.plan.launches import SHAPES, Launch
 from harness.plan.messages import Answer, Describe, Measure, Message, Problem, Result
 from harness.plan.probes import PROBES
 from harness.plan.turns import Begin
@@ -57,6 +57,7 @@ def _measure(message: Measure, beat: Beat) -> Answer:
         keep_on_cores(1, message.launch.round)  # as those that take turns
     elif message.settings.cores is not None:
         keep_on_cores(message.settings.cores, message.launch.round)  # other ones each round: cores are not alike
+    take_memory_ahead(launch, message.place)
     use_cache(message.cache)
     set_up_jax(message.case, message.place)
     beat(None, "import suites")
@@ -88,6 +89,12 @@ def _measure(message: Measure, beat: Beat) -> Answer:
         context.arguments = make_shapes(workload, context.params)
     outcomes, samples = look_with(launch.looks, context)
     return Result(outcomes=outcomes, launch=samples, artifacts=tuple(_collect_artifacts(message)))
+
+
+def take_memory_ahead(launch: Launch, place: Place) -> None:
+    """Has this process' devices begin with their memory, where a probe of the launch needs that."""
+    if any(PROBES[probe].takes_memory for probe in launch.probes):
+        os.environ.update(place.ahead)
 
 
 def _find_sides(message: Measure) -> dict[Side, Address] | None:

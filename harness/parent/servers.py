@@ -64,7 +64,10 @@ class Servers:
         return before, now
 
     def _make_variables(self, place: Place) -> dict[str, str]:
-        return make_process_environment(place, os.environ, allowed_cores=self._cores, data=self._data)
+        variables = make_process_environment(place, os.environ, allowed_cores=self._cores, data=self._data)
+        if self._lock_step is not None:  # its processes share a device's memory, whatever the user has set
+            variables |= place.variables
+        return variables
 
 
 @contextmanager

@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from harness.machine.environment import recorded_variables
+from harness.machine.places import ON_DEMAND
 from harness.plan.turns import LOADED
 
-TODAYS = ("JAX_PLATFORMS", LOADED)
-"""Variables that are never taken over from a record, beside our own: where a run is made, and whose code it loads."""
+TODAYS = ("JAX_PLATFORMS", LOADED, *ON_DEMAND)
+"""Variables that are never taken over from a record, beside our own: where a run is made, whose code it loads, and how
+its processes share a device's memory."""
 
 
 def restore_variables(variables: Mapping[str, str], recorded: Mapping[str, str]) -> dict[str, str]:

@@ -167,7 +167,7 @@ def _plan_round(
                 round=index,
                 regime=regime,
                 extra=index >= fewest,
-                begins_s=place.begins_s,
+                begins_s=place.begins_s + (place.ahead_s if how.takes_memory else 0.0),
             )
 
 

@@ -175,6 +175,7 @@ class Probe:
       represented: Whether it looks at some cases only, unless it is asked for.
       everywhere_at: Levels at which it looks at every case all the same.
       part_of: The probe that it is asked for with.
+      takes_memory: Whether its processes take the devices' memory ahead, of which an array is given its own bytes.
     """
 
     name: str
@@ -194,6 +195,7 @@ class Probe:
     represented: bool = False
     everywhere_at: tuple[str, ...] = ()
     part_of: str = ""
+    takes_memory: bool = False
 
 
 _ROWS = (
@@ -218,6 +220,7 @@ _ROWS = (
         represented=True,
         everywhere_at=("full",),
         part_of="memory",
+        takes_memory=True,
     ),
     Probe(
         name="compilation",

@@ -15,7 +15,7 @@ import numpy
 
 from harness.probes.context import Context, Findings
 from harness.probes.look_at_each import look_at_each
-from harness.programs.arguments import size_bytes
+from harness.programs.arguments import list_distinct, size_bytes
 from harness.programs.jax_events import watch_jax
 from harness.programs.modes import Prepared
 from harness.record import Outcome, Status
@@ -63,8 +63,8 @@ def look(variants: tuple[str, ...], context: Context) -> Findings:
 
 def watch_call(variant: str, prepared: Prepared, context: Context) -> Outcome:
     """Reads what a call holds at most, its arguments included: of the device's allocator the first, else a warm one."""
-    if prepared.dispatches and jax.devices()[0].memory_stats():
-        return _of_allocator(prepared, jax.devices()[0])
+    if prepared.dispatches and (device := _find_device(prepared.args)).memory_stats():
+        return _of_allocator(prepared, device)
     libc = _return_memory_at_once()
     prepared.wait(prepared.call(*prepared.args))
     start = context.clock()
@@ -99,11 +99,23 @@ def _read_bytes(prepared: Prepared) -> int | None:
 
 
 def _used_bytes_on(device: Any, prepared: Prepared) -> int:
-    """The same on one device."""
-    leaves = (leaf for leaf in jax.tree.leaves(prepared.args) if isinstance(leaf, jax.Array))
-    shards = [shard for leaf in leaves for shard in leaf.addressable_shards if shard.device == device]
+    """What of the arguments is on a device before a call; of those of a program at most what it takes of them."""
+    leaves = list_distinct(prepared.args)
+    arrays = [leaf for leaf in leaves if isinstance(leaf, jax.Array)]
+    shards = [shard for array in arrays for shard in array.addressable_shards if shard.device == device]
     whole, read = sum(int(shard.data.nbytes) for shard in shards), _read_bytes(prepared)
-    return whole if read is None else min(whole, read)
+    if read is None:
+        return whole
+    brought = sum(getattr(leaf, "nbytes", 0) for leaf in leaves if not isinstance(leaf, jax.Array))
+    return min(whole, max(0, read - brought))
+
+
+def _find_device(args: Any) -> Any:
+    """The first device; where all arguments are on others, the first of those."""
+    arrays = [leaf for leaf in jax.tree.leaves(args) if isinstance(leaf, jax.Array)]
+    devices: set[Any] = {device for array in arrays for device in array.sharding.device_set}
+    first = jax.devices()[0]
+    return first if first in devices or not devices else min(devices, key=lambda device: device.id)
 
 
 @cache
@@ -118,7 +130,6 @@ def _return_memory_at_once() -> Any:
 
 def _of_allocator(prepared: Prepared, device: Any) -> Outcome:
     """What the arguments hold, and by how much the device's memory grows: other copies of them are no call's."""
-    prepared.reset()
     used_bytes = _used_bytes_on(device, prepared)  # now: a call may take its arguments
     before = device.memory_stats() or {}
     prepared.wait(prepared.call(*prepared.args))

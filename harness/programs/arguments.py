@@ -134,8 +134,18 @@ def _is_key(leaf: Any) -> bool:
 
 
 def size_bytes(arrays: Any) -> int:
-    """What all arrays, or their shapes, in a tree hold; of an array, on all devices together that this process sees."""
-    return sum(map(_leaf_bytes, jax.tree.leaves(arrays)))
+    """What all arrays, or their shapes, in a tree hold; of an array, on all devices together that this process sees.
+
+    An array that is there several times, as in each tuple of a stream, is held once.
+    """
+    return sum(map(_leaf_bytes, list_distinct(arrays)))
+
+
+def list_distinct(arrays: Any) -> list[Any]:
+    """The leaves of a tree, each array once. A shape is no array: one may stand for several."""
+    leaves = jax.tree.leaves(arrays)
+    shapes = [leaf for leaf in leaves if isinstance(leaf, jax.ShapeDtypeStruct)]
+    return [*shapes, *{id(leaf): leaf for leaf in leaves if not isinstance(leaf, jax.ShapeDtypeStruct)}.values()]
 
 
 def _leaf_bytes(leaf: Any) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial, wraps
 from typing import Any
@@ -133,7 +133,7 @@ def _stream(mode: str, function: Callable[..., Any], items: tuple[tuple[Any, ...
         return Prepared(
             lambda *items: [call(*item) for item in items], items, wait, dispatches=not native, jitted=jitted
         )
-    carried = Carried(call, how.carry, begin=copy_arguments)
+    carried = Carried(call, how.carry, begin=partial(copy_arguments, places=how.carry))
 
     def one_pass(*items: tuple[Any, ...]) -> tuple[list[Any], list[Any]]:
         return carried.over(items)
@@ -143,13 +143,14 @@ def _stream(mode: str, function: Callable[..., Any], items: tuple[tuple[Any, ...
 
 
 def _carried(prepared: Prepared, how: How) -> Prepared:
-    carried = Carried(prepared.call, how.carry, begin=copy_arguments)
+    carried = Carried(prepared.call, how.carry, begin=partial(copy_arguments, places=how.carry))
     return replace(prepared, call=carried, reset=partial(carried.reset, *prepared.args))
 
 
-def copy_arguments(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The arguments in memory of their own, which a call may take."""
-    return tuple(jax.tree.map(_copy, arg) for arg in args)
+def copy_arguments(args: tuple[Any, ...], places: Collection[int] | None = None) -> tuple[Any, ...]:
+    """The arguments, those of some places or all, in memory of their own, which a call may take."""
+    chosen = range(len(args)) if places is None else places
+    return tuple(jax.tree.map(_copy, arg) if place in chosen else arg for place, arg in enumerate(args))
 
 
 def _copy(leaf: Any) -> Any:
@@ -178,6 +179,7 @@ class Carried:
 
     def reset(self, *args: Any) -> None:
         """Begins again with these arguments, copied now: a copy is no part of a call."""
+        self.state = {}  # what it held is free before more is taken
         begun = self._begin(args)
         self.state = jax.block_until_ready({place: begun[place] for place in self._carry})
 

@@ -161,7 +161,7 @@ class Case:
     @property
     def is_skipped(self) -> bool:
         """Whether none of its variants was to be run here, as where there are too few devices."""
-        return bool(self.variants) and all(variant.status is Status.SKIPPED for variant in self.variants)
+        return self.record is not None and all(variant.skip is not None for variant in self.planned.variants)
 
     @property
     def is_lost(self) -> bool:

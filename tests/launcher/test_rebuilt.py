@@ -74,6 +74,8 @@ def test_versions_of_jax_and_jaxlib_steer_programs_and_others_do_not(installed, 
         ({"JAX_PLATFORMS": "cpu"}, {}, []),
         ({}, {"JAX_COMPILATION_CACHE_DIR": "/a", "JAX_DISABLE_JIT": "1"}, []),
         ({"OMP_NUM_THREADS": "2"}, {"HOME": "/root"}, []),
+        ({"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}, {}, []),
+        ({"XLA_PYTHON_CLIENT_MEM_FRACTION": "0.5"}, {}, ["XLA_PYTHON_CLIENT_MEM_FRACTION"]),
     ],
 )
 def test_flags_steer_programs_and_other_variables_do_not(before, now, changes):

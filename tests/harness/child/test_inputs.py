@@ -74,6 +74,16 @@ def test_a_stream_stays_a_stream(find, made):
     assert [[array.shape for array in item] for item in second] == [[(1,)], [(2,)]]
 
 
+def test_an_array_that_each_item_of_a_stream_has_is_one_in_every_process(find):
+    def stream(key):
+        state, batches = jnp.ones(7), [jnp.full(2, number) for number in range(3)]
+        return tuple((state, batch) for batch in batches)
+
+    for items in (find(stream, stream=True), find(stream, stream=True)):
+        assert len({id(state) for state, _ in items}) == 1
+        assert [batch.tolist() for _, batch in items] == [[0, 0], [1, 1], [2, 2]]
+
+
 def test_what_was_read_can_be_donated(find):
     find(lambda key: jnp.ones(1000))
     (read,) = find(lambda key: jnp.ones(1000))

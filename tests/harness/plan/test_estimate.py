@@ -114,21 +114,37 @@ def test_a_process_takes_as_much_longer_as_its_devices_take_to_begin(process):
     assert seconds(other, jit=SLOW) - seconds(host, jit=SLOW) == pytest.approx(0.6)
 
 
-def test_kernels_are_tried_out_where_a_program_is_compiled_and_not_where_it_is_loaded():
-    tuned = msgspec.structs.replace(SLOW, tuning_s=0.8)
-    cold, timing = launch("compilation", "f:jit"), launch("timing", "f:jit", "numpy:native")
+@pytest.mark.parametrize(
+    ("one", "times"),
+    [
+        (launch("compilation", "f:jit"), 1),
+        (launch("compilation", "f:aot"), 1),
+        (launch("caching", "f:jit", regime="cold"), 1),
+        (launch("caching", "f:jit", regime="cached"), 0),
+        (launch("timing", "f:jit", "numpy:native"), 0),
+        (launch("residency", "f:jit"), 0),
+        (launch("shapes", "f:eager", probe="numerics"), 0),
+        (Launch(case="c", process="check", looks={"numerics": ("f:jit",), "memory": ("f:jit",)}), 1),
+    ],
+    ids=lambda one: f"{one.process} {one.regime} {one.variants[0]}" if isinstance(one, Launch) else "",
+)
+def test_kernels_are_tried_out_once_where_a_program_is_compiled_and_not_where_it_is_loaded(one, times):
+    def took(tuning_s):
+        work = msgspec.structs.replace(SLOW, tuning_s=tuning_s)
+        return launch_s(one, SETTINGS, {"c": dict.fromkeys(one.variants, work)})
 
-    assert seconds(cold, jit=tuned) - seconds(cold, jit=SLOW) == pytest.approx(0.8)
-    assert seconds(timing, jit=tuned, native=tuned) == pytest.approx(seconds(timing, jit=SLOW, native=SLOW))
+    assert took(0.8) - took(0.0) == pytest.approx(0.8 * times)
 
 
 def test_every_process_of_a_place_takes_what_its_row_says():
     settings = make_settings("default", probes=tuple(PROBE_NAMES), suites=(), run_id="a")
-    gpu = msgspec.structs.replace(case("s", "w[n=1]", ("a:jit", "numpy:native")), where="gpu")
+    gpu = msgspec.structs.replace(case("s", "w[n=1]", ("a:jit", "numpy:native")), where="gpu", represents_workload=True)
+    place = PLACES["gpu"]
 
-    begins_s = {one.begins_s for one in plan_launches([gpu], settings)}
+    begins_s = {one.process: one.begins_s for one in plan_launches([gpu], settings)}
 
-    assert begins_s == {PLACES["gpu"].begins_s} != {0.0}
+    assert 0 < place.begins_s == begins_s["timing"] == begins_s["check"] == begins_s["shapes"]
+    assert begins_s["residency"] == place.begins_s + place.ahead_s > place.begins_s
 
 
 def test_a_program_ahead_of_time_is_compiled_again_from_what_was_exported():

@@ -341,6 +341,13 @@ def test_variables_that_steer_jax_are_those_of_the_earlier_run():
     }
 
 
+@pytest.mark.parametrize("then", [{}, {"XLA_PYTHON_CLIENT_PREALLOCATE": "true"}])
+def test_both_environments_leave_each_other_memory_of_a_device_whatever_the_earlier_run_did(then):
+    now = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+
+    assert restore_variables(now, then) == now
+
+
 def test_a_record_sets_nothing_that_is_not_recorded_by_us():
     hostile = {"LD_PRELOAD": "mine.so", "PATH": "/mine", "PYTHONSTARTUP": "mine.py", "JAX_A": "b\0c", "JAX_TOKEN": "d"}
 

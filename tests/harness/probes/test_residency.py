@@ -95,6 +95,13 @@ def test_a_call_that_holds_little_beside_its_arguments_has_no_value_and_says_why
 # A device's allocator
 
 
+class Device(SimpleNamespace):
+    """With an id, as jax's have."""
+
+    __hash__ = object.__hash__
+    __eq__ = object.__eq__
+
+
 @pytest.fixture
 def allocator(monkeypatch):
     """A device whose allocator says one thing after the other."""
@@ -102,7 +109,7 @@ def allocator(monkeypatch):
     def say(before, after):
         told = iter([before, before, after])  # first it is asked whether it tells anything
         monkeypatch.setattr(jax, "devices", lambda: [device])
-        device = SimpleNamespace(memory_stats=lambda: next(told))
+        device = Device(memory_stats=lambda: next(told))
         return device
 
     return say
@@ -126,6 +133,7 @@ def test_arguments_on_the_device_count_once_however_many_copies_it_holds(allocat
     )
     here, elsewhere = (SimpleNamespace(device=where, data=whole) for where in (device, "another"))
     argument = Mock(spec=jax.Array, addressable_shards=[here, elsewhere])
+    argument.sharding.device_set = {device}
     analysis = SimpleNamespace(argument_size_in_bytes=reads)
     compiled = SimpleNamespace(memory_analysis=lambda: None if reads is None else analysis)
 
@@ -136,24 +144,68 @@ def test_arguments_on_the_device_count_once_however_many_copies_it_holds(allocat
 
 
 def test_a_call_may_take_its_arguments(allocator):
-    allocator({"peak_bytes_in_use": 9, "bytes_in_use": 9}, {"peak_bytes_in_use": 10, "bytes_in_use": 9})
-    donated = jnp.ones(1000)
+    device = allocator({"peak_bytes_in_use": 9, "bytes_in_use": 9}, {"peak_bytes_in_use": 10, "bytes_in_use": 9})
+    donated = Mock(spec=jax.Array, addressable_shards=[SimpleNamespace(device=device, data=jnp.ones(1000))])
+    donated.sharding.device_set = {device}
 
-    found = measured(lambda _: donated.delete(), argument=donated)
+    def take(argument):
+        del argument.addressable_shards  # as of a deleted array
 
-    assert found.values == {"runtime_peak_bytes": (1,)}, "it is on another device"
+    assert measured(take, argument=donated).values == {"runtime_peak_bytes": (4001,)}
 
 
-def test_what_calls_carry_is_copied_before_the_device_is_asked(allocator):
-    done = []
-    device = allocator({"peak_bytes_in_use": 1, "bytes_in_use": 1}, {"peak_bytes_in_use": 2, "bytes_in_use": 1})
-    asked = device.memory_stats
-    device.memory_stats = lambda: done.append("asked") or asked()
-    prepared = Prepared(lambda _: done.append("called"), (1,), lambda _: None, reset=lambda: done.append("reset"))
+def test_what_a_program_takes_of_the_host_is_part_of_the_growth_and_not_of_what_was_there(allocator):
+    told = {"peak_bytes_in_use": 9, "bytes_in_use": 9}, {"peak_bytes_in_use": 10_009, "bytes_in_use": 9}
+    device = allocator(*told)
+    there = Mock(spec=jax.Array, addressable_shards=[SimpleNamespace(device=device, data=np.ones(10_000, np.uint8))])
+    there.sharding.device_set = {device}
+    compiled = SimpleNamespace(memory_analysis=lambda: SimpleNamespace(argument_size_in_bytes=ARGUMENT.nbytes + 500))
+    prepared = Prepared(lambda *_: None, (there, ARGUMENT), lambda _: None, SimpleNamespace(compiled=compiled))
 
-    residency.watch_call("a", prepared, Context(None, {}, BACKENDS["gpu"], (), time.perf_counter, None))
+    found = residency.watch_call("a", prepared, Context(None, {}, BACKENDS["gpu"], (), time.perf_counter, None))
 
-    assert done == ["asked", "reset", "asked", "called", "asked"]
+    assert found.values == {"runtime_peak_bytes": (500 + 10_000,)}
+
+
+@pytest.mark.parametrize(("where", "asked"), [((), 0), ((0, 1), 0), ((2, 1), 1)])
+def test_the_first_device_is_asked_or_the_first_of_those_that_hold_the_arguments(monkeypatch, where, asked):
+    devices = [Device(id=number) for number in range(3)]
+    monkeypatch.setattr(jax, "devices", lambda: devices)
+    arguments = [Mock(spec=jax.Array) for _ in where]
+    for argument, number in zip(arguments, where, strict=True):
+        argument.sharding.device_set = {devices[number]}
+
+    assert residency._find_device((arguments, ARGUMENT)) is devices[asked]
+
+
+def test_the_copies_of_what_calls_carry_do_not_hide_what_a_call_holds(monkeypatch):
+    """An allocator that counts the copies while they are made, as a device's does."""
+    held = {"bytes_in_use": 4000, "peak_bytes_in_use": 4000}
+    device = Device(memory_stats=lambda: dict(held))
+    monkeypatch.setattr(jax, "devices", lambda: [device])
+
+    def take(count):
+        held["bytes_in_use"] += count
+        held["peak_bytes_in_use"] = max(held.values())
+
+    resets = []
+
+    def reset():
+        resets.append(1)
+        take(4000)
+
+    def call(_):
+        take(5000)
+        take(-5000)
+
+    prepared = Prepared(call, (1,), lambda _: None, reset=reset)
+    context = Context(None, {}, BACKENDS["gpu"], (), time.perf_counter, None)
+    context.prepare, context.find_excess = lambda variant: prepared, lambda prepared: None
+
+    found = residency.look(("a",), context)
+
+    assert found.outcomes["a"].values == {"runtime_peak_bytes": (5000,)}
+    assert len(resets) == 1
 
 
 def test_a_peak_below_an_earlier_one_of_the_process_is_no_value(allocator):
@@ -184,7 +236,7 @@ def test_an_allocator_that_tells_no_peak_is_no_counter(allocator, before, after)
 @pytest.fixture
 def grows(monkeypatch):
     """A process that grows as told, and a device whose allocator tells nothing."""
-    monkeypatch.setattr(jax, "devices", lambda: [SimpleNamespace(memory_stats=lambda: None)])
+    monkeypatch.setattr(jax, "devices", lambda: [Device(memory_stats=lambda: None)])
     monkeypatch.setattr(residency, "_return_memory_at_once", lambda: None)
     residency._check_counter.cache_clear()  # a process of its own
 

@@ -25,6 +25,7 @@ from harness.programs.arguments import (
 CHECKOUT = Path(__file__).parents[3]
 SIDE = 64
 SQUARE_BYTES = SIDE * SIDE * 4
+SHAPE = jax.ShapeDtypeStruct((3,), jnp.float32)
 SQUARE = jnp.ones((SIDE, SIDE))
 
 
@@ -133,8 +134,10 @@ def test_a_random_key_stays_what_it_is():
         (jnp.ones(3, jnp.bfloat16), 6),
         ({"a": [jnp.ones(3), (jnp.ones((2, 2)),)], "b": None}, (3 + 4) * 4),
         (jax.ShapeDtypeStruct((10**13,), jnp.float32), 4 * 10**13),
+        (((SQUARE, 1), (SQUARE, 2)), SQUARE_BYTES),
+        ([SHAPE, SHAPE], 2 * 12),
     ],
-    ids=["nothing", "array", "bool", "bfloat16", "nested", "shape"],
+    ids=["nothing", "array", "bool", "bfloat16", "nested", "shape", "an array in two items", "a shape of two arrays"],
 )
 def test_a_tree_holds_what_its_arrays_hold(tree, expected):
     assert size_bytes(tree) == expected

@@ -48,6 +48,27 @@ def test_after_a_reset_a_call_begins_with_the_inputs(mode):
     assert called(ready, 1) == [[3, 4]]
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_only_what_is_carried_is_copied_and_what_was_held_is_free_before(monkeypatch, stream):
+    copied, freed = [], []
+    args = (jnp.float32(1), jnp.float32(2))
+    ready = prepared("jit", How(carry={0: 0}, stream=stream), args=(args, args) if stream else args)
+    carried = ready.reset.func.__self__
+    real = jax.device_put
+    ready.reset()
+
+    def device_put(leaf, **how):
+        copied.append(leaf)
+        freed.append(carried.state == {})
+        return real(leaf, **how)
+
+    monkeypatch.setattr(jax, "device_put", device_put)
+    ready.reset()
+
+    assert [leaf is args[0] for leaf in copied] == [True]
+    assert freed == [True]
+
+
 @pytest.mark.parametrize("mode", ["jit", "aot"])
 def test_donated_memory_is_taken_and_the_inputs_stay(mode):
     ready = prepared(mode, DONATED)

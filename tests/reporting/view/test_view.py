@@ -1,7 +1,7 @@
 import msgspec
 import pytest
 
-from harness.record import Status
+from harness.record import Outcome, Status
 from harness.record.trust import describe_in_short, describe_self_test
 from reporting.view.page_model import IntervalMark, Tone
 from tests import samples
@@ -39,6 +39,16 @@ def test_a_case_of_which_nothing_was_to_be_run_here_is_skipped_and_not_measured(
     )
 
     assert page_of(run).finding == "2 of 3 cases measured on cpu: Sample Processor 1, 1 skipped"
+    lost = page_of(samples.run((one, samples.fast_case(one)), (skipped, None))).finding
+    assert lost.endswith("1 of 2 cases measured on cpu: Sample Processor 1")
+
+
+def test_a_case_that_was_too_slow_for_the_budget_was_to_be_run():
+    planned = samples.planned_case()
+    too_slow = Outcome(status=Status.SKIPPED, reason="too slow for the budget")
+    outcomes = {name: {"timing": too_slow} for name in ("selu:eager", "selu:jit")}
+
+    assert "skipped" not in page_of(samples.run((planned, samples.record(planned, outcomes)))).finding
 
 
 def test_the_summary_counts_cases_and_variants_by_status():
