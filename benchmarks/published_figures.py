@@ -27,8 +27,8 @@ from reporting.view.sections.published import claim_in_words, write_ours, write_
 HEAD = """\
 # Published figures beside ours
 
-Made by `python -m benchmarks.published_figures` from the runs named below; a test holds that it is what the command
-prints. A verdict is on a ratio, a count or an exponent, never on a device:
+Made by `python -m benchmarks.published_figures` from the runs on CPUs named below; a test holds that it is what the
+command prints. A verdict is on a ratio, a count or an exponent, never on a device:
 [how it is reached](method.md#published-figures). [a, b] is the 95 % interval that is shown; verdicts go by the one of
 99 %. What differs from the source in program, data or size stands beside each claim on the page of a run. Variants are
 called as the run called them that measured them; `cnn_epoch` and `loaded_mnist_epoch` have changed since: `one_by_one`

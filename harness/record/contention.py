@@ -22,8 +22,7 @@ from harness.record.statistics import (
 HARMLESS = frozenset({IDLE, "applications clocks setting"})
 """Reasons for a lower clock that do not make a launch contended: nothing to do, and a limit that its owner has set.
 nvml.h says what each means. That any other counts, however little it slows, is chosen. At the power limit of an H200,
-that is "sw power cap", its clock of 1.98 GHz fell to between 1.62 and 1.97, and products of 8192^2 in bfloat16 took
-1.69 ms in one launch, 2.07 in another."""
+"sw power cap", products of 8192^2 in bfloat16 took 1.69 ms in one launch and 2.07 in another."""
 
 
 def stand_alone(clean: int, launches: int) -> bool:
