@@ -1,6 +1,6 @@
 """Our own false-alarm rate, and what we miss, while something else uses a core.
 
-    python -m benchmarks.false_alarms [--cases 300] [--budget 60m] [--cores N]
+    python -m benchmarks.false_alarms [--cases 300] [--budget 100m] [--cores N]
 
 Each case has one function declared twice. Beside it, in the same processes, stands one that works on 5 % more rows; in
 every third case one that runs on two threads where the two run on one, or the reverse. It is a default run, so the
@@ -26,7 +26,7 @@ from harness.record.metric import Reading
 from harness.record.statistics import MINIMUM_EFFECT, differs
 
 CASES = 300
-BUDGET = "60m"
+BUDGET = "100m"
 SUITE = Path(__file__).parent / "same_twice.py"
 BUSY = "while True: pass"
 INCOMPLETE = 3
