@@ -93,8 +93,8 @@ def _measure(message: Measure, beat: Beat) -> Answer:
 
 def take_memory_ahead(launch: Launch, place: Place) -> None:
     """Has this process' devices begin with their memory, where a probe of the launch needs that."""
-    if any(PROBES[probe].takes_memory for probe in launch.probes):
-        os.environ.update(place.ahead)
+    if place.preallocates_by is not None and any(PROBES[probe].takes_memory for probe in launch.probes):
+        os.environ[place.preallocates_by] = "true"
 
 
 def _find_sides(message: Measure) -> dict[Side, Address] | None:

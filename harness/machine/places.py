@@ -28,10 +28,9 @@ class _Row(msgspec.Struct, frozen=True, kw_only=True):
       memory_bytes: What programs may use of one device; None where the device itself is asked.
       is_host: Whether its device is the host's own processor, whose speed a loop of Python tells.
       state_library: By which its devices tell their clocks, a name in harness/machine/states.py; None where none does.
-      variables: Of the environment of its processes, where the user has set no other.
-      ahead: Those of a process that reads what calls hold, which takes the devices' memory ahead.
+      preallocates_by: The variable that says whether a process takes its devices' memory ahead; None without one.
       begins_s: Seconds in which a process begins its devices, beside what every process takes.
-      ahead_s: Seconds in which it takes their memory ahead.
+      ahead_s: Seconds in which it takes their memory ahead, where it does.
       tunes_s: Seconds that a program of products takes longer to compile, since kernels are tried out on the device.
     """
 
@@ -49,8 +48,7 @@ class _Row(msgspec.Struct, frozen=True, kw_only=True):
     memory_bytes: int | None = None
     is_host: bool = False
     state_library: str | None = None
-    variables: Mapping[str, str] = {}
-    ahead: Mapping[str, str] = {}
+    preallocates_by: str | None = None
     begins_s: float = 0.0
     ahead_s: float = 0.0
     tunes_s: float = 0.0
@@ -76,14 +74,12 @@ class Target(_Row, frozen=True, kw_only=True, tag=True):
 
 Place = Backend | Target
 
-_PREALLOCATE = "XLA_PYTHON_CLIENT_PREALLOCATE"
-ON_DEMAND = {_PREALLOCATE: "false"}
+PREALLOCATE = "XLA_PYTHON_CLIENT_PREALLOCATE"
 """Memory is taken as it is needed, up to the same limit. JAX takes three quarters of a device ahead by default: of an
-H200 that took each process 1.4 to 2.0 s, all else that it begins with 0.4 s. Processes in lock-step share a device."""
+H200 that took each process 1.4 to 2.0 s, all else that it begins with 0.4 s. Processes in lock-step share a device.
 
-AHEAD = {_PREALLOCATE: "true"}
-"""An array in memory that was taken ahead counts as its bytes, in steps of 256. One in memory that is taken as needed
-counts as the piece that was taken: for a call of selu that held 400 MB the allocator told 537 MB."""
+A process that reads what calls hold takes it ahead all the same: an array counts as its bytes there, in steps of 256.
+In memory taken as needed it counts as the piece that was taken: of a call that held 400 MB, the allocator told 537 MB."""
 
 PLACES: dict[str, Place] = {
     place.name: place
@@ -110,8 +106,7 @@ PLACES: dict[str, Place] = {
             extra="jaxmeter[gpu]",
             trace_plane="/device:GPU",
             state_library="nvml",
-            variables=ON_DEMAND,
-            ahead=AHEAD,
+            preallocates_by=PREALLOCATE,
             # On an H200, 2026-11-26: 0.4 s until the devices are there, 0.15 s until the process is gone; 1.4 to 2.0 s
             # for its memory; 0.6 to 1.3 s of nine programs of products, the middle one 0.8 s.
             begins_s=0.6,
@@ -164,14 +159,16 @@ def make_process_environment(
 ) -> dict[str, str]:
     """The environment variables of every process of a place.
 
-    Thread counts, and what the place's row has, are set where the user has not. Inherited settings of compilation and
-    its cache are left out; so is an inherited data folder, since the record must name it.
+    Thread counts, and that memory is taken as needed, are set where the user has not. Inherited settings of compilation
+    and its cache are left out; so is an inherited data folder, since the record must name it.
     """
     own = (*list_unused_variables(inherited), DATA_VARIABLE)
     variables = {name: value for name, value in inherited.items() if name not in own}
     variables["JAX_PLATFORMS"] = place.platforms
     if data is not None:
         variables[DATA_VARIABLE] = data
-    for name, value in {**place.variables, **dict.fromkeys(THREAD_VARIABLES, str(allowed_cores))}.items():
-        variables.setdefault(name, value)
+    if place.preallocates_by is not None:
+        variables.setdefault(place.preallocates_by, "false")
+    for name in THREAD_VARIABLES:
+        variables.setdefault(name, str(allowed_cores))
     return variables

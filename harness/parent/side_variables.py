@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from harness.machine.environment import recorded_variables
-from harness.machine.places import ON_DEMAND
+from harness.machine.places import PREALLOCATE
 from harness.plan.turns import LOADED
 
-TODAYS = ("JAX_PLATFORMS", LOADED, *ON_DEMAND)
+TODAYS = ("JAX_PLATFORMS", LOADED, PREALLOCATE)
 """Variables that are never taken over from a record, beside our own: where a run is made, whose code it loads, and how
 its processes share a device's memory."""
 
