@@ -79,7 +79,7 @@ PREALLOCATE = "XLA_PYTHON_CLIENT_PREALLOCATE"
 H200 that took each process 1.4 to 2.0 s, all else that it begins with 0.4 s. Processes in lock-step share a device.
 
 A process that reads what calls hold takes it ahead all the same: an array counts as its bytes there, in steps of 256.
-In memory taken as needed it counts as the piece that was taken: of a call that held 400 MB, the allocator told 537 MB."""
+In memory taken as needed it counts as the piece that was taken: of a call that held 400 MB the allocator told 537."""
 
 PLACES: dict[str, Place] = {
     place.name: place
