@@ -66,9 +66,8 @@ class Servers:
     def _make_variables(self, place: Place) -> dict[str, str]:
         variables = make_process_environment(place, os.environ, allowed_cores=self._cores, data=self._data)
         if self._lock_step is not None and place.preallocates_by is not None:
-            variables[place.preallocates_by] = (
-                "false"  # its processes share a device's memory, whatever the user has set
-            )
+            # Its processes share a device's memory, whatever the user has set.
+            variables[place.preallocates_by] = "false"
         return variables
 
 

@@ -380,9 +380,10 @@ _MEASURED = (
         column="A call",
         detail="measured peak",
         definition=(
-            "The most that was held during a call, in a process of its own: the arguments plus the growth of what the "
-            "device's allocator has given, to its peak in the first call, where it counts; else the arguments plus the "
-            "growth of the process's resident memory during a warmed-up call, on all devices together."
+            "The most that was held during a call, in a process of its own. Where a device's allocator counts, on the "
+            "first device: the arguments there plus the growth of what it has given, to its peak in the first call. "
+            "Else, on all devices together: the arguments plus the growth of the process's resident memory during a "
+            "warmed-up call."
         ),
     ),
     Metric(
