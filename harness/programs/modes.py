@@ -12,6 +12,7 @@ import jax
 
 from harness.declare.implementation import MIXED
 from harness.programs.jax_events import JaxEvents, watch_jax
+from harness.programs.waiting import make_wait
 from harness.record import NATIVE
 
 Clock = Callable[[], float]
@@ -96,13 +97,13 @@ def prepare_as(
         return _native(function, args, how)
     if mode in ("eager", MIXED):
         traceable = function if mode == "eager" else None
-        prepared = Prepared(function, args, jax.block_until_ready, traceable=traceable)
+        prepared = Prepared(function, args, make_wait(), traceable=traceable)
     else:
         jitted = jax.jit(as_new_function(function), donate_argnums=how.donate)
         stages = _stages(jitted, function, args, clock, stage)
         # A jitted function is called through its own dispatch, and reuses what the stages have compiled.
         call = jitted if mode == "jit" else stages.compiled
-        prepared = Prepared(call, args, jax.block_until_ready, stages, jitted=jitted)
+        prepared = Prepared(call, args, make_wait(), stages, jitted=jitted)
     return _carried(prepared, how) if how.carry else prepared
 
 
@@ -128,7 +129,7 @@ def _stream(mode: str, function: Callable[..., Any], items: tuple[tuple[Any, ...
         items = tuple(convert(*item) for item in items)
     call = jax.jit(as_new_function(function), donate_argnums=how.donate) if mode == "jit" else function
     jitted = call if mode == "jit" else None
-    wait = _already_ready if native else jax.block_until_ready
+    wait = _already_ready if native else make_wait()
     if not how.carry:
         return Prepared(
             lambda *items: [call(*item) for item in items], items, wait, dispatches=not native, jitted=jitted
