@@ -20,6 +20,8 @@ from harness.plan.timing_process import (
     WARM_UP_S,
 )
 from harness.probes.canary import TakeCanary, find_slower, take_none
+from harness.programs.caches import stop_using_cache
+from harness.programs.jax_events import watch_jax
 from harness.programs.modes import Clock, Prepared
 from harness.record import Block, VariantLaunch
 from harness.record.statistics import agree
@@ -31,6 +33,7 @@ class Subject:
 
     Args:
       sample_s: The least time that a sample may take.
+      compiles_per_call: Programs that every call compiles.
     """
 
     prepared: Prepared
@@ -43,6 +46,7 @@ class Subject:
     blocks: list[Block] = field(default_factory=list)
     dispatch_s: list[float] = field(default_factory=list)
     solo_s: list[float] = field(default_factory=list)
+    compiles_per_call: int = 0
 
     @property
     def dispatches(self) -> bool:
@@ -51,7 +55,7 @@ class Subject:
 
     def calibrate(self) -> None:
         """Finds how many calls make a sample; the first call is not looked at, unless calls are slow."""
-        first_s = sample(self.prepared, 1, self.clock)
+        first_s = self._sample_watched()
         if first_s >= ONE_PASS_S:
             self.call_s, self.warmup_s = first_s, [first_s]
             return
@@ -145,7 +149,24 @@ class Subject:
             blocks=tuple(self.blocks),
             dispatch_s=tuple(self.dispatch_s),
             solo_s=tuple(self.solo_s),
+            compiles_per_call=self.compiles_per_call,
         )
+
+    def _sample_watched(self) -> float:
+        """Time one call, of a variant that was called before, and find out how many programs a call compiles.
+
+        What carries state may compile in its second call and never again: only two calls in a row decide. A program
+        that is compiled within the clock must not come from the run's cache, where a process before has left it. The
+        cache stays off for the rest of the process: other variants have their programs by now.
+        """
+        for _ in range(2):
+            with watch_jax() as seen:
+                call_s = sample(self.prepared, 1, self.clock)
+            if seen.requested == 0:
+                return call_s
+        self.compiles_per_call = seen.requested
+        stop_using_cache()
+        return sample(self.prepared, 1, self.clock)
 
     def _samples(self, duration_s: float) -> list[float]:
         samples: list[float] = []

@@ -28,6 +28,12 @@ def without_cache() -> Iterator[None]:
         _enable_cache(enabled)
 
 
+def stop_using_cache() -> None:
+    """Have this process compile without the persistent cache from here on."""
+    if jax.config.values["jax_enable_compilation_cache"]:
+        _enable_cache(False)
+
+
 def _enable_cache(enabled: bool) -> None:
     jax.config.update("jax_enable_compilation_cache", enabled)
     compilation_cache.reset_cache()  # it decides only once whether there is one
@@ -42,6 +48,6 @@ def forget_compiled(*, persistent: bool) -> None:
       persistent: Whether to compile without the persistent cache from here on.
     """
     if persistent:
-        _enable_cache(False)
+        stop_using_cache()
     jax.clear_caches()
     jax.jit(lambda: jax.numpy.zeros(()))().block_until_ready()

@@ -35,9 +35,14 @@ class JaxEvents:
         return len(self.durations_s.get(TRACE, ()))
 
     @property
+    def requested(self) -> int:
+        """Programs that were to be compiled: by XLA, or read from the persistent cache, which jax reports as well."""
+        return len(self.durations_s.get(COMPILE, ()))
+
+    @property
     def compiled(self) -> int:
-        """Programs that XLA compiled. jax reports a compilation also where the persistent cache gave the program."""
-        return len(self.durations_s.get(COMPILE, ())) - self.hits
+        """Programs that XLA compiled."""
+        return self.requested - self.hits
 
 
 @contextmanager

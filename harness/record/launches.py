@@ -42,6 +42,7 @@ class VariantLaunch(msgspec.Struct, frozen=True, kw_only=True):
     Args:
       cores: Cores that the process could use, by its affinity and by its control groups' quota, which may be of a part.
       solo_s: Blocks of this variant alone, one after the other, after the sweeps: the median of each, seconds per call.
+      compiles_per_call: Programs that every call compiles, within its time and without a persistent cache.
     """
 
     variant: str
@@ -52,6 +53,7 @@ class VariantLaunch(msgspec.Struct, frozen=True, kw_only=True):
     blocks: tuple[Block, ...]
     dispatch_s: tuple[float, ...]
     solo_s: tuple[float, ...] = ()
+    compiles_per_call: int = 0
 
 
 class Load(msgspec.Struct, frozen=True, kw_only=True):

@@ -25,6 +25,7 @@ from harness.record.statistics import (
     paired_log_ratio,
     speedup,
 )
+from harness.record.wording import counted
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,8 @@ def summarise(launches: Sequence[Sequence[LaunchRecord]], variant: str, baseline
         slow_share=find_slow_share([one.process for one in present]),
     )
     used = {name: found for name, found in values.items() if name in _ALWAYS or any(one is not None for one in found)}
-    return Outcome(status=Status.OK, values=used, notes=tuple(_describe_alternation(values)), details=details)
+    notes = (*_describe_compiling([one.launch for one in present]), *_describe_alternation(values))
+    return Outcome(status=Status.OK, values=used, notes=notes, details=details)
 
 
 BESIDE = ", beside each block"
@@ -210,6 +212,16 @@ def _find_identity(present: Iterable[_Timed]) -> str | None:
     found = {_find_canary(one.process) for one in present}
     identities = {None if one is None else one[0] for one in found}
     return identities.pop() if len(identities) == 1 else None
+
+
+def _describe_compiling(launches: Sequence[VariantLaunch]) -> Iterator[str]:
+    """Say how many programs a call compiles, if any."""
+    counts = [one.compiles_per_call for one in launches]
+    if not any(counts):
+        return
+    least, most = min(counts), max(counts)
+    number = counted(most, "program") if least == most else f"{least} to {counted(most, 'program')}"
+    yield f"compiles {number} a call: its time includes compiling, without a persistent cache"
 
 
 def _describe_alternation(values: dict[str, tuple[Number | None, ...]]) -> Iterator[str]:

@@ -558,3 +558,14 @@ def test_beside_what_part_of_the_blocks_of_its_processes_the_core_was_slow_is_to
 
     assert summarise([[launch(fast, slow)]], "a", "a").details.slow_share == 0.5
     assert summarise([[launch(QUIET)]], "a", "a").details.slow_share is None
+
+
+@pytest.mark.parametrize(
+    ("counts", "said"), [([1, 1], "compiles 1 program a call"), ([2, 3], "compiles 2 to 3 programs a call"), ([0], "")]
+)
+def test_a_call_that_compiles_is_noted_with_how_many_programs(counts, said):
+    launches = [structs.replace(variant("a", *clean(1.0)), compiles_per_call=count) for count in counts]
+
+    notes = summarise([[launch(one)] for one in launches], "a", "a").notes
+
+    assert [note.partition(":")[0] for note in notes] == ([said] if said else [])
