@@ -6,7 +6,6 @@ import importlib
 import importlib.util
 import pkgutil
 import sys
-import traceback
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,8 @@ from types import ModuleType
 
 from harness.declare.implementation import read_first_line
 from harness.declare.levels import DeclarationError
+from harness.declare.origin import find_failing_line
+from harness.declare.registry import list_declared
 from harness.declare.workload import Workload
 
 DEFAULT_SUITES = "suites"
@@ -126,13 +127,11 @@ def _import_file(path: Path) -> ModuleType:
 def _describe_error(name: str, error: BaseException) -> str:
     if isinstance(error, SyntaxError):
         return f"suite '{name}' fails to import: {error.filename}:{error.lineno}: SyntaxError: {error.msg}"
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if "importlib" not in frame.filename and "/harness/" not in frame.filename]
-    last = (own or frames)[-1]
+    where = find_failing_line(error) or name
     hint = (
         "; a suite from a path is in no package: write `import other`, without the dot" if _is_relative(error) else ""
     )
-    return f"suite '{name}' fails to import: {last.filename}:{last.lineno}: {type(error).__name__}: {error}{hint}"
+    return f"suite '{name}' fails to import: {where}: {type(error).__name__}: {error}{hint}"
 
 
 def _is_relative(error: BaseException) -> bool:
@@ -141,18 +140,16 @@ def _is_relative(error: BaseException) -> bool:
 
 
 def _make_suite(module: ModuleType) -> Suite:
-    declared = [
-        value for value in vars(module).values() if isinstance(value, Workload) and value.module == module.__name__
-    ]
-    for workload in declared:
+    workloads: tuple[Workload, ...] = list_declared(module)
+    for workload in workloads:
+        suite = f"suite '{module.__name__}': {workload.place}"
         try:
             workload.check()
         except DeclarationError as error:
-            raise SuiteError(f"suite '{module.__name__}': {error}") from error
+            raise SuiteError(f"{suite}: {error}") from error
         except Exception as error:
             what = f"workload '{workload.name}': its options cannot be checked"
-            raise SuiteError(f"suite '{module.__name__}': {what}: {type(error).__name__}: {error}") from error
-    workloads = tuple(dict.fromkeys(declared))
+            raise SuiteError(f"{suite}: {what}: {type(error).__name__}: {error}") from error
     answers = [workload.name for workload in workloads if workload.declaration.answer is not None]
     if len(answers) > 1:
         raise SuiteError(

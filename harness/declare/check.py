@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Sequence
 from numbers import Real
 from typing import NoReturn
@@ -13,12 +14,22 @@ from harness.machine.places import DEVICES
 from harness.record.cases import NATIVE, Param, Published
 from harness.record.metrics import METRICS
 
+_NAME = re.compile(r"[\w.+-]+")
+
 OF_LIMIT = ("backend",)
 """What limit() may ask for beside the params."""
 
 
 def _refuse(workload: str, problem: str) -> NoReturn:
     raise DeclarationError(f"workload '{workload}': {problem}")
+
+
+def check_name(name: object) -> None:
+    """Raises DeclarationError where a workload's name is none that a case can have and a pattern can select."""
+    if name is not None and not (isinstance(name, str) and _NAME.fullmatch(name)):
+        raise DeclarationError(
+            f"workload: name is {name!r}; a name consists of letters, digits and the characters _ - . +"
+        )
 
 
 def check_implementation(

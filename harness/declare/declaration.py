@@ -188,7 +188,7 @@ class Needs:
 
 @options("workload")
 class Declaration:
-    """What `@workload` declares: a workload, named after the decorated function, which is its first implementation.
+    """What `@workload` declares: a workload, and the decorated function as its first implementation.
 
     The function's positional arguments are pytrees of arrays; its keyword-only arguments are params, fixed before
     compilation. Every other function gets the params that its signature names.
@@ -226,6 +226,7 @@ class Declaration:
       answer: What the workload tells to answer its suite's question: `Answer("…?", "f:jit", against="f:eager")`. One
         workload of a suite has it.
       level: The lowest level that measures it: quick, default or full.
+      name: Of the workload; by default the function's. A `functools.partial` needs one, and each workload of a loop.
     Raises:
       DeclarationError: Names that do not fit together.
     """
@@ -252,3 +253,4 @@ class Declaration:
     published: tuple[Published, ...] = ()
     answer: Answer | None = None
     level: str = "quick"
+    name: str | None = None

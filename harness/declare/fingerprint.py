@@ -54,7 +54,9 @@ def _text(value: Any, module: str | None, seen: set[int]) -> str:
     if isinstance(value, dict):
         return f"{{{', '.join(sorted(_text(item, module, seen) for item in value.items()))}}}"
     if isinstance(value, partial):
-        return _text((value.func, value.args, value.keywords), module or value.func.__module__, seen)
+        # Of a partial itself `__module__` is functools.
+        own = value.func.__module__ if module in (None, partial.__module__) else module
+        return _text((value.func, value.args, value.keywords), own, seen)
     if isinstance(value, ModuleType):
         return value.__name__
     plain = inspect.unwrap(value) if callable(value) else value  # what jax.jit or a decorator made of it

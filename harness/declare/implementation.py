@@ -5,10 +5,11 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from harness.declare.declaration import Function, ImplementationOptions, Peer, Skip
-from harness.declare.levels import call_with
+from harness.declare.levels import DeclarationError, call_with
 from harness.record.cases import NATIVE, Param
 
 MODES = ("eager", "jit", "aot")
@@ -45,14 +46,37 @@ class Implementation(ImplementationOptions, Peer):
 
 def implement(function: Function, options: ImplementationOptions, modes: tuple[str, ...]) -> Implementation:
     """A function as an implementation; it has its own name, and these modes, unless the options say otherwise."""
-    named = {"name": options.name or function.__name__, "modes": options.modes or modes}
+    name = options.name or find_own_name(function, "implementation")
+    named = {"name": name, "modes": options.modes or modes}
     return Implementation(function, **{**vars(options), **named})
+
+
+def find_own_name(function: Function, what: str) -> str:
+    """Return a function's own name.
+
+    Args:
+      what: How a suite calls the declaration, for errors.
+    Raises:
+      DeclarationError: It has none, as a partial or an object that can be called.
+    """
+    name = getattr(function, "__name__", None)
+    if name is None:
+        kind = f"{type(function).__module__}.{type(function).__qualname__}"
+        raise DeclarationError(f"{what}: a {kind} has no name of its own; give it one: {what}(name='…', …)")
+    return str(name)
 
 
 def implement_peer(name: str, peer: Peer | Function) -> Implementation:
     """A function of another library as an implementation."""
     peer = peer if isinstance(peer, Peer) else Peer(peer)
     return Implementation(**vars(peer), name=name, modes=(NATIVE,))
+
+
+def _find_documented(function: Any) -> Any:
+    """Return the function whose docstring describes it: that of a partial is `functools`' own."""
+    while isinstance(function, partial):
+        function = function.func
+    return function
 
 
 def list_variants(implementations: Iterable[Implementation]) -> tuple[str, ...]:
@@ -62,6 +86,7 @@ def list_variants(implementations: Iterable[Implementation]) -> tuple[str, ...]:
 
 def read_first_line(documented: Any) -> str:
     """First line of an object's docstring, or the empty text; a built-in's is its signature, so its name instead."""
+    documented = _find_documented(documented)
     line = (inspect.getdoc(documented) or "").partition("\n")[0]
     name = getattr(documented, "__name__", "")
     return f"{type(documented).__module__}.{name}" if name and line.startswith(f"{name}(") else line

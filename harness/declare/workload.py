@@ -6,11 +6,9 @@ import inspect
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from types import FunctionType
 from typing import Any
 
-from harness.declare.check import check_declaration, check_implementation, check_names
+from harness.declare.check import check_declaration, check_implementation, check_name, check_names
 from harness.declare.declaration import (
     Changes,
     Declaration,
@@ -24,12 +22,15 @@ from harness.declare.implementation import (
     MODES,
     STREAM_MODES,
     Implementation,
+    find_own_name,
     implement,
     implement_peer,
     list_variants,
     read_first_line,
 )
-from harness.declare.levels import LEVELS, DeclarationError, Levels, call_with, levels
+from harness.declare.levels import LEVELS, Levels, call_with, levels
+from harness.declare.origin import Origin, find_origin
+from harness.declare.registry import register
 from harness.machine.data import DataSource
 from harness.record.cases import NATIVE, Param, Published
 
@@ -42,10 +43,11 @@ class Workload:
     `implementation` adds another; `ImplementationOptions` describes the options.
 
     Args:
-      name: Of the decorated function.
-      module: Where that is written.
+      name: As declared, else that of the decorated function.
+      module: The module that declares it.
       function: Its positional arguments name those of every implementation.
       declaration: All that is declared of it but further implementations.
+      origin: Where it is declared; None outside a module's top.
     """
 
     name: str
@@ -53,6 +55,7 @@ class Workload:
     function: Function
     declaration: Declaration
     implementations: list[Implementation] = field(default_factory=list)
+    origin: Origin | None = None
 
     def __post_init__(self) -> None:
         self.params: Mapping[str, Levels] = {
@@ -69,6 +72,11 @@ class Workload:
     def description(self) -> str:
         """The docstring's first line."""
         return read_first_line(self.function)
+
+    @property
+    def place(self) -> str:
+        """`file:line` of its declaration; the module's name where that is not known."""
+        return self.module if self.origin is None else self.origin.place
 
     @property
     def arguments(self) -> tuple[str, ...]:
@@ -195,36 +203,24 @@ def declare(declaration: Declaration, function: Function) -> Workload:
     """A function as a workload, with itself as the first implementation and the peers after it.
 
     Raises:
-      DeclarationError: Names that do not fit together; a workload that it would silently replace.
+      DeclarationError: Names that do not fit together, or none; the module has a workload of this name.
     """
-    _refuse_namesake(function)
-    made = Workload(function.__name__, function.__module__, function, declaration)
+    origin = find_origin()
+    check_name(declaration.name)
+    name = declaration.name or find_own_name(function, "workload")
+    module = function.__module__ if origin is None else origin.module
+    made = Workload(name, module, function, declaration, origin=origin)
     made.implementation(
-        function, name=declaration.implementation, limit=declaration.limit, donate=declaration.state.donate
+        function,
+        name=declaration.implementation or declaration.name,
+        limit=declaration.limit,
+        donate=declaration.state.donate,
     )
-    for name, peer in declaration.peers.items():
-        made.attach(implement_peer(name, peer))
+    for peer_name, peer in declaration.peers.items():
+        made.attach(implement_peer(peer_name, peer))
+    if origin is not None:
+        register(made, origin)
     return made
 
 
 workload = make_decorator(Declaration, declare)
-
-
-def _refuse_namesake(function: Function) -> None:
-    """Raises DeclarationError where a workload further up in the same file has the name that this one will take.
-
-    The same lines once more are no second workload: a notebook's cell is run again, a module is reloaded.
-    """
-    new = inspect.unwrap(function)
-    if not isinstance(new, FunctionType) or new.__qualname__ != new.__name__:  # inside a function it takes no place
-        return
-    other = new.__globals__.get(new.__name__)
-    old = inspect.unwrap(other.function) if isinstance(other, Workload) else None
-    if not isinstance(old, FunctionType) or old.__code__.co_filename != new.__code__.co_filename:
-        return
-    lines = [each.__code__.co_firstlineno for each in (old, new)]
-    if len(set(lines)) == 2:
-        raise DeclarationError(
-            f"two workloads are named '{new.__name__}', in lines {lines[0]} and {lines[1]} of "
-            f"{Path(new.__code__.co_filename).name}; rename one, since a case's name must say which it is"
-        )

@@ -174,7 +174,7 @@ def test_a_declaration_that_cannot_be_is_named_with_the_line_of_the_suite(write)
 def test_a_declaration_that_is_found_out_at_its_end_names_the_suite(write):
     path = write("broken.py", WORKLOAD.format(name="a", title="A.").replace("lambda key:", "lambda key, *, n:"))
 
-    with pytest.raises(SuiteError, match=r"suite '.*broken': workload 'a': inputs\(\) asks for 'n'"):
+    with pytest.raises(SuiteError, match=r"suite '.*broken': .*broken\.py:6: workload 'a': inputs\(\) asks for 'n'"):
         find_suites([path])
 
 
@@ -215,7 +215,7 @@ def test_two_workloads_of_one_name_in_two_variables_of_a_file_are_named(write):
     made = "def make():\n    def same(x):\n        return x\n    return workload(inputs=len, reference=len)(same)\n"
     path = write("one.py", f"from harness import workload\n{made}first, second = make(), make()\n")
 
-    with pytest.raises(SuiteError, match="two workloads are named 'same', in suites 'one' and 'one'; rename one"):
+    with pytest.raises(SuiteError, match=r"two workloads are named 'same', both in line 5 of one\.py; rename one"):
         find_suites([path])
 
 
@@ -227,15 +227,119 @@ def test_a_module_may_be_imported_again(write, tmp_path):
     importlib.reload(sys.modules["seen_before"])
 
 
-def test_a_workload_inside_a_function_takes_no_place_in_its_file(write):
-    inside = (
-        'def test():\n    @workload(inputs=len, reference=len)\n    def one(x):\n        """Its own."""\n\n\ntest()\n'
+LOOP = '''from functools import partial
+
+from harness import workload
+
+
+def scale(x, *, by):
+    """Times a number."""
+    return by * x
+
+
+{loop}
+'''
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        """for by in (1, 2, 3):
+    workload(inputs=len, reference=len, name=f"by_{by}")(partial(scale, by=by))""",
+        """for by in (1, 2, 3):
+    one = workload(partial(scale, by=by), inputs=len, reference=len, name=f"by_{by}")""",
+        """named = partial(workload, inputs=len, reference=len)
+ALL = [named(partial(scale, by=by), name=f"by_{by}") for by in (1, 2, 3)]""",
+        """named = partial(workload, inputs=len, reference=len)
+ALL = {by: named(partial(scale, by=by), name=f"by_{by}") for by in (1, 2, 3)}""",
+        """def declare():
+    for by in (1, 2, 3):
+        workload(inputs=len, reference=len, name=f"by_{by}")(partial(scale, by=by))
+
+
+declare()""",
+    ],
+    ids=["bound to nothing", "bound to one name", "a list", "a dictionary", "in a function"],
+)
+def test_every_workload_is_found_whatever_it_is_bound_to(write, loop):
+    (suite,) = find_suites([write("one.py", LOOP.replace("{loop}", loop))])
+
+    assert [workload.name for workload in suite.workloads] == ["by_1", "by_2", "by_3"]
+    assert {workload.description for workload in suite.workloads} == {"Times a number."}
+    assert [workload(2) for workload in suite.workloads] == [2, 4, 6]
+
+
+def test_workloads_of_a_loop_that_have_one_name_are_refused_with_the_line(write):
+    loop = "for by in (1, 2):\n    workload(inputs=len, reference=len, params={'by': by})(scale)"
+
+    with pytest.raises(SuiteError, match=r"two workloads are named 'scale', both in line 12 of one\.py.*name='…'"):
+        find_suites([write("one.py", LOOP.replace("{loop}", loop))])
+
+
+def test_a_partial_without_a_name_is_refused_by_what_to_write(write):
+    loop = "workload(inputs=len, reference=len)(partial(scale, by=2))"
+
+    with pytest.raises(SuiteError, match=r"one\.py:11: .*functools\.partial has no name.*workload\(name='…'"):
+        find_suites([write("one.py", LOOP.replace("{loop}", loop))])
+
+
+@pytest.mark.parametrize("name", ["a[1]", "a:jit", "a,b", "", "a b", 7])
+def test_a_name_that_no_case_can_have_is_refused(write, name):
+    loop = f"workload(inputs=len, reference=len, name={name!r})(scale)"
+
+    with pytest.raises(SuiteError) as caught:
+        find_suites([write("one.py", LOOP.replace("{loop}", loop))])
+
+    assert f"name is {name!r}; a name consists of letters, digits" in str(caught.value)
+
+
+def test_workloads_that_a_helper_declares_belong_to_the_suite_that_calls_it(write):
+    write(
+        "_shared_by_two.py",
+        "from harness import workload\n\n\n"
+        "def declare(name):\n    workload(inputs=len, reference=len, name=name)(lambda x: x)\n",
     )
-    path = write("one.py", WORKLOAD.format(name="one", title="") + inside)
+    files = [write(f"{name}.py", f"from _shared_by_two import declare\n\ndeclare('{name}')\n") for name in "ab"]
 
-    (suite,) = find_suites([path])
+    suites = find_suites(files)
 
-    assert [workload.name for workload in suite.workloads] == ["one"]
+    assert [[workload.name for workload in suite.workloads] for suite in suites] == [["a"], ["b"]]
+
+
+def test_a_suite_that_another_suite_imports_counts_its_workloads_once(write, tmp_path):
+    write("kin/__init__.py", "")
+    write("kin/a.py")
+    write("kin/b.py", "from kin.a import a\n\nCOPY = a\n" + WORKLOAD.format(name="b", title="B."))
+    sys.path.insert(0, str(tmp_path))
+
+    as_package = find_suites(["kin"])
+    as_files = find_suites([str(tmp_path / "kin" / f"{name}.py") for name in "ab"])
+
+    for suites in (as_package, as_files):
+        assert [[workload.name for workload in suite.workloads] for suite in suites] == [["a"], ["b"]]
+
+
+def test_a_module_that_is_loaded_again_has_the_workloads_of_its_new_text(write, tmp_path):
+    path = write("changing_suite.py")
+    sys.path.insert(0, str(tmp_path))
+    find_suites(["changing_suite"])
+    write("changing_suite.py", "\n\n\n" + WORKLOAD.format(name="changing_suite", title="") + "\nMORE = 1\n")
+
+    importlib.reload(sys.modules["changing_suite"])
+
+    (suite,) = find_suites(["changing_suite"])
+    assert [workload.place for workload in suite.workloads] == [f"{path}:9"]
+
+
+def test_a_workload_that_is_declared_in_a_function_that_is_called_later_is_in_no_suite(write, tmp_path):
+    write("calls_later.py", LOOP.replace("{loop}", "def later():\n    workload(inputs=len, reference=len)(len)\n"))
+    sys.path.insert(0, str(tmp_path))
+    module = importlib.import_module("calls_later")
+    for _ in range(2):
+        module.later()
+
+    with pytest.raises(SuiteError, match="no workload is declared in 'calls_later'"):
+        find_suites(["calls_later"])
 
 
 def test_a_workload_may_have_the_name_of_one_that_is_imported(write):

@@ -97,6 +97,12 @@ def test_a_jitted_helper_counts(module_of: Import):
     assert fingerprint(module_of(text.format(value=1)).f) != fingerprint(module_of(text.format(value=2)).f)
 
 
+def test_what_a_partial_computes_changes_its_fingerprint(module_of: Import):
+    before, after = module_of(ORIGINAL), module_of(ORIGINAL.replace("return x + 1", "return x + 2"))
+
+    assert fingerprint(partial(before.scaled, power=2)) != fingerprint(partial(after.scaled, power=2))
+
+
 def test_a_partial_counts_by_its_function_and_arguments():
     def power(x, exponent):
         return x**exponent

@@ -1,6 +1,9 @@
 from tests.test_architecture import CHECKOUT, imports
 
-LAYERS = ("levels", "fingerprint", "declaration", "implementation", "check", "workload", "catalogue")
+LAYERS = (
+    *("levels", "origin", "fingerprint", "declaration", "implementation"),
+    *("check", "registry", "workload", "catalogue"),
+)
 
 
 def test_what_is_declared_is_written_in_layers_that_import_only_those_before():
