@@ -10,6 +10,7 @@ from typing import NoReturn
 from harness.declare.declaration import Compiles, Declaration, Function
 from harness.declare.implementation import MIXED, MODES, STREAM_MODES, Implementation, list_variants
 from harness.declare.levels import LEVELS, DeclarationError, Levels, find_wanted_params
+from harness.declare.unread import describe_unread_function
 from harness.machine.places import DEVICES
 from harness.record.cases import NATIVE, Param, Published
 from harness.record.metrics import METRICS
@@ -43,6 +44,8 @@ def check_implementation(
     """
     if any(new.name == other.name for other in before):
         _refuse(workload, f"the implementation name '{new.name}' is taken")
+    if (problem := describe_unread_function(new.function)) is not None:
+        _refuse(workload, f"{new.name}() {problem}")
     if wrong := [mode for mode in new.modes if mode not in (*MODES, MIXED, NATIVE)]:
         _refuse(workload, f"no mode '{wrong[0]}'; modes are {', '.join((*MODES, MIXED))}")
     if declaration.stream and "aot" in new.modes:

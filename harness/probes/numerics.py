@@ -10,6 +10,7 @@ import numpy
 
 from harness.declare.declaration import NoReference
 from harness.declare.levels import call_with, find_wanted_params
+from harness.declare.unread import describe_unread_result
 from harness.machine.environment import describe_error, make_private
 from harness.probes.context import Context, Findings
 from harness.probes.look_at_each import LONGEST_REASON, describe_failure, look_at_each
@@ -54,7 +55,10 @@ def check(variant: str, prepared: Prepared, context: Context) -> Outcome:
         context.at = "reference"
         _ = context.reference
         context.stage("numerics")
-    result = prepared.wait(prepared.call(*prepared.args))
+    result = prepared.call(*prepared.args)
+    if (problem := describe_unread_result(result)) is not None:
+        return Outcome(status=Status.FAILED, reason=f"{variant} {problem}")
+    prepared.wait(result)
     reference = context.workload.declaration.reference
     if isinstance(reference, NoReference):
         details = NumericsDetails(fingerprint=_find_fingerprint(prepared))

@@ -1,7 +1,7 @@
 from tests.test_architecture import CHECKOUT, imports
 
 LAYERS = (
-    *("levels", "origin", "fingerprint", "declaration", "implementation"),
+    *("levels", "origin", "unread", "fingerprint", "declaration", "implementation"),
     *("check", "registry", "workload", "catalogue"),
 )
 

@@ -1,3 +1,5 @@
+from functools import partial, wraps
+
 import numpy as np
 import pytest
 
@@ -381,6 +383,45 @@ def test_names_that_are_not_there_are_errors(changes, said):
         declare(**changes).check()
 
     assert f"workload 'attention': {said}" in str(caught.value)
+
+
+def generates(x):
+    yield x
+
+
+async def awaits(x):
+    return x
+
+
+async def generates_late(x):
+    yield x
+
+
+@pytest.mark.parametrize(
+    ("function", "kind"),
+    [
+        (generates, "a generator"),
+        (partial(generates), "a generator"),
+        (awaits, "a coroutine"),
+        (generates_late, "an asynchronous generator"),
+    ],
+    ids=["a generator", "its partial", "a coroutine", "an asynchronous generator"],
+)
+def test_a_function_that_runs_nothing_until_it_is_read_is_refused_by_name(function, kind):
+    as_workload = workload(inputs=len, reference=len, name="first")
+
+    with pytest.raises(DeclarationError, match=rf"workload 'first': .*\(\) returns {kind}: nothing runs until"):
+        as_workload(function)
+    with pytest.raises(DeclarationError, match=rf"later\(\) returns {kind}"):
+        declare().implementation(function, name="later")
+    with pytest.raises(DeclarationError, match=rf"peer\(\) returns {kind}"):
+        declare(peers={"peer": function})
+
+
+def test_a_function_that_reads_the_generator_that_it_wraps_is_none():
+    reads = wraps(generates)(lambda x: list(generates(x)))
+
+    assert workload(inputs=len, reference=len)(reads)(3) == [3]
 
 
 @pytest.mark.parametrize("value", [lambda *, seq: 1e-5, "1e-5", -1e-5, float("nan")])

@@ -535,3 +535,10 @@ def test_a_backend_that_tells_no_program_costs_the_check_nothing(monkeypatch):
     outcome = looked_at(lambda x: -x, jnp.ones(4), reference=np.negative)
 
     assert (outcome.status, outcome.details.fingerprint) == (Status.OK, None)
+
+
+def test_a_result_that_nobody_has_read_is_refused_by_name():
+    outcome = checked(lambda x: (x + step for step in range(3)), jnp.ones(2), reference=lambda x: x, mode="mixed")
+
+    assert outcome.status is Status.FAILED
+    assert "returns a generator: nothing runs until it is read" in outcome.reason
