@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from harness.child.work import count_work
 from harness.declare.catalogue import Suite, SuiteError, find_suites
 from harness.declare.levels import DeclarationError
+from harness.declare.origin import find_failing_line
 from harness.declare.workload import Workload
 from harness.machine.affinity import keep_on_cores
 from harness.machine.environment import describe_environment, make_private
@@ -75,12 +76,13 @@ def _plan(suite: Suite, workload: Workload, params: dict[str, Param], place: Pla
     try:
         case = plan_case(suite.name, workload, params, place, suite.question)
         return msgspec.json.decode(msgspec.json.encode(case), type=PlannedCase)
-    except DeclarationError:
-        raise
+    except DeclarationError as error:
+        raise SuiteError(f"suite '{suite.name}': {workload.place}: {error}") from error
     except Exception as error:
+        where = find_failing_line(error) or workload.place
         what = f"workload '{workload.name}' of suite '{suite.name}' cannot be planned with {params}"
         hint = "see what its options and their functions give; docs/suites.md has the types"
-        raise SuiteError(f"{what}: {type(error).__name__}: {error}; {hint}") from error
+        raise SuiteError(f"{what}: {where}: {type(error).__name__}: {error}; {hint}") from error
 
 
 def find_missing_device(place: Place) -> str | None:

@@ -171,6 +171,22 @@ def test_a_declaration_that_cannot_be_is_named_with_the_line_of_the_suite(write)
         find_suites([path])
 
 
+def test_a_declaration_that_generated_code_refuses_is_named_with_the_line_of_the_suite(write):
+    # Params are refused where a dataclass is made, by code that Python generates and calls `<string>`.
+    text = WORKLOAD.format(name="a", title="A.").replace("modes=", "params={'n': (1, (2, 3))}, modes=")
+    path = write("broken.py", text)
+
+    with pytest.raises(SuiteError, match=r"import: .*broken\.py:6: DeclarationError: a param's value cannot be"):
+        find_suites([path])
+
+
+def test_an_error_in_a_library_is_named_with_the_line_of_the_suite_that_called_it(write):
+    path = write("broken.py", "import json\n\njson.loads('{')\n")
+
+    with pytest.raises(SuiteError, match=r"import: .*broken\.py:3: JSONDecodeError"):
+        find_suites([path])
+
+
 def test_a_declaration_that_is_found_out_at_its_end_names_the_suite(write):
     path = write("broken.py", WORKLOAD.format(name="a", title="A.").replace("lambda key:", "lambda key, *, n:"))
 
