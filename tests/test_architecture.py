@@ -58,6 +58,7 @@ HARNESS: dict[str, tuple[str, ...]] = {
     "programs": ("record", "machine", "declare"),
     "probes": ("record", "machine", "declare", "plan", "programs"),
     "child": ("record", "machine", "declare", "plan", "programs", "probes"),
+    "notebook": ("record", "machine", "declare", "plan", "programs", "probes"),
     "parent": ("record", "machine", "declare", "plan"),
 }
 """Which folders of the harness each one may import, beside itself."""

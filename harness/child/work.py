@@ -17,6 +17,7 @@ from harness.plan.probes import ONE_COMPILED
 from harness.plan.work import Work
 from harness.programs.arguments import choose_static, make_inputs, make_shapes
 from harness.programs.program import walk_equations
+from harness.programs.static_leaves import is_array, split
 from harness.record import NATIVE, Param, PlannedCase
 
 WHILE_STEPS = 10
@@ -75,23 +76,32 @@ def _find_shapes(workload: Workload, params: dict[str, Param], place: Place) -> 
             return None
     try:
         made = make_inputs(workload, params)
-        shapes: tuple[Any, ...] = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), made)
+        shapes: tuple[Any, ...] = jax.tree.map(_find_shape, made)
     except Exception:  # noqa: BLE001  as above
         return None
     return shapes
 
 
+def _find_shape(leaf: Any) -> Any:
+    return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) if is_array(leaf) else leaf
+
+
 def _key(arguments: Any) -> str:
-    return str(jax.tree.map(lambda leaf: (leaf.shape, str(leaf.dtype)), arguments))
+    return str(jax.tree.map(_find_shape, arguments))
 
 
 def _trace(function: Any, params: dict[str, Param], calls: Iterable[tuple[Any, int]]) -> list[tuple[Any, int]]:
     """Its equations for each type of arguments, and how often a call comes to them; none where it cannot be traced."""
     whole = partial(function, **choose_static(function, params))
     try:
-        return [(jax.make_jaxpr(whole)(*arguments).jaxpr, times) for arguments, times in calls]
+        return [(_make_jaxpr(whole, arguments), times) for arguments, times in calls]
     except Exception:  # noqa: BLE001  a suite's code may do what a trace cannot
         return []
+
+
+def _make_jaxpr(function: Any, arguments: tuple[Any, ...]) -> Any:
+    whole = split(arguments)
+    return jax.make_jaxpr(whole.close_over(function))(*whole.traced[0]).jaxpr
 
 
 @dataclass

@@ -62,7 +62,7 @@ def _text(value: Any, module: str | None, seen: set[int]) -> str:
     plain = inspect.unwrap(value) if callable(value) else value  # what jax.jit or a decorator made of it
     if isinstance(plain, FunctionType) and (module is None or _package(module) == _package(plain.__module__)):
         return _function_text(plain, seen)
-    named = plain if hasattr(plain, "__qualname__") else type(plain)
+    named = plain if hasattr(plain, "__qualname__") and hasattr(plain, "__module__") else type(plain)
     return f"{named.__module__}.{named.__qualname__}"
 
 

@@ -29,8 +29,9 @@ def keep_program(variant: str, prepared: Prepared, context: Context) -> Outcome:
         return _not_kept("there is no folder to keep it in")
     if context.folder.exported(variant).exists():  # this process is there to fill the cache once more
         return Outcome(status=Status.OK)
-    if stages.trace_s + stages.lower_s > LONGEST_LOWER_S:
-        return _not_kept(f"tracing and lowering it takes {stages.trace_s + stages.lower_s:.0f} s")
+    lowering_s = (stages.trace_s or 0.0) + stages.lower_s
+    if lowering_s > LONGEST_LOWER_S:
+        return _not_kept(f"tracing and lowering it takes {lowering_s:.0f} s")
     try:
         written = write_program(prepared.jitted, prepared.args)
     except Exception as error:  # noqa: BLE001  jax refuses in many ways, and none says anything of the variant

@@ -10,7 +10,7 @@ from harness.machine.environment import make_private
 from harness.plan.probes import PROBES
 from harness.probes.context import Context, Findings
 from harness.programs.modes import Prepared
-from harness.programs.replay import ReplayError
+from harness.programs.refusal import RefusedError
 from harness.record import Outcome, Status
 
 LONGEST_REASON = 1000
@@ -53,7 +53,7 @@ def describe_failure(error: Exception, stage: str) -> Outcome:
     """
     if is_disk_full(error):
         raise error
-    if isinstance(error, ReplayError):  # it says nothing of today's code
+    if isinstance(error, RefusedError):
         return Outcome(status=Status.UNSUPPORTED, reason=make_private(str(error))[:LONGEST_REASON])
     words = " ".join(str(error).split())
     if stage == "compile" and "RESOURCE_EXHAUSTED" in words:

@@ -54,6 +54,8 @@ def read_plan(variant: str, prepared: Prepared, context: Context) -> Outcome:
 
 def _try_donation(stages: Stages, context: Context) -> tuple[int | None, tuple[str, ...]]:
     """What donating all arguments saves of the peak."""
+    if stages.donated is None:
+        return None, ()
     if stages.events.hits:
         return None, ("what donating saves is told where its program was compiled first: here it came from the cache",)
     if stages.compile_s > LONGEST_COMPILE_S:

@@ -196,15 +196,10 @@ def _find_product_dtype(prepared: Prepared, context: Context) -> tuple[str | Non
     unseen = context.place.product_dtype, False
     if not prepared.dispatches:
         return None, False  # a peer, whose products are its own affair
-    if prepared.stages is not None:
-        traced = prepared.stages.traced
-    elif prepared.traceable is None:
+    try:
+        traced = prepared.trace()
+    except (TypeError, jax.errors.JAXTypeError):  # eager code may look at its values, which a trace has not
         return unseen
-    else:
-        try:
-            traced = jax.jit(prepared.traceable).trace(*prepared.args)
-        except jax.errors.JAXTypeError:  # eager code may look at its values, which a trace has not
-            return unseen
     formats = [_format(equation, context.place.product_dtype) for equation in _products(traced.jaxpr.jaxpr)]
     return max(formats, key=lambda name: TOLERANCE[name], default=None), bool(formats)
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import statistics
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from harness.machine.disturbance import ReadDisturbance
 from harness.plan.timing_process import (
@@ -49,13 +51,22 @@ class Subject:
     compiles_per_call: int = 0
 
     @property
+    def is_limited(self) -> bool:
+        """Whether it must be called seldom: each block is one call then."""
+        return self.prepared.most_calls is not None
+
+    @property
     def dispatches(self) -> bool:
         """Whether a call returns before its result is ready."""
         return self.prepared.dispatches
 
     def calibrate(self) -> None:
         """Finds how many calls make a sample; the first call is not looked at, unless calls are slow."""
+        self.prepared.reset()
         first_s = self._sample_watched()
+        if self.is_limited:
+            self.call_s, self.warmup_s, self.steady = first_s, [first_s], True
+            return
         if first_s >= ONE_PASS_S:
             self.call_s, self.warmup_s = first_s, [first_s]
             return
@@ -84,7 +95,7 @@ class Subject:
 
     def stir(self, longest_s: float) -> None:
         """Wakes the threads of the program by an untimed call, where that takes no longer than this."""
-        if self.call_s <= longest_s:
+        if self.call_s <= longest_s and not self.is_limited:
             self.prepared.reset()
             sample(self.prepared, 1, self.clock)
 
@@ -124,10 +135,12 @@ class Subject:
         """Times single calls until they return, each waited for before the next begins; none that take ONE_PASS_S."""
         if self.call_s >= ONE_PASS_S:
             return
-        call, args, wait = self.prepared.call, self.prepared.args, self.prepared.wait
+        call, args, wait, renew = self.prepared.call, self.prepared.args, self.prepared.wait, self.prepared.renew
+        self.prepared.reset()
         affordable = int(DISPATCH_S / self.call_s) if self.call_s > 0 else MOST_DISPATCHES
-        fewest = 1 if self.call_s >= SLOW_CALL_S else FEWEST_DISPATCHES
-        for _ in range(max(fewest, min(MOST_DISPATCHES, affordable))):
+        fewest = 1 if self.call_s >= SLOW_CALL_S or self.is_limited else FEWEST_DISPATCHES
+        for _ in range(fewest if self.is_limited else max(fewest, min(MOST_DISPATCHES, affordable))):
+            args = args if renew is None else renew()
             start = self.clock()
             result = call(*args)
             self.dispatch_s.append(self.clock() - start)
@@ -171,7 +184,7 @@ class Subject:
     def _samples(self, duration_s: float) -> list[float]:
         samples: list[float] = []
         start = self.clock()
-        while not samples or self.clock() - start < duration_s:
+        while not samples or (self.clock() - start < duration_s and not self.is_limited):
             samples.append(sample(self.prepared, self.calls, self.clock))
         return samples
 
@@ -184,6 +197,8 @@ def sample(prepared: Prepared, calls: int, clock: Clock) -> float:
     them all would take memory that no loop takes.
     """
     call, args, wait = prepared.call, prepared.args, prepared.wait
+    if prepared.renew is not None:
+        return _sample_renewed(prepared, prepared.renew, calls, clock)
     if calls == 1:
         start = clock()
         result = wait(call(*args))
@@ -195,3 +210,15 @@ def sample(prepared: Prepared, calls: int, clock: Clock) -> float:
     for _ in numbers:
         wait(call(*args))
     return (clock() - start) / calls
+
+
+def _sample_renewed(prepared: Prepared, renew: Callable[[], tuple[Any, ...]], calls: int, clock: Clock) -> float:
+    """Seconds per call, each with arguments of its own, which are made outside the clock."""
+    call, wait, elapsed_s = prepared.call, prepared.wait, 0.0
+    for _ in range(calls):
+        args = renew()
+        start = clock()
+        result = wait(call(*args))
+        elapsed_s += clock() - start
+        del result
+    return elapsed_s / calls

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gc
 import random
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, ExitStack, closing
 
 import jax
@@ -211,6 +212,7 @@ def measure(
             beat(name, "warm-up")
             subject.warm_up()
         sweeps = count_sweeps([_block_s(subject, settings) for subject in subjects.values()], settings)
+        sweeps = min(sweeps, _most_sweeps(variants.values()))
         # In few sweeps as long as in all: where one variant is slow, the others must have enough blocks all the same.
         block_s = max(settings.block_s, settings.blocks * settings.block_s / sweeps)
         order = list(subjects)
@@ -226,7 +228,8 @@ def measure(
                     subjects[name].take_block(number, block_s, disturbance, canary)
             between(sweep + 1)
         for name, subject in subjects.items():
-            if solo and len(subjects) > 1 and SOLO_BLOCKS * _block_s(subject, settings) <= SOLO_S:
+            is_limited = isinstance(subject, Subject) and subject.is_limited
+            if solo and not is_limited and len(subjects) > 1 and SOLO_BLOCKS * _block_s(subject, settings) <= SOLO_S:
                 beat(name, "solo")
                 subject.take_solos(SOLO_BLOCKS, settings.block_s)
         for name, subject in subjects.items():
@@ -237,6 +240,12 @@ def measure(
         if collecting:
             gc.enable()
     return tuple(subject.record(name, cores) for name, subject in subjects.items())
+
+
+def _most_sweeps(variants: Iterable[Prepared | Elsewhere]) -> int:
+    """As many sweeps, an even number, as the variants may be called; two more calls come before and one after."""
+    limits = [one.most_calls for one in variants if isinstance(one, Prepared) and one.most_calls is not None]
+    return max(2, 2 * ((min(limits) - 3) // 2)) if limits else sys.maxsize
 
 
 def _block_s(subject: Subject | Elsewhere, settings: Settings) -> float:

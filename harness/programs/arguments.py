@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -12,6 +13,7 @@ import numpy
 
 from harness.declare.levels import call_with, find_wanted_params
 from harness.declare.workload import Workload
+from harness.programs.static_leaves import Arguments, is_array, split
 from harness.record import Param
 
 INPUT_SEED = 0
@@ -25,12 +27,17 @@ def make_inputs(workload: Workload, params: dict[str, Param]) -> tuple[Any, ...]
 
     def place(arguments: Any) -> tuple[Any, ...]:
         return tuple(
-            jax.tree.map(numpy.asarray if position in on_host else jax.numpy.asarray, argument)
+            jax.tree.map(partial(_place_array, numpy.asarray if position in on_host else jax.numpy.asarray), argument)
             for position, argument in enumerate(as_tuple(arguments))
         )
 
     arguments = tuple(map(place, made)) if workload.declaration.stream else place(made)
     return tuple(jax.block_until_ready(arguments))
+
+
+def _place_array(place: Callable[[Any], Any], leaf: Any) -> Any:
+    """An array where it belongs. Python's numbers, which JAX types weakly, and static leaves stay what they are."""
+    return place(leaf) if is_array(leaf) else leaf
 
 
 def make_shapes(workload: Workload, params: dict[str, Param]) -> tuple[Any, ...]:
@@ -39,8 +46,15 @@ def make_shapes(workload: Workload, params: dict[str, Param]) -> tuple[Any, ...]
     Raises:
       Whatever inputs() has against being traced: they may be made in any way, also without JAX.
     """
-    made = jax.eval_shape(partial(call_with, workload.declaration.inputs, params), jax.random.key(INPUT_SEED))
-    return tuple(map(as_tuple, made)) if workload.declaration.stream else as_tuple(made)
+    found: list[Arguments] = []
+
+    def make(key: Any) -> tuple[Any, ...]:
+        made = call_with(workload.declaration.inputs, params, key)
+        found.append(split(tuple(map(as_tuple, made)) if workload.declaration.stream else as_tuple(made)))
+        return found[0].traced[0]
+
+    shapes = jax.eval_shape(make, jax.random.key(INPUT_SEED))
+    return found[0].take_back(shapes, {})[0]
 
 
 def as_tuple(arguments: Any) -> tuple[Any, ...]:
@@ -54,8 +68,8 @@ def choose_static(function: Callable[..., Any], params: dict[str, Param]) -> dic
 
 
 def as_numpy(leaf: Any) -> Any:
-    """An array as NumPy's. A random key stays what it is: NumPy has no such thing."""
-    return leaf if _is_key(leaf) else numpy.asarray(leaf)
+    """An array as NumPy's. A random key stays what it is, as NumPy has no such thing, and so does what is no array."""
+    return numpy.asarray(leaf) if is_array(leaf) and not _is_key(leaf) else leaf
 
 
 def widest(leaf: Any) -> Any:
@@ -76,8 +90,14 @@ def hash_arguments(arrays: Any) -> str:
     for leaf in jax.tree.leaves(arrays):
         array = _find_numbers(leaf)
         found.update(f"{array.dtype} {array.shape}".encode())
-        found.update(repr(leaf).encode() if array.dtype == object else array.tobytes())
+        found.update(_name_object(leaf).encode() if array.dtype == object else array.tobytes())
     return found.hexdigest()
+
+
+def _name_object(leaf: Any) -> str:
+    """Text of a leaf that is no array, without its address: equal in two processes."""
+    named = (getattr(leaf, "__module__", None), getattr(leaf, "__qualname__", None))
+    return re.sub(r" at 0x[0-9a-f]+", "", repr(leaf)) if None in named else ".".join(map(str, named))
 
 
 def pack_numbers(arrays: Any) -> bytes:

@@ -12,6 +12,7 @@ import jax
 
 from harness.declare.implementation import MIXED
 from harness.programs.jax_events import JaxEvents, watch_jax
+from harness.programs.static_leaves import split
 from harness.programs.waiting import make_wait
 from harness.record import NATIVE
 
@@ -25,17 +26,18 @@ class Stages:
     """A compiled program with the time of each stage, in seconds.
 
     Args:
-      donated: Compiles the same function again with all its arguments donated.
+      trace_s: None where lowering cannot be timed apart from tracing; `lower_s` is then the time of both.
+      donated: Compiles the same function again with all its arguments donated; None where a user's own jit decides.
       events: What jax reported meanwhile.
     """
 
     traced: Any
     lowered: Any
     compiled: Any
-    trace_s: float
+    trace_s: float | None
     lower_s: float
     compile_s: float
-    donated: Callable[[], Any]
+    donated: Callable[[], Any] | None
     events: JaxEvents
 
 
@@ -54,6 +56,9 @@ class Prepared:
         comes before what is timed, and before a first call.
       traceable: What a call computes, as a function of `args` that JAX can trace; None where it cannot.
       jitted: The jitted function that calls, or the ahead-of-time program, are of; None in modes that have none.
+      renew: Returns the arguments of the next call, made outside the clock, where a call takes away the memory of its
+        arguments and returns nothing to go on with; None elsewhere.
+      most_calls: How often it may be called while it is timed; None without a limit.
     """
 
     call: Callable[..., Any]
@@ -61,9 +66,24 @@ class Prepared:
     wait: Callable[[Any], Any]
     stages: Stages | None = None
     dispatches: bool = True
-    reset: Callable[[], None] = _nothing
+    reset: Callable[[], Any] = _nothing
     traceable: Callable[..., Any] | None = None
     jitted: Any = None
+    renew: Callable[[], tuple[Any, ...]] | None = None
+    most_calls: int | None = None
+
+    def trace(self) -> Any:
+        """Return what a call computes as JAX traces it, also where the call itself is not jitted.
+
+        Raises:
+          Whatever JAX has against tracing it.
+        """
+        if self.stages is not None:
+            return self.stages.traced
+        if self.traceable is None:
+            raise TypeError("JAX cannot trace it as a whole")
+        arguments = split(self.args)
+        return jax.jit(arguments.close_over(self.traceable)).trace(*arguments.traced[0])
 
 
 @dataclass(frozen=True)
@@ -99,8 +119,10 @@ def prepare_as(
         traceable = function if mode == "eager" else None
         prepared = Prepared(function, args, make_wait(), traceable=traceable)
     else:
+        arguments = split(args)
+        function, args = arguments.close_over(function), arguments.traced[0]
         jitted = jax.jit(as_new_function(function), donate_argnums=how.donate)
-        stages = _stages(jitted, function, args, clock, stage)
+        stages = compile_in_stages(jitted, function, args, {}, clock, stage)
         # A jitted function is called through its own dispatch, and reuses what the stages have compiled.
         call = jitted if mode == "jit" else stages.compiled
         prepared = Prepared(call, args, make_wait(), stages, jitted=jitted)
@@ -206,11 +228,19 @@ def _outputs(result: Any) -> tuple[Any, ...]:
     return result if isinstance(result, tuple) else (result,)
 
 
-def _stages(jitted: Any, function: Callable[..., Any], args: tuple[Any, ...], clock: Clock, stage: Stage) -> Stages:
+def compile_in_stages(
+    jitted: Any,
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    clock: Clock,
+    stage: Stage,
+) -> Stages:
+    """Trace, lower and compile a jitted function for these arguments, each stage timed."""
     with watch_jax() as events:
         stage("trace")
         start = clock()
-        traced = jitted.trace(*args)
+        traced = jitted.trace(*args, **kwargs)
         trace_s = clock() - start
         stage("lower")
         start = clock()
@@ -222,7 +252,8 @@ def _stages(jitted: Any, function: Callable[..., Any], args: tuple[Any, ...], cl
         compile_s = clock() - start
 
     def donated() -> Any:
-        return jax.jit(as_new_function(function), donate_argnums=range(len(args))).lower(*args).compile()
+        donating = jax.jit(as_new_function(function), donate_argnums=range(len(args)), donate_argnames=tuple(kwargs))
+        return donating.lower(*args, **kwargs).compile()
 
     return Stages(traced, lowered, compiled, trace_s, lower_s, compile_s, donated, events)
 

@@ -14,6 +14,8 @@ import jax
 from jax import export
 
 from harness.machine.environment import describe_error
+from harness.programs.refusal import RefusedError
+from harness.programs.static_leaves import split
 
 ALLOWED_TARGETS = frozenset(
     {
@@ -48,7 +50,7 @@ CUSTOM_CALL = "stablehlo.custom_call"
 TARGET = "call_target_name"
 
 
-class ReplayError(Exception):
+class ReplayError(RefusedError):
     """A program that an earlier run has kept cannot be run beside today's; the message says why."""
 
 
@@ -111,9 +113,10 @@ def make_replay(program: export.Exported, function: Callable[..., Any], args: Se
       ReplayError: Its arguments or results are of other types, it was made for another kind or number of devices, or
         it calls what is not allowed.
     """
-    leaves = jax.tree.leaves(tuple(args))
-    expected, result_tree = jax.tree.flatten(jax.eval_shape(function, *args))
-    _compare_types("arguments", program.in_avals, leaves)
+    arguments = split(tuple(args))
+    leaves = jax.tree.leaves(arguments.traced)
+    expected, result_tree = jax.tree.flatten(jax.eval_shape(arguments.close_over(function), *arguments.traced[0]))
+    _compare_types("arguments", program.in_avals, jax.eval_shape(lambda *same: same, *leaves))
     _compare_types("results", program.out_avals, expected)
     devices = max((len(one.sharding.device_set) for one in leaves if isinstance(one, jax.Array)), default=1)
     if program.nr_devices != devices:
@@ -124,10 +127,10 @@ def make_replay(program: export.Exported, function: Callable[..., Any], args: Se
         raise ReplayError(f"the kept program is for {', '.join(program.platforms)}, and this is {platform}")
 
     def replay(*today: Any) -> Any:
-        return jax.tree.unflatten(result_tree, program.call(*jax.tree.leaves(today)))
+        return jax.tree.unflatten(result_tree, program.call(*jax.tree.leaves(split(today).traced)))
 
     try:
-        lowered = jax.jit(replay).lower(*args)
+        lowered = jax.jit(arguments.close_over(replay)).lower(*arguments.traced[0])
     except Exception as error:
         raise ReplayError(f"the kept program cannot be lowered: {describe_error(error)}") from error
     module: Any = lowered.compiler_ir("stablehlo")

@@ -1,6 +1,7 @@
 """What a run leaves on disk, and what is computed from it: all that reporting may import. No jax."""
 
 from harness.record.cases import (
+    AS_GIVEN,
     LOCK_STEP,
     NATIVE,
     REPLAY,
@@ -56,6 +57,7 @@ from harness.record.runs import (
 from harness.record.settings import OtherEnvironment, Settings
 
 __all__ = [
+    "AS_GIVEN",
     "INCOMPLETE",
     "LOCK_STEP",
     "NATIVE",

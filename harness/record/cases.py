@@ -8,6 +8,9 @@ from harness.record.outcomes import INCOMPLETE, Number, Outcome, Status
 
 Param = str | int | float | bool
 
+AS_GIVEN = "as_given"
+"""The mode of a callable that a user has transformed: it is called as it is. Shown as `as given`."""
+
 NATIVE = "native"
 """The mode of a peer: executed as its library does."""
 

@@ -1,0 +1,147 @@
+"""What `harness.measure` returns: the results of one call, shown as a table in a terminal or a notebook."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from html import escape
+
+from harness.notebook.passes import Ratio, compare_passes
+from harness.record import AS_GIVEN, CaseRecord, Environment, LaunchRecord, Outcome, PlannedCase, Settings, Status
+from harness.record.metrics import METRICS
+from harness.record.recorded import RecordedVariant, list_variants
+from harness.record.sentences import describe_details
+
+WITHIN = "speedups with 95 % confidence intervals over passes, within this process"
+
+_COLUMNS = (
+    ("execution_s", 1e6, "us"),
+    ("dispatch_s", 1e6, "us"),
+    ("trace_s", 1e3, "ms"),
+    ("lower_s", 1e3, "ms"),
+    ("compile_s", 1e3, "ms"),
+    ("first_call_s", 1e3, "ms"),
+    ("temp_bytes", 2**-10, "KiB"),
+)
+"""Metrics of the table, with the factor to the unit that they are shown in."""
+
+
+@dataclass(frozen=True, repr=False)
+class Measurement:
+    """Functions, measured in their modes. Printing it shows a table.
+
+    Args:
+      case: What was measured, as a run's manifest would plan it.
+      record: The results, as a run's case record would hold them.
+      environment: Where.
+      settings: How it was timed.
+      launch: The raw samples; None where nothing was timed.
+    """
+
+    case: PlannedCase
+    record: CaseRecord
+    environment: Environment
+    settings: Settings
+    launch: LaunchRecord | None = None
+
+    def value(self, variant: str, metric: str) -> float | None:
+        """One metric of a variant, named in full or by its mode such as "jit"; None where it has none.
+
+        Raises:
+          KeyError: There is no such variant or metric; the message has those that there are.
+        """
+        found = [item for item in self._variants() if variant in (item.planned.name, item.planned.mode)]
+        if not found:
+            raise KeyError(f"no variant '{variant}'; there are {', '.join(one.name for one in self.case.variants)}")
+        if metric not in METRICS or METRICS[metric].growth_of is not None:
+            known = (name for name, entry in METRICS.items() if entry.growth_of is None)
+            raise KeyError(_describe_unknown(metric, tuple(known)))
+        return next(iter(found[0].read(metric).known), None)
+
+    def find_speedup(self, variant: str) -> Ratio | None:
+        """Speedup over the first variant with a 95 % confidence interval over passes, within this process.
+
+        None for the first variant, and where a result is wrong or was not timed.
+        """
+        name = next((item.name for item in self.case.variants if variant in (item.name, item.mode)), None)
+        recorded = next((item for item in self._variants() if item.planned.name == name), None)
+        if recorded is None or self.launch is None or name == self.case.baseline:
+            return None
+        if any(outcome.status is Status.WRONG for outcome in recorded.outcomes.values()):
+            return None
+        return compare_passes(self.launch, self.case.baseline, recorded.planned.name)
+
+    def __repr__(self) -> str:
+        first, rows, remarks = self._describe()
+        widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+        lines = ("  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in rows)
+        return "\n".join([first, *lines, *remarks])
+
+    def _repr_html_(self) -> str:
+        """The same as a table, for notebooks."""
+        first, (heading, *rows), remarks = self._describe()
+        head = "".join(f"<th>{escape(cell)}</th>" for cell in heading)
+        body = "".join(
+            f"<tr><th>{escape(row[0])}</th>{''.join(f'<td>{escape(cell)}</td>' for cell in row[1:])}</tr>"
+            for row in rows
+        )
+        below = "".join(f"<br>{escape(remark)}" for remark in remarks)
+        return (
+            f"<table><caption>{escape(first)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+            f"<p>{below.removeprefix('<br>')}</p>"
+        )
+
+    def _variants(self) -> tuple[RecordedVariant, ...]:
+        return list_variants(self.case, self.record, self.environment, self.settings)
+
+    def _describe(self) -> tuple[str, list[list[str]], list[str]]:
+        """What was measured where, a table with its heading, and what must be known of it."""
+        jax = self.environment.packages.get("jax", "?")
+        first = f"{self.case.name} on {self.environment.device_count} x {self.environment.device_kind}, jax {jax}"
+        titles = [f"{METRICS[name].title} [{unit}]" for name, _, unit in _COLUMNS]
+        rows = [["", METRICS["speedup"].title, *titles], *map(self._row, self._variants())]
+        remarks = []
+        for variant in self._variants():
+            words = [word for item in variant.outcomes.items() for word in _describe(*item)]
+            remarks += [f"{_show(variant.planned.name)}: {word}" for word in dict.fromkeys(words)]
+        notes = self.record.notes if len(rows) <= 2 else (*self.record.notes, WITHIN)
+        return first, rows, [*remarks, *(f"({_show(note)})" for note in notes)]
+
+    def _row(self, variant: RecordedVariant) -> list[str]:
+        ratio = self.find_speedup(variant.planned.name)
+        is_baseline = variant.planned.name == self.case.baseline
+        speedup = "baseline" if is_baseline else "-" if ratio is None else str(ratio)
+        cells = [
+            "-" if value is None else f"{value * scale:,.1f}"
+            for value, scale in ((self._read(variant, name), scale) for name, scale, _ in _COLUMNS)
+        ]
+        return [_show(variant.planned.name), speedup, *cells]
+
+    def _read(self, variant: RecordedVariant, metric: str) -> float | None:
+        """A metric, the time of a wrong result as well: that is no speed, but how long it takes."""
+        known = variant.read(metric).known
+        if not known and (timing := variant.outcomes.get("timing")) is not None:
+            known = tuple(value for value in timing.values.get(metric, ()) if value is not None)
+        return next(iter(known), None)
+
+
+def _show(text: str) -> str:
+    """A text with the name of the mode `as_given` as a person reads it."""
+    return text.replace(AS_GIVEN, "as given")
+
+
+def _describe_unknown(metric: str, known: tuple[str, ...]) -> str:
+    inside = [name for name in known if metric in name]
+    nearest = dict.fromkeys((*inside, *difflib.get_close_matches(metric, known, cutoff=0.5)))
+    hint = f"nearest: {', '.join(nearest)}; " if nearest else ""
+    return f"no metric '{metric}'; {hint}there are {', '.join(known)}"
+
+
+def _describe(probe: str, outcome: Outcome) -> Iterator[str]:
+    """What a reader must know of a probe's outcome."""
+    if outcome.status is Status.UNSUPPORTED and probe == "numerics":
+        yield f"not measured: {outcome.reason}"
+    elif outcome.status not in (Status.OK, Status.UNSUPPORTED):
+        yield f"{outcome.status.value}: {outcome.reason}"
+    yield from (*describe_details(outcome.details), *outcome.notes)

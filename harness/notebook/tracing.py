@@ -1,0 +1,137 @@
+"""A function of a user in the modes `jit` and `aot`: its static arguments, and changes in place that jit would lose."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any
+
+import jax
+
+from harness.notebook.state import State, find_argument_names
+from harness.programs.modes import Clock, Stage, Stages, as_new_function, compile_in_stages
+from harness.programs.refusal import RefusedError
+from harness.programs.static_leaves import Arguments, Path, find_fixed, is_traced, name_leaf, needs_concrete, split
+
+MOST_NAMES = 3
+"""Names of a list in a sentence."""
+
+
+class InPlaceError(RefusedError):
+    """A function changes its state in place, which `jax.jit` does not see."""
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A function compiled for its arguments.
+
+    Args:
+      jitted: Of what is traced alone.
+      fixed: Names of the numbers that are static, since tracing them fails.
+      once: Names of what the function changes in place while it is traced, and in no call after that.
+    """
+
+    stages: Stages
+    jitted: Any
+    arguments: Arguments
+    fixed: tuple[str, ...]
+    once: tuple[str, ...]
+
+
+def compile_function(
+    name: str,
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    state: State,
+    clock: Clock,
+    stage: Stage,
+) -> Compiled:
+    """Trace, lower and compile a function for these arguments.
+
+    Raises:
+      InPlaceError: It changes arrays in place that it does not return.
+      Whatever JAX raises of it, where no number among the arguments can be made static instead.
+    """
+    once: dict[str, None] = {}
+    watched = _watch(name, function, state, once)
+
+    def jit(arguments: Arguments) -> tuple[Any, Callable[..., Any]]:
+        of_traced = arguments.close_over(watched)
+        return jax.jit(as_new_function(of_traced)), of_traced
+
+    def trace(arguments: Arguments) -> Any:
+        try:
+            return jit(arguments)[0].trace(*arguments.traced[0], **arguments.traced[1])
+        finally:
+            state.put_back()
+
+    fixed: tuple[Path, ...] = ()
+    try:
+        arguments = split(args, kwargs)
+        jitted, of_traced = jit(arguments)
+        stages = compile_in_stages(jitted, of_traced, *arguments.traced, clock, stage)
+    except Exception as error:
+        if type(error).__name__ == "TraceContextError":  # of flax.nnx
+            raise InPlaceError(_describe_lost(name, ["an nnx.Variable that is no argument"])) from error
+        if not needs_concrete(error):
+            raise
+        state.put_back()
+        fixed = find_fixed(trace, args, kwargs)
+        arguments = split(args, kwargs, fixed)
+        jitted, of_traced = jit(arguments)
+        stages = compile_in_stages(jitted, of_traced, *arguments.traced, clock, stage)
+    finally:
+        state.put_back()
+    names = find_argument_names(function)
+    return Compiled(stages, jitted, arguments, tuple(name_leaf(path, names) for path in fixed), tuple(once))
+
+
+def _watch(name: str, function: Callable[..., Any], state: State, once: dict[str, None]) -> Callable[..., Any]:
+    """The function, which raises InPlaceError while it is traced where a change in place would be lost.
+
+    Args:
+      once: Gets the names of other changes in place.
+    """
+    names = find_argument_names(function)
+
+    @wraps(function)
+    def watched(*args: Any, **kwargs: Any) -> Any:
+        before = {id(leaf) for leaf in jax.tree.leaves((args, kwargs))}
+        result = function(*args, **kwargs)
+        returned = {id(leaf) for leaf in jax.tree.leaves(result)}
+        lost = [
+            name_leaf(path, names)
+            for path, leaf in jax.tree.leaves_with_path((args, kwargs))
+            if _is_work(leaf) and id(leaf) not in before | returned
+        ]
+        for _, place, value in state.list_changed():
+            leaves = jax.tree.leaves(value)
+            if any(_is_work(leaf) and id(leaf) not in returned for leaf in leaves):
+                lost.append(place)
+            elif not any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
+                once[place] = None
+        if lost:
+            raise InPlaceError(_describe_lost(name, lost))
+        # A model that is returned may hold functions, which are no output of a program.
+        return jax.tree.map(lambda leaf: None if _is_static_output(leaf) else leaf, result)
+
+    return watched
+
+
+def _is_static_output(leaf: Any) -> bool:
+    return (callable(leaf) or isinstance(leaf, str | bytes)) and not is_traced(leaf)
+
+
+def _is_work(leaf: Any) -> bool:
+    """Whether a value is computed by a traced program and is floating: a counter that is lost changes no time."""
+    return isinstance(leaf, jax.core.Tracer) and jax.numpy.issubdtype(leaf.dtype, jax.numpy.inexact)
+
+
+def _describe_lost(name: str, lost: list[str]) -> str:
+    shown = ", ".join(lost[:MOST_NAMES]) + (f" and {len(lost) - MOST_NAMES} more" if len(lost) > MOST_NAMES else "")
+    return (
+        f"{name} changes {shown} in place; jax.jit loses such changes, and XLA would remove the work behind them; "
+        f"measure nnx.jit({name}), or return the new values"
+    )

@@ -1,0 +1,209 @@
+"""The variants of a user's callables: each callable in each of its modes, prepared to be checked and timed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import Any
+
+import jax
+
+from harness.notebook.callables import Given
+from harness.notebook.calls import Call, Carry
+from harness.notebook.state import State
+from harness.notebook.tracing import Compiled, compile_function
+from harness.probes.context import Context
+from harness.programs.jax_events import watch_jax
+from harness.programs.modes import Prepared, Stages, compile_in_stages
+from harness.programs.program import walk_equations
+from harness.programs.static_leaves import is_traced, split
+from harness.programs.waiting import make_wait
+from harness.record import AS_GIVEN
+
+ONE_PROGRAM = "the function is one jitted call: eager and jit are the same program"
+
+
+@dataclass
+class NotebookContext(Context):
+    """The callables of a user as one case.
+
+    Args:
+      given: By name of the implementation.
+      keywords: Keyword arguments of the call.
+      state: What calls may change in place; it was kept.
+      carry: What goes from one call to the next, as the user says.
+    """
+
+    given: Mapping[str, Given] = field(default_factory=dict)
+    keywords: dict[str, Any] = field(default_factory=dict)
+    state: State = field(default_factory=State)
+    carry: Carry = field(default_factory=dict)
+    _calls: dict[str, Call] = field(default_factory=dict)
+    _made: dict[str, Prepared] = field(default_factory=dict)
+    _compiled: dict[str, Compiled] = field(default_factory=dict)
+
+    def call(self, variant: str) -> Call:
+        """The variant as a call that can be repeated.
+
+        Raises:
+          Whatever its code or its compiler raise.
+        """
+        self.prepare(variant)
+        return self._calls[variant]
+
+    def list_notes(self, variant: str) -> list[str]:
+        """What a reader must know of how a variant was called."""
+        notes: list[str] = []
+        compiled, call = self._compiled.get(variant), self._calls.get(variant)
+        if compiled is not None and compiled.fixed:
+            is_one = len(compiled.fixed) == 1
+            notes.append(f"{', '.join(compiled.fixed)} {'is' if is_one else 'are'} static: tracing it fails")
+        if compiled is not None and compiled.once:
+            notes.append(
+                f"changes {', '.join(compiled.once)} in place when it is traced, and not in the calls after it"
+            )
+        if call is not None and call.threads and not self.carry:
+            notes.append("a call takes the memory of its arguments; its result is the argument of the next call")
+        elif call is not None and call.taken:
+            notes.append("a call takes the memory of its arguments; each call gets copies made outside the clock")
+        return notes
+
+    def calls_back(self, variants: Iterable[str]) -> bool:
+        """Whether a program of these variants calls back into Python."""
+        stages = (self._made[name].stages for name in variants if name in self._made)
+        return any(
+            "callback" in equation.primitive.name
+            for one in stages
+            if one is not None
+            for equation in walk_equations(one.traced.jaxpr.jaxpr)
+        )
+
+    def count_calls(self) -> int:
+        """How often the functions have been called so far."""
+        return sum(call.count for call in self._calls.values())
+
+    def is_one_jitted_call(self, variant: str) -> bool:
+        """Whether all that a variant does is one call of a jitted function."""
+        made = self._made.get(variant)
+        if made is None or made.stages is None or self.given[variant.rpartition(":")[0]].is_transformed:
+            return False
+        equations = made.stages.traced.jaxpr.jaxpr.eqns
+        return len(equations) == 1 and equations[0].primitive.name in ("jit", "pjit")
+
+    @cached_property
+    def reference(self) -> Any:
+        """What the first variant that can be called gives, and the arrays that it changes in place."""
+        call = self.call(self._first)
+        call.reset()
+        result = jax.block_until_ready(call())
+        self._updated = call.updated
+        kept = [list_results(result), call.list_updates(self._updated)]
+        return jax.tree.map(copy_leaf, kept) if call.is_consumed else kept  # else the next call would take it
+
+    def check_with(self, variant: str) -> None:
+        """Choose the variant whose result is the reference."""
+        self._first = variant
+
+    def prepare_check(self, variant: str) -> Prepared:
+        """The variant, which returns what the reference holds."""
+        call, prepared = self.call(variant), self.prepare(variant)
+        _ = self.reference  # it has set the names of what is changed in place
+
+        def result_with_updates() -> Any:
+            result = jax.block_until_ready(call())
+            return [list_results(result), call.list_updates(self._updated)]
+
+        return Prepared(result_with_updates, (), make_wait(), prepared.stages, reset=call.reset, jitted=prepared.jitted)
+
+    def _prepare(self, variant: str) -> Prepared:
+        if variant not in self._made:
+            self._made[variant] = self._make(variant)
+        return self._made[variant]
+
+    def _make(self, variant: str) -> Prepared:
+        name, _, mode = variant.rpartition(":")
+        given = self.given[name]
+        self.state.put_back()  # another variant may have taken what the state held
+        function = given.function if mode == AS_GIVEN or given.plain is None else given.plain
+        stages = jitted = None
+        args, kwargs = self.arguments, self.keywords
+        if mode == AS_GIVEN:
+            stages = self._read_stages(given)
+        elif mode != "eager":
+            compiled = compile_function(name, function, args, kwargs, self.state, self.clock, self.stage)
+            stages, jitted, (args, kwargs) = compiled.stages, compiled.jitted, compiled.arguments.traced
+            function = jitted if mode == "jit" else stages.compiled
+            self._compiled[variant] = compiled
+        call = self._calls[variant] = Call(function, args, kwargs, self.state, self.carry, mode == "eager")
+        return Prepared(call, (), make_wait(), stages, reset=call.reset, jitted=jitted)
+
+    def _read_stages(self, given: Given) -> Stages | None:
+        """The callable's own stages, for its program and its memory; None where it has none."""
+        if not given.has_stages:
+            return None
+        args, kwargs = (*given.bound, *self.arguments), {**given.keywords, **self.keywords}
+        try:
+            if hasattr(given.base, "trace"):
+                stages = compile_in_stages(given.base, given.function, args, kwargs, self.clock, self.stage)
+            else:
+                stages = self._lower(given.base, args, kwargs)
+            return Stages(
+                _find_inner(stages.traced),
+                _find_inner(stages.lowered),
+                _find_inner(stages.compiled),
+                stages.trace_s,
+                stages.lower_s,
+                stages.compile_s,
+                None,
+                stages.events,
+            )
+        finally:
+            self.state.put_back()
+
+    def _lower(self, base: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Stages:
+        """Stages of a callable that traces and lowers in one step."""
+        with watch_jax() as events:
+            self.stage("lower")
+            start = self.clock()
+            lowered = base.lower(*args, **kwargs)
+            lower_s = self.clock() - start
+            self.stage("compile")
+            start = self.clock()
+            compiled = lowered.compile()
+            compile_s = self.clock() - start
+        arguments = split(args, kwargs)
+        whole = jax.jit(arguments.close_over(partial(_call, base)))  # only to read its equations
+        traced = whole.trace(*arguments.traced[0], **arguments.traced[1])
+        return Stages(traced, lowered, compiled, None, lower_s, compile_s, None, events)
+
+
+def copy_leaf(leaf: Any) -> Any:
+    """An array in memory of its own."""
+    return jax.device_put(leaf, may_alias=False) if isinstance(leaf, jax.Array) else leaf
+
+
+def list_results(result: Any) -> Any:
+    """Arrays and numbers of a result, also those in the fields of a dataclass that JAX does not know."""
+    leaves = []
+    for leaf in jax.tree.leaves(result):
+        if hasattr(leaf, "__dataclass_fields__") and not isinstance(leaf, type):
+            leaves += list_results({name: getattr(leaf, name) for name in leaf.__dataclass_fields__})
+        elif isinstance(leaf, bool | int | float | complex) or hasattr(leaf, "dtype"):
+            leaves.append(leaf)
+    return leaves
+
+
+def _call(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    return [leaf for leaf in jax.tree.leaves(function(*args, **kwargs)) if is_traced(leaf)]
+
+
+def _find_inner(stage: Any) -> Any:
+    """JAX's own stage inside that of another library."""
+    if isinstance(stage, jax.stages.Traced | jax.stages.Lowered | jax.stages.Compiled):
+        return stage
+    for name in ("traced", "lowered", "compiled"):
+        inner = getattr(stage, name, None)
+        if isinstance(inner, jax.stages.Traced | jax.stages.Lowered | jax.stages.Compiled):
+            return inner
+    return stage

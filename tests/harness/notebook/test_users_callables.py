@@ -1,0 +1,294 @@
+"""Callables of users, measured as they are, with their objects as before."""
+
+import dataclasses
+import itertools
+import queue
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+from flax import nnx
+
+import harness
+from harness.notebook.calls import CarryError
+from harness.record import Status
+
+
+def names_of(measurement):
+    return [variant.name.rpartition(":")[2] for variant in measurement.record.variants]
+
+
+def statuses_of(measurement):
+    return {
+        variant.name.rpartition(":")[2]: variant.outcomes["numerics"].status for variant in measurement.record.variants
+    }
+
+
+def all_right(measurement):
+    return set(statuses_of(measurement).values()) == {Status.OK} and all(
+        measurement.value(variant.name, "execution_s") > 0 for variant in measurement.record.variants
+    )
+
+
+class Net(nnx.Module):
+    def __init__(self):
+        self.first = nnx.Linear(4, 8, rngs=nnx.Rngs(0))
+        self.second = nnx.Linear(8, 4, rngs=nnx.Rngs(1))
+
+    def __call__(self, x):
+        return self.second(nnx.relu(self.first(x)))
+
+
+def train(model, optimizer, x):
+    loss, gradient = nnx.value_and_grad(lambda model: ((model(x) - x) ** 2).mean())(model)
+    optimizer.update(model, gradient)
+    return loss
+
+
+def make_model():
+    model = Net()
+    return model, nnx.Optimizer(model, optax.adam(1e-3), wrt=nnx.Param), jnp.ones((2, 4))
+
+
+@pytest.mark.parametrize("options", [{}, {"donate_argnums": (0, 1)}])
+def test_an_nnx_step_is_called_as_it_is_and_leaves_the_model_as_it_was(options):
+    model, optimizer, x = make_model()
+    before = [np.asarray(leaf) for leaf in jax.tree.leaves(nnx.state((model, optimizer)))]
+
+    measurement = harness.measure(nnx.jit(train, **options), model, optimizer, x)
+
+    after = [np.asarray(leaf) for leaf in jax.tree.leaves(nnx.state((model, optimizer)))]
+    assert all(map(np.array_equal, before, after))
+    assert names_of(measurement) == ["as_given", "eager"]
+    assert all_right(measurement)
+    assert measurement.value("as_given", "compile_s") > 0
+    assert any("train:jit is left out" in note for note in measurement.record.notes)
+
+
+def test_changes_in_place_that_jit_would_lose_are_refused_by_name():
+    measurement = harness.measure(train, *make_model())
+
+    assert statuses_of(measurement) == {"eager": Status.OK, "jit": Status.UNSUPPORTED, "aot": Status.UNSUPPORTED}
+    reason = measurement.record.variants[1].outcomes["numerics"].reason
+    assert "train changes model.first.bias" in reason
+    assert "measure nnx.jit(train)" in reason
+
+
+def test_a_split_model_whose_update_is_returned_is_right_in_every_mode():
+    graph, state = nnx.split(Net())
+    before = [np.asarray(leaf) for leaf in jax.tree.leaves(state)]
+
+    def step(state, x):
+        model = nnx.merge(graph, state)
+        gradient = nnx.grad(lambda model: (model(x) ** 2).mean())(model)
+        nnx.update(model, jax.tree.map(lambda p, g: p - 0.1 * g, nnx.state(model), gradient))
+        return nnx.split(model)[1]
+
+    measurement = harness.measure(step, state, jnp.ones((2, 4)))
+
+    assert all_right(measurement)
+    assert all(map(np.array_equal, before, map(np.asarray, jax.tree.leaves(state))))
+
+
+class Trainer:
+    def __init__(self):
+        self.weights, self.steps = jnp.ones((4, 4)), 0
+
+    def step(self, batch):
+        self.weights = self.weights - 0.1 * jax.grad(lambda w: ((batch @ w) ** 2).mean())(self.weights)
+        self.steps += 1
+        return (self.weights**2).sum()
+
+
+def test_state_in_self_is_put_back_and_holds_no_tracer():
+    trainer = Trainer()
+    weights = trainer.weights
+
+    measurement = harness.measure(trainer.step, jnp.ones((2, 4)))
+
+    assert (trainer.weights is weights, trainer.steps) == (True, 0)
+    assert statuses_of(measurement) == {"eager": Status.OK, "jit": Status.UNSUPPORTED, "aot": Status.UNSUPPORTED}
+
+
+def test_state_is_put_back_after_an_exception():
+    trainer = Trainer()
+    weights = trainer.weights
+
+    def broken(batch):
+        trainer.step(batch)
+        raise ValueError("no luck")
+
+    with pytest.raises(ValueError, match="no luck"):
+        harness.measure(broken, jnp.ones((2, 4)))
+
+    assert trainer.weights is weights
+
+
+def test_donated_arguments_are_threaded_and_the_users_arrays_live():
+    params = {"w": jnp.ones((8, 8))}
+    step = jax.jit(lambda params, x: (jax.tree.map(lambda w: w - x.mean(), params), x.sum()), donate_argnums=0)
+
+    measurement = harness.measure(step, params, jnp.ones(8))
+
+    assert not params["w"].is_deleted()
+    assert all_right(measurement)
+    assert measurement.value("as_given", "alias_bytes") > 0
+    assert any("its result is the argument of the next call" in note for note in measurement.record.notes)
+
+
+def test_donated_arguments_that_nothing_replaces_are_copied():
+    x = jnp.ones((8, 8))
+    step = jax.jit(lambda x: x.reshape(64) + 1, donate_argnums=0)
+
+    measurement = harness.measure(step, x)
+
+    assert not x.is_deleted()
+    assert all_right(measurement)
+    assert any("each call gets copies made outside the clock" in note for note in measurement.record.notes)
+
+
+def test_arguments_that_a_function_inside_donates_live():
+    params = {"w": jnp.ones((8, 8))}
+    inner = jax.jit(lambda params, x: jax.tree.map(lambda w: w - x.mean(), params), donate_argnums=0)
+
+    measurement = harness.measure(lambda params, x: inner(params, 2 * x), params, jnp.ones(8))
+
+    assert not params["w"].is_deleted()
+    assert all_right(measurement)
+
+
+def test_a_carry_goes_from_one_call_to_the_next():
+    seen = queue.SimpleQueue()  # a list would be put back
+
+    def step(x):
+        jax.debug.callback(lambda value: seen.put(float(value)), x[0])
+        return x + 1
+
+    harness.measure.with_options(modes=("jit",), carry={"x": "result"}, most_calls=40)(step, jnp.zeros(3))
+    jax.effects_barrier()
+
+    assert {0.0, 1.0} <= {seen.get() for _ in range(seen.qsize())}
+
+
+@pytest.mark.parametrize(
+    ("carry", "message"),
+    [({"y": 0}, "names the argument 'y'; the call has x"), ({"x": 3}, "gives 'x' the output 3; outputs are 0 to 0")],
+)
+def test_a_carry_that_is_not_there_is_an_error(carry, message):
+    with pytest.raises(CarryError, match=message):
+        harness.measure.with_options(carry=carry)(lambda x: x + 1, jnp.zeros(3))
+
+
+def test_arrays_by_keyword_are_arguments():
+    x = jnp.ones((64, 64))
+
+    measurement = harness.measure(lambda *, a, b: a @ b, a=x, b=x)
+
+    assert all_right(measurement)
+    assert measurement.value("jit", "argument_bytes") == 2 * x.nbytes
+
+
+def test_static_arguments_by_position_are_static():
+    def pool(x, how, shape, act):
+        return act(jnp.zeros(shape) + (x.max() if how == "max" else x.sum()))
+
+    measurement = harness.measure(pool, jnp.ones(3), "max", (2, 3), jnp.tanh)
+
+    assert all_right(measurement)
+    assert "pool:jit: shape[0], shape[1] are static: tracing it fails" in measurement.record.notes
+
+
+def test_a_method_whose_self_is_static_is_called_as_it_is():
+    class Model:
+        @partial(jax.jit, static_argnums=0)
+        def apply(self, x):
+            return 2 * x
+
+    assert all_right(harness.measure(Model().apply, jnp.ones(3)))
+
+
+def test_a_compiled_program_is_timed():
+    measurement = harness.measure(jax.jit(lambda x: x + 1).lower(jnp.ones(3)).compile(), jnp.ones(3))
+
+    assert names_of(measurement) == ["as_given"]
+    assert all_right(measurement)
+
+
+def test_a_function_that_is_one_jitted_call_says_so():
+    inner = jax.jit(lambda x: x + 1)
+
+    measurement = harness.measure(lambda y: inner(y), jnp.ones(3))  # noqa: PLW0108  that it is around it matters
+
+    assert "the function is one jitted call: eager and jit are the same program" in measurement.record.notes
+
+
+def test_eager_is_not_called_where_it_is_not_asked_for():
+    def only_traced(x):
+        assert isinstance(x, jax.core.Tracer)
+        return x + 1
+
+    measurement = harness.measure.with_options(modes=("jit", "aot"))(only_traced, jnp.ones(3))
+
+    assert names_of(measurement) == ["jit", "aot"]
+    assert all_right(measurement)
+    assert "results are compared with those of only_traced:jit" in measurement.record.notes
+
+
+def test_several_functions_are_compared_with_the_first():
+    functions = {"old": lambda x: x @ x, "new": lambda x: 2 * (x @ x)}
+
+    measurement = harness.measure.with_options(modes=("jit",))(functions, jnp.ones((8, 8)))
+
+    assert {variant.name: variant.outcomes["numerics"].status for variant in measurement.record.variants} == {
+        "old:jit": Status.OK,
+        "new:jit": Status.WRONG,
+    }
+    assert measurement.find_speedup("new:jit") is None
+    assert "new:jit" in repr(measurement)
+
+
+def test_a_speedup_has_an_interval_within_the_process():
+    x = jnp.ones((64, 64))
+
+    measurement = harness.measure.with_options(modes=("jit",))(
+        {"two": lambda x: x @ x @ x, "one": lambda x: (x @ x) @ x}, x
+    )
+
+    found = measurement.find_speedup("one:jit")
+    assert found.low <= found.estimate <= found.high
+    assert f"{found}" in repr(measurement)
+
+
+def test_keywords_of_any_name_are_the_users():
+    def function(x, *, modes, tolerance, progress):
+        return x * tolerance + modes
+
+    assert all_right(harness.measure(function, jnp.ones(3), modes=1, tolerance=2.0, progress="yes"))
+
+
+def test_callbacks_are_announced_and_limited():
+    calls = itertools.count()
+
+    def function(x):
+        jax.debug.callback(lambda value: next(calls), x.sum())
+        return x + 1
+
+    measurement = harness.measure.with_options(modes=("jit", "aot"), most_calls=60)(function, jnp.ones(3))
+    jax.effects_barrier()
+
+    assert next(calls) <= 60
+    assert any("called at most 60 times" in note for note in measurement.record.notes)
+    assert all_right(measurement)
+
+
+def test_a_result_that_only_python_knows_is_compared_by_its_fields():
+    @dataclasses.dataclass
+    class Result:
+        value: jax.Array
+
+    measurement = harness.measure(lambda x: Result(x + 1), jnp.ones(3))
+
+    assert statuses_of(measurement)["eager"] is Status.OK

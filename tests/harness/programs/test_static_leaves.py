@@ -1,0 +1,118 @@
+import enum
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.programs.static_leaves import find_fixed, is_traced, name_leaf, split
+
+
+class Kind(enum.Enum):
+    SUM = "sum"
+
+
+ARRAYS = [jnp.ones(2), np.ones(2), np.float32(1), jax.random.key(0), 1, 1.5, True, 1j, jax.ShapeDtypeStruct((2,), "f4")]
+OTHERS = ["max", b"max", jnp.tanh, Kind.SUM, object(), np.array(["a"]), np.array([None]), np.dtype("float32")]
+
+
+@pytest.mark.parametrize("leaf", ARRAYS, ids=repr)
+def test_arrays_and_numbers_are_traced(leaf):
+    assert is_traced(leaf)
+
+
+@pytest.mark.parametrize("leaf", OTHERS, ids=repr)
+def test_other_leaves_are_static(leaf):
+    assert not is_traced(leaf)
+
+
+def test_arguments_without_static_leaves_are_the_very_objects():
+    args, kwargs = ({"x": jnp.ones(2)}, 3), {"y": jnp.ones(2)}
+
+    arguments = split(args, kwargs)
+
+    assert arguments.traced[0] is args
+    assert arguments.traced[1] is kwargs
+    assert arguments.static == {}
+
+
+trees = st.recursive(
+    st.one_of(st.none(), st.integers(), st.floats(allow_nan=False), st.text(), st.binary(), st.sampled_from(Kind)),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3), st.tuples(inner, inner), st.dictionaries(st.text(max_size=3), inner, max_size=3)
+    ),
+    max_leaves=12,
+)
+
+
+@given(st.lists(trees, max_size=3).map(tuple), st.dictionaries(st.text(max_size=3), trees, max_size=2))
+def test_what_is_split_is_whole_when_it_is_taken_back(args, kwargs):
+    arguments = split(args, kwargs)
+
+    assert arguments.take_back(*arguments.traced) == (args, kwargs)
+    assert all(map(is_traced, jax.tree.leaves(arguments.traced)))
+
+
+def call(function, arguments):
+    return jax.jit(arguments.close_over(function))(*arguments.traced[0], **arguments.traced[1])
+
+
+def test_a_jitted_call_gets_its_static_leaves_back():
+    def function(x, how, *, options):
+        assert options["act"] is jnp.tanh
+        return options["act"](x) if how == "tanh" else x
+
+    result = call(function, split((jnp.full(2, 2.0), "tanh"), {"options": {"act": jnp.tanh, "none": None}}))
+
+    assert result == pytest.approx(np.tanh([2.0, 2.0]))
+
+
+def trace(function):
+    return lambda arguments: jax.jit(arguments.close_over(function)).trace(*arguments.traced[0], **arguments.traced[1])
+
+
+def test_numbers_are_traced_weakly_typed():
+    traced = trace(lambda x, factor: x * factor)(split((jnp.ones(2, jnp.bfloat16), 2.0)))
+
+    assert traced.out_info.dtype == jnp.bfloat16
+
+
+def fixed_names(function, args, kwargs=None):
+    return [name_leaf(path, ("x", "n", "f")) for path in find_fixed(trace(function), args, kwargs)]
+
+
+@pytest.mark.parametrize(
+    ("function", "args", "names"),
+    [
+        (lambda x, n, f: x * n * f, (jnp.ones(2), 3, 2.0), []),
+        (lambda x, n, f: jnp.zeros(n) + f, (jnp.ones(2), 3, 2.0), ["n"]),
+        (lambda x, n, f: x.reshape(n) * f, (jnp.ones(6), (2, 3), 2.0), ["n[0]", "n[1]"]),
+        (lambda x, n, f: x.sum(axis=n) * f, (jnp.ones((2, 2)), 1, 2.0), ["n"]),
+        (lambda x, n, f: x if n else -x * f, (jnp.ones(2), True, 2.0), ["n"]),
+        (lambda x, n, f: x[: n["k"]] * f, (jnp.ones(4), {"k": 2, "other": 1}, 2.0), ["n['k']"]),
+    ],
+)
+def test_a_number_is_static_only_where_tracing_it_fails(function, args, names):
+    assert fixed_names(function, args) == names
+
+
+def test_a_number_by_keyword_is_named_by_its_keyword():
+    assert fixed_names(lambda x, *, size: jnp.zeros(size), (jnp.ones(2),), {"size": 3}) == ["size"]
+
+
+def test_of_many_numbers_all_are_static():
+    names = fixed_names(lambda x, n, f: jnp.zeros(n[0]), (jnp.ones(2), list(range(1, 11)), 1.0))
+
+    assert len(names) == 11
+
+
+def test_what_no_static_number_helps_is_raised_as_it_was():
+    with pytest.raises(jax.errors.TracerBoolConversionError, match="depends on the value of the argument x"):
+        fixed_names(lambda x, n, f: x if x.sum() > 0 else -x, (jnp.ones(2), 1, 1.0))
+
+
+def test_what_has_another_reason_is_raised():
+    with pytest.raises(TypeError, match="incompatible shapes"):
+        fixed_names(lambda x, n, f: x + jnp.ones(3), (jnp.ones(2), 1, 1.0))
