@@ -15,8 +15,9 @@ from typing import Any
 import jax
 import numpy
 
-from harness.notebook.state import Place, State, find_argument_names
+from harness.notebook.state import Place, State
 from harness.programs.modes import Prepared
+from harness.programs.static_leaves import find_argument_names
 from harness.programs.waiting import make_wait
 
 WHOLE = "result"

@@ -21,6 +21,8 @@ from typing import Any
 import jax
 import numpy
 
+from harness.programs.static_leaves import find_argument_names
+
 LARGEST_REACHED_BYTES = 64 * 2**20
 """Of state that is reached only through the function's own variables: it is copied though nobody passed it."""
 
@@ -219,16 +221,6 @@ class State:
     ) -> None:
         self.owners.add(id(item))
         self.places.append(Place(name, read, write, is_same))
-
-
-def find_argument_names(function: Callable[..., Any]) -> tuple[str, ...]:
-    """Names of the positional arguments of a callable, as far as they are known."""
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (ValueError, TypeError):
-        return ()
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return tuple(item.name for item in parameters if item.kind in kinds)
 
 
 def list_variables(function: Callable[..., Any]) -> Iterator[tuple[str, Any]]:

@@ -9,10 +9,20 @@ from typing import Any
 
 import jax
 
-from harness.notebook.state import State, find_argument_names
+from harness.notebook.state import State
 from harness.programs.modes import Clock, Stage, Stages, as_new_function, compile_in_stages
 from harness.programs.refusal import RefusedError
-from harness.programs.static_leaves import Arguments, Path, find_fixed, is_traced, name_leaf, needs_concrete, split
+from harness.programs.static_leaves import (
+    Arguments,
+    Path,
+    find_argument_names,
+    find_fixed,
+    is_traced,
+    name_leaf,
+    needs_concrete,
+    refuse_hidden_arrays,
+    split,
+)
 
 MOST_NAMES = 3
 """Names of a list in a sentence."""
@@ -70,6 +80,7 @@ def compile_function(
     fixed: tuple[Path, ...] = ()
     try:
         arguments = split(args, kwargs)
+        refuse_hidden_arrays(arguments, find_argument_names(function))
         jitted, of_traced = jit(arguments)
         stages = compile_in_stages(jitted, of_traced, *arguments.traced, clock, stage)
     except Exception as error:

@@ -12,7 +12,7 @@ import jax
 
 from harness.declare.implementation import MIXED
 from harness.programs.jax_events import JaxEvents, watch_jax
-from harness.programs.static_leaves import split
+from harness.programs.static_leaves import find_argument_names, refuse_hidden_arrays, split
 from harness.programs.waiting import make_wait
 from harness.record import NATIVE
 
@@ -120,6 +120,7 @@ def prepare_as(
         prepared = Prepared(function, args, make_wait(), traceable=traceable)
     else:
         arguments = split(args)
+        refuse_hidden_arrays(arguments, find_argument_names(function))
         function, args = arguments.close_over(function), arguments.traced[0]
         jitted = jax.jit(as_new_function(function), donate_argnums=how.donate)
         stages = compile_in_stages(jitted, function, args, {}, clock, stage)

@@ -6,13 +6,17 @@ a jitted call and put back inside. Nothing of that is in a timed call: None stan
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from functools import wraps
+from types import ModuleType
 from typing import Any
 
 import jax
 import numpy
+
+from harness.programs.refusal import RefusedError
 
 Path = tuple[Any, ...]
 """Where a leaf is: the keys of `jax.tree_util`, from the arguments down."""
@@ -108,6 +112,25 @@ def split(args: tuple[Any, ...], kwargs: dict[str, Any] | None = None, fixed: Co
     return Arguments(jax.tree.unflatten(form, kept) if static else whole, static)
 
 
+def refuse_hidden_arrays(arguments: Arguments, names: tuple[str, ...] = ()) -> None:
+    """Raise RefusedError where a static leaf holds arrays: a program would have them as constants.
+
+    Args:
+      names: Of the positional arguments, as far as they are known.
+    """
+    for path, leaf in arguments.static.items():
+        fields = vars(leaf) if hasattr(leaf, "__dict__") and not isinstance(leaf, type | ModuleType) else {}
+        if not any(isinstance(item, jax.Array | numpy.ndarray) for item in jax.tree.leaves(fields)):
+            continue
+        kind = type(leaf).__name__
+        is_data = hasattr(leaf, "__dataclass_fields__")
+        line = f"jax.tree_util.register_dataclass({kind})" if is_data else "@jax.tree_util.register_pytree_node_class"
+        raise RefusedError(
+            f"{name_leaf(path, names)} is a {kind}, which is no pytree of JAX: jit would take the arrays inside "
+            f"for constants; write {line}"
+        )
+
+
 def needs_concrete(error: BaseException) -> bool:
     """Whether tracing failed since a value must be known."""
     if isinstance(error, CONCRETE_ERRORS):
@@ -156,6 +179,16 @@ def _list_numbers(args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Itera
     for path, leaf in jax.tree_util.tree_leaves_with_path((args, kwargs or {})):
         if is_number(leaf):
             yield path
+
+
+def find_argument_names(function: Callable[..., Any]) -> tuple[str, ...]:
+    """Names of the positional arguments of a callable, as far as they are known."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (ValueError, TypeError):
+        return ()
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return tuple(item.name for item in parameters if item.kind in kinds)
 
 
 def name_leaf(path: Path, names: tuple[str, ...] = ()) -> str:

@@ -1,3 +1,4 @@
+import dataclasses
 import enum
 
 import jax
@@ -7,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.programs.static_leaves import find_fixed, is_traced, name_leaf, split
+from harness.programs.refusal import RefusedError
+from harness.programs.static_leaves import find_fixed, is_traced, name_leaf, refuse_hidden_arrays, split
 
 
 class Kind(enum.Enum):
@@ -116,3 +118,22 @@ def test_what_no_static_number_helps_is_raised_as_it_was():
 def test_what_has_another_reason_is_raised():
     with pytest.raises(TypeError, match="incompatible shapes"):
         fixed_names(lambda x, n, f: x + jnp.ones(3), (jnp.ones(2), 1, 1.0))
+
+
+@dataclasses.dataclass
+class Hidden:
+    weights: jax.Array
+
+
+@dataclasses.dataclass
+class Options:
+    rate: float = 0.1
+
+
+def test_arrays_inside_what_is_no_pytree_are_refused_with_the_line_to_write():
+    with pytest.raises(RefusedError, match=r"is a Hidden.*write jax.tree_util.register_dataclass\(Hidden\)"):
+        refuse_hidden_arrays(split(({"a": Hidden(jnp.ones(2))}, Options())), ("state", "options"))
+
+
+def test_static_leaves_without_arrays_are_fine():
+    refuse_hidden_arrays(split((Options(), jnp.tanh, "max", np, Hidden)))
