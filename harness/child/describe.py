@@ -115,6 +115,7 @@ def _describe_suite(suite: Suite, message: Describe) -> SuiteDescription:
     return SuiteDescription(
         name=suite.name,
         description=suite.description,
+        warnings=suite.warnings,
         workloads=tuple(
             WorkloadDescription(
                 name=workload.name,
