@@ -432,10 +432,13 @@ def conclude(run: Run, folder: Path, *, as_json: bool) -> int:
         counts["lost"] += lost
     if as_json:
         told = {"run_id": run.manifest.run_id, "folder": str(folder), "exit_code": code, "cases": dict(counts)}
-        print(json.dumps({**told, "results": list_results(run)}))
+        warnings = msgspec.to_builtins(run.warnings)
+        print(json.dumps({**told, "results": list_results(run), "warnings": warnings}))
         return code
     for line in describe_results(run):
         print(printable(line))
+    for warning in run.warnings:
+        print(printable(f"warning in {counted(warning.processes, 'process', 'processes')}: {warning.text}"))
     words = ", ".join(f"{count} {status}" for status, count in sorted(counts.items())) or "no cases"
     print(f"{counted(len(run.manifest.cases), 'case')}: {words}; {folder}")
     if left_out := count_left_out(run):

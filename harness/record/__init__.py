@@ -46,6 +46,7 @@ from harness.record.outcomes import (
 from harness.record.runs import (
     SCHEMA_VERSION,
     Manifest,
+    ProcessWarning,
     Run,
     Stop,
     StopReason,
@@ -86,6 +87,7 @@ __all__ = [
     "Param",
     "PlannedCase",
     "PlannedVariant",
+    "ProcessWarning",
     "Published",
     "RecordError",
     "RegimeCall",
