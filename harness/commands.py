@@ -48,6 +48,7 @@ from harness.parent.repeat import FEWEST_RUNS, repeat
 from harness.parent.servers import start_servers
 from harness.plan.estimate import estimate
 from harness.plan.launches import plan_launches
+from harness.plan.messages import Description
 from harness.plan.selection import SelectionError, choose_representatives, select
 from harness.plan.twins import add_twin
 from harness.record import Environment, Manifest, RecordError, Run, RunFolder, make_run_id, read_run, write_json
@@ -76,6 +77,7 @@ def list_suites(suites: Sequence[str], backend: str, level: str, *, as_json: boo
     with tempfile.TemporaryDirectory() as temporary, start_servers(RunFolder(Path(temporary)).scratch) as servers:
         server = servers.of(PLACES[DEFAULT_BACKEND])
         description = describe_suites(server, tuple(suites) or (DEFAULT_SUITES,), place, level, devices=False)
+    _warn(_list_warnings(description))
     if as_json:
         print(msgspec.json.encode(description.suites).decode())
     else:
@@ -95,6 +97,7 @@ def dry_run(request: RunRequest, *, as_json: bool) -> int:
         description = describe_suites(server, settings.suites, place, request.level, devices=False)
         cases = choose_representatives(select(description.cases, request.select))
         work = count_work(server, settings.suites, place, request.level, request.select)
+    _warn(_list_warnings(description))
     launches = plan_launches(cases, settings)
     if request.budget is not None:
         check_budget(launches, settings, work, settings.budget_s)
@@ -135,7 +138,7 @@ def new_run(request: RunRequest, watcher: Watcher, *, as_json: bool) -> int:
         server = servers.of(place)
         description = describe_suites(server, settings.suites, place, request.level, devices=True, cores=settings.cores)
         assert description.environment is not None
-        settings = msgspec.structs.replace(settings, notes=_notes_on(server))
+        settings = msgspec.structs.replace(settings, notes=_notes_on(server, description))
         cases = choose_representatives(select(description.cases, request.select))
         if against is not None and "timing" in settings.probes:
             cases = against.add_programs(cases) if settings.lock_step is None else against.add_lock_step(cases)
@@ -178,7 +181,7 @@ def resume_run(path: Path, watcher: Watcher, budget: str | None, *, as_json: boo
             server, settings.suites, place, settings.level, devices=True, cores=settings.cores
         )
         check_resumable(manifest, description)
-        _notes_on(server)
+        _notes_on(server, description)
         _warn(data_warnings(manifest.cases, settings))
         if budget_s is not None:
             begun = find_records(folder, manifest)
@@ -201,7 +204,7 @@ def self_test(request: RunRequest, watcher: Watcher, *, as_json: bool) -> int:
         description = describe_suites(server, settings.suites, place, request.level, devices=True, cores=settings.cores)
         assert description.environment is not None
         environment, machine = description.environment, _machine(request, description.environment)
-        _notes_on(server)
+        _notes_on(server, description)
         selected = choose_representatives(select(description.cases, request.select))
         cases = tuple(twin for case in selected if (twin := add_twin(case)) is not None)
         if not cases:
@@ -302,13 +305,19 @@ def _say_what_is_not_used() -> None:
         )
 
 
-def _notes_on(server: ForkServer) -> tuple[str, ...]:
-    """What a person and the record's readers must know of the processes; the person is told here."""
+def _notes_on(server: ForkServer, description: Description) -> tuple[str, ...]:
+    """What a person and the record's readers must know of suites and processes; the person is told here."""
+    notes = _list_warnings(description)
+    _warn(notes)
     if not server.alone:
-        return ()
+        return notes
     cost = "until then a process takes longer to begin, and editing a suite while the run goes on fails its cases"
     _warn([f"every process imports the suites itself: {server.alone}; {cost}"])
-    return (f"every process imported the suites itself: {server.alone}",)
+    return (*notes, f"every process imported the suites itself: {server.alone}")
+
+
+def _list_warnings(description: Description) -> tuple[str, ...]:
+    return tuple(warning for suite in description.suites for warning in suite.warnings)
 
 
 def _warn(texts: Iterable[str]) -> None:
@@ -423,10 +432,13 @@ def conclude(run: Run, folder: Path, *, as_json: bool) -> int:
         counts["lost"] += lost
     if as_json:
         told = {"run_id": run.manifest.run_id, "folder": str(folder), "exit_code": code, "cases": dict(counts)}
-        print(json.dumps({**told, "results": list_results(run)}))
+        warnings = msgspec.to_builtins(run.warnings)
+        print(json.dumps({**told, "results": list_results(run), "warnings": warnings}))
         return code
     for line in describe_results(run):
         print(printable(line))
+    for warning in run.warnings:
+        print(printable(f"warning in {counted(warning.processes, 'process', 'processes')}: {warning.text}"))
     words = ", ".join(f"{count} {status}" for status, count in sorted(counts.items())) or "no cases"
     print(f"{counted(len(run.manifest.cases), 'case')}: {words}; {folder}")
     if left_out := count_left_out(run):

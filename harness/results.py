@@ -40,12 +40,14 @@ def describe_results(run: Run) -> Iterator[str]:
     if sum(len(case.variants) for case in run.manifest.cases) > MOST_LINES:
         return
     variants = list(_list_variants(run))
+    notes = {record.id: record.notes for record in run.cases}
     width = max((len(variant.planned.name) for variant in variants), default=0)
     told = ""
     for variant in variants:
         if variant.planned_case.name != told:
             told = variant.planned_case.name
             yield told
+            yield from (f"  note: {note}" for note in notes.get(variant.planned_case.id, ()))
         yield f"  {variant.planned.name:{width}}  {_describe(variant)}"
 
 

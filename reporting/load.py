@@ -278,7 +278,7 @@ def _drop_strays(run: Run, folder: RunFolder, warnings: list[str]) -> Run:
             warnings.append(f"{folder.path}: case {case.name}: {why}")
         else:
             kept[case.id] = case
-    return Run(manifest=run.manifest, cases=tuple(kept.values()), ended=run.ended, stopped=run.stopped)
+    return msgspec.structs.replace(run, cases=tuple(kept.values()))
 
 
 def name_runs(runs: Iterable[Run]) -> tuple[str, ...]:

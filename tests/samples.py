@@ -28,6 +28,7 @@ from harness.record import (
     Param,
     PlannedCase,
     PlannedVariant,
+    ProcessWarning,
     Published,
     RegimeCall,
     Run,
@@ -719,7 +720,8 @@ def hostile_run(**changes: Any) -> Run:
     )
     trust = self_test(machine=HOSTILE[0], at=HOSTILE[1], tool_version=HOSTILE[2], packages={HOSTILE[3]: HOSTILE[4]})
     changes = {"machine": HOSTILE[0], "self_test": trust, **changes}
-    return run(*pairs, **{"environment": machine, "run_id": HOSTILE[2], **changes})
+    made = run(*pairs, **{"environment": machine, "run_id": HOSTILE[2], **changes})
+    return msgspec.structs.replace(made, warnings=tuple(ProcessWarning(text=text, processes=1) for text in HOSTILE))
 
 
 def _hostile_claim(text: str, figure: Figure, against: Figure | None = None) -> Published:

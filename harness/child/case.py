@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import jax
+from msgspec.structs import replace
 
 from harness.declare.catalogue import SuiteError, find_suites
 from harness.declare.levels import DeclarationError
@@ -38,5 +39,8 @@ def find_workload(case: PlannedCase, suites: Sequence[str], place: Place) -> tup
     for suite in find_suites(suites):
         for workload in suite.workloads:
             if workload.name == case.workload:
-                return workload, plan_case(suite.name, workload, case.params, place)
+                now = plan_case(suite.name, workload, case.params, place)
+                # An import that sets what this process was given by the case changes nothing here.
+                is_given = now.config.items() <= case.config.items()
+                return workload, replace(now, config=case.config) if is_given else now
     raise SuiteError(f"the workload '{case.workload}' is gone from {', '.join(suites)}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Sequence
 
@@ -17,6 +18,7 @@ from harness.declare.workload import Workload
 from harness.machine.affinity import keep_on_cores
 from harness.machine.environment import describe_environment, make_private
 from harness.machine.places import DEFAULT_BACKEND, Place
+from harness.machine.process_settings import refuse_settings
 from harness.plan.cases import plan_case
 from harness.plan.messages import Answer, Describe, Description, Problem, SuiteDescription, WorkloadDescription
 from harness.plan.selection import SelectionError, select
@@ -35,6 +37,8 @@ def describe(message: Describe) -> Answer:
     environment = None
     if message.devices:
         if (problem := find_missing_device(message.place)) is not None:
+            return Problem(message=problem)
+        if suites and (problem := refuse_settings(jax.config.values, os.environ)) is not None:
             return Problem(message=problem)
         environment = describe_environment(jax)
     planned = [
@@ -115,6 +119,7 @@ def _describe_suite(suite: Suite, message: Describe) -> SuiteDescription:
     return SuiteDescription(
         name=suite.name,
         description=suite.description,
+        warnings=suite.warnings,
         workloads=tuple(
             WorkloadDescription(
                 name=workload.name,

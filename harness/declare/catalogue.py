@@ -11,6 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
+from harness.declare.configuration import (
+    describe_configuration,
+    find_configuration,
+    record_configuration,
+    split_configuration,
+    undo_configuration,
+)
 from harness.declare.implementation import read_first_line
 from harness.declare.levels import DeclarationError
 from harness.declare.origin import find_failing_line
@@ -28,11 +35,16 @@ class SuiteError(Exception):
 
 @dataclass(frozen=True)
 class Suite:
-    """One module with its workloads, in the order of the file."""
+    """One module with its workloads, in the order of the file.
+
+    Args:
+      warnings: What a person must know of its import.
+    """
 
     name: str
     description: str
     workloads: tuple[Workload, ...]
+    warnings: tuple[str, ...] = ()
 
     @property
     def question(self) -> str:
@@ -94,7 +106,8 @@ def _is_module(name: str) -> bool:
 
 def _import(name: str) -> ModuleType:
     try:
-        return importlib.import_module(name)
+        with undo_configuration(name):
+            return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name is not None and (name == error.name or name.startswith(error.name + ".")):
             raise SuiteError(
@@ -117,7 +130,8 @@ def _import_file(path: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # as `import` does, so that dataclasses and pickles in a suite find it
     try:
-        spec.loader.exec_module(module)
+        with undo_configuration(spec.name), record_configuration(module):
+            spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
         del sys.modules[spec.name]
         raise SuiteError(_describe_error(str(path), error)) from error
@@ -156,4 +170,8 @@ def _make_suite(module: ModuleType) -> Suite:
             f"suite '{module.__name__}': {' and '.join(answers)} each have an answer; a suite has one question, so "
             "leave answer= at the one that answers it"
         )
-    return Suite(module.__name__.rpartition(".")[2], read_first_line(module), workloads)
+    name, changed = module.__name__.rpartition(".")[2], find_configuration(module)
+    for workload in workloads:
+        workload.of_import, _ = split_configuration(changed)
+    declared = [workload.fixed_config for workload in workloads]
+    return Suite(name, read_first_line(module), workloads, tuple(describe_configuration(name, changed, declared)))

@@ -77,9 +77,13 @@ def find_failing_line(error: BaseException) -> str | None:
     Frames of this package, of the import system and of code that was generated are left out.
     """
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not _is_hidden(frame.filename)]
-    written = [frame for frame in frames if not _is_library(frame.filename)]
-    last = (written or frames or [None])[-1]
-    return None if last is None else f"{last.filename}:{last.lineno}"
+    written = [frame for frame in frames if is_of_user(frame.filename)]
+    return next((f"{frame.filename}:{frame.lineno}" for frame in reversed(written or frames)), None)
+
+
+def is_of_user(path: str | None) -> bool:
+    """Return whether a file is a user's own: of no library, and not of this package."""
+    return path is not None and not _is_hidden(path) and not _is_library(path)
 
 
 def _is_hidden(path: str) -> bool:

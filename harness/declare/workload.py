@@ -48,6 +48,7 @@ class Workload:
       function: Its positional arguments name those of every implementation.
       declaration: All that is declared of it but further implementations.
       origin: Where it is declared; None outside a module's top.
+      of_import: What the import of its module has changed in `jax.config`.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Workload:
     declaration: Declaration
     implementations: list[Implementation] = field(default_factory=list)
     origin: Origin | None = None
+    of_import: Mapping[str, Param] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.params: Mapping[str, Levels] = {
@@ -141,9 +143,15 @@ class Workload:
         return call_with(devices, params) if callable(devices) else devices
 
     def find_config(self, params: Mapping[str, Param]) -> dict[str, Param]:
-        """What a case sets in `jax.config`."""
+        """What a case sets in `jax.config`: what its module's import has changed there, and what is declared."""
         config = self.declaration.needs.config
-        return dict(call_with(config, params) if callable(config) else config)
+        return {**self.of_import, **(call_with(config, params) if callable(config) else config)}
+
+    @property
+    def fixed_config(self) -> Mapping[str, Param]:
+        """What is declared for all cases alike."""
+        config = self.declaration.needs.config
+        return {} if callable(config) else config
 
     def find_published(self, params: Mapping[str, Param], backend: str) -> tuple[Published, ...]:
         """The published figures that stand beside a case."""

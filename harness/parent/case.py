@@ -11,6 +11,7 @@ from typing import Self
 
 import msgspec
 
+from harness.machine.process_settings import describe_settings
 from harness.parent.pace import Coming
 from harness.plan.launches import Launch
 from harness.plan.messages import Result
@@ -205,6 +206,7 @@ class CaseProgress:
                 for name, outcomes in self.outcomes.items()
             ),
             artifacts=tuple(self.artifacts),
+            notes=describe_settings(self.case.config, {}),
             statistics_version=VERSION,
             rounds=self.rounds,
             launch_gap_s=self._find_gap_s(),

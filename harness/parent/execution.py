@@ -69,7 +69,7 @@ def execute(
     finally:
         watcher.run_ended()
     cases = tuple(execution.done[case.id] for case in manifest.cases if case.id in execution.done)
-    run = Run(manifest=manifest, cases=cases, ended=now())
+    run = Run(manifest=manifest, cases=cases, ended=now(), warnings=servers.list_warnings())
     if run.lost():
         had_s = None if math.isinf(budget_s) else budget_s
         write_json(folder.stop, Stop(at=now(), reason=StopReason.BUDGET_USED, budget_s=had_s))

@@ -24,6 +24,7 @@ import msgspec
 
 from harness.machine.disk import EXIT_CODE
 from harness.machine.environment import make_private
+from harness.parent.written import Warnings
 from harness.plan.messages import Answer, Description, Heartbeat, Message, Problem, Result
 from harness.record import write_bytes
 
@@ -102,6 +103,7 @@ class ForkServer:
       suites: What it imports too, where it can; else every process does so again.
     Attributes:
       alone: Once started: why every process imports the suites again, and what to do about it; empty where none does.
+      warnings: What libraries warned of in it and in its processes so far.
     """
 
     def __init__(self, variables: Mapping[str, str], scratch: Path, suites: tuple[str, ...] = ()) -> None:
@@ -109,6 +111,7 @@ class ForkServer:
         self._scratch = scratch
         self._suites = suites
         self.alone = ""
+        self.warnings = Warnings()
         self._count = 0
         self._server: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
@@ -171,6 +174,7 @@ class ForkServer:
             os.close(reader)
             if writer >= 0:
                 os.close(writer)
+        self.warnings.add_file(errors)
         return Ended(
             answer=_read_answer(result),
             last=last,
@@ -277,6 +281,7 @@ class ForkServer:
                     f"send; try again\n{_tail(errors)}"
                 ) from error
             raise ServerError(f"the measuring process cannot start: {error}\n{_tail(errors)}") from error
+        self.warnings.add_file(errors)
         ours.settimeout(None)
 
     def _stop(self) -> None:

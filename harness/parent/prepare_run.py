@@ -11,6 +11,7 @@ from pathlib import Path
 
 from harness.machine.places import Place
 from harness.parent.fork_client import ForkServer
+from harness.parent.written import find_last_words
 from harness.plan.estimate import Works, first_round_s
 from harness.plan.launches import Launch
 from harness.plan.messages import Describe, Description, Problem
@@ -84,7 +85,10 @@ def describe_suites(
         return ended.answer
     if isinstance(ended.answer, Problem):
         raise UsageError(ended.answer.message)
-    how = "was silent too long" if ended.timed_out else f"ended by signal {ended.signal} or code {ended.code}"
+    if (last_words := find_last_words(ended.stderr)) is not None:
+        raise UsageError(last_words)
+    ending = f"exited with code {ended.code}" if ended.signal is None else f"was ended by signal {ended.signal}"
+    how = "was silent too long" if ended.timed_out else ending
     raise UsageError(f"the suites cannot be listed: the process that imports them {how}\n{ended.stderr}")
 
 

@@ -12,7 +12,8 @@ from harness.machine.environment import usable_cores
 from harness.machine.places import Place, make_process_environment
 from harness.parent.fork_client import ForkServer
 from harness.parent.sides import SideServer, describe_own_environment
-from harness.record import OtherEnvironment
+from harness.parent.written import Warnings
+from harness.record import OtherEnvironment, ProcessWarning
 
 
 class Servers:
@@ -62,6 +63,13 @@ class Servers:
             )
         before, now = (one.reach(index) for one in self._sides[key])
         return before, now
+
+    def list_warnings(self) -> tuple[ProcessWarning, ...]:
+        """List what libraries warned of in all processes so far."""
+        warnings = Warnings()
+        for server in self._running.values():
+            warnings.join(server.warnings)
+        return warnings.list_all()
 
     def _make_variables(self, place: Place) -> dict[str, str]:
         variables = make_process_environment(place, os.environ, allowed_cores=self._cores, data=self._data)

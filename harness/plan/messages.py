@@ -65,11 +65,16 @@ class WorkloadDescription(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SuiteDescription(msgspec.Struct, frozen=True, kw_only=True):
-    """A suite as the catalogue shows it."""
+    """A suite as the catalogue shows it.
+
+    Args:
+      warnings: What a person must know of its import.
+    """
 
     name: str
     description: str
     workloads: tuple[WorkloadDescription, ...]
+    warnings: tuple[str, ...] = ()
 
 
 class Description(msgspec.Struct, frozen=True, kw_only=True, tag=True):

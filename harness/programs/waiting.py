@@ -25,7 +25,7 @@ def make_wait() -> Wait:
     The first result decides how later ones are waited for. A later result of another structure is waited for as well:
     each way recognises what it is not for, and then takes that of JAX.
     """
-    array: type = _NoArray
+    array: Any = _NoArray
     chosen: Wait | None = None
 
     def wait(result: Any) -> Any:
@@ -71,7 +71,7 @@ def _wait_for_nothing(result: Any) -> Any:
     return result if _is_plain(result) else jax.block_until_ready(result)
 
 
-def _make_wait_for_few(container: type, kinds: set[type]) -> Wait:
+def _make_wait_for_few(container: Any, kinds: set[type]) -> Wait:
     def wait_for_few(result: Any) -> Any:
         if type(result) is not container or len(result) > FEW:
             return jax.block_until_ready(result)

@@ -47,6 +47,7 @@ from harness.record.outcomes import (
 from harness.record.runs import (
     SCHEMA_VERSION,
     Manifest,
+    ProcessWarning,
     Run,
     Stop,
     StopReason,
@@ -88,6 +89,7 @@ __all__ = [
     "Param",
     "PlannedCase",
     "PlannedVariant",
+    "ProcessWarning",
     "Published",
     "RecordError",
     "RegimeCall",

@@ -44,6 +44,13 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     confirms: bool = False
 
 
+class ProcessWarning(msgspec.Struct, frozen=True, kw_only=True):
+    """A line that JAX, XLA or Python wrote as a warning in processes that measured, and how many of them wrote it."""
+
+    text: str
+    processes: int
+
+
 class StopReason(StrEnum):
     """Why a run stopped before its last case."""
 
@@ -69,12 +76,14 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     Args:
       ended: When; null for a run that lacks cases.
       stopped: That a run that lacks cases has stopped, and why; null for one that ended, and for one that was killed.
+      warnings: What libraries warned of in its processes; of a resumed run, in those of its last part.
     """
 
     manifest: Manifest
     cases: tuple[CaseRecord, ...]
     ended: str | None = None
     stopped: Stop | None = None
+    warnings: tuple[ProcessWarning, ...] = ()
 
     def lost(self) -> tuple[PlannedCase, ...]:
         """Planned cases that have no record, or that were timed too seldom."""

@@ -68,6 +68,9 @@ class Counting:
     def sides_of(self, place, index):
         return self.servers.sides_of(place, index)
 
+    def list_warnings(self):
+        return self.servers.list_warnings()
+
     def of(self, place):
         return CountingServer(self.servers.of(place), self.started)
 

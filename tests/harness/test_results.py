@@ -1,3 +1,5 @@
+from msgspec import structs
+
 from harness.record import Outcome, Status
 from harness.results import MOST_LINES, describe_results, list_results
 from tests import samples
@@ -57,3 +59,12 @@ def test_many_numbers_are_for_a_page():
     assert described(*pairs) == []
     assert len(described(*pairs[:-1])) == MOST_LINES + len(pairs) - 1
     assert len(list_results(samples.run(*pairs))) == 2 * len(pairs)
+
+
+def test_the_notes_of_a_case_stand_next_to_its_numbers():
+    planned = samples.planned_case(variants=("f:eager",))
+    record = samples.record(planned, {"f:eager": {"timing": samples.timing(1e-3)}})
+
+    lines = described((planned, structs.replace(record, notes=("results are checked for NaN",))))
+
+    assert lines[1] == "  note: results are checked for NaN"

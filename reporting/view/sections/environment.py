@@ -38,7 +38,20 @@ def make_environment_section(all_runs: Sequence[LabelledRun]) -> Section:
     if len(all_runs) > len(runs):
         answer += f" {counted(len(all_runs) - len(runs), 'older run')} not shown."
     shown = (_table(runs, facts, different, "Fields that differ between the runs."),) if different else ()
-    return Section("environment", "Environment", QUESTION, answer, (Part(tables=(*shown, everything)),), packed=True)
+    part = Part(tables=(*shown, *_list_warnings(runs), everything))
+    return Section("environment", "Environment", QUESTION, answer, (part,), packed=True)
+
+
+def _list_warnings(runs: Sequence[LabelledRun]) -> tuple[Table, ...]:
+    """List what libraries warned of while the runs measured; no table where they warned of nothing."""
+    rows = tuple(
+        Row((Cell(run.label), Cell(warning.text), Cell(str(warning.processes))))
+        for run in runs
+        for warning in run.run.warnings
+    )
+    columns = (Column("Run"), Column("Warning"), Column("Processes"))
+    caption = "Warnings of JAX, XLA and Python in the processes that measured."
+    return (Table(caption, columns, (Group(rows),)),) if rows else ()
 
 
 def describe_place(run: LabelledRun) -> str:

@@ -1,12 +1,13 @@
 import sys
 
+import jax
 import pytest
 
 from harness.child.describe import describe
 from harness.declare.catalogue import SuiteError
 from harness.declare.levels import DeclarationError
 from harness.machine.places import BACKENDS
-from harness.plan.messages import Describe
+from harness.plan.messages import Describe, Description, Problem
 
 SUITE = """from harness import {names}
 
@@ -21,7 +22,7 @@ def square(*, n):
     inputs=lambda key, *, n: n,
     reference=len,
     params={{"n": 2}},
-    {option},
+    {option}
 )
 def f(x):
     return x
@@ -67,3 +68,18 @@ def test_what_is_found_out_when_cases_are_planned_names_the_users_line(refused, 
 @pytest.mark.parametrize("option", ["representative={'n': levels(quick=(1, 2j))}", "limit=Skip(because='slow')"])
 def test_an_option_that_is_refused_names_its_line(refused, option):
     assert "one_that_is_refused.py:14: " in refused(option)
+
+
+def test_a_run_under_a_setting_that_changes_what_is_timed_is_refused_before_it_begins(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    path = tmp_path / "one_that_is_fine.py"
+    path.write_text(SUITE.format(option="", names="workload"))
+    asked = Describe(suites=(str(path),), place=BACKENDS["cpu"], level="quick", devices=True, result="")
+    listed = Describe(suites=(str(path),), place=BACKENDS["cpu"], level="quick", devices=False, result="")
+
+    with jax.log_compiles(True):
+        refused, shown = describe(asked), describe(listed)
+
+    assert isinstance(refused, Problem)
+    assert "jax_log_compiles is True" in refused.message
+    assert isinstance(shown, Description)

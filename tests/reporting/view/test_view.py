@@ -1,7 +1,7 @@
 import msgspec
 import pytest
 
-from harness.record import Outcome, Status
+from harness.record import Outcome, ProcessWarning, Status
 from harness.record.trust import describe_in_short, describe_self_test
 from reporting.view.page_model import IntervalMark, Tone
 from tests import samples
@@ -696,6 +696,18 @@ def test_alike_reasons_known_beforehand_share_a_row():
 
     assert texts(table.rows[0]) == ["skipped", "selu: 3 cases", "selu:aot", "all", "not here"]
     assert table.rows[0].cells[1].fold.splitlines() == [f"selu[n={n}] · ● cpu" for n in (1, 2, 3)]
+
+
+def test_the_environment_lists_what_libraries_warned_of_with_the_number_of_processes():
+    warned = msgspec.structs.replace(
+        samples.run(run_id="second"), warnings=(ProcessWarning(text="flags.cc:1] a retired flag", processes=3),)
+    )
+
+    warnings, _ = tables(page_of(warned), "environment")
+    (everything,) = tables(page_of(samples.run()), "environment")
+
+    assert [texts(row)[1:] for row in warnings.rows] == [["flags.cc:1] a retired flag", "3"]]
+    assert everything.fold == "Everything recorded"
 
 
 def test_the_environment_shows_what_differs_up_front_and_everything_in_a_fold():

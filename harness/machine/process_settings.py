@@ -1,0 +1,107 @@
+"""Settings of a process that change what is timed: switches for debugging, logging and checking. No jax.
+
+Options that only choose another program, such as x64 or the precision of products, are no such settings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Setting:
+    """An option of `jax.config`, or a variable of the process.
+
+    Args:
+      usual: Values with which nothing is changed; any other counts.
+      effect: What it does to a timed call, to follow its name and value.
+    """
+
+    name: str
+    usual: tuple[object, ...]
+    effect: str
+
+
+_OFF = (False, None, "", 0, "0")
+
+OPTIONS = (
+    Setting("jax_debug_nans", _OFF, "every result is checked for NaN before a call returns"),
+    Setting("jax_debug_infs", _OFF, "every result is checked for infinities before a call returns"),
+    Setting("jax_disable_jit", _OFF, "jitted functions run operation by operation"),
+    Setting("jax_check_tracer_leaks", _OFF, "every trace is searched for leaked tracers, and none is kept"),
+    Setting("jax_enable_checks", _OFF, "JAX checks its own invariants in every trace and call"),
+    Setting("jax_debug_key_reuse", _OFF, "every program is searched for random keys that are used twice"),
+    Setting("jax_log_compiles", _OFF, "every trace and compilation is logged"),
+    Setting("jax_explain_cache_misses", _OFF, "every miss of a cache is explained and logged"),
+    Setting("jax_log_checkpoint_residuals", _OFF, "what a checkpoint saves is logged in every trace"),
+    Setting("jax_debug_log_modules", _OFF, "modules of JAX log what they do"),
+    Setting(
+        "jax_logging_level",
+        ("NOTSET", "INFO", "WARNING", "ERROR", "CRITICAL", None, ""),
+        "JAX logs every step that it takes",
+    ),
+    Setting("jax_dump_ir_to", _OFF, "the text of every program is written to a file while it is compiled"),
+    Setting("jax_cpu_enable_async_dispatch", (True, None), "a call on the CPU returns only when its result is ready"),
+    Setting("jax_disable_most_optimizations", _OFF, "XLA leaves out most of its optimisations"),
+    Setting("jax_enable_pgle", _OFF, "the first calls are profiled, and the program is then compiled again"),
+    Setting("jax_pallas_enable_debug_checks", _OFF, "kernels of Pallas check themselves"),
+    Setting("jax_pallas_poison_buffers", _OFF, "buffers of Pallas are filled before every call"),
+    Setting("jax_error_checking_behavior_nan", ("ignore", None), "results are checked for NaN"),
+    Setting("jax_error_checking_behavior_divide", ("ignore", None), "divisions are checked"),
+    Setting("jax_error_checking_behavior_oob", ("ignore", None), "indices are checked"),
+    Setting("jax_send_traceback_to_runtime", ("off", None), "every call sends Python's traceback to the runtime"),
+)
+"""Of `jax.config`, with JAX's defaults; the reference is its documentation of configuration options."""
+
+VARIABLES = (
+    Setting("CUDA_LAUNCH_BLOCKING", _OFF, "every kernel of a GPU is waited for before the next is launched"),
+    Setting("PYTHONDEVMODE", ("",), "Python checks its memory and warns of more"),
+    Setting("PYTHONMALLOC", ("", "default", "malloc", "pymalloc", "mimalloc"), "Python checks its memory"),
+    Setting("PYTHONTRACEMALLOC", ("", "0"), "Python records where each piece of memory was taken"),
+)
+"""Of the process, which JAX does not read. JAX's own variables count by the options that they set."""
+
+
+def find_settings(options: Mapping[str, Any], variables: Mapping[str, str]) -> dict[str, str]:
+    """Find settings that change what is timed.
+
+    Args:
+      options: Of `jax.config.values`, or those that a case sets.
+      variables: Of the process's environment.
+    Returns:
+      Name -> a sentence with its value, the variable that sets it if there is one, and its effect.
+    """
+    found = {}
+    for setting in OPTIONS:
+        value = _plain(options.get(setting.name))
+        if setting.name in options and value not in setting.usual:
+            variable = setting.name.upper()
+            by = f" (by the variable {variable})" if variable in variables else ""
+            found[setting.name] = f"{setting.name} is {value!r}{by}: {setting.effect}"
+    for setting in VARIABLES:
+        given = variables.get(setting.name)
+        if given is not None and given not in setting.usual:
+            found[setting.name] = f"{setting.name} is {given!r}: {setting.effect}"
+    return found
+
+
+def describe_settings(options: Mapping[str, Any], variables: Mapping[str, str]) -> tuple[str, ...]:
+    """Describe settings that change what is timed, a sentence each; none where all are as usual."""
+    return tuple(find_settings(options, variables).values())
+
+
+def refuse_settings(options: Mapping[str, Any], variables: Mapping[str, str]) -> str | None:
+    """Describe why a run is not begun with these settings, and what to do; None where all are as usual."""
+    found = find_settings(options, variables)
+    if not found:
+        return None
+    config = {name: _plain(options[name]) for name in found if name in options}
+    declare = f"; to measure with it, declare it: needs=Needs(config={config!r})" if config else ""
+    return f"what is timed would not be the program: {'; '.join(found.values())}. Leave out the setting{declare}"
+
+
+def _plain(value: Any) -> Any:
+    return value.value if isinstance(value, Enum) else value
