@@ -12,6 +12,7 @@ import jax
 
 from harness.declare.implementation import MIXED
 from harness.programs.jax_events import JaxEvents, watch_jax
+from harness.programs.warned import Warned, keep_warnings
 from harness.record import NATIVE
 
 Clock = Callable[[], float]
@@ -26,6 +27,7 @@ class Stages:
     Args:
       donated: Compiles the same function again with all its arguments donated.
       events: What jax reported meanwhile.
+      warned: What JAX warned of meanwhile.
     """
 
     traced: Any
@@ -36,6 +38,7 @@ class Stages:
     compile_s: float
     donated: Callable[[], Any]
     events: JaxEvents
+    warned: tuple[Warned, ...] = ()
 
 
 def _nothing() -> None:
@@ -206,7 +209,7 @@ def _outputs(result: Any) -> tuple[Any, ...]:
 
 
 def _stages(jitted: Any, function: Callable[..., Any], args: tuple[Any, ...], clock: Clock, stage: Stage) -> Stages:
-    with watch_jax() as events:
+    with watch_jax() as events, keep_warnings() as warned:
         stage("trace")
         start = clock()
         traced = jitted.trace(*args)
@@ -223,7 +226,7 @@ def _stages(jitted: Any, function: Callable[..., Any], args: tuple[Any, ...], cl
     def donated() -> Any:
         return jax.jit(as_new_function(function), donate_argnums=range(len(args))).lower(*args).compile()
 
-    return Stages(traced, lowered, compiled, trace_s, lower_s, compile_s, donated, events)
+    return Stages(traced, lowered, compiled, trace_s, lower_s, compile_s, donated, events, tuple(warned))
 
 
 def as_new_function(function: Callable[..., Any]) -> Callable[..., Any]:

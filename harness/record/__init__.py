@@ -42,6 +42,7 @@ from harness.record.outcomes import (
     Status,
     TimingDetails,
     TraceDetails,
+    Trap,
 )
 from harness.record.runs import (
     SCHEMA_VERSION,
@@ -98,6 +99,7 @@ __all__ = [
     "StopReason",
     "TimingDetails",
     "TraceDetails",
+    "Trap",
     "UnreadableError",
     "VariantLaunch",
     "VariantRecord",

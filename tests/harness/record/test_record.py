@@ -48,6 +48,7 @@ from harness.record import (
     Stop,
     TimingDetails,
     TraceDetails,
+    Trap,
     UnreadableError,
     VariantLaunch,
     VariantRecord,
@@ -103,6 +104,7 @@ STRUCTURES = (
     Tally,
     TimingDetails,
     TraceDetails,
+    Trap,
     VariantLaunch,
     VariantRecord,
 )
