@@ -321,9 +321,11 @@ def find_callbacks(program: Program) -> Iterator[Trap]:
 def find_unrolled_loops(program: Program) -> Iterator[Trap]:
     """Find source lines that very many equations come from, as where a Python loop is traced step by step."""
     counted = Counter(program.lines.find(equation) for equation in walk_equations(program.jaxpr))
-    for line, number in counted.most_common(MOST_NAMED):
-        if line and number >= LEAST_FROM_ONE_LINE:
-            yield Trap(kind="unrolled", evidence=f"{number:,} equations", sources=(line,), count=number)
+    many = [(line, number) for line, number in counted.most_common() if line and number >= LEAST_FROM_ONE_LINE]
+    if many:
+        lines, most = tuple(line for line, _ in many[:MOST_NAMED]), many[0][1]
+        evidence = f"{most:,} equations" if len(many) == 1 else f"Up to {most:,} equations each"
+        yield Trap(kind="unrolled", evidence=evidence, sources=lines, count=most)
 
 
 FINDERS: dict[str, Finder] = {
