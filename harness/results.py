@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from harness.record import CaseRecord, Manifest, PlannedCase, Run, Status
+from harness.record.agreement import find_disagreement
 from harness.record.metric import Reading
 from harness.record.pooling import gather_pool
 from harness.record.reading import find_worst
 from harness.record.recorded import RecordedVariant, list_variants
 from harness.record.statistics import VERSION, differs
+from harness.record.traps import describe_trap, find_traps
 
 MOST_LINES = 24
 """More numbers are for a page."""
@@ -21,7 +23,7 @@ _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
 def list_results(run: Run) -> list[dict[str, Any]]:
     """By planned variant its status, time and gain over the case's baseline variant, each with its interval.
 
-    Times are seconds. A missing number is null.
+    Times are seconds. A missing number is null, and so is a disagreement where time and speedup agree.
     """
     return [
         {
@@ -30,6 +32,8 @@ def list_results(run: Run) -> list[dict[str, Any]]:
             "status": _find_status(variant).value,
             "execution_s": _tell(variant.read("execution_s")),
             "speedup": _tell(variant.read("speedup")),
+            "disagreement": find_disagreement(variant, "execution_s") or None,
+            "traps": [describe_trap(trap) for trap in find_traps(variant.outcomes)],
         }
         for variant in _list_variants(run)
     ]
@@ -49,6 +53,17 @@ def describe_results(run: Run) -> Iterator[str]:
             yield told
             yield from (f"  note: {note}" for note in notes.get(variant.planned_case.id, ()))
         yield f"  {variant.planned.name:{width}}  {_describe(variant)}"
+    yield from _list_doubts(variants)
+
+
+def _list_doubts(variants: Iterable[RecordedVariant]) -> Iterator[str]:
+    """Each trap, and each time that is at odds with a speedup, once with the variants that have it."""
+    alike: dict[str, dict[str, None]] = {}
+    for variant in variants:
+        sentences = [describe_trap(trap) for trap in find_traps(variant.outcomes)]
+        for sentence in filter(None, (*sentences, find_disagreement(variant, "execution_s"))):
+            alike.setdefault(sentence, {})[variant.planned.name] = None
+    yield from (f"! {', '.join(names)}: {sentence}" for sentence, names in alike.items())
 
 
 def _list_variants(run: Run) -> Iterator[RecordedVariant]:
@@ -99,7 +114,9 @@ def _describe(variant: RecordedVariant) -> str:
         reason = variant.planned.skip or (None if worst is None else worst.reason)
         return f"{_find_status(variant).value}{': ' if reason else ''}{reason or ''}"
     size, unit = next((one for one in _UNITS if _rounded(time.interval.estimate / one[0]) >= 1), _UNITS[-1])
-    return f"{_write(time, 1 / size, f' {unit}'):26}  {_describe_gain(variant)}".rstrip()
+    is_doubted = bool(find_traps(variant.outcomes) or find_disagreement(variant, "execution_s"))
+    written = _write(time, 1 / size, f" {unit}", is_doubted=is_doubted)
+    return f"{written:26}  {_describe_gain(variant)}".rstrip()
 
 
 def _rounded(value: float) -> float:
@@ -114,14 +131,15 @@ def _describe_gain(variant: RecordedVariant) -> str:
     if gain.interval is None:
         return ""
     undecided = "" if gain.interval.low is None or differs(gain.interval) else ", no difference told"
-    return f"{_write(gain, 1.0, 'x')}{undecided}"
+    is_doubted = bool(find_traps(variant.outcomes))
+    return f"{_write(gain, 1.0, 'x', is_doubted=is_doubted)}{undecided}"
 
 
-def _write(reading: Reading, scale: float, unit: str) -> str:
+def _write(reading: Reading, scale: float, unit: str, *, is_doubted: bool = False) -> str:
     """The number with its bounds, marked where it is not to be trusted."""
     interval = reading.interval
     assert interval is not None
     bounds = ""
     if interval.low is not None and interval.high is not None:
         bounds = f" [{interval.low * scale:.3g}, {interval.high * scale:.3g}]"
-    return f"{'! ' if reading.contended else ''}{interval.estimate * scale:.3g}{unit}{bounds}"
+    return f"{'! ' if reading.contended or is_doubted else ''}{interval.estimate * scale:.3g}{unit}{bounds}"

@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.record import RecordError, Status
+from harness.record.agreement import TIMES, find_disagreement
 from harness.record.looks import find_timing
 from harness.record.metric import Lack, Reading
 from harness.record.metrics import METRICS
 from harness.record.reading import DECISIVE_PROBES
+from harness.record.traps import find_traps
 
 from .load import Loaded, load
 from .view.cases import Variant, gather_cases
@@ -53,6 +55,7 @@ COLUMNS = {
     "contended": "whether what else ran makes it one not to be trusted",
     "status": "how the probe ended: ok, skipped, failed, lost …",
     "reason": "why there is no number, or why it is not to be trusted",
+    "traps": "why the program does not do the work that its source suggests: kinds of docs/traps.md, as a JSON array",
 }
 """What each column of the table holds, in order."""
 
@@ -94,14 +97,14 @@ def list_rows(loaded: Loaded) -> Iterator[dict[str, Any]]:
 
 def list_metrics(variant: Variant) -> Iterator[dict[str, Any]]:
     """The rows of one variant."""
-    about = _describe(variant)
+    about, traps = _describe(variant), json.dumps([trap.kind for trap in find_traps(variant.outcomes)])
     for name, metric in METRICS.items():
         if metric.growth_of is not None:  # of a workload, not of a variant
             continue
         reading = variant.read(name)
         if reading.interval is None and not _ended_badly(reading, variant):
             continue
-        yield {**about, "metric": name, "unit": metric.unit.value, **_tell(reading, variant)}
+        yield {**about, "metric": name, "unit": metric.unit.value, **_tell(reading, variant), "traps": traps}
 
 
 def _ended_badly(reading: Reading, variant: Variant) -> bool:
@@ -159,7 +162,9 @@ def _tell(reading: Reading, variant: Variant) -> dict[str, Any]:
         "status": (Status.OK if outcome is None else outcome.status).value,
         "reason": reading.doubt
         or (None if outcome is None else outcome.reason)
-        or _describe_contention(reading, variant),
+        or _describe_contention(reading, variant)
+        or (find_disagreement(variant, reading.metric.name) if reading.metric.name in TIMES else None)
+        or None,
     }
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -16,18 +15,13 @@ from harness.machine.places import Place
 from harness.plan.probes import ONE_COMPILED
 from harness.plan.work import Work
 from harness.programs.arguments import choose_static, make_inputs, make_shapes
+from harness.programs.equations import CONVOLUTION, count_elements, count_product_flops, list_inside
 from harness.programs.program import walk_equations
 from harness.programs.static_leaves import is_array, split
 from harness.record import NATIVE, Param, PlannedCase
 
-WHILE_STEPS = 10
-"""How often a loop goes round that does not say so beforehand: a guess."""
-
-CONVOLUTION = 4
+CONVOLUTION_COST = 4
 """An operation of a convolution takes as long as so many of a product: cnn_step[batch=128] against matmul[n=2048]."""
-
-CUBIC = {"cholesky": 1 / 3, "triangular_solve": 1.0, "lu": 2 / 3, "geqrf": 4 / 3, "qr": 4 / 3, "eigh": 9.0, "svd": 22.0}
-"""Operations of factorisations over n^3: Golub & Van Loan, Matrix Computations, 4th edition, 2013."""
 
 HARD = {"exp", "log", "tanh", "logistic", "erf", "sin", "cos", "pow", "threefry2x32", "random_bits", "sort", "cumsum"}
 HARD_ELEMENTS = 8
@@ -136,7 +130,7 @@ def _weigh(programs: Iterable[tuple[Any, int]], *, compiled: bool) -> _Tally:
 def _dispatch(jaxpr: Any, times: float, tally: _Tally, kinds: set[tuple[Any, ...]]) -> None:
     """Equations that are started one by one, each compiled when it is met for the first time."""
     for equation in jaxpr.eqns:
-        name, inside = equation.primitive.name, list(_inside(equation))
+        name, inside = equation.primitive.name, list_inside(equation)
         if name in _EVALUATED:
             for inner, rounds in inside:
                 _dispatch(inner, times * rounds, tally, kinds)
@@ -145,7 +139,7 @@ def _dispatch(jaxpr: Any, times: float, tally: _Tally, kinds: set[tuple[Any, ...
         if "(" in str(equation.source_info.name_stack):  # such as transpose(jvp())
             tally.derived += times
         tally.dispatched += times
-        if inside or not _flops(equation):  # else counted with the product
+        if inside or not _weigh_products(equation):  # else counted with the product
             tally.bytes += times * _bytes((*equation.invars, *equation.outvars))
         if name in _LOOPS:
             tally.again += int(times)
@@ -161,7 +155,7 @@ def _dispatch(jaxpr: Any, times: float, tally: _Tally, kinds: set[tuple[Any, ...
 def _execute(jaxpr: Any, times: float, tally: _Tally) -> None:
     """Equations inside a program."""
     for equation in jaxpr.eqns:
-        _count(equation, list(_inside(equation)), times, tally)
+        _count(equation, list_inside(equation), times, tally)
 
 
 def _count(equation: Any, inside: list[tuple[Any, float]], times: float, tally: _Tally) -> None:
@@ -170,54 +164,20 @@ def _count(equation: Any, inside: list[tuple[Any, float]], times: float, tally: 
         _execute(inner, times * rounds, tally)
     if inside:
         return
-    flops = _flops(equation)
+    flops = _weigh_products(equation)
     if flops:
         tally.flops += times * flops
         tally.bytes += times * _bytes((*equation.invars, *equation.outvars))
     else:
         hard = HARD_ELEMENTS if equation.primitive.name in HARD else 1
-        tally.elements += times * hard * sum(_size(item) for item in equation.outvars)
+        tally.elements += times * hard * sum(count_elements(item) for item in equation.outvars)
 
 
-def _inside(equation: Any) -> Iterator[tuple[Any, float]]:
-    """Jaxprs inside an equation, and how often each is executed; of branches the largest."""
-    found: list[Any] = [
-        getattr(value, "jaxpr", value)
-        for value in jax.tree.leaves(tuple(equation.params.values()), is_leaf=_is_jaxpr)
-        if _is_jaxpr(value)
-    ]
-    name = equation.primitive.name
-    if name == "cond":
-        found = [max(found, key=lambda jaxpr: len(jaxpr.eqns))]
-    rounds = equation.params["length"] if name == "scan" else WHILE_STEPS if name == "while" else 1
-    for jaxpr in found:
-        yield jaxpr, rounds
-
-
-def _is_jaxpr(value: Any) -> bool:
-    return hasattr(value, "eqns") or hasattr(value, "jaxpr")
-
-
-def _flops(equation: Any) -> float:
-    """Operations of a product, a convolution or a factorisation; 0 of anything else."""
-    name = equation.primitive.name
-    if name == "dot_general":
-        (contracted, _), _ = equation.params["dimension_numbers"]
-        sides = equation.invars[0].aval.shape
-        return 2.0 * _size(equation.outvars[0]) * float(math.prod(sides[axis] for axis in contracted))
-    if name == "conv_general_dilated":
-        kernel = equation.invars[1].aval.shape
-        outputs = kernel[equation.params["dimension_numbers"].rhs_spec[0]]
-        return 2.0 * CONVOLUTION * _size(equation.outvars[0]) * float(math.prod(kernel) / outputs)
-    if name in CUBIC:
-        shape = equation.invars[0].aval.shape
-        return CUBIC[name] * float(math.prod(shape) * min(shape[-2:]))
-    return 0.0
-
-
-def _size(item: Any) -> int:
-    return math.prod(getattr(item.aval, "shape", ()))
+def _weigh_products(equation: Any) -> float:
+    """Operations of a product, a convolution or a factorisation, in those of a product; 0 of anything else."""
+    flops = count_product_flops(equation)
+    return CONVOLUTION_COST * flops if equation.primitive.name == CONVOLUTION else flops
 
 
 def _bytes(items: Iterable[Any]) -> int:
-    return sum(_size(item) * getattr(getattr(item.aval, "dtype", None), "itemsize", 0) for item in items)
+    return sum(count_elements(item) * getattr(getattr(item.aval, "dtype", None), "itemsize", 0) for item in items)

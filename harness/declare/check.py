@@ -14,6 +14,7 @@ from harness.declare.unread import describe_unread_function
 from harness.machine.places import DEVICES
 from harness.record.cases import NATIVE, Param, Published
 from harness.record.metrics import METRICS
+from harness.record.traps import KINDS
 
 _NAME = re.compile(r"[\w.+-]+")
 
@@ -61,6 +62,7 @@ def check_implementation(
             f"{new.name}() donates '{idle[0]}', which carry does not list, so that its second call would find "
             f"it gone; carry has {', '.join(carry) or 'nothing'}",
         )
+    _check_traps(workload, new.traps)
     _check_function(workload, declaration, f"{new.name}()", new.function, keyword_only=True)
     _check_function(workload, declaration, f"{new.name}()'s limit", new.limit, keyword_only=False, beside=OF_LIMIT)
 
@@ -87,6 +89,7 @@ def check_declaration(
     _check_params(workload, declaration, implementations)
     check_names(workload, declaration, "representative", declaration.representative)
     _check_tolerance(workload, declaration.tolerance)
+    _check_traps(workload, declaration.traps)
     for claim in declaration.published:
         _check_claim(workload, declaration, claim)
     answer = declaration.answer
@@ -178,6 +181,13 @@ def _check_tolerance(workload: str, tolerance: object) -> None:
             f"tolerance is {tolerance!r}; it is a number, 0 or more, such as 1e-5: the largest error allowed, "
             f"relative to the reference's largest entry; without it, dtype and precision decide",
         )
+
+
+def _check_traps(workload: str, kinds: Sequence[str]) -> None:
+    if isinstance(kinds, str):
+        _refuse(workload, f"traps is the text {kinds!r}; it must be a tuple of kinds: traps=({kinds!r},)")
+    if unknown := [kind for kind in kinds if kind not in KINDS]:
+        _refuse(workload, f"no trap '{unknown[0]}' to declare; traps are {', '.join(KINDS)}")
 
 
 def _check_claim(workload: str, declaration: Declaration, claim: Published) -> None:

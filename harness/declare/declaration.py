@@ -130,6 +130,8 @@ class ImplementationOptions:
       donate: Arguments, among those carried, whose memory a jitted call may take: `donate=("state",)`.
       raises: The error that calling it must raise, as the documentation of what it does wrong has it. It is
         recorded and shown; anything else is a failure.
+      traps: Kinds of traps that it has on purpose, in addition to those of the workload: `traps=("callbacks",)`. They
+        are shown as declared, not as warnings; docs/traps.md lists the kinds.
     Raises:
       DeclarationError: An option, a mode, an argument or a param that does not exist; a name that is taken.
     """
@@ -140,6 +142,7 @@ class ImplementationOptions:
     compiles: Compiles | None = None
     donate: tuple[str, ...] = ()
     raises: type[Exception] | None = None
+    traps: tuple[str, ...] = ()
 
 
 @options("State")
@@ -227,6 +230,8 @@ class Declaration:
         workload of a suite has it.
       level: The lowest level that measures it: quick, default or full.
       name: Of the workload; by default the function's. A `functools.partial` needs one, and each workload of a loop.
+      traps: Kinds of traps that every implementation has on purpose: `traps=("callbacks",)`. They are shown as
+        declared, not as warnings; docs/traps.md lists the kinds.
     Raises:
       DeclarationError: Names that do not fit together.
     """
@@ -254,3 +259,4 @@ class Declaration:
     answer: Answer | None = None
     level: str = "quick"
     name: str | None = None
+    traps: tuple[str, ...] = ()

@@ -172,6 +172,10 @@ class Workload:
             return None
         return call_with(declared, params) if callable(declared) else declared
 
+    def find_declared_traps(self, variant: str) -> frozenset[str]:
+        """Kinds of traps that a variant has on purpose: those of the workload, and of its implementation."""
+        return frozenset((*self.declaration.traps, *self.find_variant(variant)[0].traps))
+
     def find_changes(self, changes: Changes | None, params: Mapping[str, Param]) -> dict[str, Param] | None:
         """The params that change, with their other values; None where nothing is declared.
 

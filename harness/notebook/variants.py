@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -148,15 +148,12 @@ class NotebookContext(Context):
                 stages = compile_in_stages(given.base, given.function, args, kwargs, self.clock, self.stage)
             else:
                 stages = self._lower(given.base, args, kwargs)
-            return Stages(
-                _find_inner(stages.traced),
-                _find_inner(stages.lowered),
-                _find_inner(stages.compiled),
-                stages.trace_s,
-                stages.lower_s,
-                stages.compile_s,
-                None,
-                stages.events,
+            return replace(
+                stages,
+                traced=_find_inner(stages.traced),
+                lowered=_find_inner(stages.lowered),
+                compiled=_find_inner(stages.compiled),
+                donated=None,
             )
         finally:
             self.state.put_back()

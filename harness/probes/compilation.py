@@ -9,7 +9,7 @@ import msgspec
 from harness.machine.environment import describe_error, make_private
 from harness.probes.context import Context, Findings
 from harness.probes.look_at_each import look_at_each
-from harness.programs import cost, program, serialised
+from harness.programs import cost, program, serialised, traps
 from harness.programs.caches import forget_compiled
 from harness.programs.jax_events import explain_misses, watch_jax
 from harness.programs.modes import Prepared, Stages
@@ -42,6 +42,8 @@ def compile_and_call(variant: str, prepared: Prepared, context: Context) -> Outc
         if context.index == 0 and context.folder is not None:
             _keep_texts(context.folder, variant, stages)
     outcome = join(Outcome(status=Status.OK, values=values), described)
+    if context.index == 0:
+        outcome = join(outcome, _find_traps(variant, prepared, context))
     if context.find_variant(variant)[1] == "aot" and context.folder is not None and context.place.measures:
         # Where nothing may be kept, such as in a notebook, nothing is.
         outcome = join(outcome, _load_again(prepared, context))
@@ -100,6 +102,23 @@ def _describe(stages: Stages, *, thoroughly: bool) -> Outcome:
         notes=tuple(notes),
         details=CompilationDetails(fingerprints=tuple(fingerprints)),
     )
+
+
+def _find_traps(variant: str, prepared: Prepared, context: Context) -> Outcome:
+    """Why the program does not do the work that its source suggests: the same in every process, and never a failure."""
+    context.stage("traps")
+    notes: list[str] = []
+    try:
+        has_program = prepared.stages is not None or prepared.traceable is not None
+        wide = context.wide_inputs if has_program else ()
+    except Exception as error:  # noqa: BLE001  a suite's code may raise anything when it is called again
+        wide = ()
+        notes.append(f"the dtypes of the inputs cannot be read: {describe_error(error)}")
+    found, missed = traps.find_traps(prepared, wide)
+    declared = context.declared_traps(variant)
+    marked = tuple(msgspec.structs.replace(trap, declared=trap.kind in declared) for trap in found)
+    details = CompilationDetails(traps=marked) if marked else None
+    return Outcome(status=Status.OK, notes=(*notes, *missed), details=details)
 
 
 def _count_cache_entries(prepared: Prepared) -> int | None:

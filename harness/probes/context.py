@@ -18,9 +18,10 @@ from harness.declare.workload import Workload
 from harness.machine.places import Place
 from harness.probes.elsewhere import Address, Side
 from harness.probes.fit import compare_with_capacity, peak_bytes
-from harness.programs.arguments import as_numpy, choose_static, widest
+from harness.programs.arguments import INPUT_SEED, as_numpy, choose_static, size_bytes, widest
 from harness.programs.modes import Carried, Clock, How, Prepared, prepare_as
 from harness.programs.replay import ReplayError, make_replay, read_program
+from harness.programs.traps import find_wide_inputs
 from harness.record import (
     NATIVE,
     CaseFolder,
@@ -34,6 +35,9 @@ from harness.record import (
 )
 from harness.record.files import read_kept
 from harness.record.layout import LARGEST_PROGRAM
+
+LARGEST_REMADE = 64 * 2**20
+"""Bytes of inputs that are made once more: some tenths of a second."""
 
 Beat = Callable[[str | None, str], None]
 """Told the variant and the stage that begins, so that a crash or a hang has a name."""
@@ -219,6 +223,21 @@ class Context:
             if (excess := compare_with_capacity(planned, self.capacity_bytes)) is not None:
                 return excess
         return None if self.too_large is None else f"{self.too_large} for its arguments alone"
+
+    def declared_traps(self, variant: str) -> frozenset[str]:
+        """Kinds of traps that the variant has on purpose."""
+        return self.workload.find_declared_traps(self._find_original(variant))
+
+    @cached_property
+    def wide_inputs(self) -> tuple[str, ...]:
+        """Dtypes of NumPy arrays that the suite gives and JAX takes as narrower ones.
+
+        Large inputs are not made again to be looked at.
+        """
+        if size_bytes(self.arguments) > LARGEST_REMADE:
+            return ()
+        inputs = self.workload.declaration.inputs
+        return find_wide_inputs(lambda: call_with(inputs, self.params, jax.random.key(INPUT_SEED)))
 
     def compiles(self, variant: str) -> int | None:
         """How many programs the variant may compile, as declared."""

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from harness.machine.environment import make_private
 from harness.programs import program
+from harness.programs.equations import brief_source
 from harness.programs.protobuf_wire import Field, read_fields
 from harness.record import Buffer, hlo
 from harness.record.hlo import Instruction
@@ -61,7 +61,7 @@ def _buffer(place: _Place, writers: list[Instruction]) -> Buffer:
         shape="" if writer is None else _short(hlo.without_layout(writer.shape)),
         instruction="" if writer is None else writer.name,
         operation=None if writer is None else writer.operation,
-        source=None if writer is None or writer.source is None else _brief(writer.source),
+        source=None if writer is None or writer.source is None else brief_source(writer.source),
         values=place.values,
     )
 
@@ -73,11 +73,6 @@ def _most_telling(writers: list[Instruction], *, of_argument: bool) -> Instructi
         return (one.opcode == "parameter") is not of_argument, one.shape.startswith("("), one.source is None
 
     return min(writers, key=rank, default=None)
-
-
-def _brief(source: str) -> str:
-    """Folder, file and line: a record is shared, and whole paths tell more of a machine than a reader needs."""
-    return "/".join(make_private(source).split("/")[-2:])
 
 
 def _short(shape: str) -> str:

@@ -14,6 +14,7 @@ from harness.declare.implementation import MIXED
 from harness.programs.jax_events import JaxEvents, watch_jax
 from harness.programs.static_leaves import find_argument_names, refuse_hidden_arrays, split
 from harness.programs.waiting import make_wait
+from harness.programs.warned import Warned, keep_warnings
 from harness.record import NATIVE
 
 Clock = Callable[[], float]
@@ -29,6 +30,7 @@ class Stages:
       trace_s: None where lowering cannot be timed apart from tracing; `lower_s` is then the time of both.
       donated: Compiles the same function again with all its arguments donated; None where a user's own jit decides.
       events: What jax reported meanwhile.
+      warned: What JAX warned of meanwhile.
     """
 
     traced: Any
@@ -39,6 +41,7 @@ class Stages:
     compile_s: float
     donated: Callable[[], Any] | None
     events: JaxEvents
+    warned: tuple[Warned, ...] = ()
 
 
 def _nothing() -> None:
@@ -238,7 +241,7 @@ def compile_in_stages(
     stage: Stage,
 ) -> Stages:
     """Trace, lower and compile a jitted function for these arguments, each stage timed."""
-    with watch_jax() as events:
+    with watch_jax() as events, keep_warnings() as warned:
         stage("trace")
         start = clock()
         traced = jitted.trace(*args, **kwargs)
@@ -256,7 +259,7 @@ def compile_in_stages(
         donating = jax.jit(as_new_function(function), donate_argnums=range(len(args)), donate_argnames=tuple(kwargs))
         return donating.lower(*args, **kwargs).compile()
 
-    return Stages(traced, lowered, compiled, trace_s, lower_s, compile_s, donated, events)
+    return Stages(traced, lowered, compiled, trace_s, lower_s, compile_s, donated, events, tuple(warned))
 
 
 def as_new_function(function: Callable[..., Any]) -> Callable[..., Any]:

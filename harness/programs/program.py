@@ -10,6 +10,7 @@ from typing import Any
 
 import jax
 
+from harness.programs.equations import list_jaxprs, open_jaxpr
 from harness.programs.modes import Stages
 from harness.record import Number, hlo
 
@@ -87,9 +88,8 @@ def walk_equations(jaxpr: Any) -> Iterator[Any]:
     """Equations of a jaxpr and of all that are inside them; those of a function that is called twice come twice."""
     for equation in jaxpr.eqns:
         yield equation
-        for value in jax.tree.leaves(tuple(equation.params.values()), is_leaf=_is_jaxpr):
-            if _is_jaxpr(value):
-                yield from walk_equations(getattr(value, "jaxpr", value))
+        for inner in list_jaxprs(equation):
+            yield from walk_equations(open_jaxpr(inner))
 
 
 def find_fingerprint(compiled: Any) -> str:
@@ -134,7 +134,3 @@ def _operations(operation: Any) -> int:
     """Operations inside an MLIR operation at all levels, without the module and functions that hold them."""
     inside = [one for region in operation.regions for block in region for one in block]
     return sum((one.operation.name not in hlo.STABLEHLO_HOLDERS) + _operations(one.operation) for one in inside)
-
-
-def _is_jaxpr(value: Any) -> bool:
-    return hasattr(value, "eqns") or hasattr(value, "jaxpr")

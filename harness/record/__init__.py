@@ -43,6 +43,7 @@ from harness.record.outcomes import (
     Status,
     TimingDetails,
     TraceDetails,
+    Trap,
 )
 from harness.record.runs import (
     SCHEMA_VERSION,
@@ -102,6 +103,7 @@ __all__ = [
     "StopReason",
     "TimingDetails",
     "TraceDetails",
+    "Trap",
     "UnreadableError",
     "VariantLaunch",
     "VariantRecord",

@@ -71,6 +71,28 @@ class RegimeCall(msgspec.Struct, frozen=True, kw_only=True):
     misses: int = 0
 
 
+class Trap(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A reason why a program does not do the work that its source suggests, with the evidence.
+
+    Args:
+      kind: A row of `KINDS` in harness/record/traps.py.
+      evidence: What was found, as the subject of a sentence: names, shapes, counts.
+      sources: `folder/file:line` of what it is about, the most important first.
+      share: Of dead work the part of the traced FLOPs; of outputs the part that depends on no argument.
+      size_bytes: Of captured constants and of donated arrays.
+      count: How many outputs, arrays, calls or equations it is about.
+      declared: Whether the suite declares a trap of this kind.
+    """
+
+    kind: str
+    evidence: str
+    sources: tuple[str, ...] = ()
+    share: float | None = None
+    size_bytes: int | None = None
+    count: int | None = None
+    declared: bool = False
+
+
 class _Details(msgspec.Struct, frozen=True, kw_only=True, tag_field="probe"):
     """What one probe tells beside its values. Each probe has a structure of its own."""
 
@@ -109,16 +131,19 @@ class CompilationDetails(_Details, frozen=True, kw_only=True, tag="compilation")
     Args:
       fingerprints: Of the optimised programs that the processes compiled, each different one once.
       explanation: JAX's own words on why more was compiled than is declared; None where that is not so.
+      traps: Why the program does not do the work that its source suggests; empty in records of before they were found.
     """
 
     fingerprints: tuple[str, ...] = ()
     explanation: str | None = None
+    traps: tuple[Trap, ...] = ()
 
     def join(self, other: Self) -> Self:
         """The programs of both."""
         return type(self)(
             fingerprints=tuple(dict.fromkeys((*self.fingerprints, *other.fingerprints))),
             explanation=self.explanation or other.explanation,
+            traps=tuple(dict.fromkeys((*self.traps, *other.traps))),
         )
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from harness.record.contention import stand_alone
-from harness.record.outcomes import Details, NumericsDetails, TimingDetails, TraceDetails
+from harness.record.outcomes import CompilationDetails, Details, NumericsDetails, TimingDetails, TraceDetails
+from harness.record.traps import describe_trap
 
 NO_DEVICE_ACTIVITY = (
     "the capture holds no device activity, as where a driver keeps its counters for administrators; times are not "
@@ -25,6 +26,8 @@ def describe_details(details: Details | None, *, raises: str | None = None) -> t
             return _describe_launches(details)
         case NumericsDetails():
             return _describe_comparison(details, raises)
+        case CompilationDetails():
+            return tuple(map(describe_trap, details.traps))
         case TraceDetails(device_activity=False):
             return (NO_DEVICE_ACTIVITY,)
         case _:

@@ -22,6 +22,7 @@ from .book import Book
 from .cases import Case, Variant
 from .cells import find_gain_tone
 from .changes import write_numbers
+from .doubts import name_traps
 from .names import LONGEST_NAME, LONGEST_TERM
 from .page_model import AnswerLine, Tone
 from .reasons import describe_fault
@@ -162,9 +163,17 @@ def _tell_ratio(one: Variant, other: Variant) -> tuple[str, Tone]:
         "a wide interval" if is_vague(ratio) else "",
         _explain_undecided(one, ratio) if undecided else "",
         f"not to be trusted: {doubt}" if doubt else "",
+        *(traps := _tell_traps((one, other))),
     ]
     text = "; ".join(filter(None, (sentence, *remarks)))
-    return f"{text}.", Tone.WARN if doubt else find_gain_tone(ratio)
+    return f"{text}.", Tone.WARN if doubt or traps else find_gain_tone(ratio)
+
+
+def _tell_traps(sides: Sequence[Variant]) -> tuple[str, ...]:
+    """`f:jit has a trap: dead work`, of each side that has some."""
+    return tuple(
+        f"{shorten(side.planned.name, LONGEST_TERM)} has a {trap}" for side in sides for trap in name_traps(side)
+    )
 
 
 def _explain_undecided(one: Variant, ratio: Interval) -> str:
@@ -190,9 +199,10 @@ def _tell_values(sides: Sequence[Variant], readings: Sequence[Reading]) -> tuple
         _tell_factor(readings),
         "a wide interval" if vague else "",
         "not to be trusted: contended" if contended else "",
+        *(traps := _tell_traps(sides)),
     ]
     text = "; ".join(filter(None, (f"{title[:1].upper()}{title[1:]}: {', '.join(told)}", *remarks)))
-    return f"{text}.", Tone.WARN if contended else Tone.PLAIN
+    return f"{text}.", Tone.WARN if contended or traps else Tone.PLAIN
 
 
 def _tell_factor(readings: Sequence[Reading]) -> str:

@@ -13,6 +13,7 @@ from harness.record.statistics import Interval, differs
 from .. import numbers
 from ..write import write, write_range, write_reading
 from .cases import Case, Variant
+from .doubts import find_doubts
 from .page_model import Cell, Column, Group, Row, Table, Tone
 from .runs import LabelledRun
 from .trust import WIDE, is_vague, is_vague_range
@@ -61,20 +62,21 @@ def make_time_cells(variant: Variant) -> tuple[Cell, Cell]:
     """
     raw, fair = variant.read("execution_s"), variant.read("at_reference_speed_s")
     if fair.interval is None:
-        return _mark_doubt(raw, write_reading(raw), wide=is_vague(raw.interval)), Cell(numbers.MISSING, tone=Tone.MUTED)
+        alone = _mark_doubt(variant, raw, write_reading(raw), wide=is_vague(raw.interval))
+        return alone, Cell(numbers.MISSING, tone=Tone.MUTED)
     return (
-        _mark_doubt(raw, write_range(raw), wide=is_vague_range(raw.known)),
-        _mark_doubt(fair, write_reading(fair), wide=is_vague(fair.interval)),
+        _mark_doubt(variant, raw, write_range(raw), wide=is_vague_range(raw.known)),
+        _mark_doubt(variant, fair, write_reading(fair), wide=is_vague(fair.interval)),
     )
 
 
-def _mark_doubt(reading: Reading, texts: tuple[str, str], *, wide: bool) -> Cell:
-    """The number, marked where it is contended, above its bounds and a word where these are far apart."""
+def _mark_doubt(variant: Variant, reading: Reading, texts: tuple[str, str], *, wide: bool) -> Cell:
+    """The number, marked where there is a doubt, above its bounds and a word where these are far apart."""
     text, bounds = texts
     if reading.interval is None:
         return Cell(text)
     detail = f"{bounds} {WIDE}" if wide else bounds
-    return Cell(f"! {text}", detail, Tone.WARN) if reading.contended else Cell(text, detail)
+    return Cell(f"! {text}", detail, Tone.WARN) if find_doubts(variant, reading) else Cell(text, detail)
 
 
 def make_gain_cell(interval: Interval | None) -> Cell:

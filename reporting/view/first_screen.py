@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from harness.record import INCOMPLETE, Status
+from harness.record import INCOMPLETE, Status, Trap
+from harness.record.agreement import TIMES, find_disagreement
 from harness.record.differences import facts_of, find_differences
+from harness.record.traps import describe_trap, find_traps
 from harness.record.trust import describe_in_short
 
 from ..text import by_numbers, counted, shorten
@@ -20,6 +22,7 @@ from .reasons import LONGEST_REASON, count_statuses, find_incomplete
 from .runs import LabelledRun, name_device
 from .sections.caching import describe_caching
 from .sections.compilation import describe_compilation, find_fingerprints
+from .sections.problems import make_trap_id
 from .sections.speed import describe_speed
 from .trust import describe_trust
 
@@ -114,12 +117,28 @@ def list_facts(cases: Sequence[Case]) -> tuple[Item, ...]:
 
 
 def list_attention(cases: Sequence[Case]) -> tuple[Item, ...]:
-    """What failed, is wrong or missing, worst first; variants alike in case and reason share an item."""
+    """What failed, is wrong or missing, worst first, then traps; variants alike in case and reason share an item."""
     alike: dict[tuple[str, str, Status, str | None], list[Variant]] = {}
     for variant in find_incomplete(variant for case in cases if not case.is_lost for variant in case.variants):
         probe, outcome = variant.worst
         alike.setdefault((variant.case.key, probe, outcome.status, outcome.reason), []).append(variant)
-    return (*map(_item, alike.values()), *(_lost_item(case) for case in cases if case.is_lost))
+    lost = (_lost_item(case) for case in cases if case.is_lost)
+    return (*map(_item, alike.values()), *lost, *_list_trap_items(cases))
+
+
+def _list_trap_items(cases: Sequence[Case]) -> Iterator[Item]:
+    """An item for each trap; traps of a kind and of the same lines of a suite share one."""
+    alike: dict[tuple[object, ...], list[tuple[Trap, Variant]]] = {}
+    for variant in (variant for case in cases for variant in case.variants):
+        for trap in find_traps(variant.outcomes):
+            place = trap.sources or (variant.case.planned.name, trap.evidence)
+            alike.setdefault((variant.case.planned.suite, trap.kind, place), []).append((trap, variant))
+    for found in alike.values():
+        trap, variant = found[0]
+        many = len({one.case.key for _, one in found})
+        more = f" and {counted(many - 1, 'case')} more" if many > 1 else ""
+        text = f"{name_variant(variant)}{more}: {describe_trap(trap).removeprefix('trap: ')}"
+        yield Item(text, "trap", make_trap_id(variant, trap), Tone.WARN)
 
 
 def _item(variants: Sequence[Variant]) -> Item:
@@ -149,6 +168,7 @@ def list_warnings(loaded: Iterable[str], places: Sequence[Place], cases: Sequenc
     contended = [variant for variant in variants if variant.read("execution_s").contended]
     large = [variant for variant in variants if variant.is_too_large]
     again = [variant for variant in variants if variant.read("recompiles").estimate]
+    at_odds = [variant for variant in variants if any(find_disagreement(variant, metric) for metric in TIMES)]
     several = [variant for variant in variants if len(find_fingerprints(variant)) > 1]
     found = [
         *(("file", text) for text in loaded),
@@ -158,6 +178,7 @@ def list_warnings(loaded: Iterable[str], places: Sequence[Place], cases: Sequenc
         ("recompiles", _some(again, "compiled again in a second, equal call")),
         ("programs", _some(several, "got different programs from the compiler in different processes")),
         ("contended", _some(contended, "had too few undisturbed launches", CONTENDED)),
+        ("times", _some(at_odds, "have a time that is at odds with a speedup; trust the speedup")),
         ("versions", _versions(runs)),
         ("git", _dirty([run for run in runs if run.manifest.environment.git_dirty])),
     ]

@@ -9,6 +9,7 @@ from harness.record.statistics import Interval, differs
 
 from ..numbers import gain_with_bounds
 from .cases import Case
+from .doubts import name_traps
 from .names import name_variant
 
 T = TypeVar("T")
@@ -37,7 +38,7 @@ def describe_largest_gain(cases: Sequence[Case]) -> str:
     gains = [
         (gain.interval, one)
         for gain, one in found
-        if gain.interval is not None and not gain.contended and not one.is_peer
+        if gain.interval is not None and not gain.contended and not one.is_peer and not name_traps(one)
     ]
     if not gains:
         return "No gain over a baseline variant is to be trusted."

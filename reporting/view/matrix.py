@@ -19,6 +19,7 @@ from .book import Book
 from .cases import Case, Variant
 from .cells import find_gain_tone
 from .changes import TONES, write_flag
+from .doubts import find_doubts
 from .page_model import Cell, Column, Group, Row, Table, Tone
 from .places import Place
 from .runs import LabelledRun, name_device
@@ -118,16 +119,16 @@ def _make_cell(case: Case, standing: Case) -> Cell:
         tone = Tone.BAD if any(variant.status in INCOMPLETE for variant in case.variants) else tone
         return Cell(_why_none(case), tone=tone, target=case.fragment)
     gain = best.read(GAIN)
-    contended = time.contended or gain.contended
+    doubts = dict.fromkeys((*find_doubts(best, time), *find_doubts(best, gain)))
     bad = [variant for variant in case.variants if variant.status in INCOMPLETE]
     compared = None if answer is None or not best.is_baseline else _set_against(best, answer)
     flags = [
         shorten(best.planned.name, LONGEST_LABEL),
         "" if compared is None or answer is None else f"beside {shorten(answer.against or '', LONGEST_LABEL)}",
-        "! contended" if contended else "",
+        f"! {', '.join(doubts)}" if doubts else "",
         f"! {counted(len(bad), 'variant')} not measured" if bad else "",
     ]
-    tone = Tone.WARN if bad or contended else find_gain_tone(compared or gain.interval)
+    tone = Tone.WARN if bad or doubts else find_gain_tone(compared or gain.interval)
     told = "baseline" if best.is_baseline else _write_gain(gain)
     if compared is not None:
         told = " ".join(part for part in numbers.gain_with_bounds(compared) if part != numbers.MISSING)
@@ -146,9 +147,10 @@ def _make_other_cell(best: Variant, metric: str) -> Cell | None:
     """`220 ms first call` of the variant that answers by another metric than time; None where it has none."""
     if METRICS[metric].growth_of is not None or (reading := best.read(metric)).interval is None:
         return None
-    flags = (shorten(best.planned.name, LONGEST_LABEL), "! contended" if reading.contended else "")
+    doubts = find_doubts(best, reading)
+    flags = (shorten(best.planned.name, LONGEST_LABEL), f"! {', '.join(doubts)}" if doubts else "")
     text = f"{write_reading(reading)[0]} {reading.metric.title}"
-    tone = Tone.WARN if reading.contended else Tone.PLAIN
+    tone = Tone.WARN if doubts else Tone.PLAIN
     return Cell(text, " · ".join(filter(None, flags)), tone, target=best.case.fragment)
 
 

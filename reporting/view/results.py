@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from harness.record import Status
 from harness.record.metric import Reading
 
@@ -9,14 +11,12 @@ from .. import numbers
 from ..write import write, write_range, write_reading
 from .cases import Variant
 from .cells import find_gain_tone, find_tone
+from .doubts import CONTENDED, find_doubts
 from .page_model import Result, Tone, Value
 from .trust import WIDE, is_vague, is_vague_range
 
 TIME, FAIR, GAIN, FIRST = "execution_s", "at_reference_speed_s", "speedup", "first_result_s"
 PLANNED, CALLED = "peak_bytes", "runtime_peak_bytes"
-
-CONTENDED = "contended"
-"""What follows a number that is not to be trusted."""
 
 
 def make_result(variant: Variant) -> Result:
@@ -44,7 +44,7 @@ def _time(variant: Variant) -> Value:
     fair = variant.read(FAIR).interval is not None
     text, bounds = write_range(time) if fair else write_reading(time)
     wide = is_vague_range(time.known) if fair else is_vague(time.interval)
-    return _tell(time, text, bounds, wide=wide)
+    return _tell(time, text, bounds, wide=wide, doubts=find_doubts(variant, time))
 
 
 def _gain(variant: Variant) -> Value:
@@ -54,7 +54,14 @@ def _gain(variant: Variant) -> Value:
     if gain.interval is None:
         return Value(numbers.MISSING, tone=Tone.MUTED)
     text, bounds = write_reading(gain)
-    return _tell(gain, text, bounds, wide=is_vague(gain.interval), tone=find_gain_tone(gain.interval))
+    return _tell(
+        gain,
+        text,
+        bounds,
+        wide=is_vague(gain.interval),
+        tone=find_gain_tone(gain.interval),
+        doubts=find_doubts(variant, gain),
+    )
 
 
 def _value(reading: Reading) -> Value:
@@ -81,15 +88,18 @@ def _name_memory(variant: Variant) -> str:
     return "" if variant.read(CALLED).estimate is None else "call"
 
 
-def _tell(reading: Reading, text: str, bounds: str, *, wide: bool, tone: Tone = Tone.PLAIN) -> Value:
+def _tell(
+    reading: Reading, text: str, bounds: str, *, wide: bool, tone: Tone = Tone.PLAIN, doubts: Sequence[str] = ()
+) -> Value:
     """`73 µs [70, 76]`, `73 µs (13 to 420) wide`, `! 73 µs [70, 76] contended`."""
+    words = doubts or ((CONTENDED,) if reading.contended else ())
     interval = reading.interval
     around = "" if bounds in ("", numbers.MISSING) else bounds if bounds.startswith("[") else f"({bounds})"
-    parts = ("!" if reading.contended else "", text, around, WIDE if wide else "")
+    parts = ("!" if words else "", text, around, WIDE if wide else "", ", ".join(words))
     return Value(
-        " ".join(filter(None, (*parts, CONTENDED if reading.contended else ""))),
+        " ".join(filter(None, parts)),
         reading.estimate,
         None if interval is None else interval.low,
         None if interval is None else interval.high,
-        Tone.WARN if reading.contended else tone,
+        Tone.WARN if words else tone,
     )

@@ -22,7 +22,9 @@ from harness.plan.cases import name_case
 from harness.probes import Context, look_with
 from harness.probes.numerics import check
 from harness.programs.arguments import make_inputs
+from harness.programs.traps import find_traps
 from harness.record import NATIVE, Outcome, Status
+from harness.record.traps import describe_trap
 
 CPU = BACKENDS["cpu"]
 CHECKOUT = Path(__file__).parents[2]
@@ -37,10 +39,12 @@ SPOILED_BY = 0.5
 
 
 class Found(NamedTuple):
-    """Outcomes of a case's implementations by name, and the outputs of the first of them that may be anything."""
+    """Outcomes of a case's implementations by name, the outputs of the first of them that may be anything, and the
+    traps of each that its suite does not declare."""
 
     right: dict[str, Outcome]
     unseen: list[str]
+    traps: list[str]
 
 
 def cases_of(workload):
@@ -63,8 +67,10 @@ def checked(workload, params):
         context = context_of(workload, params)
         here = [item for item in workload.implementations if item.find_skip(params, "cpu") is None]
         first = next(item for item in here if item.raises is None and item.modes != (NATIVE,))
-        right = {item.name: numerics(context, item) for item in here}
-        return Found(right, unseen(context, first))
+        looked = {item.name: look_at(context, item) for item in here}
+        right = {name: outcome for name, (outcome, _) in looked.items()}
+        traps = [f"{name}: {trap}" for name, (_, traps) in looked.items() for trap in traps]
+        return Found(right, unseen(context, first), traps)
 
 
 def checked_on_several_devices(workload):
@@ -89,6 +95,11 @@ def variant_of(implementation):
 
 def numerics(context, implementation):
     """What the check says of an implementation in the place of the one of its name."""
+    return look_at(context, implementation)[0]
+
+
+def look_at(context, implementation):
+    """What the check says of an implementation in the place of the one of its name, and its undeclared traps."""
     declared = context.workload.implementations
     tried = [implementation if item.name == implementation.name else item for item in declared]
     # A context of its own: the other one may have prepared what has this name. The reference is the same.
@@ -103,7 +114,16 @@ def numerics(context, implementation):
     own.reference = context.reference
     variant = variant_of(implementation)
     found, _ = look_with({"numerics": (variant,)}, own)
-    return found[variant]["numerics"]
+    outcome = found[variant]["numerics"]
+    has_program = outcome.status is Status.OK and implementation.raises is None
+    return outcome, undeclared_traps(own, variant) if has_program else []
+
+
+def undeclared_traps(context, variant):
+    """The traps of a variant that was prepared last."""
+    found, notes = find_traps(context.prepare(variant), context.wide_inputs)
+    declared = context.declared_traps(variant)
+    return [*notes, *(describe_trap(trap) for trap in found if trap.kind not in declared)]
 
 
 def unseen(context, implementation):

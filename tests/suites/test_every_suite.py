@@ -172,9 +172,10 @@ def test_every_implementation_is_right_and_each_output_that_is_wrong_is_caught(w
     else:
         found = {workload.name: checked(workload, smallest_case(workload))}
 
-    for case, (right, not_compared) in found.items():
+    for case, (right, not_compared, traps) in found.items():
         assert {name: one.status for name, one in right.items()} == dict.fromkeys(right, Status.OK), (case, right)
         assert not_compared == [], case
+        assert traps == [], case
 
 
 def test_an_output_that_nobody_compares_is_told():

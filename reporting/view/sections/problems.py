@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from harness.record import INCOMPLETE, CompilationDetails, Outcome, Status
+from harness.record import INCOMPLETE, CompilationDetails, Outcome, Status, Trap
+from harness.record.traps import KINDS, describe_trap, find_traps
 
 from ...text import counted
 from ..cases import Case, Variant
 from ..cells import find_tone
+from ..keys import make_key
 from ..page_model import Cell, Column, Group, Part, Row, Section, Table, Tone
 
 QUESTION = "What has no number, and why?"
@@ -17,6 +19,7 @@ RAISES = "raises"
 """In place of a status: the error is what was to be seen, so all is well, but there is no number."""
 
 KNOWN_BEFOREHAND = (Status.SKIPPED, Status.UNSUPPORTED, Status.TOO_LARGE)
+TRAP_COLUMNS = (Column("Trap"), Column("Where"), Column("Variant"), Column("What was found"), Column("Instead"))
 COLUMNS = (Column("Status"), Column("Where"), Column("Variant"), Column("Probe"), Column("Reason"))
 
 
@@ -24,18 +27,21 @@ def make_problems_section(cases: Sequence[Case]) -> Section:
     """The section: what went wrong one by one, then what was known beforehand, alike reasons together."""
     wrong = (*_outcome_rows(cases), *(_lost_row(case) for case in cases if case.is_lost))
     expected = _expected_rows(cases)
-    if not wrong and not expected:
+    traps = _trap_rows(cases)
+    if not wrong and not expected and not traps:
         return Section("problems", "Not measured", QUESTION, "Nothing: every planned variant has its numbers.")
     tables = [
-        Table(caption, COLUMNS, (Group(rows),))
-        for caption, rows in (
-            ("Went wrong, worst first.", wrong),
-            ("Known beforehand, alike reasons together.", expected),
+        Table(caption, columns, (Group(rows),))
+        for caption, columns, rows in (
+            ("Went wrong, worst first.", COLUMNS, wrong),
+            ("Known beforehand, alike reasons together.", COLUMNS, expected),
+            ("Traps: measured, but not the work that the source suggests.", TRAP_COLUMNS, traps),
         )
         if rows
     ]
     went = counted(len(wrong), "entry", "entries") if wrong else "nothing"
     answer = f"Went wrong: {went}. Known beforehand: {counted(len(expected), 'reason')}."
+    answer += f" Traps: {len(traps)}." if traps else ""
     return Section("problems", "Not measured", QUESTION, answer, (Part(tables=tuple(tables)),))
 
 
@@ -104,6 +110,33 @@ def _expected_row(status: Status | None, suite: str, name: str, probes: str, rea
         where = Cell(f"{suite}: {len(labels)} cases", fold="\n".join(labels), fold_title="cases")
     shown = Cell(RAISES, tone=Tone.MUTED) if status is None else Cell(status.value, tone=find_tone(status))
     return Row((shown, where, Cell(name), Cell(probes or "all"), Cell(reason)))
+
+
+def make_trap_id(variant: Variant, trap: Trap) -> str:
+    """Return the id of the row of a trap, by the first variant that has it."""
+    return make_key("t", variant.key, repr(trap))
+
+
+def _trap_rows(cases: Sequence[Case]) -> tuple[Row, ...]:
+    """A row for each trap of a case, with the variants that have it."""
+    alike: dict[tuple[str, Trap], list[Variant]] = defaultdict(list)
+    for case in cases:
+        for variant in case.variants:
+            for trap in find_traps(variant.outcomes):
+                alike[case.key, trap].append(variant)
+    return tuple(_trap_row(trap, variants) for (_, trap), variants in alike.items())
+
+
+def _trap_row(trap: Trap, variants: Sequence[Variant]) -> Row:
+    kind = KINDS.get(trap.kind)
+    cells = (
+        Cell(trap.kind if kind is None else kind.title, tone=Tone.WARN),
+        Cell(variants[0].case.label),
+        Cell(", ".join(variant.planned.name for variant in variants)),
+        Cell(describe_trap(trap)),
+        Cell("" if kind is None else kind.instead),
+    )
+    return Row(cells, make_trap_id(variants[0], trap))
 
 
 def _find_more(outcome: Outcome) -> tuple[str, str]:

@@ -14,6 +14,7 @@ from ...write import write, write_reading
 from ..axis import LogAxis
 from ..cases import Case, Variant
 from ..cells import find_gain_tone, make_cell, make_column, make_name_cell, make_time_cells, name_level
+from ..doubts import explain_doubts, find_doubts
 from ..headlines import describe_largest_gain
 from ..jit_gains import describe_jit
 from ..page_model import Cell, Column, DotsMark, Group, IntervalMark, Part, Row, Section, Table, Tone
@@ -63,7 +64,7 @@ def make_speed_section(runs: Sequence[LabelledRun], cases: Sequence[Case]) -> Se
         "Gain: the baseline variant's time over this variant's, paired within each launch; above 1× is faster. "
         f"[a, b]: {level}. a to b: the fastest and the slowest launch. "
         f"{REFERENCE if fair else ''}{OF_FIRST_RUN if brought else ''}"
-        "n: launches, each a fresh process and a dot. !: contended. A wrong result has no speed. "
+        "n: launches, each a fresh process and a dot. !: see the notes. A wrong result has no speed. "
         f"{COLLECTIVES if any(map(_is_collective, cases)) else ''}"
     )
     part = Part(tables=(Table(caption, columns, groups),))
@@ -137,7 +138,8 @@ def _gain(variant: Variant) -> Cell:
     text, bounds = write_reading(gain)
     if gain.interval is None:
         return Cell(text, tone=Tone.MUTED)
-    return Cell(f"! {text}", bounds, Tone.WARN) if gain.contended else Cell(text, bounds, find_gain_tone(gain.interval))
+    is_doubted = bool(find_doubts(variant, gain))
+    return Cell(f"! {text}", bounds, Tone.WARN) if is_doubted else Cell(text, bounds, find_gain_tone(gain.interval))
 
 
 def _mark(variant: Variant, axis: LogAxis) -> IntervalMark | None:
@@ -195,7 +197,7 @@ def _notes(variant: Variant) -> Cell:
         for probes, outcome in variant.alike
         if outcome.status in INCOMPLETE or (outcome.status is not Status.OK and DECISIVE_PROBES.intersection(probes))
     ]
-    parts = [*told, *variant.notes]
+    parts = [*told, *explain_doubts(variant), *variant.notes]
     time = variant.read(TIME)
     if time.interval is None and not told and variant.planned.raises is None:  # whose error is its note
         parts.append(_why_untimed(variant, time))

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from harness import State, no_reference, workload
-from harness.child.work import CONVOLUTION, HARD_ELEMENTS, WHILE_STEPS, count_work
+from harness.child.work import CONVOLUTION_COST, HARD_ELEMENTS, count_work
 from harness.machine.places import BACKENDS
 from harness.plan.cases import plan_case
 from harness.plan.work import Work
+from harness.programs.equations import WHILE_STEPS
 
 N = 32
 SQUARE_BYTES = 4 * N * N
@@ -54,7 +55,7 @@ def test_a_convolution_costs_more_for_each_of_its_operations():
     def convolve(x):
         return jax.lax.conv_general_dilated(x[None, None], jnp.ones((5, 1, 3, 3)), (1, 1), "SAME")
 
-    assert compiled(convolve).flops == CONVOLUTION * 2 * (5 * N * N) * 9
+    assert compiled(convolve).flops == CONVOLUTION_COST * 2 * (5 * N * N) * 9
 
 
 @pytest.mark.parametrize(("function", "each"), [(lambda x: x + x, 1), (jnp.tanh, HARD_ELEMENTS)])

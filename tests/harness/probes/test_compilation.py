@@ -346,3 +346,54 @@ def test_before_anything_is_compiled_all_that_was_is_forgotten_and_the_cache_too
     assert done[:2] == [("forget", True), (VARIANT, "prepare")]
     assert done.count(("forget", True)) == 1
     assert {name: outcome.status for name, outcome in found.outcomes.items()} == {VARIANT: Status.OK, AHEAD: Status.OK}
+
+
+def without_work(x):
+    return jnp.zeros_like(x) + 3
+
+
+@pytest.mark.parametrize(("declared", "marked"), [((), False), (("no_input",), True)])
+@pytest.mark.parametrize("of", ["workload", "implementation"])
+def test_traps_are_found_and_marked_where_the_suite_declares_them(declared, marked, of):
+    options = {"traps": declared} if of == "workload" else {}
+    made = workload(inputs=lambda key: ARGUMENT, reference=no_reference("none"), modes=("jit",), **options)(double)
+    made.implementation(without_work, **({} if options else {"traps": declared}))
+    context = Context(made, {}, BACKENDS["cpu"], (ARGUMENT,), time.perf_counter, None)
+
+    found = compilation.look(("double:jit", "without_work:jit"), context).outcomes
+
+    assert found["double:jit"].details.traps == ()
+    assert [(trap.kind, trap.declared) for trap in found["without_work:jit"].details.traps] == [("no_input", marked)]
+
+
+def test_traps_are_looked_for_in_the_first_process_only():
+    assert context().index == 0
+
+    later = compilation.compile_and_call(VARIANT, prepared(without_work), context(index=1))
+
+    assert later.details.traps == ()
+
+
+def test_wide_inputs_of_a_suite_are_a_trap():
+    made = workload(inputs=lambda key: np.ones(3), reference=no_reference("none"), modes=("eager", "jit"))(double)
+    context = Context(made, {}, BACKENDS["cpu"], (ARGUMENT,), time.perf_counter, None)
+
+    found = compilation.look(("double:eager", "double:jit"), context).outcomes
+
+    for outcome in found.values():
+        assert [trap.kind for trap in outcome.details.traps] == ["truncated"]
+
+
+def test_inputs_that_cannot_be_made_again_are_a_note():
+    calls = iter([0, 0])
+
+    def once(key):
+        raise RuntimeError("a file is gone", next(calls))
+
+    made = workload(inputs=once, reference=no_reference("none"), modes=("jit",))(double)
+    context = Context(made, {}, BACKENDS["cpu"], (ARGUMENT,), time.perf_counter, None)
+
+    outcome = compilation.look((VARIANT,), context).outcomes[VARIANT]
+
+    assert outcome.status is Status.OK
+    assert any("a file is gone" in note for note in outcome.notes)

@@ -49,6 +49,7 @@ from harness.record import (
     Stop,
     TimingDetails,
     TraceDetails,
+    Trap,
     UnreadableError,
     VariantLaunch,
     VariantRecord,
@@ -105,6 +106,7 @@ STRUCTURES = (
     Tally,
     TimingDetails,
     TraceDetails,
+    Trap,
     VariantLaunch,
     VariantRecord,
 )

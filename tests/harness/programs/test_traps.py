@@ -1,0 +1,340 @@
+"""Each trap is found in a small program that has it, and in none that does not."""
+
+import time
+import warnings
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from harness.programs import traps
+from harness.programs.modes import How, prepare_as
+from harness.record.traps import KINDS, LEAST_CAPTURED_BYTES, LEAST_FROM_ONE_LINE
+
+N = 64
+MATRIX = np.linspace(0.0, 1.0, N * N, dtype=np.float32).reshape(N, N)
+WEIGHTS = np.ones(LEAST_CAPTURED_BYTES // 4, np.float32)
+FEW_WEIGHTS = WEIGHTS[:-1]
+
+
+def found_in(function, *args, mode="jit", donate=(), wide=()):
+    """The traps of a function, by kind."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # jax's own, which are evidence here
+        prepared = prepare_as(mode, function, args, How(donate=donate), time.perf_counter, lambda stage: None)
+    found, notes = traps.find_traps(prepared, wide)
+    assert notes == ()
+    assert len({trap.kind for trap in found}) == len(found)
+    return {trap.kind: trap for trap in found}
+
+
+def products_of_which_none_is_used(x):
+    for _ in range(20):
+        x @ x
+    return x + 1
+
+
+def products_that_are_all_used(x):
+    for _ in range(20):
+        x = x @ x
+    return x + 1
+
+
+def elementwise_chain_without_use(x):
+    y = x
+    for _ in range(20):
+        y = jnp.sin(y)
+    return x + 1
+
+
+def dead_product_in_a_loop(x):
+    def step(carry, _):
+        return (carry[0] + 1, carry[1] @ x), None
+
+    return jax.lax.scan(step, (x, x), length=5)[0][0]
+
+
+def dead_product_in_a_call(x):
+    return jax.jit(lambda y: (y + 1, y @ y))(x)[0]
+
+
+def dead_product_in_a_loss(x):
+    def loss(y):
+        y @ y
+        return jnp.sum(jnp.tanh(y @ x) ** 2)
+
+    return jax.grad(loss)(x)
+
+
+def dead_product_in_a_jitted_loss(x):
+    @jax.jit
+    def loss(y):
+        return jnp.sum(jnp.tanh(y @ x) ** 2), y @ y
+
+    return jax.grad(lambda y: loss(y)[0])(x)
+
+
+def gradients_that_are_lost(x):
+    jax.grad(lambda y: jnp.sum(jnp.tanh(y @ y) ** 2))(x)
+    return x + 1
+
+
+def gradient_of_elementwise_work(x):
+    return jax.grad(lambda y: jnp.sum(jnp.exp(y) ** 2))(x)
+
+
+def product_of_a_hessian_and_a_vector(x):
+    return jax.jvp(jax.grad(lambda y: jnp.mean(jax.nn.softplus(x @ y))), (x[0],), (x[1],))[1]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        products_of_which_none_is_used,
+        elementwise_chain_without_use,
+        dead_product_in_a_loop,
+        dead_product_in_a_call,
+        dead_product_in_a_loss,
+        dead_product_in_a_jitted_loss,
+        gradients_that_are_lost,
+    ],
+)
+def test_work_that_no_result_depends_on_is_found_with_its_line(function):
+    trap = found_in(function, MATRIX)["dead_work"]
+
+    assert 0.1 <= trap.share <= 1
+    assert trap.sources[0].startswith("programs/test_traps.py:")
+
+
+@pytest.mark.parametrize(
+    "function",
+    [products_that_are_all_used, gradient_of_elementwise_work, product_of_a_hessian_and_a_vector],
+)
+def test_work_that_is_used_or_left_over_by_differentiation_is_not_dead(function):
+    assert found_in(function, MATRIX) == {}
+
+
+def test_the_share_of_dead_work_is_by_flops():
+    def half_of_it(x):
+        x @ x
+        return x @ x.T
+
+    trap = found_in(half_of_it, MATRIX)["dead_work"]
+
+    assert trap.share == pytest.approx(0.5)
+
+
+def branches(x, y):
+    return jax.lax.cond(x[0, 0] > 0, lambda: y + 1, lambda: y)
+
+
+def while_loop(x, y):
+    return jax.lax.while_loop(lambda state: state[0] < x[0, 0], lambda state: (state[0] + 1, 2 * state[1]), (0.0, y))[1]
+
+
+def scan(x, y):
+    return jax.lax.scan(lambda carry, _: (carry[::-1], carry[1]), (x, y), length=2)[0][1]
+
+
+@jax.custom_jvp
+def custom(x, y):
+    return y + 1
+
+
+@custom.defjvp
+def _(primals, tangents):
+    return custom(*primals), tangents[1]
+
+
+def jitted(x, y):
+    return jax.jit(lambda x, y: y + 1)(x, y)
+
+
+@pytest.mark.parametrize(
+    ("function", "depends"),
+    [(branches, True), (while_loop, True), (scan, True), (custom, False), (jitted, False)],
+)
+def test_dependence_is_followed_through_calls_loops_and_branches(function, depends):
+    def first_counts(x):
+        return function(x, jnp.ones((N, N)))
+
+    def second_counts(x):
+        return function(jnp.ones((N, N)), x)
+
+    assert ("no_input" not in found_in(first_counts, MATRIX)) == depends
+    assert "no_input" not in found_in(second_counts, MATRIX)
+
+
+def test_a_result_that_depends_on_no_argument_is_found_as_a_whole():
+    trap = found_in(lambda x: jnp.zeros_like(x) + 3, MATRIX)["no_input"]
+
+    assert trap.share == 1
+    assert trap.sources
+
+
+def test_an_output_that_depends_on_no_argument_is_found_by_its_path():
+    trap = found_in(lambda x: {"a": x + 1, "b": jnp.sin(jnp.ones(N))}, MATRIX)["no_input"]
+
+    assert (trap.share, trap.count) == (0.5, 1)
+    assert "['b']" in trap.evidence
+
+
+def test_a_number_that_is_returned_as_it_is_is_no_trap():
+    assert found_in(lambda x: (x + 1, 3.0), MATRIX) == {}
+
+
+def test_without_arguments_a_result_counts_where_nothing_is_left_to_compute():
+    constant = found_in(lambda: jnp.zeros(4) + 3)
+    computed = found_in(lambda: jnp.sum(jnp.sin(jnp.arange(100_000.0)) @ jnp.cos(jnp.ones((100_000, 2)))))
+
+    assert constant["no_input"].share == 1
+    assert "no_input" not in computed
+
+
+def test_what_a_callback_gives_comes_from_outside():
+    def drawn(x):
+        return jax.experimental.io_callback(lambda: np.float32(1), jax.ShapeDtypeStruct((), np.float32))
+
+    assert set(found_in(drawn, MATRIX)) == {"callbacks"}
+
+
+def test_captured_arrays_are_found_from_1_mb_on():
+    trap = found_in(lambda x: x[0, 0] * WEIGHTS, MATRIX)["constants"]
+
+    assert (trap.size_bytes, trap.count) == (LEAST_CAPTURED_BYTES, 1)
+    assert trap.sources
+    assert found_in(lambda x: x[0, 0] * FEW_WEIGHTS, MATRIX) == {}
+    assert found_in(lambda x, w: x[0, 0] * w, MATRIX, WEIGHTS) == {}
+
+
+def test_arrays_that_an_inner_function_captures_are_found():
+    inside = jax.jit(lambda x: x * jnp.asarray(WEIGHTS))
+
+    assert found_in(lambda x: inside(x[0, 0]), MATRIX)["constants"].size_bytes == LEAST_CAPTURED_BYTES
+
+
+def test_an_array_that_is_captured_twice_counts_once():
+    def twice(x):
+        return x[0, 0] * WEIGHTS, jax.lax.cond(x[0, 0] > 0, lambda: jnp.asarray(WEIGHTS), lambda: -jnp.asarray(WEIGHTS))
+
+    assert found_in(twice, MATRIX)["constants"].size_bytes <= 2 * LEAST_CAPTURED_BYTES
+
+
+def test_donated_memory_that_is_not_reused_is_found():
+    trap = found_in(lambda state, x: (x + 1, jnp.sum(state)), MATRIX, MATRIX[:2], donate=(0,))["donation"]
+
+    assert trap.count == 1
+    assert trap.size_bytes == MATRIX.nbytes
+    assert "float32[64,64]" in trap.evidence
+
+
+def test_a_donated_array_that_the_program_does_not_take_is_found():
+    assert found_in(lambda state, x: x + 1, MATRIX[:3], MATRIX, donate=(0,))["donation"].count == 1
+
+
+def test_donated_memory_that_is_reused_is_no_trap():
+    assert found_in(lambda state, x: (state + x, jnp.sum(x)), MATRIX, MATRIX, donate=(0,)) == {}
+
+
+@pytest.mark.parametrize("mode", ["eager", "jit"])
+def test_a_dtype_that_is_truncated_is_found(mode):
+    trap = found_in(lambda x: x.astype("float64") + jnp.zeros(N, "int64"), MATRIX, mode=mode)["truncated"]
+
+    assert "float64 becomes float32" in trap.evidence
+    assert "int64 becomes int32" in trap.evidence
+    assert trap.sources[0].startswith("programs/test_traps.py:")
+
+
+def test_a_dtype_that_the_settings_allow_is_no_trap():
+    with jax.enable_x64(True):
+        assert found_in(lambda x: x.astype("float64"), MATRIX) == {}
+
+
+def test_wide_inputs_are_found_whether_or_not_they_can_be_traced():
+    def traceable():
+        return np.ones(3), np.ones(3, np.float32), np.float64(1.0), np.arange(3), 2.0
+
+    def of_values():
+        return np.full(int(jnp.ones(())), 1j), np.full(int(jnp.ones(())) + 2, 1j)
+
+    assert traps.find_wide_inputs(traceable) == ("float64",)
+    assert traps.find_wide_inputs(of_values) == ("complex128",)
+    assert traps.find_wide_inputs(lambda: (jnp.ones(3), np.ones(3, np.float32))) == ()
+    with jax.enable_x64(True):
+        assert traps.find_wide_inputs(traceable) == ()
+
+
+def test_wide_inputs_are_a_trap():
+    assert found_in(jnp.sin, MATRIX, wide=("float64",))["truncated"].count == 1
+
+
+def printing(x):
+    jax.debug.print("{}", x[0, 0])
+    return x + 1
+
+
+def in_a_loop(x):
+    def step(carry, _):
+        return jax.pure_callback(lambda y: np.asarray(y) + 1, jax.ShapeDtypeStruct(x.shape, x.dtype), carry), None
+
+    return jax.lax.scan(step, x, length=7)[0]
+
+
+def in_a_branch(x):
+    return jax.lax.cond(x[0, 0] > 0, printing, lambda y: jnp.sin(jnp.cos(y)), x)
+
+
+@pytest.mark.parametrize(("function", "often"), [(printing, 1), (in_a_loop, 7), (in_a_branch, 1)])
+@pytest.mark.parametrize("mode", ["eager", "jit"])
+def test_callbacks_are_found_with_how_often_a_call_comes_to_them(function, often, mode):
+    trap = found_in(function, MATRIX, mode=mode)["callbacks"]
+
+    assert trap.count == often
+    assert trap.sources
+
+
+def test_a_loop_that_python_unrolls_is_found():
+    def unrolled(x):
+        for _ in range(LEAST_FROM_ONE_LINE):
+            x = x + 1
+        return x
+
+    def rolled(x):
+        return jax.lax.fori_loop(0, LEAST_FROM_ONE_LINE, lambda _, y: y + 1, x)
+
+    trap = found_in(unrolled, MATRIX)["unrolled"]
+
+    assert trap.count == LEAST_FROM_ONE_LINE
+    assert len(trap.sources) == 1
+    assert found_in(rolled, MATRIX) == {}
+
+
+def test_eager_code_does_all_the_work_that_its_source_says():
+    assert found_in(products_of_which_none_is_used, MATRIX, mode="eager") == {}
+
+
+def test_eager_code_that_cannot_be_traced_has_no_traps():
+    assert found_in(lambda x: x if float(x[0, 0]) > 0 else -x, MATRIX, mode="eager") == {}
+
+
+def test_code_that_is_not_traced_as_a_whole_has_no_traps():
+    assert found_in(jax.jit(printing), MATRIX, mode="mixed") == {}
+
+
+def test_a_finder_that_fails_leaves_a_note_and_the_others(monkeypatch):
+    def fail(program):
+        raise ValueError("an unknown form")
+
+    monkeypatch.setitem(traps.FINDERS, "dead_work", fail)
+    prepared = prepare_as("jit", printing, (MATRIX,), How(), time.perf_counter, lambda stage: None)
+
+    found, notes = traps.find_traps(prepared)
+
+    assert [trap.kind for trap in found] == ["callbacks"]
+    assert len(notes) == 1
+    assert "an unknown form" in notes[0]
+
+
+def test_every_kind_has_a_finder_and_a_row():
+    assert list(traps.FINDERS) == list(KINDS)

@@ -1,0 +1,180 @@
+"""Traps, and times that are at odds with a speedup, stand next to the number wherever it is shown."""
+
+import json
+import math
+
+import msgspec
+
+from harness.record import Answer, CompilationDetails, Trap
+from harness.record.traps import KINDS, describe_trap
+from harness.results import describe_results, list_results
+from reporting.export import to_json
+from reporting.view.doubts import AT_ODDS
+from reporting.view.page_model import Tone
+from tests import samples
+from tests.reporting.views import by_variant, case_view, loaded, page_of, tables, texts
+
+DEAD = Trap(kind="dead_work", evidence="98 % of the traced FLOPs", sources=("suites/a.py:3",), share=0.98)
+CALLBACKS = Trap(kind="callbacks", evidence="debug_print", count=1)
+TRAPPED = ("f:jit", "f:aot")
+
+
+def run_with(*traps, sizes=(10,), **planned):
+    """A run in which the compiled variants have these traps."""
+    pairs = []
+    for n in sizes:
+        case = samples.planned_case(params={"n": n}, variants=("f:eager", *TRAPPED), **planned)
+        compiled = samples.compilation(0.01, 0.01, 0.01, 0.01)
+        compiled = msgspec.structs.replace(compiled, details=CompilationDetails(traps=traps))
+        fast = {"timing": samples.timing(1e-5, baseline_s=1e-3), "compilation": compiled}
+        outcomes = {"f:eager": {"timing": samples.timing(1e-3)}, **dict.fromkeys(TRAPPED, fast)}
+        pairs.append((case, samples.record(case, outcomes)))
+    return samples.run(*pairs)
+
+
+def results_of(run):
+    (suite,) = page_of(run).suites
+    return {one.variant: one for case in suite.cases for one in case.results}
+
+
+def run_at_odds():
+    """A jitted variant that the times make 4 times as fast, and the speedup twice."""
+    case = samples.planned_case(variants=("f:eager", "f:jit", "g:jit"))
+    ratios = tuple(math.log(2 * factor) for factor in samples.WOBBLE)
+    fast = samples.timing(2.5e-4)
+    fast = msgspec.structs.replace(fast, values={**fast.values, "log_ratio": ratios})
+    outcomes = {
+        "f:eager": {"timing": samples.timing(1e-3)},
+        "f:jit": {"timing": fast},
+        "g:jit": {"timing": samples.timing(5e-4, baseline_s=1e-3)},
+    }
+    return samples.run((case, samples.record(case, outcomes)))
+
+
+def test_a_trap_marks_the_time_and_the_speedup_and_is_named_after_them():
+    found = results_of(run_with(DEAD))
+
+    for name in TRAPPED:
+        for value in (found[name].time, found[name].gain):
+            assert value.text.startswith("! ")
+            assert value.text.endswith("trap: dead work")
+            assert value.tone is Tone.WARN
+    assert not found["f:eager"].time.text.startswith("!")
+
+
+def test_the_view_of_a_case_has_the_mark_and_the_sentence():
+    rows = by_variant(page_of(run_with(DEAD)))
+
+    assert rows["f:jit"]["Time"].startswith("! ")
+    assert describe_trap(DEAD) in rows["f:jit"]["Notes"]
+    assert "trap" not in rows["f:eager"]["Notes"]
+
+
+def test_a_declared_trap_is_no_warning_and_is_described_with_the_compilation():
+    declared = msgspec.structs.replace(DEAD, declared=True)
+    page = page_of(run_with(declared))
+    (compilation,) = (one for one in case_view(page, "selu[n=10]").sections if one.id == "compilation")
+
+    assert not results_of(run_with(declared))["f:jit"].time.text.startswith("!")
+    assert page.attention == ()
+    assert any(describe_trap(declared) in note for part in compilation.parts for note in part.notes)
+
+
+def test_the_section_of_problems_lists_each_trap_of_a_case_once_with_its_variants():
+    (table,) = tables(page_of(run_with(DEAD, CALLBACKS)), "problems")
+
+    assert [texts(row)[0] for row in table.rows] == ["Dead work", "Callbacks"]
+    assert [texts(row)[2] for row in table.rows] == ["f:jit, f:aot"] * 2
+    assert texts(table.rows[0])[3:] == [describe_trap(DEAD), KINDS["dead_work"].instead]
+    assert len({row.id for row in table.rows}) == 2
+
+
+def test_the_first_screen_and_so_the_terminal_name_each_trap_once_and_lead_to_its_row():
+    page = page_of(run_with(DEAD, CALLBACKS, sizes=(10, 20)))
+    ids = {row.id for table in tables(page, "problems") for row in table.rows}
+
+    dead, *of_callbacks = page.attention
+
+    assert "and 1 case more" in dead.text
+    assert (dead.label, dead.tone) == ("trap", Tone.WARN)
+    assert len(of_callbacks) == 2, "without source lines each case has its own"
+    assert {item.target for item in page.attention} <= ids
+
+
+def test_an_answer_names_the_traps_of_its_variants():
+    (answer,) = page_of(run_with(DEAD, answer=Answer("How fast?", "f:jit", against="f:eager"))).suites[0:1]
+
+    assert "f:jit has a trap: dead work" in answer.answer.text
+    assert answer.answer.tone is Tone.WARN
+
+
+def test_a_variant_with_a_trap_leads_no_page():
+    facts = [item.text for item in page_of(run_with(DEAD)).facts]
+
+    assert not any("Largest gain" in text for text in facts)
+    assert any("Largest gain" in item.text for item in page_of(run_with()).facts)
+
+
+def test_a_trap_of_a_later_version_is_shown_with_its_evidence():
+    page = page_of(run_with(Trap(kind="of tomorrow", evidence="something new")))
+    (table,) = tables(page, "problems")
+
+    assert texts(table.rows[0])[0] == "of tomorrow"
+    assert "something new" in texts(table.rows[0])[3]
+
+
+def test_the_export_has_the_kinds_of_traps_in_every_row_of_a_variant():
+    rows = json.loads(to_json(loaded(run_with(DEAD, CALLBACKS))))
+
+    assert {json.dumps(json.loads(row["traps"])) for row in rows if row["variant"] == "f:jit"} == {
+        '["dead_work", "callbacks"]'
+    }
+    assert {row["traps"] for row in rows if row["variant"] == "f:eager"} == {"[]"}
+
+
+def test_a_run_names_each_trap_once_at_its_end():
+    run = run_with(DEAD)
+
+    lines = list(describe_results(run))
+
+    assert lines[-1] == f"! f:jit, f:aot: {describe_trap(DEAD)}"
+    assert "  ! 10 us" in lines[2]
+    assert [one["traps"] for one in list_results(run)] == [[], [describe_trap(DEAD)], [describe_trap(DEAD)]]
+
+
+def test_both_times_that_are_at_odds_with_a_speedup_are_marked_with_the_reason():
+    run = run_at_odds()
+    found, rows = results_of(run), by_variant(page_of(run))
+
+    for name in ("f:eager", "f:jit"):
+        assert found[name].time.text.endswith(AT_ODDS)
+        assert rows[name]["Time"].startswith("! ")
+        assert "trust the speedup" in rows[name]["Notes"]
+    assert not found["f:jit"].gain.text.startswith("!")
+    assert not found["g:jit"].time.text.startswith("!")
+
+
+def test_times_at_odds_with_a_speedup_are_a_warning_and_a_reason_in_every_output():
+    run = run_at_odds()
+    rows = json.loads(to_json(loaded(run)))
+    reasons = {row["variant"]: row["reason"] for row in rows if row["metric"] == "execution_s"}
+
+    assert [item.label for item in page_of(run).warnings].count("times") == 1
+    assert reasons["f:eager"] == reasons["f:jit"] != reasons["g:jit"]
+    assert reasons["g:jit"] is None
+    assert [one["disagreement"] for one in list_results(run)] == [reasons["f:eager"], reasons["f:jit"], None]
+    assert list(describe_results(run))[-1] == f"! f:eager, f:jit: {reasons['f:jit']}"
+
+
+def test_a_contended_time_that_is_at_odds_too_has_both_words():
+    case = samples.planned_case(variants=("f:eager", "f:jit"))
+    busy = samples.timing(2.5e-4, contended=3)
+    ratios = tuple(math.log(2 * factor) for factor in samples.WOBBLE)
+    outcomes = {
+        "f:eager": {"timing": samples.timing(1e-3)},
+        "f:jit": {"timing": msgspec.structs.replace(busy, values={**busy.values, "log_ratio": ratios})},
+    }
+
+    time = results_of(samples.run((case, samples.record(case, outcomes))))["f:jit"].time
+
+    assert time.text.endswith(f"contended, {AT_ODDS}")
