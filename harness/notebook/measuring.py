@@ -6,6 +6,7 @@ One process gives no interval between processes, and its compile times are not t
 from __future__ import annotations
 
 import math
+import os
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -18,6 +19,7 @@ from harness.declare.declaration import Declaration
 from harness.declare.implementation import Implementation
 from harness.declare.workload import Workload
 from harness.machine.places import BACKENDS
+from harness.machine.process_settings import describe_settings
 from harness.notebook.callables import CALLABLE_MODES, Given, describe_callable
 from harness.notebook.measurement import Measurement
 from harness.plan.cases import plan_case
@@ -158,6 +160,9 @@ def _measure(
     def is_late() -> bool:
         return time.monotonic() - start > options.time_limit_s
 
+    settings_of_process = describe_settings(jax.config.values, os.environ)
+    for sentence in settings_of_process:
+        say(sentence)
     context = _make_context(given, args, kwargs, state, options)
     with without_cache():  # a user's own would make compiling look quick, and would keep what is only measured
         outcomes, notes = _look_at_all(context, options, say, is_late)
@@ -174,7 +179,7 @@ def _measure(
             elapsed_s=round(time.monotonic() - start, 3),
             launches=1,
             variants=tuple(VariantRecord(name=name, outcomes=found) for name, found in outcomes.items()),
-            notes=tuple(dict.fromkeys((IN_PROCESS, *notes))),
+            notes=tuple(dict.fromkeys((*settings_of_process, IN_PROCESS, *notes))),
             statistics_version=VERSION,
         ),
         environment=describe_environment(jax),

@@ -14,7 +14,6 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from types import BuiltinFunctionType, CodeType, FunctionType, GenericAlias, MethodType, ModuleType
 from typing import Any
 
@@ -262,12 +261,12 @@ def _find_function(item: Any) -> FunctionType | None:
     return None
 
 
-_LIBRARY_FOLDERS = tuple({str(Path(path).resolve()) for path in sysconfig.get_paths().values() if "python" in path})
+_LIBRARY_FOLDERS = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 
 
 def _is_of_library(function: FunctionType) -> bool:
     file = function.__code__.co_filename
-    return "site-packages" in file or file.startswith("<frozen") or str(Path(file)).startswith(_LIBRARY_FOLDERS)
+    return "site-packages" in file or file.startswith(("<frozen", *_LIBRARY_FOLDERS))
 
 
 def _list_slots(kind: type) -> tuple[str, ...]:

@@ -164,7 +164,7 @@ def test_without_a_person_to_look_it_is_silent(capsys):
 
 
 def test_one_process_says_what_it_cannot_tell(measurement):
-    assert measurement.record.notes[0] == IN_PROCESS
+    assert IN_PROCESS in measurement.record.notes
     assert measurement.record.launches == 1
 
 
@@ -266,3 +266,10 @@ def test_the_users_own_cache_is_used_again_afterwards(own_cache):
 
     assert jax.config.jax_enable_compilation_cache
     assert set(own_cache.iterdir()) - kept
+
+
+def test_a_setting_that_changes_what_is_timed_stands_first_among_the_notes():
+    with jax.debug_nans(True):
+        measurement = harness.measure.with_options(modes=("jit",))(lambda x: x + 1, jnp.ones(4))
+
+    assert measurement.record.notes[0].startswith("jax_debug_nans is True: every result is checked for NaN")
