@@ -42,11 +42,11 @@ def compile_and_call(variant: str, prepared: Prepared, context: Context) -> Outc
         if context.index == 0 and context.folder is not None:
             _keep_texts(context.folder, variant, stages)
     outcome = join(Outcome(status=Status.OK, values=values), described)
-    if context.index == 0:
-        outcome = join(outcome, _find_traps(variant, prepared, context))
     if context.find_variant(variant)[1] == "aot" and context.folder is not None and context.place.measures:
         # Where nothing may be kept, such as in a notebook, nothing is.
         outcome = join(outcome, _load_again(prepared, context))
+    if context.index == 0:  # last of all: nothing more is timed in this process
+        outcome = join(outcome, _find_traps(variant, prepared, context))
     return _hold_budget(outcome, compiles, context.compiles(variant), prepared, context)
 
 

@@ -121,7 +121,7 @@ def find_dead_work(program: Program) -> Iterator[Trap]:
 
 
 def _write_share(share: float) -> str:
-    return f"{100 * share:.3g} %"
+    return "over 99.9 %" if 0.999 < share < 1 else f"{100 * share:.3g} %"
 
 
 def find_constant_results(program: Program) -> Iterator[Trap]:
