@@ -101,10 +101,12 @@ class Measurement:
         first = f"{self.case.name} on {self.environment.device_count} x {self.environment.device_kind}, jax {jax}"
         titles = [f"{METRICS[name].title} [{unit}]" for name, _, unit in _COLUMNS]
         rows = [["", METRICS["speedup"].title, *titles], *map(self._row, self._variants())]
-        remarks = []
+        variants_of: dict[str, list[str]] = {}
         for variant in self._variants():
             words = [word for item in variant.outcomes.items() for word in _describe(*item)]
-            remarks += [f"{_show(variant.planned.name)}: {word}" for word in dict.fromkeys(words)]
+            for word in dict.fromkeys(words):
+                variants_of.setdefault(word, []).append(_show(variant.planned.name))
+        remarks = [f"{', '.join(variants)}: {word}" for word, variants in variants_of.items()]
         notes = self.record.notes if len(rows) <= 2 else (*self.record.notes, WITHIN)
         return first, rows, [*remarks, *(f"({_show(note)})" for note in notes)]
 

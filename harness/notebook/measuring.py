@@ -274,7 +274,11 @@ def _look_at_all(
             outcomes[name] = {"numerics": describe_failure(raised, "call")}
     if reference is not None:
         notes += _describe_reference(reference, outcomes)
-    notes += [f"{name}: {note}" for name in outcomes for note in context.list_notes(name)]
+    variants_of: dict[str, list[str]] = {}
+    for name in outcomes:
+        for note in context.list_notes(name):
+            variants_of.setdefault(note, []).append(name)
+    notes += [f"{', '.join(names)}: {note}" for note, names in variants_of.items()]
     if context.calls_back(outcomes):
         words = (
             f"it calls back into Python, so it is called at most {options.most_calls} times; most_calls= changes that"

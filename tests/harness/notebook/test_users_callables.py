@@ -198,7 +198,7 @@ def test_static_arguments_by_position_are_static():
     measurement = harness.measure(pool, jnp.ones(3), "max", (2, 3), jnp.tanh)
 
     assert all_right(measurement)
-    assert "pool:jit: shape[0], shape[1] are static: tracing it fails" in measurement.record.notes
+    assert "pool:jit, pool:aot: shape[0], shape[1] are static: tracing it fails" in measurement.record.notes
 
 
 def test_a_method_whose_self_is_static_is_called_as_it_is():
