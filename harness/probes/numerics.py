@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import jax
@@ -15,6 +16,7 @@ from harness.machine.environment import describe_error, make_private
 from harness.probes.context import Context, Findings
 from harness.probes.look_at_each import LONGEST_REASON, describe_failure, look_at_each
 from harness.programs.arguments import widest
+from harness.programs.in_place import InPlaceError, check_traced, keep_arguments
 from harness.programs.modes import Prepared
 from harness.programs.program import find_fingerprint, walk_equations
 from harness.record import NumericsDetails, Outcome, Status
@@ -44,20 +46,57 @@ def look(variants: tuple[str, ...], context: Context) -> Findings:
         if expected is not None:
             outcomes[variant] = _check_raised(expected, variant, context)
         else:
-            outcomes |= look_at_each("numerics", check, (variant,), context).outcomes
+            outcomes |= look_at_each("numerics", _check_in_suite, (variant,), context).outcomes
     return Findings(outcomes)
+
+
+def _check_in_suite(variant: str, prepared: Prepared, context: Context) -> Outcome:
+    """Check a variant, whose calls must leave their arguments as they are: variants take turns with the same ones."""
+    try:
+        return _check(prepared, context, partial(_call_watched, prepared, context))
+    except InPlaceError as error:
+        return Outcome(status=Status.FAILED, reason=str(error))
+
+
+def _call_watched(prepared: Prepared, context: Context) -> Any:
+    """Call a variant once.
+
+    A peer is called with arguments of its own, and an argument that calls carry is a copy.
+
+    Raises:
+      InPlaceError: It changes other arguments in place; a compiled program within its trace, where that is lost.
+    """
+    if not prepared.dispatches:
+        return prepared.call(*prepared.args)
+    workload = context.workload
+    is_stream = workload.declaration.stream
+    carried = frozenset(workload.carried)
+    if prepared.jitted is not None:
+        item = prepared.args[0] if is_stream else prepared.args
+        check_traced(prepared.jitted.__wrapped__, item, workload.arguments)
+        return prepared.call(*prepared.args)
+    items = prepared.args if is_stream else (prepared.args,)
+    kept = [keep_arguments(item, workload.arguments, carried) for item in items]
+    result = prepared.call(*(one.args for one in kept)) if is_stream else prepared.call(*kept[0].args)
+    for one in kept:
+        one.check()
+    return result
 
 
 def check(variant: str, prepared: Prepared, context: Context) -> Outcome:
     """Calls the variant once and compares."""
+    return _check(prepared, context, lambda: prepared.call(*prepared.args))
+
+
+def _check(prepared: Prepared, context: Context, call: Callable[[], Any]) -> Outcome:
     if "reference" not in vars(context):
         context.beat(None, "reference")  # common to all variants
         context.at = "reference"
         _ = context.reference
         context.stage("numerics")
-    result = prepared.call(*prepared.args)
+    result = call()
     if (problem := describe_unread_result(result)) is not None:
-        return Outcome(status=Status.FAILED, reason=f"{variant} {problem}")
+        return Outcome(status=Status.FAILED, reason=problem)
     prepared.wait(result)
     reference = context.workload.declaration.reference
     if isinstance(reference, NoReference):

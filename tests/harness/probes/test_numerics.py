@@ -6,10 +6,11 @@ import jax.numpy as jnp
 import msgspec
 import numpy as np
 import pytest
+from flax import nnx
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from harness import no_reference, workload
+from harness import State, no_reference, workload
 from harness.machine.places import BACKENDS
 from harness.probes import Context, look_with, numerics
 from harness.probes.numerics import TOLERANCE, relative_error
@@ -542,3 +543,65 @@ def test_a_result_that_nobody_has_read_is_refused_by_name():
 
     assert outcome.status is Status.FAILED
     assert "returns a generator: nothing runs until it is read" in outcome.reason
+
+
+class Module(nnx.Module):
+    def __init__(self, scale):
+        self.scale = nnx.Param(scale)
+
+
+def scale_in_place(module, x):
+    module.scale[...] = module.scale * 2
+    return (module.scale * x).sum()
+
+
+@pytest.mark.parametrize("mode", ["eager", "jit", "aot", "mixed"])
+def test_an_implementation_that_changes_its_module_in_place_is_refused_in_every_mode(mode):
+    module = Module(jnp.ones(3))
+
+    outcome = checked(scale_in_place, module, jnp.ones(3), reference=lambda module, x: np.float64(6), mode=mode)
+
+    assert outcome.status is Status.FAILED
+    assert outcome.reason.startswith("changes its arguments in place: module.scale")
+    assert np.array_equal(module.scale[...], np.ones(3))
+
+
+def test_an_implementation_that_changes_an_array_of_the_host_in_place_is_refused():
+    def add(x):
+        x += 1
+        return x.sum()
+
+    outcome = checked(add, np.ones(3), reference=lambda x: np.sum(x) + 3, mode="mixed")
+
+    assert outcome.status is Status.FAILED
+    assert "changes its arguments in place: x; " in outcome.reason
+
+
+def test_every_item_of_a_stream_is_watched():
+    def add(x):
+        x += 1
+        return x.sum()
+
+    items = [(np.ones(3),), (np.ones(4),)]
+    made = workload(inputs=lambda key: items, reference=np.sum, stream=True, modes=("mixed",))(add)
+    found, _ = look_with({"numerics": made.variants}, Context(made, {}, BACKENDS["cpu"], tuple(items), time.time, None))
+
+    assert "changes its arguments in place: x; " in found["add:mixed"]["numerics"].reason
+
+
+def test_a_state_that_calls_carry_may_be_changed_in_place():
+    def step(module, x):
+        module.scale[...] = module.scale * 2
+        return module, (module.scale * x).sum()
+
+    for mode in ("eager", "jit"):
+        outcome = checked(
+            step,
+            Module(jnp.ones(3)),
+            jnp.ones(3),
+            reference=lambda module, x: (Module(jnp.full(3, 2.0)), np.float64(6)),
+            mode=mode,
+            state=State(carry={"module": 0}),
+        )
+
+        assert outcome.status is Status.OK, outcome.reason
