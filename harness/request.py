@@ -109,7 +109,7 @@ def find_other_environment(request: RunRequest, before: Manifest | None) -> Othe
 
 
 def complete_request(request: RunRequest, settings: Settings, suspects: Suspects | None = None) -> RunRequest:
-    """The request, with what an earlier run measured where it says nothing of its own.
+    """The request, with what an earlier run measured where it says nothing of its own; without paths of that run.
 
     Args:
       suspects: What alone it times, by as many launches as confirm something.
@@ -120,9 +120,7 @@ def complete_request(request: RunRequest, settings: Settings, suspects: Suspects
         request,
         level=settings.level if request.level == DEFAULT_LEVEL else request.level,
         select=request.select or settings.select,
-        suites=request.suites or settings.suites,
         probes=request.probes or tuple(name for name in asked if name in PROBE_NAMES),
-        data=request.data or (None if settings.data is None else Path(settings.data).expanduser()),
         launches=request.launches or settings.launches,
         cores=request.cores or (settings.cores if request.lock_step is None else None),
         budget=request.budget or _find_given_budget(settings, usual),
