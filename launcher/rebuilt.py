@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -120,8 +120,15 @@ def find_changes(baseline: Baseline, installed: Mapping[str, str], variables: Ma
     return found + [name for name in sorted(sides[0] | sides[1]) if sides[0].get(name) != sides[1].get(name)]
 
 
-def find_obstacle(baseline: Baseline, *, in_container: bool) -> str:
-    """Why the environment cannot run beside today's; empty where it can."""
+def find_obstacle(baseline: Baseline, *, in_container: bool, changes: Sequence[str] = ()) -> str:
+    """Why the environment cannot run beside today's; empty where it can.
+
+    Args:
+      changes: What is not as in the baseline, as `find_changes` names it.
+    """
+    named = next((name for name in changes if re.search(r"[/~\\]", baseline.variables.get(name, ""))), None)
+    if named is not None:
+        return f"its {named} names a file, which is not taken from a record; set {named} here as it was, if it is yours"
     if in_container and not baseline.image:
         return "it was measured outside of containers; --runtime local can make its environment anew"
     if baseline.backend != "cpu":
