@@ -13,7 +13,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from harness.declare.catalogue import DEFAULT_SUITES
-from harness.machine.environment import make_private
+from harness.machine.environment import make_paths_private
 from harness.parent.prepare_run import UsageError
 from harness.record import Manifest, OtherEnvironment, RecordError, RunFolder, Settings, read_manifest
 
@@ -119,7 +119,7 @@ def replace_paths(
     """Return the settings of a run that goes on with the paths that were given, as a record may hold them."""
     return replace(
         settings,
-        suites=tuple(map(make_private, suites)),
-        data=None if data is None else make_private(str(data.absolute())),
-        lock_step=None if lock_step is None else replace(lock_step, python=make_private(lock_step.python)),
+        suites=tuple(map(make_paths_private, suites)),
+        data=None if data is None else make_paths_private(str(data.absolute())),
+        lock_step=None if lock_step is None else replace(lock_step, python=make_paths_private(lock_step.python)),
     )
