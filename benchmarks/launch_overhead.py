@@ -49,7 +49,7 @@ def main() -> None:
     print(f"{launches} launches; {describe_here('jax', 'numpy')}")
     with (
         tempfile.TemporaryDirectory() as folder,
-        start_servers(Path(folder) / "scratch", suites=settings.suites) as servers,
+        start_servers(Path(folder), suites=settings.suites) as servers,
     ):
         server = servers.of(CPU)
         cases = describe_suites(server, settings.suites, CPU, "default", devices=False).cases

@@ -135,11 +135,10 @@ def run_command(
         lock_step=lock_step,
         cores=cores,
     )
-    told = (dry_run, select, suites, probe, quick, full, launches, data, run_id, machine, cores)
-    own = (*told, against, suspects, lock_step)
+    own = (dry_run, select, probe, quick, full, launches, run_id, machine, cores, suspects)
     if suspects is not None and against is None:
         raise typer.BadParameter("--suspects are of a comparison with an earlier run: name it with --against RUN")
-    if lock_step is not None and against is None:
+    if lock_step is not None and against is None and resume is None:
         raise typer.BadParameter("--lock-step is the environment of an earlier run: name that run with --against RUN")
     if lock_step is not None and cores is not None:
         raise typer.BadParameter("--lock-step has both sides on one core, another one each round; leave out --cores")
@@ -147,14 +146,15 @@ def run_command(
         raise typer.BadParameter("--dry-run plans no replays; leave out --against")
     if resume is not None and any(own):
         raise typer.BadParameter(
-            "--resume goes by the run's own settings; of the other options it takes --out and --budget"
+            "--resume goes by the run's own settings; of the other options it takes --out and --budget, and the paths "
+            "that the run was given: --suites, --data, --against and --lock-step"
         )
     if dry_run:
         _exit(lambda: commands.dry_run(request, as_json=as_json))
     watcher = commands.make_watcher(quiet=quiet, as_json=as_json)
     if resume is not None:
         folder = Path(resume) if Path(resume).is_dir() else out / resume
-        _exit(lambda: commands.resume_run(folder, watcher, budget, as_json=as_json))
+        _exit(lambda: commands.resume_run(folder, request, watcher, as_json=as_json))
     _exit(lambda: commands.new_run(request, watcher, as_json=as_json))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import shlex
 import shutil
 import signal
 import sys
@@ -13,6 +14,7 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
@@ -44,7 +46,16 @@ from harness.parent.prepare_run import (
     make_manifest,
 )
 from harness.parent.progress import Lines, Live, Watcher, printable
+from harness.parent.recorded import (
+    check_same_baseline,
+    choose_data,
+    choose_lock_step,
+    choose_suites,
+    is_own_suite,
+    replace_paths,
+)
 from harness.parent.repeat import FEWEST_RUNS, repeat
+from harness.parent.scratch import find_parent
 from harness.parent.servers import start_servers
 from harness.plan.estimate import estimate
 from harness.plan.launches import plan_launches
@@ -74,7 +85,7 @@ OK, USAGE, INCOMPLETE, INTERRUPTED = 0, 2, 3, 130
 def list_suites(suites: Sequence[str], backend: str, level: str, *, as_json: bool) -> int:
     """Prints the catalogue. It needs no device: the child that imports the suites uses the CPU."""
     place = find_backend(backend)
-    with tempfile.TemporaryDirectory() as temporary, start_servers(RunFolder(Path(temporary)).scratch) as servers:
+    with start_servers(Path(tempfile.gettempdir())) as servers:
         server = servers.of(PLACES[DEFAULT_BACKEND])
         description = describe_suites(server, tuple(suites) or (DEFAULT_SUITES,), place, level, devices=False)
     _warn(_list_warnings(description))
@@ -88,10 +99,7 @@ def list_suites(suites: Sequence[str], backend: str, level: str, *, as_json: boo
 def dry_run(request: RunRequest, *, as_json: bool) -> int:
     """Prints the plan and its estimated time; measures nothing and needs no device."""
     settings = choose_settings(request, "dry-run")
-    with (
-        tempfile.TemporaryDirectory() as temporary,
-        start_servers(RunFolder(Path(temporary)).scratch, settings.data) as servers,
-    ):
+    with start_servers(Path(tempfile.gettempdir()), settings.data) as servers:
         server = servers.of(PLACES[DEFAULT_BACKEND])
         place = find_backend(request.backend)
         description = describe_suites(server, settings.suites, place, request.level, devices=False)
@@ -117,7 +125,10 @@ def new_run(request: RunRequest, watcher: Watcher, *, as_json: bool) -> int:
     against = None if request.against is None else read_against(_find_run(request.against, request.out))
     suspects = None if request.suspects is None else read_suspects(request.suspects)
     if against is not None:
-        request = complete_request(request, against.manifest.settings, suspects)
+        path, before_it = against.folder.path, against.manifest.settings
+        suites = choose_suites(request.suites, before_it.suites, path, "--against")
+        data = choose_data(request.data, before_it.data, path, "--against")
+        request = complete_request(replace(request, suites=suites, data=data), before_it, suspects)
     before = None if against is None else against.manifest
     settings = choose_settings(request, run_id, before)
     if settings.lock_step is not None and "timing" not in settings.probes:
@@ -127,7 +138,7 @@ def new_run(request: RunRequest, watcher: Watcher, *, as_json: bool) -> int:
     with (
         begin_folder(request.out, run_id) as folder,
         start_servers(
-            folder.scratch,
+            find_parent(folder.path),
             settings.data,
             settings.suites,
             find_other_environment(request, before),
@@ -156,24 +167,33 @@ def new_run(request: RunRequest, watcher: Watcher, *, as_json: bool) -> int:
         if against is not None:
             against.copy_programs(cases, folder)
         _warn(data_warnings(cases, settings))
-        with _say_what_is_kept(folder, manifest):
+        finish = _how_to_finish(folder.path, request)
+        with _say_what_is_kept(folder, manifest, finish):
             run = execute(manifest, folder, servers, watcher)
-    return conclude(run, folder.path, as_json=as_json)
+    return conclude(run, folder.path, finish, as_json=as_json)
 
 
-def resume_run(path: Path, watcher: Watcher, budget: str | None, *, as_json: bool) -> int:
-    """Measures what an interrupted run still lacks, by that run's own settings, within its budget or a new one."""
-    budget_s, folder = read_budget(budget), RunFolder(path)
+def resume_run(path: Path, request: RunRequest, watcher: Watcher, *, as_json: bool) -> int:
+    """Measures what an interrupted run still lacks, by that run's own settings, within its budget or a new one.
+
+    Args:
+      request: What else was given: a budget, and the paths that are not taken from a record.
+    """
+    budget_s, folder = read_budget(request.budget), RunFolder(path)
+    finish = _how_to_finish(path, request)
     manifest = load_for_resume(folder)
     if folder.mark.exists():  # a run that has ended is not written again
-        return conclude(_read_ended(folder), path, as_json=as_json)
-    settings = manifest.settings
+        return conclude(_read_ended(folder), path, finish, as_json=as_json)
+    check_same_baseline(manifest, request.against and _find_run(request.against, request.out))
+    lock_step = choose_lock_step(request.lock_step, manifest, path)
+    suites = choose_suites(request.suites, manifest.settings.suites, path, "--resume")
+    data = choose_data(request.data, manifest.settings.data, path, "--resume")
+    settings = replace_paths(manifest.settings, suites, data, lock_step)
+    manifest = msgspec.structs.replace(manifest, settings=settings)
     place = find_backend(manifest.backend)
     with (
         lock_folder(folder),
-        start_servers(
-            folder.scratch, settings.data, settings.suites, settings.lock_step, cores=settings.cores
-        ) as servers,
+        start_servers(find_parent(path), settings.data, settings.suites, lock_step, cores=settings.cores) as servers,
     ):
         servers.sides_of(place)
         server = servers.of(place)
@@ -187,9 +207,9 @@ def resume_run(path: Path, watcher: Watcher, budget: str | None, *, as_json: boo
             begun = find_records(folder, manifest)
             untouched = [case for case in manifest.cases if case.id not in begun]
             check_budget(plan_launches(untouched, settings), settings, {}, budget_s)
-        with _say_what_is_kept(folder, manifest):
+        with _say_what_is_kept(folder, manifest, finish):
             run = execute(manifest, folder, servers, watcher, budget_s)
-    return conclude(run, path, as_json=as_json)
+    return conclude(run, path, finish, as_json=as_json)
 
 
 def self_test(request: RunRequest, watcher: Watcher, *, as_json: bool) -> int:
@@ -198,7 +218,7 @@ def self_test(request: RunRequest, watcher: Watcher, *, as_json: bool) -> int:
     _say_what_is_not_used()
     with (
         _temporary_folder(request.out) as folder,
-        start_servers(folder.scratch, suites=settings.suites, cores=settings.cores) as servers,
+        start_servers(folder.path, suites=settings.suites, cores=settings.cores) as servers,
     ):
         server = servers.of(place)
         description = describe_suites(server, settings.suites, place, request.level, devices=True, cores=settings.cores)
@@ -243,10 +263,7 @@ def conclude_self_test(machine: str, runs: Sequence[Run], out: Path, *, as_json:
 def print_machine(backend: str, cores: int | None) -> int:
     """Prints the name that records give to this machine."""
     place = find_backend(backend)
-    with (
-        tempfile.TemporaryDirectory() as temporary,
-        start_servers(RunFolder(Path(temporary)).scratch, cores=cores) as servers,
-    ):
+    with start_servers(Path(tempfile.gettempdir()), cores=cores) as servers:
         server = servers.of(place)
         description = describe_suites(server, (), place, DEFAULT_LEVEL, devices=True, cores=cores)
         assert description.environment is not None
@@ -330,9 +347,20 @@ def _own_command() -> str:
     return os.environ.get("JAXMETER_COMMAND") or "python -m harness run"
 
 
-def _how_to_finish(folder: Path) -> str:
-    """What goes on with a run that did not end."""
-    return os.environ.get("JAXMETER_FINISH") or f"{_own_command()} --resume {folder}"
+def _how_to_finish(folder: Path, request: RunRequest | None = None) -> str:
+    """What goes on with a run that did not end.
+
+    Args:
+      request: Its paths have to be given again: none is taken from a record.
+    """
+    if given := os.environ.get("JAXMETER_FINISH"):
+        return given
+    words = ["--resume", str(folder)]
+    if request is not None:
+        words += [word for name in request.suites if not is_own_suite(name) for word in ("--suites", name)]
+        words += [] if request.data is None else ["--data", str(request.data)]
+        words += [] if request.lock_step is None else ["--lock-step", request.lock_step]
+    return f"{_own_command()} {shlex.join(words)}"
 
 
 def _find_other_machine(machine: str, against: Against | None) -> Iterator[str]:
@@ -390,14 +418,13 @@ def _read_ended(folder: RunFolder) -> Run:
 
 
 @contextmanager
-def _say_what_is_kept(folder: RunFolder, manifest: Manifest) -> Iterator[None]:
+def _say_what_is_kept(folder: RunFolder, manifest: Manifest, finish: str) -> Iterator[None]:
     """Says what a run has kept that was interrupted, or that its machine has stopped, and how to finish it."""
 
     def kept() -> str:
         done = sum(not record.is_lost for record in find_records(folder, manifest).values())
         return f"what was measured is kept ({done} of {counted(len(manifest.cases), 'case')} can be reported)"
 
-    finish = _how_to_finish(folder.path)
     try:
         yield
         check_still_there(folder, manifest)
@@ -424,8 +451,12 @@ def _place_of(error: OSError) -> str:
     return f"{error.filename or 'while writing the run'}{words}"
 
 
-def conclude(run: Run, folder: Path, *, as_json: bool) -> int:
-    """Prints how a run ended, and how to finish it if it is not; returns its exit code."""
+def conclude(run: Run, folder: Path, finish: str = "", *, as_json: bool) -> int:
+    """Prints how a run ended, and how to finish it if it is not; returns its exit code.
+
+    Args:
+      finish: The command that goes on with it.
+    """
     code = OK if run.is_complete() else INCOMPLETE
     counts = Counter(case.status.value for case in run.cases if not case.is_lost)
     if lost := len(run.lost()):
@@ -444,7 +475,7 @@ def conclude(run: Run, folder: Path, *, as_json: bool) -> int:
     if left_out := count_left_out(run):
         print(f"{counted(left_out, 'variant')} left out for want of time; a run with a larger --budget times more")
     if lost:
-        print(f"finish it with: {_how_to_finish(folder)}")
+        print(f"finish it with: {finish or _how_to_finish(folder)}")
     if run.cases and "JAXMETER_COMMAND" not in os.environ:  # else the report follows by itself
         print(f"report on it with: python -m reporting report {folder}")
     return code

@@ -11,7 +11,7 @@ import msgspec
 
 from harness.declare.catalogue import DEFAULT_SUITES
 from harness.machine.affinity import can_choose_cores
-from harness.machine.environment import make_private, usable_cores
+from harness.machine.environment import make_paths_private, usable_cores
 from harness.machine.places import BACKENDS, Backend, list_unused_variables
 from harness.parent.prepare_run import UsageError
 from harness.plan.probes import PROBE_NAMES
@@ -89,11 +89,11 @@ def choose_settings(request: RunRequest, run_id: str, before: Manifest | None = 
         blocks=request.blocks,
         budget_s=read_budget(request.budget),
         select=request.select,
-        suites=tuple(map(make_private, request.suites)) or (DEFAULT_SUITES,),
-        data=None if request.data is None else make_private(str(request.data.absolute())),
+        suites=tuple(map(make_paths_private, request.suites)) or (DEFAULT_SUITES,),
+        data=None if request.data is None else make_paths_private(str(request.data.absolute())),
         not_used=list_unused_variables(os.environ),
         cores=request.cores,
-        lock_step=None if other is None else msgspec.structs.replace(other, python=make_private(other.python)),
+        lock_step=None if other is None else msgspec.structs.replace(other, python=make_paths_private(other.python)),
         run_id=run_id,
     )
 
@@ -109,7 +109,7 @@ def find_other_environment(request: RunRequest, before: Manifest | None) -> Othe
 
 
 def complete_request(request: RunRequest, settings: Settings, suspects: Suspects | None = None) -> RunRequest:
-    """The request, with what an earlier run measured where it says nothing of its own.
+    """The request, with what an earlier run measured where it says nothing of its own; without paths of that run.
 
     Args:
       suspects: What alone it times, by as many launches as confirm something.
@@ -120,9 +120,7 @@ def complete_request(request: RunRequest, settings: Settings, suspects: Suspects
         request,
         level=settings.level if request.level == DEFAULT_LEVEL else request.level,
         select=request.select or settings.select,
-        suites=request.suites or settings.suites,
         probes=request.probes or tuple(name for name in asked if name in PROBE_NAMES),
-        data=request.data or (None if settings.data is None else Path(settings.data).expanduser()),
         launches=request.launches or settings.launches,
         cores=request.cores or (settings.cores if request.lock_step is None else None),
         budget=request.budget or _find_given_budget(settings, usual),

@@ -7,10 +7,9 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from launcher.options import UsageError, take_option, take_options
-from launcher.runs import MANIFEST, Run, read_record
+from launcher.runs import Run
 
 REPORTS = "reports"
 
@@ -35,6 +34,8 @@ class Mount:
 def mounts_for(arguments: Sequence[str], run: Run, here: Path) -> tuple[Mount, ...]:
     """What a run reads and writes: results, reports, the user's suites and data.
 
+    Only the command line names folders. A record may come from somebody else, so its own suites and data are not seen.
+
     Args:
       arguments: The harness' own.
       run: What they ask for.
@@ -45,14 +46,8 @@ def mounts_for(arguments: Sequence[str], run: Run, here: Path) -> tuple[Mount, .
     results = _absolute(run.folder, here).parent
     suites, _ = take_options(arguments, "--suites")
     data, _ = take_option(arguments, "--data")
-    if take_option(arguments, "--resume")[0]:  # by the run's own settings
-        settings = _settings(_absolute(run.folder, here))
-        suites, data = list(settings.get("suites") or ()), settings.get("data")
     against, _ = take_option(arguments, "--against")
     suspects, _ = take_option(arguments, "--suspects")
-    if against and not (suites or data):  # by that run's settings, where nothing else is said
-        settings = _settings(_find_run(against, results, here))
-        suites, data = list(settings.get("suites") or ()), settings.get("data")
     readable = [path for name in suites if (path := _suite_folder(name, here)) is not None]
     readable += [_find_run(against, results, here)] if against else []
     readable += [_absolute(suspects, here)] if suspects else []
@@ -147,13 +142,3 @@ def _check_mountable(folder: Path, option: str) -> None:
 def _absolute(path: str | Path, here: Path) -> Path:
     """As the harness will read it: home as ~, relative to the working folder, links left alone."""
     return Path(os.path.abspath(here / Path(path).expanduser()))  # noqa: PTH100  resolve() would follow links
-
-
-def _settings(folder: Path) -> dict[str, Any]:
-    """Settings of the run to resume; empty where they cannot be read, which the harness explains better."""
-    try:
-        manifest = read_record(folder / MANIFEST)
-        settings = manifest.get("settings")
-    except (OSError, ValueError, AttributeError):
-        return {}
-    return settings if isinstance(settings, dict) else {}

@@ -16,6 +16,7 @@ from harness.record import INCOMPLETE, NATIVE, Artifact
 from harness.record.layout import EXPORTED, PROGRAM_TEXTS, name_file
 from harness.record.metrics import METRICS
 from harness.record.patterns import match_cases, names_of
+from harness.record.plain_settings import is_plain_setting
 
 from .compare.artifacts import ArtifactError, read_file
 from .compare.programs import suggest_nearest
@@ -39,8 +40,11 @@ FILES = {
 }
 """What may be in the zip, and what each is."""
 
-INSTALLED = re.compile(r"jax|jaxlib|numpy|libtpu|jax[-_].+")
+INSTALLED = re.compile(r"jax|jaxlib|numpy|libtpu|jax[-_][a-z0-9_-]+")
 """Packages that a program runs on."""
+
+VERSION = re.compile(r"[0-9][A-Za-z0-9.!+]*")
+"""A version as a line of a shell can hold it. A record may come from anywhere, and somebody types that line."""
 
 SET = re.compile(r"(JAX|XLA|LIBTPU|TPU|CUDA|NVIDIA|NCCL|OMP|MKL|OPENBLAS)_[A-Z0-9_]+")
 """Variables that decide how it is compiled and runs. A record may name any; a script sets no others."""
@@ -157,6 +161,10 @@ def make_zip(subject: Subject, warnings: list[str]) -> bytes:
     program = _read(subject, EXPORTED, warnings)
     if program is None:
         raise NothingToReproduceError(warnings.pop().removesuffix(LEFT_OUT))
+    unset = variant.environment.variables.keys() - _choose_variables(variant).keys()
+    left_out = sorted(name for name in unset if SET.fullmatch(name))
+    where = subject.loaded.folder.path
+    warnings.extend(f"{where}: {name} may name a file{LEFT_OUT} of {SCRIPT}" for name in left_out)
     numbers = json.dumps(list(list_metrics(variant)), indent=1, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
     files = {
         SCRIPT: _render(
@@ -191,8 +199,9 @@ def _read(subject: Subject, kind: str, warnings: list[str]) -> bytes | None:
 
 
 def _choose_variables(variant: Variant) -> dict[str, str]:
-    """Environment variables that were set and that decide how the program is compiled and runs."""
-    return {name: value for name, value in variant.environment.variables.items() if SET.fullmatch(name)}
+    """Environment variables that were set and that decide how the program is compiled and runs; none names a file."""
+    recorded = variant.environment.variables.items()
+    return {name: value for name, value in recorded if SET.fullmatch(name) and is_plain_setting(name, value)}
 
 
 def _choose_config(variant: Variant) -> tuple[tuple[str, Any], ...]:
@@ -203,12 +212,14 @@ def _choose_config(variant: Variant) -> tuple[tuple[str, Any], ...]:
         config["jax_default_matmul_precision"] = here.matmul_precision
     if case.devices > 1 and case.where == "cpu":
         config["jax_num_cpu_devices"] = case.devices
-    return tuple({**config, **case.config}.items())
+    config |= case.config
+    return tuple((name, value) for name, value in config.items() if is_plain_setting(name, value))
 
 
 def _write_readme(variant: Variant, files: Sequence[str]) -> bytes:
     here, manifest = variant.environment, variant.case.run.manifest
-    packages = {name: version for name, version in sorted(here.packages.items()) if INSTALLED.fullmatch(name)}
+    recorded = sorted(here.packages.items())
+    packages = {name: found for name, found in recorded if INSTALLED.fullmatch(name) and VERSION.fullmatch(found)}
     facts = {
         "device": name_device(variant.case.run.run),
         "platform": here.platform_version,

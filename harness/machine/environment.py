@@ -15,6 +15,7 @@ from typing import Any
 
 from harness.machine.nvml import find_driver
 from harness.machine.places import THREAD_VARIABLES
+from harness.machine.secrets import HIDDEN, hide_in_text, hide_in_value, is_secret
 from harness.record import Environment
 
 PACKAGES = (
@@ -37,10 +38,11 @@ PACKAGES = (
 )
 """Whatever of these is installed is recorded: they decide which program runs."""
 
-_VARIABLE_PREFIXES = ("JAX_", "XLA_", "JAXMETER_")
+_VARIABLE_PREFIXES = ("JAX_", "XLA_")
 _VARIABLES = frozenset(
     {
         "CUDA_VISIBLE_DEVICES",
+        "JAXMETER_DATA",
         "LD_PRELOAD",
         "LIBTPU_INIT_ARGS",
         "MALLOC_ARENA_MAX",
@@ -56,23 +58,10 @@ _VARIABLES = frozenset(
         "TPU_VISIBLE_DEVICES",
     }
 )
-_TOLD = frozenset({f"JAXMETER_{name}" for name in ("COMMAND", "FINISH", "HOST", "IMAGE", "LOCK_SHA256", "REVISION")})
-"""What a launcher tells of the outside, which a container cannot see; they steer nothing."""
+_DUMP_FLAG = re.compile(r"(?<=--)(xla\w*_dump_(?:\w+_)?(?:to|dir|path|file)=)\S+")
+_DUMP_VARIABLE = "JAX_DUMP_IR_TO"
+"""Where is written down what is compiled: a folder is somebody's own, and steers nothing."""
 
-_SECRET = ("KEY", "TOKEN", "SECRET", "PASS", "CREDENTIAL", "AUTH")
-_SWITCH = ("", "0", "1", "true", "false", "True", "False")
-"""No secret: jax's own switches have such words in their names too, as JAX_COMPILER_ENABLE_REMAT_PASS."""
-
-_SECRET_SETTING = re.compile(
-    "key|token|secret|passw|passphrase|credential|auth|signature|^pass$|^sig$", flags=re.IGNORECASE
-)
-"""The name of a part of a value. XLA's flags speak of passes, and mean the compiler's."""
-
-_BETWEEN_SETTINGS = re.compile(r"([\s&,;?=]+)")
-_WHO = re.compile(r"(?<=://)[^\s/]+(?=@)|(?<![^\s/=,@])[^\s/=,@]+(?=@)")
-"""Name and password before the host of an address. Each begins at one place, so that long values cost no more."""
-
-HIDDEN = "***"
 LONGEST_WORDS = 200
 _CODE = Path(__file__).parents[2]
 """The checkout, or where packages are installed: a neighbour of the harness is named from here."""
@@ -160,21 +149,10 @@ def usable_cores(root: Path = Path("/")) -> int:
 def recorded_variables(variables: Mapping[str, str]) -> dict[str, str]:
     """The allow-list: what steers JAX and XLA, never a secret, also none within a value; home as `~`."""
     return {
-        name: make_private(_hide_secrets(value))
+        name: HIDDEN if name == _DUMP_VARIABLE else make_private(_DUMP_FLAG.sub(rf"\1{HIDDEN}", hide_in_value(value)))
         for name, value in sorted(variables.items())
-        if (name in _VARIABLES or name.startswith(_VARIABLE_PREFIXES))
-        and name not in _TOLD
-        and (value in _SWITCH or not any(word in name for word in _SECRET))
+        if (name in _VARIABLES or name.startswith(_VARIABLE_PREFIXES)) and not is_secret(name, value)
     }
-
-
-def _hide_secrets(value: str) -> str:
-    """A variable's value without the names, passwords and tokens that addresses and flags may hold."""
-    parts = _BETWEEN_SETTINGS.split(_WHO.sub(HIDDEN, value))
-    for index in range(2, len(parts), 2):
-        if parts[index - 1].startswith("=") and _SECRET_SETTING.search(parts[index - 2]):
-            parts[index] = HIDDEN
-    return "".join(parts)
 
 
 def describe_error(error: BaseException) -> str:
@@ -183,7 +161,15 @@ def describe_error(error: BaseException) -> str:
 
 
 def make_private(text: str) -> str:
-    """Text with the code's paths from its package on, home as `~`, the user's name as `user` where it is a folder."""
+    """Text as a record may hold it: without secrets, and with private paths as `make_paths_private` writes them."""
+    return make_paths_private(hide_in_text(text, os.environ))
+
+
+def make_paths_private(text: str) -> str:
+    """Text with the code's paths from its package on, home as `~`, the user's name as `user` where it is a folder.
+
+    Of a path that a process opens, this alone: a part that some variable calls a secret has to stay.
+    """
     for written in {str(_CODE), _octal(str(_CODE))}:
         text = text.replace(f"{written}{os.sep}", "")
     home = str(Path.home())

@@ -179,7 +179,7 @@ def _holds_nothing(folder: RunFolder) -> bool:
         names = [path.name for path in folder.path.iterdir()]
     except OSError:  # a file, or nothing that can be read
         return False
-    return all(name == folder.scratch.name or name.startswith(unfinished) for name in names)
+    return all(name.startswith(unfinished) for name in names)
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -11,13 +10,18 @@ from pathlib import Path
 from harness.machine.environment import usable_cores
 from harness.machine.places import Place, make_process_environment
 from harness.parent.fork_client import ForkServer
+from harness.parent.scratch import make_scratch
 from harness.parent.sides import SideServer, describe_own_environment
 from harness.parent.written import Warnings
 from harness.record import OtherEnvironment, ProcessWarning
 
 
 class Servers:
-    """Starts a place's server when it is first asked for. Made by `start_servers`, which ends them."""
+    """Starts a place's server when it is first asked for. Made by `start_servers`, which ends them.
+
+    Attributes:
+      scratch: A private folder, which is gone with them.
+    """
 
     def __init__(
         self,
@@ -28,7 +32,7 @@ class Servers:
         lock_step: OtherEnvironment | None,
         cores: int | None,
     ) -> None:
-        self._stack, self._scratch, self._data, self._suites = stack, scratch, data, suites
+        self._stack, self.scratch, self._data, self._suites = stack, scratch, data, suites
         self._lock_step = lock_step
         self._cores = cores or usable_cores()
         self._running: dict[frozenset[tuple[str, str]], ForkServer] = {}
@@ -39,7 +43,7 @@ class Servers:
         variables = self._make_variables(place)
         key = frozenset(variables.items())
         if key not in self._running:
-            scratch = self._scratch / f"server{len(self._running)}"
+            scratch = self.scratch / f"server{len(self._running)}"
             self._running[key] = self._stack.enter_context(ForkServer(variables, scratch, self._suites))
         return self._running[key]
 
@@ -81,7 +85,7 @@ class Servers:
 
 @contextmanager
 def start_servers(
-    scratch: Path,
+    parent: Path,
     data: str | None = None,
     suites: tuple[str, ...] = (),
     lock_step: OtherEnvironment | None = None,
@@ -90,14 +94,11 @@ def start_servers(
     """Servers for the time of a block.
 
     Args:
-      scratch: Is removed at the end.
+      parent: Where their private folder is made.
       data: The folder that suites may read.
       suites: Are imported only once, for many processes.
       lock_step: The environment that takes turns with that of the run.
       cores: On how many each process runs, which libraries are told; all by default.
     """
-    try:
-        with ExitStack() as stack:
-            yield Servers(stack, scratch, data, suites, lock_step, cores)
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+    with make_scratch(parent) as scratch, ExitStack() as stack:
+        yield Servers(stack, scratch, data, suites, lock_step, cores)

@@ -11,6 +11,7 @@ from harness.parent.case import CaseProgress
 from harness.parent.ended import describe_end
 from harness.parent.fork_client import Ended
 from harness.parent.progress import Watcher
+from harness.parent.scratch import Scratch
 from harness.parent.servers import Servers
 from harness.plan.launches import SHAPES, Launch
 from harness.plan.messages import Measure, Result
@@ -121,6 +122,7 @@ class Starter:
     ) -> Ended:
         case, settings, place = progress.case, self.settings, self.places[progress.case.where]
         sides = self.servers.sides_of(place, launch.round) if launch.keeps_samples else None
+        scratch = Scratch(self.servers.scratch / self.folder.path.name)
         return self.servers.of(place).run(
             lambda result: Measure(
                 launch=launch.limit_to(variants),
@@ -128,8 +130,8 @@ class Starter:
                 place=place,
                 settings=settings,
                 seed=settings.seed + launch.round + (_OTHER_ORDER if again else 0),
-                cache=str(self.folder.cache),
-                inputs=str(self.folder.inputs(case.id)),
+                cache=str(scratch.cache),
+                inputs=str(scratch.inputs(case.id)),
                 folder=str(self.folder.case(case.id).path),
                 result=result,
                 sides=sides,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import platform
+import sys
 from pathlib import Path
 
 import jax
 
 from harness.probes.context import Context, Findings
 from harness.probes.look_at_each import look_at_each
+from harness.programs.captures import make_capture_private
 from harness.programs.modes import Prepared
 from harness.record import Outcome, Status, TraceDetails
 
@@ -53,6 +55,12 @@ def has_activity(capture: Path, plane: str) -> bool:
 
 
 def _forget_host(folder: Path) -> None:
-    """Renames `<host>.xplane.pb` and its kin: a run is shared, and xprof takes any name before the first dot."""
+    """Renames `<host>.xplane.pb` and its kin, and overwrites what they say of the machine: a run is shared.
+
+    xprof takes any name before the first dot.
+    """
+    private = (str(Path.home()), str(Path.cwd()), sys.prefix, *sys.path)
     for path in list(folder.rglob(f"{platform.node()}.*")):
-        path.rename(path.with_name(f"host{path.name.removeprefix(platform.node())}"))
+        renamed = path.rename(path.with_name(f"host{path.name.removeprefix(platform.node())}"))
+        if renamed.stat().st_size > 0:
+            make_capture_private(renamed, private)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import re
 import secrets
 import stat
 import tempfile
@@ -19,6 +20,12 @@ S = TypeVar("S")
 
 LARGEST_RECORD = 256 * 2**20
 """Bytes of one record, unpacked. Those of a case take some 20 KiB in a commit mark, which holds all cases of a run."""
+
+_MAYBE_TOO_LARGE = re.compile(rb"(?<![0-9.])[0-9]{19,}")
+"""Digits of an integer that 64 bits may not hold, or of a text: the first look, which costs little."""
+
+LEAST_INTEGER, LARGEST_INTEGER = -(2**63), 2**64 - 1
+"""What 64 bits hold, with a sign or without."""
 
 
 def now() -> str:
@@ -144,6 +151,25 @@ def decode(path: Path, data: bytes, kind: type[S]) -> S:
       UnreadableError: They are damaged, or do not fit the schema.
     """
     try:
-        return msgspec.json.decode(data, type=kind)
+        record = msgspec.json.decode(data, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UnreadableError(f"{path}: not a record of jaxmeter, or damaged: {error}") from error
+    if _MAYBE_TOO_LARGE.search(data) is not None:
+        _refuse_large_integers(path, record)
+    return record
+
+
+def _refuse_large_integers(path: Path, record: object) -> None:
+    """Raises UnreadableError where a record holds an integer that 64 bits do not: no reader's encoding has it."""
+    left = [msgspec.to_builtins(record)]
+    while left:
+        value = left.pop()
+        if isinstance(value, dict):
+            left += value.values()
+        elif isinstance(value, list | tuple):
+            left += value
+        elif isinstance(value, int) and not LEAST_INTEGER <= value <= LARGEST_INTEGER:
+            raise UnreadableError(
+                f"{path}: holds an integer of {value.bit_length()} bits, and records hold integers from -2^63 to "
+                "2^64 - 1; correct it, or leave this run out"
+            )

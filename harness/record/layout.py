@@ -7,7 +7,6 @@ cases/<id>/launches/NN.replaced.json.gz  of a contended launch that a fresh proc
 cases/<id>/case.json            statuses and per-launch summaries; written anew after each round
 cases/<id>/programs/<variant>/  jaxpr.txt, stablehlo.mlir, hlo.txt and program.jaxexport of a compiled variant
 cases/<id>/trace/<variant>/     profiler captures, as xprof wants them
-scratch/                        messages, inputs, and the compilation cache of the run; gone when it ends
 stopped.json                    why a run has stopped before its last case; gone when it goes on
 run.json                        commit mark: manifest and all cases; written last
 
@@ -110,20 +109,6 @@ class RunFolder:
         return self.path / "stopped.json"
 
     @property
-    def scratch(self) -> Path:
-        """What only a run that goes on needs."""
-        return self.path / "scratch"
-
-    @property
-    def cache(self) -> Path:
-        """The run's private compilation cache."""
-        return self.scratch / "cache"
-
-    def inputs(self, case: str) -> Path:
-        """Where the processes of a case, by its id, keep its inputs for each other."""
-        return self.scratch / "inputs" / case
-
-    @property
     def cases(self) -> Path:
         """The folder of all case folders."""
         return self.path / "cases"
@@ -138,7 +123,9 @@ class RunFolder:
 
 
 def _as_folder(variant: str) -> str:
-    return variant.replace(":", "-")
+    """A variant's name as that of one folder: a record may hold any name, and none leads elsewhere."""
+    name = re.sub(r"[:/\\\0]", "-", variant)
+    return name if name.strip(".") else f"-{name}"
 
 
 def name_file(name: str) -> str:

@@ -38,7 +38,9 @@ def offer_baseline(shell: Shell, backend: str, request: Request, run: Run, folde
         yield None
         return
     told = f"not as in the baseline: {', '.join(changes)}"
-    obstacle = find_obstacle(before, in_container=job is not None)
+    obstacle = find_obstacle(before, in_container=job is not None, changes=changes)
+    if job is not None and not obstacle and not before.image_id:
+        obstacle = f"its image {before.image} has no id (sha256:…), by which alone an image is found again"
     if job is not None and not obstacle and image_id(job.engine, before.image_id) is None:
         obstacle = f"its image {before.image} is not here; load it (docker load), or measure a new baseline"
     if obstacle:

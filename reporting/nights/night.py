@@ -11,6 +11,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from itertools import islice
 from pathlib import Path
 
 import msgspec
@@ -22,6 +23,7 @@ from ..text import hide_home
 FOLDER = ".night"
 STATE = "night.json"
 MEASURE = "measure"
+PATHS = ("--suites", "--data", "--against")
 LONGEST = timedelta(hours=12)
 """From the first step of a night to a restart of it: later, the next night is due, and the machine another."""
 
@@ -163,7 +165,19 @@ def _write_arguments(out: Path, name: str, run_id: str, arguments: Sequence[str]
         path.unlink(missing_ok=True)
         return
     begun = folder.manifest.exists()
-    words = ("--resume", str(folder.path)) if begun else (*arguments, "--out", str(out), "--run-id", run_id)
+    going_on = ("--resume", str(folder.path), *_keep_paths(arguments))
+    words = going_on if begun else (*arguments, "--out", str(out), "--run-id", run_id)
     if any("\n" in word for word in words):
         raise NightError("an option with a line break in it; leave it out")
     write_bytes(path, "".join(f"{word}\n" for word in words).encode("utf8", "surrogateescape"))
+
+
+def _keep_paths(arguments: Sequence[str]) -> list[str]:
+    """The options with paths, which have to be given again: none is taken from a record."""
+    kept: list[str] = []
+    words = iter(arguments)
+    for word in words:
+        name, equals, _ = word.partition("=")
+        if name in PATHS:
+            kept += [word] if equals else [word, *islice(words, 1)]
+    return kept

@@ -64,7 +64,7 @@ def test_an_interrupted_run_leaves_no_container_and_is_finished_by_resume(
     assert kept
     assert not (run_folder / "run.json").exists()
 
-    assert start(each_engine, "--resume", "stopped").wait(timeout=120) == 0
+    assert start(each_engine, "--resume", "stopped", "--suites", suite.name).wait(timeout=120) == 0
     assert {path: path.read_bytes() for path in kept} == kept
     run = read_json(run_folder / "run.json", Run)
     assert run.lost() == ()

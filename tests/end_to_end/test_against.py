@@ -107,7 +107,7 @@ def test_programs_that_are_still_the_same_are_not_timed_twice(harness: Harness, 
     kept = sorted(path.parent.name for path in before.glob("cases/*/programs/*/program.jaxexport"))
     assert kept == ["donated-jit", "double-jit", "step-jit"]
 
-    ended = harness("run", "--against", "before", "--run-id", "same")
+    ended = harness("run", "--against", "before", "--suites", "two.py", "--run-id", "same")
 
     assert ended.returncode == 0, ended.stderr
     found = statuses(tmp_path / "results" / "same")
@@ -167,7 +167,7 @@ def test_a_program_that_was_damaged_is_told_and_nothing_else_suffers(
     gone.unlink()
     suite.write_text(SUITE.format(body=SLOWER))
 
-    ended = harness("run", "--against", before, "--run-id", "after")
+    ended = harness("run", "--against", before, "--suites", suite, "--run-id", "after")
 
     assert ended.returncode == 0, ended.stderr
     found = statuses(tmp_path / "results" / "after")
@@ -191,7 +191,8 @@ def test_a_program_that_was_damaged_is_told_and_nothing_else_suffers(
         (("--against", "before", "--suspects", "none.json"), "--suspects: none.json"),
         (("--suspects", "none.json"), "name it with --against RUN"),
         (("--against", "before", "--dry-run"), "leave out --against"),
-        (("--resume", "before", "--against", "before"), "--resume goes by"),
+        (("--resume", "before", "--suspects", "none.json"), "name it with --against RUN"),
+        (("--against", "before"), "--suites PATH"),
     ],
 )
 def test_what_cannot_be_run_beside_another_is_said(
@@ -206,7 +207,7 @@ def test_what_cannot_be_run_beside_another_is_said(
 def test_a_baseline_whose_suite_is_gone_is_named(harness: Harness, before: Path, suite: Path) -> None:
     suite.unlink()
 
-    ended = harness("run", "--against", before)
+    ended = harness("run", "--against", before, "--suites", suite)
 
     assert ended.returncode == 2
     assert "two.py" in ended.stderr
@@ -216,7 +217,7 @@ def test_a_baseline_of_other_inputs_has_nothing_to_replay(harness: Harness, befo
     other = SUITE.format(body=PLAIN).replace("jnp.linspace(0.0, 1.0, n)", "jnp.ones(n)")
     suite.write_text(other.replace("jnp.ones(100)}, jnp.ones(100)", "jnp.ones(90)}, jnp.ones(90)"))
 
-    ended = harness("run", "--against", before)
+    ended = harness("run", "--against", before, "--suites", suite)
 
     assert ended.returncode == 2
     assert "it keeps no program of these cases" in ended.stderr
@@ -232,7 +233,7 @@ def test_a_run_beside_another_is_resumed_without_it(
         record.unlink()
     before.rename(tmp_path / "moved")
 
-    again = harness("run", "--resume", cut)
+    again = harness("run", "--resume", cut, "--suites", suite)
 
     assert again.returncode == 0, again.stderr
     assert statuses(cut)["double:jit before"] is Status.OK

@@ -182,7 +182,7 @@ def test_a_budget_that_is_used_up_loses_the_rest_and_says_how_to_go_on(
     stop = read_json(folder / "stopped.json", Stop)
     assert (stop.reason, stop.budget_s) == (StopReason.BUDGET_USED, 3.0)
 
-    resumed = harness("run", "--resume", "it", "--budget", "5m")
+    resumed = harness("run", "--resume", "it", "--suites", suite, "--budget", "5m")
 
     assert "of 300 s used" in resumed.stdout
     assert read_json(folder / "run.json", Run).lost() == ()

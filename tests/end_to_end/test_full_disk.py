@@ -75,7 +75,7 @@ def test_a_full_disk_stops_the_run_and_the_same_case_is_measured_once_there_is_r
         text=True,
     )
     folder = disk / "it"
-    while not list(disk.glob("it/scratch/server*/00002.message")):
+    while not list(disk.glob(".jaxmeter-scratch-*/server*/00002.message")):
         assert running.poll() is None
         time.sleep(0.02)
     used_kib = shutil.disk_usage(disk).used // 1024
@@ -85,14 +85,14 @@ def test_a_full_disk_stops_the_run_and_the_same_case_is_measured_once_there_is_r
     said, complaint = running.communicate(timeout=120)
 
     assert running.returncode == 3, said + complaint
-    assert "error: the disk is full (disk/it" in complaint
-    assert "; free some room, then go on with: python -m harness run --resume disk/it" in complaint
+    assert "error: the disk is full (disk/" in complaint
+    assert "; free some room, then go on with: python -m harness run --resume disk/it --suites slow.py" in complaint
     assert "Traceback" not in complaint
     assert "failed" not in said
     assert not (folder / "run.json").exists()
 
     assert mount("-o", f"remount,size={ROOM}", "tmpfs", disk)
-    resumed = harness("run", "--resume", "disk/it")
+    resumed = harness("run", "--resume", "disk/it", "--suites", "slow.py")
 
     assert resumed.returncode == 0, resumed.stdout + resumed.stderr
     run = read_json(folder / "run.json", Run)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.parent.scratch import PREFIX
 from harness.record import CaseRecord, Run, RunFolder, Stop, StopReason, read_json, read_manifest
 from tests.end_to_end.conftest import Harness
 
@@ -65,7 +66,7 @@ def assert_finished(folder: Path) -> None:
     run = read_json(folder / "run.json", Run)
     assert run.lost() == ()
     assert {case.status.value for case in run.cases} == {"ok"}
-    assert not (folder / "scratch").exists()
+    assert not list(folder.parent.glob(f"{PREFIX}*"))
     assert not (folder / "stopped.json").exists()
     for case in run.cases:
         assert read_json(folder / "cases" / case.id / "case.json", CaseRecord) == case
@@ -89,7 +90,7 @@ def test_an_interrupted_run_says_what_it_kept_and_is_finished_by_resume(
     assert_nothing_runs(tmp_path)
     assert read_json(folder / "stopped.json", Stop).reason is StopReason.INTERRUPTED
     kept = kept_launches(folder)
-    resumed = harness("run", "--resume", "it")
+    resumed = harness("run", "--resume", "it", "--suites", suite)
     assert resumed.returncode == 0, resumed.stderr
     assert_finished(folder)
     assert all(Path(path).read_bytes() == data for path, data in kept.items())
@@ -112,7 +113,7 @@ def test_a_run_killed_at_any_moment_leaves_nothing_running_and_is_finished_by_re
     assert_nothing_runs(tmp_path)
     read_manifest(RunFolder(folder))
     kept = kept_launches(folder)
-    resumed = harness("run", "--resume", "it")
+    resumed = harness("run", "--resume", "it", "--suites", suite)
     assert resumed.returncode == 0, resumed.stderr
     assert_finished(folder)
     assert all(Path(path).read_bytes() == data for path, data in kept.items())

@@ -126,7 +126,7 @@ def test_an_environment_of_other_versions_is_refused_before_anything_is_measured
         manifest["environment"]["packages"]["jaxlib"] = "0.0.1"
         path.write_text(json.dumps(record))
 
-    beside = ("--against", "before", "--lock-step", sys.executable)
+    beside = ("--against", "before", "--suites", suite, "--lock-step", sys.executable)
 
     ended = harness("run", "--run-id", "after", "--probe", "timing", *beside)
 
@@ -138,7 +138,7 @@ def test_an_environment_of_other_versions_is_refused_before_anything_is_measured
 def test_a_run_without_timing_has_nothing_to_run_in_lock_step(harness: Harness, suite: Path) -> None:
     measure_before(harness, suite)
 
-    ended = harness("run", "--against", "before", "--lock-step", sys.executable)
+    ended = harness("run", "--against", "before", "--suites", suite, "--lock-step", sys.executable)
 
     assert ended.returncode == 2
     assert "--lock-step times calls in two environments; add --probe timing" in ended.stderr

@@ -71,7 +71,7 @@ def test_a_run_whose_folder_is_moved_is_not_taken_for_a_whole_one(start: Start, 
 
 
 def test_a_run_whose_folder_becomes_read_only_says_what_it_kept_and_is_finished_by_resume(
-    start: Start, tmp_path: Path, harness: Harness
+    start: Start, suite: Path, tmp_path: Path, harness: Harness
 ) -> None:
     running = start("cases/*/case.json")
     cases = tmp_path / "results" / "it" / "cases"
@@ -87,7 +87,7 @@ def test_a_run_whose_folder_becomes_read_only_says_what_it_kept_and_is_finished_
     assert "cannot be read or written: Permission denied: what was measured is kept (" in said
     assert "; mend that, then go on with: python -m harness run --resume results/it" in said
     assert "Traceback" not in said
-    resumed = harness("run", "--resume", "it")
+    resumed = harness("run", "--resume", "it", "--suites", suite)
     assert resumed.returncode == 0, resumed.stderr
     assert {case.status.value for case in read_json(cases.parent / "run.json", Run).cases} == {"ok"}
 
@@ -95,7 +95,7 @@ def test_a_run_whose_folder_becomes_read_only_says_what_it_kept_and_is_finished_
 def test_a_run_that_was_killed_before_its_manifest_leaves_its_id_free(
     start: Start, suite: Path, tmp_path: Path, harness: Harness
 ) -> None:
-    running = start("scratch/server0")
+    running = start("../.jaxmeter-scratch-*/server0")
     running.kill()
     running.communicate(timeout=60)
     assert not (tmp_path / "results" / "it" / "manifest.json").exists()

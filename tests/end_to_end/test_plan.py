@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 
@@ -65,6 +66,10 @@ class Counting:
         pairs = zip([None, *self.started], self.started, strict=False)
         return [launch for before, launch in pairs if launch != before]
 
+    @property
+    def scratch(self) -> Path:
+        return self.servers.scratch
+
     def sides_of(self, place, index):
         return self.servers.sides_of(place, index)
 
@@ -92,7 +97,7 @@ def a_run(folder, place, settings):
     path.write_text(SUITE)
     run_folder = RunFolder(folder / "run")
     run_folder.path.mkdir()
-    with start_servers(run_folder.scratch, suites=(str(path),)) as servers:
+    with start_servers(folder, suites=(str(path),)) as servers:
         here = describe_suites(servers.of(place), (str(path),), place, settings.level, devices=True)
         cases = choose_representatives(here.cases)
         yield make_manifest("it", place.name, settings, here.environment, cases, "here"), run_folder, Counting(servers)

@@ -268,7 +268,7 @@ def test_a_run_that_its_machine_stops_says_what_it_kept_and_how_it_goes_on(tmp_p
     folder = make_folder(tmp_path, "it")
 
     def command() -> int:
-        with _say_what_is_kept(folder, samples.manifest([samples.planned_case()])):
+        with _say_what_is_kept(folder, samples.manifest([samples.planned_case()]), _how_to_finish(folder.path)):
             raise error
 
     assert run_command(command) == 3
@@ -374,7 +374,6 @@ def test_a_run_id_that_is_taken_says_how_to_go_on(tmp_path, name):
 
 def test_a_folder_that_was_left_before_anything_was_measured_is_taken_over_empty(tmp_path):
     left = make_folder(tmp_path, "mine")
-    left.cache.mkdir(parents=True)
     (left.path / ".manifest.json.x1").touch()
 
     with begin_folder(tmp_path, "mine") as folder:
@@ -402,7 +401,7 @@ def test_of_two_that_begin_one_run_the_second_is_refused_and_costs_the_first_not
 
 
 def test_a_run_that_was_killed_before_its_manifest_is_to_be_started_again(tmp_path):
-    make_folder(tmp_path, "mine").scratch.mkdir()
+    (make_folder(tmp_path, "mine").path / ".manifest.json.12345678").touch()
 
     with pytest.raises(UsageError, match=r"nothing was measured in .*mine; start it again with --run-id mine"):
         load_for_resume(RunFolder(tmp_path / "mine"))

@@ -177,16 +177,25 @@ def test_data_that_is_missing_is_an_error_that_names_it(here):
 def resumed(here, settings):
     folder = here / "results" / ID
     folder.mkdir(parents=True)
-    (folder / "manifest.json").write_text(settings if isinstance(settings, str) else json.dumps(settings))
+    (folder / "manifest.json").write_text(json.dumps(settings))
     return folder
 
 
-def test_a_run_that_goes_on_sees_the_suites_and_data_it_began_with(here):
+@pytest.mark.parametrize("option", ["--resume", "--against"])
+def test_folders_that_a_record_names_are_not_seen(here, option):
     touch(here / "mine/suite.py")
     touch(here / "numbers/x.npy")
     resumed(here, {"settings": {"suites": ["mine/suite.py"], "data": "numbers"}})
 
-    mounts = mounts_of(here, "--resume", ID)
+    assert {here / "mine", here / "numbers"}.isdisjoint(readable(here, option, ID))
+
+
+def test_a_run_that_goes_on_sees_the_suites_and_data_of_the_command_line(here):
+    touch(here / "mine/suite.py")
+    touch(here / "numbers/x.npy")
+    resumed(here, {})
+
+    mounts = mounts_of(here, "--resume", ID, "--suites", "mine/suite.py", "--data", "numbers")
 
     assert mounts == (
         Mount(here / "mine", here / "mine"),
@@ -200,17 +209,6 @@ def test_a_run_that_goes_on_by_its_folder_writes_beside_itself(here, tmp_path):
     folder = resumed(tmp_path / "elsewhere", {"settings": {"suites": []}})
 
     assert writable(here, "--resume", str(folder)) == [folder.parent, here / "reports"]
-
-
-@pytest.mark.parametrize(
-    "settings",
-    ["", "[]", "{", {}, {"settings": None}, {"settings": []}, {"settings": {"suites": None, "data": None}}],
-    ids=str,
-)
-def test_a_manifest_that_cannot_be_read_is_left_for_the_harness_to_explain(here, settings):
-    resumed(here, settings)
-
-    assert readable(here, "--resume", ID) == []
 
 
 def test_a_report_reads_its_runs_and_writes_to_reports(here, tmp_path):

@@ -1,7 +1,10 @@
 import json
 import platform
+import re
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from harness.machine.places import _NOT_USED
 from harness.record.differences import STEERING as HARNESS_STEERING
@@ -11,7 +14,8 @@ from launcher.rebuilt import Baseline, find_changes, find_obstacle, read_baselin
 from tests import samples
 
 PACKAGES = {"jax": "0.10.1", "jaxlib": "0.10.1", "numpy": "2.0.0", "torch": "2.15.0"}
-IMAGE = "jaxmeter:cpu-12 sha256:1f0c9a7"
+IMAGE_ID = f"sha256:{'1f0c9a77' * 8}"
+IMAGE = f"jaxmeter:cpu-12 {IMAGE_ID}"
 HERE = ".".join(platform.python_version_tuple())
 
 
@@ -41,6 +45,55 @@ def test_a_manifest_that_cannot_be_read_is_said(tmp_path, text):
     (tmp_path / "manifest.json").write_text(text)
 
     with pytest.raises(UsageError, match=r"manifest.json: cannot be read \(\w+\); measure a new baseline"):
+        read_baseline(tmp_path)
+
+
+NO_VERSIONS = ("0/../results/evil/pkg", "1 @ file:///tmp", "--editable=/tmp/x", "1 --index-url=http://x", "", "1\n2")
+VERSIONS = st.one_of(
+    st.sampled_from([*NO_VERSIONS, "0.10.1", "1!2.0RC1+x"]),
+    st.text(),
+    st.integers(),
+    st.none(),
+    st.lists(st.text(), max_size=2),
+)
+
+
+@given(name=st.sampled_from(rebuilt.PINNED), version=VERSIONS, other=st.text(max_size=8))
+def test_what_pip_is_given_is_a_known_name_with_a_version_or_nothing(tmp_path_factory, name, version, other):
+    folder = tmp_path_factory.mktemp("run")
+    here = {"python": "3.11", "packages": {name: version, other: "/tmp/x"}, "variables": {}}
+    (folder / "manifest.json").write_text(json.dumps({"backend": "cpu", "environment": here}))
+
+    try:
+        arguments = read_baseline(folder).wanted.arguments
+    except UsageError:
+        arguments = ()
+
+    assert all(re.fullmatch(r"[a-z-]+==[0-9a-z.!+]+", one) for one in arguments)
+    assert {one.partition("==")[0] for one in arguments} <= set(rebuilt.PINNED)
+
+
+@pytest.mark.parametrize(
+    "image", ["--privileged", "jaxmeter --privileged", "x sha256:12", "x ../../etc", f"x {IMAGE_ID}/y"], ids=str
+)
+def test_an_image_without_a_whole_id_is_never_asked_for(image):
+    assert baseline(image=image).image_id == ""
+
+
+@pytest.mark.parametrize(
+    "here",
+    [
+        {"python": "3.11\x1b[2J"},
+        {"image": "\x1b]0;title\x07"},
+        {"variables": {"XLA_FLAGS": 1}},
+    ],
+    ids=str,
+)
+def test_what_no_measurement_has_written_is_refused(tmp_path, here):
+    environment = {"python": "3.11", "packages": {}, "variables": {}, **here}
+    (tmp_path / "manifest.json").write_text(json.dumps({"backend": "cpu", "environment": environment}))
+
+    with pytest.raises(UsageError, match="measure a new baseline"):
         read_baseline(tmp_path)
 
 
@@ -84,9 +137,18 @@ def test_flags_steer_programs_and_other_variables_do_not(before, now, changes):
 
 def test_a_flag_with_a_path_at_home_is_the_one_that_was_recorded(monkeypatch):
     monkeypatch.setenv("HOME", "/home/anna")
-    before = baseline(variables={"XLA_FLAGS": "--xla_dump_to=~/dump"})
+    before = baseline(variables={"XLA_FLAGS": "--xla_gpu_cuda_data_dir=~/cuda"})
 
-    assert find_changes(before, PACKAGES, {"XLA_FLAGS": "--xla_dump_to=/home/anna/dump"}) == []
+    assert find_changes(before, PACKAGES, {"XLA_FLAGS": "--xla_gpu_cuda_data_dir=/home/anna/cuda"}) == []
+
+
+@pytest.mark.parametrize(
+    "now", [{}, {"XLA_FLAGS": "--xla_dump_to=/a --xla_dump_hlo_as_text"}, {"JAX_DUMP_IR_TO": "/a"}], ids=str
+)
+def test_what_is_written_down_while_compiling_steers_no_program(now):
+    before = baseline(variables={"XLA_FLAGS": "--xla_gpu_dump_llvmir --xla_dump_to=***", "JAX_DUMP_IR_TO": "***"})
+
+    assert find_changes(before, PACKAGES, now) == []
 
 
 def test_what_the_harness_leaves_out_is_no_flag():
@@ -104,7 +166,7 @@ def test_the_same_python_or_an_image_can_take_turns_on_a_cpu(changes, in_contain
 
 
 def test_an_image_is_known_by_its_id_whatever_is_called_so_today():
-    assert baseline(image=IMAGE).image_id == "sha256:1f0c9a7"
+    assert baseline(image=IMAGE).image_id == IMAGE_ID
     assert baseline().image_id == ""
 
 

@@ -110,20 +110,37 @@ def test_the_script_sets_what_was_set_where_it_was_measured(tmp_path):
         recorded(tmp_path / "a", KEPT, case=case),
         x64=True,
         matmul_precision="highest",
-        variables={"XLA_FLAGS": "--a='b'\n\"c\"", "LD_PRELOAD": "mine.so", "OMP_NUM_THREADS": "2"},
+        variables={
+            "XLA_FLAGS": "--a=b",
+            "JAX_A": "'b'\n\"c\"",
+            "JAX_COMPILATION_CACHE_DIR": "theirs",
+            "LD_PRELOAD": "mine.so",
+            "OMP_NUM_THREADS": "2",
+        },
     )
 
-    variables, config = settings_of(zipped(loaded)[1]["reproduce.py"])
+    variables, config = settings_of(zipped(loaded, warnings=[])[1]["reproduce.py"])
 
-    assert [{name: value for name, value in one.items() if name != "XLA_FLAGS"} for one in variables] == [
-        {"OMP_NUM_THREADS": "2"}
-    ]
-    assert variables[0]["XLA_FLAGS"].startswith("--a='b'")
+    assert variables == [{"XLA_FLAGS": "--a=b", "OMP_NUM_THREADS": "2"}]
     assert config == {
         "jax_enable_x64": False,
         "jax_default_matmul_precision": "highest",
         "jax_num_cpu_devices": 4,
     }
+
+
+def test_what_may_name_a_file_is_left_out_of_the_script_and_of_the_command_and_told(tmp_path):
+    case = samples.planned_case(params={"n": 1}, config={"jax_compilation_cache_dir": "theirs"})
+    packages = {"jax": "0.10.1", "jaxlib": "0/../evil", "numpy": "2; touch x", "jax-x; touch x": "1"}
+    variables = {"XLA_FLAGS": "--xla_gpu_cuda_data_dir=theirs"}
+    loaded = with_environment(recorded(tmp_path / "a", KEPT, case=case), variables=variables, packages=packages)
+    warnings = []
+
+    _, files = zipped(loaded, warnings=warnings)
+
+    assert settings_of(files["reproduce.py"]) == ([], {})
+    assert "    pip install jax==0.10.1 flatbuffers\n" in files["README.md"].decode()
+    assert any("XLA_FLAGS may name a file" in one for one in warnings)
 
 
 def test_where_nothing_was_set_the_script_sets_nothing(tmp_path):

@@ -18,6 +18,7 @@ from harness.machine.environment import (
     describe_error,
     device_memory_bytes,
     least_memory_bytes,
+    make_paths_private,
     make_private,
     paid_cores,
     recorded_variables,
@@ -91,7 +92,31 @@ def test_a_value_of_another_run_costs_no_more_time_than_it_is_long(part):
 
 @pytest.mark.usefixtures("anna")
 def test_values_of_variables_are_private():
-    assert recorded_variables({"XLA_FLAGS": "--xla_dump_to=/home/anna/dump"}) == {"XLA_FLAGS": "--xla_dump_to=~/dump"}
+    there, shown = "--xla_gpu_cuda_data_dir=/home/anna/cuda", "--xla_gpu_cuda_data_dir=~/cuda"
+
+    assert recorded_variables({"XLA_FLAGS": there}) == {"XLA_FLAGS": shown}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "recorded"),
+    [
+        ("JAX_DUMP_IR_TO", "/projects/acme/dump", "***"),
+        ("JAX_DUMP_IR_TO", "acme", "***"),
+        ("JAX_DUMP_IR_MODES", "stablehlo", "stablehlo"),
+        ("XLA_FLAGS", "--xla_dump_to=/projects/acme --xla_b=2", "--xla_dump_to=*** --xla_b=2"),
+        ("XLA_FLAGS", "--xla_gpu_dump_autotune_results_to=/acme", "--xla_gpu_dump_autotune_results_to=***"),
+        ("XLA_FLAGS", "--xla_dump_hlo_as_text --xla_dump_hlo_pass_re=.*", None),
+        ("LIBTPU_INIT_ARGS", "--xla_jf_dump_to=/acme", "--xla_jf_dump_to=***"),
+    ],
+)
+def test_where_programs_are_dumped_is_not_recorded_and_that_they_are_is(name, value, recorded):
+    assert recorded_variables({name: value}) == {name: recorded or value}
+
+
+@given(st.text(alphabet="ABCDEFGHIJKLMNOPQRSTUVWXYZ_", max_size=12).filter(lambda name: name != "DATA"))
+def test_of_jaxmeters_own_variables_only_the_folder_of_data_is_recorded(name):
+    assert recorded_variables({f"JAXMETER_{name}": "s3cr3t", "JAXMETER_API": "s3cr3t", "JAX_API": "s3cr3t"}) == {}
+    assert recorded_variables({"JAXMETER_DATA": "/data"}) == {"JAXMETER_DATA": "/data"}
 
 
 @pytest.mark.usefixtures("anna")
@@ -337,3 +362,19 @@ def test_a_path_of_the_code_begins_with_its_package():
     here = Path(inspect.getfile(make_private))
 
     assert make_private(f'File "{here.parents[2] / "suites" / "selu.py"}", line 3') == 'File "suites/selu.py", line 3'
+
+
+@pytest.mark.parametrize("name", ["AWS_SECRET_ACCESS_KEY", "HF_TOKEN", "service_password", "OPENAI_API", "GIT_AUTH"])
+def test_a_secret_of_the_environment_is_in_no_recorded_words(monkeypatch, name):
+    monkeypatch.setenv(name, "wJalr/XUtn=FEMI")
+    error = ValueError("cannot open with wJalr/XUtn=FEMI")
+
+    assert describe_error(error) == "cannot open with ***"
+    outcome = describe_failure(error, "trace")
+    assert "wJalr" not in f"{outcome.reason}{outcome.stderr}"
+
+
+def test_a_path_that_is_opened_stays_the_one_that_is_there(monkeypatch):
+    monkeypatch.setenv("MONKEY_HOME", "/projects/monkey")
+
+    assert make_paths_private("/projects/monkey/suite.py") == "/projects/monkey/suite.py"

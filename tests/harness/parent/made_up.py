@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import msgspec
 
@@ -40,6 +41,7 @@ class NoteTaker:
     dies: Callable[[Launch], Ended | None] = lambda launched: None
     messages: list[Measure] = field(default_factory=list)
     limits_s: list[float] = field(default_factory=list)
+    scratch: Path = Path("/nowhere")
 
     def of(self, place):
         return self

@@ -14,6 +14,7 @@ import pytest
 
 from harness.child.inputs import find_inputs
 from harness.declare.catalogue import find_suites
+from harness.machine.environment import recorded_variables
 from harness.machine.places import PLACES
 from harness.parent.fork_client import ServerError
 from harness.parent.prepare_run import UsageError
@@ -349,14 +350,45 @@ def test_both_environments_leave_each_other_memory_of_a_device_whatever_the_earl
 
 
 def test_a_record_sets_nothing_that_is_not_recorded_by_us():
-    hostile = {"LD_PRELOAD": "mine.so", "PATH": "/mine", "PYTHONSTARTUP": "mine.py", "JAX_A": "b\0c", "JAX_TOKEN": "d"}
+    hostile = {"LD_PRELOAD": "mine.so", "PATH": "/mine", "PYTHONSTARTUP": "mine.py", "JAX_TOKEN": "d"}
 
     assert restore_variables({"PATH": "/bin"}, hostile) == {"PATH": "/bin"}
 
 
-def test_a_path_at_home_is_that_of_today_or_at_todays_home(monkeypatch):
+def test_a_path_at_home_is_that_of_today(monkeypatch):
     monkeypatch.setenv("HOME", "/home/somebody")
-    now = {"XLA_FLAGS": "--dump=/home/somebody/a"}
+    now = {"XLA_FLAGS": "--xla_gpu_cuda_data_dir=/home/somebody/a"}
 
-    assert restore_variables(now, {"XLA_FLAGS": "--dump=~/a"}) == now
-    assert restore_variables({}, {"XLA_FLAGS": "--dump=~/a"}) == now
+    assert restore_variables(now, {"XLA_FLAGS": "--xla_gpu_cuda_data_dir=~/a"}) == now
+
+
+@pytest.mark.parametrize(
+    "then",
+    [
+        {"XLA_FLAGS": "--xla_gpu_cuda_data_dir=results/run"},
+        {"XLA_FLAGS": "results/run/flags"},
+        {"JAX_A": "b\0c"},
+        {"XLA_FLAGS_FILE": "flags"},
+    ],
+    ids=str,
+)
+def test_a_variable_that_may_name_a_file_is_not_taken_from_a_record(then):
+    (name,) = then
+    with pytest.raises(UsageError, match=f"set {name} to that here"):
+        restore_variables({}, then)
+
+
+def test_caches_and_dumps_of_the_earlier_run_are_left_out():
+    then = {
+        "JAX_COMPILATION_CACHE_DIR": "results/run/cache",
+        "JAX_DUMP_IR_TO": "***",
+        "XLA_FLAGS": "--xla_dump_to=*** --xla_cpu_enable_fast_math=true",
+    }
+
+    assert restore_variables({}, then) == {"XLA_FLAGS": "--xla_cpu_enable_fast_math=true"}
+
+
+def test_todays_own_environment_keeps_its_variables_as_they_are():
+    now = {"XLA_FLAGS": "--xla_dump_to=/tmp/a --xla_gpu_cuda_data_dir=/cuda", "JAX_DUMP_IR_TO": "/tmp/b"}
+
+    assert restore_variables(now, recorded_variables(now)) == now

@@ -15,8 +15,6 @@ CASE = RUN.case("selu-1")
         (RUN.manifest, "manifest.json"),
         (RUN.mark, "run.json"),
         (RUN.stop, "stopped.json"),
-        (RUN.scratch, "scratch"),
-        (RUN.cache, "scratch/cache"),
         (RUN.cases, "cases"),
         (CASE.path, "cases/selu-1"),
         (CASE.record, "cases/selu-1/case.json"),
@@ -25,6 +23,9 @@ CASE = RUN.case("selu-1")
         (CASE.launch(3, "numpy:native"), "cases/selu-1/launches/03-numpy-native.json.gz"),
         (CASE.programs("selu:jit"), "cases/selu-1/programs/selu-jit"),
         (CASE.trace("selu:jit"), "cases/selu-1/trace/selu-jit"),
+        (CASE.trace("../../x"), "cases/selu-1/trace/..-..-x"),
+        (CASE.programs(".."), "cases/selu-1/programs/-.."),
+        (CASE.programs(""), "cases/selu-1/programs/-"),
     ],
     ids=str,
 )

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from reporting.commands import app
 from reporting.nights import verdicts
 from reporting.nights.ending import conclude
-from reporting.nights.night import Night, NightError, end_night, read_night, write_night
+from reporting.nights.night import Night, NightError, end_night, read_night, write_night, write_steps
 from reporting.nights.steps import begin, list_suspects
 from reporting.nights.verdicts import Acceptance
 from reporting.store.places import StoreError, open_store
@@ -267,6 +267,11 @@ def test_a_night_that_was_cut_short_goes_on_with_its_own_run(ask, out):
     samples.write_run(out / "one", plain("one"), cut_short=True)
     begin(ask("three"), out)
     assert arguments(out) == ["--resume", str(out / "one")]
+
+    night = read_night(out)
+    paths = ("--suites", "mine.py", "--data=numbers", "--suites", "yours")
+    write_steps(out, msgspec.structs.replace(night, measuring=("--quick", *paths, "--select", "x")))
+    assert arguments(out) == ["--resume", str(out / "one"), *paths]
 
     samples.write_run(out / "one", plain("one"))
     begin(ask("four"), out)

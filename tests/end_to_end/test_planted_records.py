@@ -1,0 +1,245 @@
+"""A record runs no code and installs nothing: each command that takes a run is given one full of planted code."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from launcher.doors import baseline
+from launcher.doors.bisect import find_first_bad
+from launcher.doors.gate import pass_gate
+from launcher.doors.nightly import pass_night
+from launcher.doors.upgrade import compare_environments
+from launcher.environments import Wanted
+from launcher.options import UsageError
+from launcher.traces import copy_captures, read_trace_request
+from tests.end_to_end.conftest import CHECKOUT
+from tests.planted import plant, plant_lock_step
+
+pytestmark = [pytest.mark.end_to_end, pytest.mark.slow]
+
+SUITE = '''"""Small."""
+
+import jax.numpy as jnp
+
+from harness import workload
+
+
+@workload(inputs=lambda key, *, n: jnp.arange(n, dtype="float32"), params={"n": 3}, reference=lambda x: x + 1,
+          modes=("jit",))
+def increment(x):
+    """Adds one, (n,) -> (n,)."""
+    return x + 1
+'''
+OWN = ("--suites", "small.py", "--data", ".")
+QUICK = ("--quick", "--launches", "1", "--probe", "timing", "--quiet")
+CASE = "increment*"
+
+REPORTING = {
+    "report": ("report", "RUN", "--html", "page.html"),
+    "report of two": ("report", "OTHER", "RUN", "--html", "page.html"),
+    "export": ("export", "RUN", "--to", "csv"),
+    "compare": ("compare", "OTHER", "RUN"),
+    "diff": ("diff", "OTHER", "RUN", "--case", CASE),
+    "history": ("history", "OTHER", "RUN"),
+    "gate": ("gate", "OTHER", "RUN"),
+    "push": ("push", "RUN", "STORE"),
+    "gc": ("gc", "RUNS"),
+    "reproduce": ("reproduce", "RUN", "--case", CASE, "--out", "bug.zip"),
+    "fetch": ("fetch", "STORED"),
+}
+HARNESS = {
+    "run --against": ("run", "--against", "RUN", *QUICK),
+    "run --against, own suites": ("run", "--against", "RUN", *OWN, *QUICK),
+    "run --against, its suites": ("run", "--against", "RUN", "--suites", "RUN/small.py", *QUICK),
+    "run --lock-step": ("run", "--against", "RUN", *OWN, "--lock-step", sys.executable, *QUICK),
+    "run --resume": ("run", "--resume", "CUT", "--quiet"),
+    "run --resume, own suites": ("run", "--resume", "CUT", *OWN, "--quiet"),
+    "run --resume, its suites": ("run", "--resume", "CUT", "--suites", "CUT/small.py", "--quiet"),
+    "run --resume in lock-step": ("run", "--resume", "LOCK_STEP", *OWN, "--quiet"),
+    "list": ("list", "--suites", "small.py"),
+}
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a suite and `results/own`, a run of it."""
+    folder = tmp_path_factory.mktemp("measured")
+    (folder / "small.py").write_text(SUITE)
+    options = ("--suites", "small.py", "--quick", "--launches", "3", "--run-id", "own", "--quiet")
+    assert call(folder, "harness", "run", *options).returncode == 0
+    return folder
+
+
+@pytest.fixture
+def folder(measured: Path, tmp_path: Path) -> Path:
+    """The same, with planted runs: whole, cut short, and cut short in lock-step."""
+    here = shutil.copytree(measured, tmp_path / "here")
+    results = here / "results"
+    for name in ("planted", "cut", "lock_step"):
+        shutil.copytree(results / "own", results / name)
+    for name in ("cut", "lock_step"):
+        (results / name / "run.json").unlink()
+        for record in (results / name).glob("cases/*/case.json"):
+            record.unlink()
+        shutil.rmtree(next((results / name).glob("cases/*/launches")))
+    plant_lock_step(results / "lock_step")
+    for name in ("planted", "cut", "lock_step"):
+        plant(results / name, tmp_path / "markers", environment=name == "planted")
+    return here
+
+
+def call(folder: Path, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Runs `python -m program arguments` in a folder to its end."""
+    return subprocess.run(
+        [sys.executable, "-m", program, *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(CHECKOUT), "JAXMETER_CACHE": str(folder / "cache")},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+def name_all(folder: Path, arguments: tuple[str, ...]) -> list[str]:
+    """Arguments with the paths that the words in capitals stand for."""
+    results, store = folder / "results", folder / "store"
+    names = {
+        "RUNS": results,
+        "RUN": results / "planted",
+        "OTHER": results / "own",
+        "CUT": results / "cut",
+        "LOCK_STEP": results / "lock_step",
+        "STORE": f"file://{store}",
+        "STORED": f"file://{store}/planted",
+    }
+    heads = (word.partition("/") for word in arguments)
+    return [f"{names.get(head, head)}{slash}{rest}" for head, slash, rest in heads]
+
+
+def list_markers(folder: Path) -> list[str]:
+    return sorted(path.name for path in (folder.parent / "markers").iterdir())
+
+
+@pytest.mark.parametrize("command", REPORTING)
+def test_what_reads_a_record_runs_none_of_it(folder, command):
+    if command == "fetch":
+        shutil.copytree(folder / "results" / "planted", folder / "store" / "planted")
+
+    ended = call(folder, "reporting", *name_all(folder, REPORTING[command]))
+
+    assert ended.returncode in (0, 1, 2, 3), ended.stderr
+    assert "fault of jaxmeter" not in ended.stderr
+    assert list_markers(folder) == []
+
+
+@pytest.mark.parametrize("command", HARNESS)
+def test_what_measures_by_a_record_runs_none_of_it(folder, command):
+    ended = call(folder, "harness", *name_all(folder, HARNESS[command]))
+
+    assert ended.returncode in (0, 2, 3), ended.stderr
+    assert "fault of jaxmeter" not in ended.stderr
+    assert list_markers(folder) == []
+    assert not list((folder / "results").glob("*/dump"))
+
+
+@pytest.mark.parametrize("command", ["run --against", "run --resume"])
+def test_suites_that_a_record_names_are_asked_for(folder, command):
+    ended = call(folder, "harness", *name_all(folder, HARNESS[command]))
+
+    assert ended.returncode == 2
+    assert "--suites PATH" in ended.stderr
+
+
+@pytest.mark.parametrize("command", ["run --against, own suites", "run --resume, own suites"])
+def test_with_suites_of_the_persons_own_such_a_run_is_measured(folder, command):
+    heal_but_suites(folder / "results" / "planted")
+
+    ended = call(folder, "harness", *name_all(folder, HARNESS[command]))
+
+    assert ended.returncode == 0, ended.stderr
+    assert list_markers(folder) == []
+
+
+def heal_but_suites(run: Path) -> None:
+    """Takes back what else is planted in a manifest, so that the run can be gone on with here."""
+    own = json.loads((run.parent / "own" / "manifest.json").read_text())
+    path = run / "manifest.json"
+    manifest = json.loads(path.read_text())
+    kept = {"suites": manifest["settings"]["suites"]}
+    path.write_text(
+        json.dumps({**manifest, "environment": own["environment"], "settings": {**own["settings"], **kept}})
+    )
+
+
+class NotedShell:
+    """Writes down what it is asked to run and install, and runs nothing."""
+
+    def __init__(self, checkout: Path, listed: str) -> None:
+        self.checkout, self.variables, self.listed = checkout, {"PATH": ""}, listed
+        self.called: list[tuple[str, ...]] = []
+
+    def install(self, *lock_names: str) -> None:
+        self.called.append(("install", *lock_names))
+
+    def set_variable(self, name: str, value: str) -> None:
+        self.called.append(("set", name))
+
+    def ask(self, *command: str) -> str:
+        return self.listed
+
+    def run(self, *command: str) -> int:
+        self.called.append(command)
+        if command[3:5] == ("night", "begin"):  # as the reporter does
+            night = Path("results", ".night")
+            night.mkdir()
+            (night / "measure").write_text(f"--quick\n--against\n{Path('results', 'planted').absolute()}\n")
+        return 0
+
+
+@pytest.fixture
+def shell(folder: Path, monkeypatch: pytest.MonkeyPatch) -> NotedShell:
+    """A session's shell in the folder, without a container engine; nothing is made of what is asked to be installed."""
+    monkeypatch.chdir(folder)
+    noted = NotedShell(CHECKOUT, "jax==0.9.0\njaxlib==0.9.0\n")
+
+    def prepare(shell: NotedShell, wanted: Wanted) -> Path:
+        noted.called.append(("pip", *wanted.arguments))
+        return Path(sys.executable)
+
+    monkeypatch.setattr(baseline, "prepare_environment", prepare)
+    return noted
+
+
+LAUNCHED = {
+    "gate": (pass_gate, ("RUN", "--runtime", "local")),
+    "nightly": (pass_night, ("--store", "STORE", "--runtime", "local", "--baseline", "RUN", "--machine", "here")),
+    "upgrade": (compare_environments, ("--old", "RUN", "--new", "RUN")),
+    "bisect": (find_first_bad, ("--good", "RUN", "--bad", "RUN", "--case", CASE)),
+}
+
+
+@pytest.mark.parametrize("session", LAUNCHED)
+def test_a_session_installs_nothing_that_a_record_names(folder, shell, session):
+    door, arguments = LAUNCHED[session]
+
+    with pytest.raises(UsageError):
+        door(shell, name_all(folder, arguments))
+
+    assert [one for one in shell.called if one[0] == "pip"] == []
+    assert list_markers(folder) == []
+
+
+def test_captures_of_such_a_run_are_copied_and_nothing_of_it_runs(folder, tmp_path):
+    request = read_trace_request(name_all(folder, ("RUN",)))
+
+    copy_captures(request, tmp_path / "copied")
+
+    assert list_markers(folder) == []
