@@ -64,6 +64,10 @@ class Prepared:
     traceable: Callable[..., Any] | None = None
     jitted: Any = None
 
+    def call_and_wait(self) -> Any:
+        """The result of one call, ready."""
+        return self.wait(self.call(*self.args))
+
 
 @dataclass(frozen=True)
 class How:

@@ -33,6 +33,7 @@ from harness.record.outcomes import (
     Buffer,
     CachingDetails,
     CompilationDetails,
+    Conditioning,
     Details,
     MemoryDetails,
     Number,
@@ -42,6 +43,7 @@ from harness.record.outcomes import (
     Status,
     TimingDetails,
     TraceDetails,
+    Verdict,
 )
 from harness.record.runs import (
     SCHEMA_VERSION,
@@ -70,6 +72,7 @@ __all__ = [
     "CaseFolder",
     "CaseRecord",
     "CompilationDetails",
+    "Conditioning",
     "Cost",
     "Details",
     "DeviceState",
@@ -101,6 +104,7 @@ __all__ = [
     "UnreadableError",
     "VariantLaunch",
     "VariantRecord",
+    "Verdict",
     "json_schema",
     "make_run_id",
     "now",
