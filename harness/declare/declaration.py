@@ -92,14 +92,25 @@ class Skip:
 
 @dataclass(frozen=True)
 class NoReference:
-    """A stated reason why a workload's results cannot be checked."""
+    """A stated reason why a workload's results cannot be checked.
+
+    Args:
+      comparable: Whether all variants must give what the baseline variant gives.
+    """
 
     reason: str
+    comparable: bool = True
 
 
-def no_reference(reason: str) -> NoReference:
-    """In place of a reference: why there is none. The report shows it."""
-    return NoReference(reason)
+def no_reference(reason: str, *, comparable: bool = True) -> NoReference:
+    """In place of a reference: why there is none. The report shows it.
+
+    Variants are compared with the baseline variant instead; one that differs has no speedup.
+
+    Args:
+      comparable: False where variants may differ, such as draws of two generators of random numbers.
+    """
+    return NoReference(reason, comparable)
 
 
 @options("Peer")

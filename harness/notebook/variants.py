@@ -13,6 +13,7 @@ from harness.notebook.callables import Given
 from harness.notebook.calls import Call, Carry
 from harness.notebook.state import State
 from harness.notebook.tracing import Compiled, compile_function
+from harness.probes.conditioning import Judge
 from harness.probes.context import Context
 from harness.programs.jax_events import watch_jax
 from harness.programs.modes import Prepared, Stages, compile_in_stages
@@ -98,8 +99,32 @@ class NotebookContext(Context):
         call.reset()
         result = jax.block_until_ready(call())
         self._updated = call.updated
-        kept = [list_results(result), call.list_updates(self._updated)]
+        kept = describe_results(result, call.list_updates(self._updated))
         return jax.tree.map(copy_leaf, kept) if call.is_consumed else kept  # else the next call would take it
+
+    @cached_property
+    def judging_variant(self) -> str | None:
+        """The first function as it was passed."""
+        given = next(iter(self.given.values()))
+        return f"{given.name}:{AS_GIVEN}" if given.is_transformed else self._first
+
+    @cached_property
+    def judge(self) -> Judge:
+        """The first function as it was passed; traced where that is all that it does."""
+        given, call = next(iter(self.given.values())), self.call(self._first)
+        is_pure = not given.is_transformed and not call.updated and not call.is_consumed
+
+        def function(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            if is_pure:
+                return describe_results(given.function(*args, **kwargs), {})
+            once = Call(given.function, args, kwargs, State.of_call([given.function], args, kwargs), {}, is_eager=True)
+            once.state.keep()
+            try:
+                return describe_results(once(), once.list_updates(self._updated))
+            finally:
+                once.state.put_back()
+
+        return Judge(function, (self.arguments, self.keywords), is_traced=is_pure)
 
     def check_with(self, variant: str) -> None:
         """Choose the variant whose result is the reference."""
@@ -112,7 +137,7 @@ class NotebookContext(Context):
 
         def result_with_updates() -> Any:
             result = jax.block_until_ready(call())
-            return [list_results(result), call.list_updates(self._updated)]
+            return describe_results(result, call.list_updates(self._updated))
 
         return Prepared(result_with_updates, (), make_wait(), prepared.stages, reset=call.reset, jitted=prepared.jitted)
 
@@ -180,15 +205,21 @@ def copy_leaf(leaf: Any) -> Any:
     return jax.device_put(leaf, may_alias=False) if isinstance(leaf, jax.Array) else leaf
 
 
-def list_results(result: Any) -> Any:
-    """Arrays and numbers of a result, also those in the fields of a dataclass that JAX does not know."""
-    leaves = []
-    for leaf in jax.tree.leaves(result):
+def describe_results(result: Any, updates: dict[str, Any]) -> Any:
+    """What of a call is compared: its result, and the arrays that it changed in place where there are any."""
+    cleaned = _clean(result)
+    return {"result": cleaned, "changed in place": updates} if updates else cleaned
+
+
+def _clean(result: Any) -> Any:
+    """A result without what is neither an array nor a number; of a dataclass that JAX does not know the fields."""
+
+    def clean_leaf(leaf: Any) -> Any:
         if hasattr(leaf, "__dataclass_fields__") and not isinstance(leaf, type):
-            leaves += list_results({name: getattr(leaf, name) for name in leaf.__dataclass_fields__})
-        elif isinstance(leaf, bool | int | float | complex) or hasattr(leaf, "dtype"):
-            leaves.append(leaf)
-    return leaves
+            return _clean({name: getattr(leaf, name) for name in leaf.__dataclass_fields__})
+        return leaf if is_traced(leaf) else None
+
+    return jax.tree.map(clean_leaf, result)
 
 
 def _call(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

@@ -10,13 +10,17 @@ from types import TracebackType
 from typing import Any
 
 import jax
+import numpy
 
 from harness.declare.declaration import NoReference
-from harness.declare.implementation import Implementation
+from harness.declare.implementation import MIXED, Implementation
 from harness.declare.levels import call_with
 from harness.declare.workload import Workload
+from harness.machine.environment import describe_error
 from harness.machine.places import Place
+from harness.probes.conditioning import Judge
 from harness.probes.elsewhere import Address, Side
+from harness.probes.errors import as_array
 from harness.probes.fit import compare_with_capacity, peak_bytes
 from harness.programs.arguments import INPUT_SEED, as_numpy, choose_static, size_bytes, widest
 from harness.programs.modes import Carried, Clock, How, Prepared, prepare_as
@@ -64,6 +68,13 @@ class _Failure:
     stage: str
 
 
+@dataclass(frozen=True)
+class Unavailable:
+    """Why there is nothing to compare with."""
+
+    reason: str
+
+
 @dataclass
 class Context:
     """The case that a process works on.
@@ -79,6 +90,9 @@ class Context:
       regime: What the caches hold when a call begins, for the probe that asks.
       too_large: Why its arguments alone cannot be made here; None where they can.
       sides: Where processes of two environments run variants in turns; None where none do.
+      judge_formats: The coarsest format on the way to each output of the program that variants are judged by; None
+        before it was looked for.
+      drawn: What the draws have shown, for all variants; None before they were made: harness/probes/judgement.py.
     """
 
     workload: Workload
@@ -98,6 +112,8 @@ class Context:
     beat: Beat = ignore_beat
     variant: str | None = None
     at: str = "start"
+    judge_formats: tuple[str | None, ...] | None = None
+    drawn: Any = None
     _last: tuple[str, Prepared | _Failure] | None = field(default=None, repr=False)
 
     def stage(self, name: str) -> None:
@@ -177,10 +193,7 @@ class Context:
     def _prepare(self, variant: str) -> Prepared:
         workload = self.workload
         implementation, mode = self.find_variant(variant)
-        function = implementation.function
-        if fixed := choose_static(function, self.params):
-            # With its name, which programs and traces carry.
-            function = update_wrapper(partial(function, **fixed), function)
+        function = self._fix_params(implementation.function)
         arguments = jax.tree.map(as_numpy, self.arguments) if mode == NATIVE else self.arguments
         donate = implementation.donate
         if (planned := self._find_planned(variant)) is not None and planned.replays is not None:
@@ -195,12 +208,68 @@ class Context:
         )
         return prepare_as(mode, function, arguments, how, self.clock, self.stage)
 
+    def _fix_params(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """A function with the params that it takes, fixed."""
+        fixed = choose_static(function, self.params)
+        # With its name, which programs and traces carry.
+        return update_wrapper(partial(function, **fixed), function) if fixed else function
+
+    @cached_property
+    def judging_variant(self) -> str | None:
+        """The variant that others are judged by: the baseline variant, of a peer's the first that is JAX's own.
+
+        None where there is none: another library's rounding says nothing of JAX's.
+        """
+        planned = () if self.case is None else self.case.variants
+        known = [item.name for item in planned if item.skip is None and item.replays is None and item.same_as is None]
+        names = known if planned else list(self.workload.variants)
+        baseline = self.workload.baseline_variant if self.case is None else self.case.baseline
+        for name in sorted(names, key=lambda name: name != baseline):
+            implementation, mode = self.find_variant(name)
+            if mode != NATIVE and implementation.raises is None:
+                return name
+        return None
+
+    @cached_property
+    def judge(self) -> Judge | None:
+        """The program of the variant that others are judged by, with the case's arguments; None where there is none."""
+        if self.judging_variant is None:
+            return None
+        implementation, mode = self.find_variant(self.judging_variant)
+        return Judge(
+            self._fix_params(implementation.function),
+            self.arguments,
+            is_traced=mode != MIXED,
+            is_stream=self.workload.declaration.stream,
+            carry=self.workload.carried or None,
+        )
+
+    def _call_judging_variant(self) -> Any:
+        if self.judging_variant is None:
+            return Unavailable("there is no variant to compare with")
+        try:
+            result = self.call_apart(self.judging_variant)
+        except Exception as error:  # noqa: BLE001  a suite's code may raise anything, which its own check records
+            return Unavailable(f"{self.judging_variant}, the variant to compare with, failed: {describe_error(error)}")
+        return jax.tree.map(lambda leaf: numpy.array(as_array(leaf)), result)  # later calls may take its memory
+
+    def call_apart(self, variant: str) -> Any:
+        """The result of one call of a variant, ready, while another one stays prepared."""
+        prepared = self._last[1] if self._last is not None and self._last[0] == variant else self._prepare(variant)
+        if isinstance(prepared, _Failure):
+            raise prepared.error.with_traceback(prepared.traceback)
+        prepared.reset()
+        return prepared.call_and_wait()
+
     @cached_property
     def reference(self) -> Any:
-        """The trusted result, from the same inputs in NumPy's widest types; of a stream, one per call. None without."""
+        """The trusted result, from the same inputs in NumPy's widest types; of a stream, one per call.
+
+        Without a reference, what the variant gives that others are judged by, or why that is not known.
+        """
         reference = self.workload.declaration.reference
         if isinstance(reference, NoReference):
-            return None
+            return self._call_judging_variant()
         workload = self.workload
 
         def once(*args: Any) -> Any:

@@ -88,6 +88,10 @@ class Prepared:
         arguments = split(self.args)
         return jax.jit(arguments.close_over(self.traceable)).trace(*arguments.traced[0])
 
+    def call_and_wait(self) -> Any:
+        """The result of one call, ready."""
+        return self.wait(self.call(*self.args))
+
 
 @dataclass(frozen=True)
 class How:

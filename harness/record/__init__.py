@@ -34,6 +34,7 @@ from harness.record.outcomes import (
     Buffer,
     CachingDetails,
     CompilationDetails,
+    Conditioning,
     Details,
     MemoryDetails,
     Number,
@@ -44,6 +45,7 @@ from harness.record.outcomes import (
     TimingDetails,
     TraceDetails,
     Trap,
+    Verdict,
 )
 from harness.record.runs import (
     SCHEMA_VERSION,
@@ -74,6 +76,7 @@ __all__ = [
     "CaseFolder",
     "CaseRecord",
     "CompilationDetails",
+    "Conditioning",
     "Cost",
     "Details",
     "DeviceState",
@@ -107,6 +110,7 @@ __all__ = [
     "UnreadableError",
     "VariantLaunch",
     "VariantRecord",
+    "Verdict",
     "json_schema",
     "make_run_id",
     "now",

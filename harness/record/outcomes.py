@@ -28,6 +28,40 @@ INCOMPLETE = frozenset({Status.LOST, Status.TIMED_OUT, Status.KILLED, Status.FAI
 """Statuses that make a run incomplete (exit code 3). Of the others a reason is known beforehand."""
 
 
+class Verdict(StrEnum):
+    """What comparing a variant's result says of it."""
+
+    RIGHT = "right"
+    RIGHT_WITHIN_CONDITIONING = "right within the problem's conditioning"
+    CANNOT_BE_CHECKED = "cannot be checked"
+    DIFFERS = "differs from the baseline variant"
+    NOT_DETERMINISTIC = "not deterministic"
+    WRONG = "wrong"
+
+
+class Conditioning(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the draws say of the outputs that are beyond their tolerance.
+
+    Args:
+      beyond: How many outputs are.
+      unresolved: How many of these cannot be checked: the draws alone reach the size of the output, or take too long.
+      worst: Path of the output with the largest error; empty where there is one output.
+      error: That error, relative to the reference's largest entry; None where it is not finite.
+      allowed: What the draws allow there, 4 times their largest deviation; None where they took too long, or it is not
+        finite.
+      digits: How many decimal digits of that output the draws leave alone; None without draws.
+      is_too_slow: Whether the draws would take too long.
+    """
+
+    beyond: int
+    unresolved: int = 0
+    worst: str = ""
+    error: float | None = None
+    allowed: float | None = None
+    digits: float | None = None
+    is_too_slow: bool = False
+
+
 class Buffer(msgspec.Struct, frozen=True, kw_only=True):
     """A place in a compiled program's memory, by the compiler's buffer assignment.
 
@@ -110,6 +144,8 @@ class NumericsDetails(_Details, frozen=True, kw_only=True, tag="numerics"):
       unchecked: How many of them the reference does not know (NaN in both).
       raised: The words of the error that the call raised, as its implementation declares; None where none is declared.
       fingerprint: Of the program that was checked, which timing launches load; None without one, or where not told.
+      verdict: What the comparison says; None where every output is within its tolerance, or none was compared.
+      conditioning: What the draws say; None where there were none.
     """
 
     products: str | None = None
@@ -117,6 +153,8 @@ class NumericsDetails(_Details, frozen=True, kw_only=True, tag="numerics"):
     unchecked: int = 0
     raised: str | None = None
     fingerprint: str | None = None
+    verdict: Verdict | None = None
+    conditioning: Conditioning | None = None
 
 
 class MemoryDetails(_Details, frozen=True, kw_only=True, tag="memory"):

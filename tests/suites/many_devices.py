@@ -15,7 +15,7 @@ import collections, json
 import jax, numpy
 jax.config.update("jax_num_cpu_devices", 8)
 from harness.record import hlo
-from harness.probes.numerics import relative_error
+from harness.probes.errors import relative_error
 from suites.{suite} import {workload} as workload
 
 for name in {without}:

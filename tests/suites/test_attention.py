@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from harness.declare.levels import call_with
-from harness.probes.numerics import TOLERANCE, relative_error
+from harness.probes.errors import relative_error
+from harness.probes.formats import TOLERANCE
 from suites.attention import (
     HEAD,
     HEADS,

@@ -2,7 +2,7 @@ import jax
 import numpy as np
 import pytest
 
-from harness.probes.numerics import relative_error
+from harness.probes.errors import relative_error
 from harness.record import Status
 from suites import compilation, selu
 from tests.suites.outcomes import outcome_of, without_kernels

@@ -2,7 +2,8 @@ import jax
 import numpy as np
 import pytest
 
-from harness.probes.numerics import TOLERANCE, relative_error
+from harness.probes.errors import relative_error
+from harness.probes.formats import TOLERANCE
 from suites import fusion
 
 X = np.random.default_rng(0).normal(size=20)

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from harness import Skip
-from harness.probes.numerics import TOLERANCE, relative_error
+from harness.probes.errors import relative_error
+from harness.probes.formats import TOLERANCE
 from harness.programs.arguments import widest
 from harness.programs.jax_events import watch_jax
 from harness.programs.modes import Carried

@@ -4,7 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from harness.probes.numerics import relative_error
+from harness.probes.errors import relative_error
 from suites.precision import (
     BATCH,
     CHANNELS,

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from harness.probes.numerics import relative_error
+from harness.probes.errors import relative_error
 from suites.random_numbers import (
     BINS,
     SAMPLING_ERROR,

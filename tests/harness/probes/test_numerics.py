@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from harness import State, no_reference, workload
 from harness.machine.places import BACKENDS
 from harness.probes import Context, look_with, numerics
-from harness.probes.numerics import TOLERANCE, relative_error
+from harness.probes.errors import relative_error
+from harness.probes.formats import TOLERANCE, find_tolerance
 from harness.record import NumericsDetails, Outcome, Status
 
 entries = st.floats(-1e6, 1e6).filter(lambda value: value == 0 or abs(value) > 1e-6)
@@ -148,11 +149,23 @@ ROUNDING_UNIT = {
     "bfloat16": 2**-8,
     "complex64": 2**-24,
     "complex128": 2**-53,
+    "float8_e3m4": 2**-5,
+    "float8_e4m3": 2**-4,
+    "float8_e4m3fn": 2**-4,
+    "float8_e4m3fnuz": 2**-4,
+    "float8_e4m3b11fnuz": 2**-4,
+    "float8_e5m2": 2**-3,
+    "float8_e5m2fnuz": 2**-3,
+    "float8_e8m0fnu": 2**-1,
+    "float4_e2m1fn": 2**-2,
 }
 """Half the distance from 1 to the next number: a product or sum is off by at most so much of itself."""
 
 
-@pytest.mark.parametrize("format_", TOLERANCE)
+NARROW = [name for name in TOLERANCE if name.startswith(("float8", "float4"))]
+
+
+@pytest.mark.parametrize("format_", [name for name in TOLERANCE if name not in NARROW])
 def test_a_tolerance_is_some_rounding_units_of_its_format_and_far_from_those_of_the_next(format_):
     unit = ROUNDING_UNIT[format_]
 
@@ -160,6 +173,21 @@ def test_a_tolerance_is_some_rounding_units_of_its_format_and_far_from_those_of_
     assert not [
         coarser for coarser, its in ROUNDING_UNIT.items() if its > unit and TOLERANCE[coarser] <= TOLERANCE[format_]
     ]
+
+
+@pytest.mark.parametrize("format_", NARROW)
+def test_a_narrow_format_allows_the_rounding_of_a_cast_and_less_than_a_result_of_zeros(format_):
+    assert ROUNDING_UNIT[format_] <= TOLERANCE[format_] <= min(2 * ROUNDING_UNIT[format_], 0.5)
+
+
+@pytest.mark.parametrize("format_", [name for name in NARROW if name != "float8_e8m0fnu"])
+def test_a_cast_to_a_narrow_format_is_right(format_):
+    numbers = jnp.linspace(0, 1, 1000) * 1.03
+
+    outcome = checked(lambda x: x.astype(format_), numbers, reference=lambda x: x)
+
+    assert outcome.status is Status.OK
+    assert outcome.values["max_error"][0] > 0.01
 
 
 @pytest.mark.parametrize(
@@ -188,11 +216,8 @@ def test_a_product_may_be_off_by_as_much_as_its_device_does_by_default(backend, 
     assert checked(off_by(1.1 * allowed), *SQUARES, reference=np.matmul, backend=backend).status is Status.WRONG
 
 
-def test_an_inexact_dtype_without_a_tolerance_of_its_own_has_the_coarsest():
-    ones = jnp.ones(2, "float8_e4m3fn")
-
-    assert checked(lambda x: x, ones, reference=lambda x: x * 1.029).status is Status.OK
-    assert checked(lambda x: x, ones, reference=lambda x: x * 1.033).status is Status.WRONG
+def test_an_inexact_dtype_without_a_tolerance_of_its_own_has_that_of_the_coarsest_of_16_bits():
+    assert find_tolerance("float6_e2m3fn") == TOLERANCE["bfloat16"]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""Is a correct program ever called wrong, and is a planted fault ever missed? `python -m benchmarks.correctness`."""

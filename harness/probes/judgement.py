@@ -1,0 +1,179 @@
+"""What a variant is whose outputs are beyond their tolerance: not deterministic, rounded, wrong, or not to be known."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from harness.machine.environment import describe_error
+from harness.probes.comparison import Comparison, Output, find_wanted, read_result
+from harness.probes.conditioning import TooLongError
+from harness.probes.context import Context
+from harness.probes.errors import find_scale, pair, relative_error
+from harness.probes.verdict import FACTOR, Judged, count_digits, judge
+from harness.programs.modes import Prepared
+from harness.programs.program import walk_equations
+from harness.record import Conditioning, Verdict
+
+_HINT = "; if that is rounding, a larger tolerance= allows it"
+
+_ORDERING = frozenset({"sort", "top_k", "approx_top_k", "argmax", "argmin"})
+"""Operations of which integer results depend on the order of equal values."""
+
+_ORDER_HINT = "; the program orders values, and another order of equal values is as good: compare the values themselves"
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What a variant is.
+
+    Args:
+      reason: Why it is wrong, for a person.
+    """
+
+    verdict: Verdict
+    reason: str = ""
+    conditioning: Conditioning | None = None
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What the draws of a case have shown, for all its variants.
+
+    Args:
+      spreads: The largest deviation of each output; None where the draws would take too long.
+      failure: Why there are none, for a person: then tolerances alone decide, as if nothing deviated.
+      inside: Whether what operations give was moved too.
+    """
+
+    spreads: list[float] | None = None
+    failure: str = ""
+    inside: bool = False
+
+
+def judge_variant(prepared: Prepared, result: Any, comparison: Comparison, context: Context) -> Judgement:
+    """Judges a variant of which an output is beyond its tolerance: calls it again, and has the draws made.
+
+    Args:
+      result: Of the call that was compared.
+    """
+    outputs = comparison.outputs
+    prepared.reset()
+    start = context.clock()
+    again = prepared.call_and_wait()
+    call_s = context.clock() - start if prepared.stages is not None else 0.0  # eager code says nothing of a program
+    reason = _find_chance(result, again, outputs, context)
+    del result, again  # before the draws take memory
+    if reason:
+        return Judgement(Verdict.NOT_DETERMINISTIC, reason)
+    leaves = [output.leaf for output in outputs]
+    is_final = context.workload.declaration.tolerance is not None
+    may_be_rounding = any(leaf.is_beyond and leaf.is_floating for leaf in leaves)
+    drawn = Drawn([0.0] * len(leaves))
+    if may_be_rounding and not is_final:
+        drawn = _draw(context, len(leaves), call_s, inside=False)
+        if judge(leaves, drawn.spreads)[0] is Verdict.WRONG and not drawn.failure:
+            drawn = _draw(context, len(leaves), call_s, inside=True)
+    verdict, each = judge(leaves, drawn.spreads)
+    if verdict is Verdict.WRONG:
+        wrong = [i for i, found in enumerate(each) if found is Judged.WRONG]
+        index = max(wrong, key=lambda i: _find_excess(leaves[i].error, leaves[i].tolerance))
+        return Judgement(verdict, _explain(outputs[index], index, drawn, comparison, is_final=is_final))
+    beyond = [i for i, leaf in enumerate(leaves) if leaf.is_beyond]
+    worst = max(beyond, key=lambda i: leaves[i].error)
+    spread = None if drawn.spreads is None else drawn.spreads[worst]
+    return Judgement(
+        verdict,
+        conditioning=Conditioning(
+            beyond=len(beyond),
+            unresolved=each.count(Judged.UNKNOWN),
+            worst=leaves[worst].path,
+            error=_keep_finite(leaves[worst].error),
+            allowed=None if spread is None else _keep_finite(FACTOR * spread),
+            digits=None if spread is None else _keep_finite(count_digits(spread)),
+            is_too_slow=drawn.spreads is None,
+        ),
+    )
+
+
+def _find_excess(error: float, tolerance: float) -> float:
+    return error / tolerance if tolerance else math.inf if error else 0.0
+
+
+def _keep_finite(number: float) -> float | None:
+    return number if math.isfinite(number) else None
+
+
+def _find_chance(result: Any, again: Any, outputs: tuple[Output, ...], context: Context) -> str:
+    """Why equal calls of the variant, or two traces of its judge, give different results; empty where they do not."""
+    pairs = pair(*(read_result(each, context.arguments, context) for each in (again, result)))
+    if isinstance(pairs, str):
+        return f"not deterministic: a second, equal call {pairs}"
+    for output, (path, second, once) in zip(outputs, pairs, strict=False):
+        error, place = relative_error(second, once, find_scale(once))
+        if not error <= output.leaf.tolerance:
+            where = f"output {path}, index {place}" if path else f"index {place}"
+            return f"not deterministic: two equal calls differ at {where} by {error:.2g} of the largest entry"
+    if context.judge is not None and context.judge.changes_when_traced():
+        return "not deterministic: two traces of it differ, as where it takes random numbers or counts outside JAX"
+    return ""
+
+
+def _draw(context: Context, leaves: int, call_s: float, *, inside: bool) -> Drawn:
+    """What the draws show, made when they are first asked for, in a stage of their own.
+
+    Args:
+      inside: Whether what operations give is moved too: some programs lose digits that their inputs do not show, such
+        as (a + x) - a.
+    """
+    drawn: Drawn | None = context.drawn
+    if drawn is None or (inside and not drawn.inside):
+        variant, context.variant = context.variant, None
+        context.stage("draws")
+        made = _make_draws(context, leaves, call_s, inside=inside)
+        if drawn is not None and drawn.spreads is not None and made.spreads is not None:
+            made = Drawn(list(map(max, drawn.spreads, made.spreads)), "", inside=True)
+        drawn = context.drawn = made
+        context.variant = variant
+        context.stage("numerics")
+    return drawn
+
+
+def _make_draws(context: Context, leaves: int, call_s: float, *, inside: bool) -> Drawn:
+    none = [0.0] * leaves
+    if context.judge is None:
+        return Drawn(none, "there is no variant of JAX's own to make draws with", inside=inside)
+    read = partial(_read, context=context)
+    try:
+        spreads = context.judge.find_spreads(find_wanted(context), read, context.clock, call_s=call_s, inside=inside)
+    except TooLongError:
+        return Drawn(inside=inside)
+    except Exception as error:  # noqa: BLE001  a suite's code may refuse the moved inputs
+        return Drawn(none, f"the draws failed: {describe_error(error)}", inside=inside)
+    if spreads is None:
+        return Drawn(none, "the variant that others are judged by returns another form", inside=inside)
+    return Drawn(spreads, inside=inside)
+
+
+def _read(result: Any, arguments: tuple[Any, ...], *, context: Context) -> Any:
+    return read_result(result, arguments, context)
+
+
+def _explain(output: Output, index: int, drawn: Drawn, comparison: Comparison, *, is_final: bool) -> str:
+    """Why an output is wrong."""
+    leaf = output.leaf
+    reason = f"at {output.at}; error {leaf.error:.2g} of the largest entry, "
+    reason += f"allowed {leaf.tolerance:.2g} for {output.format}"
+    if not leaf.is_floating:
+        return reason + (_ORDER_HINT if _orders(comparison.traced) else "")
+    if is_final or drawn.failure or drawn.spreads is None:
+        is_finite = 0 < leaf.tolerance < leaf.error < math.inf
+        return reason + (f"; {drawn.failure}" if drawn.failure else "") + (_HINT if is_finite else "")
+    return f"{reason}; values moved by one unit in the last place change it by {drawn.spreads[index]:.2g}"
+
+
+def _orders(traced: Any) -> bool:
+    """Whether a program orders values."""
+    return traced is not None and any(each.primitive.name in _ORDERING for each in walk_equations(traced.jaxpr.jaxpr))
