@@ -28,7 +28,7 @@ MOST_NAMES = 3
 """Names of a list in a sentence."""
 
 
-class InPlaceError(RefusedError):
+class LostChangesError(RefusedError):
     """A function changes its state in place, which `jax.jit` does not see."""
 
 
@@ -61,7 +61,7 @@ def compile_function(
     """Trace, lower and compile a function for these arguments.
 
     Raises:
-      InPlaceError: It changes arrays in place that it does not return.
+      LostChangesError: It changes arrays in place that it does not return.
       Whatever JAX raises of it, where no number among the arguments can be made static instead.
     """
     once: dict[str, None] = {}
@@ -85,7 +85,7 @@ def compile_function(
         stages = compile_in_stages(jitted, of_traced, *arguments.traced, clock, stage)
     except Exception as error:
         if type(error).__name__ == "TraceContextError":  # of flax.nnx
-            raise InPlaceError(_describe_lost(name, ["an nnx.Variable that is no argument"])) from error
+            raise LostChangesError(_describe_lost(name, ["an nnx.Variable that is no argument"])) from error
         if not needs_concrete(error):
             raise
         state.put_back()
@@ -100,7 +100,7 @@ def compile_function(
 
 
 def _watch(name: str, function: Callable[..., Any], state: State, once: dict[str, None]) -> Callable[..., Any]:
-    """The function, which raises InPlaceError while it is traced where a change in place would be lost.
+    """The function, which raises LostChangesError while it is traced where a change in place would be lost.
 
     Args:
       once: Gets the names of other changes in place.
@@ -124,7 +124,7 @@ def _watch(name: str, function: Callable[..., Any], state: State, once: dict[str
             elif not any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
                 once[place] = None
         if lost:
-            raise InPlaceError(_describe_lost(name, lost))
+            raise LostChangesError(_describe_lost(name, lost))
         # A model that is returned may hold functions, which are no output of a program.
         return jax.tree.map(lambda leaf: None if _is_static_output(leaf) else leaf, result)
 

@@ -124,7 +124,9 @@ class NotebookContext(Context):
             finally:
                 once.state.put_back()
 
-        return Judge(function, (self.arguments, self.keywords), is_traced=is_pure)
+        self.state.put_back()
+        own = jax.tree.map(lambda leaf: leaf, (self.arguments, self.keywords))  # in containers that no call changes
+        return Judge(function, own, is_traced=is_pure)
 
     def check_with(self, variant: str) -> None:
         """Choose the variant whose result is the reference."""

@@ -292,3 +292,49 @@ def test_a_result_that_only_python_knows_is_compared_by_its_fields():
     measurement = harness.measure(lambda x: Result(x + 1), jnp.ones(3))
 
     assert statuses_of(measurement)["eager"] is Status.OK
+
+
+@nnx.jit
+def attend(model, optimizer, x):
+    loss, gradient = nnx.value_and_grad(lambda model: ((model(x) + x) ** 2).mean())(model)
+    optimizer.update(model, gradient)
+    return loss
+
+
+def test_an_optimizer_that_turns_rounding_into_steps_is_right_within_the_conditioning():
+    # The gradient of an attention's key bias is zero in exact arithmetic, and Adam divides rounding by rounding.
+    model = nnx.MultiHeadAttention(2, 16, decode=False, rngs=nnx.Rngs(0))
+    optimizer = nnx.Optimizer(model, optax.adamw(1e-3), wrt=nnx.Param)
+
+    measurement = harness.measure(attend, model, optimizer, jax.random.normal(jax.random.key(1), (2, 8, 16)))
+
+    assert all_right(measurement)
+    details = measurement.record.variants[0].outcomes["numerics"].details
+    assert details.conditioning.beyond >= 1
+    assert "key" in details.conditioning.worst
+
+
+def test_a_donating_step_is_judged_on_arguments_that_live():
+    model = nnx.MultiHeadAttention(2, 16, decode=False, rngs=nnx.Rngs(0))
+    graph, params = nnx.split(model)
+    tx = optax.adamw(1e-3)
+
+    @partial(jax.jit, donate_argnums=0)
+    def step(state, x):
+        params, slots = state
+        gradient = jax.grad(lambda params: ((nnx.merge(graph, params, copy=True)(x) + x) ** 2).mean())(params)
+        updates, slots = tx.update(gradient, slots, params)
+        return optax.apply_updates(params, updates), slots
+
+    measurement = harness.measure(step, (params, tx.init(params)), jax.random.normal(jax.random.key(1), (2, 8, 16)))
+
+    assert all_right(measurement)
+
+
+def test_a_fault_larger_than_rounding_is_wrong():
+    x = jax.random.normal(jax.random.key(0), (64, 64))
+    functions = {"inverse": jnp.linalg.inv, "off": lambda x: jnp.linalg.inv(x) * 1.001}
+
+    measurement = harness.measure.with_options(modes=("jit",))(functions, x)
+
+    assert measurement.record.variants[-1].outcomes["numerics"].status is Status.WRONG
