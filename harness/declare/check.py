@@ -55,6 +55,7 @@ def check_implementation(
             f"a stream cannot run in mode 'aot', whose program takes one type of "
             f"arguments; modes are {', '.join((*STREAM_MODES, MIXED))}",
         )
+    _check_tolerance(workload, new.tolerance)
     carry = declaration.state.carry
     if idle := [name for name in new.donate if name not in carry]:
         _refuse(
@@ -179,7 +180,7 @@ def _check_tolerance(workload: str, tolerance: object) -> None:
         _refuse(
             workload,
             f"tolerance is {tolerance!r}; it is a number, 0 or more, such as 1e-5: the largest error allowed, "
-            f"relative to the reference's largest entry; without it, dtype and precision decide",
+            f"relative to the reference's largest entry; without it, formats and conditioning decide",
         )
 
 

@@ -139,6 +139,8 @@ class ImplementationOptions:
       limit: Params by name, and `backend` -> `Skip("why")` where it should not run, else None.
       compiles: How many programs it may compile at most, in every mode but aot; by default as the workload says.
       donate: Arguments, among those carried, whose memory a jitted call may take: `donate=("state",)`.
+      tolerance: Largest error allowed of this implementation, such as one in a lower format; by default as the workload
+        says.
       raises: The error that calling it must raise, as the documentation of what it does wrong has it. It is
         recorded and shown; anything else is a failure.
       traps: Kinds of traps that it has on purpose, in addition to those of the workload: `traps=("callbacks",)`. They
@@ -152,6 +154,7 @@ class ImplementationOptions:
     limit: Callable[..., Skip | None] | None = None
     compiles: Compiles | None = None
     donate: tuple[str, ...] = ()
+    tolerance: float | None = None
     raises: type[Exception] | None = None
     traps: tuple[str, ...] = ()
 
@@ -219,8 +222,9 @@ class Declaration:
       implementation: Name of the function as an implementation, by default the workload's.
       limit: Params by name, and `backend` -> `Skip("why")` where this first implementation should not run, else None.
       baseline: The variant that speed-ups refer to, `implementation:mode`; by default the first.
-      tolerance: Largest error allowed, relative to the reference's largest entry; by default it follows from
-        dtype and precision.
+      tolerance: Largest error allowed, relative to the reference's largest entry; then rounding explains no more. By
+        default it follows from the formats of the baseline variant, the precision of products and the problem's
+        conditioning.
       time_limit_s: Longest time for one stage of one variant (compile, one block …) before it counts as hung: also
         its compile budget.
       stream: Inputs are a list of argument tuples, and one call is a pass over all of them, such as batches of

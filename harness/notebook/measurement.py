@@ -12,6 +12,7 @@ from harness.record import AS_GIVEN, CaseRecord, Environment, LaunchRecord, Outc
 from harness.record.metrics import METRICS
 from harness.record.recorded import RecordedVariant, list_variants
 from harness.record.sentences import describe_details
+from harness.record.withheld import find_objection
 
 WITHIN = "speedups with 95 % confidence intervals over passes, within this process"
 
@@ -62,15 +63,15 @@ class Measurement:
     def find_speedup(self, variant: str) -> Ratio | None:
         """Speedup over the first variant with a 95 % confidence interval over passes, within this process.
 
-        None for the first variant, and where a result is wrong or was not timed.
+        None for the first variant, and where a result was not timed, is wrong, or depends on no argument.
         """
-        name = next((item.name for item in self.case.variants if variant in (item.name, item.mode)), None)
-        recorded = next((item for item in self._variants() if item.planned.name == name), None)
-        if recorded is None or self.launch is None or name == self.case.baseline:
+        recorded = {item.planned.name: item for item in self._variants()}
+        named = [item for item in recorded.values() if variant in (item.planned.name, item.planned.mode)]
+        if self.launch is None or not named or named[0].planned.name == self.case.baseline:
             return None
-        if any(outcome.status is Status.WRONG for outcome in recorded.outcomes.values()):
+        if any(find_objection(item.outcomes) for item in (named[0], recorded[self.case.baseline])):
             return None
-        return compare_passes(self.launch, self.case.baseline, recorded.planned.name)
+        return compare_passes(self.launch, self.case.baseline, named[0].planned.name)
 
     def __repr__(self) -> str:
         first, rows, remarks = self._describe()
@@ -106,6 +107,8 @@ class Measurement:
             words = [word for item in variant.outcomes.items() for word in _describe(*item)]
             for word in dict.fromkeys(words):
                 variants_of.setdefault(word, []).append(_show(variant.planned.name))
+            if objection := find_objection(variant.outcomes):
+                variants_of.setdefault(objection, []).append(_show(variant.planned.name))
         remarks = [f"{', '.join(variants)}: {word}" for word, variants in variants_of.items()]
         notes = self.record.notes if len(rows) <= 2 else (*self.record.notes, WITHIN)
         return first, rows, [*remarks, *(f"({_show(note)})" for note in notes)]
@@ -116,16 +119,9 @@ class Measurement:
         speedup = "baseline" if is_baseline else "-" if ratio is None else str(ratio)
         cells = [
             "-" if value is None else f"{value * scale:,.1f}"
-            for value, scale in ((self._read(variant, name), scale) for name, scale, _ in _COLUMNS)
+            for value, scale in ((next(iter(variant.read(name).known), None), scale) for name, scale, _ in _COLUMNS)
         ]
         return [_show(variant.planned.name), speedup, *cells]
-
-    def _read(self, variant: RecordedVariant, metric: str) -> float | None:
-        """A metric, the time of a wrong result as well: that is no speed, but how long it takes."""
-        known = variant.read(metric).known
-        if not known and (timing := variant.outcomes.get("timing")) is not None:
-            known = tuple(value for value in timing.values.get(metric, ()) if value is not None)
-        return next(iter(known), None)
 
 
 def _show(text: str) -> str:

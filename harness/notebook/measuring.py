@@ -168,7 +168,7 @@ def _measure(
         outcomes, notes = _look_at_all(context, options, say, is_late)
         case = _plan(context, outcomes)
         settings = make_settings("quick", launches=1, suites=(), run_id=case.id)
-        settings = msgspec.structs.replace(settings, probes=PROBES)
+        settings = msgspec.structs.replace(settings, probes=PROBES, shows_wrong=True)
         launch = _time(context, outcomes, case, settings, options, say, is_late)
     return Measurement(
         case=case,

@@ -45,11 +45,13 @@ class Comparison:
     Args:
       products: The coarsest format that float32 products are computed in; None without such products.
       traced: The variant's program; None where it cannot be traced.
+      is_final: Whether the tolerance is declared: then rounding explains no more.
     """
 
     outputs: tuple[Output, ...]
     products: str | None
     traced: Any
+    is_final: bool = False
 
 
 def compare(variant: str, prepared: Prepared, result: Any, context: Context) -> Comparison:
@@ -68,6 +70,7 @@ def compare(variant: str, prepared: Prepared, result: Any, context: Context) -> 
     # What compare() gives of several outputs belongs to none of them.
     is_by_leaf = context.workload.declaration.compare is None and len(formats) == len(pairs)
     name = "baseline" if isinstance(context.workload.declaration.reference, NoReference) else "reference"
+    given = context.find_tolerance(variant)
     outputs = []
     for index, (path, got, want) in enumerate(pairs):
         own, judged = name_format(got.dtype), formats[index] if is_by_leaf else whole
@@ -75,7 +78,6 @@ def compare(variant: str, prepared: Prepared, result: Any, context: Context) -> 
             format_ = choose_coarsest((judged, products))
         else:
             format_ = choose_coarsest((own, judged, products))
-        given = context.workload.declaration.tolerance
         allowed = 0.0 if own is None or format_ is None else find_tolerance(format_)
         error, place = relative_error(got, want)
         where = f"output {path}, index {place}" if path else f"index {place}"
@@ -87,7 +89,7 @@ def compare(variant: str, prepared: Prepared, result: Any, context: Context) -> 
                 is_unknown=is_unknown(want),
             )
         )
-    return Comparison(tuple(outputs), products if is_seen else None, traced)
+    return Comparison(tuple(outputs), products if is_seen else None, traced, is_final=given is not None)
 
 
 def read_result(result: Any, arguments: tuple[Any, ...], context: Context) -> Any:

@@ -86,7 +86,8 @@ class Judge:
           wanted: What variants are compared with.
           read: (result, arguments) -> what of the result is compared.
           call_s: About what a call takes, where that is known beforehand.
-          inside: Whether what each operation inside gives is moved too, as if it were rounded another way.
+          inside: Whether what each operation gives is moved too, as if it were rounded another way. Half of what they
+            deviate by then counts: an operation rounds by half a unit at most, and is moved by a whole one.
         Returns:
           None where its result has not the form of what is wanted.
         Raises:
@@ -99,6 +100,8 @@ class Judge:
         unmoved = read(run((), self.args), self.args)
         if isinstance(pair(unmoved, wanted), str):
             return None
+        if inside:
+            run((), self.args, inside=0)  # compiled now, so that the draws alone are timed
         start = clock()
         spreads: list[float] = []
         for seed in range(DRAWS):
@@ -108,7 +111,7 @@ class Judge:
             moved_inside = seed + 1 if inside else None
             found = self._find_deviations(partial(run, inside=moved_inside), (seed,), unmoved, wanted, read)
             spreads = found if not spreads else list(map(max, spreads, found))
-        return spreads
+        return [spread / 2 for spread in spreads] if inside else spreads
 
     def _find_deviations(self, run: Any, seed: tuple[int, ...], unmoved: Any, wanted: Any, read: Any) -> list[float]:
         args = move_tree(self.args, (*seed, 0))

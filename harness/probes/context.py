@@ -230,6 +230,11 @@ class Context:
                 return name
         return None
 
+    def find_tolerance(self, variant: str) -> float | None:
+        """The tolerance that is declared for a variant; None where none is."""
+        own = self.find_variant(variant)[0].tolerance
+        return self.workload.declaration.tolerance if own is None else own
+
     @cached_property
     def judge(self) -> Judge | None:
         """The program of the variant that others are judged by, with the case's arguments; None where there is none."""

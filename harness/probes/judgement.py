@@ -69,10 +69,9 @@ def judge_variant(prepared: Prepared, result: Any, comparison: Comparison, conte
     if reason:
         return Judgement(Verdict.NOT_DETERMINISTIC, reason)
     leaves = [output.leaf for output in outputs]
-    is_final = context.workload.declaration.tolerance is not None
     may_be_rounding = any(leaf.is_beyond and leaf.is_floating for leaf in leaves)
     drawn = Drawn([0.0] * len(leaves))
-    if may_be_rounding and not is_final:
+    if may_be_rounding and not comparison.is_final:
         drawn = _draw(context, len(leaves), call_s, inside=False)
         if judge(leaves, drawn.spreads)[0] is Verdict.WRONG and not drawn.failure:
             drawn = _draw(context, len(leaves), call_s, inside=True)
@@ -80,7 +79,7 @@ def judge_variant(prepared: Prepared, result: Any, comparison: Comparison, conte
     if verdict is Verdict.WRONG:
         wrong = [i for i, found in enumerate(each) if found is Judged.WRONG]
         index = max(wrong, key=lambda i: _find_excess(leaves[i].error, leaves[i].tolerance))
-        return Judgement(verdict, _explain(outputs[index], index, drawn, comparison, is_final=is_final))
+        return Judgement(verdict, _explain(outputs[index], index, drawn, comparison))
     beyond = [i for i, leaf in enumerate(leaves) if leaf.is_beyond]
     worst = max(beyond, key=lambda i: leaves[i].error)
     spread = None if drawn.spreads is None else drawn.spreads[worst]
@@ -161,14 +160,14 @@ def _read(result: Any, arguments: tuple[Any, ...], *, context: Context) -> Any:
     return read_result(result, arguments, context)
 
 
-def _explain(output: Output, index: int, drawn: Drawn, comparison: Comparison, *, is_final: bool) -> str:
+def _explain(output: Output, index: int, drawn: Drawn, comparison: Comparison) -> str:
     """Why an output is wrong."""
     leaf = output.leaf
     reason = f"at {output.at}; error {leaf.error:.2g} of the largest entry, "
     reason += f"allowed {leaf.tolerance:.2g} for {output.format}"
     if not leaf.is_floating:
         return reason + (_ORDER_HINT if _orders(comparison.traced) else "")
-    if is_final or drawn.failure or drawn.spreads is None:
+    if comparison.is_final or drawn.failure or drawn.spreads is None:
         is_finite = 0 < leaf.tolerance < leaf.error < math.inf
         return reason + (f"; {drawn.failure}" if drawn.failure else "") + (_HINT if is_finite else "")
     return f"{reason}; values moved by one unit in the last place change it by {drawn.spreads[index]:.2g}"

@@ -43,11 +43,12 @@ def move(array: Any, seed: tuple[int, ...]) -> Any:
 
 
 def is_kept(array: Any) -> Any:
-    """Which entries stay what they are: integers, unless they are too large for others, and what is not finite."""
-    first_without_fractions = 2.0 ** numpy.finfo(array.dtype).nmant
+    """Which entries stay what they are: integers, unless they are too large for others, and what has no neighbours."""
+    info = numpy.finfo(array.dtype)
+    sizes = numpy.abs(array)
     with numpy.errstate(invalid="ignore"):
-        is_integer = (array == numpy.round(array)) & (numpy.abs(array) < first_without_fractions)
-    return is_integer | ~numpy.isfinite(array)
+        is_integer = (array == numpy.round(array)) & (sizes < 2.0**info.nmant)
+    return is_integer | ~(sizes < info.max)
 
 
 def move_tree(tree: Any, seed: tuple[int, ...]) -> Any:

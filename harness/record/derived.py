@@ -24,6 +24,7 @@ from harness.record.metric import Derived, Fault, Lack, Readable, Reading
 from harness.record.outcomes import Number, TimingDetails
 from harness.record.statistics import Interval
 from harness.record.unpaired import subtract_means
+from harness.record.withheld import find_objection
 
 TOO_FEW_PAIRS = "too few of its launches were undisturbed on both sides"
 
@@ -65,8 +66,10 @@ def read_log_ratios(source: Readable) -> tuple[float | None, ...]:
 def compare_paired(one: Readable, other: Readable) -> Interval | None:
     """How many times faster the one is: the launches' ratios against the baseline, subtracted pair by pair.
 
-    Whether it can be trusted, `doubt_ratio` tells.
+    None also where one of them has no speedup: `find_withheld` says why. `doubt_ratio` says whether to trust it.
     """
+    if find_withheld(one, other) is not None:
+        return None
     pairs = zip(read_log_ratios(one), read_log_ratios(other), strict=False)
     known = [mine - theirs for mine, theirs in pairs if mine is not None and theirs is not None]
     if not known:
@@ -74,6 +77,15 @@ def compare_paired(one: Readable, other: Readable) -> Interval | None:
     shared = one.pool.find_shared_of_ratio(math.fsum(known) / len(known), one, other)
     mean = partial(statistics.speedup, borrowed=one.pool.lend_to_ratio(one, other), shared=shared)
     return bound(mean, known, one.settings, looks=max(count_looks(one), count_looks(other)))
+
+
+def find_withheld(*sides: Readable) -> Fault | None:
+    """Why the ratio of times of these is not given although they were timed; None where it is."""
+    for side in sides:
+        if objection := find_objection(side.outcomes):
+            who = side.planned.name
+            return Fault(Lack.WITHHELD, "speedup", "numerics", reason=f"{objection} ({who})")
+    return None
 
 
 def doubt_ratio(one: Readable, other: Readable) -> str:
@@ -146,6 +158,8 @@ def derive_speedup(source: Readable) -> Derived:
     times = source.read("execution_s"), baseline.read("execution_s")
     if (fault := _first_lacking(*times)) is not None:
         return Derived(fault=fault)
+    if (withheld := find_withheld(source, baseline)) is not None:
+        return Derived(fault=withheld)
     ratios = tuple(None if value is None else math.exp(value) for value in read_log_ratios(source))
     doubt = doubt_ratio(source, baseline)
     return Derived(ratios, contended=bool(doubt), doubt=doubt)
@@ -167,7 +181,8 @@ def derive_break_even(source: Readable) -> Derived:
     doubt = doubt_ratio(source, eager)
     contended = readings[0].contended or bool(doubt)
     if call is None or eager_cold is None or jit_cold is None or gain is None:
-        return Derived(fault=_first_lacking(source.read("execution_s"), *readings) or nothing)
+        lacking = _first_lacking(source.read("execution_s"), *readings)
+        return Derived(fault=lacking or find_withheld(source, eager) or nothing)
     fewest = _count_at(call.high, gain.high, eager_cold.high, jit_cold.low)
     calls = _count_at(call.estimate, gain.estimate, eager_cold.estimate, jit_cold.estimate)
     if statistics.differs(gain):

@@ -127,6 +127,9 @@ class Lack(StrEnum):
     NEVER = "never"
     """It is beyond any number."""
 
+    WITHHELD = "withheld"
+    """It is measured and not given: the result may not be that of the baseline variant."""
+
     NO_REFERENCE_SPEED = "no reference speed"
     """Nothing tells how fast the machine was meanwhile."""
 

@@ -76,7 +76,7 @@ def is_contended(outcome: Outcome | None) -> bool:
 
 
 def is_wrong(outcomes: Mapping[str, Outcome]) -> bool:
-    """Whether any probe found a wrong result; such a variant has no speed."""
+    """Whether any probe found a wrong result; such a variant has no speedup, and outside notebooks no times."""
     return any(outcome.status is Status.WRONG for outcome in outcomes.values())
 
 
@@ -96,7 +96,8 @@ def read_values(source: Readable, metric: Metric) -> tuple[float | None, ...]:
     outcome = source.outcomes.get(metric.probe or "")
     if outcome is None:
         return ()
-    if metric.summary is Summary.LAUNCHES and (outcome.status is not Status.OK or is_wrong(source.outcomes)):
+    is_hidden = is_wrong(source.outcomes) and not source.settings.shows_wrong
+    if metric.summary is Summary.LAUNCHES and (outcome.status is not Status.OK or is_hidden):
         return ()
     low, high = _limits(metric)
     return tuple([keep_between(value, low, high) for value in outcome.values.get(metric.name, ())])

@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 from harness.record.contention import stand_alone
-from harness.record.outcomes import CompilationDetails, Details, NumericsDetails, TimingDetails, TraceDetails
+from harness.record.outcomes import (
+    CompilationDetails,
+    Conditioning,
+    Details,
+    NumericsDetails,
+    TimingDetails,
+    TraceDetails,
+    Verdict,
+)
 from harness.record.traps import describe_trap
+from harness.record.wording import counted
 
 NO_DEVICE_ACTIVITY = (
     "the capture holds no device activity, as where a driver keeps its counters for administrators; times are not "
@@ -54,4 +63,26 @@ def _describe_comparison(details: NumericsDetails, raises: str | None) -> tuple[
         sentences.append(f"float32 matrix products are computed in {details.products}")
     if details.unchecked:
         sentences.append(f"not checked: {details.unchecked} of {details.outputs} outputs, NaN in the reference too")
+    if details.verdict is not None and details.conditioning is not None:
+        sentences.append(_describe_conditioning(details.verdict, details.conditioning, details.outputs))
     return tuple(sentences)
+
+
+def _describe_conditioning(verdict: Verdict, found: Conditioning, outputs: int | None) -> str:
+    """`right within the problem's conditioning: 13 of 170 outputs are beyond their tolerance; worst ['w']: …`."""
+    of_all = "" if outputs is None else f" of {counted(outputs, 'output')}"
+    verb = "is" if found.beyond == 1 else "are"
+    parts = [f"{found.beyond}{of_all} {verb} beyond the tolerance"]
+    where = f" at {found.worst}" if found.worst else ""
+    if found.is_too_slow:
+        parts.append(f"error {_write(found.error)}{where}; running the program on moved inputs takes too long")
+    else:
+        parts.append(f"error {_write(found.error)}{where}, rounding alone explains {_write(found.allowed)}")
+        parts.append(f"{found.digits or 0:.1f} digits of that output are left")
+        if found.unresolved and verdict is not Verdict.CANNOT_BE_CHECKED:
+            parts.append(f"{found.unresolved} cannot be checked: rounding alone reaches their size")
+    return f"{verdict.value}: {'; '.join(parts)}"
+
+
+def _write(error: float | None) -> str:
+    return "beyond any number" if error is None else f"{error:.2g}"

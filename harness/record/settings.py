@@ -37,6 +37,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
       everywhere: Probes that look at every case, though by themselves only at some.
       cores: On how many each process ran, other ones in each round; None where on all that were allowed.
       notes: What a reader must know of how it measured, such as why every process imported the suites itself.
+      shows_wrong: Whether a variant with a wrong result has times, without a speedup: in a notebook.
       lock_step: The environment that runs an earlier run's code beside today's; None of a run without.
       case_limit_s: After this, and at least 3 launches, timing a case stopped in runs that measured case after case.
       confidence: Of the intervals that verdicts go by.
@@ -68,4 +69,5 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     not_used: tuple[str, ...] = ()
     cores: int | None = None
     notes: tuple[str, ...] = ()
+    shows_wrong: bool = False
     lock_step: OtherEnvironment | None = None

@@ -1,0 +1,409 @@
+import itertools
+import time
+import tracemalloc
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from harness import State, no_reference, workload
+from harness.machine.places import BACKENDS
+from harness.probes import Context, look_with
+from harness.probes.conditioning import Judge
+from harness.probes.errors import relative_error
+from harness.record import Status, Verdict
+from harness.record.sentences import describe_details
+
+NUMBERS = jnp.asarray(np.random.default_rng(0).normal(size=(16, 16)), "float32")
+SMALL = NUMBERS * 1e-3
+
+
+def cancel(x):
+    """Of which most digits cancel: a relative error of 1e-7 in the cosine is 0.1 of a result of 1e-6."""
+    return 1 - jnp.cos(x)
+
+
+def cancel_in_float64(x):
+    return 1 - np.cos(x)
+
+
+def amplify(x):
+    """Of which a unit in the last place of the argument is many of the result."""
+    return jnp.sin(1e6 * x)
+
+
+def amplify_in_float64(x):
+    return np.sin(1e6 * x)
+
+
+def look(*functions, inputs=(SMALL,), reference=cancel_in_float64, modes=("jit",), beat=None, clock=None, **declared):
+    """The numerics of all variants of a workload, its first function the baseline, by the function's name."""
+    first, *others = functions
+    made = workload(inputs=lambda key: inputs, reference=reference, modes=modes, **declared)(first)
+    for function in others:
+        made.implementation(function)
+    context = Context(made, {}, BACKENDS["cpu"], inputs, clock or time.perf_counter, None)
+    if beat is not None:
+        context.beat = beat
+    found, _ = look_with({"numerics": tuple(made.variants)}, context)
+    return {name: outcomes["numerics"] for name, outcomes in found.items()}
+
+
+def look_at(function, *others, **options):
+    """The numerics of the last variant."""
+    return list(look(function, *others, **options).values())[-1]
+
+
+# Right within the problem's conditioning
+
+
+def test_an_error_that_rounding_explains_is_right_within_the_problems_conditioning():
+    outcome = look_at(cancel)
+
+    assert (outcome.status, outcome.details.verdict) == (Status.OK, Verdict.RIGHT_WITHIN_CONDITIONING)
+    assert outcome.details.conditioning.beyond == 1
+    assert 2e-5 < outcome.details.conditioning.error <= outcome.details.conditioning.allowed < 1
+    (sentence,) = describe_details(outcome.details)
+    assert sentence.startswith("right within the problem's conditioning: 1 of 1 output is beyond the tolerance")
+
+
+def test_a_fault_beyond_what_rounding_explains_is_wrong():
+    def doubled(x):
+        return 2 * cancel(x)
+
+    outcomes = look(cancel, doubled)
+
+    assert outcomes["doubled:jit"].status is Status.WRONG
+    assert outcomes["doubled:jit"].details.verdict is Verdict.WRONG
+    assert "allowed 2e-05 for float32" in outcomes["doubled:jit"].reason
+
+
+def test_each_output_is_decided_by_itself():
+    def both(x):
+        return {"noise": cancel(x), "sure": x + 1}
+
+    def spoiled(x):
+        return {"noise": cancel(x), "sure": (x + 1) * 1.001}
+
+    def reference(x):
+        return {"noise": cancel_in_float64(x), "sure": x + 1}
+
+    outcomes = look(both, spoiled, reference=reference)
+
+    assert outcomes["both:jit"].details.verdict is Verdict.RIGHT_WITHIN_CONDITIONING
+    assert outcomes["both:jit"].details.conditioning.worst == "['noise']"
+    assert outcomes["spoiled:jit"].status is Status.WRONG
+    assert outcomes["spoiled:jit"].reason.startswith("at output ['sure'], index")
+
+
+def iterate(x):
+    return jax.lax.scan(lambda x, _: (3.9 * x * (1 - x), None), x, None, length=200)[0]
+
+
+def iterate_in_float64(x):
+    for _ in range(200):
+        x = 3.9 * x * (1 - x)
+    return x
+
+
+def test_where_the_draws_reach_the_size_of_the_result_it_cannot_be_checked_and_no_digit_is_left():
+    outcome = look_at(iterate, inputs=(jnp.linspace(0.1, 0.9, 32),), reference=iterate_in_float64)
+
+    assert (outcome.status, outcome.details.verdict) == (Status.OK, Verdict.CANNOT_BE_CHECKED)
+    assert outcome.details.conditioning.unresolved == 1
+    assert outcome.details.conditioning.digits < 0.6
+
+
+def test_a_program_that_loses_digits_inside_cannot_be_checked():
+    def add_and_subtract(large, x):
+        return (large + x) - large
+
+    outcome = look_at(add_and_subtract, inputs=(jnp.float32(1e8), SMALL), reference=lambda large, x: x)
+
+    assert outcome.details.verdict is Verdict.CANNOT_BE_CHECKED
+
+
+def test_a_given_tolerance_is_final():
+    outcome = look_at(cancel, tolerance=1e-4)
+
+    assert outcome.status is Status.WRONG
+    assert "a larger tolerance= allows it" in outcome.reason
+
+
+# What moves
+
+
+def test_a_mask_of_zeros_and_ones_does_not_move():
+    def masked(x, mask):
+        return jnp.where(mask == 1.0, x, -x)
+
+    def wrong(x, mask):
+        return jnp.where(mask == 1.0, -x, x)
+
+    mask = (NUMBERS > 0).astype("float32")
+
+    outcome = look_at(masked, wrong, inputs=(NUMBERS, mask), reference=lambda x, mask: np.where(mask == 1.0, x, -x))
+
+    assert outcome.status is Status.WRONG
+
+
+def test_inputs_of_16_bits_do_not_move():
+    narrow = NUMBERS.astype("bfloat16")
+
+    def product(x):
+        return jnp.matmul(x, x, preferred_element_type=jnp.float32)
+
+    def in_bfloat16(x):
+        return jax.lax.reduce_precision(product(x), 8, 7)
+
+    outcomes = look(product, in_bfloat16, inputs=(narrow,), reference=lambda x: x @ x)
+
+    assert [outcome.status for outcome in outcomes.values()] == [Status.OK, Status.WRONG]
+
+
+WEIGHTS = jnp.asarray(np.random.default_rng(1).normal(size=(50, 4)) * 1e-3, "float32")
+
+
+def by_captured_weights(tokens):
+    return amplify(WEIGHTS[tokens])
+
+
+@pytest.mark.parametrize(
+    "function", [by_captured_weights, jax.jit(by_captured_weights)], ids=["plain", "in a jitted function"]
+)
+def test_captured_constants_move(function):
+    judge = Judge(function, (jnp.arange(50),))
+
+    (spread,) = judge.find_spreads(by_captured_weights(jnp.arange(50)), lambda result, _: result, time.perf_counter)
+
+    assert spread > 1e-5
+
+
+def test_a_moved_program_gives_what_the_program_gives_where_nothing_moves():
+    def program(x, n):
+        hidden = jax.jit(lambda x: x @ WEIGHTS.T)(x)
+        return jax.lax.fori_loop(0, 3, lambda _, h: jnp.tanh(h) + n, hidden), jax.nn.relu(hidden)
+
+    args = NUMBERS[:, :4], 2
+    run = Judge(program, args)._make_run()
+
+    for got, want in zip(run((), args), jax.jit(program)(*args), strict=True):
+        assert relative_error(np.asarray(got), np.asarray(want))[0] < 1e-6
+
+
+def test_leaves_that_are_no_arrays_are_left_alone():
+    def choose(x, name):
+        return amplify(x) if name == "amplify" else x
+
+    judge = Judge(choose, (SMALL, "amplify"))
+
+    (spread,) = judge.find_spreads(amplify(SMALL), lambda result, _: result, time.perf_counter)
+
+    assert spread > 1e-5
+
+
+def test_code_that_cannot_be_traced_is_called_as_it_is():
+    def by_value(x):
+        return amplify(x) if float(x[0, 0]) < 1e3 else x
+
+    outcome = look_at(by_value, modes=("eager",), reference=amplify_in_float64)
+
+    assert outcome.details.verdict is Verdict.RIGHT_WITHIN_CONDITIONING
+
+
+def test_a_stream_with_state_is_drawn_as_a_pass():
+    items = [(jnp.float32(0.3), SMALL[row] + 1) for row in range(4)]
+
+    def step(state, x):
+        return state + cancel(x * 1e-3).sum(), cancel(x * 1e-3)
+
+    def in_float64(state, x):
+        return state + cancel_in_float64(x * 1e-3).sum(), cancel_in_float64(x * 1e-3)
+
+    made = workload(
+        inputs=lambda key: items, reference=in_float64, stream=True, modes=("jit",), state=State(carry={"state": 0})
+    )(step)
+    context = Context(made, {}, BACKENDS["cpu"], tuple(items), time.perf_counter, None)
+
+    found, _ = look_with({"numerics": tuple(made.variants)}, context)
+
+    details = found["step:jit"]["numerics"].details
+    assert (details.verdict, details.conditioning.beyond) == (Verdict.RIGHT_WITHIN_CONDITIONING, 4)
+
+
+# When draws are made
+
+
+def test_draws_are_made_only_where_an_output_is_beyond_its_tolerance_and_once_for_all_variants():
+    def again(x):
+        return amplify(x)
+
+    def stages_of(*functions, **options):
+        stages = []
+        look(*functions, beat=lambda variant, stage: stages.append(stage), **options)
+        return stages
+
+    assert stages_of(amplify, again, reference=amplify_in_float64).count("draws") == 1
+    assert "draws" not in stages_of(lambda x: x + 1, reference=lambda x: x + 1)
+
+
+def test_draws_that_take_too_long_leave_an_output_unchecked_and_never_wrong():
+    ticks = itertools.count(step=100.0)
+
+    def doubled(x):
+        return 2 * cancel(x)
+
+    outcome = look_at(cancel, doubled, clock=lambda: next(ticks))
+
+    assert (outcome.status, outcome.details.verdict) == (Status.OK, Verdict.CANNOT_BE_CHECKED)
+    assert outcome.details.conditioning.is_too_slow
+    assert "takes too long" in describe_details(outcome.details)[0]
+
+
+# Which format decides
+
+
+def through_bfloat16(x):
+    return (x.astype("bfloat16") * jnp.bfloat16(1.1)).astype("float32")
+
+
+def test_a_lower_format_on_the_way_of_the_judging_variant_decides():
+    assert look_at(through_bfloat16, inputs=(NUMBERS,), reference=lambda x: x * 1.1).status is Status.OK
+
+
+def test_a_lower_format_that_only_another_variant_uses_does_not_widen_the_tolerance():
+    def in_float32(x):
+        return x * 1.1
+
+    def narrow(x):
+        return (x * 1.1).astype("bfloat16")
+
+    outcomes = look(in_float32, through_bfloat16, narrow, inputs=(NUMBERS,), reference=lambda x: x * 1.1)
+
+    assert [outcome.status for outcome in outcomes.values()] == [Status.OK, Status.WRONG, Status.WRONG]
+
+
+def test_a_variant_may_have_a_tolerance_of_its_own():
+    def in_float32(x):
+        return x * 1.1
+
+    made = workload(inputs=lambda key: (NUMBERS,), reference=lambda x: x * 1.1, modes=("jit",))(in_float32)
+    made.implementation(tolerance=3e-2)(through_bfloat16)
+    context = Context(made, {}, BACKENDS["cpu"], (NUMBERS,), time.perf_counter, None)
+
+    found, _ = look_with({"numerics": tuple(made.variants)}, context)
+
+    assert [each["numerics"].status for each in found.values()] == [Status.OK, Status.OK]
+
+
+# Not deterministic, and orders of equal values
+
+
+def test_a_function_that_draws_outside_jax_is_not_deterministic():
+    random = np.random.default_rng(0)
+
+    def noisy(x):
+        return x + random.random()
+
+    outcomes = look(noisy, modes=("eager", "jit"), reference=lambda x: x)
+
+    assert {outcome.details.verdict for outcome in outcomes.values()} == {Verdict.NOT_DETERMINISTIC}
+    assert {outcome.status for outcome in outcomes.values()} == {Status.WRONG}
+
+
+def test_a_program_that_counts_its_calls_is_not_deterministic():
+    calls = itertools.count()
+
+    def counts(x):
+        counted = jax.experimental.io_callback(lambda: np.float32(next(calls)), jax.ShapeDtypeStruct((), "float32"))
+        return x + counted
+
+    assert look_at(counts, reference=lambda x: x - 1).details.verdict is Verdict.NOT_DETERMINISTIC
+
+
+def test_places_of_equal_values_get_a_hint():
+    ties = jnp.asarray([1.0, 0.0, 1.0, 0.0])
+
+    outcome = look_at(jnp.argsort, inputs=(ties,), reference=lambda x: np.argsort(x, kind="stable")[[1, 0, 2, 3]])
+
+    assert outcome.status is Status.WRONG
+    assert "another order of equal values is as good" in outcome.reason
+
+
+# Without a reference
+
+
+def halve(x):
+    return x / 2
+
+
+def test_without_a_reference_variants_are_compared_with_the_baseline_variant():
+    def multiply(x):
+        return x * 0.5
+
+    def give_back(x):
+        return x
+
+    outcomes = look(halve, multiply, give_back, inputs=(NUMBERS,), reference=no_reference("none is known"))
+
+    verdicts = [outcome.details.verdict for outcome in outcomes.values()]
+    assert verdicts == [None, None, Verdict.DIFFERS]
+    assert {outcome.status for outcome in outcomes.values()} == {Status.OK}
+    assert [len(outcome.values) for outcome in outcomes.values()] == [0, 1, 1]
+
+
+def test_another_form_differs_from_the_baseline_variant():
+    def shorten(x):
+        return (x / 2)[1:]
+
+    outcome = look_at(halve, shorten, inputs=(NUMBERS,), reference=no_reference("none is known"))
+
+    assert (outcome.status, outcome.details.verdict) == (Status.OK, Verdict.DIFFERS)
+
+
+def test_variants_that_may_differ_are_not_compared():
+    def give_back(x):
+        return x
+
+    outcome = look_at(halve, give_back, inputs=(NUMBERS,), reference=no_reference("draws", comparable=False))
+
+    assert (outcome.status, outcome.details.verdict, outcome.values) == (Status.OK, None, {})
+    assert outcome.notes == ("not checked: draws",)
+
+
+def test_a_baseline_variant_that_fails_leaves_the_others_unchecked():
+    def fail(x):
+        raise ValueError("no luck")
+
+    outcomes = look(fail, halve, inputs=(NUMBERS,), reference=no_reference("none"))
+
+    assert outcomes["fail:jit"].status is Status.FAILED
+    assert (outcomes["halve:jit"].status, outcomes["halve:jit"].details.verdict) == (Status.OK, None)
+    assert "no luck" in outcomes["halve:jit"].notes[0]
+
+
+def test_rounding_of_the_baseline_variant_counts_without_a_reference_too():
+    def by_sine(x):
+        return 2 * jnp.sin(x / 2) ** 2
+
+    outcome = look_at(cancel, by_sine, reference=no_reference("none"))
+
+    assert outcome.details.verdict is Verdict.RIGHT_WITHIN_CONDITIONING
+
+
+# Memory
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_comparison_takes_memory_for_blocks_alone(order):
+    got = np.ones((4000, 4000), "float32", order=order)
+    want = got.copy(order="C")
+    tracemalloc.start()
+
+    error, _ = relative_error(got, want)
+
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert error == 0
+    assert peak < got.nbytes
