@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from harness.declare.catalogue import DEFAULT_SUITES
-from harness.machine.affinity import can_choose_cores
+from harness.machine.affinity import can_choose_cores, find_lock_step_cores
 from harness.machine.environment import make_paths_private, usable_cores
 from harness.machine.places import BACKENDS, Backend, list_unused_variables
 from harness.parent.prepare_run import UsageError
@@ -94,6 +94,7 @@ def choose_settings(request: RunRequest, run_id: str, before: Manifest | None = 
         not_used=list_unused_variables(os.environ),
         cores=request.cores,
         lock_step=None if other is None else msgspec.structs.replace(other, python=make_paths_private(other.python)),
+        lock_step_cores=None if other is None else find_lock_step_cores(find_backend(request.backend)),
         run_id=run_id,
     )
 

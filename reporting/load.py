@@ -24,6 +24,7 @@ from harness.record import (
     read_run,
 )
 from harness.record.files import read_bytes
+from harness.record.holders import describe_used_up
 
 from .collector import without_collecting
 from .copies import read_sum
@@ -219,7 +220,7 @@ def _describe_end(run: Run, folder: RunFolder) -> str:
 def explain_stop(stop: Stop) -> str:
     """Why a run stopped before its last case, in words."""
     if stop.reason is StopReason.BUDGET_USED:
-        return f"the budget of {stop.budget_s:g} s is used up" if stop.budget_s is not None else "its budget is used up"
+        return "its budget is used up" if stop.budget_s is None else describe_used_up(stop.budget_s, stop.held)
     return "it was interrupted"
 
 

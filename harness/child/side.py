@@ -32,7 +32,7 @@ from harness.child.inputs import find_inputs
 from harness.child.preload import import_early, import_suites
 from harness.declare.catalogue import SuiteError
 from harness.declare.levels import DeclarationError
-from harness.machine.affinity import keep_on_cores
+from harness.machine.affinity import LOCK_STEP_CORES, keep_on_cores
 from harness.machine.disturbance import Disturbance, ReadDisturbance
 from harness.machine.environment import describe_error, list_packages
 from harness.plan.turns import Begin, Done, Ready, Reply, Step, Turn
@@ -175,7 +175,7 @@ def _begin(begin: Begin) -> Context:
       Whatever the suites raise.
     """
     if begin.place.is_host:
-        keep_on_cores(1, begin.core)
+        keep_on_cores(LOCK_STEP_CORES, begin.core)
     use_cache(begin.cache)
     set_up_jax(begin.case, begin.place)
     workload, now = find_workload(begin.case, begin.settings.suites, begin.place)

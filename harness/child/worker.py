@@ -19,7 +19,7 @@ from harness.child.shapes import look_at_shapes
 from harness.declare.catalogue import SuiteError
 from harness.declare.levels import DeclarationError
 from harness.declare.workload import Workload
-from harness.machine.affinity import keep_on_cores
+from harness.machine.affinity import LOCK_STEP_CORES, keep_on_cores
 from harness.machine.environment import device_memory_bytes, make_private
 from harness.machine.places import Place
 from harness.plan.launches import SHAPES, Launch
@@ -54,7 +54,7 @@ def _measure(message: Measure, beat: Beat) -> Answer:
     launch = message.launch
     beat(None, "start")
     if message.sides is not None and message.place.is_host:
-        keep_on_cores(1, message.launch.round)  # as those that take turns
+        keep_on_cores(LOCK_STEP_CORES, message.launch.round)  # as those that take turns
     elif message.settings.cores is not None:
         keep_on_cores(message.settings.cores, message.launch.round)  # other ones each round: cores are not alike
     take_memory_ahead(launch, message.place)

@@ -8,6 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from harness.machine.places import Place
+
+LOCK_STEP_CORES = 1
+
 _TASKS = Path("/proc/self/task")
 
 
@@ -19,6 +23,14 @@ def can_choose_cores() -> bool:
 def has_several_cores() -> bool:
     """Whether this process may run on several cores, and can choose among them."""
     return can_choose_cores() and len(os.sched_getaffinity(0)) > 1
+
+
+def find_lock_step_cores(place: Place) -> int | None:
+    """On how many cores two environments in lock-step run; None where on all that are allowed.
+
+    Cores are not alike: where each of the two ran on cores of its own, their ratio would be that of the cores too.
+    """
+    return LOCK_STEP_CORES if place.is_host and can_choose_cores() else None
 
 
 def keep_on_cores(count: int, index: int) -> None:

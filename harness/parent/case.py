@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import pairwise
@@ -39,6 +39,8 @@ NOTHING_TO_COMPILE = "a target runs nothing, and without a run there is nothing 
 SAME_PROGRAM = "not timed: it is the program that today's code compiles to"
 """Of a replay."""
 
+BUDGET_ENDED = "the budget ended before"
+
 ANOTHER_PROGRAM = (
     "compiled again when the run was resumed, the program is another: its launches cannot be joined; start a new run"
 )
@@ -56,6 +58,7 @@ class CaseProgress:
       tried_again: Rounds in which a fresh process was given a try.
       replaced_in_vain: Variants of launches that were contended again.
       looks: How often its intervals were looked at to decide on more launches, and at the end.
+      is_cut: Whether the budget's end left a process of it undone.
     """
 
     case: PlannedCase
@@ -70,6 +73,7 @@ class CaseProgress:
     replaced_in_vain: set[tuple[str, ...]] = field(default_factory=set)
     looks: int = 1
     used_s: float = 0.0
+    is_cut: bool = False
 
     def __post_init__(self) -> None:
         self._started = now()
@@ -82,6 +86,7 @@ class CaseProgress:
             self.outcomes[name].setdefault("numerics", Outcome(status=Status.UNSUPPORTED, reason=NOTHING_TO_COMPILE))
         self._broken: set[tuple[str, str, str]] = set()  # process, variant and regime that ended badly
         self._cold_left_out: dict[tuple[str, str], int] = {}  # by probe and variant
+        self._lost: dict[tuple[str, str], str] = {}  # why, by probe and variant
 
     @classmethod
     def go_on(
@@ -109,6 +114,8 @@ class CaseProgress:
                 if isinstance(outcome.details, TimingDetails):
                     progress.looks = max(progress.looks, outcome.details.looks or 1)
                     continue  # summed up anew from the samples
+                if outcome.status is Status.LOST:
+                    continue  # looked at again
                 progress.outcomes[variant.name][probe] = outcome
                 if outcome.status is not Status.OK:
                     progress._broken |= {(PROBES[probe].process, variant.name, regime) for regime in regimes}
@@ -165,6 +172,41 @@ class CaseProgress:
         names = [{item.variant for one in records for item in one.variants} for records in self.timed.values()]
         details = TimingDetails(launches=sum(variant in found for found in names))
         self.stop_timing(variant, Outcome(status=Status.SKIPPED, reason=reason, details=details))
+
+    def cut(self, launch: Launch, variants: Iterable[str], at: str | None = None, reason: str = BUDGET_ENDED) -> None:
+        """Notes what a process leaves undone since the budget ended.
+
+        Args:
+          at: The variant that the process was at, which has the reason; all have it where that is none.
+        """
+        self.is_cut = True
+        for probe, names in launch.looks.items():
+            for name in set(names).intersection(variants):
+                self._lost[probe, name] = reason if at in (name, None) else BUDGET_ENDED
+
+    def mark_lost(self) -> None:
+        """Gives what the budget did not reach in a first round that is not whole an outcome that says so."""
+        lost = {
+            (probe, name): self._lost.get((probe, name), BUDGET_ENDED)
+            for launch in self.launches
+            if not launch.refills
+            for name in self.choose_variants(launch)
+            for probe in launch.probes
+            if name in launch.looks[probe] and probe not in self.outcomes[name]
+        }
+        for (probe, name), reason in lost.items():
+            self.outcomes[name][probe] = Outcome(status=Status.LOST, reason=reason)
+
+    def keep_state(self) -> Callable[[], None]:
+        """Return what takes back all that a round adds from here on: a resumed run repeats the whole round."""
+        outcomes = {name: dict(found) for name, found in self.outcomes.items()}
+        timed = {index: list(records) for index, records in self.timed.items()}
+        artifacts, replaced = list(self.artifacts), self.replaced
+
+        def restore() -> None:
+            self.outcomes, self.timed, self.artifacts, self.replaced = outcomes, timed, artifacts, replaced
+
+        return restore
 
     def leave_out_cold(self, one: Coming) -> None:
         """Counts a cold process that is not run."""
@@ -224,7 +266,8 @@ class CaseProgress:
         outcome, fewest = self.outcomes[variant][probe], self.settings.fewest_rounds or 0
         details = outcome.details
         if isinstance(details, TimingDetails) and outcome.status is Status.OK and details.launches < fewest:
-            reason = f"timed by {details.launches} of at least {fewest} launches"
+            why = f"; {lost}" if (lost := self._lost.get((probe, variant))) else ""
+            reason = f"timed by {details.launches} of at least {fewest} launches{why}"
             return msgspec.structs.replace(outcome, status=Status.LOST, reason=reason)
         if count := self._cold_left_out.get((probe, variant)):
             note = f"{counted(count, 'cold process', 'cold processes')} left out: the budget had no time for more"

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import signal
 
-from harness.parent.fork_client import Ended, silence_limit_s
+from harness.parent.allowance import Allowance
+from harness.parent.fork_client import Ended
+from harness.parent.limits import Overran, silence_limit_s
 from harness.plan.messages import Problem
 from harness.record import Outcome, Status
 
@@ -28,6 +30,27 @@ def describe_end(ended: Ended, limit_s: float) -> Outcome:
         return Outcome(status=Status.KILLED, reason=reason, stderr=stderr)
     words = f": {ended.stderr.splitlines()[-1]}" if ended.stderr else ""
     return Outcome(status=Status.FAILED, reason=f"exited with code {ended.code} {stage}{words}", stderr=stderr)
+
+
+def describe_overrun(ended: Ended, process: str, allowance: Allowance) -> str:
+    """Why the budget ended a process: names the process, and the variant and stage that it was at.
+
+    Args:
+      process: Its kind.
+    """
+    at = f"variant '{ended.last.variant}', " if ended.last.variant is not None else ""
+    since = f" for {ended.stage_s:.0f} s" if ended.stage_s >= 1 else ""
+    was = f"process '{process}' had been at {at}stage '{ended.last.stage}'{since}"
+    budget = f"the budget of {allowance.budget_s:g} s"
+    if ended.overran is Overran.STAGE:
+        return (
+            f"{was}, its share of {budget}, so it was ended: other cases wait for that time; a run with a larger "
+            "--budget, or of this case alone (--select), gives it more"
+        )
+    return (
+        f"{was} when {budget} had been used up for {allowance.grace_s:g} s, so it was ended; "
+        "go on with --resume, or give a larger --budget"
+    )
 
 
 def _name_signal(number: int) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import groupby
 
 from harness.machine.places import PLACES, Place
+from harness.parent.allowance import Allowance, Holders
 from harness.parent.case import CaseProgress
 from harness.parent.pace import Coming, Pace
 from harness.parent.progress import Watcher
@@ -36,6 +37,7 @@ from harness.record import (
     write_json,
 )
 from harness.record.guards import is_sound
+from harness.record.holders import describe_used_up
 from harness.record.wording import counted
 
 
@@ -71,8 +73,8 @@ def execute(
     cases = tuple(execution.done[case.id] for case in manifest.cases if case.id in execution.done)
     run = Run(manifest=manifest, cases=cases, ended=now(), warnings=servers.list_warnings())
     if run.lost():
-        had_s = None if math.isinf(budget_s) else budget_s
-        write_json(folder.stop, Stop(at=now(), reason=StopReason.BUDGET_USED, budget_s=had_s))
+        had_s, held = None if math.isinf(budget_s) else budget_s, execution.holders.find_longest()
+        write_json(folder.stop, Stop(at=now(), reason=StopReason.BUDGET_USED, budget_s=had_s, held=held))
     else:
         write_json(folder.mark, run)
     return run
@@ -125,7 +127,8 @@ class _Execution:
             self._progress[case.id] = self._begin(case, own)
             again[case.id] = self._find_lacking(self._progress[case.id])
         self.launches = plan_launches(self.manifest.cases, self._settings, done=rounds, again=again, places=self.places)
-        self._starter = Starter(self._settings, self.folder, self.servers, self.watcher, self.places)
+        self.holders = Holders(clock=time.monotonic)
+        self._starter = Starter(self._settings, self.folder, self.servers, self.watcher, self.places, self.holders)
         is_limited = self.is_own and math.isfinite(self.budget_s)
         self._overtime_s = find_longest_s(self._settings) - self.budget_s if is_limited else 0.0
         self._is_overtime = False
@@ -139,6 +142,9 @@ class _Execution:
                 self._write(progress)
         if self._run_rounds():
             self._add_launches()
+        is_lost = any(case.id not in self.done or self.done[case.id].is_lost for case in self.manifest.cases)
+        if is_lost and math.isfinite(self.budget_s):
+            self.watcher.said(describe_used_up(self.budget_s, self.holders.find_longest()))
         for case in self.manifest.cases:
             if case.id not in self.done or self.done[case.id].is_lost:
                 self.watcher.case_lost(case, f"the budget of {self.budget_s:g} s is used up; go on with --resume")
@@ -166,7 +172,7 @@ class _Execution:
     def _begin(self, case: PlannedCase, launches: Sequence[Launch]) -> CaseProgress:
         """The case from its beginning, or from where an interrupted run has left it."""
         record = self.done.get(case.id)
-        if record is None:
+        if record is None or not record.rounds:  # what a first round that is not whole has left is measured again
             return CaseProgress(case, self._settings, launches)
         kept = self._read_rounds(case, record.rounds or 0)
         replaced = self.folder.case(case.id).count_replaced()
@@ -200,12 +206,17 @@ class _Execution:
         """Runs the launches of a round, case after case; whether there was time for all of them."""
         for case_id, own in groupby(launches, key=lambda one: one.case):
             progress = self._progress[case_id]
+            before_s, restore = progress.used_s, progress.keep_state()
             for launch in own:
                 if not self._may_begin(launch):
-                    return False
-                if launch.identity not in self._left_out and (variants := progress.choose_variants(launch)):
+                    progress.is_cut = True
+                elif launch.identity not in self._left_out and (variants := progress.choose_variants(launch)):
                     self._clock(Coming(launch, variants), progress)
                     self._cold -= {case_id} if launch.refills else set()
+                if progress.is_cut:
+                    if progress.used_s > before_s and not launch.extra:  # else the record on disk is all that is known
+                        self._write_cut(progress, restore)
+                    return False
             progress.rounds = max(progress.rounds, launch.round + 1)
             self._write(progress)
         return True
@@ -307,11 +318,25 @@ class _Execution:
         self.done[record.id] = record
         self.watcher.case_written(record)
 
+    def _write_cut(self, progress: CaseProgress, restore: Callable[[], None]) -> None:
+        """Writes the record of a case in whose round the budget ended: of a first round what was measured so far.
+
+        Of a later one it is as of the last whole round, since a resumed run repeats the round.
+        """
+        if progress.rounds == 0:
+            progress.mark_lost()
+        else:
+            restore()
+        self._write(progress)
+
     def _clock(self, one: Coming, progress: CaseProgress) -> None:
         start = time.monotonic()
         self.watcher.launch_started(one.launch)
         overtime_s = 0.0 if one.launch.extra else self._overtime_s
-        was_started = self._starter.start(one.launch, one.variants, progress, lambda: self._left_s() + overtime_s)
+        allowance = Allowance(
+            self.budget_s, lambda: self._left_s() + overtime_s, others_wait=self._is_waited_for(one.launch)
+        )
+        was_started = self._starter.start(one.launch, one.variants, progress, allowance)
         seconds = time.monotonic() - start
         progress.used_s += seconds
         if was_started:
@@ -319,6 +344,11 @@ class _Execution:
             for variant, share in progress.share_blocks(one.launch).items():
                 self.pace.add_variant(progress.case.id, variant, share * seconds)
         self.watcher.launch_ended(one.launch, self._elapsed_s())
+
+    def _is_waited_for(self, launch: Launch) -> bool:
+        """Whether a process is of a first round, and cases are in the run that need its time too."""
+        others = (progress for case_id, progress in self._progress.items() if case_id != launch.case)
+        return launch.round == 0 and not launch.refills and any(progress.launches for progress in others)
 
     def _elapsed_s(self) -> float:
         return time.monotonic() - self._start

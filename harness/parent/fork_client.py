@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import math
 import os
 import select
 import shutil
@@ -24,11 +25,11 @@ import msgspec
 
 from harness.machine.disk import EXIT_CODE
 from harness.machine.environment import make_private
+from harness.parent.limits import START_LIMIT_S, Limits, Overran
 from harness.parent.written import Warnings
 from harness.plan.messages import Answer, Description, Heartbeat, Message, Problem, Result
 from harness.record import write_bytes
 
-START_LIMIT_S = 120.0
 STDERR_KEPT = 4000
 LOW_BYTES = 8 * 2**20
 """Less room than this explains an end without words: one capture of a trace takes some MiB."""
@@ -63,6 +64,8 @@ class Ended:
       code: Its exit code, or None when a signal ended it.
       stderr: The end of what it wrote there.
       peak_bytes: The most memory that it held.
+      overran: What of the budget it took too much of, where it timed out by that.
+      stage_s: How long its last stage had taken.
     """
 
     answer: Answer | None
@@ -72,11 +75,20 @@ class Ended:
     code: int | None
     stderr: str
     peak_bytes: int
+    overran: Overran | None = None
+    stage_s: float = 0.0
 
 
-def silence_limit_s(last: Heartbeat, stage_limit_s: float) -> float:
-    """The longest silence after a heartbeat: starting and inputs, before any variant, get START_LIMIT_S at least."""
-    return stage_limit_s if last.variant else max(stage_limit_s, START_LIMIT_S)
+@dataclass(frozen=True)
+class _Heard:
+    """What following a process gave, see `Ended`."""
+
+    status: int
+    peak_kib: int
+    last: Heartbeat
+    timed_out: bool
+    overran: Overran | None
+    stage_s: float
 
 
 def raise_if_disk_full(ended: Ended, folder: Path) -> None:
@@ -132,13 +144,15 @@ class ForkServer:
         make: Callable[[str], Message],
         *,
         stage_limit_s: float,
+        stage_share_s: float = math.inf,
+        end_s: float = math.inf,
         on_beat: Callable[[Heartbeat], None] = lambda beat: None,
     ) -> Ended:
         """Runs one process to its end.
 
         Args:
           make: Gets the path where the answer goes, returns the message.
-          stage_limit_s: The longest silence in a stage of a variant, see `silence_limit_s`.
+          stage_limit_s, stage_share_s, end_s: See `Limits`.
         Raises:
           ServerError, ServerLostError: No process can be started.
           OSError: The disk is full, for the process or here.
@@ -147,8 +161,9 @@ class ForkServer:
         place = self._scratch / f"{self._count:05d}"
         result, errors = place.with_suffix(".answer"), place.with_suffix(".stderr")
         write_bytes(place.with_suffix(".message"), msgspec.json.encode(make(str(result))), lasting=False)
+        limits = Limits(stage_limit_s, stage_share_s, end_s)
         try:
-            ended = self._run(place.with_suffix(".message"), result, errors, stage_limit_s, on_beat)
+            ended = self._run(place.with_suffix(".message"), result, errors, limits, on_beat)
         finally:
             for path in (place.with_suffix(".message"), result, errors):
                 path.unlink(missing_ok=True)
@@ -160,7 +175,7 @@ class ForkServer:
         message: Path,
         result: Path,
         errors: Path,
-        stage_limit_s: float,
+        limits: Limits,
         on_beat: Callable[[Heartbeat], None],
     ) -> Ended:
         reader, writer = os.pipe()
@@ -169,7 +184,7 @@ class ForkServer:
                 self._ask(message, writer, stderr.fileno())
             os.close(writer)
             writer = -1
-            status, last, timed_out, peak_kib = self._listen(reader, stage_limit_s, on_beat)
+            heard = self._listen(reader, limits, on_beat)
         finally:
             os.close(reader)
             if writer >= 0:
@@ -177,12 +192,14 @@ class ForkServer:
         self.warnings.add_file(errors)
         return Ended(
             answer=_read_answer(result),
-            last=last,
-            signal=os.WTERMSIG(status) if os.WIFSIGNALED(status) else None,
-            timed_out=timed_out,
-            code=os.WEXITSTATUS(status) if os.WIFEXITED(status) else None,
+            last=heard.last,
+            signal=os.WTERMSIG(heard.status) if os.WIFSIGNALED(heard.status) else None,
+            timed_out=heard.timed_out,
+            code=os.WEXITSTATUS(heard.status) if os.WIFEXITED(heard.status) else None,
             stderr=make_private(_tail(errors)),
-            peak_bytes=peak_kib * 1024,
+            peak_bytes=heard.peak_kib * 1024,
+            overran=heard.overran,
+            stage_s=heard.stage_s,
         )
 
     def _ask(self, message: Path, heartbeat: int, stderr: int) -> None:
@@ -199,14 +216,13 @@ class ForkServer:
                 self._stop()
                 self._start()
 
-    def _listen(
-        self, reader: int, stage_limit_s: float, on_beat: Callable[[Heartbeat], None]
-    ) -> tuple[int, Heartbeat, bool, int]:
+    def _listen(self, reader: int, limits: Limits, on_beat: Callable[[Heartbeat], None]) -> _Heard:
         """Follows the child's heartbeats until the server says that it ended."""
         assert self._control is not None
         last, buffer, timed_out = Heartbeat(None, "start"), b"", False
         os.set_blocking(reader, False)
-        deadline = time.monotonic() + silence_limit_s(last, stage_limit_s)
+        start = since = time.monotonic()
+        deadline, overran = limits.find_deadline(start, since, last)
         while True:
             wait_s = min(LISTEN_S, deadline - time.monotonic())
             # Not for the pipe too: whatever is timed would wake this process every 2 ms, on the cores that it needs.
@@ -216,10 +232,15 @@ class ForkServer:
             if beats := [beat for line in lines if (beat := _read_beat(line)) is not None]:
                 last = beats[-1]
                 on_beat(last)
-                deadline = time.monotonic() + silence_limit_s(last, stage_limit_s)
+                if not timed_out:
+                    since = time.monotonic()
+                    deadline, overran = limits.find_deadline(start, since, last)
             if ended:
-                told = self._wait_for_end()
-                return told.get("status", signal.SIGKILL), last, timed_out, told.get("peak_kib", 0)
+                told, stage_s = self._wait_for_end(), time.monotonic() - since
+                why = overran if timed_out else None
+                return _Heard(
+                    told.get("status", signal.SIGKILL), told.get("peak_kib", 0), last, timed_out, why, stage_s
+                )
             if time.monotonic() < deadline:
                 continue
             if timed_out:

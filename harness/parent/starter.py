@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 from harness.machine.places import Place
+from harness.parent.allowance import Allowance, Holders
 from harness.parent.case import CaseProgress
-from harness.parent.ended import describe_end
+from harness.parent.ended import describe_end, describe_overrun
 from harness.parent.fork_client import Ended
+from harness.parent.limits import Overran
 from harness.parent.progress import Watcher
 from harness.parent.scratch import Scratch
 from harness.parent.servers import Servers
@@ -33,14 +37,13 @@ class Starter:
     servers: Servers
     watcher: Watcher
     places: Mapping[str, Place]
+    holders: Holders
 
-    def start(
-        self, launch: Launch, variants: tuple[str, ...], progress: CaseProgress, left_s: Callable[[], float]
-    ) -> bool:
+    def start(self, launch: Launch, variants: tuple[str, ...], progress: CaseProgress, allowance: Allowance) -> bool:
         """Runs one process; one that dies costs the variant that it was at, and is repeated without it.
 
-        Args:
-          left_s: Tells the time that is left of the budget.
+        What the budget's end leaves of it undone, `progress` is told.
+
         Returns:
           Whether a process was run; else an interrupted run has left its samples.
         """
@@ -50,30 +53,43 @@ class Starter:
             return False
         side_by_side = any(PROBES[probe].side_by_side for probe in launch.probes)
         is_first = True
-        while variants and (is_first or left_s() > 0):
+        while variants and (is_first or allowance.left_s() > 0):
             is_first = False
-            ended = self._start_process(launch, variants, progress)
+            ended = self._start_process(launch, variants, progress, allowance)
             if isinstance(ended.answer, Result):
                 self._write_samples(launch, ended.answer, progress)
-                if left_s() > 0:
-                    result = self._replace_contended(ended.answer, launch, variants, progress)
+                if allowance.left_s() > 0:
+                    result = self._replace_contended(ended.answer, launch, variants, progress, allowance)
                 else:
                     result = ended.answer
                 progress.keep(launch, result)
                 broken = tuple(ended.answer.outcomes) if side_by_side else variants
+            elif ended.overran is Overran.BUDGET:
+                progress.cut(launch, variants, ended.last.variant, describe_overrun(ended, launch.process, allowance))
+                return True
             elif launch.process == SHAPES:  # one that fails knows nothing; the check will tell
                 return True
             else:
                 broken = variants if ended.last.variant is None else (ended.last.variant,)
                 outcome = describe_end(ended, self._stage_limit_s(progress.case))
+                if ended.overran is not None:
+                    words = describe_overrun(ended, launch.process, allowance)
+                    outcome = msgspec.structs.replace(outcome, reason=words)
                 looks = launch.looks.items()
                 outcomes = {name: {probe: outcome for probe, names in looks if name in names} for name in broken}
                 progress.keep(launch, Result(outcomes=outcomes))
             variants = tuple(name for name in variants if name not in broken) if broken else ()
+        if variants:  # there is no time for another process without the broken ones
+            progress.cut(launch, variants)
         return True
 
     def _replace_contended(
-        self, result: Result, launch: Launch, variants: tuple[str, ...], progress: CaseProgress
+        self,
+        result: Result,
+        launch: Launch,
+        variants: tuple[str, ...],
+        progress: CaseProgress,
+        allowance: Allowance,
     ) -> Result:
         """The result; of a contended launch that of a fresh process, which the system may place better.
 
@@ -84,7 +100,7 @@ class Starter:
         if samples is None or not is_disturbed(samples) or launch.round in progress.tried_again or in_vain:
             return result
         progress.tried_again.add(launch.round)
-        again = self._start_process(launch, variants, progress, again=True).answer
+        again = self._start_process(launch, variants, progress, allowance, again=True).answer
         if not isinstance(again, Result) or again.launch is None:
             return result
         write_json(self._samples_path(launch, progress.case, replaced=True), samples)
@@ -118,12 +134,19 @@ class Starter:
         return self.folder.case(case.id).launch(launch.round, peer, replaced=replaced)
 
     def _start_process(
-        self, launch: Launch, variants: tuple[str, ...], progress: CaseProgress, *, again: bool = False
+        self,
+        launch: Launch,
+        variants: tuple[str, ...],
+        progress: CaseProgress,
+        allowance: Allowance,
+        *,
+        again: bool = False,
     ) -> Ended:
         case, settings, place = progress.case, self.settings, self.places[progress.case.where]
         sides = self.servers.sides_of(place, launch.round) if launch.keeps_samples else None
         scratch = Scratch(self.servers.scratch / self.folder.path.name)
-        return self.servers.of(place).run(
+        on_beat = self.holders.watch(case, launch, self.watcher.beat)
+        ended = self.servers.of(place).run(
             lambda result: Measure(
                 launch=launch.limit_to(variants),
                 case=case,
@@ -137,8 +160,12 @@ class Starter:
                 sides=sides,
             ),
             stage_limit_s=self._stage_limit_s(case),
-            on_beat=self.watcher.beat,
+            stage_share_s=allowance.find_stage_s(),
+            end_s=allowance.find_end_s(),
+            on_beat=on_beat,
         )
+        self.holders.stop()
+        return ended
 
     def _stage_limit_s(self, case: PlannedCase) -> float:
         return case.time_limit_s or self.settings.stage_limit_s

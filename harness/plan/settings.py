@@ -92,6 +92,7 @@ def make_settings(
     not_used: Sequence[str] = (),
     cores: int | None = None,
     lock_step: OtherEnvironment | None = None,
+    lock_step_cores: int | None = None,
     run_id: str,
 ) -> Settings:
     """Settings of a run.
@@ -103,6 +104,7 @@ def make_settings(
       blocks: Of each variant in a launch, where no two environments take turns; by default BLOCKS.
       cores: On how many each process runs; all by default.
       lock_step: The environment that takes turns with this one; blocks are longer then.
+      lock_step_cores: On how many cores both run then; all where None.
     """
     asked = {probe.name for probe in PROBES.values() if probe.name in probes or probe.part_of in probes}
     of_level = {probe.name for probe in PROBES.values() if level not in probe.left_out_at}
@@ -137,4 +139,5 @@ def make_settings(
         not_used=tuple(not_used),
         cores=cores,
         lock_step=lock_step,
+        lock_step_cores=lock_step_cores,
     )

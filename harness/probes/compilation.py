@@ -58,7 +58,7 @@ def _call_twice(variant: str, prepared: Prepared, context: Context) -> tuple[Val
         first_call_s = context.clock() - start
     compiles = first.compiled + (0 if prepared.stages is None else prepared.stages.events.compiled)
     values: Values = {"first_call_s": (first_call_s,), "compiles": (compiles,)}
-    if context.index > 0:  # the same in every process, and a call may be slow
+    if _count_calls(context) == 1:
         return values, compiles
     is_jit = context.find_variant(variant)[1] == "jit"
     if is_jit and (entries := _count_cache_entries(prepared)) is not None:
@@ -159,18 +159,35 @@ def _hold_budget(outcome: Outcome, compiles: int, budget: int | None, prepared: 
     if budget is None or compiles <= budget:
         return outcome
 
-    def call_twice() -> None:
-        for _ in range(2):
+    def repeat_calls() -> None:
+        for _ in range(_count_calls(context)):
             prepared.wait(prepared.call(*prepared.args))
 
     context.stage("explanation")
+    why = ""
     try:
-        told = make_private(explain_misses(call_twice))[-LONGEST_EXPLANATION:]
+        prepared.reset()  # the counted calls began with the inputs: a later state may be of other types
+        programs = [make_private(text) for text in explain_misses(repeat_calls)]
+        told = "\n".join(filter(None, programs))[-LONGEST_EXPLANATION:]
+        why = _find_difference(programs[-1]) if programs else ""
     except Exception as error:  # noqa: BLE001  the finding stands without it
         told = f"no explanation: {describe_error(error)}"
-    differences = [line.strip(" *") for line in told.splitlines() if line.startswith("  * ")]
-    why = f"; the last because {differences[-1]}" if differences else ""
+    because = f"; the last because {why}" if why else ""
     where = "JAX's own explanation is on the page, and in the case's record"
-    reason = f"compiled {compiles} programs, {budget} declared{why}; {where}"
+    reason = f"compiled {compiles} programs, {budget} declared{because}; {where}"
     details = msgspec.structs.replace(outcome.details or CompilationDetails(), explanation=told or None)
     return msgspec.structs.replace(outcome, status=Status.FAILED, reason=reason, details=details)
+
+
+def _count_calls(context: Context) -> int:
+    """How many calls are counted: a second one in the first process only, since a call may be slow."""
+    return 1 if context.index > 0 else 2
+
+
+def _find_difference(explanation: str) -> str:
+    """Return what differs from the closest earlier call, in JAX's words; empty where JAX names no difference."""
+    differences = [line.strip(" *") for line in explanation.splitlines() if line.startswith("  * ")]
+    if not differences:
+        return ""
+    first = differences[0].partition("https://")[0].strip()  # JAX appends the page on weak types without a space
+    return first if len(differences) == 1 else f"{first}, and {len(differences) - 1} more"

@@ -66,17 +66,30 @@ def watch_jax() -> Iterator[JaxEvents]:
         jax.monitoring.unregister_event_listener(event)
 
 
-def explain_misses(call: Callable[[], Any]) -> str:
-    """What JAX says of every cache miss while `call` runs, from empty caches (`jax_explain_cache_misses`)."""
-    lines: list[str] = []
+def explain_misses(call: Callable[[], Any]) -> list[str]:
+    """Return JAX's own explanation of every program that `call` compiles, from empty caches, in their order.
+
+    Functions inside a program miss the cache too; JAX explains them after the program that holds them. Only the
+    program's own explanation is kept; it is empty where JAX has none, as for the operations of eager code.
+    """
+    programs: list[str] = []
+    misses: list[str] = []
     listener = logging.Handler()
-    listener.emit = lambda record: lines.append(record.getMessage())  # type: ignore[method-assign]
+    listener.emit = lambda record: misses.append(record.getMessage())  # type: ignore[method-assign]
+
+    def close(event: str, _: float, **__: str | int) -> None:
+        if event == COMPILE:
+            programs.append(next((line for line in misses if "CACHE MISS" in line), ""))
+            misses.clear()
+
     logger = logging.getLogger("jax")
     jax.clear_caches()
     logger.addHandler(listener)
+    jax.monitoring.register_event_duration_secs_listener(close)
     try:
         with jax.explain_cache_misses(True):
             call()
     finally:
+        jax.monitoring.unregister_event_duration_listener(close)
         logger.removeHandler(listener)
-    return "\n".join(line for line in lines if "CACHE MISS" in line)
+    return programs

@@ -32,6 +32,8 @@ def facts_of(manifest: Manifest) -> dict[str, Fact]:
         "backend": manifest.backend,
         **flatten(manifest.environment),
         **flatten(manifest.settings),
+        "cores": manifest.environment.cores,  # the machine's; the settings' are those of a process
+        "process_cores": manifest.settings.process_cores or "all that are allowed",
     }
 
 

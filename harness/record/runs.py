@@ -11,6 +11,7 @@ import msgspec
 from harness.record.cases import CaseRecord, PlannedCase
 from harness.record.environment import Environment
 from harness.record.files import RecordError, UnreadableError, decode, read_bytes
+from harness.record.holders import Holder
 from harness.record.launches import LaunchRecord
 from harness.record.layout import RunFolder
 from harness.record.outcomes import INCOMPLETE, Status
@@ -63,11 +64,13 @@ class Stop(msgspec.Struct, frozen=True, kw_only=True):
 
     Args:
       budget_s: What it had, where that is used up.
+      held: The stage that took the most of it; None where that was not recorded.
     """
 
     at: str
     reason: StopReason
     budget_s: float | None = None
+    held: Holder | None = None
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):

@@ -36,6 +36,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
       not_used: Names of variables that were set and left out, as they would change what the numbers mean.
       everywhere: Probes that look at every case, though by themselves only at some.
       cores: On how many each process ran, other ones in each round; None where on all that were allowed.
+      lock_step_cores: On how many cores each of two environments in lock-step ran; None where on as many as `cores`,
+        and in a run without a second environment.
       notes: What a reader must know of how it measured, such as why every process imported the suites itself.
       shows_wrong: Whether a variant with a wrong result has times, without a speedup: in a notebook.
       lock_step: The environment that runs an earlier run's code beside today's; None of a run without.
@@ -68,6 +70,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     everywhere: tuple[str, ...] = ()
     not_used: tuple[str, ...] = ()
     cores: int | None = None
+    lock_step_cores: int | None = None
     notes: tuple[str, ...] = ()
     shows_wrong: bool = False
     lock_step: OtherEnvironment | None = None
+
+    @property
+    def process_cores(self) -> int | None:
+        """On how many cores each timing process ran; None where on all that were allowed."""
+        return self.cores if self.lock_step_cores is None else self.lock_step_cores

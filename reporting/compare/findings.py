@@ -55,6 +55,7 @@ class Change:
       effect: after over before; above 1 is slower, or more. None where there is none.
       smallest: The smallest difference, as a share, that these data could have told; None where nothing tells.
       replayed: Whether the earlier program ran beside today's.
+      cores: On how many cores both ran in lock-step; None where on all that were allowed, or not in lock-step.
       chance: How likely equal programs are to differ as much, the p-value of the launches that ran both; None without.
       reason: Why the finding is none, or what to know of it.
       cause: What may explain a change, likeliest first.
@@ -71,6 +72,7 @@ class Change:
     effect: Interval | None = None
     smallest: float | None = None
     replayed: bool = False
+    cores: int | None = None
     chance: float | None = None
     reason: str = ""
     cause: str = ""

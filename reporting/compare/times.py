@@ -130,7 +130,9 @@ def _judge_replay(sides: Sides, told: Readable, replay: Readable) -> Change:
     found = _make(sides, finding, ratio, reason)
     times = (one.read(FAIR).estimate or one.read(TIME).estimate for one in (replay, told))
     before, after = times
-    return replace(found, before=before, after=after, replayed=True, chance=find_chance(replay, told))
+    cores = sides.runs.after.manifest.settings.lock_step_cores if _is_in_lock_step(replay) else None
+    chance = find_chance(replay, told)
+    return replace(found, before=before, after=after, replayed=True, cores=cores, chance=chance)
 
 
 def _judge_stored(sides: Sides, why_no_replay: str) -> Change:

@@ -83,6 +83,7 @@ def describe_changes(changes: Changes) -> str:
         return f"not comparable with {changes.before}: {changes.conditions.incomparable}"
     counts = Counter(one.finding for one in changes.times)
     told = [f"{counts[one]} {_CONFIRMED.get(one, one.value)}" for one in _OF_TIMES if counts[one]]
+    told += sorted({_name_cores(one) for one in changes.times} - {""})
     if told:
         compared = f"of {counted(len(changes.times), 'time')} {', '.join(told)}"
     else:
@@ -176,9 +177,18 @@ def write_numbers(one: Change, of: str = "") -> str:
     was, now_is = write_sides(one)
     effect, bounds = write_effect(one)
     told = " ".join(part for part in (effect, bounds) if part not in ("", numbers.MISSING))
+    cores = _name_cores(one)
     beside = f", {counted(one.launches, 'launch', 'launches')} beside each other" if one.replayed else ""
+    beside += f", {cores}" if cores else ""
     what = " ".join(filter(None, (name_metric(one), of)))
     return f"{what} {was} → {now_is}{f', {told}' if told else ''}{beside}"
+
+
+def _name_cores(one: Change) -> str:
+    """On how many cores both ran, where that decides what the verdict means: it says nothing of more cores."""
+    if one.cores is None:
+        return ""
+    return "on one core" if one.cores == 1 else f"on {one.cores} cores"
 
 
 def write_sides(one: Change) -> tuple[str, str]:
@@ -236,6 +246,9 @@ def _row(one: Change) -> Row:
             Cell(now_is),
             Cell(effect, "" if bounds == numbers.MISSING else bounds),
             Cell(numbers.count(one.launches) if one.launches else numbers.MISSING, told),
-            Cell(one.reason, f"likely cause: {one.cause}" if one.cause else ""),
+            Cell(
+                "; ".join(filter(None, (_name_cores(one), one.reason))),
+                f"likely cause: {one.cause}" if one.cause else "",
+            ),
         )
     )

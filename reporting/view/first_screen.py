@@ -19,7 +19,7 @@ from .names import LONGEST_NAME, name_variant
 from .page_model import Item, Tone
 from .places import Place
 from .reasons import LONGEST_REASON, count_statuses, find_incomplete
-from .runs import LabelledRun, name_device
+from .runs import LabelledRun, describe_cores, name_device
 from .sections.caching import describe_caching
 from .sections.compilation import describe_compilation, find_fingerprints
 from .sections.problems import make_trap_id
@@ -72,8 +72,7 @@ def make_subtitle(labelled: Sequence[LabelledRun]) -> str:
     jax = sorted({run.manifest.environment.packages.get("jax", "unknown") for run in runs}, key=by_numbers)
     tools = sorted({run.manifest.tool_version for run in runs}, key=by_numbers)
     devices = dict.fromkeys(
-        f"{run.manifest.backend}: {name_device(run)}, {counted(run.manifest.environment.allowed_cores, 'core')}"
-        for run in runs
+        f"{run.manifest.backend}: {name_device(run)}, {describe_cores(run.manifest)}" for run in runs
     )
     more = [f"{len(devices) - NAMED_AT_MOST} more"] if len(devices) > NAMED_AT_MOST else []
     where = "; ".join([*(shorten(name, LONGEST_NAME) for name in list(devices)[:NAMED_AT_MOST]), *more])

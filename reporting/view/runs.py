@@ -12,7 +12,7 @@ from harness.record.pool import Pool, refer_to
 from harness.record.pooling import find_reference, gather_pool
 
 from ..load import LoadedRun, name_runs
-from ..text import hide_home, visible, visible_record
+from ..text import counted, hide_home, visible, visible_record
 
 SYMBOLS = ("●", "■", "▲", "◆")
 """Of the backends that the runs have, in alphabetical order; further ones share the last."""
@@ -71,6 +71,12 @@ class LabelledRun:
     def _refer(self, own: Pool) -> Pool:
         assert self.baseline is not None
         return refer_to(own, self.baseline.speed, f"run {self.baseline.run_id}")
+
+
+def describe_cores(manifest: Manifest) -> str:
+    """`2 cores`, `2 cores, of which each timing process ran on one`."""
+    cores, used = counted(manifest.environment.allowed_cores, "core"), manifest.settings.process_cores
+    return cores if used is None else f"{cores}, of which each timing process ran on {'one' if used == 1 else used}"
 
 
 def label_runs(loaded: Sequence[LoadedRun]) -> tuple[LabelledRun, ...]:

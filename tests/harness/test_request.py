@@ -1,6 +1,7 @@
 """What an earlier run adds to a request."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -13,6 +14,7 @@ from harness.plan.timing_process import TURNS
 from harness.record import OtherEnvironment
 from harness.record.suspects import CONFIRMING_BLOCKS, CONFIRMING_LAUNCHES, Suspects
 from harness.request import RunRequest, choose_settings, complete_request
+from tests import samples
 
 ASKED = RunRequest(
     backend="cpu",
@@ -90,3 +92,11 @@ def test_launches_that_no_comparison_asks_for_are_refused(launches, tmp_path):
 
     with pytest.raises(UsageError, match="--suspects: "):
         read_suspects(tmp_path / "a.json")
+
+
+@pytest.mark.parametrize(("backend", "cores"), [("cpu", 1), ("gpu", None)])
+def test_a_run_in_lock_step_records_that_a_cpus_two_environments_run_on_one_core(backend, cores):
+    beside = replace(ASKED, backend=backend, lock_step="/elsewhere/bin/python")
+
+    assert choose_settings(beside, "after", samples.manifest(())).lock_step_cores == cores
+    assert choose_settings(replace(ASKED, backend=backend), "after", samples.manifest(())).lock_step_cores is None

@@ -9,7 +9,7 @@ from harness.record.differences import Fact, facts_of, find_differences
 from ... import numbers
 from ...text import counted, shorten
 from ..page_model import Cell, Column, Group, Part, Row, Section, Table, Tone
-from ..runs import LabelledRun, name_device
+from ..runs import LabelledRun, describe_cores, name_device
 
 QUESTION = "Where and how was it made?"
 ALWAYS_DIFFERENT = frozenset({"run id", "started", "ended", "load_average"})
@@ -57,10 +57,9 @@ def _list_warnings(runs: Sequence[LabelledRun]) -> tuple[Table, ...]:
 def describe_place(run: LabelledRun) -> str:
     """`AMD EPYC, 2 cores, Linux-6.1, in no container; Python 3.11.7, jax 0.10.2` and the like."""
     here = run.manifest.environment
-    cores = counted(here.allowed_cores, "core")
     container = "in no container" if here.image is None else f"in container image {here.image}"
     packages = [f"{name} {here.packages[name]}" for name in ("jax", "jaxlib") if name in here.packages]
-    places = ", ".join((name_device(run.run), cores, here.system, container))
+    places = ", ".join((name_device(run.run), describe_cores(run.manifest), here.system, container))
     return f"{shorten(places, LONGEST_PLACE)}; {', '.join([f'Python {here.python}', *packages])}."
 
 

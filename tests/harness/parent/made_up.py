@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -10,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from harness.parent.fork_client import Ended
+from harness.parent.limits import Overran
 from harness.parent.progress import Watcher
 from harness.plan.launches import SHAPES, Launch
 from harness.plan.messages import Heartbeat, Measure, Result
@@ -39,6 +41,7 @@ class NoteTaker:
     answers: Callable[[Launch, str], Outcome] = lambda launched, variant: OK
     too_large: dict[str, Outcome] = field(default_factory=dict)
     dies: Callable[[Launch], Ended | None] = lambda launched: None
+    at: Callable[[Launch], Heartbeat] = lambda launched: Heartbeat(None, "start")
     messages: list[Measure] = field(default_factory=list)
     limits_s: list[float] = field(default_factory=list)
     scratch: Path = Path("/nowhere")
@@ -52,12 +55,20 @@ class NoteTaker:
     def sides_of(self, place, index):
         return None
 
-    def run(self, make, *, stage_limit_s, on_beat):
+    def run(self, make, *, stage_limit_s, stage_share_s, end_s, on_beat):
         message = make("/nowhere")
         self.messages.append(message)
         self.limits_s.append(stage_limit_s)
         launched = message.launch
-        self.clock.advance(self.seconds(launched))
+        at, seconds = self.at(launched), self.seconds(launched)
+        if at.stage != "start":
+            on_beat(at)
+        share_s = stage_share_s if at.variant is not None else math.inf
+        if seconds > min(share_s, end_s):  # a real server ends it; all that it does is one stage
+            overran = Overran.BUDGET if end_s <= share_s else Overran.STAGE
+            self.clock.advance(min(share_s, end_s))
+            return dead(last=at, signal=9, timed_out=True, overran=overran, stage_s=min(share_s, end_s))
+        self.clock.advance(seconds)
         if (end := self.dies(launched)) is not None:
             return end
         if launched.process == "timing":  # as different from launch to launch as makes no interval narrow

@@ -9,7 +9,8 @@ import pytest
 
 from harness.machine.disk import EXIT_CODE
 from harness.parent.ended import describe_end
-from harness.parent.fork_client import LOW_BYTES, START_LIMIT_S, Ended, raise_if_disk_full
+from harness.parent.fork_client import LOW_BYTES, Ended, raise_if_disk_full
+from harness.parent.limits import START_LIMIT_S
 from harness.plan.messages import Heartbeat, Problem
 from harness.record import Outcome, Status
 

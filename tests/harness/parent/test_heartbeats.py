@@ -10,6 +10,7 @@ import pytest
 
 from harness.parent import fork_client
 from harness.parent.fork_client import ForkServer
+from harness.parent.limits import Limits, Overran
 from harness.plan.messages import Heartbeat
 
 ENDED = {"status": signal.SIGSEGV, "peak_kib": 7}
@@ -43,10 +44,10 @@ def test_what_a_process_began_last_is_known_however_soon_it_died(ends):
         beat(writer, f"variant {number}", "timing")
     say(theirs, **ENDED)
 
-    status, last, timed_out, peak_kib = server._listen(reader, 60.0, lambda beat: None)
+    heard = server._listen(reader, Limits(60.0), lambda beat: None)
 
-    assert last == Heartbeat("variant 499", "timing")
-    assert (status, timed_out, peak_kib) == (signal.SIGSEGV, False, 7)
+    assert heard.last == Heartbeat("variant 499", "timing")
+    assert (heard.status, heard.timed_out, heard.peak_kib) == (signal.SIGSEGV, False, 7)
 
 
 def test_heartbeats_that_came_together_are_told_as_one(ends):
@@ -56,7 +57,7 @@ def test_heartbeats_that_came_together_are_told_as_one(ends):
         beat(writer, variant, "timing")
     say(theirs, **ENDED)
 
-    server._listen(reader, 60.0, told.append)
+    server._listen(reader, Limits(60.0), told.append)
 
     assert told == [Heartbeat("b", "timing")]
 
@@ -73,7 +74,7 @@ def test_a_process_that_begins_something_does_not_wake_its_parent(ends, monkeypa
         return really(watched, others, errors, wait_s)
 
     monkeypatch.setattr(fork_client.select, "select", select)
-    server._listen(reader, 60.0, lambda beat: None)
+    server._listen(reader, Limits(60.0), lambda beat: None)
 
     assert slept == [([server._control], fork_client.LISTEN_S)] * 3
 
@@ -91,7 +92,7 @@ def test_half_a_heartbeat_waits_for_its_other_half(ends, monkeypatch):
         return really(watched, others, errors, wait_s)
 
     monkeypatch.setattr(fork_client.select, "select", select)
-    server._listen(reader, 60.0, told.append)
+    server._listen(reader, Limits(60.0), told.append)
 
     assert told == [Heartbeat("a", "timing")]
 
@@ -107,10 +108,10 @@ def test_what_is_no_heartbeat_is_passed_over(ends, garbage):
     os.write(writer, garbage)
     say(theirs, **ENDED)
 
-    _, last, _, _ = server._listen(reader, 60.0, told.append)
+    heard = server._listen(reader, Limits(60.0), told.append)
 
-    assert last == Heartbeat("a", "timing")
-    assert told == [last]
+    assert heard.last == Heartbeat("a", "timing")
+    assert told == [heard.last]
 
 
 def test_a_process_that_floods_its_pipe_does_not_hold_its_parent(ends, monkeypatch):
@@ -121,9 +122,9 @@ def test_a_process_that_floods_its_pipe_does_not_hold_its_parent(ends, monkeypat
     monkeypatch.setattr(fork_client.os, "read", lambda pipe, most: next(floods))
     monkeypatch.setattr(server, "_end_child", lambda: say(theirs, status=signal.SIGKILL))
 
-    _, last, timed_out, _ = server._listen(reader, 0.01, lambda beat: None)
+    heard = server._listen(reader, Limits(0.01), lambda beat: None)
 
-    assert (last, timed_out) == (Heartbeat("a", "timing"), True)
+    assert (heard.last, heard.timed_out) == (Heartbeat("a", "timing"), True)
 
 
 def test_a_process_that_is_silent_for_too_long_is_ended(ends, monkeypatch):
@@ -131,6 +132,39 @@ def test_a_process_that_is_silent_for_too_long_is_ended(ends, monkeypatch):
     beat(writer, "a", "timing")
     monkeypatch.setattr(server, "_end_child", lambda: say(theirs, status=signal.SIGKILL))
 
-    _, last, timed_out, _ = server._listen(reader, 0.01, lambda beat: None)
+    heard = server._listen(reader, Limits(0.01), lambda beat: None)
 
-    assert (last, timed_out) == (Heartbeat("a", "timing"), True)
+    assert (heard.last, heard.timed_out) == (Heartbeat("a", "timing"), True)
+
+
+@pytest.mark.parametrize(
+    ("variant", "limits", "overran"),
+    [
+        ("a", Limits(60.0, stage_share_s=0.01), Overran.STAGE),
+        ("a", Limits(60.0, end_s=0.01), Overran.BUDGET),
+        (None, Limits(60.0, stage_share_s=0.0, end_s=0.01), Overran.BUDGET),
+        ("a", Limits(0.01, stage_share_s=60.0, end_s=60.0), None),
+    ],
+)
+def test_what_a_process_took_too_much_of_is_known(ends, monkeypatch, variant, limits, overran):
+    server, theirs, reader, writer = ends
+    beat(writer, variant, "compile")
+    monkeypatch.setattr(server, "_end_child", lambda: say(theirs, status=signal.SIGKILL))
+
+    heard = server._listen(reader, limits, lambda beat: None)
+
+    assert (heard.timed_out, heard.overran) == (True, overran)
+
+
+def test_a_process_that_ends_in_time_took_too_much_of_nothing(ends):
+    server, theirs, reader, writer = ends
+    beat(writer, "a", "compile")
+    say(theirs, **ENDED)
+
+    assert server._listen(reader, Limits(60.0, stage_share_s=50.0, end_s=40.0), lambda beat: None).overran is None
+
+
+def test_a_process_that_never_falls_silent_is_ended_by_the_budget_all_the_same():
+    limits = Limits(120.0, stage_share_s=10.0, end_s=30.0)
+
+    assert limits.find_deadline(100.0, 125.0, Heartbeat("a", "timing")) == (130.0, Overran.BUDGET)

@@ -152,7 +152,7 @@ def test_as_many_programs_may_be_compiled_as_are_declared(budget, status):
 
 
 def test_a_compile_too_many_keeps_the_fingerprint_of_the_program(monkeypatch):
-    monkeypatch.setattr(compilation, "explain_misses", lambda call: "")
+    monkeypatch.setattr(compilation, "explain_misses", lambda call: [])
 
     found = over_budget()
 
@@ -161,7 +161,7 @@ def test_a_compile_too_many_keeps_the_fingerprint_of_the_program(monkeypatch):
 
 
 def test_a_second_call_that_compiles_counts_against_what_is_declared(monkeypatch):
-    monkeypatch.setattr(compilation, "explain_misses", lambda call: "")
+    monkeypatch.setattr(compilation, "explain_misses", lambda call: [])
     real = prepared()
 
     def forgetful(x):
@@ -200,13 +200,50 @@ def test_an_explanation_is_private_and_keeps_its_end(monkeypatch):
     longest = compilation.LONGEST_EXPLANATION
     monkeypatch.setattr(Path, "home", lambda: Path("/home/anna"))
     told = "x" * longest + "\n  * at x, see /home/anna/suite.py"
-    monkeypatch.setattr(compilation, "explain_misses", lambda call: told)
+    monkeypatch.setattr(compilation, "explain_misses", lambda call: [told])
 
     found = over_budget()
 
     assert len(found.details.explanation) == longest
     assert found.details.explanation.endswith("  * at x, see ~/suite.py")
     assert "; the last because at x, see ~/suite.py; JAX's own explanation" in found.reason
+
+
+def weakly_typed_at_first(mode="jit") -> Prepared:
+    """A step whose state is weakly typed before the first call, and strongly typed after it."""
+
+    @jax.jit
+    def halve(average):
+        return average / 2
+
+    def step(state, x):
+        return {"average": halve(state["average"]) + x.sum()}, x.mean()
+
+    state = {"average": jax.jit(lambda: 0.0)()}
+    assert state["average"].weak_type
+    ready = prepare_as(mode, step, (state, ARGUMENT), How(carry={0: 0}), lambda: 0.0, lambda stage: None)
+    ready.reset()
+    return ready
+
+
+def test_the_compile_that_is_explained_is_the_one_that_was_counted():
+    found = compilation.compile_and_call(VARIANT, weakly_typed_at_first(), context(compiles=1))
+
+    assert (found.values["compiles"], found.values["recompiles"]) == ((1,), (1,))
+    assert found.reason.startswith(
+        "compiled 2 programs, 1 declared; the last because at state['average'], "
+        "now f32[]{weak_type=False} and before f32[]{weak_type=True}; "
+    )
+    last = found.details.explanation.split("TRACING CACHE MISS")[-1]
+    assert "at state['average']" in last
+    assert "never seen function" not in last
+
+
+def test_where_one_call_is_counted_one_is_explained():
+    found = compilation.compile_and_call(VARIANT, weakly_typed_at_first(), context(index=1, compiles=0))
+
+    assert found.reason.startswith("compiled 1 programs, 0 declared; JAX's own explanation")
+    assert found.details.explanation.count("TRACING CACHE MISS") == 1
 
 
 @pytest.mark.parametrize("name", ["anna", "änna"])

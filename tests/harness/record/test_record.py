@@ -70,6 +70,7 @@ from harness.record import (
     write_json,
 )
 from harness.record.files import LARGEST_RECORD, read_bytes, read_kept
+from harness.record.holders import Holder
 from harness.record.self_test import SelfTest, Tally
 from tests import samples
 from tests.harness.raw import clean, launch, variant
@@ -88,6 +89,7 @@ STRUCTURES = (
     DeviceState,
     Environment,
     Figure,
+    Holder,
     LaunchRecord,
     Load,
     Manifest,

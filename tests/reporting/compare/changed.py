@@ -90,7 +90,7 @@ def replayed(
 
 def in_lock_step(ratio: float, **more: object) -> Run:
     """A run beside which the earlier run's environment ran its own code, which takes 1 / `ratio` of the time."""
-    made = replayed(ratio, **more)
+    made = replayed(ratio, **{"settings": samples.settings(lock_step_cores=1), **more})
     planned = case(source="1" * 16, replayed=True, in_lock_step=True)
     (record,) = made.cases
     own, before = record.variants

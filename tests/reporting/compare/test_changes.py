@@ -131,6 +131,11 @@ def test_the_earlier_runs_own_environment_confirms_under_another_jaxlib(ratio, f
 
     assert found.finding is finding
     assert found.replayed
+    assert found.cores == 1
+
+
+def test_a_replay_in_the_same_environment_says_nothing_of_cores():
+    assert time_of(compare(plain(BEFORE), replayed(1.5))).cores is None
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from reporting.view.changes import TONES, describe_changes, list_changed, make_c
 from reporting.view.page_model import Tone
 from tests import samples
 from tests.reporting.compare import changed
-from tests.reporting.compare.changed import AFTER, BEFORE, compare, plain, replayed
+from tests.reporting.compare.changed import AFTER, BEFORE, compare, in_lock_step, plain, replayed
 from tests.reporting.views import case_view, page_of
 
 NAME = "selu[dtype=float32,n=10000]"
@@ -161,3 +161,13 @@ def test_a_page_of_one_run_says_nothing_of_changes():
 
     assert page.changed == ()
     assert page.finding == "1 of 1 case measured on cpu: Sample Processor 1"
+
+
+@pytest.mark.parametrize(("cores", "words"), [(1, "on one core"), (2, "on 2 cores"), (None, "")])
+def test_a_verdict_of_lock_step_says_on_how_many_cores_wherever_it_stands(cores, words):
+    changes = compare(plain(BEFORE), in_lock_step(1.5, settings=samples.settings(lock_step_cores=cores)))
+
+    (row,) = make_change_table(changes.times).rows
+    told = (describe_changes(changes), write_change(changes.times[0]), row.cells[-1].text)
+
+    assert [text.count(words) if words else text.count(" core") for text in told] == [1 if words else 0] * 3
