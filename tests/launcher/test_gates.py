@@ -73,14 +73,14 @@ def test_a_run_beside_another_reports_not_by_itself(baseline):
     assert not run.has_measured(2)
 
 
-def test_a_container_sees_the_earlier_run_its_suites_and_the_suspects(baseline, tmp_path):
+def test_a_container_sees_the_earlier_run_the_suspects_and_the_suites_that_a_person_names(baseline, tmp_path):
     elsewhere = tmp_path / "elsewhere" / "base"
     elsewhere.parent.mkdir()
     baseline.rename(elsewhere)
     (tmp_path / "mine.py").touch()
     suspects = tmp_path / "suspects.json"
-    run = plan_beside(elsewhere, [], "new", suspects)
+    run = plan_beside(elsewhere, ["--suites", "mine.py"], "new", suspects)
 
     mounts = mounts_for(run.arguments, run, tmp_path)
 
-    assert {Mount(path, path) for path in (elsewhere, suspects, tmp_path / "mine.py")} <= set(mounts)
+    assert {Mount(path, path) for path in (elsewhere, suspects, tmp_path)} <= set(mounts)
