@@ -18,6 +18,9 @@ DOCKERFILE = Path("docker/Dockerfile")
 WHEELS = Path("docker/wheels")
 CODE = ("harness", "suites", "reporting")
 TAG_DIGITS = 12
+OWN_IMAGES = "jaxmeter:"
+"""How the names of all images begin that are built here."""
+
 UNKNOWN = "unknown"
 LOCK_LABEL = "io.jaxmeter.lock-sha256"
 
@@ -43,7 +46,7 @@ class Image:
         for path in _inputs(self.checkout, self.lock):
             digest.update(f"\n{path.relative_to(self.checkout).as_posix()}\n".encode())
             digest.update(hashlib.sha256(path.read_bytes()).digest())
-        return f"jaxmeter:{self.lock}-{digest.hexdigest()[:TAG_DIGITS]}"
+        return f"{OWN_IMAGES}{self.lock}-{digest.hexdigest()[:TAG_DIGITS]}"
 
     @property
     def lock_sha256(self) -> str:

@@ -43,6 +43,8 @@ for one in distributions():
     print(f"{one.metadata['Name']}=={one.version}")
 """
 
+PRINT_PYTHON = "import platform; print(platform.python_version())"
+
 GIVE_BACK = """
 import os, sys
 folder, owner = sys.argv[1], (int(sys.argv[2]), int(sys.argv[3]))
@@ -128,8 +130,22 @@ def ask_packages(job: Job) -> str:
     Raises:
       UsageError: The image cannot be had, or lacks what measuring needs.
     """
+    return _ask_inside(job, LIST_PACKAGES)
+
+
+def ask_python(job: Job) -> str:
+    """The version of Python in the image that would measure.
+
+    Raises:
+      UsageError: The image cannot be had, or lacks what measuring needs.
+    """
+    return _ask_inside(job, PRINT_PYTHON).strip()
+
+
+def _ask_inside(job: Job, code: str) -> str:
+    """What some code of Python prints in the image that would measure."""
     measuring = prepare_image(job, measuring_container(job))
-    container = Container(measuring.image, ("-c", LIST_PACKAGES), variables=measuring.variables)
+    container = Container(measuring.image, ("-c", code), variables=measuring.variables)
     answer = ask_container(job.engine, run_arguments(job.engine, container, job.caller), container.name)
     if answer.code != 0:
         raise UsageError(answer.complaint)

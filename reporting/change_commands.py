@@ -1,4 +1,4 @@
-"""`compare`, `gate`, `history`, `limits`: what changed, and whether that is allowed."""
+"""`compare`, `gate`, `history`, `limits`, `runtime`: what changed, and whether that is allowed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import typer
 from . import compare_report, history_report
 from .compare.budgets import Budgets
 from .compare.findings import Changes, leave_out_times, merge
-from .compare.gate import Judgement, judge, judge_alone
+from .compare.gate import UNDECIDED, Judgement, judge, judge_alone
+from .compare.runtimes import describe_other_runtime, make_runtime, read_runtime
 from .compare_report import FailOn
 from .console import open_console
 from .endings import complain, give_up, write_file
@@ -130,6 +131,20 @@ def history(
 def limits(min_effect: MinEffect = "3%", budgets_file: BudgetsFile = None) -> None:
     """Only checks that budgets and minimum effect can be used."""
     read_limits(min_effect, budgets_file)
+
+
+@app.command()
+def runtime(
+    baseline: Annotated[str, typer.Argument(metavar="BASELINE", help="Folder or URL of the earlier run.")],
+    python: Annotated[str, typer.Option("--python", metavar="VERSION", help="Python that a new run would have.")],
+    image: Annotated[str, typer.Option("--image", metavar="IMAGE", help="Its image, by name and id.")] = "",
+) -> None:
+    """Says whether a new run would be of another runtime than an earlier one; 3 where it would, in one sentence."""
+    before = load_one(baseline).run.manifest
+    sentence = describe_other_runtime(read_runtime(before), make_runtime(python, image), before.backend)
+    if sentence:
+        complain(sentence, "warning")
+        raise typer.Exit(UNDECIDED)
 
 
 def _warn_of_unused(budgets: Budgets, changes: Changes) -> None:

@@ -78,6 +78,8 @@ def _list_lines(changes: Changes, judgement: Judgement | None) -> Iterator[Text]
     yield Text(f"{changes.before} → {changes.after}", "dim")
     if changes.conditions.anything:
         yield Text(f"Not as before: {changes.conditions.describe(everything=True)}")
+    if sentence := _describe_runtimes(changes, judgement):
+        yield Text(sentence, "yellow")
     for words in () if judgement is None else judgement.obstacles:
         yield Text(f"No answer: {words}", "yellow")
     for one in () if judgement is None else judgement.unconfirmed:
@@ -96,7 +98,14 @@ def _list_lines(changes: Changes, judgement: Judgement | None) -> Iterator[Text]
 def _list_others(changes: Changes, judgement: Judgement | None) -> list[Change]:
     """What else changed: neither a regression nor a suspect that was not confirmed."""
     named = set() if judgement is None else {_key(one) for one in (*judgement.regressions, *judgement.unconfirmed)}
-    return [one for one in order_changes(changes.found) if _key(one) not in named]
+    return [one for one in order_changes(changes.without_runtimes) if _key(one) not in named]
+
+
+def _describe_runtimes(changes: Changes, judgement: Judgement | None) -> str:
+    """That the runs are of two runtimes; empty where they are not, or where it is what stands in the way."""
+    sentence = changes.conditions.other_runtime
+    is_said = judgement is not None and sentence in judgement.obstacles
+    return "" if is_said else sentence[:1].upper() + sentence[1:]
 
 
 def _key(one: Change) -> tuple[str, str, str, str]:
@@ -137,6 +146,7 @@ def write_details(changes: Changes, judgement: Judgement | None, room: int) -> s
             if changes.conditions.anything
             else []
         ),
+        *([escape(sentence)] if (sentence := _describe_runtimes(changes, judgement)) else []),
         *(escape(f"No answer: {words}") for words in (() if judgement is None else judgement.obstacles)),
     ]
     regressions, unconfirmed = ((), ()) if judgement is None else (judgement.regressions, judgement.unconfirmed)
@@ -171,6 +181,7 @@ def make_verdict(
         "minimum_effect": changes.minimum_effect,
         "not_as_before": [*changes.conditions.steering, *changes.conditions.others],
         "incomparable": changes.conditions.incomparable,
+        "other_runtime": changes.conditions.other_runtime,
         "obstacles": [] if judgement is None else list(judgement.obstacles),
         "regressions": [] if judgement is None else _encode(judgement.regressions),
         "unconfirmed": [] if judgement is None else _encode(judgement.unconfirmed),

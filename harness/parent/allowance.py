@@ -52,18 +52,22 @@ class Allowance:
         return max(STAGE_FLOOR_S, STAGE_SHARE * self.left_s()) if self.others_wait else math.inf
 
 
+_Stage = tuple[str, str, str | None, str]
+"""Case, process, variant and stage."""
+
+
 @dataclass
 class Holders:
     """Seconds by case, process, variant and stage, as heartbeats name them."""
 
     clock: Callable[[], float]
-    _taken_s: dict[tuple[str, str, str | None, str], float] = field(default_factory=dict)
+    _taken_s: dict[_Stage, float] = field(default_factory=dict)
 
     def watch(
         self, case: PlannedCase, launch: Launch, tell: Callable[[Heartbeat], None]
     ) -> Callable[[Heartbeat], None]:
         """Begins with a process; returns what it tells its heartbeats, which tells others too."""
-        self._now = (case.name, launch.process, None, "start")
+        self._now: _Stage = (case.name, launch.process, None, "start")
         self._since = self.clock()
 
         def beat(heartbeat: Heartbeat) -> None:

@@ -77,7 +77,7 @@ def explain_misses(call: Callable[[], Any]) -> list[str]:
     listener = logging.Handler()
     listener.emit = lambda record: misses.append(record.getMessage())  # type: ignore[method-assign]
 
-    def close(event: str, _: float, **__: str | int) -> None:
+    def close(event: str, duration_secs: float, **_: str | int) -> None:
         if event == COMPILE:
             programs.append(next((line for line in misses if "CACHE MISS" in line), ""))
             misses.clear()

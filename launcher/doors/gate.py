@@ -5,11 +5,13 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 from launcher.command_line import read_backend, read_request
 from launcher.doors.baseline import offer_baseline
 from launcher.doors.measuring import run_harness
+from launcher.doors.same_runtime import follow_baseline, is_chosen, is_other_runtime
 from launcher.doors.shell import (
     INTERRUPTED,
     NO_ANSWER,
@@ -37,9 +39,19 @@ def pass_gate(shell: Shell, arguments: Sequence[str]) -> int:
     shell.install(SMALLEST_LOCK)
     if code := run_program(shell, "reporting", "limits", *limits):  # before anything is measured
         return code
+    chosen = is_chosen(read_request(backend, measuring, shell.variables))
+    followed = follow_baseline(shell, backend, measuring, asked.baseline)
+    measuring = [*followed, *measuring]
     with ExitStack() as stack:
         other = None
         if not asked.exact:
+            # Where the baseline's runtime is not here, no image is built only to say so.
+            here = measuring if chosen or followed else ["--runtime", "local", *measuring]
+            planned = _plan_beside(shell, backend, here, asked.baseline)
+            ask = partial(run_program, shell, "reporting")
+            is_other = is_other_runtime(shell, backend, planned, asked.baseline, ask, is_certain=chosen)
+            if is_other and not chosen:
+                return NO_ANSWER
             request, run = _plan_beside(shell, backend, measuring, asked.baseline)
             other = stack.enter_context(offer_baseline(shell, backend, request, run, asked.baseline))
         folder = stack.enter_context(tempfile.TemporaryDirectory())

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from launcher.command_line import read_backend, read_request
 from launcher.doors.baseline import offer_baseline
 from launcher.doors.measuring import name_machine, run_harness
+from launcher.doors.same_runtime import follow_baseline, is_other_runtime
 from launcher.doors.shell import FINE, NO_ANSWER, USAGE_ERROR, Shell, prepare_stores, run_elsewhere
 from launcher.execution import say
 from launcher.nights import CONFIRM, MEASURE, NightRequest, hold, read_night_request, read_step
 from launcher.options import take_option
 from launcher.request import Request
-from launcher.runs import Run, new_run_id, plan_run
+from launcher.runs import MANIFEST, Run, new_run_id, plan_run
 
 FINISH = "the same night, begun again within 12 hours"
 """It finds by itself what is left to do."""
@@ -69,16 +71,29 @@ def _take_step(shell: Shell, backend: str, request: Request, step: Path) -> int:
         return FINE
     _, words = read_backend(read_step(step))
     against, _ = take_option(words, "--against")
+    followed = _follow_earlier(shell, backend, (*request.words, *words), against)
     name = new_run_id(backend)
 
     def plan(*more: str) -> tuple[Request, Run]:
-        asked = read_request(backend, (*request.words, *words, *more), shell.variables)
+        asked = read_request(backend, (*request.words, *followed, *words, *more), shell.variables)
         return asked, replace(plan_run(asked.arguments, name), is_reported=False, finish=FINISH)
 
     with ExitStack() as stack:
         beside: tuple[str, ...] = ()
         if against is not None:
             shell.install(request.lock)
+            # Said before it is measured; the verdict says it once more. Later nights are compared with this one.
+            ask_reporter = partial(run_elsewhere, shell, prepare_stores(shell), "reporting")
+            is_other_runtime(shell, backend, plan(), Path(against), ask_reporter, is_certain=True)
             other = stack.enter_context(offer_baseline(shell, backend, *plan(), Path(against)))
             beside = () if other is None else ("--lock-step", str(other))
         return run_harness(shell, backend, *plan(*beside))
+
+
+def _follow_earlier(shell: Shell, backend: str, arguments: Sequence[str], against: str | None) -> tuple[str, ...]:
+    """Options that measure in the runtime of the run that this one is compared with, or goes on with."""
+    resumed, _ = take_option(arguments, "--resume")
+    earlier = against or resumed
+    if earlier is None or not Path(earlier, MANIFEST).is_file():
+        return ()
+    return follow_baseline(shell, backend, arguments, Path(earlier))

@@ -9,6 +9,7 @@ from harness.record import Manifest
 from harness.record.differences import Fact, facts_of, find_differences, steers_programs
 
 from ..text import shorten
+from .runtimes import describe_other_runtime, read_runtime
 
 FORBIDDING = ("backend", "x64", "matmul_precision")
 """Facts that make two numbers of one name two things."""
@@ -30,6 +31,7 @@ OF_JAX = (
 
 MOST_NAMED = 4
 LONGEST_FACT = 120
+LONGEST_RUNTIMES = 500
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,7 @@ class Conditions:
       others: What else has changed of packages.
       hardware: Of `steering` what the earlier run's environment does not bring with it.
       beside_jax: What has changed that code of other libraries hangs on too.
+      other_runtime: That the runs are of two runtimes, in a sentence; empty where they are not.
     """
 
     incomparable: str = ""
@@ -51,6 +54,7 @@ class Conditions:
     others: tuple[str, ...] = ()
     hardware: tuple[str, ...] = ()
     beside_jax: tuple[str, ...] = ()
+    other_runtime: str = ""
 
     @property
     def weak(self) -> str:
@@ -94,6 +98,7 @@ def compare_conditions(before: Manifest, after: Manifest) -> Conditions:
         tuple(_write(name, *sides) for name in changed if not _steers(name)),
         tuple(_write(name, *sides) for name in changed if name in HARDWARE),
         tuple(_write(name, *sides) for name in changed if not _is_of_jax(name)),
+        shorten(describe_other_runtime(read_runtime(before), read_runtime(after), after.backend), LONGEST_RUNTIMES),
     )
 
 

@@ -110,6 +110,12 @@ class Changes:
         return tuple(one for one in self.found if one.finding in findings)
 
     @property
+    def without_runtimes(self) -> tuple[Change, ...]:
+        """Those that the sentence about two runtimes does not say already, once for all."""
+        sentence = self.conditions.other_runtime
+        return tuple(one for one in self.found if not sentence or one.reason != sentence)
+
+    @property
     def times(self) -> tuple[Change, ...]:
         """Those about the time of a variant."""
         return tuple(one for one in self.found if one.metric == TIME)

@@ -153,7 +153,8 @@ def _list_obstacles(changes: Changes, looked: Mapping[Key, Change], *, exact: bo
     if not changes.times:
         yield "no time was compared"
     elif decided < FEWEST_DECIDED * timed:
-        yield f"only {decided} of {timed} times could be told: too few to speak for the rest"
+        too_few = f"only {decided} of {timed} times could be told: too few to speak for the rest"
+        yield changes.conditions.other_runtime if len(changes.without_runtimes) < len(changes.found) else too_few
 
 
 def _name_some(found: Iterable[Change]) -> str:

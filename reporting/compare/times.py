@@ -149,6 +149,8 @@ def _judge_stored(sides: Sides, why_no_replay: str) -> Change:
     )
     if sides.is_same_program:
         return _make(sides, Finding.SAME, ratio, SAME_PROGRAM)
+    if ratio is None and _has_another_canary(sides):
+        return _make(sides, Finding.NOT_COMPARABLE, None, conditions.other_runtime)
     if ratio is None:
         why = "" if lacking is None or lacking.fault is None else lacking.fault.reason
         return _make(sides, Finding.NOT_COMPARABLE, None, f"no time at reference speed{f': {why}' if why else ''}")
@@ -196,6 +198,13 @@ def _make(sides: Sides, finding: Finding, ratio: Interval | None, reason: str) -
         reason=reason,
         cause=sides.find_cause() if has_changed else "",
     )
+
+
+def _has_another_canary(sides: Sides) -> bool:
+    """Whether the runs timed two calibration loops, since they are of two runtimes."""
+    before, after = sides.runs.before.pool, sides.runs.after.pool
+    has_lost_it = after.reference is None and after.no_reference != NO_CANARY
+    return bool(sides.runs.conditions.other_runtime) and before.reference is not None and has_lost_it
 
 
 def _has_no_canary(run: Snapshot) -> bool:

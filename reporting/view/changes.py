@@ -125,7 +125,11 @@ def write_flag(one: Change) -> str:
 
 def list_changed(changes: Changes, findings: Sequence[Finding] = TOLD) -> tuple[Item, ...]:
     """What changed, the worst first and the largest first."""
-    return tuple(_item(one) for one in order_changes(changes.found, findings))
+    items = tuple(_item(one) for one in order_changes(changes.without_runtimes, findings))
+    if len(changes.without_runtimes) == len(changes.found):
+        return items
+    sentence = changes.conditions.other_runtime
+    return (Item(sentence[:1].upper() + sentence[1:], Finding.NOT_COMPARABLE.value, tone=Tone.WARN), *items)
 
 
 def order_changes(found: Iterable[Change], findings: Sequence[Finding] = TOLD) -> list[Change]:

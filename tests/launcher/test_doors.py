@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from launcher.doors import nightly
 from launcher.doors.nightly import pass_night
 from launcher.doors.shell import take_given
+from tests import samples
 
 STORE = "s3://bucket/team"
 
@@ -95,6 +97,28 @@ def test_what_cannot_be_gone_on_with_gives_way_to_a_new_night(night):
 
     assert code == 0
     assert said[:4] == ["reporting begin", "harness run resume", "reporting begin anew", "harness run"]
+
+
+@pytest.mark.parametrize("option", ["--against", "--resume"])
+def test_a_night_measures_in_the_runtime_of_what_it_is_compared_or_goes_on_with(tmp_path, monkeypatch, option):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(nightly, "prepare_stores", lambda shell: tmp_path / "python")
+    monkeypatch.setattr(nightly, "offer_baseline", lambda *words: nullcontext())
+    earlier = samples.write_run(tmp_path / "earlier", samples.run())
+    shell = NotedShell(tmp_path, {"reporting runtime": 3}, {"measure": [option, str(earlier)]})
+    measured = []
+
+    def run_harness(shell, backend, request, run):
+        measured.append(request.runtime)
+        return 0
+
+    monkeypatch.setattr(nightly, "run_harness", run_harness)
+    monkeypatch.setattr(nightly, "name_machine", lambda *words: "a machine")
+
+    pass_night(shell, ["--store", STORE])
+
+    assert measured == ["local"]
+    assert ("reporting runtime" in shell.said) == (option == "--against")
 
 
 def test_options_are_passed_on_as_they_were_given():

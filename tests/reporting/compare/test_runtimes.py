@@ -1,0 +1,100 @@
+"""Two runs of two runtimes: one sentence, in place of one for each time."""
+
+import pytest
+from typer.testing import CliRunner
+
+from reporting.commands import app
+from reporting.compare.budgets import Budgets, make_defaults
+from reporting.compare.findings import Finding
+from reporting.compare.gate import judge
+from reporting.compare.runtimes import Runtime, describe_other_runtime
+from reporting.compare_report import make_verdict, write_markdown
+from reporting.view.changes import list_changed
+from tests import samples
+from tests.reporting.compare.changed import AFTER, BEFORE, checked, compare, plain, time_of, timed
+
+LOCAL = Runtime("3.11.7")
+OWN = Runtime("3.13.5", "jaxmeter:cpu-1f0c9a7b3d52")
+SENTENCE = (
+    "the baseline was measured in image jaxmeter:cpu-1f0c9a7b3d52 (Python 3.13.5), the candidate in a local "
+    "environment (Python 3.11.7): a difference may be that of the runtimes; nox -s cpu -- --runtime local makes a "
+    "comparable baseline"
+)
+
+
+def test_two_runtimes_and_the_command_of_a_comparable_baseline_are_named():
+    assert describe_other_runtime(OWN, LOCAL, "cpu") == SENTENCE
+
+
+@pytest.mark.parametrize(
+    ("after", "option"),
+    [
+        (Runtime("3.13.5", "jaxmeter:gpu-ab"), "--runtime container"),
+        (Runtime("3.13.5", "registry:5000/team/jax:1"), "--image registry:5000/team/jax:1"),
+        (Runtime("3.12.1"), "--runtime local"),
+    ],
+)
+def test_the_command_is_that_of_the_later_runtime(after, option):
+    assert f"nox -s gpu -- {option} makes" in describe_other_runtime(LOCAL, after, "gpu")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_same"),
+    [
+        (OWN, Runtime("3.13.5", "jaxmeter:cpu-another"), True),
+        (OWN, Runtime("3.13.6", "jaxmeter:cpu-another"), False),
+        (Runtime("3.13.5", "host:5000/jax:1"), Runtime("3.13.5", "host:5000/jax@sha256:12"), True),
+        (Runtime("3.13.5", "host:5000/jax:1"), Runtime("3.13.5", "host:5000/flax:1"), False),
+        (OWN, Runtime("3.13.5"), False),
+        (LOCAL, LOCAL, True),
+        (Runtime("3.13.5", "team/jax:1", "sha256:1f"), Runtime("3.13.5", "sha256:1f", "sha256:1f"), True),
+        (Runtime("3.13.5", "team/jax:1", "sha256:1f"), Runtime("3.13.5", "sha256:2a", "sha256:2a"), False),
+    ],
+)
+def test_a_runtime_is_a_repository_of_images_or_none_and_a_python(before, after, is_same):
+    assert (describe_other_runtime(before, after, "cpu") == "") == is_same
+
+
+def of_two_runtimes():
+    """Two runs of two Pythons, and so with two calibration loops."""
+    image = samples.environment(python="3.13.5", image=f"{OWN.image} sha256:1f0c9a7")
+    local = samples.environment(python="3.11.7")
+    after = {"numerics": checked("bb"), "timing": timed(1e-4, canary="alu 2: CPython 3.11.7")}
+    before = {"numerics": checked("aa"), "timing": timed(1e-4, canary="alu 2: CPython 3.13.5")}
+    return compare(
+        plain(BEFORE, probes=before, environment=image), plain(AFTER, source="1", probes=after, environment=local)
+    )
+
+
+def test_what_cannot_be_compared_says_the_sentence_and_no_calibration_loop():
+    changes = of_two_runtimes()
+
+    assert changes.conditions.other_runtime == SENTENCE
+    assert (time_of(changes).finding, time_of(changes).reason) == (Finding.NOT_COMPARABLE, SENTENCE)
+
+
+def test_every_output_says_it_once():
+    changes = of_two_runtimes()
+    judgement = judge(changes, Budgets(defaults=make_defaults(0.03)))
+
+    assert judgement.obstacles == (SENTENCE,)
+    assert write_markdown(changes, judgement).count("the baseline was measured in") == 1
+    assert next(item.text.lower() for item in list_changed(changes)) == SENTENCE.lower()
+    assert sum("calibration" in item.text or "canary" in item.text for item in list_changed(changes)) == 0
+    assert make_verdict(changes, judgement)["other_runtime"] == SENTENCE
+
+
+def test_runs_of_one_runtime_say_nothing():
+    assert compare(plain(BEFORE), plain(AFTER)).conditions.other_runtime == ""
+
+
+@pytest.mark.parametrize(
+    ("python", "image", "code"), [("3.11.0", "", 0), ("3.11.0", "jaxmeter:cpu-1", 3), ("3.13.5", "", 3)]
+)
+def test_a_run_that_is_to_come_is_judged_by_its_runtime(tmp_path, python, image, code):
+    folder = samples.write_run(tmp_path / "run", samples.run())
+
+    ended = CliRunner().invoke(app, ["runtime", str(folder), "--python", python, "--image", image])
+
+    assert ended.exit_code == code
+    assert ended.output.count("\n") == (1 if code else 0)
