@@ -53,21 +53,13 @@ class Drawn:
     inside: bool = False
 
 
-def judge_variant(prepared: Prepared, result: Any, comparison: Comparison, context: Context) -> Judgement:
-    """Judges a variant of which an output is beyond its tolerance: calls it again, and has the draws made.
+def judge_variant(comparison: Comparison, call_s: float, context: Context) -> Judgement:
+    """Judges a variant of which an output is beyond its tolerance, and whose equal calls agree: has draws made.
 
     Args:
-      result: Of the call that was compared.
+      call_s: About what a call of a program takes; 0 where that is not known.
     """
     outputs = comparison.outputs
-    prepared.reset()
-    start = context.clock()
-    again = prepared.call_and_wait()
-    call_s = context.clock() - start if prepared.stages is not None else 0.0  # eager code says nothing of a program
-    reason = _find_chance(result, again, outputs, context)
-    del result, again  # before the draws take memory
-    if reason:
-        return Judgement(Verdict.NOT_DETERMINISTIC, reason)
     leaves = [output.leaf for output in outputs]
     may_be_rounding = any(leaf.is_beyond and leaf.is_floating for leaf in leaves)
     drawn = Drawn([0.0] * len(leaves))
@@ -105,19 +97,31 @@ def _keep_finite(number: float) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _find_chance(result: Any, again: Any, outputs: tuple[Output, ...], context: Context) -> str:
-    """Why equal calls of the variant, or two traces of its judge, give different results; empty where they do not."""
+def find_chance(prepared: Prepared, result: Any, comparison: Comparison, context: Context) -> tuple[str, float]:
+    """Why equal calls of a variant, or two traces of its judge, give different results; empty where they do not.
+
+    Args:
+      result: Of the call that was compared.
+    Returns:
+      The reason, and the seconds that a call took, if it is one of a program; else 0.
+    """
+    prepared.reset()
+    start = context.clock()
+    again = prepared.call_and_wait()
+    call_s = context.clock() - start if prepared.stages is not None else 0.0  # eager code says nothing of a program
     pairs = pair(*(read_result(each, context.arguments, context) for each in (again, result)))
     if isinstance(pairs, str):
-        return f"not deterministic: a second, equal call {pairs}"
-    for output, (path, second, once) in zip(outputs, pairs, strict=False):
+        return f"not deterministic: a second, equal call {pairs}", call_s
+    for output, (path, second, once) in zip(comparison.outputs, pairs, strict=False):
         error, place = relative_error(second, once, find_scale(once))
         if not error <= output.leaf.tolerance:
             where = f"output {path}, index {place}" if path else f"index {place}"
-            return f"not deterministic: two equal calls differ at {where} by {error:.2g} of the largest entry"
+            reason = f"not deterministic: two equal calls differ at {where} by {error:.2g} of the largest entry"
+            return reason, call_s
     if context.judge is not None and context.judge.changes_when_traced():
-        return "not deterministic: two traces of it differ, as where it takes random numbers or counts outside JAX"
-    return ""
+        reason = "not deterministic: two traces of it differ, as where it takes random numbers or counts outside JAX"
+        return reason, call_s
+    return "", call_s
 
 
 def _draw(context: Context, leaves: int, call_s: float, *, inside: bool) -> Drawn:

@@ -10,7 +10,7 @@ from harness.declare.declaration import NoReference
 from harness.machine.environment import make_private
 from harness.probes.comparison import UnfitError, compare
 from harness.probes.context import Context, Findings, Unavailable
-from harness.probes.judgement import Judgement, judge_variant
+from harness.probes.judgement import Judgement, find_chance, judge_variant
 from harness.probes.look_at_each import LONGEST_REASON, describe_failure, look_at_each
 from harness.programs.modes import Prepared
 from harness.programs.program import find_fingerprint
@@ -56,7 +56,11 @@ def check(variant: str, prepared: Prepared, context: Context) -> Outcome:
     worst = max((output.leaf.error for output in comparison.outputs), default=0.0)
     judgement = Judgement(Verdict.RIGHT)
     if any(output.leaf.is_beyond for output in comparison.outputs):
-        judgement = judge_variant(prepared, result, comparison, context)
+        chance, call_s = find_chance(prepared, result, comparison, context)
+        del result  # before the draws take memory
+        judgement = (
+            Judgement(Verdict.NOT_DETERMINISTIC, chance) if chance else judge_variant(comparison, call_s, context)
+        )
     outcome = _conclude(judgement, details, context, notes)
     return msgspec.structs.replace(outcome, values={"max_error": (worst if math.isfinite(worst) else None,)})
 

@@ -407,3 +407,23 @@ def test_a_comparison_takes_memory_for_blocks_alone(order):
     tracemalloc.stop()
     assert error == 0
     assert peak < got.nbytes
+
+
+def test_no_more_than_two_results_are_held_while_draws_are_made():
+    held = []
+
+    def count(result):
+        held.append(sum(array.shape == (123, 7) for array in jax.live_arrays()))
+        return result
+
+    def widen(x):
+        return cancel(jnp.broadcast_to(x[:7], (123, 7)))
+
+    def reference(x):
+        return np.broadcast_to(cancel_in_float64(x[:7]), (123, 7))
+
+    outcome = look_at(widen, inputs=(SMALL.ravel(),), reference=reference, compare=count)
+
+    assert outcome.details.verdict is Verdict.RIGHT_WITHIN_CONDITIONING
+    assert len(held) > 5
+    assert max(held) == 2
