@@ -136,8 +136,10 @@ def _draw(context: Context, leaves: int, call_s: float, *, inside: bool) -> Draw
         variant, context.variant = context.variant, None
         context.stage("draws")
         made = _make_draws(context, leaves, call_s, inside=inside)
-        if drawn is not None and drawn.spreads is not None and made.spreads is not None:
-            made = Drawn(list(map(max, drawn.spreads, made.spreads)), "", inside=True)
+        if drawn is not None and drawn.spreads is not None:
+            # Where no more can be known than what moved inputs have shown, that decides.
+            known = made.spreads or drawn.spreads
+            made = Drawn(list(map(max, drawn.spreads, known)), drawn.failure, inside=True)
         drawn = context.drawn = made
         context.variant = variant
         context.stage("numerics")
@@ -171,10 +173,11 @@ def _explain(output: Output, index: int, drawn: Drawn, comparison: Comparison) -
     reason += f"allowed {leaf.tolerance:.2g} for {output.format}"
     if not leaf.is_floating:
         return reason + (_ORDER_HINT if _orders(comparison.traced) else "")
-    if comparison.is_final or drawn.failure or drawn.spreads is None:
-        is_finite = 0 < leaf.tolerance < leaf.error < math.inf
-        return reason + (f"; {drawn.failure}" if drawn.failure else "") + (_HINT if is_finite else "")
-    return f"{reason}; values moved by one unit in the last place change it by {drawn.spreads[index]:.2g}"
+    if drawn.failure:
+        reason += f"; {drawn.failure}"
+    elif not comparison.is_final and drawn.spreads is not None:
+        reason += f"; values moved by one unit in the last place change it by {drawn.spreads[index]:.2g}"
+    return reason + (_HINT if 0 < leaf.tolerance < leaf.error < math.inf else "")
 
 
 def _orders(traced: Any) -> bool:

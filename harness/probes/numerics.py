@@ -31,7 +31,8 @@ def look(variants: tuple[str, ...], context: Context) -> Findings:
 
 def check(variant: str, prepared: Prepared, context: Context) -> Outcome:
     """Calls the variant once and compares; again, and the judge, only where an output is beyond its tolerance."""
-    declared, notes = context.workload.declaration.reference, ()
+    declared = context.workload.declaration.reference
+    notes: tuple[str, ...] = ()
     if "reference" not in vars(context) and not isinstance(declared, NoReference):
         context.beat(None, "reference")  # common to all variants
         context.at = "reference"
@@ -68,7 +69,8 @@ def check(variant: str, prepared: Prepared, context: Context) -> Outcome:
 def _say_why_unchecked(variant: str, declared: NoReference, context: Context) -> str:
     """Why a variant of a workload without a reference is compared with nothing; empty where it is compared."""
     why = f"not checked: {declared.reason}"
-    if not declared.comparable or context.judging_variant is None or len(context.workload.variants) == 1:
+    is_alone = context.judging_variant is None or len(context.workload.variants) == 1
+    if not declared.comparable or is_alone or context.is_replay(variant):
         return why
     if context.judging_variant == variant:
         return f"{why}; the other variants are compared with this one"
