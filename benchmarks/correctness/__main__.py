@@ -7,147 +7,34 @@ the tolerance, and by 10 times what rounding does to it. Names as arguments choo
 
 from __future__ import annotations
 
+import multiprocessing
+import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Any
+from concurrent.futures import ProcessPoolExecutor
 
-import jax
-
-from benchmarks.correctness import double, linear_algebra, numerical, suite_cases, training
-from benchmarks.correctness.planting import TIMES, plant
-from benchmarks.correctness.program import Program, in_precision
+from benchmarks.correctness.checking import Checked, check_program, find_programs
 from benchmarks.here import describe_here
-from harness.declare.declaration import Declaration
-from harness.declare.workload import Workload
-from harness.machine.places import BACKENDS
-from harness.probes import Context
-from harness.probes.errors import as_array, relative_error
-from harness.probes.formats import choose_coarsest, find_tolerance
-from harness.probes.numerics import check
-from harness.record import Outcome, Status, Verdict
-
-SEED = 1
-
-QUICKLY = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
-"""How programs with faults are compiled: their results count, not their time."""
-
-LEAST_EFFECT = 0.99 * TIMES
-"""In tolerances: what is planted at 10 times is rounded itself."""
-
-FAMILIES = (linear_algebra.PROGRAMS, training.PROGRAMS, numerical.PROGRAMS, double.PROGRAMS)
-
-
-@dataclass(frozen=True)
-class Checked:
-    """One check.
-
-    Args:
-      fault: Empty of a correct program.
-      effect: How many times the tolerance the fault changes the result; where rounding moves it by more than the
-        tolerance, how many times that.
-    """
-
-    program: str
-    fault: str
-    against: str
-    effect: float
-    outcome: Outcome
-
-    @property
-    def called(self) -> str:
-        """What the check says."""
-        if self.outcome.status is Status.WRONG:
-            verdict = getattr(self.outcome.details, "verdict", None)
-            return "wrong" if verdict in (None, Verdict.WRONG) else str(verdict)
-        if self.outcome.status is not Status.OK:
-            return str(self.outcome.status)
-        return str(self.outcome.details.verdict or Verdict.RIGHT)
-
-    @property
-    def is_failed(self) -> bool:
-        """Whether a correct program is not called right, or a fault is missed."""
-        if not self.fault:
-            return self.called not in (Verdict.RIGHT, Verdict.RIGHT_WITHIN_CONDITIONING, Verdict.CANNOT_BE_CHECKED)
-        return self.called in (Verdict.RIGHT, Verdict.RIGHT_WITHIN_CONDITIONING)
 
 
 def main() -> None:
     """Prints what every program is called, and how many checks failed."""
-    wanted, start = sys.argv[1:], time.monotonic()
-    programs = [program for family in (*FAMILIES, tuple(suite_cases.list_programs())) for program in family]
-    chosen = [program for program in programs if not wanted or program.name in wanted]
+    start, names = time.monotonic(), sys.argv[1:] or list(find_programs())
+    if unknown := [name for name in names if name not in find_programs()]:
+        sys.exit(f"no program {unknown[0]!r}; there are {', '.join(find_programs())}")
     print(describe_here("jax", "numpy", "optax", "flax"), flush=True)
     found: list[Checked] = []
-    for program in chosen:
-        began = time.monotonic()
-        with in_precision(x64=program.x64):
-            mine = list(_check(program))
-        found += mine
-        print(_describe(program, mine, time.monotonic() - began), flush=True)
-    _summarise(found, len(chosen), time.monotonic() - start)
+    # A program at a time on each core: most of it is compiling.
+    with ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("spawn")) as pool:
+        for name, mine in zip(names, pool.map(check_program, names), strict=True):
+            found += mine
+            print(_describe(name, mine), flush=True)
+    _summarise(found, len(names), time.monotonic() - start)
     sys.exit(any(one.is_failed for one in found))
 
 
-def _check(program: Program) -> Iterator[Checked]:
-    args = jax.block_until_ready(tuple(jax.tree.map(jax.numpy.asarray, program.make(jax.random.key(SEED)))))
-    wide = program.find_reference(args)
-    eager = jax.block_until_ready(program.function(*args))
-    references = {"float64": wide, "eager": eager}
-    contexts = {against: _make_context(program, args, wanted) for against, wanted in references.items()}
-    prepared = contexts["eager"].prepare("right:jit")
-    contexts["float64"].judge = contexts["eager"].judge  # one compilation for both
-    tolerance = program.tolerance or _find_tolerance(contexts["eager"])
-    jitted = prepared.call_and_wait()
-    correct = {"eager": eager, "jit": jitted}
-    own = [max(pair) for pair in zip(*(_find_errors(result, wide) for result in correct.values()), strict=True)]
-    # Rounding alone moves an ill-conditioned problem's outputs by more than the tolerance: faults are 10 times that.
-    moved = contexts["eager"].judge.find_spreads(wide, lambda result, args: result, time.perf_counter)
-    scales = [max(tolerance, *pair) for pair in zip(own, moved, strict=True)]
-    for result in correct.values():
-        for against, context in contexts.items():
-            yield _check_one(program, "", against, 0.0, result, prepared, context)
-    for fault, function in plant(program.function, args, max(scales)).items():
-        result = jax.block_until_ready(jax.jit(function, compiler_options=QUICKLY)(*args))
-        changes = _find_errors(result, jitted)
-        effect = max((change / scale for change, scale in zip(changes, scales, strict=True) if scale), default=0.0)
-        for against, context in contexts.items() if effect >= LEAST_EFFECT else ():
-            yield _check_one(program, fault, against, effect, result, prepared, context)
-
-
-def _check_one(
-    program: Program, fault: str, against: str, effect: float, result: Any, prepared: Any, context: Context
-) -> Checked:
-    returned = replace(prepared, call=lambda *_: result)
-    return Checked(program.name, fault, against, effect, check("right:jit", returned, context))
-
-
-def _find_errors(result: Any, other: Any) -> list[float]:
-    """The error of each output, relative to the largest entry of another result."""
-    pairs = zip(map(as_array, jax.tree.leaves(result)), map(as_array, jax.tree.leaves(other)), strict=True)
-    return [relative_error(got, want)[0] for got, want in pairs]
-
-
-def _make_context(program: Program, args: tuple[Any, ...], wanted: Any) -> Context:
-    declaration = Declaration(
-        inputs=lambda key: args, reference=lambda *_: wanted, modes=("jit",), tolerance=program.tolerance
-    )
-    workload = Workload(name="program", module="benchmark", function=program.function, declaration=declaration)
-    workload.implementation(program.function, name="right")
-    context = Context(workload, {}, BACKENDS["cpu"], args, time.perf_counter, folder=None)
-    context.reference = wanted
-    return context
-
-
-def _find_tolerance(context: Context) -> float:
-    """Of the coarsest format of the program's outputs."""
-    format_ = choose_coarsest(context.judge.find_formats())
-    return 0.0 if format_ is None else find_tolerance(format_)
-
-
-def _describe(program: Program, checked: list[Checked], elapsed_s: float) -> str:
+def _describe(name: str, checked: list[Checked]) -> str:
     words = [
         f"{one.fault or 'correct'}/{one.against}: {one.called}" + (f" ({one.effect:.3g})" if one.fault else "")
         for one in checked
@@ -155,8 +42,12 @@ def _describe(program: Program, checked: list[Checked], elapsed_s: float) -> str
     ]
     verdicts = Counter(one.called for one in checked if not one.fault)
     faults = Counter(one.called for one in checked if one.fault)
-    told = "; ".join(f"{kind} {dict(counts)}" for kind, counts in (("correct", verdicts), ("faults", faults)))
-    return f"{program.name:32} {elapsed_s:5.1f} s  {told}" + "".join(f"\n    FAILED {word}" for word in words)
+    told = "; ".join(f"{kind} {_write(counts)}" for kind, counts in (("correct", verdicts), ("faults", faults)))
+    return f"{name:34} {told}" + "".join(f"\n    FAILED {word}" for word in words)
+
+
+def _write(counts: Counter[str]) -> str:
+    return ", ".join(f"{count} {called}" for called, count in counts.most_common()) or "none"
 
 
 def _summarise(found: list[Checked], programs: int, elapsed_s: float) -> None:
@@ -166,8 +57,8 @@ def _summarise(found: list[Checked], programs: int, elapsed_s: float) -> None:
         faults = [one for one in found if one.fault and one.against == against]
         print(
             f"against {against}: {len(correct)} correct, {sum(one.is_failed for one in correct)} called wrong "
-            f"{dict(Counter(one.called for one in correct))}; {len(faults)} planted, "
-            f"{sum(one.is_failed for one in faults)} missed {dict(Counter(one.called for one in faults))}"
+            f"({_write(Counter(one.called for one in correct))}); {len(faults)} planted, "
+            f"{sum(one.is_failed for one in faults)} missed ({_write(Counter(one.called for one in faults))})"
         )
 
 

@@ -205,6 +205,7 @@ def _list_values(closed: Any) -> Iterator[Any]:
 
 def _differ(one: Any, other: Any) -> bool:
     if isinstance(one, str) or isinstance(other, str):
-        return one != other
+        return bool(one != other)
     first, second = as_array(one), as_array(other)
-    return first.shape != second.shape or first.dtype != second.dtype or first.tobytes() != second.tobytes()
+    is_alike = first.shape == second.shape and first.dtype == second.dtype
+    return not is_alike or bool(first.tobytes() != second.tobytes())

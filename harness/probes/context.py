@@ -164,6 +164,11 @@ class Context:
                 found[item.same_as] = Side.NOW, item.same_as
         return {name: found[name] for name in variants if name in found}
 
+    def is_replay(self, variant: str) -> bool:
+        """Whether a variant is an earlier run's program, which may compute something else than today's."""
+        planned = self._find_planned(variant)
+        return planned is not None and planned.replays is not None
+
     def _find_original(self, name: str) -> str:
         planned = self._find_planned(name)
         return name if planned is None or planned.same_as is None else planned.same_as

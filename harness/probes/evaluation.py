@@ -8,6 +8,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy
 
 from harness.probes.formats import EXACT
 
@@ -89,7 +90,7 @@ class _Evaluation:
         salt = jnp.uint32(next(self._salts) * 0x9E3779B9 % 2**32) + jnp.uint32(self._seed) * jnp.uint32(0x85EBCA6B)
         directions = (_mix(_mix(bits + salt) + _number(value.shape)) % 3).astype(value.dtype) - 1
         moved = jnp.nextafter(value, directions * jnp.asarray(jnp.inf, value.dtype))
-        kept = (value == jnp.round(value)) & (jnp.abs(value) < 2.0 ** jnp.finfo(value.dtype).nmant)
+        kept = (value == jnp.round(value)) & (jnp.abs(value) < 2.0 ** numpy.finfo(name).nmant)
         return jnp.where((directions == 0) | kept | ~jnp.isfinite(value), value, moved)
 
 

@@ -53,21 +53,13 @@ class Drawn:
     inside: bool = False
 
 
-def judge_variant(prepared: Prepared, result: Any, comparison: Comparison, context: Context) -> Judgement:
-    """Judges a variant of which an output is beyond its tolerance: calls it again, and has the draws made.
+def judge_variant(comparison: Comparison, call_s: float, context: Context) -> Judgement:
+    """Judges a variant of which an output is beyond its tolerance, and whose equal calls agree: has draws made.
 
     Args:
-      result: Of the call that was compared.
+      call_s: About what a call of a program takes; 0 where that is not known.
     """
     outputs = comparison.outputs
-    prepared.reset()
-    start = context.clock()
-    again = prepared.call_and_wait()
-    call_s = context.clock() - start if prepared.stages is not None else 0.0  # eager code says nothing of a program
-    reason = _find_chance(result, again, outputs, context)
-    del result, again  # before the draws take memory
-    if reason:
-        return Judgement(Verdict.NOT_DETERMINISTIC, reason)
     leaves = [output.leaf for output in outputs]
     may_be_rounding = any(leaf.is_beyond and leaf.is_floating for leaf in leaves)
     drawn = Drawn([0.0] * len(leaves))
@@ -105,19 +97,31 @@ def _keep_finite(number: float) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _find_chance(result: Any, again: Any, outputs: tuple[Output, ...], context: Context) -> str:
-    """Why equal calls of the variant, or two traces of its judge, give different results; empty where they do not."""
+def find_chance(prepared: Prepared, result: Any, comparison: Comparison, context: Context) -> tuple[str, float]:
+    """Why equal calls of a variant, or two traces of its judge, give different results; empty where they do not.
+
+    Args:
+      result: Of the call that was compared.
+    Returns:
+      The reason, and the seconds that a call took, if it is one of a program; else 0.
+    """
+    prepared.reset()
+    start = context.clock()
+    again = prepared.call_and_wait()
+    call_s = context.clock() - start if prepared.stages is not None else 0.0  # eager code says nothing of a program
     pairs = pair(*(read_result(each, context.arguments, context) for each in (again, result)))
     if isinstance(pairs, str):
-        return f"not deterministic: a second, equal call {pairs}"
-    for output, (path, second, once) in zip(outputs, pairs, strict=False):
+        return f"not deterministic: a second, equal call {pairs}", call_s
+    for output, (path, second, once) in zip(comparison.outputs, pairs, strict=False):
         error, place = relative_error(second, once, find_scale(once))
         if not error <= output.leaf.tolerance:
             where = f"output {path}, index {place}" if path else f"index {place}"
-            return f"not deterministic: two equal calls differ at {where} by {error:.2g} of the largest entry"
+            reason = f"not deterministic: two equal calls differ at {where} by {error:.2g} of the largest entry"
+            return reason, call_s
     if context.judge is not None and context.judge.changes_when_traced():
-        return "not deterministic: two traces of it differ, as where it takes random numbers or counts outside JAX"
-    return ""
+        reason = "not deterministic: two traces of it differ, as where it takes random numbers or counts outside JAX"
+        return reason, call_s
+    return "", call_s
 
 
 def _draw(context: Context, leaves: int, call_s: float, *, inside: bool) -> Drawn:
@@ -132,8 +136,10 @@ def _draw(context: Context, leaves: int, call_s: float, *, inside: bool) -> Draw
         variant, context.variant = context.variant, None
         context.stage("draws")
         made = _make_draws(context, leaves, call_s, inside=inside)
-        if drawn is not None and drawn.spreads is not None and made.spreads is not None:
-            made = Drawn(list(map(max, drawn.spreads, made.spreads)), "", inside=True)
+        if drawn is not None and drawn.spreads is not None:
+            # Where no more can be known than what moved inputs have shown, that decides.
+            known = made.spreads or drawn.spreads
+            made = Drawn(list(map(max, drawn.spreads, known)), drawn.failure, inside=True)
         drawn = context.drawn = made
         context.variant = variant
         context.stage("numerics")
@@ -167,10 +173,11 @@ def _explain(output: Output, index: int, drawn: Drawn, comparison: Comparison) -
     reason += f"allowed {leaf.tolerance:.2g} for {output.format}"
     if not leaf.is_floating:
         return reason + (_ORDER_HINT if _orders(comparison.traced) else "")
-    if comparison.is_final or drawn.failure or drawn.spreads is None:
-        is_finite = 0 < leaf.tolerance < leaf.error < math.inf
-        return reason + (f"; {drawn.failure}" if drawn.failure else "") + (_HINT if is_finite else "")
-    return f"{reason}; values moved by one unit in the last place change it by {drawn.spreads[index]:.2g}"
+    if drawn.failure:
+        reason += f"; {drawn.failure}"
+    elif not comparison.is_final and drawn.spreads is not None:
+        reason += f"; values moved by one unit in the last place change it by {drawn.spreads[index]:.2g}"
+    return reason + (_HINT if 0 < leaf.tolerance < leaf.error < math.inf else "")
 
 
 def _orders(traced: Any) -> bool:

@@ -14,7 +14,7 @@ from harness.declare.unread import describe_unread_result
 from harness.machine.environment import make_private
 from harness.probes.comparison import UnfitError, compare
 from harness.probes.context import Context, Findings, Unavailable
-from harness.probes.judgement import Judgement, judge_variant
+from harness.probes.judgement import Judgement, find_chance, judge_variant
 from harness.probes.look_at_each import LONGEST_REASON, describe_failure, look_at_each
 from harness.programs.in_place import InPlaceError, check_traced, keep_arguments
 from harness.programs.modes import Prepared
@@ -73,7 +73,8 @@ def check(variant: str, prepared: Prepared, context: Context) -> Outcome:
 
 
 def _check(variant: str, prepared: Prepared, context: Context, call: Callable[[], Any]) -> Outcome:
-    declared, notes = context.workload.declaration.reference, ()
+    declared = context.workload.declaration.reference
+    notes: tuple[str, ...] = ()
     if "reference" not in vars(context) and not isinstance(declared, NoReference):
         context.beat(None, "reference")  # common to all variants
         context.at = "reference"
@@ -101,7 +102,11 @@ def _check(variant: str, prepared: Prepared, context: Context, call: Callable[[]
     worst = max((output.leaf.error for output in comparison.outputs), default=0.0)
     judgement = Judgement(Verdict.RIGHT)
     if any(output.leaf.is_beyond for output in comparison.outputs):
-        judgement = judge_variant(prepared, result, comparison, context)
+        chance, call_s = find_chance(prepared, result, comparison, context)
+        del result  # before the draws take memory
+        judgement = (
+            Judgement(Verdict.NOT_DETERMINISTIC, chance) if chance else judge_variant(comparison, call_s, context)
+        )
     outcome = _conclude(judgement, details, context, notes)
     return msgspec.structs.replace(outcome, values={"max_error": (worst if math.isfinite(worst) else None,)})
 
@@ -109,7 +114,8 @@ def _check(variant: str, prepared: Prepared, context: Context, call: Callable[[]
 def _say_why_unchecked(variant: str, declared: NoReference, context: Context) -> str:
     """Why a variant of a workload without a reference is compared with nothing; empty where it is compared."""
     why = f"not checked: {declared.reason}"
-    if not declared.comparable or context.judging_variant is None or len(context.workload.variants) == 1:
+    is_alone = context.judging_variant is None or len(context.workload.variants) == 1
+    if not declared.comparable or is_alone or context.is_replay(variant):
         return why
     if context.judging_variant == variant:
         return f"{why}; the other variants are compared with this one"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from harness.record import INCOMPLETE
-from harness.record.derived import compare_paired, doubt_ratio
+from harness.record.derived import compare_paired, doubt_ratio, find_withheld
 from harness.record.metric import Readable
 from harness.record.pool import NO_CANARY
 from harness.record.statistics import FEWEST_LAUNCHES, Interval, differs
@@ -119,7 +119,8 @@ def _judge_replay(sides: Sides, told: Readable, replay: Readable) -> Change:
     own = _find_infidelity(replay) or find_disturbance(replay, told, ratio)
     conditions = sides.runs.conditions
     outer = conditions.weak_in_lock_step if _is_in_lock_step(replay) else conditions.weak
-    reason = ""
+    withheld = find_withheld(replay, told)
+    reason = "" if withheld is None else withheld.reason
     if doubt or (own and finding is Finding.SAME):
         finding, reason = Finding.INCONCLUSIVE, doubt or own
     elif (own or outer) and finding in SUSPECTED:

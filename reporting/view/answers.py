@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from harness.record import INCOMPLETE, Answer
-from harness.record.derived import compare_paired, doubt_ratio
+from harness.record.derived import compare_paired, doubt_ratio, find_withheld
 from harness.record.metric import Reading
 from harness.record.metrics import METRICS
 from harness.record.statistics import Interval, differs
@@ -146,7 +146,7 @@ def _tell_ratio(one: Variant, other: Variant) -> tuple[str, Tone]:
     ratio = compare_paired(one, other)
     if ratio is None:
         faults = (side.read(TIME).fault for side in (one, other))
-        fault = next((fault for fault in faults if fault is not None), None)
+        fault = next((fault for fault in faults if fault is not None), None) or find_withheld(one, other)
         return _no_answer("no launch timed both" if fault is None else describe_fault(fault))
     number = " ".join(part for part in numbers.gain_with_bounds(ratio) if part != numbers.MISSING)
     names = [shorten(side.planned.name, LONGEST_TERM) for side in (one, other)]

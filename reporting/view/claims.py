@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from harness.record import Figure, Published
-from harness.record.derived import compare_paired, doubt_ratio
+from harness.record.derived import compare_paired, doubt_ratio, find_withheld
 from harness.record.metric import Metric, Reading, Unit
 from harness.record.metrics import METRICS
 from harness.record.statistics import FEWEST_LAUNCHES, Interval
@@ -164,7 +164,9 @@ def _divide_ours(case: Case, claim: Published) -> tuple[Interval | None, str]:
         return None, reason
     if paired:
         # How many times faster the second is: the first's time over the second's, paired by launch.
-        ours, replicate, none = compare_paired(below, above), "launch", "no launch timed both"
+        withheld = find_withheld(below, above)
+        none = "no launch timed both" if withheld is None else withheld.reason
+        ours, replicate = compare_paired(below, above), "launch"
     else:
         ours, replicate = divide_readings(readings[0], readings[1], above.settings), "process"
         none = "one of ours is 0, so there is no ratio"

@@ -432,6 +432,13 @@ def test_a_tolerance_is_a_number_from_0_on(value):
     assert str(caught.value).startswith(f"workload 'attention': tolerance is {value!r}; it is a number, 0 or more")
 
 
+def test_an_implementations_tolerance_is_a_number_from_0_on_too():
+    made = declare()
+
+    with pytest.raises(DeclarationError, match="tolerance is -1; it is a number, 0 or more"):
+        made.implementation(name="narrow", tolerance=-1)(made.function)
+
+
 @pytest.mark.parametrize("value", [None, 0, 0.0, 1e-5, np.float32(1e-5)])
 def test_any_number_from_0_on_may_be_a_tolerance(value):
     declare(tolerance=value).check()

@@ -4,15 +4,18 @@ import tracemalloc
 
 import jax
 import jax.numpy as jnp
+import msgspec
 import numpy as np
 import pytest
 
 from harness import State, no_reference, workload
 from harness.machine.places import BACKENDS
+from harness.plan.cases import plan_case
 from harness.probes import Context, look_with
 from harness.probes.conditioning import Judge
 from harness.probes.errors import relative_error
-from harness.record import Status, Verdict
+from harness.probes.numerics import check
+from harness.record import Replay, Status, Verdict
 from harness.record.sentences import describe_details
 
 NUMBERS = jnp.asarray(np.random.default_rng(0).normal(size=(16, 16)), "float32")
@@ -392,6 +395,25 @@ def test_rounding_of_the_baseline_variant_counts_without_a_reference_too():
     assert outcome.details.verdict is Verdict.RIGHT_WITHIN_CONDITIONING
 
 
+def test_an_earlier_runs_program_may_differ_from_todays():
+    def give_back(x):
+        return x
+
+    made = workload(inputs=lambda key: (NUMBERS,), reference=no_reference("none"), modes=("jit",))(halve)
+    made.implementation(give_back)
+    case = plan_case("suite", made, {}, BACKENDS["cpu"])
+    earlier = msgspec.structs.replace(
+        case.variants[0], name="earlier", same_as="halve:jit", replays=Replay(run="before", variant="halve:jit")
+    )
+    case = msgspec.structs.replace(case, variants=(*case.variants, earlier))
+    context = Context(made, {}, BACKENDS["cpu"], (NUMBERS,), time.perf_counter, None, case=case)
+    prepared = context.prepare("give_back:jit")
+
+    today, before = (check(name, prepared, context) for name in ("give_back:jit", "earlier"))
+
+    assert (today.details.verdict, before.details.verdict) == (Verdict.DIFFERS, None)
+
+
 # Memory
 
 
@@ -407,3 +429,23 @@ def test_a_comparison_takes_memory_for_blocks_alone(order):
     tracemalloc.stop()
     assert error == 0
     assert peak < got.nbytes
+
+
+def test_no_more_than_two_results_are_held_while_draws_are_made():
+    held = []
+
+    def count(result):
+        held.append(sum(array.shape == (123, 7) for array in jax.live_arrays()))
+        return result
+
+    def widen(x):
+        return cancel(jnp.broadcast_to(x[:7], (123, 7)))
+
+    def reference(x):
+        return np.broadcast_to(cancel_in_float64(x[:7]), (123, 7))
+
+    outcome = look_at(widen, inputs=(SMALL.ravel(),), reference=reference, compare=count)
+
+    assert outcome.details.verdict is Verdict.RIGHT_WITHIN_CONDITIONING
+    assert len(held) > 5
+    assert max(held) == 2

@@ -1,6 +1,6 @@
 import pytest
 
-from harness.record import CachingDetails, NumericsDetails, TimingDetails, TraceDetails
+from harness.record import CachingDetails, Conditioning, NumericsDetails, TimingDetails, TraceDetails, Verdict
 from harness.record.sentences import NO_DEVICE_ACTIVITY, describe_details
 
 
@@ -38,3 +38,34 @@ def test_details_become_sentences_where_no_section_shows_them(details, sentences
 
 def test_an_error_that_was_declared_is_named():
     assert describe_details(NumericsDetails(raised="no"), raises="TypeError") == ("raises TypeError, as declared: no",)
+
+
+@pytest.mark.parametrize(
+    ("conditioning", "verdict", "words"),
+    [
+        (
+            Conditioning(beyond=2, worst="['w']", error=1e-4, allowed=2e-3, digits=3.3),
+            Verdict.RIGHT_WITHIN_CONDITIONING,
+            ("2 of 9 outputs are beyond", "0.0001", "['w']", "0.002", "3.3 digits"),
+        ),
+        (
+            Conditioning(beyond=2, unresolved=1, error=1e-4, allowed=2.0, digits=0.3),
+            Verdict.RIGHT_WITHIN_CONDITIONING,
+            ("1 cannot be checked",),
+        ),
+        (
+            Conditioning(beyond=1, error=None, allowed=None, digits=0.0),
+            Verdict.CANNOT_BE_CHECKED,
+            ("1 of 9 outputs is beyond", "0.0 digits"),
+        ),
+        (Conditioning(beyond=1, error=0.5, is_too_slow=True), Verdict.CANNOT_BE_CHECKED, ("takes too long",)),
+    ],
+    ids=["rounding", "one unknown", "no digit", "too slow"],
+)
+def test_what_the_draws_show_is_a_sentence(conditioning, verdict, words):
+    details = NumericsDetails(outputs=9, verdict=verdict, conditioning=conditioning)
+
+    (sentence,) = describe_details(details)
+
+    assert sentence.startswith(verdict.value)
+    assert [word for word in words if word not in sentence] == []
