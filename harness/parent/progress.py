@@ -15,6 +15,7 @@ from rich.text import Text
 from harness.plan.launches import Launch
 from harness.plan.messages import Heartbeat
 from harness.record import INCOMPLETE, CaseRecord, Manifest, PlannedCase, Status
+from harness.record.remarks import join_remarks, key_of
 from harness.record.wording import counted
 
 REFRESHES_PER_S = 2
@@ -67,10 +68,10 @@ class _Troubles:
 
     def find_new(self, record: CaseRecord) -> list[str]:
         """Those that were not told before. What is lost may still be measured, until the run ends."""
-        found = [(record.name, trouble) for trouble in list_troubles(record, lost=False)]
-        new = [one for one in found if one not in self.told]
-        self.told.update(new)
-        return [f"{name}: {trouble}" for name, trouble in new]
+        found = _list_remarks(record, lost=False)
+        new = [one for one in found if (record.name, key_of(one[1])) not in self.told]
+        self.told.update((record.name, key_of(remark)) for _, remark in new)
+        return [f"{record.name}: {trouble}" for trouble in join_remarks(new)]
 
 
 class Lines(Watcher):
@@ -235,19 +236,23 @@ class Live(Watcher):
         self._console.print(escape(printable(text)), style=style, highlight=False, soft_wrap=True)
 
 
-def list_troubles(record: CaseRecord, *, lost: bool = True) -> list[str]:
-    """A line per variant and probe that makes the run incomplete, or that was too large to be run, without repeats.
+def list_troubles(record: CaseRecord) -> list[str]:
+    """A line for each reason that makes the run incomplete, or for which something was too large to be run."""
+    return join_remarks(_list_remarks(record))
+
+
+def _list_remarks(record: CaseRecord, *, lost: bool = True) -> list[tuple[str, str]]:
+    """Variant, and how and why one of its probes ended so.
 
     Args:
       lost: Whether what is lost is among them.
     """
-    lines = [
-        f"{variant.name}: {outcome.status.value}: {outcome.reason}"
+    return [
+        (variant.name, f"{outcome.status.value}: {outcome.reason}")
         for variant in record.variants
         for outcome in variant.outcomes.values()
         if outcome.status in INCOMPLETE | {Status.TOO_LARGE} and (lost or outcome.status is not Status.LOST)
     ]
-    return list(dict.fromkeys(lines))
 
 
 def _announce(manifest: Manifest, folder: Path, launches: int) -> str:

@@ -16,18 +16,17 @@ import jax
 from harness.programs import program
 from harness.record import hlo
 from harness.record.hlo import Computation, Instruction, Module
+from harness.record.remarks import NOT_COUNTED
 
 _METRICS = {"counted_flops": "flops", "counted_bytes": "bytes accessed"}
 _METADATA = re.compile(r", metadata=\{[^{}]*\}")
 """It refers to tables of the header, which a loop's body by itself does not have."""
 
-UNKNOWN_CALLS = "XLA's count is left out: it does not know what the program's custom calls do"
-UNKNOWN_BRANCH = "XLA's count is left out: which branch of a conditional is taken is not known"
-UNKNOWN_TRIPS = (
-    "XLA's count is left out: it counts a loop's body once, and how often a loop of this program runs is not known"
-)
+UNKNOWN_CALLS = f"{NOT_COUNTED}: it does not know what the program's custom calls do"
+UNKNOWN_BRANCH = f"{NOT_COUNTED}: which branch of a conditional is taken is not known"
+UNKNOWN_TRIPS = f"{NOT_COUNTED}: it counts a loop's body once, and how often a loop of this program runs is not known"
 NO_COUNT = "XLA gives no count for this program"
-NO_BODY = "XLA's count is left out: it counts a loop's body once, and nothing here can count a body by itself"
+NO_BODY = f"{NOT_COUNTED}: it counts a loop's body once, and nothing here can count a body by itself"
 
 
 class NotCountableError(Exception):

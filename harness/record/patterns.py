@@ -26,6 +26,26 @@ def names_of(case: PlannedCase) -> tuple[str, str, str]:
     return case.suite, case.workload, case.name
 
 
+def list_nearest(wanted: str, names: Iterable[str], *, most: int = 5) -> list[str]:
+    """Return the names that are most like what was wanted, those that contain it first; empty where none is like it."""
+    known = list(dict.fromkeys(names))
+    containing = sorted((name for name in known if wanted and wanted in name), key=len)
+    like = difflib.get_close_matches(wanted, known, n=most, cutoff=0.5)
+    return list(dict.fromkeys((*containing, *like)))[:most]
+
+
+def explain_unknown(kind: str, wanted: str, names: Iterable[str]) -> str:
+    """Say that there is no such name: with those most like it, else with all.
+
+    Args:
+      kind: What it would name, in the singular.
+    """
+    known = list(dict.fromkeys(names))
+    nearest = list_nearest(wanted, known)
+    listed = f"nearest: {', '.join(nearest)}" if nearest else f"there are {', '.join(known)}"
+    return f"no {kind} '{wanted}'; {listed}"
+
+
 def find_nearest(wanted: str, names: Iterable[str], *, cutoff: float = 0.4) -> str | None:
     """The name that is most like what was wanted, which may be a pattern; None where none is like it."""
     found = difflib.get_close_matches(wanted.strip("*?"), list(dict.fromkeys(names)), n=1, cutoff=cutoff)

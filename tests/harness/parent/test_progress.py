@@ -253,6 +253,13 @@ def test_a_trouble_that_several_probes_had_is_told_once_and_what_is_expected_is_
     assert list_troubles(record) == ["a:jit: failed: no luck"]
 
 
+def test_one_reason_of_all_variants_is_one_line():
+    inputs = {"numerics": failed("in stage 'inputs': TypeError: 'relu'")}
+    record = samples.record(PLANNED, {"a:eager": inputs, "a:jit": inputs})
+
+    assert list_troubles(record) == ["a:eager, a:jit: failed: in stage 'inputs': TypeError: 'relu'"]
+
+
 def test_what_was_too_large_to_be_run_is_told_though_nothing_went_wrong():
     too_large = Outcome(status=Status.TOO_LARGE, reason="needs 3 GiB of 2 GiB")
     record = samples.record(PLANNED, {"a:jit": {"numerics": too_large}})

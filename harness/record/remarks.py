@@ -1,0 +1,40 @@
+"""Remarks on variants, for a terminal or a notebook: one line each, with all the variants that it is about."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+NOT_COUNTED = "XLA's count is left out"
+"""How a note begins that says why there is no `counted_flops`: a remark on a number that few tables show."""
+
+_STAGE = re.compile(r"in stage '([^']*)': ")
+
+
+def join_remarks(remarks: Iterable[tuple[str, str]]) -> list[str]:
+    """Return a line for each different remark: `f:jit, f:aot: failed: in stages 'trace', 'compile': …`.
+
+    Remarks that differ in the stage alone are one.
+
+    Args:
+      remarks: (variant's name, remark), in the order in which they are to stand.
+    """
+    variants: dict[str, dict[str, None]] = {}
+    stages: dict[str, dict[str, None]] = {}
+    for name, remark in remarks:
+        words = key_of(remark)
+        variants.setdefault(words, {})[name] = None
+        if found := _STAGE.search(remark):
+            stages.setdefault(words, {})[found[1]] = None
+    return [f"{', '.join(names)}: {_restore(words, list(stages.get(words, ())))}" for words, names in variants.items()]
+
+
+def key_of(remark: str) -> str:
+    """Return the remark without its stage: what makes two remarks one."""
+    return _STAGE.sub("\0", remark, count=1)
+
+
+def _restore(words: str, stages: list[str]) -> str:
+    """The remark, with all stages in place of its own."""
+    quoted = ", ".join(f"'{stage}'" for stage in stages)
+    return words.replace("\0", f"in {'stage' if len(stages) == 1 else 'stages'} {quoted}: ")
