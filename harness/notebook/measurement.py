@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
@@ -10,7 +9,9 @@ from html import escape
 from harness.notebook.passes import Ratio, compare_passes
 from harness.record import AS_GIVEN, CaseRecord, Environment, LaunchRecord, Outcome, PlannedCase, Settings, Status
 from harness.record.metrics import METRICS
+from harness.record.patterns import explain_unknown
 from harness.record.recorded import RecordedVariant, list_variants
+from harness.record.remarks import NOT_COUNTED, join_remarks
 from harness.record.sentences import describe_details
 from harness.record.withheld import find_objection
 
@@ -57,7 +58,7 @@ class Measurement:
             raise KeyError(f"no variant '{variant}'; there are {', '.join(one.name for one in self.case.variants)}")
         if metric not in METRICS or METRICS[metric].growth_of is not None:
             known = (name for name, entry in METRICS.items() if entry.growth_of is None)
-            raise KeyError(_describe_unknown(metric, tuple(known)))
+            raise KeyError(explain_unknown("metric", metric, known))
         return next(iter(found[0].read(metric).known), None)
 
     def find_speedup(self, variant: str) -> Ratio | None:
@@ -102,14 +103,9 @@ class Measurement:
         first = f"{self.case.name} on {self.environment.device_count} x {self.environment.device_kind}, jax {jax}"
         titles = [f"{METRICS[name].title} [{unit}]" for name, _, unit in _COLUMNS]
         rows = [["", METRICS["speedup"].title, *titles], *map(self._row, self._variants())]
-        variants_of: dict[str, list[str]] = {}
-        for variant in self._variants():
-            words = [word for item in variant.outcomes.items() for word in _describe(*item)]
-            for word in dict.fromkeys(words):
-                variants_of.setdefault(word, []).append(_show(variant.planned.name))
-            if objection := find_objection(variant.outcomes):
-                variants_of.setdefault(objection, []).append(_show(variant.planned.name))
-        remarks = [f"{', '.join(variants)}: {word}" for word, variants in variants_of.items()]
+        remarks = join_remarks(
+            (_show(variant.planned.name), word) for variant in self._variants() for word in _list_remarks(variant)
+        )
         notes = self.record.notes if len(rows) <= 2 else (*self.record.notes, WITHIN)
         return first, rows, [*remarks, *(f"({_show(note)})" for note in notes)]
 
@@ -129,11 +125,12 @@ def _show(text: str) -> str:
     return text.replace(AS_GIVEN, "as given")
 
 
-def _describe_unknown(metric: str, known: tuple[str, ...]) -> str:
-    inside = [name for name in known if metric in name]
-    nearest = dict.fromkeys((*inside, *difflib.get_close_matches(metric, known, cutoff=0.5)))
-    hint = f"nearest: {', '.join(nearest)}; " if nearest else ""
-    return f"no metric '{metric}'; {hint}there are {', '.join(known)}"
+def _list_remarks(variant: RecordedVariant) -> list[str]:
+    """What a reader must know of a variant; nothing of numbers that the table does not show."""
+    words = [word for item in variant.outcomes.items() for word in _describe(*item)]
+    if objection := find_objection(variant.outcomes):
+        words.append(objection)
+    return [word for word in dict.fromkeys(words) if not word.startswith(NOT_COUNTED)]
 
 
 def _describe(probe: str, outcome: Outcome) -> Iterator[str]:

@@ -42,7 +42,7 @@ def test_what_a_mode_does_not_have_is_none(measurement):
     [
         ("jti", "execution_s", "no variant 'jti'; there are scaled:eager, scaled:jit, scaled:aot"),
         ("jit", "no_such_metric", "no metric 'no_such_metric'; there are max_error, execution_s, "),
-        ("jit", "compile_exponent", "no metric 'compile_exponent'; nearest: compile"),
+        ("jit", "compile_exponent", "no metric 'compile_exponent'; nearest: "),
         ("jit", "flops", "no metric 'flops'; nearest: counted_flops"),
     ],
 )
@@ -124,7 +124,7 @@ def test_a_tolerance_says_how_much_error_is_rounding(tolerance, status):
     assert measurement.record.variants[1].outcomes["numerics"].status is status
     assert measurement.launch is not None
     assert (measurement.find_speedup("jit") is not None) is (status is Status.OK)
-    assert ("a larger tolerance= allows it" in repr(measurement)) is (tolerance == 1e-5)
+    assert ("a larger tolerance= allows it" in repr(measurement)) is (status is Status.WRONG)
 
 
 def test_after_its_limit_nothing_more_is_begun():

@@ -12,7 +12,8 @@ def test_every_field_of_a_run_s_environment_and_settings_is_a_fact():
     known = {name.partition(".")[0] for name in facts}
     fields = {field.name for kind in (Environment, Settings) for field in msgspec.structs.fields(kind)}
     empty = {"variables"}
-    assert known == {"run id", "started", "jaxmeter", "schema version", "backend"} | fields - empty
+    derived = {"process_cores"}
+    assert known == {"run id", "started", "jaxmeter", "schema version", "backend"} | fields - empty | derived
 
 
 def test_facts_of_the_run_itself_come_first_with_their_values():
