@@ -11,11 +11,11 @@ from .cases import Variant
 CONTENDED = "contended"
 """What follows a number that is not to be trusted."""
 
-AT_ODDS = "at odds with the speedup"
+AT_ODDS = "inconsistent"
 
 
 def find_doubts(variant: Variant, reading: Reading) -> tuple[str, ...]:
-    """Return the words that follow a time or a speedup: contended, at odds with the speedup, traps."""
+    """Return the words that follow a time or a speedup: contended, inconsistent with the speedup, traps."""
     words = [CONTENDED] if reading.contended else []
     if reading.metric.name in TIMES and find_disagreement(variant, reading.metric.name):
         words.append(AT_ODDS)

@@ -18,7 +18,7 @@ elif words[0] == "version":
 elif words[:2] == ["image", "inspect"]:
     if words[-1] not in images.read_text().split():
         sys.exit(1)
-    print("sha256:1f0c9a7" if "Id" in words[3] else "1000000000")
+    print("sha256:" + "1f0c9a7b" * 8 if "Id" in words[3] else "1000000000")
 elif words[0] == "build":
     print(script.get("build says", ""))
     if not script.get("build fails"):

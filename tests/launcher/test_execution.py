@@ -101,4 +101,4 @@ def test_room_that_cannot_be_known_does_not_stop_a_build(tmp_path):
     docker = Docker(tmp_path / "engine")
     engine = Engine(str(docker.client), "docker", "20.10", storage=None)
 
-    assert build_image(engine, Build(Image("gpu", "base", CHECKOUT))) == "sha256:1f0c9a7"
+    assert build_image(engine, Build(Image("gpu", "base", CHECKOUT))) == f"sha256:{'1f0c9a7b' * 8}"

@@ -14,8 +14,9 @@ from launcher.options import UsageError
 from tests import samples
 from tests.launcher.engine_stand_in import Docker
 
-OWN = "jaxmeter:cpu-1f0c9a7b3d52 sha256:1f0c9a7"
-THEIRS = "registry:5000/team/jax:1 sha256:1f0c9a7"
+IMAGE_ID = f"sha256:{'1f0c9a7b' * 8}"
+OWN = f"jaxmeter:cpu-1f0c9a7b3d52 {IMAGE_ID}"
+THEIRS = f"registry:5000/team/jax:1 {IMAGE_ID}"
 
 
 class NotedShell:
@@ -88,9 +89,7 @@ def test_a_measurement_follows_its_baseline_into_its_runtime(tmp_path, engine, b
     assert follow_baseline(NotedShell(tmp_path), "cpu", ["--quick"], baseline(image)) == options
 
 
-@pytest.mark.parametrize(
-    ("known", "options"), [("registry:5000/team/jax:1", True), ("sha256:1f0c9a7", True), ("", False)]
-)
+@pytest.mark.parametrize(("known", "options"), [("registry:5000/team/jax:1", True), (IMAGE_ID, True), ("", False)])
 def test_an_image_of_somebodys_own_is_used_where_it_is_here_and_never_pulled(
     tmp_path, engine, baseline, known, options
 ):

@@ -8,7 +8,7 @@ from harness.machine.places import (
     list_unused_variables,
     make_process_environment,
 )
-from harness.probes.numerics import TOLERANCE
+from harness.probes.formats import TOLERANCE
 from tests import samples
 
 CPU, GPU = BACKENDS["cpu"], BACKENDS["gpu"]
