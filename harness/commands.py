@@ -323,7 +323,7 @@ def _say_what_is_not_used() -> None:
 
 
 def _notes_on(server: ForkServer, description: Description) -> tuple[str, ...]:
-    """What a person and the record's readers must know of suites and processes; the person is told here."""
+    """What readers of the record must know of suites and processes. Prints what a person must know."""
     notes = _list_warnings(description)
     _warn(notes)
     if not server.alone:

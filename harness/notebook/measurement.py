@@ -15,6 +15,9 @@ from harness.record.remarks import NOT_COUNTED, join_remarks
 from harness.record.sentences import describe_details
 from harness.record.withheld import find_objection
 
+IN_PROCESS = (
+    "measured inside this process: no interval between processes; compile times are not those of a fresh process"
+)
 WITHIN = "speedups with 95 % confidence intervals over passes, within this process"
 
 _COLUMNS = (

@@ -22,8 +22,6 @@ from harness.programs.static_leaves import is_traced, split
 from harness.programs.waiting import make_wait
 from harness.record import AS_GIVEN
 
-ONE_PROGRAM = "the function is one jitted call: eager and jit are the same program"
-
 
 @dataclass
 class NotebookContext(Context):

@@ -137,7 +137,7 @@ def test_after_its_limit_nothing_more_is_begun():
 
 def test_a_limit_that_ends_while_modes_are_checked_leaves_them_untimed(monkeypatch):
     ticks = iter([0.0, 1.0, 2.0, 3.0, 100.0, 100.0])
-    monkeypatch.setattr("harness.notebook.measuring.time.monotonic", lambda: next(ticks, 100.0))
+    monkeypatch.setattr("harness.notebook.one_process.time.monotonic", lambda: next(ticks, 100.0))
 
     measurement = harness.measure.with_options(time_limit_s=50)(lambda x: x + 1, jnp.ones(4))
 

@@ -117,9 +117,11 @@ def test_what_is_unchanged_is_not_touched():
         def clear(self):
             raise AssertionError("touched")
 
-    state = keep(lambda item: None, Watched(a=1))
+    item = Watched(a=1)
 
-    state.put_back()
+    keep(lambda item: None, item).put_back()
+
+    assert item == {"a": 1}
 
 
 def test_changes_are_listed_by_name():

@@ -135,5 +135,9 @@ def test_arrays_inside_what_is_no_pytree_are_refused_with_the_line_to_write():
         refuse_hidden_arrays(split(({"a": Hidden(jnp.ones(2))}, Options())), ("state", "options"))
 
 
-def test_static_leaves_without_arrays_are_fine():
-    refuse_hidden_arrays(split((Options(), jnp.tanh, "max", np, Hidden)))
+def test_static_leaves_without_arrays_are_not_refused():
+    arguments = split((Options(), jnp.tanh, "max", np, Hidden))
+
+    refuse_hidden_arrays(arguments)
+
+    assert len(arguments.static) == 5
