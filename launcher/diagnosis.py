@@ -49,9 +49,10 @@ BUILD_CAUSES = (
         "the base image {base} has no Python that can make a virtual environment. Name one that has (--base-image "
         "IMAGE): Python 3.11 or newer with venv",
     ),
-    # Before the missing package: pip ends with that, whatever kept it from the index. EOFError: it asks for a name.
+    # Before the missing package: pip ends with that, whatever kept it from the index. EOFError: it asks for a
+    # name. Not the seconds before an error: 0.401 ERROR.
     Cause(
-        r"(?:401|403)(?: Client)? Error|Unauthorized|Forbidden|EOFError: EOF when reading a line",
+        r"(?<![.\d])(?:401|403)(?: Client)? Error|Unauthorized|Forbidden|EOFError: EOF when reading a line",
         "the package index (or registry) refuses these credentials, or wants some. Put valid ones into pip.conf, which "
         "a build gets as a secret",
     ),

@@ -120,7 +120,7 @@ def test_a_run_in_a_container_is_set_beside_the_programs_of_an_earlier_one_where
             case = read_json(Path("results/after/run.json"), Run).cases[0].name
             one = Suspect(case=case, variant=jitted(found["after"])[0])
             write_json(suspects, Suspects(baseline="before", suspects=(one,)))
-        job = cpu_job(engine, caller)
+        job = cpu_job(engine, caller, "--suites", str(suite))
         run = plan_beside(before, job.request.arguments, name, suspects)
         assert measure_in_container(replace(job, run=run)) == 0
         found[name] = read_json(Path("results", name, "run.json"), Run)

@@ -174,6 +174,7 @@ registry registry-1.docker.io: Get "https://registry-1.docker.io/v2/": dial tcp:
         NOT_FOUND + STEP_FAILED,
         "#5 2.437 ERROR: Could not find a version that satisfies the requirement six==99.0 (from versions: 1.16.0, "
         "1.17.0)\n#5 2.437 ERROR: No matching distribution found for six==99.0\n" + STEP_FAILED,
+        NOT_FOUND.replace("2.594", "0.401") + STEP_FAILED,
     ],
     "the engine cannot hand GPUs": [
         'docker: Error response from daemon: could not select device driver "" with capabilities: [[gpu]].\n',
