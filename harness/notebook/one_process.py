@@ -35,9 +35,10 @@ from harness.record.timing_summary import summarise
 PROBES = ("numerics", "memory", "compilation", "timing")
 """What a call of the user's own process can tell: it is not forked, and has no cache and no trace of its own."""
 
-BLOCK_S, BLOCKS = 0.02, 24
-"""Longer and fewer blocks than a run has: the first call of a block finds the caches as another variant left them. With
-blocks of 2 ms a step of 4.8 ms next to its eager code, one call a block, took 1.2 to 1.4 times as long as in a loop."""
+BLOCK_S, BLOCKS, SETTLE_S = 0.02, 24, 0.02
+"""Longer and fewer blocks than a run has, after untimed calls: the first calls of a block find caches and memory as
+another variant left them. A step of 4.8 ms next to its eager code took 1.2 to 1.4 times as long as in a loop where
+blocks lasted 2 ms, one call each, and 1.1 to 1.2 times without the untimed calls."""
 
 
 def measure_here(
@@ -65,7 +66,9 @@ def measure_here(
         outcomes, notes = check_all(context, options, say, is_late)
         case = _plan(context, outcomes)
         settings = make_settings("quick", launches=1, suites=(), run_id=case.id)
-        settings = msgspec.structs.replace(settings, probes=PROBES, shows_wrong=True, block_s=BLOCK_S, blocks=BLOCKS)
+        settings = msgspec.structs.replace(
+            settings, probes=PROBES, shows_wrong=True, block_s=BLOCK_S, blocks=BLOCKS, settle_s=SETTLE_S
+        )
         launch = _time(context, outcomes, case, settings, options, say, is_late)
     return Measurement(
         case=case,

@@ -35,12 +35,14 @@ class Subject:
 
     Args:
       sample_s: The least time that a sample may take.
+      settle_s: How long untimed calls last at the start of a block, of calls that are no longer.
       compiles_per_call: Programs that every call compiles.
     """
 
     prepared: Prepared
     clock: Clock
     sample_s: float
+    settle_s: float = 0.0
     calls: int = 1
     call_s: float = 0.0
     warmup_s: list[float] = field(default_factory=list)
@@ -104,6 +106,7 @@ class Subject:
     ) -> None:
         """One block of samples, with what the counters say of that very time, and the canary just before and after."""
         self.prepared.reset()
+        self._settle()
         canary_before_s = canary()
         before = disturbance()
         start = self.clock()
@@ -129,6 +132,7 @@ class Subject:
         sample(self.prepared, 1, self.clock)
         for _ in range(count):
             self.prepared.reset()
+            self._settle()
             self.solo_s.append(statistics.median(self._samples(block_s)))
 
     def take_dispatches(self) -> None:
@@ -180,6 +184,11 @@ class Subject:
         self.compiles_per_call = seen.requested
         stop_using_cache()
         return sample(self.prepared, 1, self.clock)
+
+    def _settle(self) -> None:
+        """Takes caches and memory back from whoever ran before."""
+        if self.call_s <= self.settle_s and not self.is_limited:
+            self._samples(self.settle_s)
 
     def _samples(self, duration_s: float) -> list[float]:
         samples: list[float] = []

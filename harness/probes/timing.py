@@ -198,7 +198,7 @@ def measure(
       Raw samples of each variant, seconds per call, in the order given.
     """
     subjects = {
-        name: one if isinstance(one, Elsewhere) else Subject(one, clock, settings.sample_s)
+        name: one if isinstance(one, Elsewhere) else Subject(one, clock, settings.sample_s, settings.settle_s)
         for name, one in variants.items()
     }
     orders = random.Random(seed)

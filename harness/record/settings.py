@@ -40,6 +40,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         and in a run without a second environment.
       notes: What a reader must know of how it measured, such as why every process imported the suites itself.
       shows_wrong: Whether a variant with a wrong result has times, without a speedup: in a notebook.
+      settle_s: Untimed calls at the start of each block last as long, of calls that are no longer: in a notebook.
       lock_step: The environment that runs an earlier run's code beside today's; None of a run without.
       case_limit_s: After this, and at least 3 launches, timing a case stopped in runs that measured case after case.
       confidence: Of the intervals that verdicts go by.
@@ -73,6 +74,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     lock_step_cores: int | None = None
     notes: tuple[str, ...] = ()
     shows_wrong: bool = False
+    settle_s: float = 0.0
     lock_step: OtherEnvironment | None = None
 
     @property

@@ -480,6 +480,28 @@ def test_a_variant_that_carries_state_is_reset_before_it_is_called_on_drawn_core
     assert len(resets) == 1
 
 
+@pytest.mark.parametrize(
+    ("call_s", "most_calls", "untimed"),
+    [(0.25, None, 4), (1.0, None, 1), (1.25, None, 0), (0.25, 9, 0)],
+    ids=["short", "as long", "longer", "limited"],
+)
+def test_untimed_calls_open_a_block_of_calls_that_are_no_longer(clock, call_s, most_calls, untimed):
+    made = []
+
+    def call() -> None:
+        made.append(clock.now)
+        clock.advance(call_s)
+
+    one = Prepared(call=call, args=(), wait=lambda result: None, reset=made.clear, most_calls=most_calls)
+    subject = Subject(one, clock, sample_s=0.0, settle_s=1.0, call_s=call_s)
+
+    subject.take_block(0, 0.0, undisturbed)
+    assert (len(made), len(subject.blocks[0].samples_s)) == (untimed + 1, 1)
+
+    subject.take_solos(1, 0.0)
+    assert len(made) == untimed + 1
+
+
 # Dispatch
 
 
