@@ -87,11 +87,11 @@ def compare(run: Run, work: Works) -> None:
 
 def was_run(launch: Launch, case: CaseRecord) -> bool:
     """Whether the run did not end the case's rounds before this one."""
-    if launch.process == "timing":
+    if launch.kind == "timing":
         return launch.round < case.launches
     outcomes = next(variant.outcomes for variant in case.variants if variant.name == launch.variants[0])
     cold = outcomes["compilation"].values.get("first_call_s", ()) if "compilation" in outcomes else ()
-    return launch.process not in ("compilation", "caching") or launch.round < len(cold)
+    return launch.kind not in ("compilation", "caching") or launch.round < len(cold)
 
 
 def middle(outcomes: dict[str, Outcome], probe: str, metric: str) -> float:

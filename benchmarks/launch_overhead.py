@@ -56,7 +56,7 @@ def main() -> None:
         for case in select(cases, CASES):
             # Of each kind the one with the most variants is JAX's.
             planned = sorted(plan_launches_of(case, settings, CPU), key=lambda one: len(one.variants))
-            first = {one.process: one for one in planned if one.round == 0}
+            first = {one.kind: one for one in planned if one.round == 0}
             _measure(server, first[CHECK], case, settings, Path(folder))  # fills the cache, as in a run
             timing = first["timing"]
             spent = [_measure(server, timing, case, settings, Path(folder)) for _ in range(launches)]

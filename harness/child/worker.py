@@ -81,7 +81,7 @@ def _measure(message: Measure, beat: Beat) -> Answer:
         beat=beat,
         sides=_find_sides(message),
     )
-    if launch.process == SHAPES:
+    if launch.kind == SHAPES:
         return Result(outcomes=look_at_shapes(launch.looks, context))
     if message.place.measures:
         context.arguments = find_inputs(workload, context.params, Path(message.inputs))

@@ -15,7 +15,7 @@ class _Row(msgspec.Struct, frozen=True, kw_only=True):
     Args:
       name: As the command line and the record have it.
       device: Its kind of device, by which suites name values and limits: cpu, gpu or tpu.
-      platforms: JAX's names (`JAX_PLATFORMS`): first its own, the default; then the host's processor, since data and
+      jax_platforms: JAX's names (`JAX_PLATFORMS`): first its own, the default; then the host's processor, as data and
         functions may be placed there too. Of a target, those of the process that compiles.
       jax_backend: What `jax.default_backend()` then says.
       looked_for: The devices in words, for the error when there are none.
@@ -36,7 +36,7 @@ class _Row(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     device: str
-    platforms: str
+    jax_platforms: str
     jax_backend: str
     looked_for: str
     extra: str
@@ -87,7 +87,7 @@ PLACES: dict[str, Place] = {
         Backend(
             name="cpu",
             device="cpu",
-            platforms="cpu",
+            jax_platforms="cpu",
             jax_backend="cpu",
             looked_for="this machine's processor",
             extra="jaxmeter",
@@ -100,7 +100,7 @@ PLACES: dict[str, Place] = {
         Backend(
             name="gpu",
             device="gpu",
-            platforms="cuda,cpu",
+            jax_platforms="cuda,cpu",
             jax_backend="gpu",
             looked_for="an NVIDIA GPU with its driver (JAX platform 'cuda')",
             extra="jaxmeter[gpu]",
@@ -117,7 +117,7 @@ PLACES: dict[str, Place] = {
         Backend(
             name="tpu",
             device="tpu",
-            platforms="tpu,cpu",
+            jax_platforms="tpu,cpu",
             jax_backend="tpu",
             looked_for="a TPU with libtpu (JAX platform 'tpu')",
             extra="jaxmeter[tpu]",
@@ -164,7 +164,7 @@ def make_process_environment(
     """
     own = (*list_unused_variables(inherited), DATA_VARIABLE)
     variables = {name: value for name, value in inherited.items() if name not in own}
-    variables["JAX_PLATFORMS"] = place.platforms
+    variables["JAX_PLATFORMS"] = place.jax_platforms
     if data is not None:
         variables[DATA_VARIABLE] = data
     if place.preallocates_by is not None:

@@ -67,12 +67,12 @@ class Holders:
         self, case: PlannedCase, launch: Launch, tell: Callable[[Heartbeat], None]
     ) -> Callable[[Heartbeat], None]:
         """Begins with a process; returns what it tells its heartbeats, which tells others too."""
-        self._now: _Stage = (case.name, launch.process, None, "start")
+        self._now: _Stage = (case.name, launch.kind, None, "start")
         self._since = self.clock()
 
         def beat(heartbeat: Heartbeat) -> None:
             self.stop()
-            self._now = (case.name, launch.process, heartbeat.variant, heartbeat.stage)
+            self._now = (case.name, launch.kind, heartbeat.variant, heartbeat.stage)
             tell(heartbeat)
 
         return beat

@@ -277,7 +277,7 @@ class CaseProgress:
     def _goes_on(self, variant: str, launch: Launch) -> bool:
         """Whether what must have ended well before has, and nothing of this kind went wrong: it would again."""
         after = {name for probe in launch.probes for name in PROBES[probe].after}
-        return (launch.process, variant, launch.regime) not in self._broken and all(
+        return (launch.kind, variant, launch.regime) not in self._broken and all(
             self._status(probe, variant) is Status.OK for probe in after if (probe, variant) in self._planned
         )
 

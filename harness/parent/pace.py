@@ -30,7 +30,7 @@ class Pace:
     def add(self, ran: Coming, seconds: float) -> None:
         """Counts a process that has ended, or several that did the work of one."""
         self._taken_s.setdefault(_key_of(ran.launch), []).append((frozenset(ran.variants), seconds))
-        self._by_process.setdefault(ran.launch.process, []).append(seconds)
+        self._by_process.setdefault(ran.launch.kind, []).append(seconds)
 
     def add_variant(self, case: str, variant: str, seconds: float) -> None:
         """What one variant took of a timing launch."""
@@ -52,10 +52,10 @@ class Pace:
             variants, seconds = like_it[-1]
             without_s = sum(self.predict_variant_s(one.launch.case, name) for name in variants.difference(one.variants))
             equal = [max(0.0, seconds - without_s)]
-        taken_s = equal or self._by_process.get(one.launch.process) or [0.0]
+        taken_s = equal or self._by_process.get(one.launch.kind) or [0.0]
         return math.fsum(taken_s) / len(taken_s)
 
 
 def _key_of(launch: Launch) -> Key:
     """The same in every round."""
-    return (launch.case, launch.process, launch.regime, *launch.variants)
+    return (launch.case, launch.kind, launch.regime, *launch.variants)

@@ -203,7 +203,7 @@ class Live(Watcher):
 
     def launch_started(self, launch: Launch) -> None:
         """Shows the case and the kind of process."""
-        self._at.case, self._at.process = self._at.names[launch.case], launch.process
+        self._at.case, self._at.process = self._at.names[launch.case], launch.kind
         self._at.heartbeat = None
 
     def beat(self, heartbeat: Heartbeat) -> None:

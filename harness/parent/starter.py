@@ -65,15 +65,15 @@ class Starter:
                 progress.keep(launch, result)
                 broken = tuple(ended.answer.outcomes) if side_by_side else variants
             elif ended.overran is Overran.BUDGET:
-                progress.cut(launch, variants, ended.last.variant, describe_overrun(ended, launch.process, allowance))
+                progress.cut(launch, variants, ended.last.variant, describe_overrun(ended, launch.kind, allowance))
                 return True
-            elif launch.process == SHAPES:  # one that fails knows nothing; the check will tell
+            elif launch.kind == SHAPES:  # one that fails knows nothing; the check will tell
                 return True
             else:
                 broken = variants if ended.last.variant is None else (ended.last.variant,)
                 outcome = describe_end(ended, self._stage_limit_s(progress.case))
                 if ended.overran is not None:
-                    words = describe_overrun(ended, launch.process, allowance)
+                    words = describe_overrun(ended, launch.kind, allowance)
                     outcome = msgspec.structs.replace(outcome, reason=words)
                 looks = launch.looks.items()
                 outcomes = {name: {probe: outcome for probe, names in looks if name in names} for name in broken}

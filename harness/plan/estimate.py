@@ -89,7 +89,7 @@ def launch_s(launch: Launch, settings: Settings, work: Works) -> float:
     names = [name.removesuffix(BEFORE.format("")) for name in launch.variants]
     variants = [_Variant(known.get(name, UNKNOWN), name.rpartition(":")[2]) for name in names]
     begun_s = PROCESS_S + launch.begins_s
-    if launch.process == "timing":
+    if launch.kind == "timing":
         return begun_s + _timing_s(variants, settings)
     if launch.refills:
         return begun_s + math.fsum(variant.compile_s for variant in variants)
@@ -124,7 +124,7 @@ class _Variant:
 def _looking_s(variant: _Variant, launch: Launch) -> float:
     """Seconds for one variant in a process that looks at one after the other."""
     one_s, built_s, loaded_s = variant.call_s, variant.compile_s, variant.load_s
-    match launch.process:
+    match launch.kind:
         case process if process == SHAPES:
             return TRACING * variant.again_s if variant.mode == "eager" else 0.0
         case process if process == CHECK:  # memory compiles again, with donated arguments
@@ -145,7 +145,7 @@ def _looking_s(variant: _Variant, launch: Launch) -> float:
 
 def _common_s(variants: Sequence[_Variant], launch: Launch) -> float:
     """Seconds for what the variants of a process share: the reference."""
-    if launch.process != CHECK or not variants:
+    if launch.kind != CHECK or not variants:
         return 0.0
     return REFERENCE * call_s(variants[0].work, NATIVE)
 

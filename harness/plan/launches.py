@@ -28,7 +28,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
 
     Args:
       case: The case's id.
-      process: Its kind: SHAPES, or the `process` of its probes.
+      kind: SHAPES, or the `process` of its probes.
       looks: Which probe looks at which variants, in order.
       round: The round over all cases that it belongs to, from 0; so, which of the processes that look at the same.
       regime: What the caches hold when a call begins, see harness/probes/caching.py; empty for other probes.
@@ -39,7 +39,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     case: str
-    process: str
+    kind: str
     looks: dict[str, tuple[str, ...]]
     round: int = 0
     regime: str = ""
@@ -60,7 +60,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def identity(self) -> tuple[str, ...]:
         """What tells it from all others of the run."""
-        return (self.case, self.process, str(self.round), self.regime, str(self.refills), *self.variants)
+        return (self.case, self.kind, str(self.round), self.regime, str(self.refills), *self.variants)
 
     @property
     def keeps_samples(self) -> bool:
@@ -117,7 +117,7 @@ def plan_launches_of(case: PlannedCase, settings: Settings, place: Place) -> Ite
         if process == CHECK and place.measures and launches:
             yield Launch(
                 case=case.id,
-                process=SHAPES,
+                kind=SHAPES,
                 looks={
                     probe.name: tuple(name for launch in launches for name in launch.looks.get(probe.name, ()))
                     for probe in sharing
@@ -127,7 +127,7 @@ def plan_launches_of(case: PlannedCase, settings: Settings, place: Place) -> Ite
         yield from launches
     traced = tuple(item.name for item in case.variants if item.traced)
     if traced and place.measures and TRACED in settings.probes:
-        yield Launch(case=case.id, process=SHAPES, looks={TRACED: traced}, begins_s=place.begins_s)
+        yield Launch(case=case.id, kind=SHAPES, looks={TRACED: traced}, begins_s=place.begins_s)
 
 
 def plan_more(case: PlannedCase, settings: Settings, place: Place, index: int) -> tuple[Launch, ...]:
@@ -162,7 +162,7 @@ def _plan_round(
             looks = {probe: tuple(item.name for item in group if item.name in names) for probe, names in chosen.items()}
             yield Launch(
                 case=case.id,
-                process=process,
+                kind=process,
                 looks={probe: names for probe, names in looks.items() if names},
                 round=index,
                 regime=regime,
@@ -184,5 +184,5 @@ def plan_refill(case: PlannedCase, launches: Sequence[Launch], index: int) -> li
       index: The round before which they come.
     """
     peers = {item.name for item in case.variants if item.mode == NATIVE}
-    checks = [one for one in launches if one.process == CHECK and not peers.issuperset(one.variants)]
+    checks = [one for one in launches if one.kind == CHECK and not peers.issuperset(one.variants)]
     return [msgspec.structs.replace(one, round=index, refills=True) for one in checks]

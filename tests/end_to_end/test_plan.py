@@ -115,8 +115,8 @@ def test_a_run_starts_the_processes_that_were_planned_and_estimated(tmp_path):
     sound = [
         one for one in planned if one.variants != ("unlucky:jit",)
     ]  # it is checked with others, and goes no further
-    assert [(one.process, one.round, one.regime) for one in servers.first_tries] == [
-        (one.process, one.round, one.regime) for one in sound
+    assert [(one.kind, one.round, one.regime) for one in servers.first_tries] == [
+        (one.kind, one.round, one.regime) for one in sound
     ]
     assert estimate(planned, settings, {}).fewest == estimate(planned, settings, {}).most == len(planned)
     statuses = {item.name: {outcome.status for outcome in item.outcomes.values()} for item in run.cases[0].variants}

@@ -16,6 +16,6 @@ from harness.plan.launches import Launch
 def test_where_what_calls_hold_is_read_a_gpus_memory_is_taken_ahead(monkeypatch, backend, probe, expected):
     monkeypatch.setenv("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 
-    take_memory_ahead(Launch(case="c", process=probe, looks={probe: ("f:jit",)}), BACKENDS[backend])
+    take_memory_ahead(Launch(case="c", kind=probe, looks={probe: ("f:jit",)}), BACKENDS[backend])
 
     assert os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] == expected

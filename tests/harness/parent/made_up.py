@@ -71,7 +71,7 @@ class NoteTaker:
         self.clock.advance(seconds)
         if (end := self.dies(launched)) is not None:
             return end
-        if launched.process == "timing":  # as different from launch to launch as makes no interval narrow
+        if launched.kind == "timing":  # as different from launch to launch as makes no interval narrow
             broken = {name: self.answers(launched, name) for name in launched.variants}
             broken = {name: {"timing": outcome} for name, outcome in broken.items() if outcome is not OK}
             if broken:
@@ -83,7 +83,7 @@ class NoteTaker:
             timed = launch(*found, index=launched.round)
             timed = msgspec.structs.replace(timed, started=at.isoformat(timespec="seconds"))
             return Ended(answer=Result(launch=timed), **ALIVE)
-        if launched.process == SHAPES:
+        if launched.kind == SHAPES:
             outcomes = {name: {"numerics": outcome} for name, outcome in self.too_large.items()}
         else:
             outcomes = {
@@ -97,7 +97,7 @@ class NoteTaker:
         return [message.launch for message in self.messages]
 
     def asked(self, process: str) -> list[tuple[int, str, tuple[str, ...]]]:
-        return [(one.round, one.regime, one.variants) for one in self.launched if one.process == process]
+        return [(one.round, one.regime, one.variants) for one in self.launched if one.kind == process]
 
 
 def dead(**how) -> Ended:
@@ -125,10 +125,10 @@ class Told(Watcher):
         self.words.append(("round", number, of, launches_left))
 
     def launch_started(self, launch):
-        self.words.append(("starts", launch.process))
+        self.words.append(("starts", launch.kind))
 
     def launch_ended(self, launch, used_s):
-        self.words.append(("ended", launch.process, used_s))
+        self.words.append(("ended", launch.kind, used_s))
 
     def said(self, text):
         self.words.append(("said", text))
@@ -168,7 +168,7 @@ def stop_before(count: int):
     begun = []
 
     def dies(launched):
-        if launched.process == "timing":
+        if launched.kind == "timing":
             begun.append(launched)
             if len(begun) > count:
                 raise KeyboardInterrupt

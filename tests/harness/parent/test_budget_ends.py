@@ -13,7 +13,7 @@ SLOW = a_case("selu", "a:eager", "a:jit")
 
 
 def compiles_for_minutes(launched) -> float:
-    return 1000.0 if launched.process == CHECK and "a:jit" in launched.variants and launched.case == SLOW.id else 1.0
+    return 1000.0 if launched.kind == CHECK and "a:jit" in launched.variants and launched.case == SLOW.id else 1.0
 
 
 def at_its_compile(launched) -> Heartbeat:
@@ -63,7 +63,7 @@ def test_what_was_measured_before_the_budget_ended_is_kept(executed):
     probes = settings("compilation", "timing", **ROUNDS)
 
     def seconds(launched):
-        return 1000.0 if launched.process == "compilation" and launched.variants == ("a:jit",) else 1.0
+        return 1000.0 if launched.kind == "compilation" and launched.variants == ("a:jit",) else 1.0
 
     run, _ = executed(probes, [SLOW], budget_s=60.0, seconds=seconds)
 
@@ -89,7 +89,7 @@ def test_a_later_round_that_was_cut_leaves_the_values_of_whole_rounds_and_is_rep
     probes = settings("compilation", "timing", **ROUNDS, cold_launches=3)
 
     def seconds(launched):
-        return 1000.0 if launched.round == 1 and launched.process == "timing" else 1.0
+        return 1000.0 if launched.round == 1 and launched.kind == "timing" else 1.0
 
     cut, _ = executed(probes, [SLOW], budget_s=60.0, seconds=seconds, at=lambda launched: Heartbeat("a:jit", "timing"))
     run, _ = executed(probes, [SLOW])

@@ -41,14 +41,14 @@ def test_what_does_not_fit_by_its_shapes_is_not_called(measured):
 
     record, server = measured(settings("memory", "residency"), too_large={"a:eager": too_large})
 
-    assert server.launched[0].process == SHAPES
-    assert [one.process for one in server.launched if "a:eager" in one.variants] == [SHAPES]
+    assert server.launched[0].kind == SHAPES
+    assert [one.kind for one in server.launched if "a:eager" in one.variants] == [SHAPES]
     assert record.variants[0].outcomes["numerics"] == too_large
 
 
 def test_what_has_failed_once_is_not_tried_in_the_next_round(measured):
     def answers(launched, variant):
-        failed = launched.process == "compilation" and variant == "a:jit"
+        failed = launched.kind == "compilation" and variant == "a:jit"
         return Outcome(status=Status.FAILED, reason="no luck") if failed else OK
 
     record, server = measured(settings("compilation", cold_launches=3), answers=answers)
@@ -104,7 +104,7 @@ def test_what_gave_no_right_answer_is_looked_at_no_further(measured):
     changes = {"answer": samples.ABOUT_COMPILING}
     _, server = measured(settings("memory", "residency", "compilation", "caching"), answers=answers, **changes)
 
-    later = [one for one in server.launched if one.process not in (SHAPES, CHECK)]
+    later = [one for one in server.launched if one.kind not in (SHAPES, CHECK)]
     assert later
     assert not [one for one in later if "a:jit" in one.variants]
 
@@ -135,7 +135,7 @@ def interrupt_at(count: int):
     begun = []
 
     def dies(launched):
-        begun.extend([launched] if launched.process == "timing" else [])
+        begun.extend([launched] if launched.kind == "timing" else [])
         if len(begun) == count:
             raise KeyboardInterrupt
 
@@ -159,7 +159,7 @@ def test_samples_of_other_variants_than_those_that_go_on_are_taken_again(execute
         executed(twice, [case("selu")], dies=interrupt_at(4))
 
     def answers(launched, name):
-        return FAILED if launched.process == CHECK and name == "b:jit" else OK
+        return FAILED if launched.kind == CHECK and name == "b:jit" else OK
 
     _, server = executed(twice, [case("selu")], answers=answers)
 
@@ -193,7 +193,7 @@ def test_a_case_of_which_nothing_can_be_run_has_a_record_all_the_same(executed):
 def test_a_process_that_dies_costs_the_variant_that_it_was_at_and_is_repeated_without_it(measured):
     def dies(launched):
         at = Heartbeat("b:jit", "compile")
-        return dead(last=at, signal=11) if launched.process == CHECK and "b:jit" in launched.variants else None
+        return dead(last=at, signal=11) if launched.kind == CHECK and "b:jit" in launched.variants else None
 
     record, server = measured(settings("memory"), dies=dies)
 
@@ -213,7 +213,7 @@ def test_a_process_that_dies_costs_the_variant_that_it_was_at_and_is_repeated_wi
 
 def test_a_process_that_dies_at_no_variant_costs_all_that_it_was_for(measured):
     def dies(launched):
-        return dead(last=Heartbeat(None, "inputs"), code=1) if launched.process == CHECK else None
+        return dead(last=Heartbeat(None, "inputs"), code=1) if launched.kind == CHECK else None
 
     record, server = measured(settings(), dies=dies)
 
@@ -223,7 +223,7 @@ def test_a_process_that_dies_at_no_variant_costs_all_that_it_was_for(measured):
 
 def test_where_the_look_at_shapes_dies_the_check_tells(measured):
     def dies(launched):
-        return dead(signal=9) if launched.process == SHAPES else None
+        return dead(signal=9) if launched.kind == SHAPES else None
 
     record, server = measured(settings(), dies=dies)
 
@@ -233,7 +233,7 @@ def test_where_the_look_at_shapes_dies_the_check_tells(measured):
 
 def test_a_variant_that_cannot_be_timed_is_left_out_and_the_launch_is_repeated(measured):
     def answers(launched, name):
-        return FAILED if launched.process == "timing" and name == "a:jit" else OK
+        return FAILED if launched.kind == "timing" and name == "a:jit" else OK
 
     record, server = measured(settings("timing", **TWICE), answers=answers)
 
@@ -246,7 +246,7 @@ def test_a_variant_that_cannot_be_timed_is_left_out_and_the_launch_is_repeated(m
 
 def test_what_could_not_be_timed_is_not_traced(measured):
     def answers(launched, name):
-        return FAILED if launched.process == "timing" and name == "a:jit" else OK
+        return FAILED if launched.kind == "timing" and name == "a:jit" else OK
 
     _, server = measured(settings("timing", "trace", **ONCE), answers=answers, represents_workload=True)
 
@@ -269,7 +269,7 @@ def test_a_case_on_a_target_is_compiled_without_a_check_and_never_called(execute
 
     run, server = executed(fixed(), [compiled], places={**PLACES, TARGET.name: TARGET})
 
-    assert {launched.process for launched in server.launched} == {CHECK, "compilation"}
+    assert {launched.kind for launched in server.launched} == {CHECK, "compilation"}
     assert {launched.probes for launched in server.launched} == {("memory",), ("compilation",)}
     assert {message.place for message in server.messages} == {TARGET}
     assert "numpy:native" not in {name for launched in server.launched for name in launched.variants}

@@ -283,7 +283,7 @@ def test_a_process_that_meets_a_full_disk_is_no_result_and_its_words_are_told(se
     path.write_text(SUITE.replace("return jnp.ones(4)", "raise OSError(28, 'No space left on device', 'it.npy')"))
     (case,) = describe(server, str(path)).answer.cases[:1]
     settings = make_settings("quick", suites=(str(path),), run_id="it")
-    (launch, *_) = [one for one in plan_launches([case], settings) if one.process == "check"]
+    (launch, *_) = [one for one in plan_launches([case], settings) if one.kind == "check"]
 
     with pytest.raises(OSError, match=r"No space left on device: 'it\.npy'") as caught:
         server.run(

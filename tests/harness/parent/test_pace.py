@@ -8,7 +8,7 @@ def launch(
     process: str = "timing", *variants: str, case: str = "a", index: int = 0, regime: str = "", without: str = ""
 ) -> Coming:
     names = variants or ("f:jit",)
-    planned = Launch(case=case, process=process, looks={process: names}, round=index, regime=regime)
+    planned = Launch(case=case, kind=process, looks={process: names}, round=index, regime=regime)
     return Coming(planned, tuple(name for name in names if name != without))
 
 

@@ -15,7 +15,7 @@ from tests import samples
 PLANNED = samples.planned_case("selu", params={"n": 4})
 MANIFEST = samples.manifest([PLANNED], run_id="it")
 FOLDER = Path("results/it")
-LAUNCH = Launch(case=PLANNED.id, process="timing", looks={"timing": ("selu:eager", "selu:jit")})
+LAUNCH = Launch(case=PLANNED.id, kind="timing", looks={"timing": ("selu:eager", "selu:jit")})
 
 
 def failed(reason: str) -> Outcome:

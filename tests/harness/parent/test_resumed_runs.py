@@ -29,7 +29,7 @@ def test_a_resumed_run_goes_on_with_the_next_round(executed, tmp_path):
     run, server = executed(timed(most_rounds=4), CASES)
 
     for planned in CASES:
-        rounds = [one.round for one in server.launched if one.case == planned.id and one.process == "timing"]
+        rounds = [one.round for one in server.launched if one.case == planned.id and one.kind == "timing"]
         assert rounds in ([1, 2, 3], [2, 3])
     assert [case.launches for case in run.cases] == [4] * 3
     whole, _ = executed_elsewhere(executed, timed(most_rounds=4), tmp_path)
@@ -49,8 +49,8 @@ def test_a_resumed_run_fills_its_compilation_cache_by_a_check_that_counts_for_no
 
     run, server = executed(timed(), [CASES[0]])
 
-    assert [(one.process, one.refills) for one in server.launched][:2] == [(CHECK, True), ("timing", False)]
-    assert len([one for one in server.launched if one.process == CHECK]) == 1
+    assert [(one.kind, one.refills) for one in server.launched][:2] == [(CHECK, True), ("timing", False)]
+    assert len([one for one in server.launched if one.kind == CHECK]) == 1
     assert run.cases[0].variants[0].outcomes["numerics"].values == OK.values
 
 
@@ -64,7 +64,7 @@ def test_a_resumed_run_that_compiles_another_program_does_not_join_its_launches(
         executed(timed(), [CASES[0]], dies=stop_before(1), answers=lambda launched, name: of_program("one"))
     answer = {CHECK: of_program(again)}
 
-    run, _ = executed(timed(), [CASES[0]], answers=lambda launched, name: answer.get(launched.process, OK))
+    run, _ = executed(timed(), [CASES[0]], answers=lambda launched, name: answer.get(launched.kind, OK))
 
     timing = run.cases[0].variants[0].outcomes["timing"]
     assert timing.status is status
@@ -100,7 +100,7 @@ def test_a_damaged_launch_of_a_whole_round_is_named_and_measured_again(executed,
 
     run, server = executed(timed(), [CASES[0]], watcher=watcher)
 
-    assert [(one.process, one.round) for one in server.launched][:2] == [(CHECK, 1), ("timing", 1)]
+    assert [(one.kind, one.round) for one in server.launched][:2] == [(CHECK, 1), ("timing", 1)]
     assert (run.cases[0].rounds, run.cases[0].launches) == (8, 8)
     assert len(run.cases[0].variants[0].outcomes["timing"].values["execution_s"]) == 8
     said = [word[1] for word in watcher.words if word[0] == "said" and str(path) in word[1]]
@@ -138,7 +138,7 @@ def test_a_resumed_run_does_not_take_a_launch_of_the_round_that_was_cut_as_one_o
 
     run, server = executed(timed(), [of_two])
 
-    assert len([one for one in server.launched if one.round == 1 and one.process == "timing"]) == 1
+    assert len([one for one in server.launched if one.round == 1 and one.kind == "timing"]) == 1
     values = [item.outcomes["timing"].values["execution_s"] for item in run.cases[0].variants]
     assert [len(found) for found in values] == [8, 8]
     assert [item.outcomes["timing"].details.launches for item in run.cases[0].variants] == [8, 8]
@@ -177,7 +177,7 @@ def test_more_launches_of_a_resumed_run_come_after_a_check_too(executed):
 
     _, server = executed(timed(**MORE), [wide])
 
-    assert [(one.process, one.refills) for one in server.launched][:3] == [
+    assert [(one.kind, one.refills) for one in server.launched][:3] == [
         (CHECK, True),
         ("timing", False),
         ("timing", False),
@@ -210,7 +210,7 @@ def test_samples_of_a_first_round_that_was_cut_are_taken_again(executed):
 
     _, server = executed(timed(), [of_two])
 
-    assert len([one for one in server.launched if one.round == 0 and one.process == "timing"]) == 2
+    assert len([one for one in server.launched if one.round == 0 and one.kind == "timing"]) == 2
 
 
 def test_what_was_replaced_in_a_round_that_was_cut_counts(executed):

@@ -14,12 +14,12 @@ ALL = ("a:eager", "b:eager", "a:jit")
 
 
 def timing(case, index: int, *variants: str, extra: bool = False) -> Coming:
-    planned = Launch(case=case.id, process="timing", looks={"timing": ALL}, round=index, extra=extra)
+    planned = Launch(case=case.id, kind="timing", looks={"timing": ALL}, round=index, extra=extra)
     return Coming(planned, variants or ALL)
 
 
 def cold(case, index: int) -> Coming:
-    planned = Launch(case=case.id, process="compilation", looks={"compilation": ("a:jit",)}, round=index)
+    planned = Launch(case=case.id, kind="compilation", looks={"compilation": ("a:jit",)}, round=index)
     return Coming(planned, ("a:jit",))
 
 
@@ -108,7 +108,7 @@ def test_where_that_is_not_enough_the_slowest_cold_processes_of_later_rounds_are
 
 
 def test_what_a_first_round_looks_at_and_what_fills_the_cache_is_never_left_out(pace):
-    check = Launch(case=CASES[0].id, process="check", looks={"numerics": ("a:jit",)}, round=2, refills=True)
+    check = Launch(case=CASES[0].id, kind="check", looks={"numerics": ("a:jit",)}, round=2, refills=True)
     refill = Coming(check, ("a:jit",))
     pace.add(refill, 1.0)
 

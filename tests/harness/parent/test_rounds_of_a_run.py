@@ -123,8 +123,8 @@ def test_a_contended_launch_is_replaced_by_a_fresh_process_once(executed, tmp_pa
 
     run, server = executed(timed(**TWICE), [CASES[0]], contended=contended)
 
-    assert [one.round for one in server.launched if one.process == "timing"] == [0, 1, 1]
-    seeds = [message.seed for message in server.messages if message.launch.process == "timing"]
+    assert [one.round for one in server.launched if one.kind == "timing"] == [0, 1, 1]
+    seeds = [message.seed for message in server.messages if message.launch.kind == "timing"]
     assert len(set(seeds)) == 3
     details = run.cases[0].variants[0].outcomes["timing"].details
     assert (details.launches, details.contended, details.replaced) == (2, 1, 1)
@@ -156,7 +156,7 @@ def test_where_the_fresh_process_is_contended_too_later_launches_are_not_replace
     run, server = executed(timed(launches=6, fewest_rounds=6, most_rounds=6), [CASES[0]], contended=contended)
 
     # Well in the first round, not needed in the second, in vain in the third, and no more after that.
-    assert [one.round for one in server.launched if one.process == "timing"] == [0, 0, 1, 2, 2, 3, 4, 5]
+    assert [one.round for one in server.launched if one.kind == "timing"] == [0, 0, 1, 2, 2, 3, 4, 5]
     details = run.cases[0].variants[0].outcomes["timing"].details
     assert (details.replaced, details.contended) == (2, 4)
 
@@ -172,8 +172,8 @@ def test_a_replacement_that_dies_replaces_nothing(executed):
     begun = []
 
     def dies(launched):
-        begun.extend([launched] if launched.process == "timing" else [])
-        return dead(signal=9) if launched.process == "timing" and len(begun) == 2 else None
+        begun.extend([launched] if launched.kind == "timing" else [])
+        return dead(signal=9) if launched.kind == "timing" and len(begun) == 2 else None
 
     run, _ = executed(timed(**ONCE), [CASES[0]], contended=lambda message: True, dies=dies)
 

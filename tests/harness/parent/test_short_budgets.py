@@ -11,7 +11,7 @@ SLOW = a_case("selu", "a:eager", "a:jit")
 
 def slow_eager(launched: Launch) -> float:
     """Seconds of a process: eager code of the slow case takes ten."""
-    return 10.0 if launched.process == "timing" and "a:eager" in launched.variants else 1.0
+    return 10.0 if launched.kind == "timing" and "a:eager" in launched.variants else 1.0
 
 
 def wall_of_slow(name: str) -> float:
@@ -42,7 +42,7 @@ def test_once_it_is_left_out_its_time_is_nobody_elses(executed):
 
     def seconds(launched):
         slow = launched.case == SLOW.id
-        return slow_eager(launched) if slow else 3.0 if launched.process == "timing" else 1.0
+        return slow_eager(launched) if slow else 3.0 if launched.kind == "timing" else 1.0
 
     run, _ = executed(timed(), [SLOW, other], budget_s=4 + 13 + 2 * 4 + 0.5, seconds=seconds, wall_s=wall_of_slow)
 
@@ -105,7 +105,7 @@ def test_cold_processes_are_left_out_where_that_is_not_enough(executed):
     cold = settings("compilation", "timing", **ROUNDS, cold_launches=3)
 
     def seconds(launched):
-        return 5.0 if launched.process == "compilation" else 1.0
+        return 5.0 if launched.kind == "compilation" else 1.0
 
     run, server = executed(cold, [CASES[0]], budget_s=8 + 2 + 0.5, seconds=seconds, watcher=watcher)
 
@@ -180,7 +180,7 @@ def test_beyond_the_budget_a_variant_that_dies_costs_the_others_nothing(executed
     two = a_case("selu", "a:jit", "b:jit")
 
     def dies(launched):
-        is_last = launched.process == "timing" and launched.round == 2 and "a:jit" in launched.variants
+        is_last = launched.kind == "timing" and launched.round == 2 and "a:jit" in launched.variants
         return dead(last=Heartbeat("a:jit", "timing")) if is_last else None
 
     run, _ = executed(

@@ -35,7 +35,7 @@ def case(suite: str, name: str, variants: tuple = ("a:jit",)) -> PlannedCase:
 
 
 def launch(process: str, *variants: str, **options) -> Launch:
-    return Launch(case="c", process=process, looks={options.pop("probe", process): variants}, **options)
+    return Launch(case="c", kind=process, looks={options.pop("probe", process): variants}, **options)
 
 
 def seconds(one: Launch, **work: Work) -> float:
@@ -124,9 +124,9 @@ def test_a_process_takes_as_much_longer_as_its_devices_take_to_begin(process):
         (launch("timing", "f:jit", "numpy:native"), 0),
         (launch("residency", "f:jit"), 0),
         (launch("shapes", "f:eager", probe="numerics"), 0),
-        (Launch(case="c", process="check", looks={"numerics": ("f:jit",), "memory": ("f:jit",)}), 1),
+        (Launch(case="c", kind="check", looks={"numerics": ("f:jit",), "memory": ("f:jit",)}), 1),
     ],
-    ids=lambda one: f"{one.process} {one.regime} {one.variants[0]}" if isinstance(one, Launch) else "",
+    ids=lambda one: f"{one.kind} {one.regime} {one.variants[0]}" if isinstance(one, Launch) else "",
 )
 def test_kernels_are_tried_out_once_where_a_program_is_compiled_and_not_where_it_is_loaded(one, times):
     def took(tuning_s):
@@ -141,7 +141,7 @@ def test_every_process_of_a_place_takes_what_its_row_says():
     gpu = msgspec.structs.replace(case("s", "w[n=1]", ("a:jit", "numpy:native")), where="gpu", represents_workload=True)
     place = PLACES["gpu"]
 
-    begins_s = {one.process: one.begins_s for one in plan_launches([gpu], settings)}
+    begins_s = {one.kind: one.begins_s for one in plan_launches([gpu], settings)}
 
     assert 0 < place.begins_s == begins_s["timing"] == begins_s["check"] == begins_s["shapes"]
     assert begins_s["residency"] == place.begins_s + place.ahead_s > place.begins_s

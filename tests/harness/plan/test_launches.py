@@ -18,7 +18,7 @@ def planned(probes: tuple[str, ...] = (), *, where: str = "cpu", launches: int |
     """(process, round, regime, looks) of each launch of one case."""
     settings = make_settings(level, probes=probes, launches=launches, suites=(), run_id="a")
     case = msgspec.structs.replace(samples.planned_case(variants=VARIANTS, where=where), **changes)
-    return [(one.process, one.round, one.regime, one.looks) for one in plan_launches_of(case, settings, PLACES[where])]
+    return [(one.kind, one.round, one.regime, one.looks) for one in plan_launches_of(case, settings, PLACES[where])]
 
 
 def test_the_check_is_one_process_for_jax_and_one_for_peers_after_a_look_at_shapes():
@@ -85,7 +85,7 @@ def test_whole_rounds_of_a_resumed_run_are_not_planned_again_but_its_cache_is_fi
     planned = plan_launches(CASES, settings)
     left = plan_launches(CASES, settings, done={CASES[0].id: 2, CASES[1].id: 3})
 
-    own = [(one.process, one.round, one.refills) for one in left if one.case == CASES[0].id]
+    own = [(one.kind, one.round, one.refills) for one in left if one.case == CASES[0].id]
     assert own[0] == (CHECK, 2, True)
     assert own[1:] == [("timing", 2, False)] * 2
     assert not [one for one in left if one.case == CASES[1].id]
@@ -105,7 +105,7 @@ def test_one_more_launch_of_a_case_is_its_timing_alone():
 
     more = plan_more(CASES[0], settings, PLACES["cpu"], 9)
 
-    assert sorted((one.process, one.round, one.variants) for one in more) == [
+    assert sorted((one.kind, one.round, one.variants) for one in more) == [
         ("timing", 9, ("a:eager", "a:jit", "a:aot")),
         ("timing", 9, ("numpy:native",)),
     ]
@@ -131,7 +131,7 @@ def test_what_is_skipped_may_be_traced_in_a_process_of_its_own(probes, place, tr
 
     found = [one for one in launches if "c:jit" in one.variants]
     assert [one.variants for one in found] == traced
-    assert {(one.process, one.probes, one.round) for one in found} <= {(SHAPES, ("compilation",), 0)}
+    assert {(one.kind, one.probes, one.round) for one in found} <= {(SHAPES, ("compilation",), 0)}
     assert not [one for one in launches if "b:jit" in one.variants]
 
 
@@ -139,7 +139,7 @@ def test_processes_come_in_the_order_of_the_table():
     settings = make_settings("full", suites=(), run_id="a")
     case = samples.planned_case(variants=VARIANTS, answer=samples.ABOUT_COMPILING, represents_workload=True)
 
-    processes = dict.fromkeys(one.process for one in plan_launches([case], settings))
+    processes = dict.fromkeys(one.kind for one in plan_launches([case], settings))
 
     assert list(processes) == [SHAPES, *dict.fromkeys(probe.process for probe in PROBES.values())]
 
@@ -155,7 +155,7 @@ def test_rounds_after_the_fewest_that_give_an_interval_are_extra_unless_their_nu
     settings = make_settings("default", probes=("timing",), launches=launches, suites=(), run_id="a")
     case = samples.planned_case(variants=("a:jit",))
 
-    assert [one.extra for one in plan_launches([case], settings) if one.process == "timing"] == extra
+    assert [one.extra for one in plan_launches([case], settings) if one.kind == "timing"] == extra
 
 
 @given(seed=st.integers(0, 2**32 - 1))
@@ -181,14 +181,14 @@ def test_a_target_has_only_what_can_be_told_without_a_call():
 
     found = plan_launches([case], settings, places={target.name: target})
 
-    assert [(one.process, one.looks) for one in found] == [
+    assert [(one.kind, one.looks) for one in found] == [
         (CHECK, {"memory": ("a:jit", "a:aot")}),
         *(("compilation", {"compilation": (name,)}) for name in ("a:jit", "a:aot")),
     ]
 
 
 def test_a_launch_is_limited_to_some_of_its_variants_and_to_the_probes_that_look_at_them():
-    launch = Launch(case="a", process=CHECK, looks={"numerics": ("f:eager", "f:jit"), "memory": ("f:jit",)})
+    launch = Launch(case="a", kind=CHECK, looks={"numerics": ("f:eager", "f:jit"), "memory": ("f:jit",)})
 
     assert (launch.probes, launch.variants) == (("numerics", "memory"), ("f:eager", "f:jit"))
     assert launch.limit_to(("f:eager",)).looks == {"numerics": ("f:eager",)}

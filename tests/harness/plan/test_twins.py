@@ -52,7 +52,7 @@ def test_twins_are_checked_once_and_timed_beside_each_other_in_every_launch():
     launches = list(plan_launches_of(planned, settings, PLACES["cpu"]))
 
     both = ("selu:jit", "selu:jit again")
-    assert [(one.process, one.round) for one in launches] == [
+    assert [(one.kind, one.round) for one in launches] == [
         ("shapes", 0),
         ("check", 0),
         *(("timing", index) for index in range(5)),
