@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from benchmarks.here import describe_here
 from benchmarks.verdicts import write_rate
-from reporting.history.change_points import find_change_points
+from reporting.history.change_points import find_splits
 from reporting.history.steps import NEAR
 
 RUNS = 60
@@ -80,7 +80,7 @@ def main() -> None:
     parser.add_argument("--otava", action="store_true")
     given = parser.parse_args()
     print(f"{given.series} series of {given.runs} runs each; {describe_here('numpy', 'scipy')}", flush=True)
-    show("ours", lambda all_values: [find_change_points(values) for values in all_values], given.series, given.runs)
+    show("ours", lambda all_values: [find_splits(values) for values in all_values], given.series, given.runs)
     if given.otava:
         with tempfile.TemporaryDirectory() as folder:
             python = install_otava(Path(folder))

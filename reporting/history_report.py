@@ -118,7 +118,7 @@ def encode(found: Sequence[PlaceSteps], faults: Sequence[str]) -> bytes:
     """All steps as JSON, with the effect as a ratio."""
     places = [
         {
-            "place": one.place.name,
+            "name": one.place.name,
             "machine": one.place.newest.manifest.machine,
             "runs": [run.run_id for run in one.place.runs],
             "series": len(one.series),

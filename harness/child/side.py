@@ -10,7 +10,7 @@ from __future__ import annotations
 import gc
 import io
 import os
-import platform
+import platform as host_platform
 import select
 import signal
 import socket
@@ -59,7 +59,7 @@ def serve(path: str, *suites: str) -> None:
         listener.listen()
         gc.collect()
         gc.freeze()
-        ready = Ready(python=platform.python_version(), packages=list_packages())
+        ready = Ready(python=host_platform.python_version(), packages=list_packages())
         os.write(told, msgspec.json.encode(ready) + b"\n")
         os.close(told)
         _accept(listener)

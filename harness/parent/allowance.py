@@ -87,5 +87,5 @@ class Holders:
         """Return the stage that took the most; None before any process."""
         if not self._taken_s:
             return None
-        (case, process, variant, stage), seconds = max(self._taken_s.items(), key=lambda item: item[1])
-        return Holder(case=case, process=process, variant=variant, stage=stage, seconds=round(seconds, 1))
+        (case, kind, variant, stage), seconds = max(self._taken_s.items(), key=lambda item: item[1])
+        return Holder(case=case, process=kind, variant=variant, stage=stage, seconds=round(seconds, 1))

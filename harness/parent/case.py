@@ -289,7 +289,7 @@ class CaseProgress:
         """Adds raw samples, and sums up each variant's timing anew."""
         self.timed.setdefault(samples.index, []).append(samples)
         rounds = [self.timed[index] for index in sorted(self.timed)]
-        seen = {item.variant for processes in rounds for one in processes for item in one.variants}
+        seen = {item.variant for records in rounds for one in records for item in one.variants}
         for probe in probes:
             for name in seen:
                 if self._status(probe, name) in (Status.OK, Status.LOST):  # not broken since

@@ -144,15 +144,15 @@ class _At:
     used_s: float = 0.0
     round: str = ""
     case: str = ""
-    process: str = ""
+    kind: str = ""
     heartbeat: Heartbeat | None = None
 
     def write(self) -> str:
         """Round and share of the budget, then case and stage, which a narrow terminal cuts."""
-        stage = self.process
+        stage = self.kind
         if self.heartbeat is not None:
             of = f"{self.heartbeat.variant} " if self.heartbeat.variant else ""
-            stage = f"{self.process}: {of}{self.heartbeat.stage}"
+            stage = f"{self.kind}: {of}{self.heartbeat.stage}"
         share = f"budget {100 * self.used_s / self.budget_s:.0f} %"
         budget = share if math.isfinite(self.budget_s) else _describe_used(self.used_s, self.budget_s)
         return "  ".join(filter(None, (self.round, budget, self.case, stage)))
@@ -203,7 +203,7 @@ class Live(Watcher):
 
     def launch_started(self, launch: Launch) -> None:
         """Shows the case and the kind of process."""
-        self._at.case, self._at.process = self._at.names[launch.case], launch.kind
+        self._at.case, self._at.kind = self._at.names[launch.case], launch.kind
         self._at.heartbeat = None
 
     def beat(self, heartbeat: Heartbeat) -> None:
@@ -257,8 +257,8 @@ def _list_remarks(record: CaseRecord, *, lost: bool = True) -> list[tuple[str, s
 
 def _announce(manifest: Manifest, folder: Path, launches: int) -> str:
     device = f"{manifest.environment.device_count} x {manifest.environment.device_kind}"
-    cases, processes = counted(len(manifest.cases), "case"), counted(launches, "process", "processes")
-    return f"run {manifest.run_id}: {cases}, {processes} on {manifest.backend} ({device}), into {folder}"
+    cases, count = counted(len(manifest.cases), "case"), counted(launches, "process", "processes")
+    return f"run {manifest.run_id}: {cases}, {count} on {manifest.backend} ({device}), into {folder}"
 
 
 def printable(text: str) -> str:

@@ -125,9 +125,9 @@ def _looking_s(variant: _Variant, launch: Launch) -> float:
     """Seconds for one variant in a process that looks at one after the other."""
     one_s, built_s, loaded_s = variant.call_s, variant.compile_s, variant.load_s
     match launch.kind:
-        case process if process == SHAPES:
+        case kind if kind == SHAPES:
             return TRACING * variant.again_s if variant.mode == "eager" else 0.0
-        case process if process == CHECK:  # memory compiles again, with donated arguments
+        case kind if kind == CHECK:  # memory compiles again, with donated arguments
             again_s = variant.again_s if "memory" in launch.looks and variant.mode == "jit" else 0.0
             return VARIANT_S + built_s + again_s + 2 * one_s
         case "residency":

@@ -111,10 +111,10 @@ def plan_launches(
 def plan_launches_of(case: PlannedCase, settings: Settings, place: Place) -> Iterator[Launch]:
     """The launches of one case, in order: what cannot fit, the check, then each other process in its rounds."""
     probes = [PROBES[name] for name in settings.probes if place.measures or not PROBES[name].calls]
-    for process in dict.fromkeys(probe.process for probe in probes):
-        sharing = [probe for probe in probes if probe.process == process]
-        launches = list(_plan_process(process, sharing, case, settings, place))
-        if process == CHECK and place.measures and launches:
+    for kind in dict.fromkeys(probe.process for probe in probes):
+        sharing = [probe for probe in probes if probe.process == kind]
+        launches = list(_plan_kind(kind, sharing, case, settings, place))
+        if kind == CHECK and place.measures and launches:
             yield Launch(
                 case=case.id,
                 kind=SHAPES,
@@ -138,16 +138,16 @@ def plan_more(case: PlannedCase, settings: Settings, place: Place, index: int) -
     )
 
 
-def _plan_process(
-    process: str, probes: Sequence[Probe], case: PlannedCase, settings: Settings, place: Place
+def _plan_kind(
+    kind: str, probes: Sequence[Probe], case: PlannedCase, settings: Settings, place: Place
 ) -> Iterator[Launch]:
     """The launches of the probes that share a kind of process, in all rounds."""
     for index in range(probes[0].rounds(case, settings)):
-        yield from _plan_round(index, process, probes, case, settings, place)
+        yield from _plan_round(index, kind, probes, case, settings, place)
 
 
 def _plan_round(
-    index: int, process: str, probes: Sequence[Probe], case: PlannedCase, settings: Settings, place: Place
+    index: int, kind: str, probes: Sequence[Probe], case: PlannedCase, settings: Settings, place: Place
 ) -> Iterator[Launch]:
     """Those of one round. The probes' rows agree on how they are launched."""
     how = probes[0]
@@ -162,7 +162,7 @@ def _plan_round(
             looks = {probe: tuple(item.name for item in group if item.name in names) for probe, names in chosen.items()}
             yield Launch(
                 case=case.id,
-                kind=process,
+                kind=kind,
                 looks={probe: names for probe, names in looks.items() if names},
                 round=index,
                 regime=regime,

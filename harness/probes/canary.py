@@ -12,7 +12,7 @@ begin with cold caches, which without it are warm.
 
 from __future__ import annotations
 
-import platform
+import platform as host_platform
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -126,7 +126,7 @@ def find_slower(before_s: float | None, after_s: float | None) -> float | None:
 
 def make_alu() -> Work:
     """A loop of integers in Python: the speed of one core."""
-    versions = f"{platform.python_implementation()} {platform.python_version()}"
+    versions = f"{host_platform.python_implementation()} {host_platform.python_version()}"
     return Work(
         name=ALU,
         identity=f"{ALU} 2: {ALU_STEPS} steps of a Python loop, {versions}",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import platform
+import platform as host_platform
 import sys
 from pathlib import Path
 
@@ -60,7 +60,7 @@ def _forget_host(folder: Path) -> None:
     xprof takes any name before the first dot.
     """
     private = (str(Path.home()), str(Path.cwd()), sys.prefix, *sys.path)
-    for path in list(folder.rglob(f"{platform.node()}.*")):
-        renamed = path.rename(path.with_name(f"host{path.name.removeprefix(platform.node())}"))
+    for path in list(folder.rglob(f"{host_platform.node()}.*")):
+        renamed = path.rename(path.with_name(f"host{path.name.removeprefix(host_platform.node())}"))
         if renamed.stat().st_size > 0:
             make_capture_private(renamed, private)

@@ -30,12 +30,12 @@ def stand_alone(clean: int, launches: int) -> bool:
     return clean >= max(FEWEST_LAUNCHES, FEWEST_CLEAN_SHARE * launches)
 
 
-def contended(launch: VariantLaunch, process: LaunchRecord) -> bool:
+def contended(samples: VariantLaunch, process: LaunchRecord) -> bool:
     """Whether a variant's absolute time cannot be trusted, by what else ran while its process timed it."""
     return (
         is_slowed(process.device_states)
         or _taken_share(process) > LARGEST_LOSS
-        or (_others_ran(process.load) and not enough_undisturbed(launch))
+        or (_others_ran(process.load) and not enough_undisturbed(samples))
     )
 
 
@@ -44,19 +44,19 @@ def is_disturbed(process: LaunchRecord) -> bool:
     return any(contended(item, process) for item in process.variants)
 
 
-def undisturbed(launch: VariantLaunch, process: LaunchRecord) -> list[Block]:
+def undisturbed(samples: VariantLaunch, process: LaunchRecord) -> list[Block]:
     """The blocks of one variant in one launch that count: all, unless somebody else ran.
 
     A program's threads wait for each other's cores too. On two idle cores those of some programs do so for half of the
     time, in every launch, and a launch in which they wait twice as long is not slower for it.
     """
-    return _find_clean(launch) if _others_ran(process.load) else list(launch.blocks)
+    return _find_clean(samples) if _others_ran(process.load) else list(samples.blocks)
 
 
-def enough_undisturbed(launch: VariantLaunch) -> bool:
+def enough_undisturbed(samples: VariantLaunch) -> bool:
     """Whether one variant's blocks of one launch hold enough for an absolute time whose threads had their cores."""
-    clean = _find_clean(launch)
-    fewest = max(1, min(FEWEST_CLEAN_BLOCKS, len(launch.blocks)))
+    clean = _find_clean(samples)
+    fewest = max(1, min(FEWEST_CLEAN_BLOCKS, len(samples.blocks)))
     return len(clean) >= fewest and sum(block.wall_s for block in clean) >= FEWEST_CLEAN_S
 
 
@@ -97,9 +97,9 @@ def _is_slow(state: DeviceState) -> bool:
     return state.clock_hz < SLOWEST_CLOCK * state.most_clock_hz
 
 
-def _find_clean(launch: VariantLaunch) -> list[Block]:
-    waits = [_wait_share(block, launch.cores) for block in launch.blocks]
-    return [block for block, clean in zip(launch.blocks, clean_blocks(waits), strict=True) if clean]
+def _find_clean(samples: VariantLaunch) -> list[Block]:
+    waits = [_wait_share(block, samples.cores) for block in samples.blocks]
+    return [block for block, clean in zip(samples.blocks, clean_blocks(waits), strict=True) if clean]
 
 
 def _wait_share(block: Block, cores: float) -> float | None:

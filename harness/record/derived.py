@@ -238,8 +238,8 @@ def _add(source: Readable, stages: Sequence[str]) -> Derived:
     readings = [source.read(stage) for stage in stages]
     if (fault := _first_lacking(*readings)) is not None:
         return Derived(fault=fault)
-    processes = zip_longest(*(reading.values for reading in readings))
-    return Derived(tuple(map(_sum, processes)), fault=readings[0].fault)
+    by_process = zip_longest(*(reading.values for reading in readings))
+    return Derived(tuple(map(_sum, by_process)), fault=readings[0].fault)
 
 
 def _sum(values: Sequence[float | None]) -> float | None:

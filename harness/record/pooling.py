@@ -86,10 +86,10 @@ def _find_reference(variants: Iterable[Readable]) -> Pool:
         identities.add(details.canary)
         slow += [] if (share := keep_between(details.slow_share, 0.0, 1.0)) is None else [share]
         # JAX's variants share the process of a launch, and its canary; a peer has its own.
-        process = variant.planned.name if kind_of(variant.planned) is Kind.PEERS else ""
-        for launch, canary_s in enumerate(read_values(variant, METRICS["canary_s"])):
+        peer = variant.planned.name if kind_of(variant.planned) is Kind.PEERS else ""
+        for index, canary_s in enumerate(read_values(variant, METRICS["canary_s"])):
             if canary_s is not None:
-                found.setdefault((variant.planned_case.id, process, launch), canary_s)
+                found.setdefault((variant.planned_case.id, peer, index), canary_s)
     if len(identities) > 1:
         return Pool(no_reference=f"launches of this run timed different canaries: {'; '.join(sorted(identities))}")
     if not found:

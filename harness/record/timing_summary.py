@@ -33,29 +33,29 @@ class _Timed:
     """One variant in one launch, with the process that timed it."""
 
     process: LaunchRecord
-    launch: VariantLaunch
+    samples: VariantLaunch
     contended: bool
 
 
-def summarise(launches: Sequence[Sequence[LaunchRecord]], variant: str, baseline: str) -> Outcome:
+def summarise(rounds: Sequence[Sequence[LaunchRecord]], variant: str, baseline: str) -> Outcome:
     """One variant's timing over all launches.
 
     Args:
-      launches: By launch index, the processes of that index: one for JAX's variants, one per peer.
+      rounds: By round, its processes: one for JAX's variants, one per peer.
     Returns:
       execution_s, over_canary, dispatch_s, solo_s, parallelism, canary_s and log_ratio with one value per launch, null
       where the launch lacks the variant. Contended launches have none but canary_s, which is of the machine, where
       enough clean ones remain; a ratio is lost only where the two sides lost unequally.
     """
-    own = [_find(processes, variant) for processes in launches]
-    base = [_find(processes, baseline) for processes in launches]
+    own = [_find(processes, variant) for processes in rounds]
+    base = [_find(processes, baseline) for processes in rounds]
     trusted = _list_trusted(own)
     values: dict[str, tuple[Number | None, ...]] = {
-        "execution_s": tuple(None if one is None else execution_s(one.launch, one.process) for one in trusted),
-        "over_canary": tuple(None if one is None else over_canary(one.launch, one.process) for one in trusted),
-        "dispatch_s": tuple(None if one is None else _median_of(one.launch.dispatch_s) for one in trusted),
-        "solo_s": tuple(None if one is None else _median_of(one.launch.solo_s) for one in trusted),
-        "parallelism": tuple(None if one is None else parallelism(one.launch) for one in trusted),
+        "execution_s": tuple(None if one is None else execution_s(one.samples, one.process) for one in trusted),
+        "over_canary": tuple(None if one is None else over_canary(one.samples, one.process) for one in trusted),
+        "dispatch_s": tuple(None if one is None else _median_of(one.samples.dispatch_s) for one in trusted),
+        "solo_s": tuple(None if one is None else _median_of(one.samples.solo_s) for one in trusted),
+        "parallelism": tuple(None if one is None else parallelism(one.samples) for one in trusted),
         "canary_s": tuple(None if one is None else _canary_s(one.process) for one in own),
     }
     doubtful_ratios = False
@@ -66,12 +66,12 @@ def summarise(launches: Sequence[Sequence[LaunchRecord]], variant: str, baseline
         launches=len(present),
         contended=sum(one.contended for one in present),
         doubtful_ratios=doubtful_ratios,
-        unsteady=sum(not one.launch.steady for one in present),
+        unsteady=sum(not one.samples.steady for one in present),
         canary=_find_identity(present),
         slow_share=find_slow_share([one.process for one in present]),
     )
     used = {name: found for name, found in values.items() if name in _ALWAYS or any(one is not None for one in found)}
-    notes = (*_describe_compiling([one.launch for one in present]), *_describe_alternation(values))
+    notes = (*_describe_compiling([one.samples for one in present]), *_describe_alternation(values))
     return Outcome(status=Status.OK, values=used, notes=notes, details=details)
 
 
@@ -82,12 +82,12 @@ _ALWAYS = frozenset({"execution_s", "dispatch_s", "log_ratio"})
 """Values that an outcome has also where no launch has any."""
 
 
-def execution_s(launch: VariantLaunch, process: LaunchRecord) -> float:
+def execution_s(samples: VariantLaunch, process: LaunchRecord) -> float:
     """Median over a launch's undisturbed blocks; over all its blocks where it is contended."""
-    return statistics.median(map(_median, _list_counted(launch, process)))
+    return statistics.median(map(_median, _list_counted(samples, process)))
 
 
-def over_canary(launch: VariantLaunch, process: LaunchRecord) -> float | None:
+def over_canary(samples: VariantLaunch, process: LaunchRecord) -> float | None:
     """Median over the same blocks of their time over the canary beside them; None without a canary.
 
     Of a block that is longer than a core is slow for at a time, two samples at its ends say nothing: it is held against
@@ -100,18 +100,18 @@ def over_canary(launch: VariantLaunch, process: LaunchRecord) -> float | None:
     is_beside = identity.endswith(BESIDE)
     return statistics.median(
         _median(block) / (block.canary_s if is_beside and block.canary_s and block.wall_s <= SLOW_SPELL_S else usual_s)
-        for block in _list_counted(launch, process)
+        for block in _list_counted(samples, process)
     )
 
 
-def _list_counted(launch: VariantLaunch, process: LaunchRecord) -> Sequence[Block]:
-    return launch.blocks if contended(launch, process) else undisturbed(launch, process)
+def _list_counted(samples: VariantLaunch, process: LaunchRecord) -> Sequence[Block]:
+    return samples.blocks if contended(samples, process) else undisturbed(samples, process)
 
 
-def parallelism(launch: VariantLaunch) -> float | None:
+def parallelism(samples: VariantLaunch) -> float | None:
     """Processor time over wall time of the blocks; None where no time passed."""
-    wall_s = sum(block.wall_s for block in launch.blocks)
-    return sum(block.cpu_s for block in launch.blocks) / wall_s if wall_s > 0 else None
+    wall_s = sum(block.wall_s for block in samples.blocks)
+    return sum(block.cpu_s for block in samples.blocks) / wall_s if wall_s > 0 else None
 
 
 def _find(processes: Sequence[LaunchRecord], variant: str) -> _Timed | None:
@@ -122,10 +122,10 @@ def _find(processes: Sequence[LaunchRecord], variant: str) -> _Timed | None:
     return None
 
 
-def _list_trusted(launches: Sequence[_Timed | None]) -> list[_Timed | None]:
+def _list_trusted(own: Sequence[_Timed | None]) -> list[_Timed | None]:
     """The clean launches alone where there are enough of them, else all."""
-    clean = [None if one is None or one.contended else one for one in launches]
-    return clean if stand_alone(_count(clean), _count(launches)) else list(launches)
+    clean = [None if one is None or one.contended else one for one in own]
+    return clean if stand_alone(_count(clean), _count(own)) else list(own)
 
 
 def _count(launches: Iterable[object | None]) -> int:
@@ -155,10 +155,10 @@ def _log_ratio(own: _Timed, base: _Timed) -> float:
     times' own ratio.
     """
     if _paired(own, base):
-        return paired_log_ratio(list(map(_median, base.launch.blocks)), list(map(_median, own.launch.blocks)))
-    above, below = (over_canary(one.launch, one.process) for one in (base, own))
+        return paired_log_ratio(list(map(_median, base.samples.blocks)), list(map(_median, own.samples.blocks)))
+    above, below = (over_canary(one.samples, one.process) for one in (base, own))
     if above is None or below is None or _find_identity([own, base]) is None:
-        above, below = (execution_s(one.launch, one.process) for one in (base, own))
+        above, below = (execution_s(one.samples, one.process) for one in (base, own))
     return math.log(above / below)
 
 
@@ -179,7 +179,7 @@ def _equally_parallel(own: Sequence[_Timed | None], base: Sequence[_Timed | None
 
 def _usual_parallelism(launches: Sequence[_Timed | None]) -> float | None:
     present = [one for one in launches if one is not None]
-    of_all = [parallelism(one.launch) for one in [one for one in present if not one.contended] or present]
+    of_all = [parallelism(one.samples) for one in [one for one in present if not one.contended] or present]
     return _median_of([value for value in of_all if value is not None])
 
 

@@ -42,10 +42,10 @@ def describe_self_test(found: SelfTest | None) -> tuple[str, ...]:
         return (f"{DAMAGED if found else NONE}.",)
     versions = ", ".join(f"{name} {version}" for name, version in sorted(found.packages.items()))
     cases, runs = counted(found.cases, "case"), counted(found.runs, "run")
-    processes = counted(found.launches, "timing process", "timing processes")
+    counts = counted(found.launches, "timing process", "timing processes")
     made = f"Self-test of {found.machine}, {found.at[:10]}, by jaxmeter {found.tool_version} with {versions}"
     return (
-        f"{made}: one program twice in each of {cases}, {runs}, {processes}.",
+        f"{made}: one program twice in each of {cases}, {runs}, {counts}.",
         *_describe_gains(found.gains, found),
         *_describe_times(found.times, found),
     )

@@ -41,7 +41,7 @@ MAD_TO_SD = 1.4826
 Logs = NDArray[numpy.float64]
 
 
-def find_change_points(values: Sequence[float], minimum_effect: float = MINIMUM_EFFECT) -> tuple[int, ...]:
+def find_splits(values: Sequence[float], minimum_effect: float = MINIMUM_EFFECT) -> tuple[int, ...]:
     """Indices of the values that a new level begins with; empty where there are too few values.
 
     Args:

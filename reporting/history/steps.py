@@ -13,7 +13,7 @@ from harness.record.statistics import MINIMUM_EFFECT
 from ..compare.conditions import compare_conditions
 from ..compare.findings import PROGRAM, TIME, Finding
 from ..compare.sides import Comparison, Sides
-from .change_points import FEWEST, find_change_points
+from .change_points import FEWEST, find_splits
 from .known import KnownStep
 from .series import Point, Series
 
@@ -106,7 +106,7 @@ def _count_together(step: Step, found: Sequence[Step]) -> int:
 def _find_steps_of(series: Series, known: Sequence[KnownStep], minimum_effect: float) -> Iterator[Step]:
     values = [point.value for point in series.points]
     if series.metric == TIME:
-        cuts = find_change_points([float(value) for value in values], minimum_effect)
+        cuts = find_splits([float(value) for value in values], minimum_effect)
     else:
         cuts = tuple(at for at in range(1, len(values)) if values[at] != values[at - 1])
     restless = 0 if series.metric == TIME or len(cuts) <= MOST_CHANGES else len(cuts)

@@ -66,8 +66,8 @@ def group_places(runs: Sequence[LabelledRun]) -> tuple[Place, ...]:
     found: dict[tuple[str, str], list[LabelledRun]] = {}
     for run in ordered:
         device = name_device(run.run)
-        machines = named.get((run.manifest.backend, device), set())
-        only = next(iter(machines)) if len(machines) == 1 else device
+        known = named.get((run.manifest.backend, device), set())
+        only = next(iter(known)) if len(known) == 1 else device
         found.setdefault((run.manifest.backend, run.manifest.machine or only), []).append(run)
     places = (Place(tuple(own)) for own in found.values())
     return tuple(sorted(places, key=lambda place: place.newest.manifest.started, reverse=True))

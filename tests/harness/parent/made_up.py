@@ -96,8 +96,8 @@ class NoteTaker:
     def launched(self) -> list[Launch]:
         return [message.launch for message in self.messages]
 
-    def asked(self, process: str) -> list[tuple[int, str, tuple[str, ...]]]:
-        return [(one.round, one.regime, one.variants) for one in self.launched if one.kind == process]
+    def asked(self, kind: str) -> list[tuple[int, str, tuple[str, ...]]]:
+        return [(one.round, one.regime, one.variants) for one in self.launched if one.kind == kind]
 
 
 def dead(**how) -> Ended:

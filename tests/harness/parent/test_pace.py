@@ -5,10 +5,10 @@ from harness.plan.launches import Launch
 
 
 def launch(
-    process: str = "timing", *variants: str, case: str = "a", index: int = 0, regime: str = "", without: str = ""
+    kind: str = "timing", *variants: str, case: str = "a", index: int = 0, regime: str = "", without: str = ""
 ) -> Coming:
     names = variants or ("f:jit",)
-    planned = Launch(case=case, kind=process, looks={process: names}, round=index, regime=regime)
+    planned = Launch(case=case, kind=kind, looks={kind: names}, round=index, regime=regime)
     return Coming(planned, tuple(name for name in names if name != without))
 
 

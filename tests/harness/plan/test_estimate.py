@@ -34,8 +34,8 @@ def case(suite: str, name: str, variants: tuple = ("a:jit",)) -> PlannedCase:
     return samples.planned_case(name.partition("[")[0], suite=suite, name=name, id=name_file(name), variants=variants)
 
 
-def launch(process: str, *variants: str, **options) -> Launch:
-    return Launch(case="c", kind=process, looks={options.pop("probe", process): variants}, **options)
+def launch(kind: str, *variants: str, **options) -> Launch:
+    return Launch(case="c", kind=kind, looks={options.pop("probe", kind): variants}, **options)
 
 
 def seconds(one: Launch, **work: Work) -> float:
@@ -107,9 +107,9 @@ def test_a_cold_process_compiles_and_calls_and_the_first_calls_twice():
     assert seconds(first, jit=SLOW) - seconds(later, jit=SLOW) == pytest.approx(SLOW_CALL_S)
 
 
-@pytest.mark.parametrize("process", ["timing", "check", "shapes"])
-def test_a_process_takes_as_much_longer_as_its_devices_take_to_begin(process):
-    host, other = (launch(process, "f:jit", probe="numerics", begins_s=begins_s) for begins_s in (0.0, 0.6))
+@pytest.mark.parametrize("kind", ["timing", "check", "shapes"])
+def test_a_process_takes_as_much_longer_as_its_devices_take_to_begin(kind):
+    host, other = (launch(kind, "f:jit", probe="numerics", begins_s=begins_s) for begins_s in (0.0, 0.6))
 
     assert seconds(other, jit=SLOW) - seconds(host, jit=SLOW) == pytest.approx(0.6)
 

@@ -15,7 +15,7 @@ VARIANTS = ("a:eager", "a:jit", "a:aot", "numpy:native")
 
 
 def planned(probes: tuple[str, ...] = (), *, where: str = "cpu", launches: int | None = 2, level="default", **changes):
-    """(process, round, regime, looks) of each launch of one case."""
+    """(kind, round, regime, looks) of each launch of one case."""
     settings = make_settings(level, probes=probes, launches=launches, suites=(), run_id="a")
     case = msgspec.structs.replace(samples.planned_case(variants=VARIANTS, where=where), **changes)
     return [(one.kind, one.round, one.regime, one.looks) for one in plan_launches_of(case, settings, PLACES[where])]
@@ -39,7 +39,7 @@ def test_cold_processes_come_in_rounds_over_the_variants_and_regimes():
 
 
 def test_a_timing_launch_is_one_process_for_jax_and_one_for_each_peer():
-    found = [(index, looks["timing"]) for process, index, _, looks in planned(("timing",)) if process == "timing"]
+    found = [(index, looks["timing"]) for kind, index, _, looks in planned(("timing",)) if kind == "timing"]
 
     assert sorted(found) == [
         (index, names) for index in (0, 1) for names in (("a:eager", "a:jit", "a:aot"), ("numpy:native",))
@@ -47,7 +47,7 @@ def test_a_timing_launch_is_one_process_for_jax_and_one_for_each_peer():
 
 
 def test_a_peer_is_not_always_timed_after_jax():
-    found = [looks["timing"] for process, _, _, looks in planned(("timing",), launches=16) if process == "timing"]
+    found = [looks["timing"] for kind, _, _, looks in planned(("timing",), launches=16) if kind == "timing"]
 
     firsts = set(found[::2])
     assert firsts == {("a:eager", "a:jit", "a:aot"), ("numpy:native",)}

@@ -1,4 +1,4 @@
-import platform
+import platform as host_platform
 
 import jax
 import numpy
@@ -101,7 +101,7 @@ def test_only_the_processor_is_the_host_itself():
 @pytest.mark.parametrize(
     ("made", "expected"),
     [
-        (make_alu, f"alu 2: {ALU_STEPS} steps of a Python loop, CPython {platform.python_version()}"),
+        (make_alu, f"alu 2: {ALU_STEPS} steps of a Python loop, CPython {host_platform.python_version()}"),
         (make_copy, f"copy 1: 4 MiB copied, NumPy {numpy.__version__}"),
         (make_device_loop, f"device 1: 2048 xorshifts of 262144 integers, jaxlib {jax.lib.__version__}, cpu"),
     ],

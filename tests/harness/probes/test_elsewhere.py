@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import platform
+import platform as host_platform
 import subprocess
 import sys
 import time
@@ -62,7 +62,7 @@ double.implementation(dying, modes=("eager",))
 double.implementation(hanging, modes=("eager",))
 """
 
-HERE = OtherEnvironment(python=sys.executable, version=platform.python_version(), packages={}, variables={})
+HERE = OtherEnvironment(python=sys.executable, version=host_platform.python_version(), packages={}, variables={})
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,6 @@
 """What a capture of the profiler holds. Captures of other devices are kept beside the project; without: skipped."""
 
-import platform
+import platform as host_platform
 import time
 from contextlib import nullcontext
 from pathlib import Path
@@ -64,7 +64,7 @@ def test_a_capture_is_kept_and_says_whether_its_device_did_anything_where_there_
     assert found.values == {"trace_file_bytes": (sum(path.stat().st_size for path in captures),)}
     assert captures
     assert len(calls) == 1 + STEPS
-    assert [path for path in kept if platform.node() in path.name] == []
+    assert [path for path in kept if host_platform.node() in path.name] == []
 
 
 def test_a_profiler_that_writes_nothing_has_failed(tmp_path, monkeypatch):

@@ -57,10 +57,10 @@ def test_too_few_clean_blocks_are_contended_and_the_time_is_that_of_all_blocks()
 def test_threads_that_wait_are_held_against_a_launch_only_where_other_processes_ran(ran, expected):
     # 0.2 of a core, and what ticks may miscount: 0.05 of 2 s.
     measured = variant("a", *clean(1.0, 1.0, 1.0), *[(8.0, DISTURBED)] * 4)
-    process = launch(measured, load=ran)
+    made = launch(measured, load=ran)
 
-    assert contended(measured, process) is expected
-    assert is_disturbed(process) is expected
+    assert contended(measured, made) is expected
+    assert is_disturbed(made) is expected
 
 
 @pytest.mark.parametrize(("others", "expected"), [(0.0, 8.0), (0.5, 1.0)])
@@ -395,10 +395,10 @@ def state(clock_hz: float | None, *throttled: str, most_clock_hz: float | None =
     ids=["fast", "at the limit", "slow", "idle", "set", "hot", "idle and slowed", "not told", "no highest"],
 )
 def test_a_device_that_is_throttled_or_slow_while_it_works_makes_the_launch_contended(shown, expected):
-    process = launch(variant("a", *STEADY), device_states=(shown,) * 4)
+    made = launch(variant("a", *STEADY), device_states=(shown,) * 4)
 
-    assert is_disturbed(process) is expected
-    assert summarise([[process]], "a", "a").details.contended == expected
+    assert is_disturbed(made) is expected
+    assert summarise([[made]], "a", "a").details.contended == expected
 
 
 def test_a_few_slow_looks_at_a_device_are_no_slow_device():

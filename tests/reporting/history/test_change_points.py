@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reporting.history.change_points import FEWEST, FEWEST_BESIDE, find_change_points
+from reporting.history.change_points import FEWEST, FEWEST_BESIDE, find_splits
 
 SEEDS = st.integers(min_value=0, max_value=10_000)
 NOISE = 0.01
@@ -18,41 +18,41 @@ def noisy(seed: int, *levels: tuple[int, float]) -> list[float]:
 
 
 def test_a_step_is_where_the_new_level_begins():
-    assert find_change_points(noisy(1, (20, 1.0), (20, 1.2))) == (20,)
+    assert find_splits(noisy(1, (20, 1.0), (20, 1.2))) == (20,)
 
 
 def test_a_step_down_is_one_too():
-    assert find_change_points(noisy(2, (20, 1.0), (20, 0.8))) == (20,)
+    assert find_splits(noisy(2, (20, 1.0), (20, 0.8))) == (20,)
 
 
 def test_several_steps_are_told_apart():
-    assert find_change_points(noisy(3, (20, 1.0), (20, 1.3), (20, 1.0), (20, 1.1))) == (20, 40, 60)
+    assert find_splits(noisy(3, (20, 1.0), (20, 1.3), (20, 1.0), (20, 1.1))) == (20, 40, 60)
 
 
 def test_a_level_that_comes_back_is_two_steps():
-    assert find_change_points(noisy(4, (25, 1.0), (10, 1.2), (25, 1.0))) == (25, 35)
+    assert find_splits(noisy(4, (25, 1.0), (10, 1.2), (25, 1.0))) == (25, 35)
 
 
 @pytest.mark.parametrize(("effect", "expected"), [(0.03, (20,)), (0.05, ())])
 def test_a_step_below_the_minimum_effect_is_none(effect, expected):
-    assert find_change_points(noisy(5, (20, 1.0), (20, 1.04)), effect) == expected
+    assert find_splits(noisy(5, (20, 1.0), (20, 1.04)), effect) == expected
 
 
 def test_values_that_are_all_equal_have_no_step():
-    assert find_change_points([1.0] * 40) == ()
+    assert find_splits([1.0] * 40) == ()
 
 
 def test_exact_values_with_one_step_have_it():
-    assert find_change_points([1.0] * 10 + [1.1] * 10) == (10,)
+    assert find_splits([1.0] * 10 + [1.1] * 10) == (10,)
 
 
 @pytest.mark.parametrize("count", range(2 * FEWEST_BESIDE, FEWEST))
 def test_too_few_values_have_no_step(count):
-    assert find_change_points([1.0] * (count // 2) + [2.0] * (count - count // 2)) == ()
+    assert find_splits([1.0] * (count // 2) + [2.0] * (count - count // 2)) == ()
 
 
 def test_as_few_as_can_be_have_a_step_in_the_middle():
-    assert find_change_points([1.0] * (FEWEST // 2) + [2.0] * (FEWEST // 2)) == (FEWEST // 2,)
+    assert find_splits([1.0] * (FEWEST // 2) + [2.0] * (FEWEST // 2)) == (FEWEST // 2,)
 
 
 @pytest.mark.parametrize("at", [0, 7, 19, 38, 39])
@@ -60,7 +60,7 @@ def test_an_outlier_is_no_step(at):
     values = noisy(6, (40, 1.0))
     values[at] *= 3
 
-    assert find_change_points(values) == ()
+    assert find_splits(values) == ()
 
 
 def test_an_outlier_on_either_side_does_not_hide_a_step():
@@ -68,7 +68,7 @@ def test_an_outlier_on_either_side_does_not_hide_a_step():
     values[5] *= 3
     values[30] /= 3
 
-    assert find_change_points(values) == (20,)
+    assert find_splits(values) == (20,)
 
 
 @given(seed=SEEDS, factor=st.floats(min_value=1e-9, max_value=1e9))
@@ -76,13 +76,13 @@ def test_an_outlier_on_either_side_does_not_hide_a_step():
 def test_the_unit_does_not_matter(seed, factor):
     values = noisy(seed, (15, 1.0), (15, 1.05))
 
-    assert find_change_points(values) == find_change_points([value * factor for value in values])
+    assert find_splits(values) == find_splits([value * factor for value in values])
 
 
 @given(seed=SEEDS, at=st.integers(min_value=8, max_value=32))
 @settings(max_examples=30, deadline=None)
 def test_a_large_step_is_found_within_a_run_of_where_it_is(seed, at):
-    (found,) = find_change_points(noisy(seed, (at, 1.0), (40 - at, 1.2)))
+    (found,) = find_splits(noisy(seed, (at, 1.0), (40 - at, 1.2)))
 
     assert abs(found - at) <= 1
 
@@ -90,7 +90,7 @@ def test_a_large_step_is_found_within_a_run_of_where_it_is(seed, at):
 @given(values=st.lists(st.floats(min_value=1e-9, max_value=1e9), max_size=60))
 @settings(max_examples=60, deadline=None)
 def test_steps_are_in_order_and_have_values_enough_on_both_sides(values):
-    found = find_change_points(values)
+    found = find_splits(values)
 
     edges = [0, *found, len(values)]
     assert not found or min(after - before for before, after in pairwise(edges)) >= FEWEST_BESIDE
@@ -101,4 +101,4 @@ def test_steps_are_in_order_and_have_values_enough_on_both_sides(values):
 def test_backwards_in_time_the_steps_are_the_same(seed):
     values = noisy(seed, (20, 1.0), (20, 1.3))
 
-    assert find_change_points(values[::-1]) == tuple(len(values) - at for at in find_change_points(values)[::-1])
+    assert find_splits(values[::-1]) == tuple(len(values) - at for at in find_splits(values)[::-1])
