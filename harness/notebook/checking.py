@@ -14,8 +14,6 @@ from harness.probes.memory import read_plan
 from harness.probes.numerics import check
 from harness.record import AS_GIVEN, Outcome, Status
 
-ONE_PROGRAM = "the function is one jitted call: eager and jit are the same program"
-
 TIMED = (Status.OK, Status.WRONG)
 """A user sees how long a wrong variant takes, and no speedup."""
 
@@ -80,8 +78,6 @@ def check_all(
         )
         say(words)
         notes.append(words)
-    if any(map(context.is_one_jitted_call, outcomes)):
-        notes.append(ONE_PROGRAM)
     return {name: outcomes[name] for name in variants if name in outcomes}, notes
 
 

@@ -21,6 +21,7 @@ from harness.machine.process_settings import describe_settings
 from harness.notebook.callables import Given
 from harness.notebook.checking import TIMED, Say, check_all
 from harness.notebook.measurement import IN_PROCESS, Measurement
+from harness.notebook.one_program import describe_one_program
 from harness.notebook.options import Options
 from harness.notebook.state import State
 from harness.notebook.variants import NotebookContext
@@ -70,6 +71,7 @@ def measure_here(
             settings, probes=PROBES, shows_wrong=True, block_s=BLOCK_S, blocks=BLOCKS, settle_s=SETTLE_S
         )
         launch = _time(context, outcomes, case, settings, options, say, is_late)
+        notes += describe_one_program(context.list_jitted_calls(), launch)
     return Measurement(
         case=case,
         record=CaseRecord(

@@ -11,6 +11,7 @@ import jax
 
 from harness.notebook.callables import Given
 from harness.notebook.calls import Call, Carry
+from harness.notebook.one_program import is_one_jitted_call
 from harness.notebook.state import State
 from harness.notebook.tracing import Compiled, compile_function
 from harness.probes.conditioning import Judge
@@ -82,13 +83,16 @@ class NotebookContext(Context):
         """How often the functions have been called so far."""
         return sum(call.count for call in self._calls.values())
 
-    def is_one_jitted_call(self, variant: str) -> bool:
-        """Whether all that a variant does is one call of a jitted function."""
-        made = self._made.get(variant)
-        if made is None or made.stages is None or self.given[variant.rpartition(":")[0]].is_transformed:
-            return False
-        equations = made.stages.traced.jaxpr.jaxpr.eqns
-        return len(equations) == 1 and equations[0].primitive.name in ("jit", "pjit")
+    def list_jitted_calls(self) -> list[str]:
+        """Names of the functions that are one jitted call inside."""
+        made = {name: self._made.get(f"{name}:jit") for name, given in self.given.items() if not given.is_transformed}
+        return [
+            name
+            for name, prepared in made.items()
+            if prepared is not None
+            and prepared.stages is not None
+            and is_one_jitted_call(prepared.stages.traced.jaxpr.jaxpr)
+        ]
 
     @cached_property
     def reference(self) -> Any:
