@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from types import MethodType
@@ -15,6 +15,9 @@ from harness.record import AS_GIVEN
 
 CALLABLE_MODES = (AS_GIVEN, *MODES)
 """How a callable of a user can be executed."""
+
+SHOWN = "as given"
+"""How a person reads and writes the mode `as_given`."""
 
 
 @dataclass(frozen=True)
@@ -47,14 +50,47 @@ class Given:
         """Whether it can be traced or lowered by itself."""
         return hasattr(self.base, "lower")
 
-    def choose_modes(self, asked: tuple[str, ...] | None) -> tuple[str, ...]:
-        """Modes to measure it in: those that are asked for; what is transformed always as it is given."""
+    @property
+    def modes(self) -> tuple[str, ...]:
+        """All modes that it can be measured in."""
         if not self.is_transformed:
-            return tuple(mode for mode in asked or MODES if mode != AS_GIVEN) or MODES
-        if self.plain is None:
-            return (AS_GIVEN,)
-        rest = ("eager", "jit") if asked is None else asked
-        return (AS_GIVEN, *(mode for mode in rest if mode != AS_GIVEN))
+            return MODES
+        return (AS_GIVEN,) if self.plain is None else CALLABLE_MODES
+
+    def choose_modes(self, asked: tuple[str, ...] | None) -> tuple[str, ...]:
+        """Return the modes to measure it in: exactly those that are asked for and that it has, in their order.
+
+        A function without a transformation is called as given where it is called eagerly.
+
+        Raises:
+          ValueError: It has none of the modes that are asked for.
+        """
+        if asked is None:
+            return tuple(mode for mode in self.modes if not self.is_transformed or mode != "aot")
+        own = asked if self.is_transformed else tuple("eager" if mode == AS_GIVEN else mode for mode in asked)
+        chosen = tuple(dict.fromkeys(mode for mode in own if mode in self.modes))
+        if not chosen:
+            raise ValueError(
+                f"modes= names {show_modes(asked)}, and '{self.name}' has only the mode {show_modes(self.modes)}: "
+                "no function without its transformation can be called; add 'as given' to modes="
+            )
+        return chosen
+
+    def describe_modes(self, asked: tuple[str, ...] | None) -> str:
+        """Say which of the modes that are asked for it does not have, or how it is called instead; empty if none."""
+        if asked is None:
+            return ""
+        if not self.is_transformed:
+            return f"{self.name} has no transformation: as given, it is eager" if AS_GIVEN in asked else ""
+        missing = tuple(mode for mode in asked if mode not in self.modes)
+        if not missing:
+            return ""
+        return f"{self.name} is not measured in {show_modes(missing)}: it has no function without its transformation"
+
+
+def show_modes(modes: Iterable[str]) -> str:
+    """Return modes as a person reads them: `as given, jit`."""
+    return ", ".join(SHOWN if mode == AS_GIVEN else mode for mode in modes)
 
 
 def is_program(base: Any) -> bool:

@@ -72,6 +72,7 @@ def measure_here(
         )
         launch = _time(context, outcomes, case, settings, options, say, is_late)
         notes += describe_one_program(context.list_jitted_calls(), launch)
+        notes += filter(None, (item.describe_modes(options.named_modes) for item in given.values()))
     return Measurement(
         case=case,
         record=CaseRecord(
@@ -97,8 +98,7 @@ def _make_context(
     place = next((item for item in BACKENDS.values() if item.jax_backend == here), None)
     if place is None:
         raise ValueError(f"jax runs on '{here}', which jaxmeter does not know; backends are {', '.join(BACKENDS)}")
-    asked = None if options.modes is None else tuple(options.modes)
-    first = next(iter(given.values()))
+    first, asked = next(iter(given.values())), options.named_modes
     workload = Workload(
         name=first.name,
         module="notebook",

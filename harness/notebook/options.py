@@ -6,7 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.notebook.callables import CALLABLE_MODES
+from harness.notebook.callables import CALLABLE_MODES, SHOWN, show_modes
+from harness.record import AS_GIVEN
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -14,8 +15,8 @@ class Options:
     """How something is measured.
 
     Args:
-      modes: Some of eager, jit, aot; speedups refer to the first. A callable that is transformed is measured as given
-        in any case. By default a plain function is measured in all, a transformed one as given, eager and jit.
+      modes: Some of "as given", eager, jit, aot: exactly these are measured, and speedups refer to the first. By
+        default a plain function is measured in eager, jit and aot, a transformed one as given, in eager and jit.
       tolerance: Largest error against the reference, relative to its largest entry; by default by dtype.
       time_limit_s: After this nothing more is begun, and variants that were not timed are skipped. What has begun ends.
       progress: Whether to say on stderr what it does; by default where a person is likely to look.
@@ -30,6 +31,11 @@ class Options:
     carry: Mapping[int | str, int | str] | None = None
     most_calls: int = 200
 
+    @property
+    def named_modes(self) -> tuple[str, ...] | None:
+        """The modes by their names in the record: `as_given` for "as given"; None where none are named."""
+        return None if self.modes is None else tuple(AS_GIVEN if mode == SHOWN else mode for mode in self.modes)
+
     def __post_init__(self) -> None:
         if self.modes is not None:
             _check_modes(self.modes)
@@ -39,12 +45,13 @@ class Options:
             raise ValueError(f"most_calls must be an integer ≥ 1; got {self.most_calls!r}")
 
 
-def _check_modes(modes: Sequence[str]) -> None:
-    known = ", ".join(CALLABLE_MODES)
-    if isinstance(modes, str) or not modes:
-        raise ValueError(f"modes is a list of some of {known}; got {modes!r}")
-    for index, mode in enumerate(modes):
+def _check_modes(modes: object) -> None:
+    known = show_modes(CALLABLE_MODES)
+    if isinstance(modes, str) or not isinstance(modes, Sequence) or not modes:
+        raise ValueError(f"modes must be a list of some of {known}; got {modes!r}")
+    named = [AS_GIVEN if mode == SHOWN else mode for mode in modes]
+    for index, mode in enumerate(named):
         if mode not in CALLABLE_MODES:
-            raise ValueError(f"no mode '{mode}'; modes are {known}")
-        if mode in modes[:index]:
-            raise ValueError(f"modes names '{mode}' twice")
+            raise ValueError(f"no mode {mode!r}; modes are {known}")
+        if mode in named[:index]:
+            raise ValueError(f"modes names '{show_modes([mode])}' twice")

@@ -89,12 +89,55 @@ def test_only_the_modes_that_are_asked_for_are_measured():
 
 
 @pytest.mark.parametrize(
+    ("asked", "measured"),
+    [
+        (("jit",), ["jit"]),
+        (("aot", "eager"), ["aot", "eager"]),
+        (("jit", "as given"), ["jit", "as_given"]),
+        (("as_given", "jit"), ["as_given", "jit"]),
+    ],
+)
+def test_a_transformed_callable_is_measured_in_the_modes_that_are_named_and_compared_with_the_first(asked, measured):
+    donating = jax.jit(lambda x: x + 1, donate_argnums=0)
+
+    measurement = harness.measure.with_options(modes=asked)(donating, jnp.ones(4))
+
+    assert names_of(measurement) == measured
+    assert measurement.case.baseline == f"<lambda>:{measured[0]}"
+    assert measurement.record.status is Status.OK
+    compared = [note for note in measurement.record.notes if note.startswith("results are compared with")]
+    reference = "eager" if "eager" in measured else measured[0].replace("_", " ")
+    assert compared == [f"results are compared with those of <lambda>:{reference}"] * (len(measured) > 1)
+
+
+def test_modes_that_a_callable_does_not_have_are_an_error_or_a_note():
+    x = jnp.ones(4)
+    compiled = jax.jit(lambda x: x + 1).lower(x).compile()
+
+    with pytest.raises(ValueError, match="'program' has only the mode as given"):
+        harness.measure.with_options(modes=("jit",))({"program": compiled}, x)
+    measurement = harness.measure.with_options(modes=("as given", "jit"))({"program": compiled}, x)
+
+    assert names_of(measurement) == ["as_given"]
+    assert any(note.startswith("program is not measured in jit: ") for note in measurement.record.notes)
+
+
+def test_a_plain_function_as_given_is_eager():
+    measurement = harness.measure.with_options(modes=("as given",))(scaled, jnp.ones(4), factor=2.0)
+
+    assert names_of(measurement) == ["eager"]
+    assert "scaled has no transformation: as given, it is eager" in measurement.record.notes
+
+
+@pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"modes": ("jot",)}, "no mode 'jot'; modes are as_given, eager, jit, aot"),
-        ({"modes": "jit"}, "modes is a list of some of as_given, eager, jit, aot"),
-        ({"modes": ()}, "modes is a list of some of as_given, eager, jit, aot"),
+        ({"modes": ("jot",)}, "no mode 'jot'; modes are as given, eager, jit, aot"),
+        ({"modes": "jit"}, "modes must be a list of some of as given, eager, jit, aot"),
+        ({"modes": ()}, "modes must be a list of some of as given, eager, jit, aot"),
         ({"modes": ("jit", "jit")}, "modes names 'jit' twice"),
+        ({"modes": ("as given", "as_given")}, "modes names 'as given' twice"),
+        ({"modes": 3}, "modes must be a list of some of as given, eager, jit, aot; got 3"),
         ({"tolerance": -1}, "tolerance"),
         ({"tolerance": float("nan")}, "tolerance"),
         ({"most_calls": 0}, "most_calls must be an integer ≥ 1; got 0"),
