@@ -7,12 +7,15 @@ from typing import Any
 
 from harness.record import CaseRecord, Manifest, PlannedCase, Run, Status
 from harness.record.agreement import find_disagreement
-from harness.record.metric import Reading
+from harness.record.looks import find_timing
+from harness.record.metric import Lack, Reading
 from harness.record.pooling import gather_pool
 from harness.record.reading import find_worst
 from harness.record.recorded import RecordedVariant, list_variants
 from harness.record.statistics import VERSION, differs
 from harness.record.traps import describe_trap, find_traps
+from harness.record.withheld import find_objection
+from harness.record.wording import counted
 
 MOST_LINES = 24
 """More numbers are for a page."""
@@ -23,7 +26,8 @@ _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
 def list_results(run: Run) -> list[dict[str, Any]]:
     """By planned variant its status, time and gain over the case's baseline variant, each with its interval.
 
-    Times are seconds. A missing number is null, and so is a disagreement where time and speedup agree.
+    Times are seconds. A missing number is null, and so are a disagreement where time and speedup agree, and a reason
+    for no speedup where nothing stands against one.
     """
     return [
         {
@@ -32,6 +36,8 @@ def list_results(run: Run) -> list[dict[str, Any]]:
             "status": _find_status(variant).value,
             "execution_s": _tell(variant.read("execution_s")),
             "speedup": _tell(variant.read("speedup")),
+            "no_speedup": find_objection(variant.outcomes) or None,
+            "compiles_per_call": _count_compiles(variant),
             "disagreement": find_disagreement(variant, "execution_s") or None,
             "traps": [describe_trap(trap) for trap in find_traps(variant.outcomes)],
         }
@@ -116,7 +122,8 @@ def _describe(variant: RecordedVariant) -> str:
     size, unit = next((one for one in _UNITS if _rounded(time.interval.estimate / one[0]) >= 1), _UNITS[-1])
     is_doubted = bool(find_traps(variant.outcomes) or find_disagreement(variant, "execution_s"))
     written = _write(time, 1 / size, f" {unit}", is_doubted=is_doubted)
-    return f"{written:26}  {_describe_gain(variant)}".rstrip()
+    words = "; ".join(filter(None, (_describe_gain(variant), _describe_compiling(variant))))
+    return f"{written:26}  {words}".rstrip()
 
 
 def _rounded(value: float) -> float:
@@ -129,10 +136,22 @@ def _describe_gain(variant: RecordedVariant) -> str:
         return "baseline"
     gain = variant.read("speedup")
     if gain.interval is None:
-        return ""
+        is_withheld = gain.fault is not None and gain.fault.lack is Lack.WITHHELD
+        return find_objection(variant.outcomes) or (gain.fault.reason if is_withheld and gain.fault else "")
     undecided = "" if gain.interval.low is None or differs(gain.interval) else ", no difference told"
     is_doubted = bool(find_traps(variant.outcomes))
     return f"{_write(gain, 1.0, 'x', is_doubted=is_doubted)}{undecided}"
+
+
+def _describe_compiling(variant: RecordedVariant) -> str:
+    """Say how many programs each call compiles within its time; empty if none."""
+    count = _count_compiles(variant)
+    return f"each call compiles {counted(count, 'program')}" if count else ""
+
+
+def _count_compiles(variant: RecordedVariant) -> int | None:
+    timing = find_timing(variant)
+    return None if timing is None else timing.compiles_per_call
 
 
 def _write(reading: Reading, scale: float, unit: str, *, is_doubted: bool = False) -> str:

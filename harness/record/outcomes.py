@@ -208,6 +208,7 @@ class TimingDetails(_Details, frozen=True, kw_only=True, tag="timing"):
       canary: The identity of the canary that times are divided by; None where there is none.
       slow_share: Beside what part of the blocks of its processes the core was slow: harness/record/core_speed.py; None
         where no canary tells.
+      compiles_per_call: How many programs every call compiles within its time; the most over the processes.
     """
 
     launches: int
@@ -218,6 +219,7 @@ class TimingDetails(_Details, frozen=True, kw_only=True, tag="timing"):
     looks: int | None = None
     canary: str | None = None
     slow_share: float | None = None
+    compiles_per_call: int = 0
 
 
 class TraceDetails(_Details, frozen=True, kw_only=True, tag="trace"):

@@ -69,6 +69,7 @@ def summarise(rounds: Sequence[Sequence[LaunchRecord]], variant: str, baseline: 
         unsteady=sum(not one.samples.steady for one in present),
         canary=_find_identity(present),
         slow_share=find_slow_share([one.process for one in present]),
+        compiles_per_call=max((one.samples.compiles_per_call for one in present), default=0),
     )
     used = {name: found for name, found in values.items() if name in _ALWAYS or any(one is not None for one in found)}
     notes = (*_describe_compiling([one.samples for one in present]), *_describe_alternation(values))

@@ -1,6 +1,6 @@
 from msgspec import structs
 
-from harness.record import Outcome, Status
+from harness.record import NumericsDetails, Outcome, Status, Verdict
 from harness.results import MOST_LINES, describe_results, list_results
 from tests import samples
 
@@ -68,3 +68,36 @@ def test_the_notes_of_a_case_stand_next_to_its_numbers():
     lines = described((planned, structs.replace(record, notes=("results are checked for NaN",))))
 
     assert lines[1] == "  note: results are checked for NaN"
+
+
+def test_what_stands_against_a_speedup_and_compiling_in_every_call_are_said_in_the_row():
+    planned = samples.planned_case(variants=("f:eager", "g:eager", "h:eager"))
+    differs = Outcome(status=Status.OK, details=NumericsDetails(verdict=Verdict.DIFFERS))
+    outcomes = {
+        "f:eager": {"timing": samples.timing(1e-3)},
+        "g:eager": {"numerics": differs, "timing": samples.timing(1e-3, baseline_s=1e-3)},
+        "h:eager": {"timing": samples.timing(1e-3, baseline_s=1e-3, compiles_per_call=2)},
+    }
+    pair = planned, samples.record(planned, outcomes)
+
+    _, baseline, other, compiling = described(pair)
+
+    assert baseline.endswith("baseline")
+    assert other.endswith("no speedup: its result differs from that of the baseline variant")
+    assert compiling.endswith("each call compiles 2 programs")
+    assert [(one["no_speedup"] is not None, one["compiles_per_call"]) for one in list_results(samples.run(pair))] == [
+        (False, 0),
+        (True, 0),
+        (False, 2),
+    ]
+
+
+def test_where_the_baseline_variant_has_no_speedup_the_others_say_so():
+    planned = samples.planned_case(variants=("f:eager", "f:jit"))
+    wrong = Outcome(status=Status.OK, details=NumericsDetails(verdict=Verdict.DIFFERS))
+    outcomes = {
+        "f:eager": {"numerics": wrong, "timing": samples.timing(1e-3)},
+        "f:jit": {"timing": samples.timing(1e-3, baseline_s=1e-3)},
+    }
+
+    assert described((planned, samples.record(planned, outcomes)))[-1].endswith("(f:eager)")

@@ -566,6 +566,7 @@ def test_beside_what_part_of_the_blocks_of_its_processes_the_core_was_slow_is_to
 def test_a_call_that_compiles_is_noted_with_how_many_programs(counts, said):
     launches = [structs.replace(variant("a", *clean(1.0)), compiles_per_call=count) for count in counts]
 
-    notes = summarise([[launch(one)] for one in launches], "a", "a").notes
+    outcome = summarise([[launch(one)] for one in launches], "a", "a")
 
-    assert [note.partition(":")[0] for note in notes] == ([said] if said else [])
+    assert [note.partition(":")[0] for note in outcome.notes] == ([said] if said else [])
+    assert outcome.details.compiles_per_call == max(counts)
