@@ -6,8 +6,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
 
+from harness.notebook.callables import SHOWN
 from harness.notebook.passes import Ratio, compare_passes
-from harness.record import AS_GIVEN, CaseRecord, Environment, LaunchRecord, Outcome, PlannedCase, Settings, Status
+from harness.record import (
+    AS_GIVEN,
+    CaseRecord,
+    Environment,
+    LaunchRecord,
+    Outcome,
+    PlannedCase,
+    Settings,
+    Status,
+    TimingDetails,
+)
+from harness.record.contention import is_slowed
 from harness.record.metrics import METRICS
 from harness.record.patterns import explain_unknown
 from harness.record.recorded import RecordedVariant, list_variants
@@ -56,26 +68,26 @@ class Measurement:
         Raises:
           KeyError: There is no such variant or metric; the message has those that there are.
         """
-        found = [item for item in self._variants() if variant in (item.planned.name, item.planned.mode)]
-        if not found:
-            raise KeyError(f"no variant '{variant}'; there are {', '.join(one.name for one in self.case.variants)}")
+        found = self._find(variant)
         if metric not in METRICS or METRICS[metric].growth_of is not None:
             known = (name for name, entry in METRICS.items() if entry.growth_of is None)
             raise KeyError(explain_unknown("metric", metric, known))
-        return next(iter(found[0].read(metric).known), None)
+        return next(iter(found.read(metric).known), None)
 
     def find_speedup(self, variant: str) -> Ratio | None:
         """Speedup over the first variant with a 95 % confidence interval over passes, within this process.
 
         None for the first variant, and where a result was not timed, is wrong, or depends on no argument.
+
+        Raises:
+          KeyError: There is no such variant; the message has those that there are.
         """
-        recorded = {item.planned.name: item for item in self._variants()}
-        named = [item for item in recorded.values() if variant in (item.planned.name, item.planned.mode)]
-        if self.launch is None or not named or named[0].planned.name == self.case.baseline:
+        found = self._find(variant)
+        if self.launch is None or found.planned.name == self.case.baseline:
             return None
-        if any(find_objection(item.outcomes) for item in (named[0], recorded[self.case.baseline])):
+        if any(find_objection(item.outcomes) for item in (found, self._find(self.case.baseline))):
             return None
-        return compare_passes(self.launch, self.case.baseline, named[0].planned.name)
+        return compare_passes(self.launch, self.case.baseline, found.planned.name)
 
     def __repr__(self) -> str:
         first, rows, remarks = self._describe()
@@ -97,6 +109,14 @@ class Measurement:
             f"<p>{below.removeprefix('<br>')}</p>"
         )
 
+    def _find(self, variant: str) -> RecordedVariant:
+        """The first variant of this name or mode, as recorded or as shown."""
+        for item in self._variants():
+            names = item.planned.name, item.planned.mode
+            if variant in (*names, *map(_show, names)):
+                return item
+        raise KeyError(f"no variant '{variant}'; there are {', '.join(_show(one.name) for one in self.case.variants)}")
+
     def _variants(self) -> tuple[RecordedVariant, ...]:
         return list_variants(self.case, self.record, self.environment, self.settings)
 
@@ -105,9 +125,11 @@ class Measurement:
         jax = self.environment.packages.get("jax", "?")
         first = f"{self.case.name} on {self.environment.device_count} x {self.environment.device_kind}, jax {jax}"
         titles = [f"{METRICS[name].title} [{unit}]" for name, _, unit in _COLUMNS]
-        rows = [["", METRICS["speedup"].title, *titles], *map(self._row, self._variants())]
+        rows = [["", "speedup", *titles], *map(self._row, self._variants())]
         remarks = join_remarks(
-            (_show(variant.planned.name), word) for variant in self._variants() for word in _list_remarks(variant)
+            (_show(variant.planned.name), word)
+            for variant in self._variants()
+            for word in _list_remarks(variant, self.launch)
         )
         notes = self.record.notes if len(rows) <= 2 else (*self.record.notes, WITHIN)
         return first, rows, [*remarks, *(f"({_show(note)})" for note in notes)]
@@ -125,21 +147,35 @@ class Measurement:
 
 def _show(text: str) -> str:
     """A text with the name of the mode `as_given` as a person reads it."""
-    return text.replace(AS_GIVEN, "as given")
+    return text.replace(AS_GIVEN, SHOWN)
 
 
-def _list_remarks(variant: RecordedVariant) -> list[str]:
+def _list_remarks(variant: RecordedVariant, launch: LaunchRecord | None) -> list[str]:
     """What a reader must know of a variant; nothing of numbers that the table does not show."""
-    words = [word for item in variant.outcomes.items() for word in _describe(*item)]
+    words = [word for item in variant.outcomes.items() for word in _describe(*item, launch)]
     if objection := find_objection(variant.outcomes):
         words.append(objection)
     return [word for word in dict.fromkeys(words) if not word.startswith(NOT_COUNTED)]
 
 
-def _describe(probe: str, outcome: Outcome) -> Iterator[str]:
+def _describe(probe: str, outcome: Outcome, launch: LaunchRecord | None) -> Iterator[str]:
     """What a reader must know of a probe's outcome."""
     if outcome.status is Status.UNSUPPORTED and probe == "numerics":
         yield f"not measured: {outcome.reason}"
     elif outcome.status not in (Status.OK, Status.UNSUPPORTED):
         yield f"{outcome.status.value}: {outcome.reason}"
-    yield from (*describe_details(outcome.details), *outcome.notes)
+    if isinstance(outcome.details, TimingDetails):
+        yield from _describe_timing(outcome.details, launch)
+    else:
+        yield from describe_details(outcome.details)
+    yield from outcome.notes
+
+
+def _describe_timing(details: TimingDetails, launch: LaunchRecord | None) -> Iterator[str]:
+    """Say what disturbed the only process that there is."""
+    if details.contended:
+        is_slow = launch is not None and is_slowed(launch.device_states)
+        what = "the device was throttled or its clock low" if is_slow else "other work took much processor time"
+        yield f"contended: {what} while this was timed: absolute times are unreliable; speedups are paired"
+    if details.unsteady:
+        yield "no steady state within the warm-up: the first blocks may be slower than later ones"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral, Real
 
 from harness.notebook.callables import CALLABLE_MODES, SHOWN, show_modes
 from harness.record import AS_GIVEN
@@ -39,10 +40,32 @@ class Options:
     def __post_init__(self) -> None:
         if self.modes is not None:
             _check_modes(self.modes)
-        if self.tolerance is not None and not 0 <= self.tolerance < math.inf:
-            raise ValueError(f"tolerance must be a number ≥ 0; got {self.tolerance!r}")
-        if self.most_calls != int(self.most_calls) or self.most_calls < 1:
+        if self.tolerance is not None and not (_is_number(self.tolerance) and 0 <= self.tolerance < math.inf):
+            raise ValueError(f"tolerance must be a number ≥ 0, or None for that of the formats; got {self.tolerance!r}")
+        if not (_is_number(self.time_limit_s) and self.time_limit_s >= 0):
+            raise ValueError(f"time_limit_s must be a number of seconds ≥ 0; got {self.time_limit_s!r}")
+        if not (self.progress is None or isinstance(self.progress, bool)):
+            raise ValueError(f"progress must be True, False or None; got {self.progress!r}")
+        if self.carry is not None:
+            _check_carry(self.carry)
+        if not (isinstance(self.most_calls, Integral) and _is_number(self.most_calls) and self.most_calls >= 1):
             raise ValueError(f"most_calls must be an integer ≥ 1; got {self.most_calls!r}")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _check_carry(carry: object) -> None:
+    if not isinstance(carry, Mapping):
+        raise ValueError(
+            "carry must map an argument, by place or name, to an output: its index, or 'result' for all, as in "
+            f'{{"state": 0}}; got {carry!r}'
+        )
+    for argument, output in carry.items():
+        for what, value in (("argument", argument), ("output", output)):
+            if not isinstance(value, int | str) or isinstance(value, bool):
+                raise ValueError(f"carry names an {what} by its place or name; got {value!r}")
 
 
 def _check_modes(modes: object) -> None:

@@ -19,6 +19,7 @@ from harness.probes.context import Context
 from harness.programs.jax_events import watch_jax
 from harness.programs.modes import Prepared, Stages, compile_in_stages
 from harness.programs.program import walk_equations
+from harness.programs.refusal import RefusedError
 from harness.programs.static_leaves import is_traced, split
 from harness.programs.waiting import make_wait
 from harness.record import AS_GIVEN
@@ -160,6 +161,8 @@ class NotebookContext(Context):
         if mode == AS_GIVEN:
             stages = self._read_stages(given)
         elif mode != "eager":
+            if mode == "aot" and jax.config.jax_disable_jit:
+                raise RefusedError("jax_disable_jit is True, and nothing is compiled ahead of time under it; unset it")
             compiled = compile_function(name, function, args, kwargs, self.state, self.clock, self.stage)
             stages, jitted, (args, kwargs) = compiled.stages, compiled.jitted, compiled.arguments.traced
             function = jitted if mode == "jit" else stages.compiled

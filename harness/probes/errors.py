@@ -9,6 +9,7 @@ import jax
 import numpy
 
 from harness.programs.arguments import widest
+from harness.record.wording import counted
 
 BLOCK = 1 << 20
 """Entries that are widened at a time: 8 MB of float64."""
@@ -78,15 +79,22 @@ def pair(result: Any, reference: Any) -> list[tuple[str, Any, Any]] | str:
     """
     got = [(jax.tree_util.keystr(path), as_array(leaf)) for path, leaf in jax.tree.leaves_with_path(result)]
     want = [as_array(leaf) for leaf in jax.tree.leaves(reference)]
-    if len(want) == 1 and len(got) != 1 and len({leaf.shape for _, leaf in got}) == 1:
+    if len(want) == 1 and len(got) != 1 and _may_be_rows([leaf for _, leaf in got], want[0]):
         got = [("", numpy.stack([leaf for _, leaf in got]))]
     if len(got) != len(want):
-        return f"returned {len(got)} arrays, the reference {len(want)}"
+        return f"returned {counted(len(got), 'array')}, the reference {len(want)}"
     for (path, mine), other in zip(got, want, strict=True):
         if mine.shape != other.shape:
             where = f" at output {path}" if path else ""
             return f"returned shape {mine.shape}{where}, the reference {other.shape}"
     return [(path, mine, other) for (path, mine), other in zip(got, want, strict=True)]
+
+
+def _may_be_rows(arrays: list[Any], whole: Any) -> bool:
+    """Return whether arrays stand for the rows of one array: as many as it has, or scalars for one dimension."""
+    if whole.ndim == 0 or {array.shape for array in arrays} != {whole.shape[1:]}:
+        return False
+    return len(arrays) == len(whole) or whole.ndim == 1
 
 
 def as_array(leaf: Any) -> Any:

@@ -25,7 +25,7 @@ _METADATA = re.compile(r", metadata=\{[^{}]*\}")
 UNKNOWN_CALLS = f"{NOT_COUNTED}: it does not know what the program's custom calls do"
 UNKNOWN_BRANCH = f"{NOT_COUNTED}: which branch of a conditional is taken is not known"
 UNKNOWN_TRIPS = f"{NOT_COUNTED}: it counts a loop's body once, and how often a loop of this program runs is not known"
-NO_COUNT = "XLA gives no count for this program"
+NO_COUNT = f"{NOT_COUNTED}: it gives none for this program"
 NO_BODY = f"{NOT_COUNTED}: it counts a loop's body once, and nothing here can count a body by itself"
 
 

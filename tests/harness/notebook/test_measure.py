@@ -1,3 +1,4 @@
+import dataclasses
 import itertools
 import re
 
@@ -5,11 +6,13 @@ import jax
 import jax.numpy as jnp
 import pytest
 from jax.experimental.compilation_cache import compilation_cache
+from msgspec import structs
 
 import harness
 from harness.notebook import IN_PROCESS
 from harness.programs.jax_events import watch_jax
 from harness.record import Status
+from harness.record.remarks import NOT_COUNTED
 
 
 def scaled(x, *, factor):
@@ -51,6 +54,86 @@ def test_what_there_is_not_is_an_error_that_names_what_there_is(measurement, var
         measurement.value(variant, metric)
 
     assert raised.value.args[0].startswith(message)
+
+
+def test_a_speedup_of_a_variant_that_there_is_not_is_an_error(measurement):
+    with pytest.raises(KeyError, match="no variant 'jti'; there are scaled:eager"):
+        measurement.find_speedup("jti")
+
+
+@pytest.mark.parametrize("name", ["as given", "as_given", "<lambda>:as given", "<lambda>:as_given"])
+def test_a_variant_as_given_is_found_as_it_is_shown_and_as_it_is_recorded(name):
+    measurement = harness.measure.with_options(modes=("jit", "as given"))(jax.jit(lambda x: x + 1), jnp.ones(4))
+
+    assert measurement.value(name, "execution_s") > 0
+    assert measurement.find_speedup(name) is not None
+
+
+@pytest.mark.parametrize("name", [1, None, "", "a:b"])
+def test_a_name_that_no_function_can_have_is_an_error(name):
+    with pytest.raises(ValueError, match=f"a function's name must be a text without a colon, .*; got {name!r}"):
+        harness.measure({name: scaled}, jnp.ones(4), factor=1.0)
+
+
+def test_another_number_of_arrays_is_said_as_such():
+    functions = {"one": lambda x: x * 2, "two": lambda x: (x * 2, x * 2)}
+
+    measurement = harness.measure.with_options(modes=("jit",))(functions, jnp.ones(4))
+
+    assert measurement.record.variants[1].outcomes["numerics"].reason == "returned 2 arrays, the reference 1"
+
+
+def test_eager_code_has_the_hint_that_its_program_has_for_the_same_fault():
+    functions = {
+        "first": lambda x: jnp.argsort(x, stable=True),
+        "last": lambda x: x.size - 1 - jnp.argsort(x[::-1], stable=True),
+    }
+
+    measurement = harness.measure.with_options(modes=("eager", "jit"))(functions, jnp.arange(100.0) % 7)
+
+    eager, jitted = (variant.outcomes["numerics"] for variant in measurement.record.variants[2:])
+    assert eager.status is Status.WRONG
+    assert "another order of equal values" in eager.reason
+    assert eager.reason == jitted.reason
+
+
+def test_a_mode_that_needs_a_compiler_says_so_first_where_jit_is_disabled():
+    with jax.disable_jit():
+        measurement = harness.measure.with_options(modes=("jit", "aot"))(lambda x: x + 1, jnp.ones(4))
+
+    aot = measurement.record.variants[1].outcomes["numerics"]
+    assert aot.status is Status.UNSUPPORTED
+    assert aot.reason.startswith("jax_disable_jit is True")
+
+
+def test_a_table_without_a_count_does_not_say_why_there_is_none():
+    measurement = harness.measure.with_options(modes=("jit",))(lambda x: jax.lax.top_k(x, 3), jnp.arange(100.0))
+
+    notes = [note for outcome in measurement.record.variants[0].outcomes.values() for note in outcome.notes]
+    assert any(note.startswith(NOT_COUNTED) for note in notes)
+    assert NOT_COUNTED not in repr(measurement)
+
+
+def test_the_table_heads_the_speedup_by_its_name(measurement):
+    assert repr(measurement).splitlines()[1].split()[0] == "speedup"
+
+
+def with_timing(measurement, **details):
+    """The measurement, whose first variant was timed as these details tell."""
+    first, *others = measurement.record.variants
+    timing = first.outcomes["timing"]
+    timing = structs.replace(timing, details=structs.replace(timing.details, **details))
+    first = structs.replace(first, outcomes={**first.outcomes, "timing": timing})
+    return dataclasses.replace(measurement, record=structs.replace(measurement.record, variants=(first, *others)))
+
+
+def test_a_disturbed_time_is_said_in_the_terms_of_one_process(measurement):
+    quiet, disturbed = (repr(with_timing(measurement, contended=count)).splitlines() for count in (0, 1))
+    line = next(line for line in disturbed if line.startswith("scaled:eager") and "contended: " in line)
+
+    assert "other work took much processor time" in line
+    assert "launches" not in line
+    assert not any(line.startswith("scaled:eager") and "contended" in line for line in quiet)
 
 
 def test_a_notebook_shows_a_table_with_the_same_cells(measurement):
@@ -141,6 +224,18 @@ def test_a_plain_function_as_given_is_eager():
         ({"tolerance": -1}, "tolerance"),
         ({"tolerance": float("nan")}, "tolerance"),
         ({"most_calls": 0}, "most_calls must be an integer ≥ 1; got 0"),
+        ({"most_calls": "a"}, "most_calls must be an integer ≥ 1; got 'a'"),
+        ({"most_calls": float("inf")}, "most_calls must be an integer ≥ 1; got inf"),
+        ({"tolerance": "a"}, "tolerance must be a number ≥ 0, .*; got 'a'"),
+        ({"tolerance": True}, "tolerance must be a number ≥ 0, .*; got True"),
+        ({"time_limit_s": "a"}, "time_limit_s must be a number of seconds ≥ 0; got 'a'"),
+        ({"time_limit_s": -1}, "time_limit_s must be a number of seconds ≥ 0; got -1"),
+        ({"time_limit_s": None}, "time_limit_s must be a number of seconds ≥ 0; got None"),
+        ({"progress": "no"}, "progress must be True, False or None; got 'no'"),
+        ({"progress": 0}, "progress must be True, False or None; got 0"),
+        ({"carry": 0}, "carry must map an argument, .*; got 0"),
+        ({"carry": {"x": 1.5}}, "carry names an output by its place or name; got 1.5"),
+        ({"carry": {None: 0}}, "carry names an argument by its place or name; got None"),
     ],
 )
 def test_an_option_that_can_be_nothing_is_an_error(options, message):
