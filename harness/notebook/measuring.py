@@ -73,6 +73,10 @@ def _describe_all(functions: Functions) -> dict[str, Given]:
     if not functions:
         raise ValueError('there is no function to measure; pass one, or several by name: {"old": f, "new": g}')
     for name in functions:
-        if not isinstance(name, str) or not name or ":" in name:
+        if not _is_name(name):
             raise ValueError(f'a function\'s name must be a text without a colon, as in {{"old": f}}; got {name!r}')
     return {name: describe_callable(function, name) for name, function in functions.items()}
+
+
+def _is_name(name: object) -> bool:
+    return isinstance(name, str) and name != "" and ":" not in name

@@ -48,12 +48,16 @@ class Options:
             raise ValueError(f"progress must be True, False or None; got {self.progress!r}")
         if self.carry is not None:
             _check_carry(self.carry)
-        if not (isinstance(self.most_calls, Integral) and _is_number(self.most_calls) and self.most_calls >= 1):
+        if not (_is_integer(self.most_calls) and self.most_calls >= 1):
             raise ValueError(f"most_calls must be an integer ≥ 1; got {self.most_calls!r}")
 
 
 def _is_number(value: object) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _is_integer(value: object) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def _check_carry(carry: object) -> None:

@@ -161,7 +161,7 @@ class NotebookContext(Context):
         if mode == AS_GIVEN:
             stages = self._read_stages(given)
         elif mode != "eager":
-            if mode == "aot" and jax.config.jax_disable_jit:
+            if mode == "aot" and jax.config.values["jax_disable_jit"]:
                 raise RefusedError("jax_disable_jit is True, and nothing is compiled ahead of time under it; unset it")
             compiled = compile_function(name, function, args, kwargs, self.state, self.clock, self.stage)
             stages, jitted, (args, kwargs) = compiled.stages, compiled.jitted, compiled.arguments.traced
