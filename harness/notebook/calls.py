@@ -15,7 +15,9 @@ from typing import Any
 import jax
 import numpy
 
-from harness.notebook.state import Place, State
+from harness.notebook.callables import describe_callable
+from harness.notebook.state import Place, State, holds_tracer
+from harness.notebook.tracing import LostChangesError, describe_lost
 from harness.programs.modes import Prepared
 from harness.programs.static_leaves import find_argument_names
 from harness.programs.waiting import make_wait
@@ -160,6 +162,9 @@ class Call:
             for place, name, value in self.state.list_changed()
             if any(id(leaf) not in known for _, leaf in self._list_arrays(value))
         ]
+        if traced := [name for _, name, value in self.state.list_changed() if holds_tracer(value)]:
+            self.state.put_back()
+            raise LostChangesError(describe_lost(describe_callable(self.function).name, traced))
         self.updates = tuple({id(place): place for place, _ in changed}.values())
         self.updated = tuple(name for _, name in changed)
         self.threads = self._find_threads(result)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any
@@ -85,7 +85,7 @@ def compile_function(
         stages = compile_in_stages(jitted, of_traced, *arguments.traced, clock, stage)
     except Exception as error:
         if type(error).__name__ == "TraceContextError":  # of flax.nnx
-            raise LostChangesError(_describe_lost(name, ["an nnx.Variable that is no argument"])) from error
+            raise LostChangesError(describe_lost(name, ["an nnx.Variable that is no argument"])) from error
         if not needs_concrete(error):
             raise
         state.put_back()
@@ -107,26 +107,32 @@ def _watch(name: str, function: Callable[..., Any], state: State, once: dict[str
     """
     names = find_argument_names(function)
 
+    def find_lost(args: Any, before: set[int], returned: set[int]) -> list[str]:
+        lost = [
+            name_leaf(path, names)
+            for path, leaf in jax.tree.leaves_with_path(args)
+            if _is_work(leaf) and id(leaf) not in before | returned
+        ]
+        for place, changed, value in state.list_changed(in_trace=True):
+            leaves = jax.tree.leaves(value)
+            if place.is_random or any(_is_work(leaf) and id(leaf) not in returned for leaf in leaves):
+                lost.append(changed)
+            elif not any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
+                once[changed] = None
+        return lost
+
     @wraps(function)
     def watched(*args: Any, **kwargs: Any) -> Any:
         before = {id(leaf) for leaf in jax.tree.leaves((args, kwargs))}
-        result = function(*args, **kwargs)
-        returned = {id(leaf) for leaf in jax.tree.leaves(result)}
-        lost = [
-            name_leaf(path, names)
-            for path, leaf in jax.tree.leaves_with_path((args, kwargs))
-            if _is_work(leaf) and id(leaf) not in before | returned
-        ]
-        for _, place, value in state.list_changed():
-            leaves = jax.tree.leaves(value)
-            if any(_is_work(leaf) and id(leaf) not in returned for leaf in leaves):
-                lost.append(place)
-            elif not any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
-                once[place] = None
-        if lost:
-            raise LostChangesError(_describe_lost(name, lost))
-        # A model that is returned may hold functions, which are no output of a program.
-        return jax.tree.map(lambda leaf: None if _is_static_output(leaf) else leaf, result)
+        try:
+            result = function(*args, **kwargs)
+            lost = find_lost((args, kwargs), before, {id(leaf) for leaf in jax.tree.leaves(result)})
+            if lost:
+                raise LostChangesError(describe_lost(name, lost))
+            # A model that is returned may hold functions, which are no output of a program.
+            return jax.tree.map(lambda leaf: None if _is_static_output(leaf) else leaf, result)
+        finally:
+            state.drop_tracers()
 
     return watched
 
@@ -140,7 +146,8 @@ def _is_work(leaf: Any) -> bool:
     return isinstance(leaf, jax.core.Tracer) and jax.numpy.issubdtype(leaf.dtype, jax.numpy.inexact)
 
 
-def _describe_lost(name: str, lost: list[str]) -> str:
+def describe_lost(name: str, lost: Sequence[str]) -> str:
+    """Why a function is not compiled: which changes would be lost, and what to measure instead."""
     shown = ", ".join(lost[:MOST_NAMES]) + (f" and {len(lost) - MOST_NAMES} more" if len(lost) > MOST_NAMES else "")
     return (
         f"{name} changes {shown} in place; jax.jit loses such changes, and XLA would remove the work behind them; "

@@ -114,7 +114,10 @@ class NotebookContext(Context):
 
         def function(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             if is_pure:
-                return describe_results(given.function(*args, **kwargs), {})
+                try:
+                    return describe_results(given.function(*args, **kwargs), {})
+                finally:
+                    self.state.drop_tracers()
             once = Call(given.function, args, kwargs, State.of_call([given.function], args, kwargs), {}, is_eager=True)
             once.state.keep()
             try:
