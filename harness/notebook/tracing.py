@@ -32,6 +32,10 @@ class LostChangesError(RefusedError):
     """A function changes its state in place, which `jax.jit` does not see."""
 
 
+class OtherChangesError(Exception):
+    """A function does not change in place what the reference changes: its result is another one."""
+
+
 @dataclass(frozen=True)
 class Compiled:
     """A function compiled for its arguments.
@@ -111,13 +115,13 @@ def _watch(name: str, function: Callable[..., Any], state: State, once: dict[str
         lost = [
             name_leaf(path, names)
             for path, leaf in jax.tree.leaves_with_path(args)
-            if _is_work(leaf) and id(leaf) not in before | returned
+            if isinstance(leaf, jax.core.Tracer) and id(leaf) not in before | returned
         ]
         for place, changed, value in state.list_changed(in_trace=True):
-            leaves = jax.tree.leaves(value)
-            if place.is_random or any(_is_work(leaf) and id(leaf) not in returned for leaf in leaves):
+            traced = [leaf for leaf in jax.tree.leaves(value) if isinstance(leaf, jax.core.Tracer)]
+            if place.is_random or any(id(leaf) not in returned for leaf in traced):
                 lost.append(changed)
-            elif not any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
+            elif not traced:
                 once[changed] = None
         return lost
 
@@ -141,15 +145,14 @@ def _is_static_output(leaf: Any) -> bool:
     return (callable(leaf) or isinstance(leaf, str | bytes)) and not is_traced(leaf)
 
 
-def _is_work(leaf: Any) -> bool:
-    """Whether a value is computed by a traced program and is floating: a counter that is lost changes no time."""
-    return isinstance(leaf, jax.core.Tracer) and jax.numpy.issubdtype(leaf.dtype, jax.numpy.inexact)
-
-
 def describe_lost(name: str, lost: Sequence[str]) -> str:
     """Why a function is not compiled: which changes would be lost, and what to measure instead."""
-    shown = ", ".join(lost[:MOST_NAMES]) + (f" and {len(lost) - MOST_NAMES} more" if len(lost) > MOST_NAMES else "")
     return (
-        f"{name} changes {shown} in place; jax.jit loses such changes, and XLA would remove the work behind them; "
-        f"measure nnx.jit({name}), or return the new values"
+        f"{name} changes {list_names(lost)} in place; jax.jit loses such changes, and XLA removes the work that only "
+        f"they need; measure nnx.jit({name}), or return the new values"
     )
+
+
+def list_names(names: Sequence[str]) -> str:
+    """The first of some names, and how many more there are."""
+    return ", ".join(names[:MOST_NAMES]) + (f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else "")

@@ -12,7 +12,14 @@ import jax
 from harness.notebook.callables import Given
 from harness.notebook.calls import Call, Carry
 from harness.notebook.state import State
-from harness.notebook.tracing import Compiled, compile_function
+from harness.notebook.tracing import (
+    Compiled,
+    LostChangesError,
+    OtherChangesError,
+    compile_function,
+    describe_lost,
+    list_names,
+)
 from harness.probes.conditioning import Judge
 from harness.probes.context import Context
 from harness.programs.jax_events import watch_jax
@@ -140,9 +147,20 @@ class NotebookContext(Context):
 
         def result_with_updates() -> Any:
             result = jax.block_until_ready(call())
+            if lacking := [name for name in self._updated if name not in call.updated]:
+                raise self._describe_lacking(variant, lacking)
             return describe_results(result, call.list_updates(self._updated))
 
         return Prepared(result_with_updates, (), make_wait(), prepared.stages, reset=call.reset, jitted=prepared.jitted)
+
+    def _describe_lacking(self, variant: str, lacking: list[str]) -> Exception:
+        """Why a variant does not change in place what the reference does: it is jitted, or another function."""
+        name, reference = variant.rpartition(":")[0], self._first
+        if name == reference.rpartition(":")[0]:
+            return LostChangesError(describe_lost(name, lacking))
+        return OtherChangesError(
+            f"does not change {list_names(lacking)} in place, which {reference.replace(AS_GIVEN, 'as given')} changes"
+        )
 
     def _prepare(self, variant: str) -> Prepared:
         if variant not in self._made:

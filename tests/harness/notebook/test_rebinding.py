@@ -1,10 +1,11 @@
-"""Functions of users that rebind variables, or change what is outside JAX: these are as before afterwards."""
+"""Functions of users that rebind variables or change arrays in place: these are as before, and jit is refused."""
 
 import queue
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from flax import nnx
 
 import harness
 from harness.record import Status
@@ -91,3 +92,54 @@ def test_a_reference_of_jax_is_measured_in_every_mode_and_put_back():
 
     assert find_statuses(measurement) == [Status.OK, Status.OK]
     assert ref[...].tolist() == [0, 0, 0, 0]
+
+
+def test_integers_that_jit_would_lose_are_refused_by_name():
+    class Net(nnx.Module):
+        def __init__(self):
+            self.dropout = nnx.Dropout(0.5, rngs=nnx.Rngs(0))
+
+        def __call__(self, x):
+            return self.dropout(x)
+
+    given = measure(nnx.jit(lambda net, x: net(x)), Net(), jnp.ones(4))
+    plain = measure(lambda net, x: net(x), Net(), jnp.ones(4))
+
+    assert find_statuses(given) == [Status.OK, Status.OK, Status.UNSUPPORTED]
+    assert find_statuses(plain) == [Status.OK, Status.UNSUPPORTED]
+    assert "changes net.dropout.rngs.count" in find_reason(plain, 1)
+
+
+def test_an_array_of_numpy_that_jit_does_not_change_is_refused_by_name():
+    def step(x, total):
+        total += 1
+        return x + total[0]
+
+    measurement = measure(step, jnp.ones(4), np.zeros(3))
+
+    assert find_statuses(measurement) == [Status.OK, Status.UNSUPPORTED]
+    assert "step changes total in place" in find_reason(measurement, 1)
+
+
+def test_a_jitted_function_that_changes_a_variable_in_its_trace_alone_is_refused_by_name():
+    weights = WEIGHTS
+
+    measurement = measure(jax.jit(train), jnp.arange(4.0))
+
+    assert weights is WEIGHTS
+    assert find_statuses(measurement)[:2] == [Status.UNSUPPORTED, Status.OK]
+    assert "train changes WEIGHTS in place" in find_reason(measurement, 0)
+
+
+def test_another_function_that_does_not_change_the_same_arrays_is_wrong_by_their_names():
+    def step(x, total):
+        total += 1
+        return x
+
+    measurement = harness.measure.with_options(modes=("eager",))(
+        {"old": step, "new": lambda x, total: x}, jnp.ones(4), np.zeros(3)
+    )
+
+    assert find_statuses(measurement) == [Status.OK, Status.WRONG]
+    assert find_reason(measurement, 1) == "does not change total in place, which old:eager changes"
+    assert measurement.find_speedup("new:eager") is None
