@@ -27,6 +27,9 @@ from harness.programs.static_leaves import (
 MOST_NAMES = 3
 """Names of a list in a sentence."""
 
+RETURN_CHANGES = "take what changes as an argument, and return its new value"
+"""What a person can do where no transformation keeps such changes."""
+
 
 class LostChangesError(RefusedError):
     """A function changes its state in place, which `jax.jit` does not see."""
@@ -89,7 +92,8 @@ def compile_function(
         stages = compile_in_stages(jitted, of_traced, *arguments.traced, clock, stage)
     except Exception as error:
         if type(error).__name__ == "TraceContextError":  # of flax.nnx
-            raise LostChangesError(describe_lost(name, ["an nnx.Variable that is no argument"])) from error
+            advice = f"take its model as an argument, and measure nnx.jit({name})"
+            raise LostChangesError(describe_lost(name, ["an nnx.Variable that is no argument"], advice)) from error
         if not needs_concrete(error):
             raise
         state.put_back()
@@ -111,28 +115,29 @@ def _watch(name: str, function: Callable[..., Any], state: State, once: dict[str
     """
     names = find_argument_names(function)
 
-    def find_lost(args: Any, before: set[int], returned: set[int]) -> list[str]:
+    def find_lost(args: Any, before: set[int], returned: set[int]) -> tuple[list[str], str]:
         lost = [
             name_leaf(path, names)
             for path, leaf in jax.tree.leaves_with_path(args)
             if isinstance(leaf, jax.core.Tracer) and id(leaf) not in before | returned
         ]
+        is_of_nnx = bool(lost) and any(map(_is_of_nnx, jax.tree.leaves(args, is_leaf=_is_of_nnx)))
         for place, changed, value in state.list_changed(in_trace=True):
             traced = [leaf for leaf in jax.tree.leaves(value) if isinstance(leaf, jax.core.Tracer)]
             if place.is_random or any(id(leaf) not in returned for leaf in traced):
                 lost.append(changed)
             elif not traced:
                 once[changed] = None
-        return lost
+        return lost, f"measure nnx.jit({name}), or return the new values" if is_of_nnx else RETURN_CHANGES
 
     @wraps(function)
     def watched(*args: Any, **kwargs: Any) -> Any:
         before = {id(leaf) for leaf in jax.tree.leaves((args, kwargs))}
         try:
             result = function(*args, **kwargs)
-            lost = find_lost((args, kwargs), before, {id(leaf) for leaf in jax.tree.leaves(result)})
+            lost, advice = find_lost((args, kwargs), before, {id(leaf) for leaf in jax.tree.leaves(result)})
             if lost:
-                raise LostChangesError(describe_lost(name, lost))
+                raise LostChangesError(describe_lost(name, lost, advice))
             # A model that is returned may hold functions, which are no output of a program.
             return jax.tree.map(lambda leaf: None if _is_static_output(leaf) else leaf, result)
         finally:
@@ -145,11 +150,15 @@ def _is_static_output(leaf: Any) -> bool:
     return (callable(leaf) or isinstance(leaf, str | bytes)) and not is_traced(leaf)
 
 
-def describe_lost(name: str, lost: Sequence[str]) -> str:
+def _is_of_nnx(item: Any) -> bool:
+    return any(kind.__module__.startswith("flax.nnx") for kind in type(item).__mro__)
+
+
+def describe_lost(name: str, lost: Sequence[str], advice: str = RETURN_CHANGES) -> str:
     """Why a function is not compiled: which changes would be lost, and what to measure instead."""
     return (
         f"{name} changes {list_names(lost)} in place; jax.jit loses such changes, and XLA removes the work that only "
-        f"they need; measure nnx.jit({name}), or return the new values"
+        f"they need; {advice}"
     )
 
 

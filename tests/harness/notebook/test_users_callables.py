@@ -14,6 +14,7 @@ from flax import nnx
 
 import harness
 from harness.notebook.calls import CarryError
+from harness.notebook.tracing import RETURN_CHANGES
 from harness.record import Status
 
 
@@ -111,6 +112,10 @@ def test_state_in_self_is_put_back_and_holds_no_tracer():
 
     assert (trainer.weights is weights, trainer.steps) == (True, 0)
     assert statuses_of(measurement) == {"eager": Status.OK, "jit": Status.UNSUPPORTED, "aot": Status.UNSUPPORTED}
+    reason = measurement.record.variants[1].outcomes["numerics"].reason
+    assert "step changes Trainer.weights in place" in reason
+    assert "nnx" not in reason  # its transformations are of no use for an object that is not nnx's
+    assert reason.endswith(RETURN_CHANGES)
 
 
 def test_state_is_put_back_after_an_exception():
