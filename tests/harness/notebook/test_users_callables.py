@@ -69,6 +69,32 @@ def test_an_nnx_step_is_called_as_it_is_and_leaves_the_model_as_it_was(options):
     assert any("train:jit is left out" in note for note in measurement.record.notes)
 
 
+class Counting(Net):
+    def __init__(self):
+        super().__init__()
+        self.count = nnx.Variable(jnp.array(0))
+
+    def __call__(self, x):
+        self.count[...] += 1
+        return super().__call__(x)
+
+
+def test_a_step_with_a_cached_model_is_called_as_it_is_and_leaves_the_model_as_it_was():
+    model = Counting()
+    optimizer = nnx.Optimizer(model, optax.adam(1e-3), wrt=nnx.Param)
+    before = [np.asarray(leaf) for leaf in jax.tree.leaves(nnx.state((model, optimizer)))]
+    step = nnx.cached_partial(nnx.jit(train), model, optimizer)
+
+    measurement = harness.measure(step, jnp.ones((2, 4)))
+
+    after = [np.asarray(leaf) for leaf in jax.tree.leaves(nnx.state((model, optimizer)))]
+    assert all(map(np.array_equal, before, after))
+    assert names_of(measurement) == ["as_given", "eager"]
+    assert all_right(measurement)
+    step(jnp.ones((2, 4)))  # it works as before
+    assert model.count[...] == 1
+
+
 def test_changes_in_place_that_jit_would_lose_are_refused_by_name():
     measurement = harness.measure(train, *make_model())
 
