@@ -19,7 +19,6 @@ from harness.notebook.callables import describe_callable
 from harness.notebook.state import Place, State, holds_tracer
 from harness.notebook.tracing import LostChangesError, describe_lost
 from harness.programs.modes import Prepared
-from harness.programs.static_leaves import find_argument_names
 from harness.programs.waiting import make_wait
 
 WHOLE = "result"
@@ -43,6 +42,7 @@ class Call:
       state: All that calls may change in place; it was kept.
       carry: What the user says goes from one call to the next.
       is_eager: Whether operations run one by one, so that a result can be ready before what was changed in place.
+      names: Of the positional arguments, as far as they are known.
       is_consumed: Whether a call takes the memory of any array; known after the first call, as the following.
       taken: Arguments that cannot be used again.
       updates: Places of the state that a call changes.
@@ -57,6 +57,7 @@ class Call:
     state: State
     carry: Carry
     is_eager: bool
+    names: tuple[str, ...] = ()
     is_consumed: bool = False
     taken: tuple[Key, ...] = ()
     updates: tuple[Place, ...] = ()
@@ -203,9 +204,8 @@ class Call:
         return threads if set(self.taken or ()) <= set(threads) else {}
 
     def _read_carry(self, count: int) -> dict[Key, int | str]:
-        names = find_argument_names(self.function)
         known: dict[Key, Key] = {place: place for place in range(len(self.args))}
-        known |= {name: place for place, name in enumerate(names[: len(self.args)])}
+        known |= {name: place for place, name in enumerate(self.names[: len(self.args)])}
         known |= {name: name for name in self.kwargs}
         threads: dict[Key, int | str] = {}
         for key, output in self.carry.items():

@@ -25,7 +25,7 @@ from harness.probes.context import Context
 from harness.programs.jax_events import watch_jax
 from harness.programs.modes import Prepared, Stages, compile_in_stages
 from harness.programs.program import walk_equations
-from harness.programs.static_leaves import is_traced, split
+from harness.programs.static_leaves import find_argument_names, is_traced, split
 from harness.programs.waiting import make_wait
 from harness.record import AS_GIVEN
 
@@ -69,8 +69,9 @@ class NotebookContext(Context):
             notes.append(
                 f"changes {', '.join(compiled.once)} in place when it is traced, and not in the calls after it"
             )
-        if call is not None and call.threads and not self.carry:
-            notes.append("a call takes the memory of its arguments; its result is the argument of the next call")
+        if call is not None and call.threads:
+            if not self.carry:
+                notes.append("a call takes the memory of its arguments; its result is the argument of the next call")
         elif call is not None and call.taken:
             notes.append("a call takes the memory of its arguments; each call gets copies made outside the clock")
         return notes
@@ -172,6 +173,7 @@ class NotebookContext(Context):
         given = self.given[name]
         self.state.put_back()  # another variant may have taken what the state held
         function = given.function if mode == AS_GIVEN or given.plain is None else given.plain
+        names = find_argument_names(function)  # a compiled program has none
         stages = jitted = None
         args, kwargs = self.arguments, self.keywords
         if mode == AS_GIVEN:
@@ -181,7 +183,7 @@ class NotebookContext(Context):
             stages, jitted, (args, kwargs) = compiled.stages, compiled.jitted, compiled.arguments.traced
             function = jitted if mode == "jit" else stages.compiled
             self._compiled[variant] = compiled
-        call = self._calls[variant] = Call(function, args, kwargs, self.state, self.carry, mode == "eager")
+        call = self._calls[variant] = Call(function, args, kwargs, self.state, self.carry, mode == "eager", names)
         return Prepared(call, (), make_wait(), stages, reset=call.reset, jitted=jitted)
 
     def _read_stages(self, given: Given) -> Stages | None:

@@ -204,6 +204,18 @@ def test_a_carry_goes_from_one_call_to_the_next():
     assert {0.0, 1.0} <= {seen.get() for _ in range(seen.qsize())}
 
 
+@pytest.mark.parametrize("carry", [{"params": 0}, {0: 0}])
+def test_a_carry_of_a_donated_argument_is_threaded_in_every_mode_and_copies_nothing(carry):
+    step = jax.jit(lambda params, x: (params - x, params + x), donate_argnums=0)
+
+    given = harness.measure.with_options(carry=carry)(step, jnp.ones(8), jnp.ones(8))
+    plain = harness.measure.with_options(carry=carry)(lambda params, x: (params - x, x), jnp.ones(8), jnp.ones(8))
+
+    assert all_right(given)
+    assert all_right(plain)
+    assert not any("copies" in note for note in (*given.record.notes, *plain.record.notes))
+
+
 @pytest.mark.parametrize(
     ("carry", "message"),
     [({"y": 0}, "names the argument 'y'; the call has x"), ({"x": 3}, "gives 'x' the output 3; outputs are 0 to 0")],
