@@ -19,6 +19,7 @@ from harness.notebook.callables import describe_callable
 from harness.notebook.state import Place, State, holds_tracer
 from harness.notebook.tracing import LostChangesError, describe_lost
 from harness.programs.modes import Prepared
+from harness.programs.static_leaves import is_traced
 from harness.programs.waiting import make_wait
 
 WHOLE = "result"
@@ -249,4 +250,12 @@ def _describe_form(tree: Any) -> Any:
     leaves, form = jax.tree.flatten(tree)
     if not any(isinstance(leaf, jax.Array) for leaf in leaves):
         return None
-    return form, tuple((getattr(leaf, "shape", ()), str(getattr(leaf, "dtype", type(leaf)))) for leaf in leaves)
+    return form, tuple(map(_describe_leaf, leaves))
+
+
+def _describe_leaf(leaf: Any) -> Any:
+    """Shape and dtype as a program has them: a step that is a Python int at first is an array of int32 afterwards."""
+    if not is_traced(leaf):
+        return type(leaf)
+    kind = jax.typeof(leaf)
+    return kind.shape, str(kind.dtype)

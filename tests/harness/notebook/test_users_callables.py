@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
-from flax import nnx
+from flax import linen, nnx
+from flax.training import train_state
 
 import harness
 from harness.notebook.calls import CarryError
@@ -167,6 +168,23 @@ def test_donated_arguments_are_threaded_and_the_users_arrays_live():
     assert not params["w"].is_deleted()
     assert all_right(measurement)
     assert measurement.value("as_given", "alias_bytes") > 0
+    assert any("its result is the argument of the next call" in note for note in measurement.record.notes)
+
+
+def test_a_donated_train_state_is_threaded_though_its_step_is_a_python_int_at_first():
+    dense, x = linen.Dense(4), jnp.ones((2, 4))
+    params = dense.init(jax.random.key(0), x)
+    state = train_state.TrainState.create(apply_fn=dense.apply, params=params, tx=optax.adam(1e-3))
+
+    def step(state, x):
+        loss, gradient = jax.value_and_grad(lambda params: (state.apply_fn(params, x) ** 2).mean())(state.params)
+        return state.apply_gradients(grads=gradient), loss
+
+    measurement = harness.measure.with_options(modes=("as_given",))(jax.jit(step, donate_argnums=0), state, x)
+
+    assert state.step == 0
+    assert not any(leaf.is_deleted() for leaf in jax.tree.leaves(params))
+    assert measurement.value("as_given", "execution_s") > 0
     assert any("its result is the argument of the next call" in note for note in measurement.record.notes)
 
 
