@@ -159,14 +159,15 @@ class Call:
         self.taken = tuple(key for key, arg in items if any(map(_is_gone, jax.tree.leaves(arg))))
         # A copy that took the place of the user's own array is no change, and what is returned is compared there.
         known = set(map(id, [*copies, *jax.tree.leaves(result)]))
-        changed = [
-            (place, name)
-            for place, name, value in self.state.list_changed()
-            if any(id(leaf) not in known for _, leaf in self._list_arrays(value))
-        ]
-        if traced := [name for _, name, value in self.state.list_changed() if holds_tracer(value)]:
+        found = list(self.state.list_changed())
+        if traced := [name for _, name, value in found if holds_tracer(value)]:
             self.state.put_back()
             raise LostChangesError(describe_lost(describe_callable(self.function).name, traced))
+        changed = [
+            (place, name)
+            for place, name, value in found
+            if any(id(leaf) not in known for _, leaf in self._list_arrays(value))
+        ]
         self.updates = tuple({id(place): place for place, _ in changed}.values())
         self.updated = tuple(name for _, name in changed)
         self.threads = self._find_threads(result)

@@ -139,9 +139,14 @@ class State:
             elif not place.is_same(place.contents, place.read()):
                 place.write(place.contents)
 
-    def drop_tracers(self) -> None:
-        """Put back what holds values of a trace, within the trace: nothing outside of it can use them."""
-        traced = [place for place, _, value in self.list_changed(in_trace=True) if holds_tracer(value)]
+    def drop_tracers(self, changed: Sequence[tuple[Place, str, Any]] | None = None) -> None:
+        """Put back what holds values of a trace, within the trace: nothing outside of it can use them.
+
+        Args:
+          changed: What is changed by now, where that is known.
+        """
+        changed = list(self.list_changed(in_trace=True)) if changed is None else changed
+        traced = [place for place, _, value in changed if holds_tracer(value)]
         for place in {id(place): place for place in traced}.values():
             place.write(place.contents)
 
@@ -190,6 +195,8 @@ class State:
                 self._add(
                     item, name, lambda: bytes(item), lambda kept: item.__setitem__(slice(None), kept), bytes.__eq__
                 )
+                return []
+            case random.SystemRandom():  # the operating system's, which has no state
                 return []
             case numpy.random.Generator() | numpy.random.RandomState() | random.Random():
                 self._add(item, name, *make_generator_access(item), is_same_random, is_random=True)

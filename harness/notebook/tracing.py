@@ -115,33 +115,36 @@ def _watch(name: str, function: Callable[..., Any], state: State, once: dict[str
     """
     names = find_argument_names(function)
 
-    def find_lost(args: Any, before: set[int], returned: set[int]) -> tuple[list[str], str]:
+    def find_lost(args: Any, before: set[int], returned: set[int], changed: list[Any]) -> tuple[list[str], str]:
         lost = [
             name_leaf(path, names)
             for path, leaf in jax.tree.leaves_with_path(args)
             if isinstance(leaf, jax.core.Tracer) and id(leaf) not in before | returned
         ]
         is_of_nnx = bool(lost) and any(map(_is_of_nnx, jax.tree.leaves(args, is_leaf=_is_of_nnx)))
-        for place, changed, value in state.list_changed(in_trace=True):
+        for place, changed_name, value in changed:
             traced = [leaf for leaf in jax.tree.leaves(value) if isinstance(leaf, jax.core.Tracer)]
             if place.is_random or any(id(leaf) not in returned for leaf in traced):
-                lost.append(changed)
+                lost.append(changed_name)
             elif not traced:
-                once[changed] = None
+                once[changed_name] = None
         return lost, f"measure nnx.jit({name}), or return the new values" if is_of_nnx else RETURN_CHANGES
 
     @wraps(function)
     def watched(*args: Any, **kwargs: Any) -> Any:
         before = {id(leaf) for leaf in jax.tree.leaves((args, kwargs))}
+        changed = None
         try:
             result = function(*args, **kwargs)
-            lost, advice = find_lost((args, kwargs), before, {id(leaf) for leaf in jax.tree.leaves(result)})
+            changed = list(state.list_changed(in_trace=True))
+            returned = {id(leaf) for leaf in jax.tree.leaves(result)}
+            lost, advice = find_lost((args, kwargs), before, returned, changed)
             if lost:
                 raise LostChangesError(describe_lost(name, lost, advice))
             # A model that is returned may hold functions, which are no output of a program.
             return jax.tree.map(lambda leaf: None if _is_static_output(leaf) else leaf, result)
         finally:
-            state.drop_tracers()
+            state.drop_tracers(changed)
 
     return watched
 

@@ -18,10 +18,10 @@ LIBRARIES = {"jax", "jaxlib", "numpy", "builtins", *sys.stdlib_module_names}
 
 _LIBRARY_FOLDERS = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 
-_LOADS = ("LOAD_GLOBAL", "LOAD_NAME")
+_LOADS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
 _STORES = ("STORE_GLOBAL", "DELETE_GLOBAL")
 _CELL_STORES = ("STORE_DEREF", "DELETE_DEREF")
-_ATTRIBUTE_LOADS = ("LOAD_ATTR", "LOAD_METHOD")
+_ATTRIBUTE_LOADS = ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR")
 _ATTRIBUTE_STORES = ("STORE_ATTR", "DELETE_ATTR")
 
 

@@ -300,6 +300,14 @@ def test_random_generators_are_put_back(generator, draw):
     assert draw(generator) == first
 
 
+def test_a_generator_of_the_operating_system_has_no_state_to_keep():
+    generator = random.SystemRandom()
+
+    state = keep(lambda: generator)
+
+    assert state.places == []
+
+
 def test_bytes_that_can_change_are_put_back():
     item = bytearray(b"abc")
     state = keep(lambda: item)
