@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
-from types import MethodType
+from types import FunctionType, MethodType
 from typing import Any
 
 from harness.declare.implementation import MODES
@@ -114,6 +114,8 @@ def describe_callable(function: Any, name: str | None = None) -> Given:
             bound, keywords, base = (*base.args, *bound), {**base.keywords, **keywords}, base.func
         elif isinstance(base, MethodType):
             bound, base = (base.__self__, *bound), base.__func__
+        elif (cached := _find_cached(base)) is not None:
+            bound, base = (*cached, *bound), base.__wrapped__
         elif not hasattr(base, "lower") and hasattr(vars(type(base)).get("__call__"), "lower"):
             bound, base = (base, *bound), vars(type(base))["__call__"]
         else:
@@ -140,6 +142,14 @@ def describe_callable(function: Any, name: str | None = None) -> Given:
         keywords=keywords,
         plain=partial(wrapped, *bound, **keywords) if has_plain and wrapped is not None else None,
     )
+
+
+def _find_cached(base: Any) -> tuple[Any, ...] | None:
+    """Arguments that `nnx.cached_partial` has bound, as it hands them on; None of other callables."""
+    if not isinstance(base, FunctionType) or not base.__globals__.get("__name__", "").startswith("flax.nnx"):
+        return None
+    cells = dict(zip(base.__code__.co_freevars, base.__closure__ or (), strict=True))
+    return tuple(cells["cached_args"].cell_contents) if "cached_args" in cells and "f" in cells else None
 
 
 def _is_per_device(base: Any) -> bool:

@@ -15,9 +15,11 @@ from typing import Any
 import jax
 import numpy
 
-from harness.notebook.state import Place, State
+from harness.notebook.callables import describe_callable
+from harness.notebook.state import Place, State, holds_tracer
+from harness.notebook.tracing import LostChangesError, describe_lost
 from harness.programs.modes import Prepared
-from harness.programs.static_leaves import find_argument_names
+from harness.programs.static_leaves import is_traced
 from harness.programs.waiting import make_wait
 
 WHOLE = "result"
@@ -41,6 +43,7 @@ class Call:
       state: All that calls may change in place; it was kept.
       carry: What the user says goes from one call to the next.
       is_eager: Whether operations run one by one, so that a result can be ready before what was changed in place.
+      names: Of the positional arguments, as far as they are known.
       is_consumed: Whether a call takes the memory of any array; known after the first call, as the following.
       taken: Arguments that cannot be used again.
       updates: Places of the state that a call changes.
@@ -55,6 +58,7 @@ class Call:
     state: State
     carry: Carry
     is_eager: bool
+    names: tuple[str, ...] = ()
     is_consumed: bool = False
     taken: tuple[Key, ...] = ()
     updates: tuple[Place, ...] = ()
@@ -155,9 +159,13 @@ class Call:
         self.taken = tuple(key for key, arg in items if any(map(_is_gone, jax.tree.leaves(arg))))
         # A copy that took the place of the user's own array is no change, and what is returned is compared there.
         known = set(map(id, [*copies, *jax.tree.leaves(result)]))
+        found = list(self.state.list_changed())
+        if traced := [name for _, name, value in found if holds_tracer(value)]:
+            self.state.put_back()
+            raise LostChangesError(describe_lost(describe_callable(self.function).name, traced))
         changed = [
             (place, name)
-            for place, name, value in self.state.list_changed()
+            for place, name, value in found
             if any(id(leaf) not in known for _, leaf in self._list_arrays(value))
         ]
         self.updates = tuple({id(place): place for place, _ in changed}.values())
@@ -198,9 +206,8 @@ class Call:
         return threads if set(self.taken or ()) <= set(threads) else {}
 
     def _read_carry(self, count: int) -> dict[Key, int | str]:
-        names = find_argument_names(self.function)
         known: dict[Key, Key] = {place: place for place in range(len(self.args))}
-        known |= {name: place for place, name in enumerate(names[: len(self.args)])}
+        known |= {name: place for place, name in enumerate(self.names[: len(self.args)])}
         known |= {name: name for name in self.kwargs}
         threads: dict[Key, int | str] = {}
         for key, output in self.carry.items():
@@ -244,4 +251,12 @@ def _describe_form(tree: Any) -> Any:
     leaves, form = jax.tree.flatten(tree)
     if not any(isinstance(leaf, jax.Array) for leaf in leaves):
         return None
-    return form, tuple((getattr(leaf, "shape", ()), str(getattr(leaf, "dtype", type(leaf)))) for leaf in leaves)
+    return form, tuple(map(_describe_leaf, leaves))
+
+
+def _describe_leaf(leaf: Any) -> Any:
+    """Shape and dtype as a program has them: a step that is a Python int at first is an array of int32 afterwards."""
+    if not is_traced(leaf):
+        return type(leaf)
+    kind = jax.typeof(leaf)
+    return kind.shape, str(kind.dtype)

@@ -9,12 +9,13 @@ import msgspec
 
 from harness.machine.environment import describe_error
 from harness.notebook.options import Options
+from harness.notebook.tracing import OtherChangesError
 from harness.notebook.variants import NotebookContext
 from harness.probes.compilation import compile_and_call
 from harness.probes.look_at_each import describe_failure, look_at_each
 from harness.probes.memory import read_plan
 from harness.probes.numerics import check
-from harness.record import AS_GIVEN, Outcome, Status
+from harness.record import AS_GIVEN, NumericsDetails, Outcome, Status, Verdict
 
 TIMED = (Status.OK, Status.WRONG)
 """A user sees how long a wrong variant takes, and no speedup."""
@@ -120,7 +121,10 @@ def _look(variant: str, context: NotebookContext) -> dict[str, Outcome]:
     """
 
     def check_with_updates(name: str, prepared: object, of: Any) -> Outcome:
-        return check(name, context.prepare_check(name), context)
+        try:
+            return check(name, context.prepare_check(name), context)
+        except OtherChangesError as error:
+            return Outcome(status=Status.WRONG, reason=str(error), details=NumericsDetails(verdict=Verdict.WRONG))
 
     looks: dict[str, Any] = {"numerics": check_with_updates}
     if context.workload.find_variant(variant)[1] != "eager":

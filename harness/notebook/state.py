@@ -1,18 +1,16 @@
 """State that a user's code may change in place: found, kept once before measuring, and put back once after.
 
-What is kept: the contents of dictionaries, lists, sets and objects, and the numbers of NumPy's arrays and JAX's
-references. JAX's arrays cannot change, so of these the reference is kept, which takes no memory.
+What is kept: the contents of dictionaries, lists, sets, objects and the user's own classes, the numbers of NumPy's
+arrays and JAX's references, the states of random generators, and the variables that the function's code rebinds. JAX's
+arrays cannot change, so of these the reference is kept, which takes no memory.
 """
 
 from __future__ import annotations
 
-import inspect
+import random
 import re
-import sys
-import sysconfig
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from types import BuiltinFunctionType, CodeType, FunctionType, GenericAlias, MethodType, ModuleType
 from typing import Any
@@ -20,6 +18,21 @@ from typing import Any
 import jax
 import numpy
 
+from harness.notebook.contents import (
+    fill,
+    get_own,
+    has,
+    is_equal,
+    is_same_dict,
+    is_same_list,
+    is_same_random,
+    list_differences,
+    list_slots,
+    make_generator_access,
+    map_contents,
+    refill,
+)
+from harness.notebook.variables import LIBRARIES, Variables, is_own_class, list_own_classes
 from harness.programs.static_leaves import find_argument_names
 
 LARGEST_REACHED_BYTES = 64 * 2**20
@@ -36,14 +49,11 @@ _ATOMS = (
     complex,
     bool,
     type(None),
-    type,
     ModuleType,
     BuiltinFunctionType,
     CodeType,
     GenericAlias,
 )
-_LIBRARIES = {"jax", "jaxlib", "numpy", "builtins", *sys.stdlib_module_names}
-"""Whose objects hold no state of a user's, but for containers."""
 
 
 class StateError(Exception):
@@ -58,12 +68,16 @@ class Place:
       name: How a person reaches it.
       read: Its contents, copied as far as they can change in place.
       write: Puts contents back.
+      is_ref: Whether it is a reference of JAX, which compiled programs change as eager code does.
+      is_random: Whether it is a generator of random numbers outside JAX.
     """
 
     name: str
     read: Callable[[], Any]
     write: Callable[[Any], None]
     is_same: Callable[[Any, Any], bool]
+    is_ref: bool = False
+    is_random: bool = False
     contents: Any = None
 
 
@@ -79,6 +93,7 @@ class State:
     places: list[Place] = field(default_factory=list)
     owners: set[int] = field(default_factory=set)
     _seen: dict[int, Any] = field(default_factory=dict)
+    _callables: list[Any] = field(default_factory=list)
     _reached_bytes: int | None = None
 
     @classmethod
@@ -97,9 +112,14 @@ class State:
         for function in functions:
             state._find(function, "")
         state._reached_bytes = 0
-        for function in functions:
-            for name, variable in list_variables(function):
-                state._find(variable, name)
+        variables = Variables(list(functions))
+        while variables.waiting or state._callables:
+            variables.waiting += state._callables
+            state._callables = []
+            for name, value in variables.read_code(filter(_is_own, state._seen.values())):
+                state._find(value, name)
+        for binding in variables.bindings.values():
+            state._add(binding.holder, "", binding.read, binding.write, is_same_dict)
         return state
 
     def keep(self) -> None:
@@ -115,16 +135,33 @@ class State:
         """
         for place in self.places:
             if fresh is not None:
-                place.write(_map_contents(place.contents, fresh))
+                place.write(map_contents(place.contents, fresh))
             elif not place.is_same(place.contents, place.read()):
                 place.write(place.contents)
 
-    def list_changed(self) -> Iterator[tuple[Place, str, Any]]:
-        """Places that do not hold what was kept, with the name and the value of each change."""
+    def drop_tracers(self, changed: Sequence[tuple[Place, str, Any]] | None = None) -> None:
+        """Put back what holds values of a trace, within the trace: nothing outside of it can use them.
+
+        Args:
+          changed: What is changed by now, where that is known.
+        """
+        changed = list(self.list_changed(in_trace=True)) if changed is None else changed
+        traced = [place for place, _, value in changed if holds_tracer(value)]
+        for place in {id(place): place for place in traced}.values():
+            place.write(place.contents)
+
+    def list_changed(self, *, in_trace: bool = False) -> Iterator[tuple[Place, str, Any]]:
+        """Places that do not hold what was kept, with the name and the value of each change.
+
+        Args:
+          in_trace: Whether JAX traces now: reading a reference would be a step of the traced program.
+        """
         for place in self.places:
+            if in_trace and place.is_ref:
+                continue
             now = place.read()
             if not place.is_same(place.contents, now):
-                yield from ((place, name, value) for name, value in _list_differences(place.name, place.contents, now))
+                yield from ((place, name, value) for name, value in list_differences(place.name, place.contents, now))
 
     def _find(self, root: Any, name: str) -> None:
         waiting = deque([(root, name)])
@@ -146,59 +183,91 @@ class State:
             case numpy.ndarray():
                 if item.flags.writeable:
                     self._count(item.nbytes, name)
-                    self._add(item, name, item.copy, lambda kept: numpy.copyto(item, kept), _is_equal)
+                    self._add(item, name, item.copy, lambda kept: numpy.copyto(item, kept), is_equal)
                 return []
             case jax.Ref():
                 self._count(item.size * item.dtype.itemsize, name)
+                read, write = lambda: jax.numpy.copy(item[...]), lambda kept: item.__setitem__(..., kept)
+                self._add(item, name, read, write, is_equal, is_ref=True)
+                return []
+            case bytearray():
+                self._count(len(item), name)
                 self._add(
-                    item, name, lambda: jax.numpy.copy(item[...]), lambda kept: item.__setitem__(..., kept), _is_equal
+                    item, name, lambda: bytes(item), lambda kept: item.__setitem__(slice(None), kept), bytes.__eq__
                 )
+                return []
+            case random.SystemRandom():  # the operating system's, which has no state
+                return []
+            case numpy.random.Generator() | numpy.random.RandomState() | random.Random():
+                self._add(item, name, *make_generator_access(item), is_same_random, is_random=True)
                 return []
             case jax.Array():
                 return []
             case dict():
-                self._add(item, name, lambda: dict(item), lambda kept: _refill(item, kept), _is_same_dict)
+                self._add(item, name, lambda: dict(item), lambda kept: refill(item, kept), is_same_dict)
                 return [(value, f"{name}[{key!r}]") for key, value in item.items()]
             case list() | deque():
-                self._add(item, name, lambda: list(item), lambda kept: _fill(item, kept), _is_same_list)
+                self._add(item, name, lambda: list(item), lambda kept: fill(item, kept), is_same_list)
                 return [(value, f"{name}[{place}]") for place, value in enumerate(item)]
             case set():
-                self._add(item, name, lambda: set(item), lambda kept: _refill(item, kept), set.__eq__)
+                self._add(item, name, lambda: set(item), lambda kept: refill(item, kept), set.__eq__)
                 return []
             case tuple() | frozenset():
                 return [(value, f"{name}[{place}]") for place, value in enumerate(item)]
             case MethodType():
                 return [(item.__self__, name or type(item.__self__).__name__), (item.__func__, name)]
             case FunctionType():
+                self._callables.append(item)
                 return []
+            case type():
+                return self._look_at_class(item) if is_own_class(item) else []
         partial_parts = [getattr(item, part, None) for part in ("func", "args", "keywords")]
         if type(item).__module__ == "functools" and partial_parts[0] is not None:
             return [(part, name) for part in partial_parts]
-        if type(item).__module__.partition(".")[0] in _LIBRARIES:
+        if callable(item) and hasattr(item, "__wrapped__"):
+            self._callables.append(item)
+        if type(item).__module__.partition(".")[0] in LIBRARIES:
             return []
         return self._look_at_object(item, name or type(item).__name__)
 
     def _look_at_object(self, item: Any, name: str) -> list[tuple[Any, str]]:
-        slots = [slot for kind in type(item).__mro__ for slot in _list_slots(kind)]
-        own = _get_own(item)
+        slots = [slot for kind in type(item).__mro__ for slot in list_slots(kind)]
+        own = get_own(item)
 
         def read() -> dict[str, Any]:
-            found = {slot: object.__getattribute__(item, slot) for slot in slots if _has(item, slot)}
-            return {**found, **_get_own(item)}
+            found = {slot: object.__getattribute__(item, slot) for slot in slots if has(item, slot)}
+            return {**found, **get_own(item)}
 
         def write(kept: dict[str, Any]) -> None:
-            attributes = _get_own(item)
+            attributes = get_own(item)
             for slot in slots:
                 if slot in kept:
                     object.__setattr__(item, slot, kept[slot])
-                elif _has(item, slot):
+                elif has(item, slot):
                     object.__delattr__(item, slot)
             attributes.clear()
             attributes.update({name: value for name, value in kept.items() if name not in slots})
 
         if slots or own:
-            self._add(item, name, read, write, _is_same_dict)
-        return [(value, f"{name}.{attribute}") for attribute, value in read().items()]
+            self._add(item, name, read, write, is_same_dict)
+        classes = [(kind, kind.__name__) for kind in list_own_classes(type(item))]
+        return [*((value, f"{name}.{attribute}") for attribute, value in read().items()), *classes]
+
+    def _look_at_class(self, kind: type) -> list[tuple[Any, str]]:
+        def read() -> dict[str, Any]:
+            return {name: value for name, value in vars(kind).items() if not name.startswith("__")}
+
+        def write(kept: dict[str, Any]) -> None:
+            now = read()
+            for name in now.keys() - kept.keys():
+                type.__delattr__(kind, name)
+            for name, value in kept.items():
+                # A class that is set anew loses what Python remembers of it, which costs the next call time.
+                if name not in now or now[name] is not value:
+                    type.__setattr__(kind, name, value)
+
+        self._add(kind, kind.__name__, read, write, is_same_dict)
+        return [(value, f"{kind.__name__}.{attribute}") for attribute, value in read().items()]
 
     def _count(self, size: int, name: str) -> None:
         if self._reached_bytes is None:
@@ -217,112 +286,18 @@ class State:
         read: Callable[[], Any],
         write: Callable[[Any], Any],
         is_same: Callable[[Any, Any], bool],
+        *,
+        is_ref: bool = False,
+        is_random: bool = False,
     ) -> None:
         self.owners.add(id(item))
-        self.places.append(Place(name, read, write, is_same))
+        self.places.append(Place(name, read, write, is_same, is_ref, is_random))
 
 
-def list_variables(function: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
-    """Names and values of the variables that a callable uses, and the user's own functions that it calls, use."""
-    waiting, seen = [function], set[int]()
-    while waiting:
-        item = _find_function(waiting.pop())
-        if item is None or id(item) in seen or _is_of_library(item):
-            continue
-        seen.add(id(item))
-        try:
-            variables = inspect.getclosurevars(item)
-        except (TypeError, ValueError):
-            continue
-        for name, value in {**variables.globals, **variables.nonlocals}.items():
-            if _find_function(value) is not None:
-                waiting.append(value)
-            if not isinstance(value, FunctionType):
-                yield name, value
+def holds_tracer(value: Any) -> bool:
+    """Whether a value of a trace is among the leaves."""
+    return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(value))
 
 
-def _find_function(item: Any) -> FunctionType | None:
-    """The Python function that a callable runs; None where there is none."""
-    for _ in range(10):
-        if isinstance(item, FunctionType) and not hasattr(item, "__wrapped__"):
-            return item
-        if isinstance(item, MethodType):
-            item = item.__func__
-        elif type(item).__module__ == "functools" and hasattr(item, "func"):
-            item = item.func
-        elif callable(getattr(item, "__wrapped__", None)):
-            item = item.__wrapped__
-        elif isinstance(item, FunctionType):
-            return item
-        elif not isinstance(item, type) and isinstance(vars(type(item)).get("__call__"), FunctionType):
-            item = vars(type(item))["__call__"]
-        else:
-            return None
-    return None
-
-
-_LIBRARY_FOLDERS = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
-
-
-def _is_of_library(function: FunctionType) -> bool:
-    file = function.__code__.co_filename
-    return "site-packages" in file or file.startswith(("<frozen", *_LIBRARY_FOLDERS))
-
-
-def _list_slots(kind: type) -> tuple[str, ...]:
-    slots = kind.__dict__.get("__slots__", ())
-    names = (slots,) if isinstance(slots, str) else tuple(slots)
-    return tuple(name for name in names if name not in ("__dict__", "__weakref__"))
-
-
-def _has(item: Any, slot: str) -> bool:
-    with suppress(AttributeError):
-        object.__getattribute__(item, slot)
-        return True
-    return False
-
-
-def _get_own(item: Any) -> dict[str, Any]:
-    with suppress(AttributeError):
-        own = object.__getattribute__(item, "__dict__")
-        return own if isinstance(own, dict) else {}
-    return {}
-
-
-def _fill(item: Any, kept: list[Any]) -> None:
-    item.clear()
-    item.extend(kept)
-
-
-def _refill(item: Any, kept: Any) -> None:
-    item.clear()
-    item.update(kept)
-
-
-def _is_same_dict(one: dict[Any, Any], other: dict[Any, Any]) -> bool:
-    return list(one) == list(other) and all(value is other[key] for key, value in one.items())
-
-
-def _is_same_list(one: list[Any], other: list[Any]) -> bool:
-    return len(one) == len(other) and all(map(lambda left, right: left is right, one, other))
-
-
-def _is_equal(one: Any, other: Any) -> bool:
-    return bool(numpy.asarray(one).tobytes() == numpy.asarray(other).tobytes())
-
-
-def _map_contents(contents: Any, change: Callable[[Any], Any]) -> Any:
-    if isinstance(contents, dict):
-        return {key: change(value) for key, value in contents.items()}
-    if isinstance(contents, list):
-        return [change(value) for value in contents]
-    return contents
-
-
-def _list_differences(name: str, before: Any, now: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(before, dict) and isinstance(now, dict):
-        for key, value in now.items():
-            if key not in before or before[key] is not value:
-                yield f"{name}.{key}", value
-    else:
-        yield name, now
+def _is_own(item: Any) -> bool:
+    return isinstance(item, type) and is_own_class(item)

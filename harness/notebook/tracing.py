@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any
@@ -27,9 +27,16 @@ from harness.programs.static_leaves import (
 MOST_NAMES = 3
 """Names of a list in a sentence."""
 
+RETURN_CHANGES = "take what changes as an argument, and return its new value"
+"""What a person can do where no transformation keeps such changes."""
+
 
 class LostChangesError(RefusedError):
     """A function changes its state in place, which `jax.jit` does not see."""
+
+
+class OtherChangesError(Exception):
+    """A function does not change in place what the reference changes: its result is another one."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +92,8 @@ def compile_function(
         stages = compile_in_stages(jitted, of_traced, *arguments.traced, clock, stage)
     except Exception as error:
         if type(error).__name__ == "TraceContextError":  # of flax.nnx
-            raise LostChangesError(_describe_lost(name, ["an nnx.Variable that is no argument"])) from error
+            advice = f"take its model as an argument, and measure nnx.jit({name})"
+            raise LostChangesError(describe_lost(name, ["an nnx.Variable that is no argument"], advice)) from error
         if not needs_concrete(error):
             raise
         state.put_back()
@@ -107,26 +115,36 @@ def _watch(name: str, function: Callable[..., Any], state: State, once: dict[str
     """
     names = find_argument_names(function)
 
+    def find_lost(args: Any, before: set[int], returned: set[int], changed: list[Any]) -> tuple[list[str], str]:
+        lost = [
+            name_leaf(path, names)
+            for path, leaf in jax.tree.leaves_with_path(args)
+            if isinstance(leaf, jax.core.Tracer) and id(leaf) not in before | returned
+        ]
+        is_of_nnx = bool(lost) and any(map(_is_of_nnx, jax.tree.leaves(args, is_leaf=_is_of_nnx)))
+        for place, changed_name, value in changed:
+            traced = [leaf for leaf in jax.tree.leaves(value) if isinstance(leaf, jax.core.Tracer)]
+            if place.is_random or any(id(leaf) not in returned for leaf in traced):
+                lost.append(changed_name)
+            elif not traced:
+                once[changed_name] = None
+        return lost, f"measure nnx.jit({name}), or return the new values" if is_of_nnx else RETURN_CHANGES
+
     @wraps(function)
     def watched(*args: Any, **kwargs: Any) -> Any:
         before = {id(leaf) for leaf in jax.tree.leaves((args, kwargs))}
-        result = function(*args, **kwargs)
-        returned = {id(leaf) for leaf in jax.tree.leaves(result)}
-        lost = [
-            name_leaf(path, names)
-            for path, leaf in jax.tree.leaves_with_path((args, kwargs))
-            if _is_work(leaf) and id(leaf) not in before | returned
-        ]
-        for _, place, value in state.list_changed():
-            leaves = jax.tree.leaves(value)
-            if any(_is_work(leaf) and id(leaf) not in returned for leaf in leaves):
-                lost.append(place)
-            elif not any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
-                once[place] = None
-        if lost:
-            raise LostChangesError(_describe_lost(name, lost))
-        # A model that is returned may hold functions, which are no output of a program.
-        return jax.tree.map(lambda leaf: None if _is_static_output(leaf) else leaf, result)
+        changed = None
+        try:
+            result = function(*args, **kwargs)
+            changed = list(state.list_changed(in_trace=True))
+            returned = {id(leaf) for leaf in jax.tree.leaves(result)}
+            lost, advice = find_lost((args, kwargs), before, returned, changed)
+            if lost:
+                raise LostChangesError(describe_lost(name, lost, advice))
+            # A model that is returned may hold functions, which are no output of a program.
+            return jax.tree.map(lambda leaf: None if _is_static_output(leaf) else leaf, result)
+        finally:
+            state.drop_tracers(changed)
 
     return watched
 
@@ -135,14 +153,18 @@ def _is_static_output(leaf: Any) -> bool:
     return (callable(leaf) or isinstance(leaf, str | bytes)) and not is_traced(leaf)
 
 
-def _is_work(leaf: Any) -> bool:
-    """Whether a value is computed by a traced program and is floating: a counter that is lost changes no time."""
-    return isinstance(leaf, jax.core.Tracer) and jax.numpy.issubdtype(leaf.dtype, jax.numpy.inexact)
+def _is_of_nnx(item: Any) -> bool:
+    return any(kind.__module__.startswith("flax.nnx") for kind in type(item).__mro__)
 
 
-def _describe_lost(name: str, lost: list[str]) -> str:
-    shown = ", ".join(lost[:MOST_NAMES]) + (f" and {len(lost) - MOST_NAMES} more" if len(lost) > MOST_NAMES else "")
+def describe_lost(name: str, lost: Sequence[str], advice: str = RETURN_CHANGES) -> str:
+    """Why a function is not compiled: which changes would be lost, and what to measure instead."""
     return (
-        f"{name} changes {shown} in place; jax.jit loses such changes, and XLA would remove the work behind them; "
-        f"measure nnx.jit({name}), or return the new values"
+        f"{name} changes {list_names(lost)} in place; jax.jit loses such changes, and XLA removes the work that only "
+        f"they need; {advice}"
     )
+
+
+def list_names(names: Sequence[str]) -> str:
+    """The first of some names, and how many more there are."""
+    return ", ".join(names[:MOST_NAMES]) + (f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else "")

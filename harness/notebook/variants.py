@@ -13,14 +13,21 @@ from harness.notebook.callables import Given
 from harness.notebook.calls import Call, Carry
 from harness.notebook.one_program import is_one_jitted_call
 from harness.notebook.state import State
-from harness.notebook.tracing import Compiled, compile_function
+from harness.notebook.tracing import (
+    Compiled,
+    LostChangesError,
+    OtherChangesError,
+    compile_function,
+    describe_lost,
+    list_names,
+)
 from harness.probes.conditioning import Judge
 from harness.probes.context import Context
 from harness.programs.jax_events import watch_jax
 from harness.programs.modes import Prepared, Stages, compile_in_stages
 from harness.programs.program import walk_equations
 from harness.programs.refusal import RefusedError
-from harness.programs.static_leaves import is_traced, split
+from harness.programs.static_leaves import find_argument_names, is_traced, split
 from harness.programs.waiting import make_wait
 from harness.record import AS_GIVEN
 
@@ -64,8 +71,9 @@ class NotebookContext(Context):
             notes.append(
                 f"changes {', '.join(compiled.once)} in place when it is traced, and not in the calls after it"
             )
-        if call is not None and call.threads and not self.carry:
-            notes.append("a call takes the memory of its arguments; its result is the argument of the next call")
+        if call is not None and call.threads:
+            if not self.carry:
+                notes.append("a call takes the memory of its arguments; its result is the argument of the next call")
         elif call is not None and call.taken:
             notes.append("a call takes the memory of its arguments; each call gets copies made outside the clock")
         return notes
@@ -119,7 +127,10 @@ class NotebookContext(Context):
 
         def function(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             if is_pure:
-                return describe_results(given.function(*args, **kwargs), {})
+                try:
+                    return describe_results(given.function(*args, **kwargs), {})
+                finally:
+                    self.state.drop_tracers()
             once = Call(given.function, args, kwargs, State.of_call([given.function], args, kwargs), {}, is_eager=True)
             once.state.keep()
             try:
@@ -142,9 +153,20 @@ class NotebookContext(Context):
 
         def result_with_updates() -> Any:
             result = jax.block_until_ready(call())
+            if lacking := [name for name in self._updated if name not in call.updated]:
+                raise self._describe_lacking(variant, lacking)
             return describe_results(result, call.list_updates(self._updated))
 
         return Prepared(result_with_updates, (), make_wait(), prepared.stages, reset=call.reset, jitted=prepared.jitted)
+
+    def _describe_lacking(self, variant: str, lacking: list[str]) -> Exception:
+        """Why a variant does not change in place what the reference does: it is jitted, or another function."""
+        name, reference = variant.rpartition(":")[0], self._first
+        if name == reference.rpartition(":")[0]:
+            return LostChangesError(describe_lost(name, lacking))
+        return OtherChangesError(
+            f"does not change {list_names(lacking)} in place, which {reference.replace(AS_GIVEN, 'as given')} changes"
+        )
 
     def _prepare(self, variant: str) -> Prepared:
         if variant not in self._made:
@@ -156,6 +178,7 @@ class NotebookContext(Context):
         given = self.given[name]
         self.state.put_back()  # another variant may have taken what the state held
         function = given.function if mode == AS_GIVEN or given.plain is None else given.plain
+        names = find_argument_names(function)  # a compiled program has none
         stages = jitted = None
         args, kwargs = self.arguments, self.keywords
         if mode == AS_GIVEN:
@@ -167,7 +190,7 @@ class NotebookContext(Context):
             stages, jitted, (args, kwargs) = compiled.stages, compiled.jitted, compiled.arguments.traced
             function = jitted if mode == "jit" else stages.compiled
             self._compiled[variant] = compiled
-        call = self._calls[variant] = Call(function, args, kwargs, self.state, self.carry, mode == "eager")
+        call = self._calls[variant] = Call(function, args, kwargs, self.state, self.carry, mode == "eager", names)
         return Prepared(call, (), make_wait(), stages, reset=call.reset, jitted=jitted)
 
     def _read_stages(self, given: Given) -> Stages | None:

@@ -22,6 +22,15 @@ class Model:
         return 3 * x
 
 
+class Net(nnx.Module):
+    def __init__(self):
+        self.weights = nnx.Param(jnp.ones(1))
+
+
+def multiply(net, x):
+    return net.weights * x
+
+
 PLAIN = ("eager", "jit", "aot")
 
 
@@ -34,6 +43,7 @@ PLAIN = ("eager", "jit", "aot")
         (jax.jit(double), "double", ("as_given", "eager", "jit")),
         (partial(jax.jit(double), x=1), "double", ("as_given", "eager", "jit")),
         (nnx.jit(double), "double", ("as_given", "eager", "jit")),
+        (nnx.cached_partial(nnx.jit(multiply), Net()), "multiply", ("as_given", "eager", "jit")),
         (Model().apply, "apply", ("as_given", "eager", "jit")),
         (Model(), "Model", ("as_given", "eager", "jit")),
         (jax.pmap(double), "double", ("as_given",)),
@@ -60,6 +70,7 @@ def test_the_function_without_its_transformation_keeps_what_is_bound():
 
     assert describe_callable(model.apply).plain(jnp.ones(1)) == 2
     assert describe_callable(model).plain(jnp.ones(1)) == 3
+    assert describe_callable(nnx.cached_partial(nnx.jit(multiply), Net())).plain(2 * jnp.ones(1)) == 2
 
 
 def generate(x):

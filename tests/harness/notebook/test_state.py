@@ -1,3 +1,6 @@
+import random
+import types
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -165,3 +168,169 @@ def test_objects_that_hold_each_other_are_found_once():
     ring.append(ring)
 
     assert len(keep(lambda ring: None, ring).places) == 1
+
+
+COUNT = 0
+WEIGHTS = jnp.ones(3)
+
+
+def rebind():
+    global COUNT, WEIGHTS, CREATED  # noqa: PLW0603  that it rebinds them matters
+    COUNT += 1
+    WEIGHTS = WEIGHTS - 1
+    CREATED = 1
+
+
+def test_globals_that_a_function_inside_rebinds_are_put_back():
+    weights = WEIGHTS
+
+    def outer():
+        return [rebind() for _ in range(2)]
+
+    state = keep(outer)
+    outer()
+    changed = [name for _, name, _ in state.list_changed()]
+    state.put_back()
+
+    assert (COUNT, WEIGHTS is weights, "CREATED" in globals()) == (0, True, False)
+    assert sorted(changed) == ["COUNT", "CREATED", "WEIGHTS"]
+
+
+def test_cells_that_a_function_rebinds_are_put_back_also_those_that_were_empty():
+    weights = first = jnp.ones(3)
+
+    def outer():
+        def inner():
+            nonlocal weights, late
+            weights = weights - 1
+            late = 1
+
+        inner()
+
+    state = keep(outer)
+    outer()
+    state.put_back()
+
+    assert weights is first
+    with pytest.raises(NameError):
+        _ = late  # noqa: F821  it has no value yet
+    late = 0
+
+
+def test_what_a_function_only_reads_is_not_bound_anew():
+    state = keep(lambda: WEIGHTS + COUNT)
+
+    assert state.places == []
+
+
+def test_variables_of_a_users_module_are_put_back():
+    module = types.ModuleType("settings")
+    module.__file__ = "settings.py"
+    module.steps, module.log = 0, []
+
+    def count():
+        module.steps += 1
+        module.log.append(1)
+
+    state = keep(count)
+    count()
+    state.put_back()
+
+    assert (module.steps, module.log) == (0, [])
+
+
+class Counted:
+    count = 0
+    cache = {}  # noqa: RUF012  that it is shared matters
+
+    def step(self):
+        type(self).count += 1
+        self._remember()
+
+    def _remember(self):
+        global COUNT  # noqa: PLW0603  that it rebinds it matters
+        COUNT += 1
+        self.cache["a"] = 1
+        type(self).added = 1
+
+
+class Derived(Counted):
+    pass
+
+
+def test_class_attributes_are_put_back_and_what_a_method_inside_rebinds():
+    item = Derived()
+    state = keep(item.step)
+
+    item.step()
+    state.put_back()
+
+    assert (Derived.count, Counted.cache, COUNT) == (0, {}, 0)
+    assert not hasattr(Derived, "added")
+    assert "count" not in vars(Derived)
+
+
+def test_attributes_of_a_class_that_is_a_variable_are_put_back():
+    def count():
+        Counted.count += 1
+
+    state = keep(count)
+    count()
+    state.put_back()
+
+    assert Counted.count == 0
+
+
+@pytest.mark.parametrize(
+    ("generator", "draw"),
+    [
+        (np.random.default_rng(0), lambda it: it.normal()),
+        (np.random.Generator(np.random.MT19937(0)), lambda it: it.normal()),
+        (np.random.RandomState(0), lambda it: it.normal()),
+        (random.Random(0), lambda it: it.random()),
+    ],
+)
+def test_random_generators_are_put_back(generator, draw):
+    state = keep(lambda: generator)
+    assert list(state.list_changed()) == []
+
+    first = draw(generator)
+    state.put_back()
+
+    assert draw(generator) == first
+
+
+def test_a_generator_of_the_operating_system_has_no_state_to_keep():
+    generator = random.SystemRandom()
+
+    state = keep(lambda: generator)
+
+    assert state.places == []
+
+
+def test_bytes_that_can_change_are_put_back():
+    item = bytearray(b"abc")
+    state = keep(lambda: item)
+
+    item[0] = 0
+    item.append(1)
+    state.put_back()
+
+    assert item == b"abc"
+
+
+def test_values_of_a_trace_are_dropped_within_the_trace():
+    held, ref = {"last": None}, jax.new_ref(jnp.zeros(3))
+
+    @jax.jit
+    def function(x):
+        held["last"], held["count"] = x, 1
+        ref[...] = x
+        state.drop_tracers()
+        return held["last"]
+
+    state = keep(lambda: (held, ref))
+    result = function(jnp.ones(3))
+
+    assert (result, held) == (None, {"last": None})
+    assert ref[...].tolist() == [1, 1, 1]

@@ -10,10 +10,12 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
-from flax import nnx
+from flax import linen, nnx
+from flax.training import train_state
 
 import harness
 from harness.notebook.calls import CarryError
+from harness.notebook.tracing import RETURN_CHANGES
 from harness.record import Status
 
 
@@ -68,6 +70,32 @@ def test_an_nnx_step_is_called_as_it_is_and_leaves_the_model_as_it_was(options):
     assert any("train:jit is left out" in note for note in measurement.record.notes)
 
 
+class Counting(Net):
+    def __init__(self):
+        super().__init__()
+        self.count = nnx.Variable(jnp.array(0))
+
+    def __call__(self, x):
+        self.count[...] += 1
+        return super().__call__(x)
+
+
+def test_a_step_with_a_cached_model_is_called_as_it_is_and_leaves_the_model_as_it_was():
+    model = Counting()
+    optimizer = nnx.Optimizer(model, optax.adam(1e-3), wrt=nnx.Param)
+    before = [np.asarray(leaf) for leaf in jax.tree.leaves(nnx.state((model, optimizer)))]
+    step = nnx.cached_partial(nnx.jit(train), model, optimizer)
+
+    measurement = harness.measure(step, jnp.ones((2, 4)))
+
+    after = [np.asarray(leaf) for leaf in jax.tree.leaves(nnx.state((model, optimizer)))]
+    assert all(map(np.array_equal, before, after))
+    assert names_of(measurement) == ["as_given", "eager"]
+    assert all_right(measurement)
+    step(jnp.ones((2, 4)))  # it works as before
+    assert model.count[...] == 1
+
+
 def test_changes_in_place_that_jit_would_lose_are_refused_by_name():
     measurement = harness.measure(train, *make_model())
 
@@ -111,6 +139,10 @@ def test_state_in_self_is_put_back_and_holds_no_tracer():
 
     assert (trainer.weights is weights, trainer.steps) == (True, 0)
     assert statuses_of(measurement) == {"eager": Status.OK, "jit": Status.UNSUPPORTED, "aot": Status.UNSUPPORTED}
+    reason = measurement.record.variants[1].outcomes["numerics"].reason
+    assert "step changes Trainer.weights in place" in reason
+    assert "nnx" not in reason  # its transformations are of no use for an object that is not nnx's
+    assert reason.endswith(RETURN_CHANGES)
 
 
 def test_state_is_put_back_after_an_exception():
@@ -136,6 +168,23 @@ def test_donated_arguments_are_threaded_and_the_users_arrays_live():
     assert not params["w"].is_deleted()
     assert all_right(measurement)
     assert measurement.value("as_given", "alias_bytes") > 0
+    assert any("its result is the argument of the next call" in note for note in measurement.record.notes)
+
+
+def test_a_donated_train_state_is_threaded_though_its_step_is_a_python_int_at_first():
+    dense, x = linen.Dense(4), jnp.ones((2, 4))
+    params = dense.init(jax.random.key(0), x)
+    state = train_state.TrainState.create(apply_fn=dense.apply, params=params, tx=optax.adam(1e-3))
+
+    def step(state, x):
+        loss, gradient = jax.value_and_grad(lambda params: (state.apply_fn(params, x) ** 2).mean())(state.params)
+        return state.apply_gradients(grads=gradient), loss
+
+    measurement = harness.measure.with_options(modes=("as_given",))(jax.jit(step, donate_argnums=0), state, x)
+
+    assert state.step == 0
+    assert not any(leaf.is_deleted() for leaf in jax.tree.leaves(params))
+    assert measurement.value("as_given", "execution_s") > 0
     assert any("its result is the argument of the next call" in note for note in measurement.record.notes)
 
 
@@ -171,6 +220,18 @@ def test_a_carry_goes_from_one_call_to_the_next():
     jax.effects_barrier()
 
     assert {0.0, 1.0} <= {seen.get() for _ in range(seen.qsize())}
+
+
+@pytest.mark.parametrize("carry", [{"params": 0}, {0: 0}])
+def test_a_carry_of_a_donated_argument_is_threaded_in_every_mode_and_copies_nothing(carry):
+    step = jax.jit(lambda params, x: (params - x, params + x), donate_argnums=0)
+
+    given = harness.measure.with_options(carry=carry)(step, jnp.ones(8), jnp.ones(8))
+    plain = harness.measure.with_options(carry=carry)(lambda params, x: (params - x, x), jnp.ones(8), jnp.ones(8))
+
+    assert all_right(given)
+    assert all_right(plain)
+    assert not any("copies" in note for note in (*given.record.notes, *plain.record.notes))
 
 
 @pytest.mark.parametrize(
