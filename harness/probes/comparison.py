@@ -13,7 +13,14 @@ from harness.declare.levels import call_with, find_wanted_params
 from harness.machine.environment import describe_error
 from harness.probes.context import Context
 from harness.probes.errors import as_array, is_unknown, pair, relative_error, write_entry
-from harness.probes.formats import choose_coarsest, find_formats, find_products, find_tolerance, name_format
+from harness.probes.formats import (
+    TOLERANCE,
+    choose_coarsest,
+    find_formats,
+    find_products,
+    find_tolerance,
+    name_format,
+)
 from harness.probes.verdict import Leaf
 from harness.programs.modes import Prepared
 
@@ -74,10 +81,10 @@ def compare(variant: str, prepared: Prepared, result: Any, context: Context) -> 
     outputs = []
     for index, (path, got, want) in enumerate(pairs):
         own, judged = name_format(got.dtype), formats[index] if is_by_leaf else whole
-        if is_by_leaf and judged is not None:
-            format_ = choose_coarsest((judged, products))
-        else:
-            format_ = choose_coarsest((own, judged, products))
+        judged = judged if is_by_leaf and judged is not None else choose_coarsest((own, judged))
+        # The products are those of the variant itself: they do not widen what a judge in float64 allows.
+        is_finer = whole is not None and judged is not None and find_tolerance(judged) < TOLERANCE["float32"]
+        format_ = judged if is_finer else choose_coarsest((judged, products))
         allowed = 0.0 if own is None or format_ is None else find_tolerance(format_)
         error, place = relative_error(got, want)
         where = f"output {path}, index {place}" if path else f"index {place}"
