@@ -21,6 +21,7 @@ from harness.probes.formats import (
     find_tolerance,
     name_format,
 )
+from harness.probes.updates import Update
 from harness.probes.verdict import Leaf
 from harness.programs.modes import Prepared
 
@@ -37,12 +38,14 @@ class Output:
       format: The coarsest format that its tolerance is of.
       at: Where its largest error is, and the two entries there, for a person.
       is_unknown: Whether nothing is known of it: NaN in what is wanted, which compare() gives too.
+      update: What it changes of an argument, where that is little; None where it is no such change.
     """
 
     leaf: Leaf
     format: str
     at: str
     is_unknown: bool
+    update: Update | None = None
 
 
 @dataclass(frozen=True)
@@ -88,12 +91,14 @@ def compare(variant: str, prepared: Prepared, result: Any, context: Context) -> 
         allowed = 0.0 if own is None or format_ is None else find_tolerance(format_)
         error, place = relative_error(got, want)
         where = f"output {path}, index {place}" if path else f"index {place}"
+        is_update = own is not None and given is None and context.workload.declaration.compare is None
         outputs.append(
             Output(
                 leaf=Leaf(path, error, allowed if given is None else given, is_floating=own is not None),
                 format=format_ if own is not None and format_ is not None else str(got.dtype),
                 at=f"{where}: got {write_entry(got, place)}, {name} {write_entry(want, place)}" if error else where,
                 is_unknown=is_unknown(want),
+                update=context.olds.find_update(got, want, allowed) if is_update else None,
             )
         )
     return Comparison(tuple(outputs), products if is_seen else None, traced, is_final=given is not None)
