@@ -11,7 +11,7 @@ from typing import Any
 
 import jax
 
-from benchmarks.correctness import double, linear_algebra, numerical, suite_cases, training
+from benchmarks.correctness import double, linear_algebra, numerical, suite_cases, training, updates
 from benchmarks.correctness.planting import TIMES, plant
 from benchmarks.correctness.program import Program, in_precision
 from harness.declare.declaration import Declaration
@@ -29,10 +29,13 @@ SEED = 1
 QUICKLY = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
 """How programs with faults are compiled: their results count, not their time."""
 
+UNCHECKED = "updates cannot be checked"
+"""What a check is called that notes it."""
+
 LEAST_EFFECT = 0.99 * TIMES
 """In tolerances: what is planted at 10 times is rounded itself."""
 
-FAMILIES = (linear_algebra.PROGRAMS, training.PROGRAMS, numerical.PROGRAMS, double.PROGRAMS)
+FAMILIES = (linear_algebra.PROGRAMS, training.PROGRAMS, updates.PROGRAMS, numerical.PROGRAMS, double.PROGRAMS)
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,8 @@ class Checked:
     Args:
       fault: Empty of a correct program.
       effect: How many times the tolerance the fault changes the result; where rounding moves it by more than the
-        tolerance, how many times that.
+        tolerance, how many times that. Of a fault in an update, in updates of the reference.
+      is_update: Whether it is a fault in an update, which may be smaller than the tolerance.
     """
 
     program: str
@@ -50,6 +54,7 @@ class Checked:
     against: str
     effect: float
     outcome: Outcome
+    is_update: bool = False
 
     @property
     def called(self) -> str:
@@ -59,12 +64,14 @@ class Checked:
             return "wrong" if verdict in (None, Verdict.WRONG) else str(verdict)
         if self.outcome.status is not Status.OK:
             return str(self.outcome.status)
+        if self.is_update and any(note.startswith("updates:") for note in self.outcome.notes):
+            return UNCHECKED
         return str(self.outcome.details.verdict or Verdict.RIGHT)
 
     @property
     def is_small(self) -> bool:
         """Whether it is a fault of 10 times the tolerance, and of less than 10 times what rounding does."""
-        return bool(self.fault) and self.effect < LEAST_EFFECT
+        return bool(self.fault) and not self.is_update and self.effect < LEAST_EFFECT
 
     @property
     def is_missed(self) -> bool:
@@ -112,7 +119,9 @@ def _check(program: Program, seed: int) -> Iterator[Checked]:
     for result in correct.values():
         for against, context in contexts.items():
             yield _check_one(program, "", against, 0.0, result, prepared, context)
-    for fault, function in plant(program.function, args, max(scales)).items():
+    # Of a program with faults in its updates these alone: others are planted in steps that are the same but larger.
+    planted = {} if program.update_faults else plant(program.function, args, max(scales))
+    for fault, function in planted.items():
         result = jax.block_until_ready(jax.jit(function, compiler_options=QUICKLY)(*args))
         changes = _find_errors(result, jitted)
         effect, in_tolerances = (
@@ -121,6 +130,12 @@ def _check(program: Program, seed: int) -> Iterator[Checked]:
         )
         for against, context in contexts.items() if in_tolerances >= LEAST_EFFECT else ():
             yield _check_one(program, fault, against, effect, result, prepared, context)
+    for fault, function in program.update_faults.items():
+        result = jax.block_until_ready(jax.jit(function, compiler_options=QUICKLY)(*args))
+        effect = _find_effect(result, jitted, args)
+        for against, context in contexts.items():
+            found = _check_one(program, fault, against, effect, result, prepared, context)
+            yield replace(found, is_update=True)
 
 
 def _check_one(
@@ -128,6 +143,14 @@ def _check_one(
 ) -> Checked:
     returned = replace(prepared, call=lambda *_: result)
     return Checked(program.name, fault, against, effect, check("right:jit", returned, context))
+
+
+def _find_effect(result: Any, right: Any, args: tuple[Any, ...]) -> float:
+    """The largest difference of an output in updates: changes of the argument of the same place."""
+    leaves = zip(*(map(as_array, jax.tree.leaves(each)) for each in (result, right, args)), strict=False)
+    pairs = [(got, want, old) for got, want, old in leaves if want.shape == old.shape]
+    found = [(relative_error(got, want, 1.0)[0], relative_error(want, old, 1.0)[0]) for got, want, old in pairs]
+    return max((error / change for error, change in found if change), default=0.0)
 
 
 def _find_errors(result: Any, other: Any) -> list[float]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import jax
@@ -22,6 +22,7 @@ class Program:
       reference: The arguments in float64 -> the trusted result; by default the function itself in float64.
       x64: Whether it computes in float64.
       tolerance, compare: As a suite declares them.
+      update_faults: By name, the function with a fault that is smaller than the tolerance, in what it updates.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Program:
     x64: bool = False
     tolerance: float | None = None
     compare: Callable[..., Any] | None = None
+    update_faults: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
 
     def find_reference(self, args: tuple[Any, ...]) -> Any:
         """The trusted result as NumPy arrays."""

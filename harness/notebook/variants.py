@@ -142,6 +142,22 @@ class NotebookContext(Context):
         own = jax.tree.map(lambda leaf: leaf, (self.arguments, self.keywords))  # in containers that no call changes
         return Judge(function, own, is_traced=is_pure)
 
+    def trace_judge(self) -> Any:
+        """The judge's traced program, which a transformed function has as its own; None where it has none."""
+        judge = self.judge
+        if judge.is_traced or self.judging_variant is None:
+            return judge.trace()
+        stages = self.prepare(self.judging_variant).stages
+        return None if stages is None else stages.traced
+
+    def list_arrays(self) -> list[Any]:
+        """All leaves of arguments, of keyword arguments and of the state, as they were passed."""
+        owners = self.state.owners
+        kept = [_list_contents(place.contents) for place in self.state.places]
+        leaves = jax.tree.leaves((self.arguments, self.keywords, kept), is_leaf=lambda item: id(item) in owners)
+        # What belongs to a place may have changed: what the place has kept has not.
+        return [leaf for leaf in leaves if id(leaf) not in owners]
+
     def check_with(self, variant: str) -> None:
         """Choose the variant whose result is the reference."""
         self._first = variant
@@ -228,6 +244,10 @@ class NotebookContext(Context):
         whole = jax.jit(arguments.close_over(partial(_call, base)))  # only to read its equations
         traced = whole.trace(*arguments.traced[0], **arguments.traced[1])
         return Stages(traced, lowered, compiled, None, lower_s, compile_s, None, events)
+
+
+def _list_contents(contents: Any) -> Any:
+    return list(contents.values()) if isinstance(contents, dict) else contents
 
 
 def copy_leaf(leaf: Any) -> Any:

@@ -13,7 +13,15 @@ from harness.declare.levels import call_with, find_wanted_params
 from harness.machine.environment import describe_error
 from harness.probes.context import Context
 from harness.probes.errors import as_array, is_unknown, pair, relative_error, write_entry
-from harness.probes.formats import choose_coarsest, find_formats, find_products, find_tolerance, name_format
+from harness.probes.formats import (
+    TOLERANCE,
+    choose_coarsest,
+    find_formats,
+    find_products,
+    find_tolerance,
+    name_format,
+)
+from harness.probes.updates import Update
 from harness.probes.verdict import Leaf
 from harness.programs.modes import Prepared
 
@@ -30,12 +38,14 @@ class Output:
       format: The coarsest format that its tolerance is of.
       at: Where its largest error is, and the two entries there, for a person.
       is_unknown: Whether nothing is known of it: NaN in what is wanted, which compare() gives too.
+      update: What it changes of an argument, where that is little; None where it is no such change.
     """
 
     leaf: Leaf
     format: str
     at: str
     is_unknown: bool
+    update: Update | None = None
 
 
 @dataclass(frozen=True)
@@ -74,19 +84,21 @@ def compare(variant: str, prepared: Prepared, result: Any, context: Context) -> 
     outputs = []
     for index, (path, got, want) in enumerate(pairs):
         own, judged = name_format(got.dtype), formats[index] if is_by_leaf else whole
-        if is_by_leaf and judged is not None:
-            format_ = choose_coarsest((judged, products))
-        else:
-            format_ = choose_coarsest((own, judged, products))
+        judged = judged if is_by_leaf and judged is not None else choose_coarsest((own, judged))
+        # The products are those of the variant itself: they do not widen what a judge in float64 allows.
+        is_finer = whole is not None and judged is not None and find_tolerance(judged) < TOLERANCE["float32"]
+        format_ = judged if is_finer else choose_coarsest((judged, products))
         allowed = 0.0 if own is None or format_ is None else find_tolerance(format_)
         error, place = relative_error(got, want)
         where = f"output {path}, index {place}" if path else f"index {place}"
+        is_update = own is not None and given is None and context.workload.declaration.compare is None
         outputs.append(
             Output(
                 leaf=Leaf(path, error, allowed if given is None else given, is_floating=own is not None),
                 format=format_ if own is not None and format_ is not None else str(got.dtype),
                 at=f"{where}: got {write_entry(got, place)}, {name} {write_entry(want, place)}" if error else where,
                 is_unknown=is_unknown(want),
+                update=context.olds.find_update(got, want, allowed) if is_update else None,
             )
         )
     return Comparison(tuple(outputs), products if is_seen else None, traced, is_final=given is not None)

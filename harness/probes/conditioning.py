@@ -29,6 +29,9 @@ LIMIT_S = 10.0
 """All draws together, without compiling their program: beyond it a leaf counts as one that cannot be checked."""
 
 
+Measure = Callable[[int, Any, Any, Any], float]
+
+
 class TooLongError(Exception):
     """The draws would take longer than the limit."""
 
@@ -51,18 +54,24 @@ class Judge:
 
     def find_formats(self) -> tuple[str | None, ...]:
         """The coarsest format on the way to each output, of a stream's first call; empty where it cannot be traced."""
-        traced = self._trace()
+        traced = self.trace()
         return () if traced is None else find_formats(traced.jaxpr.jaxpr)
 
     def changes_when_traced(self) -> bool:
         """Whether two traces hold different values, as where a program takes them from outside JAX."""
-        first, second = self._trace(), self._trace()
+        first, second = self.trace(), self.trace()
         if first is None or second is None:
             return False
         values = [list(_list_values(traced.jaxpr)) for traced in (first, second)]
         return len(values[0]) != len(values[1]) or any(starmap(_differ, zip(*values, strict=True)))
 
-    def _trace(self) -> Any:
+    @property
+    def is_evaluated(self) -> bool:
+        """Whether what its operations give can be moved, too."""
+        return self.trace() is not None
+
+    def trace(self) -> Any:
+        """Its program, of a stream's first call; None where it cannot be traced."""
         if not self.is_traced or (self.is_stream and not self.args):
             return None
         leaves, tree = jax.tree.flatten(self.args[0] if self.is_stream else self.args)
@@ -79,6 +88,8 @@ class Judge:
         *,
         call_s: float = 0.0,
         inside: bool = False,
+        coarse: str | None = None,
+        measure: Measure | None = None,
     ) -> list[float] | None:
         """The largest deviation of each leaf in three draws, relative to the largest entry of what is wanted.
 
@@ -88,6 +99,9 @@ class Judge:
           call_s: About what a call takes, where that is known beforehand.
           inside: Whether what each operation gives is moved too, as if it were rounded another way. Half of what they
             deviate by then counts: an operation rounds by half a unit at most, and is moved by a whole one.
+          coarse: A format coarser than float32 in which float32 products are moved inside, as are 16-bit values by
+            their own unit; None moves neither.
+          measure: (index of the output, moved, unmoved, wanted) -> its deviation; by default the largest difference.
         Returns:
           None where its result has not the form of what is wanted.
         Raises:
@@ -96,7 +110,8 @@ class Judge:
         """
         if call_s * DRAWS > LIMIT_S:
             raise TooLongError
-        run = self._make_run()
+        run = self._make_run(coarse)
+        measure = _find_deviation if measure is None else measure
         unmoved = read(run((), self.args), self.args)
         if isinstance(pair(unmoved, wanted), str):
             return None
@@ -109,29 +124,29 @@ class Judge:
             if seed > 0 and (clock() - start) / seed * DRAWS > LIMIT_S:
                 raise TooLongError
             moved_inside = seed + 1 if inside else None
-            found = self._find_deviations(partial(run, inside=moved_inside), (seed,), unmoved, wanted, read)
+            found = self._find_deviations(partial(run, inside=moved_inside), (seed,), unmoved, wanted, read, measure)
             spreads = found if not spreads else list(map(max, spreads, found))
         return [spread / 2 for spread in spreads] if inside else spreads
 
-    def _find_deviations(self, run: Any, seed: tuple[int, ...], unmoved: Any, wanted: Any, read: Any) -> list[float]:
+    def _find_deviations(
+        self, run: Any, seed: tuple[int, ...], unmoved: Any, wanted: Any, read: Any, measure: Measure
+    ) -> list[float]:
         args = move_tree(self.args, (*seed, 0))
         result = read(run(seed, args), args)
         del args  # before the results are compared
-        deviations = []
-        for (_, moved, want), (_, still, _) in zip(pair(result, wanted), pair(unmoved, wanted), strict=True):
-            deviations.append(relative_error(moved, still, find_scale(want))[0])
-        return deviations
+        pairs = zip(pair(result, wanted), pair(unmoved, wanted), strict=True)
+        return [measure(index, moved, still, want) for index, ((_, moved, want), (_, still, _)) in enumerate(pairs)]
 
     @cached_property
     def _programs(self) -> _Programs:
         return _Programs(self.function)
 
-    def _make_run(self) -> Callable[..., Any]:
+    def _make_run(self, coarse: str | None = None) -> Callable[..., Any]:
         """(seed, arguments) -> the result of a call, of a stream of a pass, ready; an empty seed moves no constant."""
         programs = self._programs if self.is_traced else None
 
         def run(seed: tuple[int, ...], args: tuple[Any, ...], *, inside: int | None = None) -> Any:
-            call = self.function if programs is None else partial(programs.call, seed, inside)
+            call = self.function if programs is None else partial(programs.call, seed, inside, coarse)
             if not self.is_stream:
                 return jax.block_until_ready(call(*args))
             if not self.carry:
@@ -151,7 +166,7 @@ class _Programs:
         self._function = function
         self._made: dict[Any, Any] = {}
 
-    def call(self, seed: tuple[int, ...], inside: int | None, *args: Any) -> Any:
+    def call(self, seed: tuple[int, ...], inside: int | None, coarse: str | None, *args: Any) -> Any:
         """One call, with captured constants moved if there is a seed, and what operations give if there is another."""
         leaves, tree = jax.tree.flatten(args)
         form = tree, tuple((i, jax.typeof(leaf)) if _is_array(leaf) else (i, None) for i, leaf in enumerate(leaves))
@@ -162,7 +177,7 @@ class _Programs:
         constants, program = self._made[form]
         if seed:
             constants = move_tree(constants, (*seed, 1))
-        return program(constants, [leaf for leaf in leaves if _is_array(leaf)], inside)
+        return program(constants, [leaf for leaf in leaves if _is_array(leaf)], inside, coarse=coarse)
 
     def _make(self, tree: Any, leaves: list[Any]) -> Any:
         try:
@@ -171,10 +186,10 @@ class _Programs:
             return None
         constants = list_constants(traced.jaxpr)
 
-        def program(constants: list[Any], arrays: list[Any], seed: Any) -> Any:
-            return jax.tree.unflatten(form, evaluate(traced.jaxpr, iter(constants), arrays, seed))
+        def program(constants: list[Any], arrays: list[Any], seed: Any, *, coarse: str | None) -> Any:
+            return jax.tree.unflatten(form, evaluate(traced.jaxpr, iter(constants), arrays, seed, coarse))
 
-        return constants, jax.jit(program)
+        return constants, jax.jit(program, static_argnames="coarse")
 
 
 def _trace(function: Callable[..., Any], tree: Any, leaves: list[Any]) -> tuple[Any, Any]:
@@ -189,6 +204,10 @@ def _trace(function: Callable[..., Any], tree: Any, leaves: list[Any]) -> tuple[
     arrays = [leaf for leaf in leaves if _is_array(leaf)]
     traced = jax.jit(as_new_function(of_arrays)).trace(*arrays)
     return traced, jax.tree.structure(traced.out_info)
+
+
+def _find_deviation(index: int, moved: Any, still: Any, want: Any) -> float:
+    return relative_error(moved, still, find_scale(want))[0]
 
 
 def _is_array(leaf: Any) -> bool:

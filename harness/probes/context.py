@@ -22,6 +22,7 @@ from harness.probes.conditioning import Judge
 from harness.probes.elsewhere import Address, Side
 from harness.probes.errors import as_array
 from harness.probes.fit import compare_with_capacity, peak_bytes
+from harness.probes.updates import Olds
 from harness.programs.arguments import INPUT_SEED, as_numpy, choose_static, size_bytes, widest
 from harness.programs.modes import Carried, Clock, How, Prepared, prepare_as
 from harness.programs.replay import ReplayError, make_replay, read_program
@@ -253,6 +254,19 @@ class Context:
             is_stream=self.workload.declaration.stream,
             carry=self.workload.carried or None,
         )
+
+    def trace_judge(self) -> Any:
+        """The judge's traced program; None where it has none."""
+        return None if self.judge is None else self.judge.trace()
+
+    @cached_property
+    def olds(self) -> Olds:
+        """Arrays that a call begins with, of which its outputs can be updates. A stream's outputs are many calls'."""
+        return Olds(() if self.workload.declaration.stream else self.list_arrays())
+
+    def list_arrays(self) -> list[Any]:
+        """All leaves that a call begins with."""
+        return jax.tree.leaves(self.arguments)
 
     def _call_judging_variant(self) -> Any:
         if self.judging_variant is None:

@@ -26,7 +26,7 @@ def relative_error(got: Any, want: Any, scale: float | None = None) -> tuple[flo
     """
     scale = find_scale(want) if scale is None else scale
     worst, place = 0.0, 0
-    for start, (block, other) in _in_blocks(got, want):
+    for start, (block, other) in in_blocks(got, want):
         difference = _find_differences(block, other, scale)
         index = int(difference.argmax())
         if difference[index] > worst:
@@ -40,7 +40,7 @@ def find_scale(want: Any) -> float:
     """The largest finite entry, by its size; 1 where that is 0 or there is none."""
     # Relative to the largest entry: next to a zero, any error looks huge.
     largest = 0.0
-    for _, (block,) in _in_blocks(want):
+    for _, (block,) in in_blocks(want):
         with numpy.errstate(over="ignore"):
             sizes = numpy.abs(block)
         finite = sizes[numpy.isfinite(sizes)]
@@ -50,7 +50,7 @@ def find_scale(want: Any) -> float:
 
 def is_unknown(want: Any) -> bool:
     """Whether every entry is NaN, of at least one."""
-    return bool(want.size) and all(bool(numpy.isnan(block).all()) for _, (block,) in _in_blocks(want))
+    return bool(want.size) and all(bool(numpy.isnan(block).all()) for _, (block,) in in_blocks(want))
 
 
 def _find_differences(got: Any, want: Any, scale: float) -> Any:
@@ -60,7 +60,7 @@ def _find_differences(got: Any, want: Any, scale: float) -> Any:
     return numpy.where(numpy.isnan(difference), numpy.inf, difference)
 
 
-def _in_blocks(*arrays: Any) -> Iterator[tuple[int, tuple[Any, ...]]]:
+def in_blocks(*arrays: Any) -> Iterator[tuple[int, tuple[Any, ...]]]:
     """Blocks of all arrays in C order, widened, with the number of entries before them."""
     # A reshape of what is not contiguous would copy the whole; slices of `flat` copy a block.
     flat = [array.reshape(-1) if array.flags.c_contiguous else array.flat for array in map(numpy.asarray, arrays)]

@@ -16,6 +16,7 @@ from harness.probes.comparison import UnfitError, compare
 from harness.probes.context import Context, Findings, Unavailable
 from harness.probes.judgement import Judgement, find_chance, judge_variant
 from harness.probes.look_at_each import LONGEST_REASON, describe_failure, look_at_each
+from harness.probes.update_draws import judge_updates
 from harness.programs.in_place import InPlaceError, check_traced, keep_arguments
 from harness.programs.modes import Prepared
 from harness.programs.program import find_fingerprint
@@ -100,13 +101,19 @@ def _check(variant: str, prepared: Prepared, context: Context, call: Callable[[]
         unchecked=sum(output.is_unknown for output in comparison.outputs),
     )
     worst = max((output.leaf.error for output in comparison.outputs), default=0.0)
-    judgement = Judgement(Verdict.RIGHT)
-    if any(output.leaf.is_beyond for output in comparison.outputs):
+    judgement, call_s = Judgement(Verdict.RIGHT), 0.0
+    is_beyond = any(output.leaf.is_beyond for output in comparison.outputs)
+    if is_beyond or any(output.update and output.update.is_suspect for output in comparison.outputs):
         chance, call_s = find_chance(prepared, result, comparison, context)
         del result  # before the draws take memory
-        judgement = (
-            Judgement(Verdict.NOT_DETERMINISTIC, chance) if chance else judge_variant(comparison, call_s, context)
-        )
+        if chance:
+            judgement = Judgement(Verdict.NOT_DETERMINISTIC, chance)
+        elif is_beyond:
+            judgement = judge_variant(comparison, call_s, context)
+    if judgement.verdict not in (Verdict.WRONG, Verdict.NOT_DETERMINISTIC):
+        updates = judge_updates(comparison, call_s, context)
+        judgement = Judgement(Verdict.WRONG, updates.reason) if updates.reason else judgement
+        notes = (*notes, updates.note) if updates.note else notes
     outcome = _conclude(judgement, details, context, notes)
     return msgspec.structs.replace(outcome, values={"max_error": (worst if math.isfinite(worst) else None,)})
 

@@ -287,6 +287,32 @@ def test_a_lower_format_that_only_another_variant_uses_does_not_widen_the_tolera
     assert [outcome.status for outcome in outcomes.values()] == [Status.OK, Status.WRONG, Status.WRONG]
 
 
+def square(x):
+    return x @ x
+
+
+def square_in_float32(x):
+    narrow = x.astype("float32")
+    return (narrow @ narrow).astype("float64")
+
+
+def test_products_in_float32_of_another_variant_do_not_widen_what_float64_allows():
+    with jax.enable_x64(True):
+        wide = jnp.asarray(np.random.default_rng(0).normal(size=(16, 16)))
+        found = look(square, square_in_float32, inputs=(wide,), reference=square)
+
+    assert [outcome.status for outcome in found.values()] == [Status.OK, Status.WRONG]
+    assert "allowed 1e-12 for float64" in found["square_in_float32:jit"].reason
+
+
+def test_products_in_float32_of_the_judging_variant_itself_decide():
+    with jax.enable_x64(True):
+        wide = jnp.asarray(np.random.default_rng(0).normal(size=(16, 16)))
+        found = look(square_in_float32, inputs=(wide,), reference=square)
+
+    assert [outcome.status for outcome in found.values()] == [Status.OK]
+
+
 def test_a_variant_may_have_a_tolerance_of_its_own():
     def in_float32(x):
         return x * 1.1

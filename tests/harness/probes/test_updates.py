@@ -1,0 +1,179 @@
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+import harness
+from harness.probes.updates import ALLOWED, Olds
+from harness.record import Status
+from tests.harness.probes.test_conditioning import look
+
+KEYS = jax.random.split(jax.random.key(0), 4)
+WEIGHTS = {"in": jax.random.normal(KEYS[0], (8, 16)) / 3, "out": jax.random.normal(KEYS[1], (16, 4)) / 4}
+X, Y = jax.random.normal(KEYS[2], (32, 8)), jax.random.normal(KEYS[3], (32, 4))
+RATE = 1e-5
+
+
+def loss(weights, x, y):
+    return jnp.mean((jnp.tanh(x @ weights["in"]) @ weights["out"] - y) ** 2)
+
+
+def step(weights, x, y, rate=RATE):
+    value, gradient = jax.value_and_grad(loss)(weights, x, y)
+    return jax.tree.map(lambda old, slope: old - rate * slope, weights, gradient), value
+
+
+def right(weights, x, y):
+    return step(weights, x, y)
+
+
+def other_order(weights, x, y):
+    """The same, rounded another way."""
+    order = jnp.arange(x.shape[0])[::-1]
+    return step(weights, x[order], y[order])
+
+
+def frozen(weights, x, y):
+    return weights, loss(weights, x, y)
+
+
+def reversed_sign(weights, x, y):
+    return step(weights, x, y, -RATE)
+
+
+def stale_layer(weights, x, y):
+    updated, value = step(weights, x, y)
+    return {**updated, "in": weights["in"]}, value
+
+
+def step_in_numpy(weights, x, y):
+    hidden = np.tanh(x @ weights["in"])
+    residual = hidden @ weights["out"] - y
+    slope = 2 * residual / residual.size
+    before = (slope @ weights["out"].T) * (1 - hidden**2)
+    updated = {"in": weights["in"] - RATE * x.T @ before, "out": weights["out"] - RATE * hidden.T @ slope}
+    return updated, (residual**2).mean()
+
+
+@pytest.mark.parametrize("fault", [frozen, reversed_sign, stale_layer])
+def test_an_update_smaller_than_the_tolerance_is_compared_by_itself(fault):
+    found = look(right, other_order, fault, inputs=(WEIGHTS, X, Y), reference=step_in_numpy)
+
+    assert [outcome.status for outcome in found.values()] == [Status.OK, Status.OK, Status.WRONG]
+    assert "update is not the reference's" in list(found.values())[-1].reason
+    assert not any(outcome.notes for outcome in found.values())
+
+
+@pytest.mark.parametrize("fault", [frozen, reversed_sign, stale_layer])
+def test_in_a_notebook_too(fault):
+    measure = harness.measure.with_options(modes=("jit",))
+
+    measurement = measure({"right": right, "other": other_order, "fault": fault}, WEIGHTS, X, Y)
+
+    statuses = [variant.outcomes["numerics"].status for variant in measurement.record.variants]
+    assert statuses == [Status.OK, Status.OK, Status.WRONG]
+    assert measurement.find_speedup("fault:jit") is None
+
+
+def test_a_tolerance_that_is_given_leaves_updates_unchecked():
+    found = look(right, frozen, inputs=(WEIGHTS, X, Y), reference=step_in_numpy, tolerance=1e-4)
+
+    assert {outcome.status for outcome in found.values()} == {Status.OK}
+
+
+@pytest.mark.parametrize("function", [right, frozen, reversed_sign])
+def test_an_update_that_bfloat16_cannot_hold_is_noted_and_not_wrong(function):
+    narrow = jax.tree.map(lambda leaf: leaf.astype("bfloat16"), (WEIGHTS, X, Y))
+    measure = harness.measure.with_options(modes=("jit",))
+
+    measurement = measure({"right": right, "other": function}, *narrow)
+
+    outcomes = [variant.outcomes["numerics"] for variant in measurement.record.variants]
+    assert {outcome.status for outcome in outcomes} == {Status.OK}
+    assert all("updates: 2 of 3 outputs" in outcome.notes[-1] for outcome in outcomes)
+
+
+def test_an_argument_that_is_passed_on_is_no_update():
+    narrow = jax.tree.map(lambda leaf: leaf.astype("bfloat16"), (WEIGHTS, X, Y))
+
+    measurement = harness.measure.with_options(modes=("jit",))(frozen, *narrow)
+
+    assert measurement.record.variants[0].outcomes["numerics"].notes == ()
+
+
+def adam(weights, x, y, *, compute, seed=0):
+    """The first step of Adam, of which the direction of small gradients is rounding."""
+    order = jax.random.permutation(jax.random.key(seed), x.shape[0])
+    narrow = jax.tree.map(lambda leaf: leaf.astype(compute), (weights, x[order], y[order]))
+    gradient = jax.tree.map(lambda leaf: leaf.astype("float32"), jax.grad(loss)(*narrow))
+    optimiser = optax.adam(RATE)
+    updates, _ = optimiser.update(gradient, optimiser.init(weights))
+    return optax.apply_updates(weights, updates)
+
+
+@pytest.mark.parametrize("compute", ["float32", "bfloat16"])
+@pytest.mark.parametrize("seed", range(3))
+def test_signs_that_rounding_turns_are_not_wrong(compute, seed):
+    measure = harness.measure.with_options(modes=("jit",))
+    functions = {"a": partial(adam, compute=compute), "b": partial(adam, compute=compute, seed=seed + 1)}
+
+    measurement = measure(functions, WEIGHTS, X, Y)
+
+    assert {variant.outcomes["numerics"].status for variant in measurement.record.variants} == {Status.OK}
+
+
+def follow_rounding(weights, *, sign, compute, frequency):
+    """A step whose direction is rounding: a unit in the last place of a weight turns it."""
+    slope = jnp.sin(frequency * weights.astype(compute))
+    return weights - sign * RATE * jnp.sign(slope).astype("float32")
+
+
+@pytest.mark.parametrize(("compute", "frequency"), [("float32", 3e7), ("bfloat16", 1e3)])
+def test_an_update_whose_direction_is_rounding_cannot_be_checked(compute, frequency):
+    weights = jax.random.uniform(KEYS[0], (64,), minval=1.0, maxval=2.0)
+    make = partial(partial, follow_rounding, compute=compute, frequency=frequency)
+
+    measurement = harness.measure.with_options(modes=("jit",))({"a": make(sign=1.0), "b": make(sign=-1.0)}, weights)
+
+    first, second = (variant.outcomes["numerics"] for variant in measurement.record.variants)
+    assert (first.status, second.status) == (Status.OK, Status.OK)
+    assert first.notes == ()
+    assert "updates: 1 of 1 output is so near to an argument" in second.notes[-1]
+
+
+def test_the_share_is_of_the_references_update():
+    old = jax.random.normal(jax.random.key(0), (64,))
+    want = np.asarray(old, "float64") * (1 + 1e-5)
+    olds = Olds([old])
+
+    shares = [
+        olds.find_update(np.asarray(old * (1 + times * 1e-5)), want, 2e-5).share for times in (-1.0, 0.0, 1.0, 2.0)
+    ]
+
+    np.testing.assert_allclose(shares, [-1, 0, 1, 2], atol=0.02)
+    assert ALLOWED < 1
+
+
+@pytest.mark.parametrize(
+    ("got", "want"),
+    [
+        (np.ones(64, "float32") * 1.1, np.ones(64) * 1.1),  # no small change
+        (np.ones(64, "float16"), np.ones(64)),  # another dtype
+        (np.ones(63, "float32"), np.ones(63)),  # another shape
+        (np.ones(64, "float32"), np.ones(64)),  # none
+        (np.full(64, np.nan, "float32"), np.full(64, np.nan)),
+    ],
+)
+def test_other_outputs_are_no_updates(got, want):
+    assert Olds([np.ones(64, "float32")]).find_update(got, want, 2e-5) is None
+
+
+def test_of_several_arguments_the_nearest_is_updated():
+    near = np.linspace(1, 2, 64, dtype="float32")
+    other = np.linspace(1, 2, 64, dtype="float32") + np.float32(1e-5)
+    want = near.astype("float64") + 2e-6
+
+    assert Olds([other, near]).find_update(near, want, 2e-5).old is near
