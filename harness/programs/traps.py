@@ -13,6 +13,7 @@ import jax
 import numpy
 
 from harness.machine.environment import describe_error
+from harness.programs.callbacks import is_callback
 from harness.programs.dead_work import has_work, measure_dead_work
 from harness.programs.dependence import find_dependent
 from harness.programs.equations import (
@@ -30,9 +31,6 @@ from harness.record.traps import KINDS, LEAST_CAPTURED_BYTES, LEAST_DEAD, LEAST_
 
 MOST_NAMED = 3
 """Lines, shapes and outputs that one trap names."""
-
-CALLBACKS = ("callback", "outside_call", "debug_print")
-"""Parts of the names of primitives that call Python."""
 
 CANONICAL = {"float64": "float32", "complex128": "complex64"}
 """What JAX makes of NumPy's wide formats without a word. Wide integers are how NumPy holds labels and indices."""
@@ -302,7 +300,7 @@ def find_callbacks(program: Program) -> Iterator[Trap]:
     def count(jaxpr: Any, times: float) -> None:
         for equation in jaxpr.eqns:
             name = equation.primitive.name
-            if any(part in name for part in CALLBACKS):
+            if is_callback(name):
                 counted[name] += int(times)
                 lines[program.lines.find(equation)] = None
             # Of branches all are looked at: any may be taken.
