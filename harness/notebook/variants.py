@@ -16,6 +16,7 @@ from harness.notebook.tracing import Compiled, compile_function
 from harness.probes.conditioning import Judge
 from harness.probes.context import Context
 from harness.programs.callbacks import has_callbacks, is_calling_python, watch_writing
+from harness.programs.checkify_errors import is_error, list_predicates
 from harness.programs.jax_events import watch_jax
 from harness.programs.modes import Prepared, Stages, compile_in_stages
 from harness.programs.static_leaves import is_traced, split
@@ -268,11 +269,13 @@ def _clean(result: Any) -> Any:
     """A result without what is neither an array nor a number; of a dataclass that JAX does not know the fields."""
 
     def clean_leaf(leaf: Any) -> Any:
+        if is_error(leaf):
+            return list_predicates(leaf)
         if hasattr(leaf, "__dataclass_fields__") and not isinstance(leaf, type):
             return _clean({name: getattr(leaf, name) for name in leaf.__dataclass_fields__})
         return leaf if is_traced(leaf) else None
 
-    return jax.tree.map(clean_leaf, result)
+    return jax.tree.map(clean_leaf, result, is_leaf=is_error)
 
 
 def _call(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
