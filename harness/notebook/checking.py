@@ -76,10 +76,8 @@ def check_all(
         for note in context.list_notes(name):
             variants_of.setdefault(note, []).append(name)
     notes += [f"{', '.join(names)}: {note}" for note, names in variants_of.items()]
-    if context.calls_back(outcomes):
-        words = (
-            f"it calls back into Python, so it is called at most {options.most_calls} times; most_calls= changes that"
-        )
+    if effects := context.describe_effects(outcomes):
+        words = f"it {effects}, so it is called at most {options.most_calls} times; most_calls= changes that"
         say(words)
         notes.append(words)
     return {name: outcomes[name] for name in variants if name in outcomes}, notes

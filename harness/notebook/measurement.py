@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from html import escape
 
+from harness.notebook.agreement import MARK, find_disagreement
 from harness.notebook.callables import SHOWN
 from harness.notebook.passes import Ratio, compare_passes
 from harness.record import (
@@ -89,6 +90,17 @@ class Measurement:
             return None
         return compare_passes(self.launch, self.case.baseline, found.planned.name)
 
+    def list_disagreements(self) -> dict[str, str]:
+        """By variant, why its time is at odds with the speedup; with the baseline variant, where any is."""
+        times = {item.planned.name: next(iter(item.read("execution_s").known), None) for item in self._variants()}
+        first = self.case.baseline
+        reasons = {
+            name: find_disagreement(_show(first), _show(name), times.get(first), time_s, self.find_speedup(name))
+            for name, time_s in times.items()
+        }
+        found = {name: reason for name, reason in reasons.items() if reason}
+        return {first: next(iter(found.values())), **found} if found else {}
+
     def __repr__(self) -> str:
         first, rows, remarks = self._describe()
         widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
@@ -125,16 +137,18 @@ class Measurement:
         jax = self.environment.packages.get("jax", "?")
         first = f"{self.case.name} on {self.environment.device_count} x {self.environment.device_kind}, jax {jax}"
         titles = [f"{METRICS[name].title} [{unit}]" for name, _, unit in _COLUMNS]
-        rows = [["", "speedup", *titles], *map(self._row, self._variants())]
+        at_odds = self.list_disagreements()
+        rows = [["", "speedup", *titles], *(self._row(one, at_odds) for one in self._variants())]
         remarks = join_remarks(
             (_show(variant.planned.name), word)
             for variant in self._variants()
             for word in _list_remarks(variant, self.launch)
         )
         notes = self.record.notes if len(rows) <= 2 else (*self.record.notes, WITHIN)
-        return first, rows, [*remarks, *(f"({_show(note)})" for note in notes)]
+        reasons = dict.fromkeys(at_odds.values())
+        return first, rows, [*reasons, *remarks, *(f"({_show(note)})" for note in notes)]
 
-    def _row(self, variant: RecordedVariant) -> list[str]:
+    def _row(self, variant: RecordedVariant, at_odds: Mapping[str, str]) -> list[str]:
         ratio = self.find_speedup(variant.planned.name)
         is_baseline = variant.planned.name == self.case.baseline
         speedup = "baseline" if is_baseline else "-" if ratio is None else str(ratio)
@@ -142,6 +156,8 @@ class Measurement:
             "-" if value is None else f"{value * scale:,.1f}"
             for value, scale in ((next(iter(variant.read(name).known), None), scale) for name, scale, _ in _COLUMNS)
         ]
+        if variant.planned.name in at_odds:
+            cells[0] += MARK
         return [_show(variant.planned.name), speedup, *cells]
 
 

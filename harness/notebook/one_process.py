@@ -152,7 +152,7 @@ def _time(
     say(f"timing {', '.join(sound)}")
     context.case, context.settings = case, settings
     prepared = {name: context.call(name).prepare() for name in sound}
-    if context.calls_back(sound):
+    if context.describe_effects(sound):
         most = max(1, (options.most_calls - context.count_calls()) // len(sound))
         prepared = {name: replace(one, most_calls=most) for name, one in prepared.items()}
     launch = time_launch(prepared, context)

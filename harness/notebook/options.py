@@ -22,7 +22,7 @@ class Options:
       time_limit_s: After this nothing more is begun, and variants that were not timed are skipped. What has begun ends.
       progress: Whether to say on stderr what it does; by default where a person is likely to look.
       carry: Argument, by place or name -> the output that takes its place in the next call: an index, or "result".
-      most_calls: How often a function that calls back into Python is called while it is timed.
+      most_calls: How often a function that calls back into Python or prints is called, checks included.
     """
 
     modes: Sequence[str] | None = None

@@ -23,13 +23,17 @@ from harness.notebook.tracing import (
 )
 from harness.probes.conditioning import Judge
 from harness.probes.context import Context
+from harness.programs.callbacks import has_callbacks, is_calling_python, watch_writing
+from harness.programs.checkify_errors import is_error, list_predicates
 from harness.programs.jax_events import watch_jax
 from harness.programs.modes import Prepared, Stages, compile_in_stages
-from harness.programs.program import walk_equations
 from harness.programs.refusal import RefusedError
 from harness.programs.static_leaves import find_argument_names, is_traced, split
 from harness.programs.waiting import make_wait
 from harness.record import AS_GIVEN
+
+TRACES = 3
+"""How often a compiled variant's function is traced: once to compile it, and to check what it gives."""
 
 
 @dataclass
@@ -50,6 +54,9 @@ class NotebookContext(Context):
     _calls: dict[str, Call] = field(default_factory=dict)
     _made: dict[str, Prepared] = field(default_factory=dict)
     _compiled: dict[str, Compiled] = field(default_factory=dict)
+    _callers: dict[str, bool] = field(default_factory=dict)
+    _writing: set[str] = field(default_factory=set)
+    _traces: int = 0
 
     def call(self, variant: str) -> Call:
         """The variant as a call that can be repeated.
@@ -78,19 +85,42 @@ class NotebookContext(Context):
             notes.append("a call takes the memory of its arguments; each call gets copies made outside the clock")
         return notes
 
-    def calls_back(self, variants: Iterable[str]) -> bool:
-        """Whether a program of these variants calls back into Python."""
-        stages = (self._made[name].stages for name in variants if name in self._made)
-        return any(
-            "callback" in equation.primitive.name
-            for one in stages
-            if one is not None
-            for equation in walk_equations(one.traced.jaxpr.jaxpr)
-        )
+    def describe_effects(self, variants: Iterable[str]) -> str:
+        """What a call of these variants does outside JAX; empty where nothing is seen."""
+        known = [name for name in variants if name in self._made]
+        if any(map(self._calls_back, known)):
+            return "calls back into Python"
+        return "writes to stdout or stderr" if self._writing & set(known) else ""
+
+    def _calls_back(self, variant: str) -> bool:
+        """Whether a program of the variant calls Python; of eager code the program that it would be."""
+        if variant not in self._callers:
+            self._callers[variant] = self._find_callbacks(variant)
+        return self._callers[variant]
+
+    def _find_callbacks(self, variant: str) -> bool:
+        stages, given = self._made[variant].stages, self.given[variant.rpartition(":")[0]]
+        if stages is not None:
+            return has_callbacks(stages.traced.jaxpr.jaxpr)
+        if hasattr(given.base, "as_text"):
+            return is_calling_python(given.base)
+        if any(made.stages and name.rpartition(":")[0] == given.name for name, made in self._made.items()):
+            return False  # another mode of the same function shows what it calls
+        function = given.function if given.plain is None else given.plain
+        self._traces += 1
+        try:
+            arguments = split(self.arguments, self.keywords)
+            whole = jax.jit(arguments.close_over(partial(_call, function)))
+            return has_callbacks(whole.trace(*arguments.traced[0], **arguments.traced[1]).jaxpr.jaxpr)
+        except Exception:  # noqa: BLE001  eager code may look at its values, and do anything else
+            return False
+        finally:
+            self.state.put_back()
 
     def count_calls(self) -> int:
-        """How often the functions have been called so far."""
-        return sum(call.count for call in self._calls.values())
+        """How often the functions have been called so far; tracing one runs its Python code, too."""
+        traced = sum(TRACES for made in self._made.values() if made.stages is not None)
+        return sum(call.count for call in self._calls.values()) + self._traces + traced
 
     def list_jitted_calls(self) -> list[str]:
         """Names of the functions that are one jitted call inside."""
@@ -168,7 +198,11 @@ class NotebookContext(Context):
         _ = self.reference  # it has set the names of what is changed in place
 
         def result_with_updates() -> Any:
-            result = jax.block_until_ready(call())
+            with watch_writing() as written:
+                result = jax.block_until_ready(call())
+                jax.effects_barrier()
+            if written.is_any:
+                self._writing.add(variant)
             if lacking := [name for name in self._updated if name not in call.updated]:
                 raise self._describe_lacking(variant, lacking)
             return describe_results(result, call.list_updates(self._updated))
@@ -265,11 +299,13 @@ def _clean(result: Any) -> Any:
     """A result without what is neither an array nor a number; of a dataclass that JAX does not know the fields."""
 
     def clean_leaf(leaf: Any) -> Any:
+        if is_error(leaf):
+            return list_predicates(leaf)
         if hasattr(leaf, "__dataclass_fields__") and not isinstance(leaf, type):
             return _clean({name: getattr(leaf, name) for name in leaf.__dataclass_fields__})
         return leaf if is_traced(leaf) else None
 
-    return jax.tree.map(clean_leaf, result)
+    return jax.tree.map(clean_leaf, result, is_leaf=is_error)
 
 
 def _call(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy
 
-from harness.probes.formats import EXACT, PRODUCTS
+from harness.probes.formats import EXACT, PRODUCTS, find_unit
 
 _CALLS = frozenset({"jit", "pjit"})
 
@@ -100,7 +100,7 @@ class _Evaluation:
             return jax.lax.complex(self._round(value.real), self._round(value.imag))
         if name not in ("float32", "float64"):
             is_narrow = self._coarse is not None and jnp.issubdtype(getattr(value, "dtype", int), jnp.floating)
-            return self._scale(value, float(jnp.finfo(value.dtype).eps)) if is_narrow else value
+            return self._scale(value, find_unit(value.dtype)) if is_narrow else value
         directions = self._choose_directions(value)
         moved = jnp.nextafter(value, directions * jnp.asarray(jnp.inf, value.dtype))
         kept = (value == jnp.round(value)) & (jnp.abs(value) < 2.0 ** numpy.finfo(name).nmant)

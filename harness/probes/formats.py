@@ -59,6 +59,12 @@ def find_tolerance(format_: str) -> float:
     return TOLERANCE.get(format_, TOLERANCE["bfloat16"])
 
 
+def find_unit(dtype: Any) -> float:
+    """The distance of 1 to the next larger number of a floating dtype."""
+    finfo: Any = jax.numpy.finfo
+    return float(finfo(dtype).eps)
+
+
 def choose_coarsest(formats: Iterable[str | None]) -> str | None:
     """The format with the largest tolerance; None where there is none."""
     return max((name for name in formats if name is not None), key=find_tolerance, default=None)

@@ -17,7 +17,7 @@ import jax
 import numpy
 
 from harness.probes.errors import as_array, find_scale, in_blocks
-from harness.probes.formats import name_format
+from harness.probes.formats import find_unit, name_format
 from harness.probes.verdict import FACTOR
 
 ALLOWED = 0.5
@@ -111,7 +111,7 @@ def find_share(change: Any, old: Any, want: Any) -> float:
 def _measure(old: Any, got: Any, want: Any, most: float) -> Update | None:
     before = as_array(old)
     along = whole = rounding = largest = 0.0
-    unit = float(jax.numpy.finfo(got.dtype).eps)
+    unit = find_unit(got.dtype)
     for _, (mine, wanted, previous) in in_blocks(got, want, before):
         step = wanted - previous
         largest = max(largest, float(numpy.abs(step).max()))

@@ -7,12 +7,15 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 from typing import Any
 
 import jax
 import numpy
 
 from harness.machine.environment import describe_error
+from harness.programs.callbacks import is_callback
+from harness.programs.checkify_errors import list_error_leaves
 from harness.programs.dead_work import has_work, measure_dead_work
 from harness.programs.dependence import find_dependent
 from harness.programs.equations import (
@@ -30,9 +33,6 @@ from harness.record.traps import KINDS, LEAST_CAPTURED_BYTES, LEAST_DEAD, LEAST_
 
 MOST_NAMED = 3
 """Lines, shapes and outputs that one trap names."""
-
-CALLBACKS = ("callback", "outside_call", "debug_print")
-"""Parts of the names of primitives that call Python."""
 
 CANONICAL = {"float64": "float32", "complex128": "complex64"}
 """What JAX makes of NumPy's wide formats without a word. Wide integers are how NumPy holds labels and indices."""
@@ -125,7 +125,10 @@ def _write_share(share: float) -> str:
 
 
 def find_constant_results(program: Program) -> Iterator[Trap]:
-    """Find outputs that depend on no argument. A Python number that is returned as it is counts as no output."""
+    """Find outputs that depend on no argument.
+
+    A Python number that is returned as it is counts as no output, nor do the codes and payloads of checkify's errors.
+    """
     jaxpr = program.jaxpr
     paths = [path for path, _ in jax.tree.leaves_with_path(program.traced.out_info)]
     if not jaxpr.invars:
@@ -133,15 +136,17 @@ def find_constant_results(program: Program) -> Iterator[Trap]:
             yield Trap(kind="no_input", evidence="the whole result", share=1.0, count=len(paths))
         return
     dependent = find_dependent(jaxpr, [True] * len(jaxpr.invars))
+    is_own = [not is_error for is_error in list_error_leaves(program.traced.out_info)]
+    paths, outputs, dependent = ([*compress(each, is_own)] for each in (paths, jaxpr.outvars, dependent))
     if paths and not any(dependent):
-        lines = dict.fromkeys(filter(None, (_find_maker(jaxpr, var, program.lines) for var in jaxpr.outvars)))
+        lines = dict.fromkeys(filter(None, (_find_maker(jaxpr, var, program.lines) for var in outputs)))
         sources = tuple(lines)[:MOST_NAMED]
         yield Trap(kind="no_input", evidence="the whole result", sources=sources, share=1.0, count=len(paths))
         return
     made = {var for equation in jaxpr.eqns for var in equation.outvars}
     found = [
         (jax.tree_util.keystr(path), var)
-        for path, var, depends in zip(paths, jaxpr.outvars, dependent, strict=True)
+        for path, var, depends in zip(paths, outputs, dependent, strict=True)
         if not depends and not _is_literal(var) and var in made
     ]
     if found:
@@ -302,7 +307,7 @@ def find_callbacks(program: Program) -> Iterator[Trap]:
     def count(jaxpr: Any, times: float) -> None:
         for equation in jaxpr.eqns:
             name = equation.primitive.name
-            if any(part in name for part in CALLBACKS):
+            if is_callback(name):
                 counted[name] += int(times)
                 lines[program.lines.find(equation)] = None
             # Of branches all are looked at: any may be taken.

@@ -12,6 +12,7 @@ import optax
 import pytest
 from flax import linen, nnx
 from flax.training import train_state
+from jax.experimental import checkify
 
 import harness
 from harness.notebook.calls import CarryError
@@ -313,6 +314,29 @@ def test_a_speedup_has_an_interval_within_the_process():
     found = measurement.find_speedup("one:jit")
     assert found.low <= found.estimate <= found.high
     assert f"{found}" in repr(measurement)
+
+
+def test_an_error_of_checkify_is_compared_by_what_failed():
+    def logarithm(x):
+        checkify.check(x.sum() > 0, "the sum must be positive")
+        return jnp.log(x)
+
+    def failing(x):
+        checkify.check(x.sum() > 100, "the sum must be large")
+        return jnp.log(x)
+
+    measure = harness.measure.with_options(modes=("jit",))
+    functions = {name: jax.jit(checkify.checkify(each)) for name, each in (("ok", logarithm), ("fails", failing))}
+
+    measurement = measure(functions, jnp.arange(1.0, 9.0))
+
+    statuses = {variant.name: variant.outcomes["numerics"].status for variant in measurement.record.variants}
+    assert statuses == {
+        "ok:as_given": Status.OK,
+        "ok:jit": Status.OK,
+        "fails:as_given": Status.WRONG,
+        "fails:jit": Status.WRONG,
+    }
 
 
 def test_keywords_of_any_name_are_the_users():

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.experimental import checkify
 
 from harness.programs import traps
 from harness.programs.modes import How, prepare_as
@@ -338,3 +339,22 @@ def test_a_finder_that_fails_leaves_a_note_and_the_others(monkeypatch):
 
 def test_every_kind_has_a_finder_and_a_row():
     assert list(traps.FINDERS) == list(KINDS)
+
+
+def checked_logarithm(x):
+    checkify.check(x.sum() > 0, "the sum must be positive")
+    return jnp.log(x)
+
+
+def test_what_checkify_adds_to_the_outputs_is_no_constant_result():
+    assert "no_input" not in found_in(checkify.checkify(checked_logarithm), MATRIX)
+
+
+def test_a_result_next_to_an_error_of_checkify_can_be_constant():
+    def constant(x):
+        checkify.check(x.sum() > 0, "the sum must be positive")
+        return jnp.sin(jnp.ones(N))
+
+    trap = found_in(checkify.checkify(constant), MATRIX)["no_input"]
+
+    assert trap.share == 1
