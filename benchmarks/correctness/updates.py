@@ -81,9 +81,9 @@ NARROW = 50
 """How many times that rate a step has whose weights or products are in bfloat16: it allows 1,500 times as much. Of
 weights in bfloat16 such an update is less than a unit in the last place."""
 
-SEVERAL_UNITS = 500
-"""How many times that rate an update of such weights has several units. At 1,000 times, the rate is 2 % of the largest
-weight, and the signs that rounding turns are beyond what bfloat16 allows of the weights: Adam is called wrong there."""
+SEVERAL_UNITS = 1_000
+"""How many times that rate an update of such weights has several units. The rate is 2 % of the largest weight then, and
+the signs that rounding turns in Adam's first step are beyond what bfloat16 allows of the weights."""
 
 
 def _make(name: str, dtype: str, compute: str | None, times: int) -> Program:

@@ -12,6 +12,7 @@ from harness.probes.comparison import Comparison, Output, find_wanted, read_resu
 from harness.probes.conditioning import TooLongError
 from harness.probes.context import Context
 from harness.probes.errors import find_scale, pair, relative_error
+from harness.probes.formats import TOLERANCE, choose_coarsest, find_formats, find_products, find_tolerance
 from harness.probes.verdict import FACTOR, Judged, count_digits, judge
 from harness.programs.modes import Prepared
 from harness.programs.program import walk_equations
@@ -151,8 +152,11 @@ def _make_draws(context: Context, leaves: int, call_s: float, *, inside: bool) -
     if context.judge is None:
         return Drawn(none, "there is no variant of JAX's own to make draws with", inside=inside)
     read = partial(_read, context=context)
+    coarse = find_coarse(context) if inside else None
     try:
-        spreads = context.judge.find_spreads(find_wanted(context), read, context.clock, call_s=call_s, inside=inside)
+        spreads = context.judge.find_spreads(
+            find_wanted(context), read, context.clock, call_s=call_s, inside=inside, coarse=coarse
+        )
     except TooLongError:
         return Drawn(inside=inside)
     except Exception as error:  # noqa: BLE001  a suite's code may refuse the moved inputs
@@ -160,6 +164,16 @@ def _make_draws(context: Context, leaves: int, call_s: float, *, inside: bool) -
     if spreads is None:
         return Drawn(none, "the variant that others are judged by returns another form", inside=inside)
     return Drawn(spreads, inside=inside)
+
+
+def find_coarse(context: Context) -> str | None:
+    """The coarsest format in the judge's program, its products on this device among them, if coarser than float32."""
+    traced = context.trace_judge()
+    if traced is None:
+        return None
+    jaxpr = traced.jaxpr.jaxpr
+    format_ = choose_coarsest((*find_formats(jaxpr), *find_products(jaxpr, context.place.product_dtype)))
+    return format_ if format_ is not None and find_tolerance(format_) > TOLERANCE["float32"] else None
 
 
 def _read(result: Any, arguments: tuple[Any, ...], *, context: Context) -> Any:

@@ -11,7 +11,7 @@ from harness.probes.comparison import Comparison, Output, find_wanted, read_resu
 from harness.probes.conditioning import TooLongError
 from harness.probes.context import Context
 from harness.probes.errors import as_array
-from harness.probes.formats import TOLERANCE, choose_coarsest, find_formats, find_products, find_tolerance
+from harness.probes.judgement import find_coarse
 from harness.probes.updates import ALLOWED, find_share
 from harness.probes.verdict import FACTOR
 from harness.record.wording import counted
@@ -60,10 +60,9 @@ def _find_error(output: Output) -> float:
 def _draw(suspects: list[int], outputs: Sequence[Output], call_s: float, context: Context) -> dict[int, float]:
     """By output, how far rounding alone moves its share of the update; empty where that is not known."""
     judge, wanted = context.judge, find_wanted(context)
-    format_ = _find_format(context)
-    if judge is None or format_ is None:
+    if judge is None or context.trace_judge() is None:
         return {}
-    coarse = format_ if find_tolerance(format_) > TOLERANCE["float32"] else None
+    coarse = find_coarse(context)
     if coarse is not None and not judge.is_evaluated:
         return {}  # its inputs have more digits than it uses: moving them shows nothing
 
@@ -93,15 +92,6 @@ def _draw(suspects: list[int], outputs: Sequence[Output], call_s: float, context
             return {}
         spreads = list(map(max, spreads, found))
     return dict(enumerate(spreads))
-
-
-def _find_format(context: Context) -> str | None:
-    """The coarsest format in the judge's program, its products on this device among them; None where not known."""
-    traced = context.trace_judge()
-    if traced is None:
-        return None
-    jaxpr = traced.jaxpr.jaxpr
-    return choose_coarsest((*find_formats(jaxpr), *find_products(jaxpr, context.place.product_dtype)))
 
 
 def _read(result: Any, arguments: tuple[Any, ...], *, context: Context) -> Any:
