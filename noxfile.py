@@ -1,4 +1,4 @@
-"""The doors to jaxmeter: measure, report, and keep the code in order. Arguments follow two dashes.
+"""The sessions to jaxmeter: measure, report, and keep the code in order. Arguments follow two dashes.
 
 nox -s cpu -- --quick                  measure, and report on the run
 nox -s self-test                       how often this machine's numbers err
@@ -31,17 +31,17 @@ sys.path.insert(0, str(Path(__file__).parent))
 from launcher.backends import BACKENDS, BackendNeeds
 from launcher.command_line import read_backend
 from launcher.doctor import examination
-from launcher.doors.bisect import find_first_bad
-from launcher.doors.gate import pass_gate
-from launcher.doors.measuring import measure
-from launcher.doors.nightly import pass_night
-from launcher.doors.shell import FINE, INTERRUPTED, NO_ANSWER, USAGE_ERROR, ProgramError, Shell, run_program
-from launcher.doors.upgrade import compare_environments
 from launcher.execution import say
 from launcher.filling import look_here, write_asked_schedule
 from launcher.locks import SMALLEST_LOCK, choose_lock, find_unlocked, list_exports, locate_lock
 from launcher.options import UsageError
 from launcher.runs import new_run_id, plan_run, plan_self_test
+from launcher.sessions.bisect import find_first_bad
+from launcher.sessions.gate import pass_gate
+from launcher.sessions.measuring import measure
+from launcher.sessions.nightly import pass_night
+from launcher.sessions.shell import FINE, INTERRUPTED, NO_ANSWER, USAGE_ERROR, ProgramError, Shell, run_program
+from launcher.sessions.upgrade import compare_environments
 from launcher.supply import build_asked_images, download_asked_wheels
 from launcher.traces import copy_captures, read_trace_request
 
@@ -242,7 +242,7 @@ def lock(session: nox.Session) -> None:
 
 
 class NoxShell:
-    """A session's environment, as `launcher.doors` asks for it."""
+    """A session's environment, as `launcher.sessions` asks for it."""
 
     def __init__(self, session: nox.Session) -> None:
         self.session = session

@@ -15,8 +15,8 @@ import timeit
 import jax
 import jax.numpy as jnp
 
-from harness.machine.disturbance import Disturbance
 from harness.machine.environment import allowed_cores
+from harness.machine.interference import Interference
 from harness.plan.settings import make_settings
 from harness.probes.timing import measure
 from harness.programs.modes import How, prepare_as
@@ -34,16 +34,16 @@ def main() -> None:
     calls, _ = timer.autorange()
     ours, theirs = [], []
     for seed in range(rounds):
-        (launch,) = measure(
+        (process,) = measure(
             {"call": prepared},
             settings,
             seed=seed,
             clock=time.perf_counter,
-            disturbance=Disturbance(),
+            interference=Interference(),
             cores=allowed_cores(),
             beat=lambda variant, stage: None,
         )
-        ours.append(statistics.median(statistics.median(block.samples_s) for block in launch.blocks))
+        ours.append(statistics.median(statistics.median(block.samples_s) for block in process.blocks))
         theirs.append(statistics.median(timer.repeat(repeat=5, number=calls)) / calls)
     ratios = [one / other for one, other in zip(ours, theirs, strict=True)]
     print(f"jaxmeter {1e6 * statistics.median(ours):.2f} us, timeit {1e6 * statistics.median(theirs):.2f} us")

@@ -2,7 +2,7 @@
 
     python -m benchmarks.compare_scale [--cases 500]
 
-The runs are one of examples/ with its cases again and again, each launch's time moved at random; the second names
+The runs are one of examples/ with its cases again and again, each process's time moved at random; the second names
 another jaxlib, so that every time is judged.
 """
 

@@ -39,7 +39,7 @@ CHECKOUT = Path(__file__).parents[1]
 STARTS = 10
 ROUNDS = 12
 CASES = ("selu[dtype=float32,n=1000000]", "matmul[dtype=float32,n=512,precision=default]", "cumulative_sum[n=100]")
-HARNESS = ("-m", "harness", "run", "--probe", "timing", "--launches", "3", "--quiet")
+HARNESS = ("-m", "harness", "run", "--probe", "timing", "--processes", "3", "--quiet")
 VERSIONS = (
     "import json, platform, importlib.metadata as m; print(json.dumps([platform.python_version(), m.version('jax')]))"
 )

@@ -20,10 +20,10 @@ import numpy
 from scipy.optimize import least_squares
 
 from harness.child.describe import describe
-from harness.machine.places import PLACES
-from harness.plan.estimate import Works, launch_s
-from harness.plan.launches import Launch, plan_launches
+from harness.machine.platforms import PLATFORMS
+from harness.plan.estimate import Works, process_s
 from harness.plan.messages import Describe, Description
+from harness.plan.processes import PlannedProcess, plan_processes
 from harness.plan.work import Work
 from harness.record import CaseRecord, Outcome, Run, RunFolder, read_run
 
@@ -49,7 +49,7 @@ FLOOR_S = 1e-13
 def main() -> None:
     """Prints constants for each way to run a function and to compile it, and how well they predict."""
     run = read_run(RunFolder(Path(sys.argv[1]) if len(sys.argv) > 1 else EXAMPLE))
-    settings, place = run.manifest.settings, PLACES[run.manifest.backend]
+    settings, place = run.manifest.settings, PLATFORMS[run.manifest.backend]
     asked = Describe(suites=settings.suites, place=place, level=settings.level, devices=False, result="", work=())
     described = describe(asked)
     assert isinstance(described, Description)
@@ -72,11 +72,15 @@ def main() -> None:
 
 def compare(run: Run, work: Works) -> None:
     """Prints what the code estimates for the processes that were run, over the seconds that they took."""
-    most_rounds = max(case.launches for case in run.cases)
+    most_rounds = max(case.processes for case in run.cases)
     settings = msgspec.structs.replace(run.manifest.settings, fewest_rounds=1, most_rounds=most_rounds)
-    launches = plan_launches(run.manifest.cases, settings)
+    processes = plan_processes(run.manifest.cases, settings)
     explained_s = [
-        sum(launch_s(launch, settings, work) for launch in launches if launch.case == case.id and was_run(launch, case))
+        sum(
+            process_s(process, settings, work)
+            for process in processes
+            if process.case == case.id and was_run(process, case)
+        )
         for case in run.cases
     ]
     taken_s = [case.elapsed_s for case in run.cases]
@@ -85,13 +89,13 @@ def compare(run: Run, work: Works) -> None:
     print(f"  explained over taken, of {len(taken_s)}: 5 % {low:.2f}, median {mid:.2f}, 95 % {high:.2f}")
 
 
-def was_run(launch: Launch, case: CaseRecord) -> bool:
+def was_run(process: PlannedProcess, case: CaseRecord) -> bool:
     """Whether the run did not end the case's rounds before this one."""
-    if launch.kind == "timing":
-        return launch.round < case.launches
-    outcomes = next(variant.outcomes for variant in case.variants if variant.name == launch.variants[0])
+    if process.kind == "timing":
+        return process.round < case.processes
+    outcomes = next(variant.outcomes for variant in case.variants if variant.name == process.variants[0])
     cold = outcomes["compilation"].values.get("first_call_s", ()) if "compilation" in outcomes else ()
-    return launch.kind not in ("compilation", "caching") or launch.round < len(cold)
+    return process.kind not in ("compilation", "caching") or process.round < len(cold)
 
 
 def middle(outcomes: dict[str, Outcome], probe: str, metric: str) -> float:

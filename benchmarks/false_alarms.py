@@ -4,7 +4,7 @@
 
 Each case has one function declared twice. Beside it, in the same processes, stands one that works on 5 % more rows; in
 every third case one that runs on two threads where the two run on one, or the reverse. It is a default run, so the
-harness decides on the number of launches within the budget. "Differs" is what its own interval of verdicts says. With
+harness decides on the number of processes within the budget. "Differs" is what its own interval of verdicts says. With
 `--cores 1` all run on one core, and none is unequally parallel.
 """
 
@@ -74,7 +74,7 @@ def measure(cases: int, folder: Path, *options: str) -> Variants:
 
 
 def list_readings(variants: Variants, workload: str, name: str) -> list[Reading]:
-    """The speed-ups of a variant in every case of a workload that has them."""
+    """The speedups of a variant in every case of a workload that has them."""
     readings = [
         variant.read("speedup")
         for variant in variants.values()
@@ -84,18 +84,18 @@ def list_readings(variants: Variants, workload: str, name: str) -> list[Reading]
 
 
 def describe_readings(readings: Sequence[Reading]) -> str:
-    """How many differ, from how many launches, how far their estimates are from 1, and how wide their intervals are."""
+    """How many differ, from how many processes, how far their estimates are from 1, and how wide their intervals are."""
     intervals = [interval for interval in map(find_verdict_interval, readings) if interval is not None]
     doubted = sum(map(is_doubted, readings))
     if not intervals:
         return "no case was measured"
-    launches = [interval.count for interval in intervals]
+    processes = [interval.count for interval in intervals]
     off = [abs(math.log(interval.estimate)) for interval in intervals]
     widths = [interval.half_width or math.inf for interval in intervals]
     flagged = sum(map(differs, intervals))
     return (
         f"{write_rate(flagged, len(intervals))} differ, minimum effect {100 * MINIMUM_EFFECT:.0f} %; "
-        f"{doubted} doubted; launches median {statistics.median(launches):g}, {min(launches)} to {max(launches)}; "
+        f"{doubted} doubted; processes median {statistics.median(processes):g}, {min(processes)} to {max(processes)}; "
         f"|estimate - 1| median {100 * statistics.median(off):.2f} %, largest {100 * max(off):.2f} %; "
         f"half width median {100 * statistics.median(widths):.2f} %"
     )

@@ -79,8 +79,8 @@ def print_rates(counts: Counter[tuple[float, str, str]], seconds: Sequence[tuple
 
 def pass_gate(folder: Path, version: str) -> tuple[Counter[tuple[float, str, str]], tuple[float, int]]:
     """What a gate found by minimum effect and kind, and the seconds of its confirmation with how many it confirmed."""
-    first = measure(folder, "before", "1", "--launches", "1")
-    second = measure(folder, "after", version, "--against", str(folder / "before"), "--launches", "5")
+    first = measure(folder, "before", "1", "--processes", "1")
+    second = measure(folder, "after", version, "--against", str(folder / "before"), "--processes", "5")
     effect = min(EFFECTS)
     suspects = folder / "suspects.json"
     compare = ("compare", str(first), str(second), "--suspects", str(suspects), "--min-effect", f"{100 * effect:g}%")

@@ -1,6 +1,6 @@
 """What two environments in lock-step tell apart: equal programs, and some that are 3 or 5 % slower.
 
-    python -m benchmarks.lock_step [--launches 8] [--busy] [--equal] [--runs 1]
+    python -m benchmarks.lock_step [--processes 8] [--busy] [--equal] [--runs 1]
 
 The programs are those of `benchmarks.gate`: 60 cases, of which 36 take as long in the second version as in the first,
 12 do 3 % more work and 12 5 %; with `--equal` all 60 take as long. Both environments are this one, in processes of
@@ -36,19 +36,19 @@ EXPECTED = {"three": math.log(1.03), "five": math.log(1.05)}
 def main() -> None:
     """Prints how often each kind was told apart, and how far the ratios were from what they are."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--launches", type=int, default=8)
+    parser.add_argument("--processes", type=int, default=8)
     parser.add_argument("--busy", action="store_true", help="beside a process that uses a core")
     parser.add_argument("--equal", action="store_true", help="no program takes longer than before")
     parser.add_argument("--runs", type=int, default=1)
     given = parser.parse_args()
     beside = "beside a process that uses a core" if given.busy else "on an otherwise idle machine"
-    print(f"{given.launches} launches, {beside}; {describe_here('jax', 'numpy')}", flush=True)
+    print(f"{given.processes} processes, {beside}; {describe_here('jax', 'numpy')}", flush=True)
     load_process = subprocess.Popen([sys.executable, "-c", BUSY]) if given.busy else None
     found: dict[tuple[float, str], list[Change]] = defaultdict(list)
     try:
         for number in range(given.runs):
             with tempfile.TemporaryDirectory() as folder:
-                spent_s = _run(Path(folder), "equal" if given.equal else "2", given.launches, found)
+                spent_s = _run(Path(folder), "equal" if given.equal else "2", given.processes, found)
             print(f"run {number + 1}: {spent_s / CASES:.1f} s a comparison, both sides; of all runs so far:")
             _tell(found)
     finally:
@@ -57,11 +57,11 @@ def main() -> None:
             load_process.wait()
 
 
-def _run(folder: Path, version: str, launches: int, found: dict[tuple[float, str], list[Change]]) -> float:
+def _run(folder: Path, version: str, processes: int, found: dict[tuple[float, str], list[Change]]) -> float:
     """Adds what a run tells, by minimum effect and kind; seconds that it took."""
-    first = measure(folder, "before", "1", "--launches", "1")
+    first = measure(folder, "before", "1", "--processes", "1")
     python = _make_first_version(folder)
-    beside = ("--against", str(first), "--lock-step", str(python), "--launches", str(launches))
+    beside = ("--against", str(first), "--lock-step", str(python), "--processes", str(processes))
     start = time.monotonic()
     second = measure(folder, "after", version, *beside)
     spent_s = time.monotonic() - start

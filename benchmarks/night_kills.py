@@ -2,9 +2,9 @@
 
     python -m benchmarks.night_kills [--kills 100] [--seed 0]
 
-Each night measures two cases in three launches, pushes to a real S3 server on this machine, and is compared with the
+Each night measures two cases in three processes, pushes to a real S3 server on this machine, and is compared with the
 night before. It is killed by SIGKILL, with all of its processes, at a random moment; then the same command is given
-again, until it ends. After each kill every file of a record is read. At the end every launch of a round that was whole
+again, until it ends. After each kill every file of a record is read. At the end every process of a round that was whole
 before a kill is there still; those of a case's round in progress may be measured again, and are counted. The store
 holds whole runs, with one verdict on each. Needs what docker/locks/cloud.txt names.
 """
@@ -25,11 +25,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks.here import describe_here
-from harness.record import LaunchRecord, RecordError, RunFolder, read_json, read_manifest, read_run
+from harness.record import ProcessRecord, RecordError, RunFolder, read_json, read_manifest, read_run
 from harness.record.cases import CaseRecord
 from reporting.nights import verdicts
-from reporting.store.places import open_store
 from reporting.store.push import list_local
+from reporting.store.stores import open_store
 from tests.cloud.servers import find_port, make_credentials, serve
 
 SUITE = '''"""Two small cases."""
@@ -53,7 +53,7 @@ NIGHT = """
 set -e
 python=$1 store=$2 out=$3 suite=$4
 step() {{ if [ -e "$1" ]; then "$python" -m harness run "@$1" --quiet || [ $? -eq 3 ]; fi; }}
-"$python" -m reporting night begin "$store" --machine box --out "$out" -- --suites "$suite" --launches 3 --probe timing
+"$python" -m reporting night begin "$store" --machine box --out "$out" -- --suites "$suite" --processes 3 --probe timing
 step "$out/.night/measure"
 "$python" -m reporting night suspects --out "$out"
 for file in "$out"/.night/confirm-*; do step "$file"; done
@@ -71,8 +71,8 @@ class Tally:
     Args:
       phases: How many kills came before the run was measured, and after it.
       damaged: Files of records that could not be read after a kill.
-      lost: Launches of whole rounds that were there before a kill, and are not any more, or are others.
-      again: Launches of a round in progress that were measured again.
+      lost: Processes of whole rounds that were there before a kill, and are not any more, or are others.
+      again: Processes of a round in progress that were measured again.
     """
 
     kills: int = 0
@@ -102,7 +102,7 @@ def main() -> None:
             tally = kill_nights(folder, given.kills, random.Random(given.seed))
     print(
         f"{tally.kills} kills in {tally.nights} nights, {tally.restarts} restarts: {len(tally.damaged)} files damaged, "
-        f"{len(tally.lost)} launches of whole rounds lost, {tally.again} of a round in progress measured again, "
+        f"{len(tally.lost)} processes of whole rounds lost, {tally.again} of a round in progress measured again, "
         f"{len(tally.wrong)} nights or runs not as they should be"
     )
     print("killed " + ", ".join(f"{count} times {phase}" for phase, count in sorted(tally.phases.items())))
@@ -123,13 +123,13 @@ def kill_nights(folder: Path, kills: int, chance: random.Random) -> Tally:
     usual_s = time.monotonic() - start
     print(f"a night without kills: {usual_s:.1f} s", flush=True)
     while tally.kills < kills:
-        launches: dict[Path, bytes] = {}
+        processes: dict[Path, bytes] = {}
         begun: dict[Path, bytes] = {}
         while tally.kills < kills and was_killed(store, out, suite, chance.uniform(0, usual_s), tally):
-            check_after_kill(out, launches, begun, tally)
+            check_after_kill(out, processes, begun, tally)
         end_well(store, out, suite, tally)
-        tally.lost += [str(path) for path, data in launches.items() if not is_kept(path, data)]
-        tally.again += sum(not is_kept(path, data) for path, data in begun.items() if path not in launches)
+        tally.lost += [str(path) for path, data in processes.items() if not is_kept(path, data)]
+        tally.again += sum(not is_kept(path, data) for path, data in begun.items() if path not in processes)
         print(f"night {tally.nights}: {tally.kills} kills so far", flush=True)
     check_store(store, out, tally)
     return tally
@@ -181,20 +181,20 @@ def count_night(code: int, tally: Tally) -> None:
         tally.wrong.append(f"night {tally.nights}: ended with {code}")
 
 
-def check_after_kill(out: Path, launches: dict[Path, bytes], begun: dict[Path, bytes], tally: Tally) -> None:
-    """Reads all records, and remembers launches: of rounds that are whole, and of those in progress."""
+def check_after_kill(out: Path, processes: dict[Path, bytes], begun: dict[Path, bytes], tally: Tally) -> None:
+    """Reads all records, and remembers processes: of rounds that are whole, and of those in progress."""
     for folder in (one for one in out.iterdir() if one.is_dir() and not one.name.startswith(".")):
         for path in (RunFolder(folder).manifest, *folder.glob("cases/*/case.json"), RunFolder(folder).mark):
             read_if_there(path, tally)
-        for path in folder.glob("cases/*/launches/*.json.gz"):
+        for path in folder.glob("cases/*/processes/*.json.gz"):
             read_if_there(path, tally)
-            (launches if is_whole(path) else begun).setdefault(path, path.read_bytes())
+            (processes if is_whole(path) else begun).setdefault(path, path.read_bytes())
 
 
-def is_whole(launch: Path) -> bool:
-    """Whether the record of a launch's case counts its round."""
-    record = launch.parents[1] / "case.json"
-    return record.exists() and int(launch.name[:2]) < (read_json(record, CaseRecord).rounds or 0)
+def is_whole(process: Path) -> bool:
+    """Whether the record of a process's case counts its round."""
+    record = process.parents[1] / "case.json"
+    return record.exists() and int(process.name[:2]) < (read_json(record, CaseRecord).rounds or 0)
 
 
 def read_if_there(path: Path, tally: Tally) -> None:
@@ -207,13 +207,13 @@ def read_if_there(path: Path, tally: Tally) -> None:
         elif path.name == "run.json":
             read_run(RunFolder(path.parent))
         else:
-            read_json(path, CaseRecord if path.name == "case.json" else LaunchRecord)
+            read_json(path, CaseRecord if path.name == "case.json" else ProcessRecord)
     except RecordError as error:
         tally.damaged.append(f"{path}: {error}")
 
 
 def is_kept(path: Path, data: bytes) -> bool:
-    """Whether a launch is as it was, under its own name or as one that a fresh process has replaced."""
+    """Whether a process is as it was, under its own name or as one that a fresh process has replaced."""
     replaced = path.with_name(path.name.replace(".json.gz", ".replaced.json.gz"))
     return any(one.exists() and one.read_bytes() == data for one in (path, replaced))
 

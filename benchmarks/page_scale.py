@@ -2,8 +2,9 @@
 
     python -m benchmarks.page_scale [--runs 1000] [--cases 100]
 
-The runs are one of examples/, with other ids and dates and each launch's time moved at random; the page of ten thousand
-results is of its cases, again and again. A browser with its processor slowed four times opens that page and sorts it.
+The runs are one of examples/, with other ids and dates and each process's time moved at random; the page of ten
+thousand results is of its cases, again and again. A browser with its processor slowed four times opens that page and
+sorts it.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class Cost:
     """What a program took: seconds of wall time, and the most memory that it held."""
 
     elapsed_s: float
-    peak_bytes: int
+    planned_peak_bytes: int
 
 
 def main() -> None:
@@ -60,7 +61,9 @@ def main() -> None:
         names = results
         asv = publish_with_asv(work, given.runs, names)
         print(f"asv publish, {given.runs} commits of {names} benchmarks: {asv.elapsed_s:.0f} s, ", end="")
-        print(f"{asv.peak_bytes / MEBIBYTE:.0f} MiB; ours took {cost.elapsed_s / asv.elapsed_s:.2f} of its time")
+        print(
+            f"{asv.planned_peak_bytes / MEBIBYTE:.0f} MiB; ours took {cost.elapsed_s / asv.elapsed_s:.2f} of its time"
+        )
         copies = -(-RESULTS // sum(len(case.variants) for case in example.manifest.cases))
         results = write_runs(example, work / "large", 1, copies * len(example.manifest.cases))
         cost = report(work / "large", work / "large.html", "--allow-large")
@@ -103,7 +106,7 @@ def repeat(run: Run, cases: int) -> Run:
 
 
 def move(case: CaseRecord, drawn: random.Random) -> CaseRecord:
-    """The case with each launch's times moved at random."""
+    """The case with each process's times moved at random."""
     variants = tuple(
         msgspec.structs.replace(
             variant, outcomes={probe: _move(outcome, drawn) for probe, outcome in variant.outcomes.items()}
@@ -145,7 +148,7 @@ def describe(cost: Cost, page: Path) -> str:
     text = page.read_text("utf-8")
     index = text.partition('id="index">')[2].partition("</script>")[0]
     size = f"page {len(text.encode()) / 1e3:.0f} kB, its index {len(index) / 1e3:.0f} kB"
-    return f"{cost.elapsed_s:.1f} s, {cost.peak_bytes / MEBIBYTE:.0f} MiB, {size}"
+    return f"{cost.elapsed_s:.1f} s, {cost.planned_peak_bytes / MEBIBYTE:.0f} MiB, {size}"
 
 
 def publish_with_asv(work: Path, runs: int, benchmarks: int) -> Cost:

@@ -1,6 +1,6 @@
 """What the run's own processes take from the program that is measured: shares of a core while a measuring process runs.
 
-    python -m benchmarks.parent_cost [LAUNCHES]
+    python -m benchmarks.parent_cost [PROCESSES]
 
 A few cases are timed twice, once with plain lines and once with the live bar on a pseudo-terminal. Meanwhile the
 processor time of the parent and of the fork server is read from /proc (Linux), and added up over all stretches in which
@@ -24,7 +24,7 @@ from pathlib import Path
 
 from benchmarks.here import describe_here
 
-LAUNCHES = 8
+PROCESSES = 8
 CASES = ("selu[dtype=float32,n=1000000]", "matmul[dtype=float32,n=512,precision=default]", "cumulative_sum[n=100]")
 SAMPLE_EVERY_S = 0.05
 LARGEST_SHARE = 0.01
@@ -50,12 +50,12 @@ class Moment:
 
 def main() -> int:
     """Prints the shares of both displays; 1 where one misses the goal."""
-    launches = int(sys.argv[1]) if len(sys.argv) > 1 else LAUNCHES
-    print(f"{len(CASES)} cases, {launches} launches each; {describe_here('jax', 'rich')}")
+    processes = int(sys.argv[1]) if len(sys.argv) > 1 else PROCESSES
+    print(f"{len(CASES)} cases, {processes} processes each; {describe_here('jax', 'rich')}")
     worst = 0.0
     for title, live in (("plain lines", False), ("live bar", True)):
         with tempfile.TemporaryDirectory() as folder:
-            moments = watch_run(Path(folder), launches, live=live)
+            moments = watch_run(Path(folder), processes, live=live)
         together_s, parent, server = add_up(moments)
         print(
             f"{title}: parent {100 * parent:.2f} %, fork server {100 * server:.2f} % of a core, over "
@@ -81,9 +81,9 @@ def add_up(moments: Sequence[Moment]) -> tuple[float, float, float]:
     return together_s, parent_s / together_s, server_s / together_s
 
 
-def watch_run(folder: Path, launches: int, *, live: bool) -> list[Moment]:
+def watch_run(folder: Path, processes: int, *, live: bool) -> list[Moment]:
     """Runs the harness and looks at it until it ends."""
-    command = [sys.executable, "-m", "harness", "run", "--probe", "timing", "--launches", str(launches)]
+    command = [sys.executable, "-m", "harness", "run", "--probe", "timing", "--processes", str(processes)]
     chosen = [word for case in CASES for word in ("--select", case)]
     screen, terminal = pty.openpty() if live else (None, None)
     output = subprocess.DEVNULL if terminal is None else terminal

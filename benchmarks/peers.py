@@ -22,7 +22,7 @@ from benchmarks.here import describe_here
 from benchmarks.peer_tools import PYTEST_BENCHMARK_RULES, REQUIREMENTS, Tools
 from benchmarks.twelve_cases import CASES
 from benchmarks.two_runs import (
-    AT_REFERENCE_SPEED,
+    NORMALISED,
     Kind,
     NothingToCompareError,
     find_pairs,
@@ -81,7 +81,7 @@ def _measure_ours(folder: Path, run: str, cases: Collection[str], quick: bool) -
 
 def _show_ours(folder: Path) -> None:
     first, second = (read_variants(folder / run) for run in "AB")
-    for title, metric in (("times at reference speed", AT_REFERENCE_SPEED), ("times", "execution_s")):
+    for title, metric in (("normalised times", NORMALISED), ("times", "execution_s")):
         try:
             pairs = find_pairs(Kind(title, metric, lambda variant: variant.is_baseline), first, second)
         except NothingToCompareError as error:
@@ -94,8 +94,8 @@ def _show_ours(folder: Path) -> None:
             flagged = {pair.name for pair in chosen if differs(pair.ratio)}
             _show(f"{OUR_RULE}, {title}, {which}", flagged, len(chosen))
     for name, run in (("A", first), ("B", second)):
-        twins = {name_variant(one): one.read("speedup") for one in run.values() if not one.is_baseline}
-        intervals = {case: find_verdict_interval(reading) for case, reading in twins.items()}
+        aa_controls = {name_variant(one): one.read("speedup") for one in run.values() if not one.is_baseline}
+        intervals = {case: find_verdict_interval(reading) for case, reading in aa_controls.items()}
         flagged = {case for case, interval in intervals.items() if interval is not None and differs(interval)}
         _show(f"{OUR_RULE}, a function against itself within run {name}", flagged, len(intervals))
 

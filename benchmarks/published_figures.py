@@ -20,7 +20,7 @@ from reporting.load import load
 from reporting.markdown import escape
 from reporting.view.cases import Case, Variant, gather_cases
 from reporting.view.claims import Judged, judge_claims
-from reporting.view.places import choose_newest, group_places
+from reporting.view.machines import choose_newest, group_by_machine
 from reporting.view.runs import label_runs, name_device
 from reporting.view.sections.published import claim_in_words, write_ours, write_theirs
 
@@ -69,7 +69,7 @@ def make_page(folders: Sequence[Path]) -> str:
         raise SystemExit("\n".join(loaded.warnings))
     runs = label_runs(loaded.runs)
     cases = gather_cases(runs)
-    told = choose_newest(group_places(runs), cases)
+    told = choose_newest(group_by_machine(runs), cases)
     used = "\n".join(
         f"- {run.run_id}: {name_device(run.run)}, {run.manifest.environment.allowed_cores} cores, "
         f"jax {run.manifest.environment.packages.get('jax', 'unknown')}"
@@ -107,7 +107,7 @@ def _list_peers(cases: Iterable[Case]) -> Iterator[str]:
             found = _find_lead(peer, case)
             if found is not None:
                 rival, lead = found
-                number = " ".join(numbers.gain_with_bounds(lead))
+                number = " ".join(numbers.speedup_with_bounds(lead))
                 cells = (case.planned.name, peer.planned.name, rival.planned.name, number)
                 yield f"| {' | '.join(map(escape, cells))} |"
 

@@ -80,7 +80,7 @@ if __name__ == "__main__":
     import jax
 
     from harness.declare.catalogue import find_suites
-    from harness.machine.places import BACKENDS
+    from harness.machine.platforms import BACKENDS
     from harness.probes import Context
     from harness.programs.arguments import make_inputs
     from harness.programs.jax_events import COMPILE, LOWER, TRACE

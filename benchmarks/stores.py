@@ -22,8 +22,8 @@ import msgspec
 from benchmarks.here import describe_here
 from benchmarks.page_scale import MEBIBYTE, Cost, measure, read_largest, write_runs
 from harness.record import Run, RunFolder, write_json
-from reporting.store.places import open_store
 from reporting.store.push import list_local
+from reporting.store.stores import open_store
 from tests.cloud.servers import find_port, make_credentials, serve
 
 WRITERS = 16
@@ -85,7 +85,7 @@ def send(runs: Path, url: str) -> None:
 
 def describe(cost: Cost) -> str:
     """Time and memory."""
-    return f"{cost.elapsed_s:.1f} s, {cost.peak_bytes / MEBIBYTE:.0f} MiB"
+    return f"{cost.elapsed_s:.1f} s, {cost.planned_peak_bytes / MEBIBYTE:.0f} MiB"
 
 
 def race(folder: Path, url: str) -> bool:

@@ -4,7 +4,7 @@
 
 How wide the intervals of either run are; how often an interval of one holds the other's value; and how often the two
 would be called different, though nothing has changed. A value has an error of its own, so an honest interval of 99 %
-holds the value of an equal run a little less often: of independent normal launches, 5 of each, in 97 %.
+holds the value of an equal run a little less often: of independent normal processes, 5 of each, in 97 %.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from reporting.load import LoadedRun, load
 from reporting.view.cases import Variant, gather_cases
 from reporting.view.runs import label_runs
 
-AT_REFERENCE_SPEED = "at_reference_speed_s"
+NORMALISED = "normalised_s"
 
 Variants = Mapping[tuple[str, str], Variant]
 
@@ -49,7 +49,7 @@ KINDS = (
     Kind("JAX ratios", "speedup", lambda variant: not variant.is_peer),
     Kind("peer ratios", "speedup", lambda variant: variant.is_peer),
     Kind("times", "execution_s", lambda variant: True),
-    Kind("times at reference speed", AT_REFERENCE_SPEED, lambda variant: True),
+    Kind("normalised times", NORMALISED, lambda variant: True),
 )
 
 
@@ -162,11 +162,13 @@ def find_pairs(kind: Kind, first: Variants, second: Variants) -> list[Pair]:
     if not both:
         raise NothingToCompareError(f"no variant has {kind.metric} in both runs")
     to_first = 1.0
-    if kind.metric == AT_REFERENCE_SPEED:
+    if kind.metric == NORMALISED:
         keys = [key for key, _, _ in both]
         runs = [[variants[key] for key in keys] for variants in (first, second)]
-        if len(canaries := {name_canary(variant) for variants in runs for variant in variants}) > 1:
-            raise NothingToCompareError(f"they are of different canaries, {', '.join(sorted(map(str, canaries)))}")
+        if len(calibrations := {name_calibration(variant) for variants in runs for variant in variants}) > 1:
+            raise NothingToCompareError(
+                f"they are of different calibration loops, {', '.join(sorted(map(str, calibrations)))}"
+            )
         to_first = find_reference_s(runs[0][0]) / find_reference_s(runs[1][0])
     return [Pair(name_variant(first[key]), one, other, to_first) for key, one, other in both]
 
@@ -176,17 +178,17 @@ def name_variant(variant: Variant) -> str:
     return f"{variant.planned_case.name} {variant.planned.name}"
 
 
-def name_canary(variant: Variant) -> str | None:
+def name_calibration(variant: Variant) -> str | None:
     """The identity of what its times are divided by."""
     details = variant.details(TimingDetails)
-    return None if details is None else details.canary
+    return None if details is None else details.calibration
 
 
 def find_reference_s(variant: Variant) -> float:
-    """The time of the canary that its run's times are brought to."""
+    """The time of the calibration loop that its run's times are brought to."""
     reference = variant.pool.reference
-    assert reference is not None, "a time at reference speed has one"
-    return reference.canary_s
+    assert reference is not None, "a normalised time has one"
+    return reference.calibration_s
 
 
 def describe_kind(kind: Kind, pairs: Sequence[Pair]) -> list[str]:

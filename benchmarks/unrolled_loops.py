@@ -11,7 +11,7 @@ import sys
 import time
 
 from harness.record.metrics import METRICS
-from reporting.compare.growth import fit_exponent
+from reporting.compare.scaling import fit_exponent
 from reporting.write import write_interval
 
 SIZES = {"loop_list": (100, 150, 220, 330, 500, 750), "loop_stacked": (10, 20, 40, 60, 80, 100)}

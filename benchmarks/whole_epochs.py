@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from benchmarks.here import describe_here
 from harness.declare.catalogue import find_suites
 from harness.declare.workload import Workload
-from harness.machine.places import BACKENDS
+from harness.machine.platforms import BACKENDS
 from harness.plan.cases import name_case
 from harness.record import Param
 

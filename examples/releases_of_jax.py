@@ -4,7 +4,7 @@
 
 It does what `nox -s upgrade` does, for all neighbours from the first release to the last: it makes an environment of
 each, measures the first one, and then each next one while the processes of both take turns. OPTIONS are those of
-`python -m harness run`; without any it measures the quick cases with six launches, in some nine minutes a release. In
+`python -m harness run`; without any it measures the quick cases with six processes, in some nine minutes a release. In
 DIR (results/releases) stand the runs, `releases.md` with what each release changed, and `releases.html`, the page of
 all runs. Begun again, it goes on where it was. It ends with 0 where every release was measured and compared.
 """
@@ -38,7 +38,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=Path("results/releases"), metavar="DIR")
     parser.add_argument("options", nargs="*", help="of python -m harness run, after --")
     given = parser.parse_args()
-    options = given.options or ["--quick", "--launches", "6"]
+    options = given.options or ["--quick", "--processes", "6"]
     given.out = given.out.absolute()
     given.out.mkdir(parents=True, exist_ok=True)
     needed = list_needed(CHECKOUT / "pyproject.toml")

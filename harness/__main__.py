@@ -16,7 +16,7 @@ import typer
 
 from harness import commands
 from harness.arguments import expand
-from harness.machine.places import BACKENDS, DEFAULT_BACKEND
+from harness.machine.platforms import BACKENDS, DEFAULT_BACKEND
 from harness.parent.prepare_run import UsageError
 from harness.parent.progress import printable
 from harness.plan.probes import PROBE_NAMES
@@ -40,7 +40,7 @@ Select = Annotated[
 Probe = Annotated[
     list[str] | None, typer.Option(help=f"Only these of {', '.join(PROBE_NAMES)}; numerics and export always run.")
 ]
-Launches = Annotated[int | None, typer.Option(min=1, help="Exactly so many timing launches; intervals need 3.")]
+Processes = Annotated[int | None, typer.Option(min=1, help="Exactly so many timing processes; intervals need 3.")]
 Budget = Annotated[str | None, typer.Option(metavar="TIME", help="For the run, or what is left of it: 90, 10m, 1h30m.")]
 SELF_TEST_BUDGET = "18m"
 """With what comes before and after, within twenty minutes."""
@@ -68,7 +68,7 @@ Against = Annotated[
 SuspectsFile = Annotated[
     Path | None,
     typer.Option(
-        "--suspects", metavar="FILE", help="Of those only what `reporting compare` suspects, by 12 to 30 launches."
+        "--suspects", metavar="FILE", help="Of those only what `reporting compare` suspects, by 12 to 30 processes."
     ),
 ]
 LockStep = Annotated[
@@ -102,7 +102,7 @@ def run_command(
     probe: Probe = None,
     quick: Quick = False,
     full: Full = False,
-    launches: Launches = None,
+    processes: Processes = None,
     budget: Budget = None,
     data: Data = None,
     out: Out = Path("results"),
@@ -124,7 +124,7 @@ def run_command(
         select=tuple(select or ()),
         suites=tuple(suites or ()),
         probes=tuple(probe or ()),
-        launches=launches,
+        processes=processes,
         budget=budget,
         data=data,
         out=out,
@@ -135,7 +135,7 @@ def run_command(
         lock_step=lock_step,
         cores=cores,
     )
-    own = (dry_run, select, probe, quick, full, launches, run_id, machine, cores, suspects)
+    own = (dry_run, select, probe, quick, full, processes, run_id, machine, cores, suspects)
     if suspects is not None and against is None:
         raise typer.BadParameter("--suspects are of a comparison with an earlier run: name it with --against RUN")
     if lock_step is not None and against is None and resume is None:
@@ -177,7 +177,7 @@ def self_test_command(
         select=tuple(select or ()),
         suites=tuple(suites or ()),
         probes=("timing",),
-        launches=None,
+        processes=None,
         budget=budget,
         data=None,
         out=out,

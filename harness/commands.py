@@ -26,7 +26,7 @@ from harness.declare.catalogue import DEFAULT_SUITES
 from harness.listing import catalogue_lines, data_warnings, plan_lines
 from harness.machine.disk import is_disk_full
 from harness.machine.name import LONGEST_NAME, is_name, name_machine
-from harness.machine.places import DEFAULT_BACKEND, PLACES, list_unused_variables
+from harness.machine.platforms import DEFAULT_BACKEND, PLATFORMS, list_unused_variables
 from harness.parent.against import Against, choose_suspects, read_against, read_suspects
 from harness.parent.execution import execute, find_records
 from harness.parent.fork_client import ForkServer, ServerError, ServerLostError
@@ -57,13 +57,13 @@ from harness.parent.recorded import (
 from harness.parent.repeat import FEWEST_RUNS, repeat
 from harness.parent.scratch import find_parent
 from harness.parent.servers import start_servers
+from harness.plan.aa_controls import add_aa_control
 from harness.plan.estimate import estimate
-from harness.plan.launches import plan_launches
 from harness.plan.messages import Description
+from harness.plan.processes import plan_processes
 from harness.plan.selection import SelectionError, choose_representatives, select
-from harness.plan.twins import add_twin
 from harness.record import Environment, Manifest, RecordError, Run, RunFolder, make_run_id, read_run, write_json
-from harness.record.equal_programs import make_self_test
+from harness.record.aa_test import make_self_test
 from harness.record.layout import SELF_TESTS
 from harness.record.self_test import SelfTest, find_self_test, keep_self_test
 from harness.record.trust import describe_self_test
@@ -84,10 +84,10 @@ OK, USAGE, INCOMPLETE, INTERRUPTED = 0, 2, 3, 130
 
 def list_suites(suites: Sequence[str], backend: str, level: str, *, as_json: bool) -> int:
     """Prints the catalogue. It needs no device: the child that imports the suites uses the CPU."""
-    place = find_backend(backend)
+    platform = find_backend(backend)
     with start_servers(Path(tempfile.gettempdir())) as servers:
-        server = servers.of(PLACES[DEFAULT_BACKEND])
-        description = describe_suites(server, tuple(suites) or (DEFAULT_SUITES,), place, level, devices=False)
+        server = servers.of(PLATFORMS[DEFAULT_BACKEND])
+        description = describe_suites(server, tuple(suites) or (DEFAULT_SUITES,), platform, level, devices=False)
     _warn(_list_warnings(description))
     if as_json:
         print(msgspec.json.encode(description.suites).decode())
@@ -100,22 +100,22 @@ def dry_run(request: RunRequest, *, as_json: bool) -> int:
     """Prints the plan and its estimated time; measures nothing and needs no device."""
     settings = choose_settings(request, "dry-run")
     with start_servers(Path(tempfile.gettempdir()), settings.data) as servers:
-        server = servers.of(PLACES[DEFAULT_BACKEND])
-        place = find_backend(request.backend)
-        description = describe_suites(server, settings.suites, place, request.level, devices=False)
+        server = servers.of(PLATFORMS[DEFAULT_BACKEND])
+        platform = find_backend(request.backend)
+        description = describe_suites(server, settings.suites, platform, request.level, devices=False)
         cases = choose_representatives(select(description.cases, request.select))
-        work = count_work(server, settings.suites, place, request.level, request.select)
+        work = count_work(server, settings.suites, platform, request.level, request.select)
     _warn(_list_warnings(description))
-    launches = plan_launches(cases, settings)
+    processes = plan_processes(cases, settings)
     if request.budget is not None:
-        check_budget(launches, settings, work, settings.budget_s)
+        check_budget(processes, settings, work, settings.budget_s)
     _warn(data_warnings(cases, settings))
     if as_json:
-        found = estimate(launches, settings, work)
+        found = estimate(processes, settings, work)
         names = [case.name for case in cases]
         print(json.dumps({"cases": names, "least_s": found.least_s, "most_s": found.most_s}))
     else:
-        print("\n".join(map(printable, plan_lines(cases, launches, settings, work))))
+        print("\n".join(map(printable, plan_lines(cases, processes, settings, work))))
     return OK
 
 
@@ -133,7 +133,7 @@ def new_run(request: RunRequest, watcher: Watcher, *, as_json: bool) -> int:
     settings = choose_settings(request, run_id, before)
     if settings.lock_step is not None and "timing" not in settings.probes:
         raise UsageError("--lock-step times calls in two environments; add --probe timing")
-    place = find_backend(request.backend)
+    platform = find_backend(request.backend)
     _say_what_is_not_used()
     with (
         begin_folder(request.out, run_id) as folder,
@@ -145,9 +145,11 @@ def new_run(request: RunRequest, watcher: Watcher, *, as_json: bool) -> int:
             cores=settings.cores,
         ) as servers,
     ):
-        servers.sides_of(place)  # whether it can be had is known before anything is measured
-        server = servers.of(place)
-        description = describe_suites(server, settings.suites, place, request.level, devices=True, cores=settings.cores)
+        servers.arms_of(platform)  # whether it can be had is known before anything is measured
+        server = servers.of(platform)
+        description = describe_suites(
+            server, settings.suites, platform, request.level, devices=True, cores=settings.cores
+        )
         assert description.environment is not None
         settings = msgspec.structs.replace(settings, notes=_notes_on(server, description))
         cases = choose_representatives(select(description.cases, request.select))
@@ -155,12 +157,12 @@ def new_run(request: RunRequest, watcher: Watcher, *, as_json: bool) -> int:
             cases = against.add_programs(cases) if settings.lock_step is None else against.add_lock_step(cases)
             cases = cases if suspects is None else choose_suspects(cases, suspects)
         if request.budget is not None:
-            work = count_work(server, settings.suites, place, request.level, request.select)
-            check_budget(plan_launches(cases, settings), settings, work, settings.budget_s)
+            work = count_work(server, settings.suites, platform, request.level, request.select)
+            check_budget(plan_processes(cases, settings), settings, work, settings.budget_s)
         machine = _machine(request, description.environment)
         earlier = None if against is None else against.run_id
         _warn(_find_other_machine(machine, against))
-        manifest = make_manifest(run_id, place.name, settings, description.environment, cases, machine, earlier)
+        manifest = make_manifest(run_id, platform.name, settings, description.environment, cases, machine, earlier)
         tested = _self_test_of(machine, request.out)
         manifest = msgspec.structs.replace(manifest, self_test=tested, confirms=suspects is not None)
         write_json(folder.manifest, manifest)
@@ -190,15 +192,15 @@ def resume_run(path: Path, request: RunRequest, watcher: Watcher, *, as_json: bo
     data = choose_data(request.data, manifest.settings.data, path, "--resume")
     settings = replace_paths(manifest.settings, suites, data, lock_step)
     manifest = msgspec.structs.replace(manifest, settings=settings)
-    place = find_backend(manifest.backend)
+    platform = find_backend(manifest.backend)
     with (
         lock_folder(folder),
         start_servers(find_parent(path), settings.data, settings.suites, lock_step, cores=settings.cores) as servers,
     ):
-        servers.sides_of(place)
-        server = servers.of(place)
+        servers.arms_of(platform)
+        server = servers.of(platform)
         description = describe_suites(
-            server, settings.suites, place, settings.level, devices=True, cores=settings.cores
+            server, settings.suites, platform, settings.level, devices=True, cores=settings.cores
         )
         check_resumable(manifest, description)
         _notes_on(server, description)
@@ -206,7 +208,7 @@ def resume_run(path: Path, request: RunRequest, watcher: Watcher, *, as_json: bo
         if budget_s is not None:
             begun = find_records(folder, manifest)
             untouched = [case for case in manifest.cases if case.id not in begun]
-            check_budget(plan_launches(untouched, settings), settings, {}, budget_s)
+            check_budget(plan_processes(untouched, settings), settings, {}, budget_s)
         with _say_what_is_kept(folder, manifest, finish):
             run = execute(manifest, folder, servers, watcher, budget_s)
     return conclude(run, path, finish, as_json=as_json)
@@ -214,25 +216,27 @@ def resume_run(path: Path, request: RunRequest, watcher: Watcher, *, as_json: bo
 
 def self_test(request: RunRequest, watcher: Watcher, *, as_json: bool) -> int:
     """Measures programs that are equal, says how often they were told apart, and keeps that for later runs."""
-    settings, place = choose_settings(request, "self-test"), find_backend(request.backend)
+    settings, platform = choose_settings(request, "self-test"), find_backend(request.backend)
     _say_what_is_not_used()
     with (
         _temporary_folder(request.out) as folder,
         start_servers(folder.path, suites=settings.suites, cores=settings.cores) as servers,
     ):
-        server = servers.of(place)
-        description = describe_suites(server, settings.suites, place, request.level, devices=True, cores=settings.cores)
+        server = servers.of(platform)
+        description = describe_suites(
+            server, settings.suites, platform, request.level, devices=True, cores=settings.cores
+        )
         assert description.environment is not None
         environment, machine = description.environment, _machine(request, description.environment)
         _notes_on(server, description)
         selected = choose_representatives(select(description.cases, request.select))
-        cases = tuple(twin for case in selected if (twin := add_twin(case)) is not None)
+        cases = tuple(aa_control for case in selected if (aa_control := add_aa_control(case)) is not None)
         if not cases:
             raise UsageError("no selected case has a program of JAX's that can be timed; select others")
 
         def plan(number: int) -> Manifest:
             run_id = f"{folder.path.name}-{number}"
-            return make_manifest(run_id, place.name, choose_settings(request, run_id), environment, cases, machine)
+            return make_manifest(run_id, platform.name, choose_settings(request, run_id), environment, cases, machine)
 
         runs = repeat(plan, folder.path, servers, watcher, settings.budget_s)
     return conclude_self_test(machine, runs, request.out, as_json=as_json)
@@ -243,7 +247,7 @@ def conclude_self_test(machine: str, runs: Sequence[Run], out: Path, *, as_json:
     ended = [run for run in runs if not run.lost()]
     code = OK if len(ended) == len(runs) and all(run.is_complete() for run in ended) else INCOMPLETE
     found = make_self_test(machine, ended) if len(ended) >= FEWEST_RUNS else None
-    if found is None or not found.gains.compared:
+    if found is None or not found.speedups.compared:
         _complain(
             f"no self-test: {FEWEST_RUNS} runs are needed that time all cases at least thrice, and {len(ended)} of "
             f"{len(runs)} did; give a larger --budget, or --select fewer cases"
@@ -262,10 +266,10 @@ def conclude_self_test(machine: str, runs: Sequence[Run], out: Path, *, as_json:
 
 def print_machine(backend: str, cores: int | None) -> int:
     """Prints the name that records give to this machine."""
-    place = find_backend(backend)
+    platform = find_backend(backend)
     with start_servers(Path(tempfile.gettempdir()), cores=cores) as servers:
-        server = servers.of(place)
-        description = describe_suites(server, (), place, DEFAULT_LEVEL, devices=True, cores=cores)
+        server = servers.of(platform)
+        description = describe_suites(server, (), platform, DEFAULT_LEVEL, devices=True, cores=cores)
         assert description.environment is not None
         print(name_machine(description.environment))
     return OK
@@ -292,7 +296,7 @@ def run_command(command: Callable[[], int]) -> int:
         return USAGE
     except OSError as error:
         if is_disk_full(error):
-            _complain(f"the disk is full ({_place_of(error)}); free some room, then go on with --resume RUN")
+            _complain(f"the disk is full ({_platform_of(error)}); free some room, then go on with --resume RUN")
             return INCOMPLETE
         _complain(_explain(error))
         return USAGE
@@ -435,7 +439,7 @@ def _say_what_is_kept(folder: RunFolder, manifest: Manifest, finish: str) -> Ite
     except ServerError as error:
         raise RunError(f"{error}\n{kept()}; go on with: {finish}") from error
     except OSError as error:
-        what, mend = f"the disk is full ({_place_of(error)})", "free some room"
+        what, mend = f"the disk is full ({_platform_of(error)})", "free some room"
         if not is_disk_full(error):
             what, mend = _explain(error), "mend that"
         raise RunError(f"{what}: {kept()}; {mend}, then go on with: {finish}") from error
@@ -445,7 +449,7 @@ def _explain(error: OSError) -> str:
     return f"{error.filename or 'the run'} cannot be read or written: {error.strerror or error}"
 
 
-def _place_of(error: OSError) -> str:
+def _platform_of(error: OSError) -> str:
     """Where the disk is full, and what a process said of it."""
     words = "" if error.strerror in (None, os.strerror(error.errno or 0)) else f": {error.strerror}"
     return f"{error.filename or 'while writing the run'}{words}"

@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from harness.plan.estimate import Works, estimate, first_round_s
-from harness.plan.launches import Launch
 from harness.plan.messages import Description, WorkloadDescription
 from harness.plan.probes import list_runnable
+from harness.plan.processes import PlannedProcess
 from harness.plan.settings import find_longest_s
 from harness.record import PlannedCase, Settings
 from harness.record.wording import counted
@@ -49,7 +49,7 @@ def data_warnings(cases: Sequence[PlannedCase], settings: Settings) -> Iterator[
 
 
 def plan_lines(
-    cases: Sequence[PlannedCase], launches: Sequence[Launch], settings: Settings, work: Works
+    cases: Sequence[PlannedCase], processes: Sequence[PlannedProcess], settings: Settings, work: Works
 ) -> Iterator[str]:
     """Every case with its variants, and the time and processes per suite and in all."""
     suites: dict[str, list[PlannedCase]] = defaultdict(list)
@@ -57,7 +57,7 @@ def plan_lines(
         suites[case.suite].append(case)
     for suite, members in suites.items():
         ids = {case.id for case in members}
-        own = [launch for launch in launches if launch.case in ids]
+        own = [process for process in processes if process.case in ids]
         yield f"{suite}: {counted(len(members), 'case')}, {_cost(own, settings, work)}"
         for case in members:
             names = ", ".join(item.name for item in list_runnable(case, settings))
@@ -67,8 +67,8 @@ def plan_lines(
                     yield f"    not {item.name}: {item.skip}"
     yield ""
     yield (
-        f"{counted(len(cases), 'case')}, {_cost(launches, settings, work)}; {_budget(settings)}. "
-        f"Probes: {', '.join(settings.probes)}. Timing launches: {_timing_launches(settings)}."
+        f"{counted(len(cases), 'case')}, {_cost(processes, settings, work)}; {_budget(settings)}. "
+        f"Probes: {', '.join(settings.probes)}. Timing processes: {_timing_processes(settings)}."
     )
     # Where nothing at all was counted, every time is a guess, and none is worse than the others.
     unknown = [case.name for case in cases if work and not work.get(case.id) and list_runnable(case, settings)]
@@ -77,15 +77,15 @@ def plan_lines(
             f"It may take longer: how long a call of {', '.join(unknown)} takes shows only when it runs, as its Python "
             "cannot be traced."
         )
-    if (round_s := first_round_s(launches, settings, work)) > find_longest_s(settings):
+    if (round_s := first_round_s(processes, settings, work)) > find_longest_s(settings):
         yield (
             f"One round takes about {_duration(round_s)}, more than the budget: cases will be lost. "
             "Give more with --budget, or select fewer."
         )
 
 
-def _cost(launches: Sequence[Launch], settings: Settings, work: Works) -> str:
-    found = estimate(launches, settings, work)
+def _cost(processes: Sequence[PlannedProcess], settings: Settings, work: Works) -> str:
+    found = estimate(processes, settings, work)
     least, most = _duration(found.least_s, found.most_s), _duration(found.most_s)
     time = f"about {least}" if least == most else f"about {least} to {most}"
     fewest = "" if found.fewest == found.most else f"{found.fewest} to "
@@ -101,7 +101,7 @@ def _budget(settings: Settings) -> str:
     return "no budget" if math.isinf(find_longest_s(settings)) else f"budget {_duration(settings.budget_s)}"
 
 
-def _timing_launches(settings: Settings) -> str:
-    if settings.launches is not None:
-        return str(settings.launches)
+def _timing_processes(settings: Settings) -> str:
+    if settings.processes is not None:
+        return str(settings.processes)
     return f"{settings.fewest_rounds} to {settings.most_rounds}, by the time given"

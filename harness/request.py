@@ -12,12 +12,12 @@ import msgspec
 from harness.declare.catalogue import DEFAULT_SUITES
 from harness.machine.affinity import can_choose_cores, find_lock_step_cores
 from harness.machine.environment import make_paths_private, usable_cores
-from harness.machine.places import BACKENDS, Backend, list_unused_variables
+from harness.machine.platforms import BACKENDS, Backend, list_unused_variables
 from harness.parent.prepare_run import UsageError
 from harness.plan.probes import PROBE_NAMES
 from harness.plan.settings import make_settings
 from harness.record import Manifest, OtherEnvironment, Settings
-from harness.record.suspects import CONFIRMING_BLOCKS, CONFIRMING_LAUNCHES, Suspects
+from harness.record.suspects import CONFIRMING_BLOCKS, CONFIRMING_PROCESSES, Suspects
 from harness.record.wording import counted
 
 DEFAULT_LEVEL = "default"
@@ -41,7 +41,7 @@ class RunRequest:
     select: tuple[str, ...]
     suites: tuple[str, ...]
     probes: tuple[str, ...]
-    launches: int | None
+    processes: int | None
     budget: str | None
     data: Path | None
     out: Path
@@ -84,7 +84,7 @@ def choose_settings(request: RunRequest, run_id: str, before: Manifest | None = 
     return make_settings(
         request.level,
         probes=request.probes,
-        launches=request.launches,
+        processes=request.processes,
         fewest_rounds=request.fewest_rounds,
         blocks=request.blocks,
         budget_s=read_budget(request.budget),
@@ -113,7 +113,7 @@ def complete_request(request: RunRequest, settings: Settings, suspects: Suspects
     """The request, with what an earlier run measured where it says nothing of its own; without paths of that run.
 
     Args:
-      suspects: What alone it times, by as many launches as confirm something.
+      suspects: What alone it times, by as many processes as confirm something.
     """
     usual = make_settings(settings.level, suites=(), run_id="")
     asked = () if set(settings.probes) == set(usual.probes) else settings.probes
@@ -122,7 +122,7 @@ def complete_request(request: RunRequest, settings: Settings, suspects: Suspects
         level=settings.level if request.level == DEFAULT_LEVEL else request.level,
         select=request.select or settings.select,
         probes=request.probes or tuple(name for name in asked if name in PROBE_NAMES),
-        launches=request.launches or settings.launches,
+        processes=request.processes or settings.processes,
         cores=request.cores or (settings.cores if request.lock_step is None else None),
         budget=request.budget or _find_given_budget(settings, usual),
     )
@@ -131,8 +131,8 @@ def complete_request(request: RunRequest, settings: Settings, suspects: Suspects
     return replace(
         request,
         probes=("timing",),
-        launches=suspects.launches,
-        fewest_rounds=CONFIRMING_LAUNCHES,
+        processes=suspects.processes,
+        fewest_rounds=CONFIRMING_PROCESSES,
         blocks=CONFIRMING_BLOCKS,
     )
 

@@ -24,7 +24,7 @@ _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
 
 
 def list_results(run: Run) -> list[dict[str, Any]]:
-    """By planned variant its status, time and gain over the case's baseline variant, each with its interval.
+    """By planned variant its status, time and speedup over the case's baseline variant, each with its interval.
 
     Times are seconds. A missing number is null, and so are a disagreement where time and speedup agree, and a reason
     for no speedup where nothing stands against one.
@@ -87,7 +87,7 @@ def _make_empty(planned: PlannedCase, manifest: Manifest) -> CaseRecord:
         name=planned.name,
         started=manifest.started,
         elapsed_s=0.0,
-        launches=0,
+        processes=0,
         variants=(),
         statistics_version=VERSION,
     )
@@ -107,7 +107,7 @@ def _tell(reading: Reading) -> dict[str, Any] | None:
         "value": interval.estimate,
         "low": interval.low,
         "high": interval.high,
-        "launches": interval.count,
+        "processes": interval.count,
         "contended": reading.contended,
     }
 
@@ -122,7 +122,7 @@ def _describe(variant: RecordedVariant) -> str:
     size, unit = next((one for one in _UNITS if _rounded(time.interval.estimate / one[0]) >= 1), _UNITS[-1])
     is_doubted = bool(find_traps(variant.outcomes) or find_disagreement(variant, "execution_s"))
     written = _write(time, 1 / size, f" {unit}", is_doubted=is_doubted)
-    words = "; ".join(filter(None, (_describe_gain(variant), _describe_compiling(variant))))
+    words = "; ".join(filter(None, (_describe_speedup(variant), _describe_compiling(variant))))
     return f"{written:26}  {words}".rstrip()
 
 
@@ -131,16 +131,16 @@ def _rounded(value: float) -> float:
     return float(f"{value:.3g}")
 
 
-def _describe_gain(variant: RecordedVariant) -> str:
+def _describe_speedup(variant: RecordedVariant) -> str:
     if variant.planned.name == variant.planned_case.baseline:
         return "baseline"
-    gain = variant.read("speedup")
-    if gain.interval is None:
-        is_withheld = gain.fault is not None and gain.fault.lack is Lack.WITHHELD
-        return find_objection(variant.outcomes) or (gain.fault.reason if is_withheld and gain.fault else "")
-    undecided = "" if gain.interval.low is None or differs(gain.interval) else ", no difference told"
+    speedup = variant.read("speedup")
+    if speedup.interval is None:
+        is_withheld = speedup.fault is not None and speedup.fault.lack is Lack.WITHHELD
+        return find_objection(variant.outcomes) or (speedup.fault.reason if is_withheld and speedup.fault else "")
+    undecided = "" if speedup.interval.low is None or differs(speedup.interval) else ", no difference told"
     is_doubted = bool(find_traps(variant.outcomes))
-    return f"{_write(gain, 1.0, 'x', is_doubted=is_doubted)}{undecided}"
+    return f"{_write(speedup, 1.0, 'x', is_doubted=is_doubted)}{undecided}"
 
 
 def _describe_compiling(variant: RecordedVariant) -> str:

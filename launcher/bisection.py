@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 ATTEMPTS = 2
-"""How often a release is asked; the second time with twice the launches."""
+"""How often a release is asked; the second time with twice the processes."""
 
 
 class Answer(StrEnum):

@@ -13,7 +13,7 @@ TIME, PROGRAM = "time", "program"
 
 METRICS = {
     PROGRAM: "program",
-    "peak_memory": "peak_bytes",
+    "peak_memory": "planned_peak_bytes",
     "compiles": "compiles",
     "recompiles": "recompiles",
     "flops": "counted_flops",
@@ -27,7 +27,7 @@ METRICS = {
 }
 """Criteria that follow from the program alone, with their names in a verdict. `time` is the other one."""
 
-LAUNCHES = 8
+PROCESSES = 8
 """Of a step by time; a step that is undecided is repeated with twice as many."""
 
 FORBIDDEN = {
@@ -63,20 +63,20 @@ class BisectRequest:
     variant: str
     metric: str
     command: str
-    launches: int
+    processes: int
     measuring: tuple[str, ...]
     out: Path
 
 
 def read_bisect_request(arguments: Sequence[str]) -> BisectRequest:
-    """`--good RELEASE --bad RELEASE --case NAME [--variant NAME] [--metric NAME] [--launches K]`, or `--command`.
+    """`--good RELEASE --bad RELEASE --case NAME [--variant NAME] [--metric NAME] [--processes K]`, or `--command`.
 
     Raises:
       UsageError: Something is missing, contradicts itself, or is what a bisection does not take.
     """
     refuse(arguments, FORBIDDEN)
     given, rest = {}, list(arguments)
-    for name in ("good", "bad", "case", "variant", "metric", "command", "launches"):
+    for name in ("good", "bad", "case", "variant", "metric", "command", "processes"):
         value, rest = take_option(rest, f"--{name}")
         given[name] = value or ""
     example = 'nox -s bisect -- --good "jax==0.9.0" --bad "jax==0.10.2" --case "mlp_step[…]"'
@@ -99,15 +99,15 @@ def read_bisect_request(arguments: Sequence[str]) -> BisectRequest:
         variant=given["variant"],
         metric=metric,
         command=given["command"],
-        launches=_read_launches(given["launches"]),
+        processes=_read_processes(given["processes"]),
         measuring=tuple(rest),
         out=Path(out or DEFAULT_OUT),
     )
 
 
-def _read_launches(text: str) -> int:
+def _read_processes(text: str) -> int:
     if not text:
-        return LAUNCHES
+        return PROCESSES
     if not text.isascii() or not text.isdigit() or int(text) < 3:
-        raise UsageError(f"--launches '{text}' is no number from 3 on")
+        raise UsageError(f"--processes '{text}' is no number from 3 on")
     return int(text)

@@ -111,7 +111,7 @@ def _judge_time(change: Mapping[str, Any] | None, effect: float) -> Judged:
     decisive = found["verdict"] or found
     low, high = decisive["low"], decisive["high"]
     if low is None or high is None or min(low, high) <= 0:
-        return Judged(Answer.UNDECIDED, change["reason"] or "too few launches for an interval")
+        return Judged(Answer.UNDECIDED, change["reason"] or "too few processes for an interval")
     limit = math.sqrt(effect)
     bounds = f"99 % interval {low:.3f} to {high:.3f}, against {limit:.3f}"
     why = f"{found['estimate']:.3f} times the good release's time, {bounds}"

@@ -20,7 +20,7 @@ FORBIDDEN = {
     "--dry-run": "a gate that measures nothing can say nothing",
 }
 
-EXACT = ("--probe", "compilation", "--probe", "memory", "--launches", "1")
+EXACT = ("--probe", "compilation", "--probe", "memory", "--processes", "1")
 """How to measure what follows from programs alone."""
 
 

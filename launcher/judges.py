@@ -20,7 +20,7 @@ MEASURED = (0, 3)
 COMPARED = (0, 1, 3)
 USAGE, INTERRUPTED = 2, 130
 
-EXACT = ("--probe", "compilation", "--probe", "memory", "--launches", "1")
+EXACT = ("--probe", "compilation", "--probe", "memory", "--processes", "1")
 """What follows from programs alone."""
 
 Make = Callable[[str], Path]
@@ -66,15 +66,15 @@ class JudgeByCase:
             raise UsageError(f"{self.asked.good} cannot be measured: the measurement ended with {code}")
 
     def __call__(self, release: str, attempt: int) -> Judged:
-        """Whether a release is good or bad; the second attempt has twice the launches."""
+        """Whether a release is good or bad; the second attempt has twice the processes."""
         try:
             python = self.make(release)
         except UsageError as error:
             return Judged(Answer.UNUSABLE, str(error))
         after = self.asked.out / f"{self.name}-{release.partition('==')[2]}{f'-{attempt + 1}' if attempt else ''}"
-        launches = str(self.asked.launches * 2**attempt)
+        processes = str(self.asked.processes * 2**attempt)
         beside = ("--probe", "timing", "--against", str(self._before), "--lock-step", str(self._good))
-        code = self._measure(python, after, (*beside, "--launches", launches) if self._is_by_time else EXACT)
+        code = self._measure(python, after, (*beside, "--processes", processes) if self._is_by_time else EXACT)
         if code not in MEASURED:
             return Judged(Answer.UNUSABLE, f"the measurement ended with {code}")
         return self._judge(after)

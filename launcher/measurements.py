@@ -9,7 +9,7 @@ from launcher.command_line import read_request
 from launcher.nights import BEGINNING, ENDING
 from launcher.options import UsageError, take_option
 
-VALUED = frozenset({"--budget", "--cores", "--data", "--launches", "--out", "--probe", "--select", "--suites"})
+VALUED = frozenset({"--budget", "--cores", "--data", "--processes", "--out", "--probe", "--select", "--suites"})
 FLAGS = frozenset({"--full", "--json", "--quick", "--quiet"})
 """Options of the harness' `run` that a night takes, with a value and without; a test holds that these are all."""
 

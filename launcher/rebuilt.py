@@ -116,8 +116,8 @@ def find_changes(baseline: Baseline, installed: Mapping[str, str], variables: Ma
         for name in STEERING
         if (was := baseline.packages.get(name)) is not None and name in installed and was != installed[name]
     ]
-    sides = [_choose_flags(side) for side in (baseline.variables, variables)]
-    return found + [name for name in sorted(sides[0] | sides[1]) if sides[0].get(name) != sides[1].get(name)]
+    arms = [_choose_flags(arm) for arm in (baseline.variables, variables)]
+    return found + [name for name in sorted(arms[0] | arms[1]) if arms[0].get(name) != arms[1].get(name)]
 
 
 def find_obstacle(baseline: Baseline, *, in_container: bool, changes: Sequence[str] = ()) -> str:

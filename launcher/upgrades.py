@@ -69,18 +69,18 @@ def read_upgrade_request(arguments: Sequence[str]) -> UpgradeRequest:
             'name both environments: nox -s upgrade -- --old "jax==0.10.0" --new "jax==0.10.2"; packages, a '
             "requirements file, the folder of a package, or an image by its digest"
         )
-    sides = (_read_side(old), _read_side(new))
-    if isinstance(sides[0], str) != isinstance(sides[1], str):
+    arms = (_read_arm(old), _read_arm(new))
+    if isinstance(arms[0], str) != isinstance(arms[1], str):
         raise UsageError("an image on one side alone; give two images (name@sha256:…), or packages on both sides")
     judging: list[str] = []
     for name in JUDGING:
         value, rest = take_option(rest, name)
         judging += [] if value is None else [name, value]
     out, _ = take_option(rest, "--out")
-    return UpgradeRequest(*sides, tuple(rest), tuple(judging), Path(out or DEFAULT_OUT))
+    return UpgradeRequest(*arms, tuple(rest), tuple(judging), Path(out or DEFAULT_OUT))
 
 
-def _read_side(words: str) -> Wanted | str:
+def _read_arm(words: str) -> Wanted | str:
     """Packages, or the name of an image.
 
     Raises:

@@ -109,7 +109,7 @@ def _describe_runtimes(changes: Changes, judgement: Judgement | None) -> str:
 
 
 def _key(one: Change) -> tuple[str, str, str, str]:
-    return one.case, one.where, one.variant, one.metric
+    return one.case, one.platform, one.variant, one.metric
 
 
 def write_heading(changes: Changes, judgement: Judgement | None) -> str:

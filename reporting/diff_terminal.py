@@ -21,7 +21,7 @@ ROWS_AT_MOST = 20
 """Of one table: more are counted, since a program of thousands of fusions would hide what comes after."""
 
 _MEMORY_NAMES = {
-    "peak_bytes": "peak",
+    "planned_peak_bytes": "peak",
     "argument_bytes": "arguments",
     "output_bytes": "outputs",
     "temp_bytes": "temporaries",
@@ -110,9 +110,9 @@ def _write_memory(changes: Sequence[MemoryChange]) -> Iterator[Grid]:
         return
     rows = []
     for metric, a, b in changes:
-        growth = f"{'+' if b > a else ''}{numbers.memory(b - a)}"
-        rows.append((_MEMORY_NAMES[metric], numbers.memory(a), numbers.memory(b), growth))
-    yield _make_grid("Planned memory", rows)
+        scaling = f"{'+' if b > a else ''}{numbers.memory(b - a)}"
+        rows.append((_MEMORY_NAMES[metric], numbers.memory(a), numbers.memory(b), scaling))
+    yield _make_grid("Planned peak memory", rows)
 
 
 def _make_grid(title: str, rows: Sequence[tuple[str, str, str, str]]) -> Grid:

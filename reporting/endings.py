@@ -11,7 +11,7 @@ import typer
 
 from harness.record import write_bytes
 
-from .store.places import BrokenOffError, StoreError
+from .store.stores import BrokenOffError, StoreError
 from .text import visible
 
 UNUSABLE = 2

@@ -46,7 +46,7 @@ def to_parquet(loaded: Loaded) -> bytes:
 
 
 def to_google_benchmark(loaded: Loaded) -> bytes:
-    """Execution times in Google Benchmark's format: a repetition for each launch, then mean, median and deviation.
+    """Execution times in Google Benchmark's format: a repetition for each process, then mean, median and deviation.
 
     Its tools read one machine's run: `context` is of the newest. A name is `case/variant`; with several runs, `run/` is
     before it.
@@ -84,12 +84,12 @@ def _key(row: Mapping[str, Any]) -> tuple[str, str, str]:
 def _list_repetitions(
     name: str, family: int, row: Mapping[str, Any], busy: list[float | None]
 ) -> Iterator[dict[str, Any]]:
-    """One for each launch with a time. Its processor time is by what it kept busy; where that is unknown, the same."""
-    launches = json.loads(row["values"])
-    processors = [*busy, *[None] * (len(launches) - len(busy))]
+    """One for each process with a time. Its processor time is by what it kept busy; where that is unknown, the same."""
+    processes = json.loads(row["values"])
+    processors = [*busy, *[None] * (len(processes) - len(busy))]
     times = [
         (NANOSECONDS * time_s, NANOSECONDS * time_s * (1.0 if number is None else number))
-        for time_s, number in zip(launches, processors, strict=False)
+        for time_s, number in zip(processes, processors, strict=False)
         if time_s is not None
     ]
     common = {

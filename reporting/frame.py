@@ -49,8 +49,8 @@ COLUMNS = {
     "low": "lower bound of the interval; missing where there is none",
     "high": "upper bound",
     "confidence": "of the interval, 0.95; missing without one",
-    "count": "launches or processes that the number is of",
-    "values": "the value of each launch or process, as a JSON array; null where one has none",
+    "count": "processes or processes that the number is of",
+    "values": "the value of each process or process, as a JSON array; null where one has none",
     "exact": "whether the number has no error: a count or a size that was the same in all processes",
     "contended": "whether what else ran makes it one not to be trusted",
     "status": "how the probe ended: ok, skipped, failed, lost …",
@@ -99,7 +99,7 @@ def list_metrics(variant: Variant) -> Iterator[dict[str, Any]]:
     """The rows of one variant."""
     about, traps = _describe(variant), json.dumps([trap.kind for trap in find_traps(variant.outcomes)])
     for name, metric in METRICS.items():
-        if metric.growth_of is not None:  # of a workload, not of a variant
+        if metric.exponent_of is not None:  # of a workload, not of a variant
             continue
         reading = variant.read(name)
         if reading.interval is None and not _ended_badly(reading, variant):
@@ -169,11 +169,11 @@ def _tell(reading: Reading, variant: Variant) -> dict[str, Any]:
 
 
 def _describe_contention(reading: Reading, variant: Variant) -> str | None:
-    """How many launches were disturbed, of a number that is not to be trusted for that."""
+    """How many processes were disturbed, of a number that is not to be trusted for that."""
     timing = find_timing(variant)
     if not reading.contended or timing is None:
         return None
-    return f"{timing.contended} of {timing.launches} launches were too disturbed"
+    return f"{timing.contended} of {timing.processes} processes were contended"
 
 
 def _write_values(values: Sequence[float | None]) -> str:

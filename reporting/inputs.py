@@ -1,4 +1,4 @@
-"""What several commands are given: their common options, runs, limits, known steps. What cannot be used ends them."""
+"""What several commands are given: their common options, runs, limits, known change points. What cannot be used ends them."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from rich.progress import Progress
 from .compare.budgets import BudgetError, Budgets
 from .compare_report import EffectError, choose_budgets, read_effect
 from .endings import UNUSABLE, complain, give_up, store_errors
-from .history.known import KnownError, KnownStep, read_known
+from .history.known import KnownChangePoint, KnownError, read_known
 from .load import Loaded, LoadedRun, choose_folders, load
 from .store.fetch import fetch, fetch_whole
-from .store.places import is_url
+from .store.stores import is_url
 from .text import counted, shorten, visible
 
 LONGEST_NAME = 60
@@ -35,7 +35,7 @@ Runs = Annotated[
 Since = Annotated[str, typer.Option(metavar="DATE", help="Only runs that began then or later, in UTC: 2026-11-22.")]
 KnownFile = Annotated[
     Path | None,
-    typer.Option("--known", metavar="FILE", help="Steps of the history that are no news, and why, in TOML."),
+    typer.Option("--known", metavar="FILE", help="Change points of the history that are no news, and why, in TOML."),
 ]
 Last = Annotated[int | None, typer.Option(metavar="N", min=1, help="Only the N newest runs.")]
 MinEffect = Annotated[
@@ -59,8 +59,8 @@ def read_limits(min_effect: str, budgets_file: Path | None) -> tuple[float, Budg
         give_up(str(error))
 
 
-def load_known(path: Path | None) -> tuple[KnownStep, ...]:
-    """The steps that are no news."""
+def load_known(path: Path | None) -> tuple[KnownChangePoint, ...]:
+    """The change points that are no news."""
     try:
         return () if path is None else read_known(path)
     except KnownError as error:

@@ -39,7 +39,7 @@ def render(page: Page) -> str:
         escape(page.subtitle),
         escape(" ".join(page.summary)),
         *_items("What changed", page.changed),
-        *_items("Steps over many runs", page.steps),
+        *_items("Change points over many runs", page.change_points),
         *_answers(page.answers),
         *_items("Needs attention", page.attention),
         *_items("Data warnings", page.warnings),

@@ -22,10 +22,10 @@ from .nights.page import build_night_page
 from .nights.steps import begin, list_suspects
 from .nights.telling import tell_night, write_night_markdown
 from .nights.verdicts import Acceptance
-from .store.places import BrokenOffError, StoreError, open_store
+from .store.stores import BrokenOffError, StoreError, open_store
 from .text import hide_home, visible
 
-Out = Annotated[Path, typer.Option(metavar="DIR", help="Where runs are kept, and the night that is under way.")]
+Out = Annotated[Path, typer.Option(metavar="DIR", help="Where runs are kept, and the nightly run that is under way.")]
 Url = Annotated[str, typer.Argument(metavar="STORE", help="s3://bucket/folder, gs://bucket/folder, file:///folder.")]
 
 app = typer.Typer(no_args_is_help=True, help="The steps of a scheduled run; `nox -s nightly` takes them in order.")
@@ -48,7 +48,7 @@ def begin_command(
     anew: Annotated[bool, typer.Option("--anew", help="Give up a night that is under way; its runs stay.")] = False,
     measuring: Annotated[list[str] | None, typer.Argument(metavar="[-- OPTION...]", help="Of the measurement.")] = None,
 ) -> None:
-    """Chooses the runs that the night is compared with, and writes what to measure to DIR/.night/measure."""
+    """Chooses the runs that the nightly run is compared with, and writes what to measure to DIR/.night/measure."""
     asked = Night(
         store=url,
         run=make_run_id(backend),
@@ -65,7 +65,7 @@ def begin_command(
         complain(note, "warning")
     verb = "goes on" if begun.goes_on else "begins"
     beside = " and ".join(f"{one.run} ({TITLES[one.role]})" for one in begun.night.beside) or "nothing"
-    _say(f"the night of {begun.night.run} {verb}, beside {beside}")
+    _say(f"the nightly run of {begun.night.run} {verb}, beside {beside}")
 
 
 @app.command("suspects")

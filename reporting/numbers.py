@@ -21,7 +21,7 @@ MOST_DECIMALS = 9
 """Beyond it a value is nothing that was measured; without it, one damaged value would fill a page with zeros."""
 
 BOUNDS, RANGE = "[{}, {}]", "{} to {}"
-"""How an interval is written, and how the smallest and the largest of some launches."""
+"""How an interval is written, and how the smallest and the largest of some processes."""
 
 DIGITS_IF_VAGUE = 2
 VAGUE_HALF_WIDTH = 0.05
@@ -78,18 +78,18 @@ def difference_with_bounds(interval: Interval | None, form: str = BOUNDS) -> tup
     return f"{_fixed(estimate / size, decimals)}{SPACE}{unit}", _bounds(interval, decimals, size, form)
 
 
-def gain(ratio: float | None) -> str:
+def speedup(ratio: float | None) -> str:
     """`8.7×`: how many times faster, two decimals below 2, one below 10, none above; two digits below 0.1."""
     number = usable(ratio)
-    return MISSING if number is None or number <= 0 else f"{_fixed(number, _gain_decimals(number))}×"
+    return MISSING if number is None or number <= 0 else f"{_fixed(number, _speedup_decimals(number))}×"
 
 
-def gain_with_bounds(interval: Interval | None, form: str = BOUNDS) -> tuple[str, str]:
+def speedup_with_bounds(interval: Interval | None, form: str = BOUNDS) -> tuple[str, str]:
     """(`8.7×`, `[8.5, 8.9]`); a bound near 1 has the decimals that tell its side: (`2.3×`, `[1.03, 5.1]`)."""
     estimate = None if interval is None else usable(interval.estimate)
     if interval is None or estimate is None or estimate <= 0:
         return MISSING, MISSING
-    return gain(estimate), _bounds(interval, _gain_decimals(estimate), 1.0, form, least_near_1=NEAR_1_DECIMALS)
+    return speedup(estimate), _bounds(interval, _speedup_decimals(estimate), 1.0, form, least_near_1=NEAR_1_DECIMALS)
 
 
 def change(interval: Interval | None) -> tuple[str, str]:
@@ -98,7 +98,7 @@ def change(interval: Interval | None) -> tuple[str, str]:
     if interval is None or estimate is None or estimate <= 0:
         return MISSING, MISSING
     if not 0.5 < estimate < 2:
-        return gain_with_bounds(interval)
+        return speedup_with_bounds(interval)
     low, high = usable(interval.low), usable(interval.high)
     bounds = MISSING if low is None or high is None else f"[{_signed_percent(low)}, {_signed_percent(high)}]"
     return f"{_signed_percent(estimate)}{SPACE}%", bounds
@@ -227,7 +227,7 @@ def _decimals(value: float, digits: int) -> int:
     return min(digits - 1 - magnitude, MOST_DECIMALS)
 
 
-def _gain_decimals(ratio: float) -> int:
+def _speedup_decimals(ratio: float) -> int:
     if float(f"{ratio:.1e}") < 0.1:
         return _decimals(ratio, 2)
     # By the rounded value, so that 1.996 reads 2.0× and 9.96 reads 10×.

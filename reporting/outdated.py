@@ -1,4 +1,4 @@
-"""What a page keeps of a case that a newer run of the same place has measured again: the numbers of its series."""
+"""What a page keeps of a case that a newer run of the same machine has measured again: the numbers of its series."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from harness.record.outcomes import Number
 from harness.record.reading import DECISIVE_PROBES
 
 WHOLE = 2
-"""Runs of a place that are kept whole: the newest, and the one that it is compared with."""
+"""Runs of a machine that are kept whole: the newest, and the one that it is compared with."""
 
-TIMES = ("execution_s", "over_canary", "log_ratio", "canary_s")
+TIMES = ("execution_s", "over_calibration", "log_ratio", "calibration_s")
 
-EXACT = ("peak_bytes", "compiles", "recompiles")
+EXACT = ("planned_peak_bytes", "compiles", "recompiles")
 """Numbers that follow from the program alone; its fingerprint stands in what is kept of its check."""
 
 
@@ -27,13 +27,13 @@ class Outdated:
         self._planned: dict[bytes, PlannedCase] = {}
 
     def is_covered(self, manifest: Manifest) -> bool:
-        """Whether enough newer runs of the place have every case of a run."""
-        seen = self._seen.get(_place(manifest), Counter())
+        """Whether enough newer runs of the machine have every case of a run."""
+        seen = self._seen.get(_machine(manifest), Counter())
         return all(seen[case.suite, case.name] >= WHOLE for case in manifest.cases)
 
     def cut(self, run: Run) -> Run:
         """The run with the cases that fewer than WHOLE newer runs of its place have; of others the series' numbers."""
-        seen = self._seen.get(_place(run.manifest), Counter())
+        seen = self._seen.get(_machine(run.manifest), Counter())
         outdated = {case.id for case in run.manifest.cases if seen[case.suite, case.name] >= WHOLE}
         cases = tuple(_cut_case(case) if case.id in outdated else case for case in run.cases)
         return self.count(msgspec.structs.replace(run, cases=cases))
@@ -41,7 +41,7 @@ class Outdated:
     def count(self, run: Run) -> Run:
         """The run as it is, with what it plans shared; older runs of its place need less of its cases from here on."""
         manifest = run.manifest
-        self._seen.setdefault(_place(manifest), Counter()).update((case.suite, case.name) for case in manifest.cases)
+        self._seen.setdefault(_machine(manifest), Counter()).update((case.suite, case.name) for case in manifest.cases)
         planned = tuple(self._share(case) for case in manifest.cases)
         return msgspec.structs.replace(run, manifest=msgspec.structs.replace(manifest, cases=planned))
 
@@ -50,7 +50,7 @@ class Outdated:
         return self._planned.setdefault(msgspec.msgpack.encode(case), case)
 
 
-def _place(manifest: Manifest) -> tuple[str, str, str | None]:
+def _machine(manifest: Manifest) -> tuple[str, str, str | None]:
     return manifest.backend, manifest.environment.device_name, manifest.machine
 
 

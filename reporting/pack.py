@@ -11,9 +11,9 @@ from typing import Any
 from .view.page_model import CaseView, Page, Result, SuiteView, Value
 
 DIGITS = 6
-"""Of a number: no launches tell more, and each takes room. The export has all of them."""
+"""Of a number: no processes tell more, and each takes room. The export has all of them."""
 
-VALUES = ("time", "gain", "first", "memory")
+VALUES = ("time", "speedup", "first", "memory")
 
 SHARED = ("variant", "where", "run", "status", "memory_of")
 """Columns of few different words."""

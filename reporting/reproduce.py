@@ -61,7 +61,7 @@ class NothingToReproduceError(Exception):
 
 
 @dataclass(frozen=True)
-class Subject:
+class Sampler:
     """The variant that a report is about.
 
     Args:
@@ -79,7 +79,7 @@ class Subject:
         return name_file(f"{self.variant.planned_case.name} {self.variant.planned.name}")
 
 
-def find_subject(loaded: LoadedRun, pattern: str, name: str | None = None) -> Subject:
+def find_subject(loaded: LoadedRun, pattern: str, name: str | None = None) -> Sampler:
     """The variant of one case.
 
     Args:
@@ -99,7 +99,7 @@ def find_subject(loaded: LoadedRun, pattern: str, name: str | None = None) -> Su
     names = [one.planned.name for one in programs]
     if name is None:
         if len(programs) == 1:
-            return Subject(loaded, programs[0], kept[names[0]])
+            return Sampler(loaded, programs[0], kept[names[0]])
         several = f"give --variant, one of {', '.join(names)}" if names else _explain_no_program(case.variants)
         raise NothingToReproduceError(f"{where}: {several}")
     variant = case.find(name)
@@ -109,7 +109,7 @@ def find_subject(loaded: LoadedRun, pattern: str, name: str | None = None) -> Su
     if variant not in programs:
         others = f"; programs are kept of {', '.join(names)}" if names else ""
         raise NothingToReproduceError(f"{where}: {_explain_no_program([variant])}{others}")
-    return Subject(loaded, variant, kept[name])
+    return Sampler(loaded, variant, kept[name])
 
 
 def _find_case(loaded: LoadedRun, pattern: str) -> Case:
@@ -148,7 +148,7 @@ def _explain_no_program(variants: Sequence[Variant]) -> str:
     return f"{planned.name} is not one program: only what jit compiles as a whole is"
 
 
-def make_zip(subject: Subject, warnings: list[str]) -> bytes:
+def make_zip(subject: Sampler, warnings: list[str]) -> bytes:
     """The zip, all of it in one folder.
 
     Args:
@@ -187,7 +187,7 @@ def make_zip(subject: Subject, warnings: list[str]) -> bytes:
     return buffer.getvalue()
 
 
-def _read(subject: Subject, kind: str, warnings: list[str]) -> bytes | None:
+def _read(subject: Sampler, kind: str, warnings: list[str]) -> bytes | None:
     artifact = subject.kept.get(kind)
     if artifact is None:
         return None
@@ -210,7 +210,7 @@ def _choose_config(variant: Variant) -> tuple[tuple[str, Any], ...]:
     config: dict[str, Any] = {"jax_enable_x64": True} if here.x64 else {}
     if here.matmul_precision is not None:
         config["jax_default_matmul_precision"] = here.matmul_precision
-    if case.devices > 1 and case.where == "cpu":
+    if case.devices > 1 and case.platform == "cpu":
         config["jax_num_cpu_devices"] = case.devices
     config |= case.config
     return tuple((name, value) for name, value in config.items() if is_plain_setting(name, value))
@@ -246,9 +246,9 @@ def _write_readme(variant: Variant, files: Sequence[str]) -> bytes:
 
 
 def _list_numbers(variant: Variant) -> Iterator[tuple[str, str, str, int]]:
-    """(title, number, its interval, how many launches or processes it is of) of all that it has."""
+    """(title, number, its interval, how many processes or processes it is of) of all that it has."""
     for metric in METRICS.values():
-        if metric.growth_of is None and (reading := variant.read(metric.name)).interval is not None:
+        if metric.exponent_of is None and (reading := variant.read(metric.name)).interval is not None:
             yield metric.title, *write_reading(reading), reading.interval.count
 
 

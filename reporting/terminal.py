@@ -30,7 +30,7 @@ def _write_summary(page: Page) -> Iterator[Text]:
     yield Text(page.finding, "bold")
     yield Text(" ".join(page.summary))
     yield from _write_items("What changed", page.changed)
-    yield from _write_items("Steps over many runs", page.steps)
+    yield from _write_items("Change points over many runs", page.change_points)
     yield from _write_answers(page.answers)
     yield from _write_items("Needs attention", page.attention)
     yield from _write_items("Data warnings", page.warnings, cut=False)  # the reason stands last, behind a long path

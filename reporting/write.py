@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from harness.record.metric import Metric, Reading, Summary, Unit
-from harness.record.statistics import FEWEST_LAUNCHES, Interval
+from harness.record.statistics import FEWEST_PROCESSES, Interval
 
 from . import numbers
 
@@ -14,7 +14,7 @@ _WRITERS: Mapping[Unit, Callable[[float | None], str]] = {
     Unit.BYTES: numbers.memory,
     Unit.COUNT: numbers.number,
     Unit.FLOP: lambda value: numbers.amount(value, "FLOP"),
-    Unit.RATIO: numbers.gain,
+    Unit.RATIO: numbers.speedup,
     Unit.SHARE: numbers.percent,
     Unit.RELATIVE_ERROR: numbers.error,
     Unit.LOG_RATIO: numbers.number,
@@ -25,7 +25,7 @@ _WRITERS: Mapping[Unit, Callable[[float | None], str]] = {
 
 _WRITERS_WITH_BOUNDS: Mapping[Unit, Callable[[Interval | None, str], tuple[str, str]]] = {
     Unit.SECONDS: numbers.difference_with_bounds,
-    Unit.RATIO: numbers.gain_with_bounds,
+    Unit.RATIO: numbers.speedup_with_bounds,
     Unit.EXPONENT: numbers.exponent_with_bounds,
     Unit.FLOP_PER_SECOND: lambda interval, form: numbers.amount_with_bounds(interval, "FLOP/s", form),
     Unit.BYTES_PER_SECOND: lambda interval, form: numbers.amount_with_bounds(interval, "B/s", form),
@@ -43,8 +43,8 @@ def write_reading(reading: Reading) -> tuple[str, str]:
     Where too few processes give bounds, it has their range instead. A metric that may be below 0, or is no mean of
     processes, has none.
     """
-    is_mean = reading.metric.summary in (Summary.LAUNCHES, Summary.PROCESSES)
-    is_few = len(reading.known) < FEWEST_LAUNCHES
+    is_mean = reading.metric.summary in (Summary.TIMING, Summary.PROCESSES)
+    is_few = len(reading.known) < FEWEST_PROCESSES
     return write_range(reading) if is_mean and is_few else write_interval(reading.metric, reading.interval)
 
 

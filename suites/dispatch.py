@@ -96,12 +96,12 @@ def one_program(x, *, queued):
     caching=Caching(new_shape=lambda *, n: {"n": n + 1}),
     level="default",
 )
-def hidden_dispatch(x, *, operation):
+def hidden_return(x, *, operation):
     """Square or tanh, (n,) -> (n,): how large hides its dispatch, the call returning before its end.
 
-    Dispatch is hidden from the n on where `dispatch_s` is a small part of `execution_s`. On a CPU the program decides,
+    Dispatch is hidden from the n on where `return_s` is a small part of `execution_s`. On a CPU the program decides,
     too: what XLA counts as fewer than 1000 floating-point operations runs inside the call, and tanh (the hyperbolic
-    tangent) counts as none, whatever n: its `dispatch_s` is all of its `execution_s`.
+    tangent) counts as none, whatever n: its `return_s` is all of its `execution_s`.
     Source: JAX's documentation, "Asynchronous dispatch"; XLA, `pjrt/cpu/cpu_client.cc`, `cheap_computation_`.
     """
     return {"square": jnp.square, "tanh": jnp.tanh}[operation](x)

@@ -21,11 +21,11 @@ ALIGNMENT = 64
 AS_ALLOCATED = 16
 """Bytes beyond a multiple of ALIGNMENT, where the C library begins a large array: behind its own header."""
 
-PLACES = "There the default device is a GPU and the other its host's processor, as in a run here on a GPU only."
-BY_BACKEND = f"There by jit(backend='cpu'), which is deprecated; here by in_shardings. {PLACES}"
+PLATFORMS = "There the default device is a GPU and the other its host's processor, as in a run here on a GPU only."
+BY_BACKEND = f"There by jit(backend='cpu'), which is deprecated; here by in_shardings. {PLATFORMS}"
 ONE_PROCESSOR = "both devices here are one processor with one memory, and a move is a copy in it"
 
-in_book = partial(Published, device="A100-SXM4-40GB and its host", backend="gpu", differs=PLACES)
+in_book = partial(Published, device="A100-SXM4-40GB and its host", backend="gpu", differs=PLATFORMS)
 listing_5_4 = partial(in_book, source="Sapunov, JAX in Action (MEAP v3, 2022), listing 5.4")
 listing_5_5 = partial(in_book, source="Sapunov, JAX in Action (MEAP v3, 2022), listing 5.5")
 in_notebook = partial(
@@ -33,7 +33,7 @@ in_notebook = partial(
     source="a notebook on jax.jit, JAX 0.4 era",
     device="a CUDA GPU, unnamed, and its host",
     backend="gpu",
-    differs=PLACES,
+    differs=PLATFORMS,
 )
 
 

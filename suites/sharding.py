@@ -1,6 +1,6 @@
 """Sharding: what dividing a step among devices costs, by the compiler's choice and by hand.
 
-On the CPU the devices are made of the same cores: there this checks programs and measures overhead, not speed-up.
+On the CPU the devices are made of the same cores: there this checks programs and measures overhead, not speedup.
 """
 
 import jax

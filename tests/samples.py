@@ -9,11 +9,12 @@ from typing import Any
 
 import msgspec
 
-from harness.machine.places import Target
+from harness.machine.platforms import Target
 from harness.record import (
     SCHEMA_VERSION,
     Answer,
     Buffer,
+    CacheStateCall,
     CachingDetails,
     CaseRecord,
     CompilationDetails,
@@ -30,7 +31,6 @@ from harness.record import (
     PlannedVariant,
     ProcessWarning,
     Published,
-    RegimeCall,
     Run,
     Settings,
     Status,
@@ -42,10 +42,10 @@ from harness.record.self_test import SelfTest, Tally
 from harness.record.statistics import VERSION as STATISTICS_VERSION
 
 WOBBLE = (1.0, 1.01, 0.99, 1.005, 0.995)
-"""Launch to launch; its geometric mean is nearly 1."""
+"""Process to process; its geometric mean is nearly 1."""
 
-CANARY = "alu 1"
-"""The identity of a canary that nobody has timed."""
+CALIBRATION = "alu 1"
+"""The identity of a calibration loop that nobody has timed."""
 
 STARTED = "2026-01-02T03:04:05Z"
 
@@ -143,7 +143,7 @@ def planned_case(
         name=f"{workload}[{inner}]",
         suite=workload,
         workload=workload,
-        where="cpu",
+        platform="cpu",
         description=f"Sample workload {workload}.",
         params=params,
         definition="0" * 16,
@@ -171,29 +171,35 @@ def timing(
     execution_s: float,
     *,
     baseline_s: float | None = None,
-    launches: int = 5,
+    processes: int = 5,
     contended: int = 0,
     spread: float = 1,
-    canary_s: tuple[Number | None, ...] = (),
+    calibration_s: tuple[Number | None, ...] = (),
     parallelism: tuple[Number | None, ...] = (),
     **details: Any,
 ) -> Outcome:
-    """Launches that wobble around a time by `spread` percent; the ratio to the baseline wobbles less.
+    """Processes that wobble around a time by `spread` percent; the ratio to the baseline wobbles less.
 
     Args:
-      canary_s, parallelism: By launch; where there is a canary, it is CANARY unless `details` say otherwise.
+      calibration_s, parallelism: By process; where there is a calibration loop, it is CALIBRATION unless `details` say
+        otherwise.
       details: What else the details tell.
     """
-    wobble = [WOBBLE[index % len(WOBBLE)] ** spread for index in range(launches)]
+    wobble = [WOBBLE[index % len(WOBBLE)] ** spread for index in range(processes)]
     values: dict[str, tuple[Number | None, ...]] = {
         "execution_s": tuple(execution_s * factor for factor in wobble),
-        "dispatch_s": tuple(min(4e-6, execution_s / 2) * factor for factor in wobble),
+        "return_s": tuple(min(4e-6, execution_s / 2) * factor for factor in wobble),
     }
     if baseline_s is not None:
         values["log_ratio"] = tuple(math.log(baseline_s / execution_s) + math.log(factor) / 2 for factor in wobble)
-    values |= {"canary_s": canary_s} if canary_s else {}
+    values |= {"calibration_s": calibration_s} if calibration_s else {}
     values |= {"parallelism": parallelism} if parallelism else {}
-    told = {"launches": launches, "contended": contended, "canary": CANARY if canary_s else None, **details}
+    told = {
+        "processes": processes,
+        "contended": contended,
+        "calibration": CALIBRATION if calibration_s else None,
+        **details,
+    }
     return Outcome(status=Status.OK, values=values, details=TimingDetails(**told))
 
 
@@ -244,16 +250,16 @@ PROGRAM = {
 def caching(
     *,
     processes: int = 3,
-    calls: tuple[RegimeCall, ...] | None = None,
+    calls: tuple[CacheStateCall, ...] | None = None,
     notes: tuple[str, ...] = (),
-    **regimes_s: float,
+    **cache_states_s: float,
 ) -> Outcome:
-    """Regimes of the caches by metric, in seconds, each proven in every process unless other calls are given."""
+    """Cache states by metric, in seconds, each proven in every process unless other calls are given."""
     values: dict[str, tuple[Number | None, ...]] = {
-        name: wobbling(value, processes) for name, value in regimes_s.items()
+        name: wobbling(value, processes) for name, value in cache_states_s.items()
     }
     proven = tuple(
-        RegimeCall(regime=name.removesuffix("_s"), proven=True, elapsed_s=elapsed_s, traces=1, compiled=1)
+        CacheStateCall(cache_state=name.removesuffix("_s"), proven=True, elapsed_s=elapsed_s, traces=1, compiled=1)
         for name, times in values.items()
         for elapsed_s in times
         if elapsed_s is not None
@@ -262,9 +268,9 @@ def caching(
     return Outcome(status=Status.OK, values=values, details=details, notes=notes)
 
 
-PROVEN_COLD = RegimeCall(regime="cold", proven=True, elapsed_s=0.05, traces=1, compiled=1)
-UNPROVEN_CACHED = RegimeCall(regime="cached", proven=False, elapsed_s=0.031, traces=1, compiled=1, misses=1)
-PROVEN_WARM = RegimeCall(regime="warm", proven=True, elapsed_s=4e-5)
+PROVEN_COLD = CacheStateCall(cache_state="cold", proven=True, elapsed_s=0.05, traces=1, compiled=1)
+UNPROVEN_CACHED = CacheStateCall(cache_state="cached", proven=False, elapsed_s=0.031, traces=1, compiled=1, misses=1)
+PROVEN_WARM = CacheStateCall(cache_state="warm", proven=True, elapsed_s=4e-5)
 UNPROVEN_WORDS = (
     "filled persistent cache: not proven, so its 0.031 s have no name: JAX reported 1 traced, 1 compiled, "
     "0 from the persistent cache, 1 missing in it"
@@ -289,14 +295,14 @@ def memory(
       more: Further sizes by metric: another peak, what donation saves.
     """
     sizes = {"argument_bytes": argument, "output_bytes": output, "temp_bytes": temp}
-    sizes |= {"alias_bytes": alias, "code_bytes": code, "peak_bytes": argument + output + temp - alias}
+    sizes |= {"alias_bytes": alias, "code_bytes": code, "planned_peak_bytes": argument + output + temp - alias}
     values: dict[str, tuple[Number | None, ...]] = {name: (size,) for name, size in {**sizes, **(more or {})}.items()}
     return Outcome(status=Status.OK, values=values, details=MemoryDetails(buffers=buffers), notes=notes)
 
 
-def residency(runtime_peak_bytes: Number | None = None, *, notes: tuple[str, ...] = ()) -> Outcome:
-    """What a call held at most, in bytes."""
-    values = {} if runtime_peak_bytes is None else {"runtime_peak_bytes": (runtime_peak_bytes,)}
+def measured_memory(measured_peak_bytes: Number | None = None, *, notes: tuple[str, ...] = ()) -> Outcome:
+    """Measured peak memory at most, in bytes."""
+    values = {} if measured_peak_bytes is None else {"measured_peak_bytes": (measured_peak_bytes,)}
     return Outcome(status=Status.OK, values=values, notes=notes)
 
 
@@ -325,7 +331,7 @@ def record(planned: PlannedCase, outcomes: Mapping[str, Mapping[str, Outcome]], 
         name=planned.name,
         started=STARTED,
         elapsed_s=1.0,
-        launches=5,
+        processes=5,
         variants=tuple(VariantRecord(name=name, outcomes=dict(probes)) for name, probes in outcomes.items()),
         statistics_version=STATISTICS_VERSION,
     )
@@ -367,7 +373,7 @@ def manifest(cases: Iterable[PlannedCase], **changes: Any) -> Manifest:
 
 def self_test(**changes: Any) -> SelfTest:
     """What was found of a machine that does not exist."""
-    gains = Tally(compared=48, differ=0, intervals=48, held_shown=45, held_decisive=48, smallest_difference=0.03)
+    speedups = Tally(compared=48, differ=0, intervals=48, held_shown=45, held_decisive=48, smallest_difference=0.03)
     times = Tally(compared=24, differ=1, intervals=48, held_shown=41, held_decisive=46, smallest_difference=0.2)
     made_up = SelfTest(
         machine="Sample Processor 1, 2 cores, 1 x cpu",
@@ -376,11 +382,11 @@ def self_test(**changes: Any) -> SelfTest:
         packages={"jax": "0.10.0", "jaxlib": "0.10.0"},
         runs=2,
         cases=24,
-        launches=240,
+        processes=240,
         shown_confidence=0.95,
         confidence=0.99,
         minimum_effect=0.03,
-        gains=gains,
+        speedups=speedups,
         times=times,
     )
     return msgspec.structs.replace(made_up, **changes)
@@ -434,8 +440,8 @@ def published_run(**changes: Any) -> Run:
     lost = planned_case(params={"dtype": "float32", "n": 1_000_000}, published=(claim(eager, jit),))
     pairs: list[tuple[PlannedCase, CaseRecord | None]] = [(selu, fast_case(selu)), (lost, None)]
     grown = claim(Figure("loop:jit", 2, metric="compile_exponent"))
-    sweep = sweep_run()
-    for planned, ended in zip(sweep.manifest.cases, sweep.cases, strict=True):
+    pass_number = sweep_run()
+    for planned, ended in zip(pass_number.manifest.cases, pass_number.cases, strict=True):
         pairs.append((msgspec.structs.replace(planned, published=(grown,)), ended))
     return run(*pairs, **changes)
 
@@ -473,7 +479,7 @@ def troubled_run(**changes: Any) -> Run:
         "slow:jit": {"numerics": numerics(), "timing": Outcome(status=Status.TIMED_OUT, reason="longer than 120 s")},
         "torch:native": {
             "numerics": numerics(),
-            "timing": timing(2e-3, baseline_s=baseline_s, launches=2),
+            "timing": timing(2e-3, baseline_s=baseline_s, processes=2),
             "compilation": Outcome(status=Status.UNSUPPORTED, reason="native code has no stages"),
         },
     }
@@ -511,7 +517,7 @@ def watched_run(**changes: Any) -> Run:
     )
     mib = 2**20
     program = ("a1b2c3d4e5f60718",)
-    plan = {"peak_bytes": 10 * mib, "donation_saves_bytes": 4 * mib}
+    plan = {"planned_peak_bytes": 10 * mib, "donation_saves_bytes": 4 * mib}
     buffers = (buffer(4 * mib, kind="argument", instruction="x"), buffer(2 * mib, values=3), buffer(mib, source=None))
     pairs = [
         (
@@ -524,7 +530,7 @@ def watched_run(**changes: Any) -> Run:
                         "timing": timing(5e-4),
                         "compilation": compilation(0.08, processes=5, counts={"compiles": 6, "recompiles": 0}),
                         "memory": Outcome(status=Status.UNSUPPORTED, reason="this variant has no program of its own"),
-                        "residency": residency(14 * mib),
+                        "measured_memory": measured_memory(14 * mib),
                     },
                     "selu:jit": {
                         "numerics": numerics(),
@@ -536,7 +542,7 @@ def watched_run(**changes: Any) -> Run:
                             processes=5, cold_s=0.06, cached_s=0.012, warm_s=5e-5, new_shape_s=0.05, new_static_s=0.055
                         ),
                         "memory": memory(4 * mib, 4 * mib, 2 * mib, more=plan, buffers=buffers),
-                        "residency": residency(11 * mib),
+                        "measured_memory": measured_memory(11 * mib),
                     },
                     "selu:aot": {
                         "numerics": numerics(),
@@ -634,7 +640,7 @@ def watched_run(**changes: Any) -> Run:
                             5 * gib,
                             3 * gib,
                             int(2.5 * gib),
-                            more={"peak_bytes": int(10.5 * gib)},
+                            more={"planned_peak_bytes": int(10.5 * gib)},
                             notes=("not compiled again to see what donating saves: compiling took 3.1 s",),
                         ),
                     },
@@ -645,7 +651,7 @@ def watched_run(**changes: Any) -> Run:
     changes = {
         "environment": environment(device_memory_bytes=8 * gib),
         "settings": settings(
-            probes=("numerics", "compilation", "caching", "timing", "memory", "residency"), cold_launches=5
+            probes=("numerics", "compilation", "caching", "timing", "memory", "measured_memory"), cold_processes=5
         ),
         **changes,
     }
@@ -688,19 +694,19 @@ def hostile_run(**changes: Any) -> Run:
         )
         ended = fast_case(planned)
         failed = Outcome(status=Status.FAILED, reason=text, stderr=text, notes=(text,))
-        place = buffer(n, kind=text, shape=text, instruction=text, operation=text, source=text)
+        platform = buffer(n, kind=text, shape=text, instruction=text, operation=text, source=text)
         outcomes = {
             "timing": failed,
             "compilation": compilation(1, 1, 1, 1, counts=PROGRAM, fingerprints=(text, text + text), notes=(text,)),
-            "caching": caching(cold_s=1, calls=(RegimeCall(regime=text, proven=False),), notes=(text,)),
-            "memory": memory(1, 1, 1, buffers=(place,), notes=(text,)),
-            "residency": residency(1, notes=(text,)),
+            "caching": caching(cold_s=1, calls=(CacheStateCall(cache_state=text, proven=False),), notes=(text,)),
+            "memory": memory(1, 1, 1, buffers=(platform,), notes=(text,)),
+            "measured_memory": measured_memory(1, notes=(text,)),
             "numerics": Outcome(status=Status.OK, details=NumericsDetails(products=text, raised=text)),
         }
         variants = (*ended.variants, VariantRecord(name=f"failed {text}:jit", outcomes=outcomes))
         pairs.append((planned, msgspec.structs.replace(ended, variants=variants, notes=(text,))))
-    sweep = sweep_run()
-    for planned, ended in zip(sweep.manifest.cases, sweep.cases, strict=True):
+    pass_number = sweep_run()
+    for planned, ended in zip(pass_number.manifest.cases, pass_number.cases, strict=True):
         names = {
             variant.name: f"{text} {variant.name}" for variant, text in zip(planned.variants, HOSTILE[4:], strict=False)
         }

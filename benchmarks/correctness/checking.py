@@ -16,7 +16,7 @@ from benchmarks.correctness.planting import TIMES, plant
 from benchmarks.correctness.program import Program, in_precision
 from harness.declare.declaration import Declaration
 from harness.declare.workload import Workload
-from harness.machine.places import BACKENDS
+from harness.machine.platforms import BACKENDS
 from harness.probes import Context
 from harness.probes.errors import as_array, relative_error
 from harness.probes.formats import choose_coarsest, find_tolerance
@@ -146,7 +146,7 @@ def _check_one(
 
 
 def _find_effect(result: Any, right: Any, args: tuple[Any, ...]) -> float:
-    """The largest difference of an output in updates: changes of the argument of the same place."""
+    """The largest difference of an output in updates: changes of the argument of the same platform."""
     leaves = zip(*(map(as_array, jax.tree.leaves(each)) for each in (result, right, args)), strict=False)
     pairs = [(got, want, old) for got, want, old in leaves if want.shape == old.shape]
     found = [(relative_error(got, want, 1.0)[0], relative_error(want, old, 1.0)[0]) for got, want, old in pairs]

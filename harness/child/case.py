@@ -10,12 +10,12 @@ from msgspec.structs import replace
 from harness.declare.catalogue import SuiteError, find_suites
 from harness.declare.levels import DeclarationError
 from harness.declare.workload import Workload
-from harness.machine.places import Place
+from harness.machine.platforms import Platform
 from harness.plan.cases import plan_case
 from harness.record import PlannedCase
 
 
-def set_up_jax(case: PlannedCase, place: Place) -> None:
+def set_up_jax(case: PlannedCase, platform: Platform) -> None:
     """Sets what jax reads when its backend begins.
 
     Raises:
@@ -26,11 +26,11 @@ def set_up_jax(case: PlannedCase, place: Place) -> None:
             jax.config.update(name, value)
         except (AttributeError, TypeError, ValueError) as error:
             raise DeclarationError(f"workload '{case.workload}': config sets '{name}' to {value!r}: {error}") from error
-    if place.any_device_count and case.devices > 1:
+    if platform.any_device_count and case.devices > 1:
         jax.config.update("jax_num_cpu_devices", case.devices)
 
 
-def find_workload(case: PlannedCase, suites: Sequence[str], place: Place) -> tuple[Workload, PlannedCase]:
+def find_workload(case: PlannedCase, suites: Sequence[str], platform: Platform) -> tuple[Workload, PlannedCase]:
     """The case's workload, and the case as its suite declares it now.
 
     Raises:
@@ -39,7 +39,7 @@ def find_workload(case: PlannedCase, suites: Sequence[str], place: Place) -> tup
     for suite in find_suites(suites):
         for workload in suite.workloads:
             if workload.name == case.workload:
-                now = plan_case(suite.name, workload, case.params, place)
+                now = plan_case(suite.name, workload, case.params, platform)
                 # An import that sets what this process was given by the case changes nothing here.
                 is_given = now.config.items() <= case.config.items()
                 return workload, replace(now, config=case.config) if is_given else now

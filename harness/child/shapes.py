@@ -8,8 +8,8 @@ from typing import Any
 
 import jax
 
-from harness.plan.launches import TRACED
 from harness.plan.probes import ONE_COMPILED
+from harness.plan.processes import TRACED
 from harness.probes import Context, look_with
 from harness.probes.fit import compare_with_capacity
 from harness.probes.look_at_each import describe_failure

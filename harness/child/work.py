@@ -11,7 +11,7 @@ from typing import Any
 import jax
 
 from harness.declare.workload import Workload
-from harness.machine.places import Place
+from harness.machine.platforms import Platform
 from harness.plan.probes import ONE_COMPILED
 from harness.plan.work import Work
 from harness.programs.arguments import choose_static, make_inputs, make_shapes
@@ -32,9 +32,9 @@ _EVALUATED = {"custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr", "ch
 """Calls whose inside eager code evaluates equation by equation."""
 
 
-def count_work(workload: Workload, case: PlannedCase, place: Place) -> dict[str, Work]:
+def count_work(workload: Workload, case: PlannedCase, platform: Platform) -> dict[str, Work]:
     """Work by variant; without those that cannot be traced. A peer is taken to do what the first that can be does."""
-    shapes = _find_shapes(workload, case.params, place)
+    shapes = _find_shapes(workload, case.params, platform)
     if shapes is None:
         return {}
     items = Counter(map(_key, shapes)) if workload.declaration.stream else Counter()
@@ -50,15 +50,15 @@ def count_work(workload: Workload, case: PlannedCase, place: Place) -> dict[str,
         if programs := traced[variant.implementation]:
             compiled = variant.mode in ONE_COMPILED
             work = _weigh(programs, compiled=compiled)
-            tuning_s = place.tunes_s if work.flops else 0.0
-            found[variant.name] = Work(**vars(work), accelerator=place.device != "cpu", tuning_s=tuning_s)
+            tuning_s = platform.tunes_s if work.flops else 0.0
+            found[variant.name] = Work(**vars(work), accelerator=platform.device != "cpu", tuning_s=tuning_s)
     if found:
         like = next(iter(found.values()))
         found |= {item.name: like for item in case.variants if item.mode == NATIVE and item.skip is None}
     return found
 
 
-def _find_shapes(workload: Workload, params: dict[str, Param], place: Place) -> tuple[Any, ...] | None:
+def _find_shapes(workload: Workload, params: dict[str, Param], platform: Platform) -> tuple[Any, ...] | None:
     """Shapes of a case's arguments; None where they cannot be known here.
 
     Inputs that are made without JAX are made, as every process will do, unless they are sized for another device.
@@ -66,7 +66,7 @@ def _find_shapes(workload: Workload, params: dict[str, Param], place: Place) -> 
     try:
         return make_shapes(workload, params)
     except Exception:  # noqa: BLE001  they may be made in any way
-        if place.device != "cpu":
+        if platform.device != "cpu":
             return None
     try:
         made = make_inputs(workload, params)
@@ -117,7 +117,7 @@ def _weigh(programs: Iterable[tuple[Any, int]], *, compiled: bool) -> _Tally:
     tally, kinds = _Tally(), set[tuple[Any, ...]]()
     for jaxpr, times in programs:
         if not compiled:
-            _dispatch(jaxpr, times, tally, kinds)
+            _times_return(jaxpr, times, tally, kinds)
             continue
         tally.programs += 1
         tally.equations += sum(1 for _ in walk_equations(jaxpr))
@@ -127,13 +127,13 @@ def _weigh(programs: Iterable[tuple[Any, int]], *, compiled: bool) -> _Tally:
     return tally
 
 
-def _dispatch(jaxpr: Any, times: float, tally: _Tally, kinds: set[tuple[Any, ...]]) -> None:
+def _times_return(jaxpr: Any, times: float, tally: _Tally, kinds: set[tuple[Any, ...]]) -> None:
     """Equations that are started one by one, each compiled when it is met for the first time."""
     for equation in jaxpr.eqns:
         name, inside = equation.primitive.name, list_inside(equation)
         if name in _EVALUATED:
             for inner, rounds in inside:
-                _dispatch(inner, times * rounds, tally, kinds)
+                _times_return(inner, times * rounds, tally, kinds)
             continue
         held = sum(1 for inner, _ in inside for _ in walk_equations(inner))
         if "(" in str(equation.source_info.name_stack):  # such as transpose(jvp())

@@ -21,15 +21,15 @@ from harness.declare.levels import DeclarationError
 from harness.declare.workload import Workload
 from harness.machine.affinity import LOCK_STEP_CORES, keep_on_cores
 from harness.machine.environment import device_memory_bytes, make_private
-from harness.machine.places import Place
-from harness.plan.launches import SHAPES, Launch
+from harness.machine.platforms import Platform
+from harness.plan.aa_controls import is_unchanged
 from harness.plan.messages import Answer, Describe, Measure, Message, Problem, Result
 from harness.plan.probes import PROBES
+from harness.plan.processes import SHAPES, PlannedProcess
 from harness.plan.turns import Begin
-from harness.plan.twins import is_unchanged
 from harness.probes import Context, look_with
 from harness.probes.context import Beat
-from harness.probes.elsewhere import Address, Side
+from harness.probes.remote import Address, Arm
 from harness.programs.arguments import make_shapes
 from harness.programs.caches import use_cache
 from harness.record import Artifact, CaseFolder, write_bytes
@@ -50,56 +50,56 @@ def answer(message: Message, heartbeat: int) -> None:
 
 
 def _measure(message: Measure, beat: Beat) -> Answer:
-    """Sets up the process, makes the case's arguments, and has the launch's probes look."""
-    launch = message.launch
+    """Sets up the process, makes the case's arguments, and has the process's probes look."""
+    process = message.process
     beat(None, "start")
-    if message.sides is not None and message.place.is_host:
-        keep_on_cores(LOCK_STEP_CORES, message.launch.round)  # as those that take turns
+    if message.arms is not None and message.platform.is_host:
+        keep_on_cores(LOCK_STEP_CORES, message.process.round)  # as those that take turns
     elif message.settings.cores is not None:
-        keep_on_cores(message.settings.cores, message.launch.round)  # other ones each round: cores are not alike
-    take_memory_ahead(launch, message.place)
+        keep_on_cores(message.settings.cores, message.process.round)  # other ones each round: cores are not alike
+    take_memory_ahead(process, message.platform)
     use_cache(message.cache)
-    set_up_jax(message.case, message.place)
+    set_up_jax(message.case, message.platform)
     beat(None, "import suites")
     workload = _find_workload(message)
-    if (problem := find_missing_device(message.place)) is not None:
+    if (problem := find_missing_device(message.platform)) is not None:
         return Problem(message=problem)
     beat(None, "inputs")
     context = Context(
         workload=workload,
         params=message.case.params,
-        place=message.place,
+        platform=message.platform,
         arguments=(),
         clock=time.perf_counter,
         folder=CaseFolder(Path(message.folder)),
-        capacity_bytes=_capacity_bytes(message.place),
-        index=launch.round,
+        capacity_bytes=_capacity_bytes(message.platform),
+        index=process.round,
         case=message.case,
         settings=message.settings,
         seed=message.seed,
-        regime=launch.regime,
+        cache_state=process.cache_state,
         beat=beat,
-        sides=_find_sides(message),
+        arms=_find_arms(message),
     )
-    if launch.kind == SHAPES:
-        return Result(outcomes=look_at_shapes(launch.looks, context))
-    if message.place.measures:
+    if process.kind == SHAPES:
+        return Result(outcomes=look_at_shapes(process.assignments, context))
+    if message.platform.measures:
         context.arguments = find_inputs(workload, context.params, Path(message.inputs))
     else:
         context.arguments = make_shapes(workload, context.params)
-    outcomes, samples = look_with(launch.looks, context)
-    return Result(outcomes=outcomes, launch=samples, artifacts=tuple(_collect_artifacts(message)))
+    outcomes, samples = look_with(process.assignments, context)
+    return Result(outcomes=outcomes, process=samples, artifacts=tuple(_collect_artifacts(message)))
 
 
-def take_memory_ahead(launch: Launch, place: Place) -> None:
-    """Has this process' devices begin with their memory, where a probe of the launch needs that."""
-    if place.preallocates_by is not None and any(PROBES[probe].takes_memory for probe in launch.probes):
-        os.environ[place.preallocates_by] = "true"
+def take_memory_ahead(process: PlannedProcess, platform: Platform) -> None:
+    """Has this process' devices begin with their memory, where a probe of the process needs that."""
+    if platform.preallocates_by is not None and any(PROBES[probe].takes_memory for probe in process.probes):
+        os.environ[platform.preallocates_by] = "true"
 
 
-def _find_sides(message: Measure) -> dict[Side, Address] | None:
+def _find_arms(message: Measure) -> dict[Arm, Address] | None:
     """Where processes of two environments are asked for; None of a run without."""
-    if message.sides is None:
+    if message.arms is None:
         return None
     variants = message.case.variants
     sources = (
@@ -107,27 +107,27 @@ def _find_sides(message: Measure) -> dict[Side, Address] | None:
         {one.name: one.source for one in variants},
     )
     return {
-        side: Address(
+        arm: Address(
             path,
             Begin(
                 case=message.case,
-                place=message.place,
+                platform=message.platform,
                 settings=message.settings,
                 sources=own,
                 cache=message.cache,
                 # A file for each: another environment's NumPy may not read what this one's has written.
-                inputs=f"{message.inputs}.{side.name.lower()}",
-                core=message.launch.round,
+                inputs=f"{message.inputs}.{arm.name.lower()}",
+                core=message.process.round,
             ),
         )
-        for side, path, own in zip(Side, message.sides, sources, strict=True)
+        for arm, path, own in zip(Arm, message.arms, sources, strict=True)
     }
 
 
-def _capacity_bytes(place: Place) -> int | None:
+def _capacity_bytes(platform: Platform) -> int | None:
     """What programs may use of one device."""
-    known = place.memory_bytes
-    return known if known is not None or not place.measures else device_memory_bytes(jax.devices()[0])
+    known = platform.memory_bytes
+    return known if known is not None or not platform.measures else device_memory_bytes(jax.devices()[0])
 
 
 def _find_workload(message: Measure) -> Workload:
@@ -136,19 +136,19 @@ def _find_workload(message: Measure) -> Workload:
     Raises:
       SuiteError: It is gone, or its file was edited after the run began: one run is one program.
     """
-    workload, now = find_workload(message.case, message.settings.suites, message.place)
+    workload, now = find_workload(message.case, message.settings.suites, message.platform)
     if not is_unchanged(message.case, now):
         raise SuiteError(f"the suite of {message.case.name} was edited while the run went on; start a new run")
     return workload
 
 
 def _collect_artifacts(message: Measure) -> Iterator[Artifact]:
-    """The files that the launch's probes left, which only the first of their processes does."""
+    """The files that the process's probes left, which only the first of their processes does."""
     folder = CaseFolder(Path(message.folder))
-    kinds = [kind for probe in message.launch.probes for kind in PROBES[probe].artifacts]
-    if message.launch.round > 0:
+    kinds = [kind for probe in message.process.probes for kind in PROBES[probe].artifacts]
+    if message.process.round > 0:
         return
-    for variant in message.launch.variants:
+    for variant in message.process.variants:
         for kind in kinds:
             for path in folder.artifacts(kind, variant):
                 data = path.read_bytes()

@@ -156,7 +156,7 @@ def _is_relative(error: BaseException) -> bool:
 def _make_suite(module: ModuleType) -> Suite:
     workloads: tuple[Workload, ...] = list_declared(module)
     for workload in workloads:
-        suite = f"suite '{module.__name__}': {workload.place}"
+        suite = f"suite '{module.__name__}': {workload.location}"
         try:
             workload.check()
         except DeclarationError as error:

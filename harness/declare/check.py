@@ -11,7 +11,7 @@ from harness.declare.declaration import Compiles, Declaration, Function
 from harness.declare.implementation import MIXED, MODES, STREAM_MODES, Implementation, list_variants
 from harness.declare.levels import LEVELS, DeclarationError, Levels, find_wanted_params
 from harness.declare.unread import describe_unread_function
-from harness.machine.places import DEVICES
+from harness.machine.platforms import DEVICES
 from harness.record.cases import NATIVE, Param, Published
 from harness.record.metrics import METRICS
 from harness.record.traps import KINDS
@@ -98,7 +98,7 @@ def check_declaration(
         check_names(workload, declaration, "the answer", answer.at)
         if answer.metric not in METRICS:
             _refuse(workload, f"no metric '{answer.metric}' to answer with; metrics are {', '.join(METRICS)}")
-        if METRICS[answer.metric].growth_of is not None:
+        if METRICS[answer.metric].exponent_of is not None:
             _refuse(workload, f"the metric '{answer.metric}' is of all cases, and one case answers; name another")
     counted = [item for item in implementations if "jit" in item.modes and item.compiles is None]
     if declaration.compiles is not None and not counted:

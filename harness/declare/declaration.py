@@ -221,7 +221,7 @@ class Declaration:
         eager and jit). `mixed` is Python code that JAX does not trace as a whole.
       implementation: Name of the function as an implementation, by default the workload's.
       limit: Params by name, and `backend` -> `Skip("why")` where this first implementation should not run, else None.
-      baseline: The variant that speed-ups refer to, `implementation:mode`; by default the first.
+      baseline: The variant that speedups refer to, `implementation:mode`; by default the first.
       tolerance: Largest error allowed, relative to the reference's largest entry; then rounding explains no more. By
         default it follows from the formats of the baseline variant, the precision of products and the problem's
         conditioning.

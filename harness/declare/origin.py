@@ -37,7 +37,7 @@ class Origin:
         return str(self.variables["__name__"])
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         """`file:line`."""
         return f"{self.code.co_filename}:{self.line}"
 

@@ -76,9 +76,9 @@ class Workload:
         return read_first_line(self.function)
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         """`file:line` of its declaration; the module's name where that is not known."""
-        return self.module if self.origin is None else self.origin.place
+        return self.module if self.origin is None else self.origin.location
 
     @property
     def arguments(self) -> tuple[str, ...]:
@@ -99,7 +99,7 @@ class Workload:
 
     @property
     def baseline_variant(self) -> str:
-        """The variant that speed-ups refer to: as declared, else the first."""
+        """The variant that speedups refer to: as declared, else the first."""
         return self.declaration.baseline or self.variants[0]
 
     def attach(self, new: Implementation) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from harness.machine.places import Place
+from harness.machine.platforms import Platform
 
 LOCK_STEP_CORES = 1
 
@@ -25,12 +25,12 @@ def has_several_cores() -> bool:
     return can_choose_cores() and len(os.sched_getaffinity(0)) > 1
 
 
-def find_lock_step_cores(place: Place) -> int | None:
+def find_lock_step_cores(platform: Platform) -> int | None:
     """On how many cores two environments in lock-step run; None where on all that are allowed.
 
     Cores are not alike: where each of the two ran on cores of its own, their ratio would be that of the cores too.
     """
-    return LOCK_STEP_CORES if place.is_host and can_choose_cores() else None
+    return LOCK_STEP_CORES if platform.is_host and can_choose_cores() else None
 
 
 def keep_on_cores(count: int, index: int) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.machine.nvml import find_driver
-from harness.machine.places import THREAD_VARIABLES
+from harness.machine.platforms import THREAD_VARIABLES
 from harness.machine.secrets import HIDDEN, hide_in_text, hide_in_value, is_secret
 from harness.record import Environment
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
-from harness.record.launches import IDLE, DeviceState
+from harness.record.processes import IDLE, DeviceState
 
 _HZ = 1e6
 _PCI_ID_LENGTH = 32
@@ -38,7 +38,7 @@ class Nvml:
     def __init__(self, library: Any, handles: Sequence[Any]) -> None:
         self._library, self._handles = library, handles
 
-    def read(self, sweep: int) -> DeviceState:
+    def read(self, pass_number: int) -> DeviceState:
         """What they tell now."""
         nvml = self._library
         clocks = [self._ask(nvml.nvmlDeviceGetClockInfo, handle, nvml.NVML_CLOCK_SM) for handle in self._handles]
@@ -47,7 +47,7 @@ class Nvml:
         for handle in self._handles:
             bits |= self._reasons(handle) or 0
         return DeviceState(
-            sweep=sweep,
+            pass_number=pass_number,
             clock_hz=_least_hz(clocks),
             most_clock_hz=_least_hz(most),
             throttled=tuple(word for bit, word in REASONS.items() if bits & bit),

@@ -1,4 +1,4 @@
-"""What devices tell of themselves between the sweeps: their clocks, and why they are slower than they could be."""
+"""What devices tell of themselves between the passes: their clocks, and why they are slower than they could be."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from harness.machine.nvml import open_nvml
-from harness.record.launches import DeviceState
+from harness.record.processes import DeviceState
 
 
 class ReadState(Protocol):
     """A device, open to be asked."""
 
-    def read(self, sweep: int) -> DeviceState:
+    def read(self, pass_number: int) -> DeviceState:
         """Its state now; what it does not tell is null."""
 
     def close(self) -> None:
@@ -20,7 +20,7 @@ class ReadState(Protocol):
 
 
 LIBRARIES: dict[str, Callable[[Sequence[int]], ReadState | None]] = {"nvml": open_nvml}
-"""By the name that a place's row has. Each opens devices by their numbers in this process; None where it cannot."""
+"""By the name that a platform's row has. Each opens devices by their numbers in this process; None where it cannot."""
 
 
 class DeviceStates:
@@ -30,10 +30,10 @@ class DeviceStates:
         self.taken: list[DeviceState] = []
         self._reader = LIBRARIES[library](ordinals) if library is not None and ordinals else None
 
-    def take(self, sweep: int) -> None:
+    def take(self, pass_number: int) -> None:
         """Asks once; nothing where nobody answers."""
         if self._reader is not None:
-            self.taken.append(self._reader.read(sweep))
+            self.taken.append(self._reader.read(pass_number))
 
     def close(self) -> None:
         """Ends the asking."""

@@ -1,7 +1,7 @@
 """Does the time of a variant agree with its speedup, within one process?
 
 A time is the median over blocks, and a speedup the median over passes of the paired ratio: in a pass the baseline
-variant and the variant meet the same disturbance.
+variant and the variant meet the same interference.
 """
 
 from __future__ import annotations
@@ -24,5 +24,5 @@ def find_disagreement(
     return (
         f"{MARK} the times of {baseline} and {variant} give {quotient:.3g}x, outside the interval of the speedup "
         f"[{speedup.low:.3g}, {speedup.high:.3g}]: a time is the median over all blocks, a speedup the median over "
-        "passes, in which both met the same disturbance; trust the speedup"
+        "passes, in which both met the same interference; trust the speedup"
     )

@@ -16,7 +16,7 @@ import jax
 import numpy
 
 from harness.notebook.callables import describe_callable
-from harness.notebook.state import Place, State, holds_tracer
+from harness.notebook.state import Platform, State, holds_tracer
 from harness.notebook.tracing import LostChangesError, describe_lost
 from harness.programs.modes import Prepared
 from harness.programs.static_leaves import is_traced
@@ -61,7 +61,7 @@ class Call:
     names: tuple[str, ...] = ()
     is_consumed: bool = False
     taken: tuple[Key, ...] = ()
-    updates: tuple[Place, ...] = ()
+    updates: tuple[Platform, ...] = ()
     updated: tuple[str, ...] = ()
     threads: dict[Key, int | str] = field(default_factory=dict)
     count: int = 0

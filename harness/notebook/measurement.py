@@ -13,9 +13,9 @@ from harness.record import (
     AS_GIVEN,
     CaseRecord,
     Environment,
-    LaunchRecord,
     Outcome,
     PlannedCase,
+    ProcessRecord,
     Settings,
     Status,
     TimingDetails,
@@ -35,7 +35,7 @@ WITHIN = "speedups with 95 % confidence intervals over passes, within this proce
 
 _COLUMNS = (
     ("execution_s", 1e6, "us"),
-    ("dispatch_s", 1e6, "us"),
+    ("return_s", 1e6, "us"),
     ("trace_s", 1e3, "ms"),
     ("lower_s", 1e3, "ms"),
     ("compile_s", 1e3, "ms"),
@@ -54,14 +54,14 @@ class Measurement:
       record: The results, as a run's case record would hold them.
       environment: Where.
       settings: How it was timed.
-      launch: The raw samples; None where nothing was timed.
+      process: The raw samples; None where nothing was timed.
     """
 
     case: PlannedCase
     record: CaseRecord
     environment: Environment
     settings: Settings
-    launch: LaunchRecord | None = None
+    process: ProcessRecord | None = None
 
     def value(self, variant: str, metric: str) -> float | None:
         """One metric of a variant, named in full or by its mode such as "jit"; None where it has none.
@@ -70,8 +70,8 @@ class Measurement:
           KeyError: There is no such variant or metric; the message has those that there are.
         """
         found = self._find(variant)
-        if metric not in METRICS or METRICS[metric].growth_of is not None:
-            known = (name for name, entry in METRICS.items() if entry.growth_of is None)
+        if metric not in METRICS or METRICS[metric].exponent_of is not None:
+            known = (name for name, entry in METRICS.items() if entry.exponent_of is None)
             raise KeyError(explain_unknown("metric", metric, known))
         return next(iter(found.read(metric).known), None)
 
@@ -84,11 +84,11 @@ class Measurement:
           KeyError: There is no such variant; the message has those that there are.
         """
         found = self._find(variant)
-        if self.launch is None or found.planned.name == self.case.baseline:
+        if self.process is None or found.planned.name == self.case.baseline:
             return None
         if any(find_objection(item.outcomes) for item in (found, self._find(self.case.baseline))):
             return None
-        return compare_passes(self.launch, self.case.baseline, found.planned.name)
+        return compare_passes(self.process, self.case.baseline, found.planned.name)
 
     def list_disagreements(self) -> dict[str, str]:
         """By variant, why its time is at odds with the speedup; with the baseline variant, where any is."""
@@ -142,7 +142,7 @@ class Measurement:
         remarks = join_remarks(
             (_show(variant.planned.name), word)
             for variant in self._variants()
-            for word in _list_remarks(variant, self.launch)
+            for word in _list_remarks(variant, self.process)
         )
         notes = self.record.notes if len(rows) <= 2 else (*self.record.notes, WITHIN)
         reasons = dict.fromkeys(at_odds.values())
@@ -166,31 +166,31 @@ def _show(text: str) -> str:
     return text.replace(AS_GIVEN, SHOWN)
 
 
-def _list_remarks(variant: RecordedVariant, launch: LaunchRecord | None) -> list[str]:
+def _list_remarks(variant: RecordedVariant, process: ProcessRecord | None) -> list[str]:
     """What a reader must know of a variant; nothing of numbers that the table does not show."""
-    words = [word for item in variant.outcomes.items() for word in _describe(*item, launch)]
+    words = [word for item in variant.outcomes.items() for word in _describe(*item, process)]
     if objection := find_objection(variant.outcomes):
         words.append(objection)
     return [word for word in dict.fromkeys(words) if not word.startswith(NOT_COUNTED)]
 
 
-def _describe(probe: str, outcome: Outcome, launch: LaunchRecord | None) -> Iterator[str]:
+def _describe(probe: str, outcome: Outcome, process: ProcessRecord | None) -> Iterator[str]:
     """What a reader must know of a probe's outcome."""
     if outcome.status is Status.UNSUPPORTED and probe == "numerics":
         yield f"not measured: {outcome.reason}"
     elif outcome.status not in (Status.OK, Status.UNSUPPORTED):
         yield f"{outcome.status.value}: {outcome.reason}"
     if isinstance(outcome.details, TimingDetails):
-        yield from _describe_timing(outcome.details, launch)
+        yield from _describe_timing(outcome.details, process)
     else:
         yield from describe_details(outcome.details)
     yield from outcome.notes
 
 
-def _describe_timing(details: TimingDetails, launch: LaunchRecord | None) -> Iterator[str]:
+def _describe_timing(details: TimingDetails, process: ProcessRecord | None) -> Iterator[str]:
     """Say what disturbed the only process that there is."""
     if details.contended:
-        is_slow = launch is not None and is_slowed(launch.device_states)
+        is_slow = process is not None and is_slowed(process.device_states)
         what = "the device was throttled or its clock low" if is_slow else "other work took much processor time"
         yield f"contended: {what} while this was timed: absolute times are unreliable; speedups are paired"
     if details.unsteady:

@@ -16,7 +16,7 @@ from harness.declare.declaration import Declaration
 from harness.declare.implementation import Implementation
 from harness.declare.workload import Workload
 from harness.machine.environment import describe_environment
-from harness.machine.places import BACKENDS
+from harness.machine.platforms import BACKENDS
 from harness.machine.process_settings import describe_settings
 from harness.notebook.callables import Given
 from harness.notebook.checking import TIMED, Say, check_all
@@ -27,9 +27,9 @@ from harness.notebook.state import State
 from harness.notebook.variants import NotebookContext
 from harness.plan.cases import plan_case
 from harness.plan.settings import make_settings
-from harness.probes.timing import time_launch
+from harness.probes.timing import time_process
 from harness.programs.caches import without_cache
-from harness.record import CaseRecord, LaunchRecord, Outcome, PlannedCase, Settings, Status, VariantRecord, now
+from harness.record import CaseRecord, Outcome, PlannedCase, ProcessRecord, Settings, Status, VariantRecord, now
 from harness.record.statistics import VERSION
 from harness.record.timing_summary import summarise
 
@@ -66,12 +66,12 @@ def measure_here(
     with without_cache():  # a user's own would make compiling look quick, and would keep what is only measured
         outcomes, notes = check_all(context, options, say, is_late)
         case = _plan(context, outcomes)
-        settings = make_settings("quick", launches=1, suites=(), run_id=case.id)
+        settings = make_settings("quick", processes=1, suites=(), run_id=case.id)
         settings = msgspec.structs.replace(
             settings, probes=PROBES, shows_wrong=True, block_s=BLOCK_S, blocks=BLOCKS, settle_s=SETTLE_S
         )
-        launch = _time(context, outcomes, case, settings, options, say, is_late)
-        notes += describe_one_program(context.list_jitted_calls(), launch)
+        process = _time(context, outcomes, case, settings, options, say, is_late)
+        notes += describe_one_program(context.list_jitted_calls(), process)
         notes += filter(None, (item.describe_modes(options.named_modes) for item in given.values()))
     return Measurement(
         case=case,
@@ -80,14 +80,14 @@ def measure_here(
             name=case.name,
             started=started,
             elapsed_s=round(time.monotonic() - start, 3),
-            launches=1,
+            processes=1,
             variants=tuple(VariantRecord(name=name, outcomes=found) for name, found in outcomes.items()),
             notes=tuple(dict.fromkeys((*settings_of_process, IN_PROCESS, *notes))),
             statistics_version=VERSION,
         ),
         environment=describe_environment(jax),
         settings=settings,
-        launch=launch,
+        process=process,
     )
 
 
@@ -95,8 +95,8 @@ def _make_context(
     given: dict[str, Given], args: tuple[Any, ...], kwargs: dict[str, Any], state: State, options: Options
 ) -> NotebookContext:
     here = jax.default_backend()
-    place = next((item for item in BACKENDS.values() if item.jax_backend == here), None)
-    if place is None:
+    platform = next((item for item in BACKENDS.values() if item.jax_backend == here), None)
+    if platform is None:
         raise ValueError(f"jax runs on '{here}', which jaxmeter does not know; backends are {', '.join(BACKENDS)}")
     first, asked = next(iter(given.values())), options.named_modes
     workload = Workload(
@@ -112,7 +112,7 @@ def _make_context(
     return NotebookContext(
         workload,
         {},
-        place,
+        platform,
         args,
         time.perf_counter,
         folder=None,
@@ -125,7 +125,7 @@ def _make_context(
 
 def _plan(context: NotebookContext, outcomes: Mapping[str, object]) -> PlannedCase:
     """The case of the variants that are left; with the first of them as the baseline."""
-    case = plan_case("notebook", context.workload, {}, context.place)
+    case = plan_case("notebook", context.workload, {}, context.platform)
     variants = tuple(item for item in case.variants if item.name in outcomes)
     baseline = next((item.name for item in variants), case.baseline)
     return msgspec.structs.replace(case, variants=variants, baseline=baseline)
@@ -139,7 +139,7 @@ def _time(
     options: Options,
     say: Say,
     is_late: Callable[[], bool],
-) -> LaunchRecord | None:
+) -> ProcessRecord | None:
     """Times all variants that can be timed, and adds the outcomes."""
     sound = tuple(name for name, found in outcomes.items() if found["numerics"].status in TIMED)
     if not sound:
@@ -155,10 +155,10 @@ def _time(
     if context.describe_effects(sound):
         most = max(1, (options.most_calls - context.count_calls()) // len(sound))
         prepared = {name: replace(one, most_calls=most) for name, one in prepared.items()}
-    launch = time_launch(prepared, context)
+    process = time_process(prepared, context)
     for name in sound:
-        outcomes[name]["timing"] = summarise([[launch]], name, case.baseline)
-    return launch
+        outcomes[name]["timing"] = summarise([[process]], name, case.baseline)
+    return process
 
 
 def is_watched() -> bool:

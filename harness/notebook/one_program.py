@@ -6,21 +6,21 @@ from collections.abc import Iterable
 from typing import Any
 
 from harness.notebook.passes import compare_passes
-from harness.record import LaunchRecord
+from harness.record import ProcessRecord
 
 MOST_APART = 2.0
 """Times further apart than this are not explained by a Python function around a jitted call, which costs about 1 us
 of the 3 us of the shortest call: then the function does work of its own in every eager call, as `checkify` does."""
 
 
-def describe_one_program(jitted_calls: Iterable[str], launch: LaunchRecord | None) -> list[str]:
+def describe_one_program(jitted_calls: Iterable[str], process: ProcessRecord | None) -> list[str]:
     """Name the functions whose eager and jit variants run the same program; a note, or none.
 
     Args:
       jitted_calls: Names of functions whose trace is one jitted call.
-      launch: Their times; without them nothing is known of what an eager call does.
+      process: Their times; without them nothing is known of what an eager call does.
     """
-    names = [name for name in jitted_calls if launch is not None and _does_nothing_else(name, launch)]
+    names = [name for name in jitted_calls if process is not None and _does_nothing_else(name, process)]
     if not names:
         return []
     verb = "is" if len(names) == 1 else "are each"
@@ -50,10 +50,10 @@ def _are_among(values: Iterable[Any], others: Iterable[Any]) -> bool:
     return all(id(value) in known for value in values)
 
 
-def _does_nothing_else(name: str, launch: LaunchRecord) -> bool:
+def _does_nothing_else(name: str, process: ProcessRecord) -> bool:
     """Return whether eager calls of a function compile nothing and take as long as its jitted program."""
-    compiles = {item.variant: item.compiles_per_call for item in launch.variants}
-    ratio = compare_passes(launch, f"{name}:eager", f"{name}:jit")
+    compiles = {item.variant: item.compiles_per_call for item in process.variants}
+    ratio = compare_passes(process, f"{name}:eager", f"{name}:jit")
     if ratio is None or compiles[f"{name}:eager"] or compiles[f"{name}:jit"]:
         return False
     return 1 / MOST_APART <= ratio.estimate <= MOST_APART

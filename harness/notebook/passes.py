@@ -6,7 +6,7 @@ import math
 import statistics
 from dataclasses import dataclass
 
-from harness.record import LaunchRecord
+from harness.record import ProcessRecord
 
 CONFIDENCE = 0.95
 
@@ -34,7 +34,7 @@ def _format(ratio: float) -> str:
     return f"{ratio:,.2f}" if ratio >= 0.1 else f"{ratio:.2g}"
 
 
-def compare_passes(launch: LaunchRecord, baseline: str, variant: str) -> Ratio | None:
+def compare_passes(process: ProcessRecord, baseline: str, variant: str) -> Ratio | None:
     """Return how many times faster a variant is than the baseline; None where they share no pass.
 
     The estimate is the median over passes of the paired ratio, its interval that of the sign test: it supposes no
@@ -43,8 +43,8 @@ def compare_passes(launch: LaunchRecord, baseline: str, variant: str) -> Ratio |
     Source: Conover, Practical Nonparametric Statistics, 3rd edition, 1999, section 3.2.
     """
     blocks = {
-        item.variant: {block.sweep: statistics.median(block.samples_s) for block in item.blocks}
-        for item in launch.variants
+        item.variant: {block.pass_number: statistics.median(block.samples_s) for block in item.blocks}
+        for item in process.variants
     }
     if baseline not in blocks or variant not in blocks:
         return None

@@ -73,8 +73,8 @@ class Against:
         )
 
     def _add(self, add: Add, cases: Sequence[PlannedCase], why_none: str) -> tuple[PlannedCase, ...]:
-        planned = {(case.name, case.where): case for case in self.manifest.cases}
-        found = [(case, planned.get((case.name, case.where))) for case in cases]
+        planned = {(case.name, case.platform): case for case in self.manifest.cases}
+        found = [(case, planned.get((case.name, case.platform))) for case in cases]
         added = tuple(
             add(case, before, None if before is None else self.records.get(before.id), self.run_id)
             for case, before in found

@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from harness.plan.launches import Launch
 from harness.plan.messages import Heartbeat
+from harness.plan.processes import PlannedProcess
 from harness.record import PlannedCase
 from harness.record.holders import Holder
 
@@ -64,15 +64,15 @@ class Holders:
     _taken_s: dict[_Stage, float] = field(default_factory=dict)
 
     def watch(
-        self, case: PlannedCase, launch: Launch, tell: Callable[[Heartbeat], None]
+        self, case: PlannedCase, process: PlannedProcess, tell: Callable[[Heartbeat], None]
     ) -> Callable[[Heartbeat], None]:
         """Begins with a process; returns what it tells its heartbeats, which tells others too."""
-        self._now: _Stage = (case.name, launch.kind, None, "start")
+        self._now: _Stage = (case.name, process.kind, None, "start")
         self._since = self.clock()
 
         def beat(heartbeat: Heartbeat) -> None:
             self.stop()
-            self._now = (case.name, launch.kind, heartbeat.variant, heartbeat.stage)
+            self._now = (case.name, process.kind, heartbeat.variant, heartbeat.stage)
             tell(heartbeat)
 
         return beat

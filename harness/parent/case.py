@@ -1,4 +1,4 @@
-"""One case while it is measured: what its launches gave so far, and which variants the next one still looks at."""
+"""One case while it is measured: what its processes gave so far, and which variants the next one still looks at."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ import msgspec
 
 from harness.machine.process_settings import describe_settings
 from harness.parent.pace import Coming
-from harness.plan.launches import Launch
 from harness.plan.messages import Result
 from harness.plan.probes import PROBES
+from harness.plan.processes import PlannedProcess
 from harness.record import (
     Artifact,
     CaseRecord,
-    LaunchRecord,
     NumericsDetails,
     Outcome,
     PlannedCase,
+    ProcessRecord,
     Settings,
     Status,
     TimingDetails,
@@ -42,7 +42,7 @@ SAME_PROGRAM = "not timed: it is the program that today's code compiles to"
 BUDGET_ENDED = "the budget ended before"
 
 ANOTHER_PROGRAM = (
-    "compiled again when the run was resumed, the program is another: its launches cannot be joined; start a new run"
+    "compiled again when the run was resumed, the program is another: its processes cannot be joined; start a new run"
 )
 
 
@@ -51,22 +51,22 @@ class CaseProgress:
     """What is known of a case.
 
     Args:
-      launches: All that are planned of it.
+      processes: All that are planned of it.
       timed: Raw samples by round, a record for each process.
       rounds: How many rounds are whole.
       replaced: How many contended launches a fresh one has replaced.
       tried_again: Rounds in which a fresh process was given a try.
-      replaced_in_vain: Variants of launches that were contended again.
-      looks: How often its intervals were looked at to decide on more launches, and at the end.
+      replaced_in_vain: Variants of processes that were contended again.
+      looks: How often its intervals were looked at to decide on more processes, and at the end.
       is_cut: Whether the budget's end left a process of it undone.
     """
 
     case: PlannedCase
     settings: Settings
-    launches: Sequence[Launch]
+    processes: Sequence[PlannedProcess]
     outcomes: dict[str, dict[str, Outcome]] = field(default_factory=dict)
     artifacts: list[Artifact] = field(default_factory=list)
-    timed: dict[int, list[LaunchRecord]] = field(default_factory=dict)
+    timed: dict[int, list[ProcessRecord]] = field(default_factory=dict)
     rounds: int = 0
     replaced: int = 0
     tried_again: set[int] = field(default_factory=set)
@@ -81,10 +81,12 @@ class CaseProgress:
         for item in self.case.variants:
             if item.skip is not None:
                 self.outcomes[item.name]["numerics"] = Outcome(status=Status.SKIPPED, reason=item.skip)
-        self._planned = {(probe, name) for one in self.launches for probe in one.probes for name in one.looks[probe]}
+        self._planned = {
+            (probe, name) for one in self.processes for probe in one.probes for name in one.assignments[probe]
+        }
         for name in self.outcomes.keys() - {name for _, name in self._planned}:
             self.outcomes[name].setdefault("numerics", Outcome(status=Status.UNSUPPORTED, reason=NOTHING_TO_COMPILE))
-        self._broken: set[tuple[str, str, str]] = set()  # process, variant and regime that ended badly
+        self._broken: set[tuple[str, str, str]] = set()  # process, variant and cache state that ended badly
         self._cold_left_out: dict[tuple[str, str], int] = {}  # by probe and variant
         self._lost: dict[tuple[str, str], str] = {}  # why, by probe and variant
 
@@ -93,22 +95,22 @@ class CaseProgress:
         cls,
         case: PlannedCase,
         settings: Settings,
-        launches: Sequence[Launch],
+        processes: Sequence[PlannedProcess],
         record: CaseRecord,
-        kept: Iterable[LaunchRecord],
+        kept: Iterable[ProcessRecord],
         replaced: int,
     ) -> Self:
         """What an interrupted run has left of a case. Of what it left out, the timing goes on.
 
         Args:
           kept: Raw samples of the rounds that are whole.
-          replaced: How many launches others have replaced.
+          replaced: How many processes others have replaced.
         """
-        progress = cls(case, settings, launches)
+        progress = cls(case, settings, processes)
         progress._started, progress.used_s = record.started, record.elapsed_s
         progress.rounds = max(0, record.rounds or 0)
         progress.artifacts, progress.replaced = list(record.artifacts), replaced
-        regimes = {launch.regime for launch in launches}
+        cache_states = {process.cache_state for process in processes}
         for variant in record.variants:
             for probe, outcome in variant.outcomes.items():
                 if isinstance(outcome.details, TimingDetails):
@@ -118,38 +120,40 @@ class CaseProgress:
                     continue  # looked at again
                 progress.outcomes[variant.name][probe] = outcome
                 if outcome.status is not Status.OK:
-                    progress._broken |= {(PROBES[probe].process, variant.name, regime) for regime in regimes}
+                    progress._broken |= {
+                        (PROBES[probe].process, variant.name, cache_state) for cache_state in cache_states
+                    }
         for samples in kept:
             progress._keep_samples(tuple(name for name, one in PROBES.items() if one.keeps_samples), samples)
         return progress
 
-    def choose_variants(self, launch: Launch) -> tuple[str, ...]:
-        """The variants that a launch still has to look at."""
-        if launch.refills:
-            return tuple(name for name in launch.variants if self._status("numerics", name) is Status.OK)
-        return tuple(name for name in launch.variants if self._goes_on(name, launch))
+    def choose_variants(self, process: PlannedProcess) -> tuple[str, ...]:
+        """The variants that a process still has to look at."""
+        if process.refills:
+            return tuple(name for name in process.variants if self._status("numerics", name) is Status.OK)
+        return tuple(name for name in process.variants if self._goes_on(name, process))
 
-    def has_samples(self, launch: Launch) -> bool:
-        """Whether raw samples of a timing launch are there."""
-        found = {item.variant for record in self.timed.get(launch.round, ()) for item in record.variants}
-        return not found.isdisjoint(launch.variants)
+    def has_samples(self, process: PlannedProcess) -> bool:
+        """Whether raw samples of a timing process are there."""
+        found = {item.variant for record in self.timed.get(process.round, ()) for item in record.variants}
+        return not found.isdisjoint(process.variants)
 
-    def keep(self, launch: Launch, result: Result) -> None:
+    def keep(self, process: PlannedProcess, result: Result) -> None:
         """Adds what a process found."""
-        if launch.refills:
+        if process.refills:
             self._compare_programs(result)
             return
         self.artifacts += result.artifacts
         for variant, outcomes in result.outcomes.items():
             for probe, outcome in outcomes.items():
-                # Of timing the samples are summed up anew after every launch; a failure ends that.
+                # Of timing the samples are summed up anew after every process; a failure ends that.
                 before = None if PROBES[probe].keeps_samples else self.outcomes[variant].get(probe)
                 self.outcomes[variant][probe] = join(before, outcome)
                 if outcome.status is not Status.OK:
-                    self._broken.add((PROBES[probe].process, variant, launch.regime))
+                    self._broken.add((PROBES[probe].process, variant, process.cache_state))
         self._leave_out_equal_replays(result)
-        if result.launch is not None:
-            self._keep_samples(launch.probes, result.launch)
+        if result.process is not None:
+            self._keep_samples(process.probes, result.process)
 
     def _leave_out_equal_replays(self, result: Result) -> None:
         """Times no kept program that is today's: they would differ by chance alone."""
@@ -161,26 +165,28 @@ class CaseProgress:
                 self.stop_timing(item.name, Outcome(status=Status.SKIPPED, reason=SAME_PROGRAM))
 
     def stop_timing(self, variant: str, outcome: Outcome) -> None:
-        """Times a variant no more, nor tells what its few launches say."""
+        """Times a variant no more, nor tells what its few processes say."""
         for probe, row in PROBES.items():
             if row.keeps_samples and probe in self.settings.probes:
                 self.outcomes[variant][probe] = outcome
-                self._broken |= {(row.process, variant, launch.regime) for launch in self.launches}
+                self._broken |= {(row.process, variant, process.cache_state) for process in self.processes}
 
     def leave_out(self, variant: str, reason: str) -> None:
         """Times a variant no more in this execution."""
         names = [{item.variant for one in records for item in one.variants} for records in self.timed.values()]
-        details = TimingDetails(launches=sum(variant in found for found in names))
+        details = TimingDetails(processes=sum(variant in found for found in names))
         self.stop_timing(variant, Outcome(status=Status.SKIPPED, reason=reason, details=details))
 
-    def cut(self, launch: Launch, variants: Iterable[str], at: str | None = None, reason: str = BUDGET_ENDED) -> None:
+    def cut(
+        self, process: PlannedProcess, variants: Iterable[str], at: str | None = None, reason: str = BUDGET_ENDED
+    ) -> None:
         """Notes what a process leaves undone since the budget ended.
 
         Args:
           at: The variant that the process was at, which has the reason; all have it where that is none.
         """
         self.is_cut = True
-        for probe, names in launch.looks.items():
+        for probe, names in process.assignments.items():
             for name in set(names).intersection(variants):
                 self._lost[probe, name] = reason if at in (name, None) else BUDGET_ENDED
 
@@ -188,11 +194,11 @@ class CaseProgress:
         """Gives what the budget did not reach in a first round that is not whole an outcome that says so."""
         lost = {
             (probe, name): self._lost.get((probe, name), BUDGET_ENDED)
-            for launch in self.launches
-            if not launch.refills
-            for name in self.choose_variants(launch)
-            for probe in launch.probes
-            if name in launch.looks[probe] and probe not in self.outcomes[name]
+            for process in self.processes
+            if not process.refills
+            for name in self.choose_variants(process)
+            for probe in process.probes
+            if name in process.assignments[probe] and probe not in self.outcomes[name]
         }
         for (probe, name), reason in lost.items():
             self.outcomes[name][probe] = Outcome(status=Status.LOST, reason=reason)
@@ -210,17 +216,17 @@ class CaseProgress:
 
     def leave_out_cold(self, one: Coming) -> None:
         """Counts a cold process that is not run."""
-        for probe, names in one.launch.looks.items():
+        for probe, names in one.process.assignments.items():
             for name in set(names).intersection(one.variants):
                 self._cold_left_out[probe, name] = self._cold_left_out.get((probe, name), 0) + 1
 
-    def share_blocks(self, launch: Launch) -> dict[str, float]:
-        """What part each variant had of the blocks of a timing launch: about what it took of the whole process."""
+    def share_blocks(self, process: PlannedProcess) -> dict[str, float]:
+        """What part each variant had of the blocks of a timing process: about what it took of the whole process."""
         found = {
             item.variant: sum(block.wall_s for block in item.blocks)
-            for record in self.timed.get(launch.round, ())
+            for record in self.timed.get(process.round, ())
             for item in record.variants
-            if item.variant in launch.variants
+            if item.variant in process.variants
         }
         whole_s = sum(found.values())
         return {variant: wall_s / whole_s for variant, wall_s in found.items()} if whole_s > 0 else {}
@@ -242,7 +248,7 @@ class CaseProgress:
             name=self.case.name,
             started=self._started,
             elapsed_s=round(self.used_s, 3),
-            launches=len(self.timed),
+            processes=len(self.timed),
             variants=tuple(
                 VariantRecord(name=name, outcomes={probe: self._conclude(probe, name) for probe in outcomes})
                 for name, outcomes in self.outcomes.items()
@@ -251,11 +257,11 @@ class CaseProgress:
             notes=describe_settings(self.case.config, {}),
             statistics_version=VERSION,
             rounds=self.rounds,
-            launch_gap_s=self._find_gap_s(),
+            process_gap_s=self._find_gap_s(),
         )
 
     def _find_gap_s(self) -> float | None:
-        """Seconds from the start of one timing launch to that of the next, their median; None of a single one."""
+        """Seconds from the start of one timing process to that of the next, their median; None of a single one."""
         started = [min(one.started for one in self.timed[index]) for index in sorted(self.timed)]
         moments = sorted(map(datetime.fromisoformat, started))
         gaps = [(after - before).total_seconds() for before, after in pairwise(moments)]
@@ -265,19 +271,19 @@ class CaseProgress:
         """The outcome as it is recorded: lost where it was timed too seldom, with a note on processes left out."""
         outcome, fewest = self.outcomes[variant][probe], self.settings.fewest_rounds or 0
         details = outcome.details
-        if isinstance(details, TimingDetails) and outcome.status is Status.OK and details.launches < fewest:
+        if isinstance(details, TimingDetails) and outcome.status is Status.OK and details.processes < fewest:
             why = f"; {lost}" if (lost := self._lost.get((probe, variant))) else ""
-            reason = f"timed by {details.launches} of at least {fewest} launches{why}"
+            reason = f"timed by {details.processes} of at least {fewest} processes{why}"
             return msgspec.structs.replace(outcome, status=Status.LOST, reason=reason)
         if count := self._cold_left_out.get((probe, variant)):
             note = f"{counted(count, 'cold process', 'cold processes')} left out: the budget had no time for more"
             return msgspec.structs.replace(outcome, notes=(*outcome.notes, note))
         return outcome
 
-    def _goes_on(self, variant: str, launch: Launch) -> bool:
+    def _goes_on(self, variant: str, process: PlannedProcess) -> bool:
         """Whether what must have ended well before has, and nothing of this kind went wrong: it would again."""
-        after = {name for probe in launch.probes for name in PROBES[probe].after}
-        return (launch.kind, variant, launch.regime) not in self._broken and all(
+        after = {name for probe in process.probes for name in PROBES[probe].after}
+        return (process.kind, variant, process.cache_state) not in self._broken and all(
             self._status(probe, variant) is Status.OK for probe in after if (probe, variant) in self._planned
         )
 
@@ -285,7 +291,7 @@ class CaseProgress:
         outcome = self.outcomes[variant].get(probe)
         return Status.LOST if outcome is None else outcome.status
 
-    def _keep_samples(self, probes: Sequence[str], samples: LaunchRecord) -> None:
+    def _keep_samples(self, probes: Sequence[str], samples: ProcessRecord) -> None:
         """Adds raw samples, and sums up each variant's timing anew."""
         self.timed.setdefault(samples.index, []).append(samples)
         rounds = [self.timed[index] for index in sorted(self.timed)]
@@ -310,6 +316,6 @@ class CaseProgress:
 
 
 def find_fingerprint(outcomes: dict[str, Outcome]) -> str | None:
-    """Of the program that was checked, and that timing launches load."""
+    """Of the program that was checked, and that timing processes load."""
     found = (one.details.fingerprint for one in outcomes.values() if isinstance(one.details, NumericsDetails))
     return next(found, None)

@@ -63,7 +63,7 @@ class Ended:
       timed_out: Whether the harness ended it, for being silent longer than allowed.
       code: Its exit code, or None when a signal ended it.
       stderr: The end of what it wrote there.
-      peak_bytes: The most memory that it held.
+      planned_peak_bytes: The most memory that it held.
       overran: What of the budget it took too much of, where it timed out by that.
       stage_s: How long its last stage had taken.
     """
@@ -74,7 +74,7 @@ class Ended:
     timed_out: bool
     code: int | None
     stderr: str
-    peak_bytes: int
+    planned_peak_bytes: int
     overran: Overran | None = None
     stage_s: float = 0.0
 
@@ -197,7 +197,7 @@ class ForkServer:
             timed_out=heard.timed_out,
             code=os.WEXITSTATUS(heard.status) if os.WIFEXITED(heard.status) else None,
             stderr=make_private(_tail(errors)),
-            peak_bytes=heard.peak_kib * 1024,
+            planned_peak_bytes=heard.peak_kib * 1024,
             overran=heard.overran,
             stage_s=heard.stage_s,
         )

@@ -9,13 +9,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from harness.machine.places import Place
+from harness.machine.platforms import Platform
 from harness.parent.fork_client import ForkServer
 from harness.parent.written import find_last_words
+from harness.plan.aa_controls import is_unchanged
 from harness.plan.estimate import Works, first_round_s
-from harness.plan.launches import Launch
 from harness.plan.messages import Describe, Description, Problem
-from harness.plan.twins import is_unchanged
+from harness.plan.processes import PlannedProcess
 from harness.plan.work import Work
 from harness.record import (
     SCHEMA_VERSION,
@@ -64,7 +64,7 @@ class RunError(Exception):
 def describe_suites(
     server: ForkServer,
     suites: tuple[str, ...],
-    place: Place,
+    platform: Platform,
     level: str,
     *,
     devices: bool,
@@ -78,7 +78,9 @@ def describe_suites(
       UsageError: A suite that cannot be used, or no device.
     """
     ended = server.run(
-        lambda result: Describe(suites=suites, place=place, level=level, devices=devices, result=result, cores=cores),
+        lambda result: Describe(
+            suites=suites, platform=platform, level=level, devices=devices, result=result, cores=cores
+        ),
         stage_limit_s=DESCRIBE_LIMIT_S,
     )
     if isinstance(ended.answer, Description):
@@ -112,25 +114,27 @@ def begin_folder(out: Path, run_id: str) -> Iterator[RunFolder]:
 
 
 def count_work(
-    server: ForkServer, suites: tuple[str, ...], place: Place, level: str, patterns: tuple[str, ...]
+    server: ForkServer, suites: tuple[str, ...], platform: Platform, level: str, patterns: tuple[str, ...]
 ) -> dict[str, dict[str, Work]]:
     """What the variants of the selected cases have to do, in a process of its own: it traces a suite's code.
 
     Where that process ends badly, or takes too long, nothing is known.
     """
     ended = server.run(
-        lambda result: Describe(suites=suites, place=place, level=level, devices=False, result=result, work=patterns),
+        lambda result: Describe(
+            suites=suites, platform=platform, level=level, devices=False, result=result, work=patterns
+        ),
         stage_limit_s=DESCRIBE_LIMIT_S,
     )
     return ended.answer.work if isinstance(ended.answer, Description) else {}
 
 
-def check_budget(launches: Sequence[Launch], settings: Settings, work: Works, budget_s: float) -> None:
+def check_budget(processes: Sequence[PlannedProcess], settings: Settings, work: Works, budget_s: float) -> None:
     """Raises UsageError where a budget is far from enough for every case to be looked at once."""
-    needed_s = first_round_s(launches, settings, work)
+    needed_s = first_round_s(processes, settings, work)
     if budget_s >= SURELY_TOO_SMALL * needed_s:
         return
-    cases = counted(len({launch.case for launch in launches}), "case")
+    cases = counted(len({process.case for process in processes}), "case")
     raise UsageError(
         f"--budget {budget_s:g}s is less than one round of {cases} takes (about {needed_s:.0f} s); "
         "give more, or select fewer cases"
@@ -265,9 +269,9 @@ def check_resumable(manifest: Manifest, description: Description) -> None:
     if manifest.tool_version != __version__ or manifest.settings.most_rounds is None:
         version = f"an older {manifest.tool_version}" if manifest.tool_version == __version__ else manifest.tool_version
         raise UsageError(f"cannot resume {manifest.run_id}: jaxmeter {version} began it; start a new run")
-    sides = [flatten(manifest.environment), flatten(description.environment)]
-    for name in find_differences(sides, of=_SAME_TO_RESUME):
-        was, now_is = (side.get(name) for side in sides)
+    arms = [flatten(manifest.environment), flatten(description.environment)]
+    for name in find_differences(arms, of=_SAME_TO_RESUME):
+        was, now_is = (arm.get(name) for arm in arms)
         raise UsageError(f"cannot resume {manifest.run_id}: its {name} was {was}, here it is {now_is}; start a new run")
     today = {case.id: case for case in description.cases}
     for case in manifest.cases:

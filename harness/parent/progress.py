@@ -12,8 +12,8 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from harness.plan.launches import Launch
 from harness.plan.messages import Heartbeat
+from harness.plan.processes import PlannedProcess
 from harness.record import INCOMPLETE, CaseRecord, Manifest, PlannedCase, Status
 from harness.record.remarks import join_remarks, key_of
 from harness.record.wording import counted
@@ -29,19 +29,19 @@ SAID_EVERY_S = 60.0
 class Watcher:
     """Told what a run does, as it does it. This one shows nothing (`--quiet`)."""
 
-    def run_started(self, manifest: Manifest, folder: Path, launches: int, budget_s: float) -> None:
-        """The run begins, with so many launches planned and so many seconds for them."""
+    def run_started(self, manifest: Manifest, folder: Path, processes: int, budget_s: float) -> None:
+        """The run begins, with so many processes planned and so many seconds for them."""
 
-    def round_started(self, number: int, of: int, launches_left: int) -> None:
-        """A round over all cases begins, from 1; with it, so many launches are left as far as is known."""
+    def round_started(self, number: int, of: int, processes_left: int) -> None:
+        """A round over all cases begins, from 1; with it, so many processes are left as far as is known."""
 
-    def launch_started(self, launch: Launch) -> None:
+    def process_started(self, process: PlannedProcess) -> None:
         """A process begins."""
 
     def beat(self, heartbeat: Heartbeat) -> None:
         """A process begins a stage; told many times a second."""
 
-    def launch_ended(self, launch: Launch, used_s: float) -> None:
+    def process_ended(self, process: PlannedProcess, used_s: float) -> None:
         """A process has ended; `used_s` of the budget are gone."""
 
     def case_written(self, record: CaseRecord) -> None:
@@ -85,17 +85,17 @@ class Lines(Watcher):
         self._used_s = 0.0
         self._budget_s = 0.0
 
-    def run_started(self, manifest: Manifest, folder: Path, launches: int, budget_s: float) -> None:
+    def run_started(self, manifest: Manifest, folder: Path, processes: int, budget_s: float) -> None:
         """Names the run."""
         self._budget_s = budget_s
-        self.said(_announce(manifest, folder, launches))
+        self.said(_announce(manifest, folder, processes))
 
-    def round_started(self, number: int, of: int, launches_left: int) -> None:
+    def round_started(self, number: int, of: int, processes_left: int) -> None:
         """Says how far the run is."""
-        self._left, self._said_at_s = launches_left, self._used_s
+        self._left, self._said_at_s = processes_left, self._used_s
         self.said(f"round {number} of {of}: {self._where()}")
 
-    def launch_ended(self, launch: Launch, used_s: float) -> None:
+    def process_ended(self, process: PlannedProcess, used_s: float) -> None:
         """Says how far the run is, where nothing was said of it for a while."""
         self._left, self._used_s = max(0, self._left - 1), used_s
         if used_s - self._said_at_s >= SAID_EVERY_S:
@@ -110,8 +110,8 @@ class Lines(Watcher):
     def case_ended(self, record: CaseRecord, used_s: float) -> None:
         """Says how the case ended, with every trouble on a line of its own."""
         self._used_s = used_s
-        launches = counted(record.launches, "launch", "launches")
-        self.said(f"{record.status.value:9} {record.name}  {record.elapsed_s:.1f} s, {launches}; {self._used()}")
+        processes = counted(record.processes, "process", "processes")
+        self.said(f"{record.status.value:9} {record.name}  {record.elapsed_s:.1f} s, {processes}; {self._used()}")
         for trouble in list_troubles(record):
             self.said(f"    {trouble}")
 
@@ -188,29 +188,29 @@ class Live(Watcher):
         )
         self._task = self._bar.add_task("run", total=None)
 
-    def run_started(self, manifest: Manifest, folder: Path, launches: int, budget_s: float) -> None:
+    def run_started(self, manifest: Manifest, folder: Path, processes: int, budget_s: float) -> None:
         """Names the run and shows the bar."""
         self._at.names = {case.id: case.name for case in manifest.cases}
         self._at.budget_s = budget_s
-        self.said(_announce(manifest, folder, launches))
-        self._bar.update(self._task, total=launches)
+        self.said(_announce(manifest, folder, processes))
+        self._bar.update(self._task, total=processes)
         self._bar.start()
 
-    def round_started(self, number: int, of: int, launches_left: int) -> None:
+    def round_started(self, number: int, of: int, processes_left: int) -> None:
         """Shows the round; what is left may have become less."""
         self._at.round = f"round {number} of {of}"
-        self._bar.update(self._task, total=self._bar.tasks[0].completed + launches_left)
+        self._bar.update(self._task, total=self._bar.tasks[0].completed + processes_left)
 
-    def launch_started(self, launch: Launch) -> None:
+    def process_started(self, process: PlannedProcess) -> None:
         """Shows the case and the kind of process."""
-        self._at.case, self._at.kind = self._at.names[launch.case], launch.kind
+        self._at.case, self._at.kind = self._at.names[process.case], process.kind
         self._at.heartbeat = None
 
     def beat(self, heartbeat: Heartbeat) -> None:
         """Keeps the stage for when the bar is drawn."""
         self._at.heartbeat = heartbeat
 
-    def launch_ended(self, launch: Launch, used_s: float) -> None:
+    def process_ended(self, process: PlannedProcess, used_s: float) -> None:
         """Advances."""
         self._at.used_s = used_s
         self._bar.update(self._task, advance=1)
@@ -255,9 +255,9 @@ def _list_remarks(record: CaseRecord, *, lost: bool = True) -> list[tuple[str, s
     ]
 
 
-def _announce(manifest: Manifest, folder: Path, launches: int) -> str:
+def _announce(manifest: Manifest, folder: Path, processes: int) -> str:
     device = f"{manifest.environment.device_count} x {manifest.environment.device_kind}"
-    cases, count = counted(len(manifest.cases), "case"), counted(launches, "process", "processes")
+    cases, count = counted(len(manifest.cases), "case"), counted(processes, "process", "processes")
     return f"run {manifest.run_id}: {cases}, {count} on {manifest.backend} ({device}), into {folder}"
 
 

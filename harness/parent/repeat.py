@@ -15,7 +15,7 @@ FEWEST_RUNS = 2
 """Fewer cannot be compared with each other."""
 
 MOST_RUNS = 12
-"""Of 13 cases, what a quick run has, they give 156 gains: none that differs falsely bounds the rate at 2.3 %."""
+"""Of 13 cases, what a quick run has, they give 156 speedups: none that differs falsely bounds the rate at 2.3 %."""
 
 SLACK = 1.1
 """Of the longest run so far, that a further one is given: it may meet a slower minute."""

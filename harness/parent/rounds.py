@@ -9,8 +9,8 @@ from harness.parent.pace import Coming, Pace
 from harness.record import LOCK_STEP, PlannedCase, PlannedVariant
 
 TOO_SLOW_S = 1.0
-"""Of a launch. Most variants take 0.1 to 0.3 s of it, by their sweeps; to leave one of those out saves next to nothing,
-and as a rule eager code is what speed-ups refer to."""
+"""Of a process. Most variants take 0.1 to 0.3 s of it, by their passes; to leave one of those out saves next to
+nothing, and as a rule eager code is what speedups refer to."""
 
 
 @dataclass(frozen=True)
@@ -18,8 +18,8 @@ class LeftOut:
     """What the fewest rounds do without, so that they fit into the time that is left.
 
     Args:
-      slow: Case and eager variant that are not timed any more, with the seconds that a launch spends on each.
-      cold: Launches with a cold process that are not run; their metrics have fewer values, maybe no interval.
+      slow: Case and eager variant that are not timed any more, with the seconds that a process spends on each.
+      cold: Processes with a cold process that are not run; their metrics have fewer values, maybe no interval.
     """
 
     slow: tuple[tuple[PlannedCase, str, float], ...] = ()
@@ -30,14 +30,14 @@ def count_rounds(coming: Sequence[Coming], pace: Pace, left_s: float, *, done: i
     """How many rounds there will be: as many as fit whole into the time that is left, and never fewer than the fewest.
 
     Args:
-      coming: The launches of all rounds to come.
+      coming: The processes of all rounds to come.
       done: Rounds that are whole.
     """
     rounds, needed_s = done, 0.0
-    for index in sorted({one.launch.round for one in coming if one.launch.round >= done}):
-        of_round = [one for one in coming if one.launch.round == index]
+    for index in sorted({one.process.round for one in coming if one.process.round >= done}):
+        of_round = [one for one in coming if one.process.round == index]
         needed_s += pace.predict_s(of_round)
-        if needed_s > left_s and any(one.launch.extra for one in of_round):
+        if needed_s > left_s and any(one.process.extra for one in of_round):
             break
         rounds = index + 1
     return rounds
@@ -55,8 +55,8 @@ def leave_out(fewest: Sequence[Coming], cases: Sequence[PlannedCase], pace: Pace
         if excess_s <= 0:
             break
         slow.append((case, variant, seconds))
-        launches = (one for one in _timed(fewest) if one.launch.case == case.id and variant in one.variants)
-        excess_s -= seconds * sum(1 for _ in launches)
+        processes = (one for one in _timed(fewest) if one.process.case == case.id and variant in one.variants)
+        excess_s -= seconds * sum(1 for _ in processes)
     cold: list[Coming] = []
     for one in sorted(_cold(fewest), key=lambda one: pace.predict_s([one]), reverse=True):
         if excess_s <= 0:
@@ -70,7 +70,7 @@ def _list_eager(
     coming: Sequence[Coming], cases: Sequence[PlannedCase], pace: Pace
 ) -> list[tuple[PlannedCase, str, float]]:
     """Eager variants that are too slow and still to be timed, the slowest first."""
-    timed = {(one.launch.case, name) for one in _timed(coming) for name in one.variants}
+    timed = {(one.process.case, name) for one in _timed(coming) for name in one.variants}
     eager = [
         (case, item.name, pace.predict_variant_s(case.id, item.name))
         for case in cases
@@ -86,9 +86,9 @@ def _is_eager(item: PlannedVariant) -> bool:
 
 
 def _timed(coming: Sequence[Coming]) -> list[Coming]:
-    return [one for one in coming if one.launch.keeps_samples]
+    return [one for one in coming if one.process.keeps_samples]
 
 
 def _cold(coming: Sequence[Coming]) -> list[Coming]:
     """Those of later rounds that repeat what an earlier one looked at, and time no call by its samples."""
-    return [one for one in coming if one.launch.round > 0 and not one.launch.refills and one not in _timed([one])]
+    return [one for one in coming if one.process.round > 0 and not one.process.refills and one not in _timed([one])]

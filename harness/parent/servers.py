@@ -1,4 +1,4 @@
-"""The servers of a run: one for each place whose processes have an environment of their own, and an earlier run's."""
+"""The servers of a run: one for each platform whose processes have an environment of their own, and an earlier run's."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from harness.machine.environment import usable_cores
-from harness.machine.places import Place, make_process_environment
+from harness.machine.platforms import Platform, make_process_environment
+from harness.parent.arms import ArmServer, describe_own_environment
 from harness.parent.fork_client import ForkServer
 from harness.parent.scratch import make_scratch
-from harness.parent.sides import SideServer, describe_own_environment
 from harness.parent.written import Warnings
 from harness.record import OtherEnvironment, ProcessWarning
 
 
 class Servers:
-    """Starts a place's server when it is first asked for. Made by `start_servers`, which ends them.
+    """Starts a platform's server when it is first asked for. Made by `start_servers`, which ends them.
 
     Attributes:
       scratch: A private folder, which is gone with them.
@@ -36,18 +36,18 @@ class Servers:
         self._lock_step = lock_step
         self._cores = cores or usable_cores()
         self._running: dict[frozenset[tuple[str, str]], ForkServer] = {}
-        self._sides: dict[frozenset[tuple[str, str]], tuple[SideServer, ...]] = {}
+        self._arms: dict[frozenset[tuple[str, str]], tuple[ArmServer, ...]] = {}
 
-    def of(self, place: Place) -> ForkServer:
-        """The place's server; places with equal environments share one."""
-        variables = self._make_variables(place)
+    def of(self, platform: Platform) -> ForkServer:
+        """The platform's server; platforms with equal environments share one."""
+        variables = self._make_variables(platform)
         key = frozenset(variables.items())
         if key not in self._running:
             scratch = self.scratch / f"server{len(self._running)}"
             self._running[key] = self._stack.enter_context(ForkServer(variables, scratch, self._suites))
         return self._running[key]
 
-    def sides_of(self, place: Place, index: int = 0) -> tuple[str, str] | None:
+    def arms_of(self, platform: Platform, index: int = 0) -> tuple[str, str] | None:
         """Sockets of the earlier run's environment and of today's; None of a run without.
 
         Both are started anew for each round: where a program lies in memory, and in which order a dictionary has its
@@ -58,14 +58,14 @@ class Servers:
         """
         if self._lock_step is None:
             return None
-        variables = self._make_variables(place)
+        variables = self._make_variables(platform)
         key = frozenset(variables.items())
-        if key not in self._sides:
+        if key not in self._arms:
             today = describe_own_environment(variables)
-            self._sides[key] = tuple(
-                self._stack.enter_context(SideServer(one, variables, self._suites)) for one in (self._lock_step, today)
+            self._arms[key] = tuple(
+                self._stack.enter_context(ArmServer(one, variables, self._suites)) for one in (self._lock_step, today)
             )
-        before, now = (one.reach(index) for one in self._sides[key])
+        before, now = (one.reach(index) for one in self._arms[key])
         return before, now
 
     def list_warnings(self) -> tuple[ProcessWarning, ...]:
@@ -75,11 +75,11 @@ class Servers:
             warnings.join(server.warnings)
         return warnings.list_all()
 
-    def _make_variables(self, place: Place) -> dict[str, str]:
-        variables = make_process_environment(place, os.environ, allowed_cores=self._cores, data=self._data)
-        if self._lock_step is not None and place.preallocates_by is not None:
+    def _make_variables(self, platform: Platform) -> dict[str, str]:
+        variables = make_process_environment(platform, os.environ, allowed_cores=self._cores, data=self._data)
+        if self._lock_step is not None and platform.preallocates_by is not None:
             # Its processes share a device's memory, whatever the user has set.
-            variables[place.preallocates_by] = "false"
+            variables[platform.preallocates_by] = "false"
         return variables
 
 

@@ -1,4 +1,4 @@
-"""Runs one launch of a case: a process, another where it dies or is contended, and its raw samples on disk."""
+"""Runs one process of a case: a process, another where it dies or is contended, and its raw samples on disk."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from harness.machine.places import Place
+from harness.machine.platforms import Platform
 from harness.parent.allowance import Allowance, Holders
 from harness.parent.case import CaseProgress
 from harness.parent.ended import describe_end, describe_overrun
@@ -17,29 +17,31 @@ from harness.parent.limits import Overran
 from harness.parent.progress import Watcher
 from harness.parent.scratch import Scratch
 from harness.parent.servers import Servers
-from harness.plan.launches import SHAPES, Launch
 from harness.plan.messages import Measure, Result
 from harness.plan.probes import PROBES
-from harness.record import NATIVE, LaunchRecord, PlannedCase, RecordError, RunFolder, Settings, read_json, write_json
-from harness.record.contention import is_disturbed
+from harness.plan.processes import SHAPES, PlannedProcess
+from harness.record import NATIVE, PlannedCase, ProcessRecord, RecordError, RunFolder, Settings, read_json, write_json
+from harness.record.contention import is_noisy
 from harness.record.guards import is_sound
 
 _OTHER_ORDER = 1_000
-"""Added to the seed of a launch that replaces another: the same order again would be the same draw again."""
+"""Added to the seed of a process that replaces another: the same order again would be the same draw again."""
 
 
 @dataclass(frozen=True)
 class Starter:
-    """Runs the launches of a run, one at a time."""
+    """Runs the processes of a run, one at a time."""
 
     settings: Settings
     folder: RunFolder
     servers: Servers
     watcher: Watcher
-    places: Mapping[str, Place]
+    platforms: Mapping[str, Platform]
     holders: Holders
 
-    def start(self, launch: Launch, variants: tuple[str, ...], progress: CaseProgress, allowance: Allowance) -> bool:
+    def start(
+        self, process: PlannedProcess, variants: tuple[str, ...], progress: CaseProgress, allowance: Allowance
+    ) -> bool:
         """Runs one process; one that dies costs the variant that it was at, and is repeated without it.
 
         What the budget's end leaves of it undone, `progress` is told.
@@ -47,117 +49,119 @@ class Starter:
         Returns:
           Whether a process was run; else an interrupted run has left its samples.
         """
-        kept = self._read_kept(launch, variants, progress)
+        kept = self._read_kept(process, variants, progress)
         if kept is not None:
-            progress.keep(launch, Result(launch=kept))
+            progress.keep(process, Result(process=kept))
             return False
-        side_by_side = any(PROBES[probe].side_by_side for probe in launch.probes)
+        side_by_side = any(PROBES[probe].side_by_side for probe in process.probes)
         is_first = True
         while variants and (is_first or allowance.left_s() > 0):
             is_first = False
-            ended = self._start_process(launch, variants, progress, allowance)
+            ended = self._start_process(process, variants, progress, allowance)
             if isinstance(ended.answer, Result):
-                self._write_samples(launch, ended.answer, progress)
+                self._write_samples(process, ended.answer, progress)
                 if allowance.left_s() > 0:
-                    result = self._replace_contended(ended.answer, launch, variants, progress, allowance)
+                    result = self._replace_contended(ended.answer, process, variants, progress, allowance)
                 else:
                     result = ended.answer
-                progress.keep(launch, result)
+                progress.keep(process, result)
                 broken = tuple(ended.answer.outcomes) if side_by_side else variants
             elif ended.overran is Overran.BUDGET:
-                progress.cut(launch, variants, ended.last.variant, describe_overrun(ended, launch.kind, allowance))
+                progress.cut(process, variants, ended.last.variant, describe_overrun(ended, process.kind, allowance))
                 return True
-            elif launch.kind == SHAPES:  # one that fails knows nothing; the check will tell
+            elif process.kind == SHAPES:  # one that fails knows nothing; the check will tell
                 return True
             else:
                 broken = variants if ended.last.variant is None else (ended.last.variant,)
                 outcome = describe_end(ended, self._stage_limit_s(progress.case))
                 if ended.overran is not None:
-                    words = describe_overrun(ended, launch.kind, allowance)
+                    words = describe_overrun(ended, process.kind, allowance)
                     outcome = msgspec.structs.replace(outcome, reason=words)
-                looks = launch.looks.items()
-                outcomes = {name: {probe: outcome for probe, names in looks if name in names} for name in broken}
-                progress.keep(launch, Result(outcomes=outcomes))
+                assignments = process.assignments.items()
+                outcomes = {name: {probe: outcome for probe, names in assignments if name in names} for name in broken}
+                progress.keep(process, Result(outcomes=outcomes))
             variants = tuple(name for name in variants if name not in broken) if broken else ()
         if variants:  # there is no time for another process without the broken ones
-            progress.cut(launch, variants)
+            progress.cut(process, variants)
         return True
 
     def _replace_contended(
         self,
         result: Result,
-        launch: Launch,
+        process: PlannedProcess,
         variants: tuple[str, ...],
         progress: CaseProgress,
         allowance: Allowance,
     ) -> Result:
-        """The result; of a contended launch that of a fresh process, which the system may place better.
+        """The result; of a contended process that of a fresh process, which the system may place better.
 
         That happens at most once a round, and counts only if it ends well. What was replaced is kept on disk. Where the
-        fresh process is contended too, it is no bad luck: later launches of the same variants are not replaced.
+        fresh process is contended too, it is no bad luck: later processes of the same variants are not replaced.
         """
-        samples, in_vain = result.launch, launch.variants in progress.replaced_in_vain
-        if samples is None or not is_disturbed(samples) or launch.round in progress.tried_again or in_vain:
+        samples, in_vain = result.process, process.variants in progress.replaced_in_vain
+        if samples is None or not is_noisy(samples) or process.round in progress.tried_again or in_vain:
             return result
-        progress.tried_again.add(launch.round)
-        again = self._start_process(launch, variants, progress, allowance, again=True).answer
-        if not isinstance(again, Result) or again.launch is None:
+        progress.tried_again.add(process.round)
+        again = self._start_process(process, variants, progress, allowance, again=True).answer
+        if not isinstance(again, Result) or again.process is None:
             return result
-        write_json(self._samples_path(launch, progress.case, replaced=True), samples)
-        self._write_samples(launch, again, progress)
+        write_json(self._samples_path(process, progress.case, replaced=True), samples)
+        self._write_samples(process, again, progress)
         progress.replaced += 1
-        if is_disturbed(again.launch):
-            progress.replaced_in_vain.add(launch.variants)
+        if is_noisy(again.process):
+            progress.replaced_in_vain.add(process.variants)
         return again
 
-    def _write_samples(self, launch: Launch, result: Result, progress: CaseProgress) -> None:
+    def _write_samples(self, process: PlannedProcess, result: Result, progress: CaseProgress) -> None:
         """Raw samples are on disk before anything is made of them."""
-        if result.launch is not None:
-            write_json(self._samples_path(launch, progress.case), result.launch)
+        if result.process is not None:
+            write_json(self._samples_path(process, progress.case), result.process)
 
-    def _read_kept(self, launch: Launch, variants: tuple[str, ...], progress: CaseProgress) -> LaunchRecord | None:
+    def _read_kept(
+        self, process: PlannedProcess, variants: tuple[str, ...], progress: CaseProgress
+    ) -> ProcessRecord | None:
         """Raw samples that an interrupted run has left of the same variants.
 
         Not of a case without a record: nothing would tell whether its programs are the same, compiled again.
         """
-        if progress.rounds == 0 or not launch.keeps_samples:
+        if progress.rounds == 0 or not process.keeps_samples:
             return None
         try:
-            kept = read_json(self._samples_path(launch, progress.case), LaunchRecord)
+            kept = read_json(self._samples_path(process, progress.case), ProcessRecord)
         except RecordError:  # not there, or damaged: measured again
             return None
         return kept if is_sound(kept) and {item.variant for item in kept.variants} == set(variants) else None
 
-    def _samples_path(self, launch: Launch, case: PlannedCase, *, replaced: bool = False) -> Path:
+    def _samples_path(self, process: PlannedProcess, case: PlannedCase, *, replaced: bool = False) -> Path:
         native = {item.name for item in case.variants if item.mode == NATIVE}
-        peer = launch.variants[0] if launch.variants[0] in native else None
-        return self.folder.case(case.id).launch(launch.round, peer, replaced=replaced)
+        peer = process.variants[0] if process.variants[0] in native else None
+        return self.folder.case(case.id).process(process.round, peer, replaced=replaced)
 
     def _start_process(
         self,
-        launch: Launch,
+        process: PlannedProcess,
         variants: tuple[str, ...],
         progress: CaseProgress,
         allowance: Allowance,
         *,
         again: bool = False,
     ) -> Ended:
-        case, settings, place = progress.case, self.settings, self.places[progress.case.where]
-        sides = self.servers.sides_of(place, launch.round) if launch.keeps_samples else None
+        case, settings, platform = progress.case, self.settings, self.platforms[progress.case.platform]
+        arms = self.servers.arms_of(platform, process.round) if process.keeps_samples else None
         scratch = Scratch(self.servers.scratch / self.folder.path.name)
-        on_beat = self.holders.watch(case, launch, self.watcher.beat)
-        ended = self.servers.of(place).run(
+        on_beat = self.holders.watch(case, process, self.watcher.beat)
+        ended = self.servers.of(platform).run(
             lambda result: Measure(
-                launch=launch.limit_to(variants),
+                process=process.limit_to(variants),
                 case=case,
-                place=place,
+                platform=platform,
                 settings=settings,
-                seed=settings.seed + launch.round + (_OTHER_ORDER if again else 0),
+                seed=settings.seed + process.round + (_OTHER_ORDER if again else 0),
                 cache=str(scratch.cache),
                 inputs=str(scratch.inputs(case.id)),
                 folder=str(self.folder.case(case.id).path),
                 result=result,
-                sides=sides,
+                arms=arms,
             ),
             stage_limit_s=self._stage_limit_s(case),
             stage_share_s=allowance.find_stage_s(),

@@ -1,4 +1,4 @@
-"""Where the time goes that whole rounds leave: to more launches of cases that matter, where intervals are widest."""
+"""Where the time goes that whole rounds leave: to more processes of cases that matter, where intervals are widest."""
 
 from __future__ import annotations
 
@@ -9,34 +9,34 @@ from dataclasses import dataclass
 
 from scipy.special import stdtrit
 
-from harness.plan.settings import MOST_LAUNCHES
+from harness.plan.settings import MOST_PROCESSES
 from harness.record import Number, Outcome, PlannedCase, Settings
-from harness.record.statistics import FEWEST_LAUNCHES, SHOWN_CONFIDENCE
+from harness.record.statistics import FEWEST_PROCESSES, SHOWN_CONFIDENCE
 
 
 @dataclass(frozen=True)
 class Width:
-    """How wide the widest interval of a case is, and from how many launches; of logarithms, half."""
+    """How wide the widest interval of a case is, and from how many processes; of logarithms, half."""
 
     case: PlannedCase
     half: float
-    launches: int
+    processes: int
 
     def predict(self, more: int) -> float:
-        """The same after so many more launches: the standard deviation stays, the t multiplier and the root change.
+        """The same after so many more processes: the standard deviation stays, the t multiplier and the root change.
 
         Whoever is given some is looked at twice, and shares the error.
         """
-        now, then = self.launches, self.launches + more
+        now, then = self.processes, self.processes + more
         return self.half * _multiplier(then, looks=2 if more else 1) / _multiplier(now)
 
     def find_fewest(self, most: int) -> int | None:
-        """How many more launches narrow it at least, although they are a second look; None where it takes too many.
+        """How many more processes narrow it at least, although they are a second look; None where it takes too many.
 
         Args:
-          most: Launches that it may have in all.
+          most: Processes that it may have in all.
         """
-        return next((more for more in range(1, most - self.launches + 1) if self.predict(more) < self.half), None)
+        return next((more for more in range(1, most - self.processes + 1) if self.predict(more) < self.half), None)
 
 
 def matters(case: PlannedCase) -> bool:
@@ -54,18 +54,18 @@ def measure_width(case: PlannedCase, timings: Iterable[Outcome]) -> Width | None
 
 
 def share_out(widths: Sequence[Width], seconds: dict[str, float], left_s: float, settings: Settings) -> dict[str, int]:
-    """How many more launches each case is given: one after the other to the one that would be the widest.
+    """How many more processes each case is given: one after the other to the one that would be the widest.
 
     The first are as many as narrow it: a single one more than ten would widen it, by the look that it costs. All is
     decided at once, so that the intervals are looked at once and no more before the end.
 
     Args:
-      seconds: What one more launch takes, by the case's id.
+      seconds: What one more process takes, by the case's id.
     Returns:
       By the case's id, for those that are given some.
     """
     given: dict[str, int] = {}
-    most = MOST_LAUNCHES[settings.level]
+    most = MOST_PROCESSES[settings.level]
     fewest = {one.case.id: more for one in widths if (more := one.find_fewest(most)) is not None}
 
     def next_of(one: Width) -> int:
@@ -76,7 +76,7 @@ def share_out(widths: Sequence[Width], seconds: dict[str, float], left_s: float,
             one
             for one in widths
             if one.case.id in fewest
-            and one.launches + given.get(one.case.id, 0) < most
+            and one.processes + given.get(one.case.id, 0) < most
             and next_of(one) * seconds[one.case.id] <= left_s
             and one.predict(given.get(one.case.id, 0)) > settings.target_half_width
         ]
@@ -90,12 +90,12 @@ def share_out(widths: Sequence[Width], seconds: dict[str, float], left_s: float,
 
 
 def _enough(values: Sequence[Number]) -> bool:
-    return len(values) >= FEWEST_LAUNCHES
+    return len(values) >= FEWEST_PROCESSES
 
 
-def _multiplier(launches: int, looks: int = 1) -> float:
+def _multiplier(processes: int, looks: int = 1) -> float:
     """Of the standard deviation, for half the interval of a mean."""
-    return float(stdtrit(launches - 1, 1 - (1 - SHOWN_CONFIDENCE) / looks / 2)) / math.sqrt(launches)
+    return float(stdtrit(processes - 1, 1 - (1 - SHOWN_CONFIDENCE) / looks / 2)) / math.sqrt(processes)
 
 
 def _values_of(timings: Sequence[Outcome], metric: str) -> list[list[Number]]:

@@ -1,1 +1,1 @@
-"""What a run sets out to do: cases, settings, launches and their order, messages to processes. No jax."""
+"""What a run sets out to do: cases, settings, processes and their order, messages to processes. No jax."""

@@ -1,4 +1,4 @@
-"""Planned cases: a workload with one value of each param, at a place, as data."""
+"""Planned cases: a workload with one value of each param, at a platform, as data."""
 
 from __future__ import annotations
 
@@ -6,29 +6,29 @@ from harness.declare.declaration import NoReference
 from harness.declare.fingerprint import fingerprint
 from harness.declare.levels import call_with
 from harness.declare.workload import Workload
-from harness.machine.places import Place
+from harness.machine.platforms import Platform
 from harness.plan.probes import ONE_COMPILED
 from harness.record import Param, PlannedCase, PlannedVariant
 from harness.record.layout import name_file
 
 
 def plan_case(
-    suite: str, workload: Workload, params: dict[str, Param], place: Place, question: str = ""
+    suite: str, workload: Workload, params: dict[str, Param], platform: Platform, question: str = ""
 ) -> PlannedCase:
     """A workload with one value of each param, as data.
 
     Args:
       question: Of the suite.
     """
-    name, declared = name_case(workload.name, params, place), workload.declaration
+    name, declared = name_case(workload.name, params, platform), workload.declaration
     source = workload.find_data_source()
-    skips = [(item, item.find_skip(params, place.device)) for item in workload.implementations]
+    skips = [(item, item.find_skip(params, platform.device)) for item in workload.implementations]
     return PlannedCase(
         id=name_file(name),
         name=name,
         suite=suite,
         workload=workload.name,
-        where=place.name,
+        platform=platform.name,
         description=workload.description,
         params=params,
         definition=workload.hash_definition(),
@@ -59,14 +59,14 @@ def plan_case(
         config=workload.find_config(params),
         data=None if source is None else source.words,
         data_missing=None if source is None else source.missing,
-        published=workload.find_published(params, place.device),
+        published=workload.find_published(params, platform.device),
         answer=declared.answer,
         question=question,
     )
 
 
-def name_case(workload: str, params: dict[str, Param], place: Place) -> str:
+def name_case(workload: str, params: dict[str, Param], platform: Platform) -> str:
     """`selu[dtype=float32,n=10000]`: params sorted by name; `…@tpu:v5e` where it is compiled for a target."""
     inside = ",".join(f"{name}={params[name]}" for name in sorted(params))
-    target = "" if place.measures else f"@{place.name}"
+    target = "" if platform.measures else f"@{platform.name}"
     return f"{workload}[{inside}]{target}" if inside else f"{workload}{target}"

@@ -1,4 +1,4 @@
-"""How long a plan takes, and how many processes: from the list of launches, and from what each variant has to do."""
+"""How long a plan takes, and how many processes: from the list of processes, and from what each variant has to do."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.plan.launches import SHAPES, Launch
 from harness.plan.probes import CHECK
+from harness.plan.processes import SHAPES, PlannedProcess
 from harness.plan.replays import BEFORE
 from harness.plan.settings import find_longest_s
-from harness.plan.timing_process import count_sweeps
+from harness.plan.timing_process import count_passes
 from harness.plan.work import UNKNOWN, Work, call_s, compile_s
 from harness.record import NATIVE, Settings
 
 PROCESS_S = 0.15
-"""Beginning a process: fork, backend, suites, inputs; devices beside the host's processor, as their place says."""
+"""Beginning a process: fork, backend, suites, inputs; devices beside the host's processor, as their platform says."""
 
 VARIANT_S = 0.05
 """Of one variant in one process beside compiling and calling: its program's text, the answer."""
@@ -27,10 +27,10 @@ TRACING = 0.1
 """Share of compiling that tracing takes."""
 
 TIMED_VARIANT_S = 0.15
-"""Warm-up, blocks alone, single calls and canaries of a variant whose calls are quick."""
+"""Warm-up, blocks alone, single calls and calibration loops of a variant whose calls are quick."""
 
 WARM_UP_CALLS = 4
-"""Of a slow call: the first, two of warm-up, one that tells dispatch."""
+"""Of a slow call: the first, two of warm-up, one that tells time until return."""
 
 RESIDENT_S, RESIDENT_CALLS = 0.25, 5
 TRACED_S, TRACED_CALLS = 0.1, 6
@@ -40,7 +40,7 @@ REFERENCE = 2
 """A reference computes in float64, which takes so many times as long as a peer's float32."""
 
 CACHING = {"cold": 1.0, "warm": 1.0, "new_shape": 2.0, "new_static": 2.0}
-"""How often a regime compiles; the one that is left out loads."""
+"""How often a cache state compiles; the one that is left out loads."""
 
 Works = Mapping[str, Mapping[str, Work]]
 """Work by case and variant."""
@@ -61,39 +61,39 @@ class Estimate:
     most: int
 
 
-def estimate(launches: Sequence[Launch], settings: Settings, work: Works) -> Estimate:
+def estimate(processes: Sequence[PlannedProcess], settings: Settings, work: Works) -> Estimate:
     """Neither takes longer than the budget: what does not fit is left out, or lost.
 
     One that nobody gave may be exceeded, for the fewest rounds.
     """
-    times = [(launch, launch_s(launch, settings, work)) for launch in launches]
-    least_s = math.fsum(seconds for launch, seconds in times if not launch.extra)
+    times = [(process, process_s(process, settings, work)) for process in processes]
+    least_s = math.fsum(seconds for process, seconds in times if not process.extra)
     most_s = math.fsum(seconds for _, seconds in times)
     longest_s = find_longest_s(settings)
     return Estimate(
         least_s=min(least_s, longest_s),
         most_s=min(most_s, max(settings.budget_s, min(least_s, longest_s))),
-        fewest=sum(not launch.extra for launch in launches),
-        most=len(launches),
+        fewest=sum(not process.extra for process in processes),
+        most=len(processes),
     )
 
 
-def first_round_s(launches: Sequence[Launch], settings: Settings, work: Works) -> float:
+def first_round_s(processes: Sequence[PlannedProcess], settings: Settings, work: Works) -> float:
     """Seconds until every case has been looked at once."""
-    return math.fsum(launch_s(launch, settings, work) for launch in launches if launch.round == 0)
+    return math.fsum(process_s(process, settings, work) for process in processes if process.round == 0)
 
 
-def launch_s(launch: Launch, settings: Settings, work: Works) -> float:
+def process_s(process: PlannedProcess, settings: Settings, work: Works) -> float:
     """Seconds of one process."""
-    known = work.get(launch.case, {})
-    names = [name.removesuffix(BEFORE.format("")) for name in launch.variants]
+    known = work.get(process.case, {})
+    names = [name.removesuffix(BEFORE.format("")) for name in process.variants]
     variants = [_Variant(known.get(name, UNKNOWN), name.rpartition(":")[2]) for name in names]
-    begun_s = PROCESS_S + launch.begins_s
-    if launch.kind == "timing":
+    begun_s = PROCESS_S + process.begins_s
+    if process.kind == "timing":
         return begun_s + _timing_s(variants, settings)
-    if launch.refills:
+    if process.refills:
         return begun_s + math.fsum(variant.compile_s for variant in variants)
-    return begun_s + math.fsum(_looking_s(variant, launch) for variant in variants) + _common_s(variants, launch)
+    return begun_s + math.fsum(_looking_s(variant, process) for variant in variants) + _common_s(variants, process)
 
 
 @dataclass(frozen=True)
@@ -121,42 +121,42 @@ class _Variant:
         return LOADING * self.again_s
 
 
-def _looking_s(variant: _Variant, launch: Launch) -> float:
+def _looking_s(variant: _Variant, process: PlannedProcess) -> float:
     """Seconds for one variant in a process that looks at one after the other."""
     one_s, built_s, loaded_s = variant.call_s, variant.compile_s, variant.load_s
-    match launch.kind:
+    match process.kind:
         case kind if kind == SHAPES:
             return TRACING * variant.again_s if variant.mode == "eager" else 0.0
         case kind if kind == CHECK:  # memory compiles again, with donated arguments
-            again_s = variant.again_s if "memory" in launch.looks and variant.mode == "jit" else 0.0
+            again_s = variant.again_s if "memory" in process.assignments and variant.mode == "jit" else 0.0
             return VARIANT_S + built_s + again_s + 2 * one_s
-        case "residency":
+        case "measured_memory":
             return RESIDENT_S + loaded_s + RESIDENT_CALLS * one_s
         case "compilation":  # aot loads its program again, and compiles what it exported
             again_s = variant.again_s if variant.mode == "aot" else 0.0
-            return VARIANT_S + built_s + again_s + (2 if launch.round == 0 else 1) * one_s
+            return VARIANT_S + built_s + again_s + (2 if process.round == 0 else 1) * one_s
         case "caching":
-            return (loaded_s if launch.regime == "cached" else CACHING[launch.regime] * built_s) + 2 * one_s
+            return (loaded_s if process.cache_state == "cached" else CACHING[process.cache_state] * built_s) + 2 * one_s
         case "trace":
             return TRACED_S + loaded_s + TRACED_CALLS * one_s
         case _:  # a probe that is new here
             return VARIANT_S + built_s + one_s
 
 
-def _common_s(variants: Sequence[_Variant], launch: Launch) -> float:
+def _common_s(variants: Sequence[_Variant], process: PlannedProcess) -> float:
     """Seconds for what the variants of a process share: the reference."""
-    if launch.kind != CHECK or not variants:
+    if process.kind != CHECK or not variants:
         return 0.0
     return REFERENCE * call_s(variants[0].work, NATIVE)
 
 
 def _timing_s(variants: Sequence[_Variant], settings: Settings) -> float:
-    """Seconds of a process whose variants alternate: loading, warm-up, and sweeps of one block each."""
+    """Seconds of a process whose variants alternate: loading, warm-up, and passes of one block each."""
     if not variants:
         return 0.0
-    sweeps = count_sweeps([max(settings.block_s, variant.call_s) for variant in variants], settings)
-    sampled_s = settings.blocks * settings.block_s  # in few sweeps as long as in all
+    passes = count_passes([max(settings.block_s, variant.call_s) for variant in variants], settings)
+    sampled_s = settings.blocks * settings.block_s  # in few passes as long as in all
     return math.fsum(
-        variant.load_s + max(TIMED_VARIANT_S, WARM_UP_CALLS * variant.call_s) + max(sampled_s, sweeps * variant.call_s)
+        variant.load_s + max(TIMED_VARIANT_S, WARM_UP_CALLS * variant.call_s) + max(sampled_s, passes * variant.call_s)
         for variant in variants
     )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-from harness.machine.places import Place
-from harness.plan.launches import Launch
+from harness.machine.platforms import Platform
+from harness.plan.processes import PlannedProcess
 from harness.plan.work import Work
-from harness.record import Artifact, Environment, LaunchRecord, Outcome, Param, PlannedCase, Settings
+from harness.record import Artifact, Environment, Outcome, Param, PlannedCase, ProcessRecord, Settings
 
 
 class Describe(msgspec.Struct, frozen=True, kw_only=True, tag=True):
@@ -19,7 +19,7 @@ class Describe(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """
 
     suites: tuple[str, ...]
-    place: Place
+    platform: Platform
     level: str
     devices: bool
     result: str
@@ -28,29 +28,29 @@ class Describe(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 
 class Measure(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """Do what one launch of the plan says.
+    """Do what one process of the plan says.
 
     Args:
-      case: The launch's own.
-      place: Where it runs.
+      case: The process's own.
+      platform: Where it runs.
       seed: Of the order of the variants.
       cache: Folder of the run's own persistent compilation cache.
       inputs: Where the case's processes keep its inputs for each other.
       folder: The case's folder, for artifacts.
       result: Where to write the answer.
-      sides: Sockets of the two environments that take turns, the earlier run's and today's; None of a run without.
+      arms: Sockets of the two environments that take turns, the earlier run's and today's; None of a run without.
     """
 
-    launch: Launch
+    process: PlannedProcess
     case: PlannedCase
-    place: Place
+    platform: Platform
     settings: Settings
     seed: int
     cache: str
     inputs: str
     folder: str
     result: str
-    sides: tuple[str, str] | None = None
+    arms: tuple[str, str] | None = None
 
 
 class WorkloadDescription(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,10 +92,10 @@ class Description(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """Answer to Measure: outcomes by variant and probe; the raw samples of a timing launch."""
+    """Answer to Measure: outcomes by variant and probe; the raw samples of a timing process."""
 
     outcomes: dict[str, dict[str, Outcome]] = {}
-    launch: LaunchRecord | None = None
+    process: ProcessRecord | None = None
     artifacts: tuple[Artifact, ...] = ()
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from harness.machine.places import Place
+from harness.machine.platforms import Platform
 from harness.record import LOCK_STEP, NATIVE, PlannedCase, PlannedVariant, Settings
 from harness.record.layout import EXPORTED
 from harness.record.metric import Summary
@@ -18,8 +18,8 @@ from harness.record.metrics import METRICS
 CHECK = "check"
 """The process of numerics and memory: what they look at is compiled once for both."""
 
-REGIMES = ("cold", "cached", "warm", "new_shape", "new_static")
-"""What the caches hold when a call begins; the metric of each is called `<regime>_s`."""
+CACHE_STATES = ("cold", "cached", "warm", "new_shape", "new_static")
+"""What the caches hold when a call begins; the metric of each is called `<cache state>_s`."""
 
 ONE_COMPILED = ("jit", "aot")
 """Modes with one program of their own; a stream's `jit` has several all the same."""
@@ -34,8 +34,8 @@ def once(case: PlannedCase, settings: Settings) -> int:
 
 def in_cold_rounds(case: PlannedCase, settings: Settings) -> int:
     """In as many rounds as cold processes have; in fewer where neither an answer nor a claim rests on one."""
-    elsewhere = settings.cold_launches_elsewhere
-    return settings.cold_launches if elsewhere is None or rests_on_cold(case) else elsewhere
+    elsewhere = settings.cold_processes_otherwise
+    return settings.cold_processes if elsewhere is None or rests_on_cold(case) else elsewhere
 
 
 def rests_on_cold(case: PlannedCase) -> bool:
@@ -50,7 +50,7 @@ def _answers_by_cold(case: PlannedCase) -> bool:
 
 def _is_of_cold(name: str) -> bool:
     metric = METRICS.get(name)
-    grown = metric if metric is None or metric.growth_of is None else METRICS[metric.growth_of]
+    grown = metric if metric is None or metric.exponent_of is None else METRICS[metric.exponent_of]
     return grown is not None and grown.summary is Summary.PROCESSES
 
 
@@ -96,15 +96,15 @@ def list_compiled(case: PlannedCase, settings: Settings) -> Variants:
 
 def list_resident(case: PlannedCase, settings: Settings) -> Variants:
     """All but `aot`, which runs the program of `jit`; in the case that represents its workload, in all if asked for."""
-    wanted = case.represents_workload or "residency" in settings.everywhere
+    wanted = case.represents_workload or "measured_memory" in settings.everywhere
     return tuple(item for item in list_measurable(case, settings) if wanted and item.mode != "aot")
 
 
 def list_cached(case: PlannedCase, settings: Settings) -> Variants:
     """Of those that jit compiles on call the first, where a suite's answer rests on that; all where asked for.
 
-    All there where another static argument is one of the regimes, since few take it. Not those that donate: a call of
-    theirs leaves nothing to call them with again.
+    All there where another static argument is one of the cache states, since few take it. Not those that donate: a call
+    of theirs leaves nothing to call them with again.
     """
     found = tuple(item for item in list_measurable(case, settings) if item.mode == "jit" and not item.donates)
     if "caching" in settings.everywhere:
@@ -120,32 +120,32 @@ def list_traced(case: PlannedCase, settings: Settings) -> Variants:
     return list_of_jax(case, settings) if wanted else ()
 
 
-def list_regimes(case: PlannedCase) -> tuple[str, ...]:
-    """The regimes of the caches that a case can be put into."""
+def list_cache_states(case: PlannedCase) -> tuple[str, ...]:
+    """The cache states that a case can be put into."""
     cannot = {"new_shape": not case.new_shape, "new_static": not case.new_static}
-    return tuple(regime for regime in REGIMES if not cannot.get(regime, False))
+    return tuple(cache_state for cache_state in CACHE_STATES if not cannot.get(cache_state, False))
 
 
-def group_by_library(variants: Variants, place: Place) -> list[Variants]:
+def group_by_library(variants: Variants, platform: Platform) -> list[Variants]:
     """A process for JAX's variants, and one for all peers: another library must not steer JAX's threads."""
     of_jax, peers = _split(variants)
     return [group for group in (of_jax, peers) if group]
 
 
-def group_peers_apart(variants: Variants, place: Place) -> list[Variants]:
+def group_peers_apart(variants: Variants, platform: Platform) -> list[Variants]:
     """A process for JAX's variants, and one for each peer, whose spinning threads would slow all others down."""
     of_jax, peers = _split(variants)
     return [group for group in (of_jax, *((peer,) for peer in peers)) if group]
 
 
-def group_each(variants: Variants, place: Place) -> list[Variants]:
+def group_each(variants: Variants, platform: Platform) -> list[Variants]:
     """A process for each variant: what is cold is cold for the first only."""
     return [(variant,) for variant in variants]
 
 
-def group_by_allocator(variants: Variants, place: Place) -> list[Variants]:
+def group_by_allocator(variants: Variants, platform: Platform) -> list[Variants]:
     """One process for all variants where it can forget its peak, else a process for each."""
-    return ([variants] if variants else []) if place.forgets_peak else group_each(variants, place)
+    return ([variants] if variants else []) if platform.forgets_peak else group_each(variants, platform)
 
 
 def _split(variants: Variants) -> tuple[Variants, Variants]:
@@ -161,13 +161,13 @@ class Probe:
     Args:
       process: The kind of process that it needs; probes of one kind look at a variant in the same process.
       choose: Case and settings -> the variants that it looks at.
-      group: Variants and place -> those of each process.
+      group: Variants and platform -> those of each process.
       calls: Whether it can tell nothing without calling the variant, which a target cannot.
       side_by_side: Whether it needs all variants of a process at once; else they come one after the other.
       keeps_samples: Whether its processes leave raw samples on disk, which the outcomes are made of.
       rounds: Case and settings -> in how many rounds of the run it looks, at most; each time with a fresh process.
-      adds_launches: Whether what time is left goes to more of its processes, where intervals are wide.
-      regimes: Case -> what the caches hold, a process for each in every round; `("",)` where that is no question.
+      adds_processes: Whether what time is left goes to more of its processes, where intervals are wide.
+      cache_states: Case -> what the caches hold, a process for each in every round; `("",)` where that is no question.
       after: Probes that must have ended well for the variant, where they are planned.
       artifacts: Kinds of file that it leaves.
       always: Whether every run has it, whatever was asked for.
@@ -181,13 +181,13 @@ class Probe:
     name: str
     process: str
     choose: Callable[[PlannedCase, Settings], Variants]
-    group: Callable[[Variants, Place], list[Variants]]
+    group: Callable[[Variants, Platform], list[Variants]]
     calls: bool = True
     side_by_side: bool = False
     keeps_samples: bool = False
     rounds: Callable[[PlannedCase, Settings], int] = once
-    adds_launches: bool = False
-    regimes: Callable[[PlannedCase], tuple[str, ...]] = lambda case: ("",)
+    adds_processes: bool = False
+    cache_states: Callable[[PlannedCase], tuple[str, ...]] = lambda case: ("",)
     after: tuple[str, ...] = ("numerics",)
     artifacts: tuple[str, ...] = ()
     always: bool = False
@@ -213,8 +213,8 @@ _ROWS = (
         always=True,
     ),
     Probe(
-        name="residency",
-        process="residency",
+        name="measured_memory",
+        process="measured_memory",
         choose=list_resident,
         group=group_by_allocator,
         represented=True,
@@ -237,7 +237,7 @@ _ROWS = (
         choose=list_cached,
         group=group_each,
         rounds=in_cold_rounds,
-        regimes=list_regimes,
+        cache_states=list_cache_states,
         represented=True,
         left_out_at=("quick",),
     ),
@@ -249,7 +249,7 @@ _ROWS = (
         side_by_side=True,
         keeps_samples=True,
         rounds=in_all_rounds,
-        adds_launches=True,
+        adds_processes=True,
     ),
     Probe(
         name="trace",

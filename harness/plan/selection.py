@@ -47,11 +47,11 @@ def choose_representatives(cases: Sequence[PlannedCase]) -> tuple[PlannedCase, .
     with_answer: dict[tuple[str, str], str] = {}
     for case in sorted(cases, key=lambda case: (not _is_answer(case), of_workload[case.workload] != case.id)):
         if case.answer is not None:
-            with_answer.setdefault((case.suite, case.where), case.id)
+            with_answer.setdefault((case.suite, case.platform), case.id)
     return tuple(
         msgspec.structs.replace(
             case,
-            answer=case.answer if with_answer.get((case.suite, case.where)) == case.id else None,
+            answer=case.answer if with_answer.get((case.suite, case.platform)) == case.id else None,
             represents_workload=of_workload[case.workload] == case.id,
         )
         for case in cases

@@ -6,8 +6,8 @@ from enum import StrEnum
 
 import msgspec
 
-from harness.machine.places import Place
-from harness.record import PlannedCase, Settings, VariantLaunch
+from harness.machine.platforms import Platform
+from harness.record import PlannedCase, Settings, VariantSamples
 
 ERRORS = "stderr"
 """The file beside the socket where the other environment's processes complain."""
@@ -19,7 +19,7 @@ LOADED = "LD_PRELOAD"
 """The variable with what an interpreter loads first: files of its own environment."""
 
 
-class StartSide(msgspec.Struct, frozen=True, kw_only=True):
+class StartArm(msgspec.Struct, frozen=True, kw_only=True):
     """Start a server of an environment whose files are not seen here: that of another container.
 
     Args:
@@ -41,8 +41,8 @@ class Step(StrEnum):
     CALIBRATE = "calibrate"
     WARM_UP = "warm up"
     BLOCK = "block"
-    SOLO = "solo"
-    DISPATCH = "dispatch"
+    ISOLATED = "isolated"
+    RETURN = "return"
     RECORD = "record"
 
 
@@ -58,7 +58,7 @@ class Begin(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     case: PlannedCase
-    place: Place
+    platform: Platform
     settings: Settings
     sources: dict[str, str]
     cache: str
@@ -71,7 +71,7 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
 
     Args:
       size: Bytes of inputs (pack_numbers).
-      sweep, block_s: Of a block.
+      pass_number, block_s: Of a block.
       count: How many blocks alone.
       cores: Which the process can use, for the record.
     """
@@ -79,7 +79,7 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     step: Step
     variant: str = ""
     size: int = 0
-    sweep: int = 0
+    pass_number: int = 0
     block_s: float = 0.0
     count: int = 0
     cores: float = 0.0
@@ -92,16 +92,16 @@ class Done(msgspec.Struct, frozen=True, kw_only=True):
       cpu_s: Processor time of the process so far.
       inputs: Hash of the inputs, once they are made or taken.
       calls, call_s: Of a sample of the variant so far.
-      dispatches: Whether a call of it returns before its result is ready.
-      launch: Raw samples, where they were asked for.
+      returns_early: Whether a call of it returns before its result is ready.
+      process: Raw samples, where they were asked for.
     """
 
     cpu_s: float
     inputs: str = ""
     calls: int = 1
     call_s: float = 0.0
-    dispatches: bool = False
-    launch: VariantLaunch | None = None
+    returns_early: bool = False
+    process: VariantSamples | None = None
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,7 +7,7 @@ from importlib import import_module
 
 from harness.plan.probes import PROBES
 from harness.probes.context import Context, Findings
-from harness.record import LaunchRecord, Outcome
+from harness.record import Outcome, ProcessRecord
 
 Look = Callable[[tuple[str, ...], Context], Findings]
 
@@ -19,29 +19,29 @@ def find_look(probe: str) -> Look:
 
 
 def look_with(
-    looks: Mapping[str, Collection[str]], context: Context
-) -> tuple[dict[str, dict[str, Outcome]], LaunchRecord | None]:
+    assignments: Mapping[str, Collection[str]], context: Context
+) -> tuple[dict[str, dict[str, Outcome]], ProcessRecord | None]:
     """Has each probe look at its variants: at all of them at once if one needs them side by side, else one by one.
 
     Args:
-      looks: Probe -> variants; probes of one kind of process, in order.
+      assignments: Probe -> variants; probes of one kind of process, in order.
     Returns:
       Outcomes by variant and probe, and raw samples where a probe leaves some.
     """
-    variants = tuple(dict.fromkeys(name for names in looks.values() for name in names))
-    side_by_side = any(PROBES[probe].side_by_side for probe in looks)
+    variants = tuple(dict.fromkeys(name for names in assignments.values() for name in names))
+    side_by_side = any(PROBES[probe].side_by_side for probe in assignments)
     outcomes: dict[str, dict[str, Outcome]] = {}
-    launch = None
+    process = None
     for group in [variants] if side_by_side else [(variant,) for variant in variants]:
-        for probe, names in looks.items():
+        for probe, names in assignments.items():
             wanted = tuple(variant for variant in group if variant in names)
             if not wanted:
                 continue
             found = find_look(probe)(wanted, context)
-            launch = found.launch or launch
+            process = found.process or process
             for variant, outcome in found.outcomes.items():
                 outcomes.setdefault(variant, {})[probe] = outcome
-    return outcomes, launch
+    return outcomes, process
 
 
 __all__ = ["Context", "Findings", "Look", "find_look", "look_with"]

@@ -1,4 +1,4 @@
-"""What a call costs by what the caches hold: each regime in a fresh process, proven by what JAX reports, or unnamed."""
+"""What a call costs by what the caches hold: each cache state in a fresh process, proven by what JAX reports, or unnamed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from harness.programs.arguments import choose_static, make_inputs
 from harness.programs.caches import forget_compiled
 from harness.programs.jax_events import JaxEvents, watch_jax
 from harness.programs.modes import Clock, as_new_function
-from harness.record import CachingDetails, Number, Outcome, RegimeCall, Status
+from harness.record import CacheStateCall, CachingDetails, Number, Outcome, Status
 
 
 @dataclass(frozen=True)
@@ -26,13 +26,13 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Regime:
+class CacheState:
     """A state of the caches.
 
     Args:
       before: Which calls of the same function the process has made: none, or one with the usual arguments.
       proof: Whether what JAX reported shows that the caches were in that state.
-      change: Whether the measured call is to the usual one what the regime says.
+      change: Whether the measured call is to the usual one what the cache state says.
       cached: Whether the persistent cache stays on.
     """
 
@@ -66,33 +66,33 @@ def _has_another_static_argument(usual: Call, measured: Call) -> bool:
     return usual.static != measured.static and _types(usual) == _types(measured)
 
 
-REGIMES = {
-    "cold": Regime(before=False, proof=_compiled),
-    "cached": Regime(before=False, proof=_read, cached=True),
-    "warm": Regime(before=True, proof=_reused),
-    "new_shape": Regime(before=True, proof=_compiled, change=_has_another_shape),
-    "new_static": Regime(before=True, proof=_compiled, change=_has_another_static_argument),
+CACHE_STATES = {
+    "cold": CacheState(before=False, proof=_compiled),
+    "cached": CacheState(before=False, proof=_read, cached=True),
+    "warm": CacheState(before=True, proof=_reused),
+    "new_shape": CacheState(before=True, proof=_compiled, change=_has_another_shape),
+    "new_static": CacheState(before=True, proof=_compiled, change=_has_another_static_argument),
 }
 
 
 def look(variants: tuple[str, ...], context: Context) -> Findings:
-    """Times one call of each variant in the process's regime; of a stream, one pass."""
+    """Times one call of each variant in the process's cache state; of a stream, one pass."""
     workload, case = context.workload, context.case
     changed = {} if case is None else {"new_shape": case.new_shape, "new_static": case.new_static}
-    params = {**context.params, **(changed.get(context.regime) or {})}
+    params = {**context.params, **(changed.get(context.cache_state) or {})}
     context.stage("inputs")
     try:
         arguments = context.arguments if params == context.params else make_inputs(workload, params)
     except Exception as error:  # noqa: BLE001  a suite's code may raise anything, and that is a result
         return Findings({variant: describe_failure(error, "inputs") for variant in variants})
-    forget_compiled(persistent=not REGIMES[context.regime].cached)
+    forget_compiled(persistent=not CACHE_STATES[context.cache_state].cached)
     outcomes = {}
     for variant in variants:
         context.variant = variant
         function = context.find_variant(variant)[0].function
         try:
             call = time_call(
-                context.regime,
+                context.cache_state,
                 as_new_function(function),
                 usual=Call(context.arguments, choose_static(function, context.params)),
                 measured=Call(arguments, choose_static(function, params)),
@@ -103,7 +103,9 @@ def look(variants: tuple[str, ...], context: Context) -> Findings:
         except Exception as error:  # noqa: BLE001  as above
             outcomes[variant] = describe_failure(error, context.at)
             continue
-        values: dict[str, tuple[Number | None, ...]] = {f"{call.regime}_s": (call.elapsed_s,)} if call.proven else {}
+        values: dict[str, tuple[Number | None, ...]] = (
+            {f"{call.cache_state}_s": (call.elapsed_s,)} if call.proven else {}
+        )
         outcomes[variant] = Outcome(status=Status.OK, values=values, details=CachingDetails(calls=(call,)))
     return Findings(outcomes)
 
@@ -117,26 +119,26 @@ def time_call(
     stream: bool,
     clock: Clock,
     stage: Callable[[str], None],
-) -> RegimeCall:
+) -> CacheStateCall:
     """Times one call of the jitted function; of a stream, one pass.
 
     Args:
-      name: The regime.
+      name: The cache state.
       function: Its keyword arguments are static.
-      usual: The call before, in regimes that have one.
+      usual: The call before, in cache states that have one.
       measured: The call that is timed.
       stage: Told what begins.
     """
-    regime = REGIMES[name]
-    if not regime.change(usual, measured):
-        return RegimeCall(regime=name, proven=False)
+    cache_state = CACHE_STATES[name]
+    if not cache_state.change(usual, measured):
+        return CacheStateCall(cache_state=name, proven=False)
     jitted = jax.jit(function, static_argnames=tuple(usual.static))
 
     def once(call: Call) -> None:
         items = call.arguments if stream else (call.arguments,)
         jax.block_until_ready([jitted(*item, **call.static) for item in items])
 
-    if regime.before:
+    if cache_state.before:
         stage("call before")
         once(usual)
     stage(f"{name} call")
@@ -144,9 +146,9 @@ def time_call(
         start = clock()
         once(measured)
         elapsed_s = clock() - start
-    return RegimeCall(
-        regime=name,
-        proven=regime.proof(seen),
+    return CacheStateCall(
+        cache_state=name,
+        proven=cache_state.proof(seen),
         elapsed_s=elapsed_s,
         traces=seen.traces,
         compiled=seen.compiled,

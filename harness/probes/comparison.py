@@ -132,7 +132,7 @@ def find_wanted(context: Context) -> Any:
 
 def _trace(prepared: Prepared) -> Any:
     """The variant's traced program; None where there is none."""
-    if not prepared.dispatches:
+    if not prepared.returns_early:
         return None
     try:
         return prepared.trace()
@@ -146,11 +146,11 @@ def _find_product_format(prepared: Prepared, traced: Any, context: Context) -> t
     Returns:
       The format, and whether such products were seen; where code cannot be traced, there may be some.
     """
-    if not prepared.dispatches:
+    if not prepared.returns_early:
         return None, False  # a peer, whose products are its own affair
     if traced is None:
-        return context.place.product_dtype, False
-    formats = find_products(traced.jaxpr.jaxpr, context.place.product_dtype)
+        return context.platform.product_dtype, False
+    formats = find_products(traced.jaxpr.jaxpr, context.platform.product_dtype)
     return choose_coarsest(formats), bool(formats)
 
 

@@ -34,7 +34,7 @@ def compile_and_call(variant: str, prepared: Prepared, context: Context) -> Outc
 
     Where nothing is called, the stages and the program are all.
     """
-    values, compiles = _call_twice(variant, prepared, context) if context.place.measures else ({}, 0)
+    values, compiles = _call_twice(variant, prepared, context) if context.platform.measures else ({}, 0)
     described = Outcome(status=Status.OK)
     if (stages := prepared.stages) is not None:
         values |= {"trace_s": (stages.trace_s,), "lower_s": (stages.lower_s,), "compile_s": (stages.compile_s,)}
@@ -42,7 +42,7 @@ def compile_and_call(variant: str, prepared: Prepared, context: Context) -> Outc
         if context.index == 0 and context.folder is not None:
             _keep_texts(context.folder, variant, stages)
     outcome = join(Outcome(status=Status.OK, values=values), described)
-    if context.find_variant(variant)[1] == "aot" and context.folder is not None and context.place.measures:
+    if context.find_variant(variant)[1] == "aot" and context.folder is not None and context.platform.measures:
         # Where nothing may be kept, such as in a notebook, nothing is.
         outcome = join(outcome, _load_again(prepared, context))
     if context.index == 0:  # last of all: nothing more is timed in this process

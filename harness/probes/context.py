@@ -17,11 +17,11 @@ from harness.declare.implementation import MIXED, Implementation
 from harness.declare.levels import call_with
 from harness.declare.workload import Workload
 from harness.machine.environment import describe_error
-from harness.machine.places import Place
+from harness.machine.platforms import Platform
 from harness.probes.conditioning import Judge
-from harness.probes.elsewhere import Address, Side
 from harness.probes.errors import as_array
-from harness.probes.fit import compare_with_capacity, peak_bytes
+from harness.probes.fit import compare_with_capacity, planned_peak_bytes
+from harness.probes.remote import Address, Arm
 from harness.probes.updates import Olds
 from harness.programs.arguments import INPUT_SEED, as_numpy, choose_static, size_bytes, widest
 from harness.programs.modes import Carried, Clock, How, Prepared, prepare_as
@@ -30,11 +30,11 @@ from harness.programs.traps import find_wide_inputs
 from harness.record import (
     NATIVE,
     CaseFolder,
-    LaunchRecord,
     Outcome,
     Param,
     PlannedCase,
     PlannedVariant,
+    ProcessRecord,
     Settings,
     UnreadableError,
 )
@@ -57,7 +57,7 @@ class Findings:
     """What one probe found in one process: an outcome by variant, or raw samples that outcomes are made of later."""
 
     outcomes: dict[str, Outcome] = field(default_factory=dict)
-    launch: LaunchRecord | None = None
+    process: ProcessRecord | None = None
 
 
 @dataclass(frozen=True)
@@ -88,9 +88,9 @@ class Context:
       case: As it was planned; None in a notebook.
       settings: Of the run; None where a probe needs none.
       seed: Of random orders.
-      regime: What the caches hold when a call begins, for the probe that asks.
+      cache_state: What the caches hold when a call begins, for the probe that asks.
       too_large: Why its arguments alone cannot be made here; None where they can.
-      sides: Where processes of two environments run variants in turns; None where none do.
+      arms: Where processes of two environments run variants in turns; None where none do.
       judge_formats: The coarsest format on the way to each output of the program that variants are judged by; None
         before it was looked for.
       drawn: What the draws have shown, for all variants; None before they were made: harness/probes/judgement.py.
@@ -98,7 +98,7 @@ class Context:
 
     workload: Workload
     params: dict[str, Param]
-    place: Place
+    platform: Platform
     arguments: tuple[Any, ...]
     clock: Clock
     folder: CaseFolder | None
@@ -107,9 +107,9 @@ class Context:
     case: PlannedCase | None = None
     settings: Settings | None = None
     seed: int = 0
-    regime: str = ""
+    cache_state: str = ""
     too_large: str | None = None
-    sides: Mapping[Side, Address] | None = None
+    arms: Mapping[Arm, Address] | None = None
     beat: Beat = ignore_beat
     variant: str | None = None
     at: str = "start"
@@ -149,20 +149,20 @@ class Context:
         return prepared
 
     def find_variant(self, name: str) -> tuple[Implementation, str]:
-        """The implementation and mode of a variant; of a twin, those of the variant that it is the same as."""
+        """The implementation and mode of a variant; of an A/A control, those of the variant that it is the same as."""
         return self.workload.find_variant(self._find_original(name))
 
-    def find_elsewhere(self, variants: Iterable[str]) -> dict[str, tuple[Side, str]]:
+    def find_remote(self, variants: Iterable[str]) -> dict[str, tuple[Arm, str]]:
         """Of these variants those that run in lock-step, in processes of their own: name -> side and name there.
 
         Today's do too: a process that measures others is not like them.
         """
-        found: dict[str, tuple[Side, str]] = {}
+        found: dict[str, tuple[Arm, str]] = {}
         for name in variants:
             item = self._find_planned(name)
             if item is not None and item.replays is not None and item.replays.in_lock_step and item.same_as:
-                found[name] = Side.BEFORE, item.replays.variant
-                found[item.same_as] = Side.NOW, item.same_as
+                found[name] = Arm.BEFORE, item.replays.variant
+                found[item.same_as] = Arm.NOW, item.same_as
         return {name: found[name] for name in variants if name in found}
 
     def is_replay(self, variant: str) -> bool:
@@ -312,7 +312,7 @@ class Context:
         The plan knows better than the arguments alone: also temporaries, and arguments that are not used.
         """
         if prepared.stages is not None:
-            planned = peak_bytes(prepared.stages.compiled, self.place)
+            planned = planned_peak_bytes(prepared.stages.compiled, self.platform)
             if (excess := compare_with_capacity(planned, self.capacity_bytes)) is not None:
                 return excess
         return None if self.too_large is None else f"{self.too_large} for its arguments alone"

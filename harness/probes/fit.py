@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.machine.places import Place
+from harness.machine.platforms import Platform
 
 
 def compare_with_capacity(needed_bytes: int | None, capacity_bytes: int | None) -> str | None:
@@ -14,13 +14,13 @@ def compare_with_capacity(needed_bytes: int | None, capacity_bytes: int | None) 
     return f"needs {needed_bytes / 2**30:.3g} GiB of {capacity_bytes / 2**30:.3g} GiB"
 
 
-def peak_bytes(compiled: Any, place: Place) -> int | None:
+def planned_peak_bytes(compiled: Any, platform: Platform) -> int | None:
     """The most that the program holds at once; None where the backend does not tell."""
     analysis = compiled.memory_analysis()
     if analysis is None:
         return None
     told = getattr(analysis, "peak_memory_in_bytes", None)
-    if told and place.peak_counts_temporaries:
+    if told and platform.peak_counts_temporaries:
         return int(told)
     held = analysis.argument_size_in_bytes + analysis.output_size_in_bytes + analysis.temp_size_in_bytes
     return int(held - analysis.alias_size_in_bytes)

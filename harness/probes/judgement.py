@@ -172,7 +172,7 @@ def find_coarse(context: Context) -> str | None:
     if traced is None:
         return None
     jaxpr = traced.jaxpr.jaxpr
-    format_ = choose_coarsest((*find_formats(jaxpr), *find_products(jaxpr, context.place.product_dtype)))
+    format_ = choose_coarsest((*find_formats(jaxpr), *find_products(jaxpr, context.platform.product_dtype)))
     return format_ if format_ is not None and find_tolerance(format_) > TOLERANCE["float32"] else None
 
 

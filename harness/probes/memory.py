@@ -8,7 +8,7 @@ import jax
 
 from harness.machine.environment import describe_error
 from harness.probes.context import Context, Findings
-from harness.probes.fit import peak_bytes
+from harness.probes.fit import planned_peak_bytes
 from harness.probes.look_at_each import look_at_each
 from harness.programs import buffers
 from harness.programs.modes import Prepared, Stages
@@ -40,7 +40,7 @@ def read_plan(variant: str, prepared: Prepared, context: Context) -> Outcome:
         "temp_bytes": (analysis.temp_size_in_bytes,),
         "alias_bytes": (analysis.alias_size_in_bytes,),
         "code_bytes": (analysis.generated_code_size_in_bytes,),
-        "peak_bytes": (peak_bytes(compiled, context.place),),
+        "planned_peak_bytes": (planned_peak_bytes(compiled, context.platform),),
     }
     saved, notes = _try_donation(prepared.stages, context)
     if saved is not None:
@@ -60,11 +60,11 @@ def _try_donation(stages: Stages, context: Context) -> tuple[int | None, tuple[s
         return None, ("what donating saves is told where its program was compiled first: here it came from the cache",)
     if stages.compile_s > LONGEST_COMPILE_S:
         return None, (f"not compiled again to see what donating saves: compiling took {stages.compile_s:.1f} s",)
-    plain = peak_bytes(stages.compiled, context.place)
+    plain = planned_peak_bytes(stages.compiled, context.platform)
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Some donated buffers were not usable")
-            donated = peak_bytes(stages.donated(), context.place)
+            donated = planned_peak_bytes(stages.donated(), context.platform)
     except (TypeError, ValueError, jax.errors.JaxRuntimeError) as error:
         return None, (f"what donating saves is not known: {describe_error(error)}",)
     return (None, ()) if plain is None or donated is None else (plain - donated, ())

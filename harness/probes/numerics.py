@@ -51,7 +51,7 @@ def _call_watched(prepared: Prepared, context: Context) -> Any:
     Raises:
       InPlaceError: It changes other arguments in place; a compiled program within its trace, where that is lost.
     """
-    if not prepared.dispatches:
+    if not prepared.returns_early:
         return prepared.call(*prepared.args)
     workload = context.workload
     is_stream = workload.declaration.stream

@@ -1,4 +1,4 @@
-"""How long a call takes: variants alternate inside one launch, so that a moment's disturbance hits all of them."""
+"""How long a call takes: variants alternate inside one process, so that a moment's interference hits all of them."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from contextlib import AbstractContextManager, ExitStack, closing
 import jax
 
 from harness.machine.affinity import has_several_cores, on_drawn_cores
-from harness.machine.disturbance import Disturbance, ReadDisturbance, Reading
 from harness.machine.environment import make_private, paid_cores
+from harness.machine.interference import Interference, Reading, ReadInterference
 from harness.machine.states import DeviceStates
-from harness.plan.timing_process import DISPATCH_LAUNCHES, SOLO_BLOCKS, SOLO_LAUNCHES, SOLO_S, count_sweeps
-from harness.probes.canary import TakeCanary, make_canaries, take_none
+from harness.plan.timing_process import ISOLATED_BLOCKS, ISOLATED_PROCESSES, ISOLATED_S, RETURN_PROCESSES, count_passes
+from harness.probes.calibration import TakeCalibration, make_calibrations, take_none
 from harness.probes.context import Beat, Context, Findings
-from harness.probes.elsewhere import Elsewhere, Meeting, Side, SideError, meet, sum_cpu_s
 from harness.probes.look_at_each import LONGEST_REASON, describe_failure
-from harness.probes.subject import Subject
+from harness.probes.remote import Arm, ArmError, Meeting, RemoteVariant, meet, sum_cpu_s
+from harness.probes.sampler import Sampler
 from harness.programs.arguments import hash_arguments, pack_numbers
 from harness.programs.modes import Clock, Prepared
 from harness.record import (
     SCHEMA_VERSION,
-    LaunchRecord,
     Load,
     Outcome,
+    ProcessRecord,
     Settings,
     Status,
-    VariantLaunch,
+    VariantSamples,
     now,
 )
 
 Between = Callable[[int], None]
-"""What is looked at beside the variants: called after every second sweep, with its number."""
+"""What is looked at beside the variants: called after every second pass, with its number."""
 
 DrawCores = Callable[[random.Random], AbstractContextManager[None]]
 """Where each thread is kept on a core that is drawn."""
@@ -45,24 +45,24 @@ def look(variants: tuple[str, ...], context: Context) -> Findings:
     with ExitStack() as stack:
         try:
             return _look(variants, context, stack)
-        except SideError as error:
+        except ArmError as error:
             # Of the variant that is at work there; where none is yet, of all that the earlier environment should run.
-            elsewhere = context.find_elsewhere(variants)
-            names = [context.variant] if context.variant in elsewhere else _list_before(elsewhere)
-            where = elsewhere[names[0]][0]
+            remote = context.find_remote(variants)
+            names = [context.variant] if context.variant in remote else _list_before(remote)
+            where = remote[names[0]][0]
             return Findings({name: _describe_failure_there(error, where) for name in names})
 
 
 def _look(variants: tuple[str, ...], context: Context, stack: ExitStack) -> Findings:
-    prepared: dict[str, Prepared | Elsewhere] = {}
-    elsewhere = context.find_elsewhere(variants)
-    meetings = {side: _meet(side, context, stack) for side in dict.fromkeys(side for side, _ in elsewhere.values())}
+    prepared: dict[str, Prepared | RemoteVariant] = {}
+    remote = context.find_remote(variants)
+    meetings = {arm: _meet(arm, context, stack) for arm in dict.fromkeys(arm for arm, _ in remote.values())}
     for variant in variants:
         context.variant = variant
-        if variant in elsewhere:
-            side, there = elsewhere[variant]
+        if variant in remote:
+            arm, there = remote[variant]
             context.stage("prepare in lock-step")
-            prepared[variant] = meetings[side].prepare(there)
+            prepared[variant] = meetings[arm].prepare(there)
             continue
         context.stage("prepare")
         try:
@@ -73,132 +73,135 @@ def _look(variants: tuple[str, ...], context: Context, stack: ExitStack) -> Find
         except Exception as error:  # noqa: BLE001  a suite's code may raise anything, and that is a result
             return Findings({variant: describe_failure(error, context.at)})
         prepared[variant] = own
-    return Findings(launch=time_launch(prepared, context))
+    return Findings(process=time_process(prepared, context))
 
 
-def _meet(side: Side, context: Context, stack: ExitStack) -> Meeting:
+def _meet(arm: Arm, context: Context, stack: ExitStack) -> Meeting:
     """A process of one environment, with the same inputs.
 
     Raises:
-      SideError: There is none.
+      ArmError: There is none.
     """
     context.variant = None
     context.stage("inputs in lock-step")
-    if context.sides is None:
-        raise SideError("this process was not told where it is")
-    meeting = stack.enter_context(meet(context.sides[side]))
+    if context.arms is None:
+        raise ArmError("this process was not told where it is")
+    meeting = stack.enter_context(meet(context.arms[arm]))
     todays = hash_arguments(context.arguments)
     if meeting.inputs != todays:  # jax.random need not draw the same in another version
         meeting.give_inputs(pack_numbers(context.arguments))
     if meeting.inputs != todays:
-        raise SideError("its inputs are others than today's")
+        raise ArmError("its inputs are others than today's")
     return meeting
 
 
-def _list_before(elsewhere: Mapping[str, tuple[Side, str]]) -> list[str]:
-    return [name for name, (side, _) in elsewhere.items() if side is Side.BEFORE]
+def _list_before(remote: Mapping[str, tuple[Arm, str]]) -> list[str]:
+    return [name for name, (arm, _) in remote.items() if arm is Arm.BEFORE]
 
 
-def _describe_failure_there(error: SideError, side: Side) -> Outcome:
-    reason = make_private(f"in {side}: {error}")
+def _describe_failure_there(error: ArmError, arm: Arm) -> Outcome:
+    reason = make_private(f"in {arm}: {error}")
     return Outcome(status=Status.FAILED, reason=reason[:LONGEST_REASON])
 
 
-def time_launch(prepared: Mapping[str, Prepared | Elsewhere], context: Context) -> LaunchRecord:
+def time_process(prepared: Mapping[str, Prepared | RemoteVariant], context: Context) -> ProcessRecord:
     """Raw samples of variants that alternate in this process, and of what tells how fast it was meanwhile."""
     if context.case is None or context.settings is None:
         raise ValueError("timing needs the planned case, and the settings of the run")
     started = now()
-    on_device = any(one.dispatches for one in prepared.values())
+    on_device = any(one.returns_early for one in prepared.values())
     used = jax.local_devices()[: context.case.devices] if on_device else []
     ordinals = [device.local_hardware_id for device in used]
-    canaries = make_canaries(context.place, context.clock, alone=len(prepared) == 1, on_device=on_device)
-    with closing(Disturbance()) as disturbance, closing(DeviceStates(context.place.state_library, ordinals)) as states:
+    calibrations = make_calibrations(context.platform, context.clock, alone=len(prepared) == 1, on_device=on_device)
+    with (
+        closing(Interference()) as interference,
+        closing(DeviceStates(context.platform.state_library, ordinals)) as states,
+    ):
 
-        def between(sweep: int) -> None:
-            states.take(sweep)  # before anything else runs there
-            canaries.take_between()
+        def between(pass_number: int) -> None:
+            states.take(pass_number)  # before anything else runs there
+            calibrations.take_between()
 
-        before, start, elsewhere_s = disturbance(), context.clock(), sum_cpu_s(prepared.values())
+        before, start, remote_s = interference(), context.clock(), sum_cpu_s(prepared.values())
         timed = measure(
             prepared,
             context.settings,
             seed=context.seed,
             clock=context.clock,
-            disturbance=disturbance,
+            interference=interference,
             cores=paid_cores(),
             beat=context.name,
             between=between,
-            canary=canaries.take_beside,
-            draw_cores=on_drawn_cores if context.place.is_host and has_several_cores() else None,
-            solo=context.index < SOLO_LAUNCHES,
-            dispatch=context.index < DISPATCH_LAUNCHES,
+            calibration=calibrations.take_beside,
+            draw_cores=on_drawn_cores if context.platform.is_host and has_several_cores() else None,
+            isolated=context.index < ISOLATED_PROCESSES,
+            times_return=context.index < RETURN_PROCESSES,
         )
-        elsewhere_s = sum_cpu_s(prepared.values()) - elsewhere_s
-        load = _describe_load(before, disturbance(), context.clock() - start, elsewhere_s)
-    return LaunchRecord(
+        remote_s = sum_cpu_s(prepared.values()) - remote_s
+        load = _describe_load(before, interference(), context.clock() - start, remote_s)
+    return ProcessRecord(
         schema_version=SCHEMA_VERSION,
         case=context.case.id,
         index=context.index,
         seed=context.seed,
         started=started,
         variants=timed,
-        canaries=canaries.record(),
+        calibrations=calibrations.record(),
         device_states=tuple(states.taken),
         load=load,
     )
 
 
-def _describe_load(before: Reading, after: Reading, wall_s: float, elsewhere_s: float) -> Load:
+def _describe_load(before: Reading, after: Reading, wall_s: float, remote_s: float) -> Load:
     """What this process, that with which it takes turns, and the machine did meanwhile."""
     return Load(
         wall_s=wall_s,
-        cpu_s=after.cpu_s + after.readings_s - before.cpu_s - before.readings_s + elsewhere_s,
+        cpu_s=after.cpu_s + after.readings_s - before.cpu_s - before.readings_s + remote_s,
         machine_s=after.since(before, "machine_s"),
         steal_s=after.since(before, "steal_s"),
         throttled_s=after.since(before, "throttled_s"),
     )
 
 
-def _nothing(sweep: int) -> None:
+def _nothing(pass_number: int) -> None:
     """Nothing is looked at beside the variants."""
 
 
 def measure(
-    variants: Mapping[str, Prepared | Elsewhere],
+    variants: Mapping[str, Prepared | RemoteVariant],
     settings: Settings,
     *,
     seed: int,
     clock: Clock,
-    disturbance: ReadDisturbance,
+    interference: ReadInterference,
     cores: float,
     beat: Beat,
     between: Between = _nothing,
-    canary: TakeCanary = take_none,
+    calibration: TakeCalibration = take_none,
     draw_cores: DrawCores | None = None,
-    solo: bool = True,
-    dispatch: bool = True,
-) -> tuple[VariantLaunch, ...]:
-    """Times variants alternately, in sweeps of one block each: a shuffled order, then its reverse, and so on.
+    isolated: bool = True,
+    times_return: bool = True,
+) -> tuple[VariantSamples, ...]:
+    """Times variants alternately, in passes of one block each: a shuffled order, then its reverse, and so on.
 
     Args:
       variants: Name -> prepared call, already compiled; or one that another environment runs.
       seed: Of the orders.
       clock: Seconds, e.g. `time.perf_counter`.
-      disturbance: Reads the process's counters, before and after each block.
+      interference: Reads the process's counters, before and after each block.
       cores: Cores that the process can use.
       beat: Told what begins.
-      canary: Taken before and after each block.
-      draw_cores: Within it each quick variant is called once, before every second sweep. Where a program's threads wake
+      calibration: Taken before and after each block.
+      draw_cores: Within it each quick variant is called once, before every second pass. Where a program's threads wake
         up decides how long it takes, by up to twice, and without it they wake up where they ran before, for the whole
-        launch.
-      solo: Whether each is timed alone as well, after the sweeps.
-      dispatch: Whether it is timed how long a call takes to return, last of all.
+        process.
+      isolated: Whether each is timed alone as well, after the passes.
+      times_return: Whether it is timed how long a call takes to return, last of all.
     Returns:
       Raw samples of each variant, seconds per call, in the order given.
     """
-    subjects = {
-        name: one if isinstance(one, Elsewhere) else Subject(one, clock, settings.sample_s, settings.settle_s)
+    samplers = {
+        name: one if isinstance(one, RemoteVariant) else Sampler(one, clock, settings.sample_s, settings.settle_s)
         for name, one in variants.items()
     }
     orders = random.Random(seed)
@@ -206,48 +209,53 @@ def measure(
     gc.collect()
     gc.disable()  # a collection would land in one variant's block; timeit does the same
     try:
-        for name, subject in subjects.items():
+        for name, sampler in samplers.items():
             beat(name, "warm-up")
-            subject.calibrate()
+            sampler.calibrate()
             beat(name, "warm-up")
-            subject.warm_up()
-        sweeps = count_sweeps([_block_s(subject, settings) for subject in subjects.values()], settings)
-        sweeps = min(sweeps, _most_sweeps(variants.values()))
-        # In few sweeps as long as in all: where one variant is slow, the others must have enough blocks all the same.
-        block_s = max(settings.block_s, settings.blocks * settings.block_s / sweeps)
-        order = list(subjects)
-        for sweep in range(0, sweeps, 2):
+            sampler.warm_up()
+        passes = count_passes([_block_s(sampler, settings) for sampler in samplers.values()], settings)
+        passes = min(passes, _most_passes(variants.values()))
+        # In few passes as long as in all: where one variant is slow, the others must have enough blocks all the same.
+        block_s = max(settings.block_s, settings.blocks * settings.block_s / passes)
+        order = list(samplers)
+        for pass_number in range(0, passes, 2):
             if draw_cores is not None:
                 with draw_cores(orders):
-                    for subject in subjects.values():
-                        subject.stir(settings.block_s)
+                    for sampler in samplers.values():
+                        sampler.wake_threads(settings.block_s)
             orders.shuffle(order)
-            for number, names in ((sweep, order), (sweep + 1, order[::-1])):
+            for number, names in ((pass_number, order), (pass_number + 1, order[::-1])):
                 for name in names:
                     beat(name, "timing")
-                    subjects[name].take_block(number, block_s, disturbance, canary)
-            between(sweep + 1)
-        for name, subject in subjects.items():
-            is_limited = isinstance(subject, Subject) and subject.is_limited
-            if solo and not is_limited and len(subjects) > 1 and SOLO_BLOCKS * _block_s(subject, settings) <= SOLO_S:
-                beat(name, "solo")
-                subject.take_solos(SOLO_BLOCKS, settings.block_s)
-        for name, subject in subjects.items():
-            if dispatch and subject.dispatches:
-                beat(name, "dispatch")
-                subject.take_dispatches()
+                    samplers[name].take_block(number, block_s, interference, calibration)
+            between(pass_number + 1)
+        for name, sampler in samplers.items():
+            is_limited = isinstance(sampler, Sampler) and sampler.is_limited
+            if (
+                isolated
+                and not is_limited
+                and len(samplers) > 1
+                and ISOLATED_BLOCKS * _block_s(sampler, settings) <= ISOLATED_S
+            ):
+                beat(name, "isolated")
+                sampler.take_isolated(ISOLATED_BLOCKS, settings.block_s)
+        for name, sampler in samplers.items():
+            if times_return and sampler.returns_early:
+                beat(name, "time until return")
+                sampler.take_returns()
     finally:
         if collecting:
             gc.enable()
-    return tuple(subject.record(name, cores) for name, subject in subjects.items())
+    return tuple(sampler.record(name, cores) for name, sampler in samplers.items())
 
 
-def _most_sweeps(variants: Iterable[Prepared | Elsewhere]) -> int:
-    """As many sweeps, an even number, as the variants may be called; two more calls come before and one after."""
+def _most_passes(variants: Iterable[Prepared | RemoteVariant]) -> int:
+    """As many passes, an even number, as the variants may be called; two more calls come before and one after."""
     limits = [one.most_calls for one in variants if isinstance(one, Prepared) and one.most_calls is not None]
     return max(2, 2 * ((min(limits) - 3) // 2)) if limits else sys.maxsize
 
 
-def _block_s(subject: Subject | Elsewhere, settings: Settings) -> float:
+def _block_s(sampler: Sampler | RemoteVariant, settings: Settings) -> float:
     """How long a block takes at least: one sample, if that is longer than a block."""
-    return max(settings.block_s, subject.call_s * subject.calls)
+    return max(settings.block_s, sampler.call_s * sampler.calls)

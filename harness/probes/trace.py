@@ -41,7 +41,7 @@ def capture(variant: str, prepared: Prepared, context: Context) -> Outcome:
     if not captures:
         return Outcome(status=Status.FAILED, reason="the profiler wrote no capture (*.xplane.pb), or an empty one")
     size = sum(path.stat().st_size for path in captures)
-    plane = context.place.trace_plane
+    plane = context.platform.trace_plane
     activity = None if plane is None else any(has_activity(path, plane) for path in captures)
     details = TraceDetails(device_activity=activity)
     return Outcome(status=Status.OK, values={"trace_file_bytes": (size,)}, details=details)

@@ -44,7 +44,7 @@ def find_largest(compiled: Any) -> tuple[Buffer, ...]:
 
 
 @dataclass(frozen=True)
-class _Place:
+class _Platform:
     """A stretch of memory; `writers` are ids of the instructions whose values fill it, `values` all that use it."""
 
     kind: str
@@ -53,7 +53,7 @@ class _Place:
     values: int
 
 
-def _buffer(place: _Place, writers: list[Instruction]) -> Buffer:
+def _buffer(place: _Platform, writers: list[Instruction]) -> Buffer:
     writer = _most_telling(writers, of_argument=place.kind == "argument")
     return Buffer(
         kind=place.kind,
@@ -79,7 +79,7 @@ def _short(shape: str) -> str:
     return shape if len(shape) <= LONGEST_SHAPE else f"{shape[: LONGEST_SHAPE - 1]}…"
 
 
-def _places(assignment: bytes) -> Iterator[_Place]:
+def _places(assignment: bytes) -> Iterator[_Platform]:
     """Every allocation; those that hold values at several offsets, offset by offset."""
     sizes, writers = {}, {}
     for number, value in read_fields(assignment):
@@ -100,7 +100,7 @@ def _places(assignment: bytes) -> Iterator[_Place]:
         kind = _kind({name for name, content in allocation if content})
         for held in at.values():
             size = max(sizes.get(key, 0) for key in held)
-            yield _Place(
+            yield _Platform(
                 kind, size, tuple(writers[key] for key in held if sizes.get(key) == size and key in writers), len(held)
             )
 

@@ -54,7 +54,7 @@ class Prepared:
 
     Args:
       stages: None where there is no one program (eager code, peers, streams).
-      dispatches: Whether a call returns before its result is ready.
+      returns_early: Whether a call returns before its result is ready.
       reset: Has the next call begin with the inputs again, where calls carry state; their copies are made here, so it
         comes before what is timed, and before a first call.
       traceable: What a call computes, as a function of `args` that JAX can trace; None where it cannot.
@@ -68,7 +68,7 @@ class Prepared:
     args: tuple[Any, ...]
     wait: Callable[[Any], Any]
     stages: Stages | None = None
-    dispatches: bool = True
+    returns_early: bool = True
     reset: Callable[[], Any] = _nothing
     traceable: Callable[..., Any] | None = None
     jitted: Any = None
@@ -141,7 +141,7 @@ def _native(function: Callable[..., Any], args: tuple[Any, ...], how: How) -> Pr
     """A peer: called as it is; its result is ready when it returns."""
     convert = how.convert or (lambda *args: copy_arguments(args))
     converted = convert(*args) if how.convert or how.carry else args
-    prepared = Prepared(function, converted, _already_ready, dispatches=False)
+    prepared = Prepared(function, converted, _already_ready, returns_early=False)
     if not how.carry:
         return prepared
     carried = Carried(function, how.carry, begin=lambda _: convert(*args))
@@ -162,7 +162,7 @@ def _stream(mode: str, function: Callable[..., Any], items: tuple[tuple[Any, ...
     wait = _already_ready if native else make_wait()
     if not how.carry:
         return Prepared(
-            lambda *items: [call(*item) for item in items], items, wait, dispatches=not native, jitted=jitted
+            lambda *items: [call(*item) for item in items], items, wait, returns_early=not native, jitted=jitted
         )
     carried = Carried(call, how.carry, begin=partial(copy_arguments, places=how.carry))
 
@@ -170,7 +170,7 @@ def _stream(mode: str, function: Callable[..., Any], items: tuple[tuple[Any, ...
         return carried.over(items)
 
     reset = partial(carried.reset, *items[0])
-    return Prepared(one_pass, items, wait, dispatches=not native, reset=reset, jitted=jitted)
+    return Prepared(one_pass, items, wait, returns_early=not native, reset=reset, jitted=jitted)
 
 
 def _carried(prepared: Prepared, how: How) -> Prepared:

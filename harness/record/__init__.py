@@ -27,11 +27,11 @@ from harness.record.files import (
     write_bytes,
     write_json,
 )
-from harness.record.launches import Block, Canary, DeviceState, LaunchRecord, Load, VariantLaunch
 from harness.record.layout import CaseFolder, RunFolder
 from harness.record.outcomes import (
     INCOMPLETE,
     Buffer,
+    CacheStateCall,
     CachingDetails,
     CompilationDetails,
     Conditioning,
@@ -40,13 +40,13 @@ from harness.record.outcomes import (
     Number,
     NumericsDetails,
     Outcome,
-    RegimeCall,
     Status,
     TimingDetails,
     TraceDetails,
     Trap,
     Verdict,
 )
+from harness.record.processes import Block, CalibrationLoop, DeviceState, Load, ProcessRecord, VariantSamples
 from harness.record.runs import (
     SCHEMA_VERSION,
     Manifest,
@@ -71,8 +71,9 @@ __all__ = [
     "Artifact",
     "Block",
     "Buffer",
+    "CacheStateCall",
     "CachingDetails",
-    "Canary",
+    "CalibrationLoop",
     "CaseFolder",
     "CaseRecord",
     "CompilationDetails",
@@ -82,7 +83,6 @@ __all__ = [
     "DeviceState",
     "Environment",
     "Figure",
-    "LaunchRecord",
     "Load",
     "Manifest",
     "MemoryDetails",
@@ -93,10 +93,10 @@ __all__ = [
     "Param",
     "PlannedCase",
     "PlannedVariant",
+    "ProcessRecord",
     "ProcessWarning",
     "Published",
     "RecordError",
-    "RegimeCall",
     "Replay",
     "Run",
     "RunFolder",
@@ -108,8 +108,8 @@ __all__ = [
     "TraceDetails",
     "Trap",
     "UnreadableError",
-    "VariantLaunch",
     "VariantRecord",
+    "VariantSamples",
     "Verdict",
     "json_schema",
     "make_run_id",

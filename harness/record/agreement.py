@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness.record.metric import Readable
 
-TIMES = ("execution_s", "at_reference_speed_s")
+TIMES = ("execution_s", "normalised_s")
 """Metrics that are shown as the time of a variant."""
 
 
@@ -36,6 +36,6 @@ def _compare(baseline: Readable | None, variant: Readable | None, metric: str) -
         return ""
     return (
         f"the times of {baseline.planned.name} and {variant.planned.name} give {quotient:.3g}×, outside the speedup's "
-        f"interval [{speedup.low:.3g}, {speedup.high:.3g}]: a time is of the undisturbed processes, the speedup of all "
-        f"pairs, in which both met the same disturbance; trust the speedup"
+        f"interval [{speedup.low:.3g}, {speedup.high:.3g}]: a time is of the quiet processes, the speedup of all "
+        f"pairs, in which both met the same interference; trust the speedup"
     )

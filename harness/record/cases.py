@@ -93,7 +93,7 @@ class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
       question: What the suite is there to tell, in one sentence.
       variant: Whose number it is, `implementation:mode`.
       against: The variant that it is set against; None where the number is the answer by itself.
-      metric: What it is one of: of execution_s the ratio of both, paired by launch; of anything else both, side by
+      metric: What it is one of: of execution_s the ratio of both, paired by process; of anything else both, side by
         side.
       at: Params of the case that stands for the suite; where a run has none with these, the one that represents the
         workload does.
@@ -142,8 +142,8 @@ class PlannedVariant(msgspec.Struct, frozen=True, kw_only=True):
       donates: Names of the arguments whose memory a call takes.
       raises: Name of the error that calling it must raise; then nothing of it is timed.
       traced: Whether it is traced though it is skipped, so that its equations are counted.
-      same_as: Of a twin, the variant whose program it is once more; of a replay, the variant that it stands beside.
-        None of what a suite declares.
+      same_as: Of an A/A control, the variant whose program it is once more; of a replay, the variant that it stands
+        beside. None of what a suite declares.
       replays: Of a replay, whose program it is.
     """
 
@@ -165,7 +165,7 @@ class PlannedCase(msgspec.Struct, frozen=True, kw_only=True):
     """A workload with one value of each param; `definition` is a hash of its inputs, reference and cost.
 
     Args:
-      where: Name of the backend that runs it, or of the target that it is compiled for.
+      platform: Name of the backend that runs it, or of the target that it is compiled for.
       new_shape: Params whose change gives inputs of another shape, as the `caching` probe tries it.
       new_static: Params whose change is another static argument.
       represents_workload: Whether this case stands for its workload, where measuring every case would be too much.
@@ -182,7 +182,7 @@ class PlannedCase(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     suite: str
     workload: str
-    where: str
+    platform: str
     description: str
     params: dict[str, Param]
     definition: str
@@ -233,24 +233,24 @@ class CaseRecord(msgspec.Struct, frozen=True, kw_only=True):
     """What was measured of a case so far.
 
     Args:
-      launches: How often it was timed.
+      processes: How often it was timed.
       rounds: How many rounds of the run are whole: every process that they plan for the case was run. None of a record
         that was only written when the case had ended.
-      launch_gap_s: Seconds from the start of one timing launch to that of the next, their median; None of records of
-        before it was told, and with fewer than two launches.
+      process_gap_s: Seconds from the start of one timing process to that of the next, their median; None of records of
+        before it was told, and with fewer than two processes.
     """
 
     id: str
     name: str
     started: str
     elapsed_s: float
-    launches: int
+    processes: int
     variants: tuple[VariantRecord, ...]
     artifacts: tuple[Artifact, ...] = ()
     notes: tuple[str, ...] = ()
     statistics_version: int
     rounds: int | None = None
-    launch_gap_s: float | None = None
+    process_gap_s: float | None = None
 
     @property
     def is_lost(self) -> bool:

@@ -1,16 +1,16 @@
-"""Which blocks were disturbed, and which launches are contended: their absolute times are not to be trusted."""
+"""Which blocks were disturbed, and which processes are contended: their absolute times are not to be trusted."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.record.launches import IDLE, Block, DeviceState, LaunchRecord, Load, VariantLaunch
+from harness.record.processes import IDLE, Block, DeviceState, Load, ProcessRecord, VariantSamples
 from harness.record.statistics import (
     COUNTED_WITHIN_S,
     FEWEST_CLEAN_BLOCKS,
     FEWEST_CLEAN_S,
     FEWEST_CLEAN_SHARE,
-    FEWEST_LAUNCHES,
+    FEWEST_PROCESSES,
     LARGEST_LOSS,
     LARGEST_OTHERS,
     MOST_SLOW_STATES,
@@ -20,41 +20,41 @@ from harness.record.statistics import (
 )
 
 HARMLESS = frozenset({IDLE, "applications clocks setting"})
-"""Reasons for a lower clock that do not make a launch contended: nothing to do, and a limit that its owner has set.
+"""Reasons for a lower clock that do not make a process contended: nothing to do, and a limit that its owner has set.
 nvml.h says what each means. That any other counts, however little it slows, is chosen. At the power limit of an H200,
-"sw power cap", products of 8192^2 in bfloat16 took 1.69 ms in one launch and 2.07 in another."""
+"sw power cap", products of 8192^2 in bfloat16 took 1.69 ms in one process and 2.07 in another."""
 
 
-def stand_alone(clean: int, launches: int) -> bool:
-    """Whether the clean launches of a variant count alone; else all of them count, and the variant is contended."""
-    return clean >= max(FEWEST_LAUNCHES, FEWEST_CLEAN_SHARE * launches)
+def stand_alone(clean: int, processes: int) -> bool:
+    """Whether the clean processes of a variant count alone; else all of them count, and the variant is contended."""
+    return clean >= max(FEWEST_PROCESSES, FEWEST_CLEAN_SHARE * processes)
 
 
-def contended(samples: VariantLaunch, process: LaunchRecord) -> bool:
+def contended(samples: VariantSamples, process: ProcessRecord) -> bool:
     """Whether a variant's absolute time cannot be trusted, by what else ran while its process timed it."""
     return (
         is_slowed(process.device_states)
         or _taken_share(process) > LARGEST_LOSS
-        or (_others_ran(process.load) and not enough_undisturbed(samples))
+        or (_others_ran(process.load) and not enough_quiet(samples))
     )
 
 
-def is_disturbed(process: LaunchRecord) -> bool:
+def is_noisy(process: ProcessRecord) -> bool:
     """Whether any variant of a process is contended."""
     return any(contended(item, process) for item in process.variants)
 
 
-def undisturbed(samples: VariantLaunch, process: LaunchRecord) -> list[Block]:
-    """The blocks of one variant in one launch that count: all, unless somebody else ran.
+def quiet(samples: VariantSamples, process: ProcessRecord) -> list[Block]:
+    """The blocks of one variant in one process that count: all, unless somebody else ran.
 
     A program's threads wait for each other's cores too. On two idle cores those of some programs do so for half of the
-    time, in every launch, and a launch in which they wait twice as long is not slower for it.
+    time, in every process, and a process in which they wait twice as long is not slower for it.
     """
     return _find_clean(samples) if _others_ran(process.load) else list(samples.blocks)
 
 
-def enough_undisturbed(samples: VariantLaunch) -> bool:
-    """Whether one variant's blocks of one launch hold enough for an absolute time whose threads had their cores."""
+def enough_quiet(samples: VariantSamples) -> bool:
+    """Whether one variant's blocks of one process hold enough for an absolute time whose threads had their cores."""
     clean = _find_clean(samples)
     fewest = max(1, min(FEWEST_CLEAN_BLOCKS, len(samples.blocks)))
     return len(clean) >= fewest and sum(block.wall_s for block in clean) >= FEWEST_CLEAN_S
@@ -67,8 +67,8 @@ def _others_ran(load: Load | None) -> bool:
     return load.machine_s - load.cpu_s > LARGEST_OTHERS * load.wall_s + COUNTED_WITHIN_S
 
 
-def _taken_share(process: LaunchRecord) -> float:
-    """Share of a launch's time that the hypervisor or a quota took.
+def _taken_share(process: ProcessRecord) -> float:
+    """Share of a process's time that the hypervisor or a quota took.
 
     Steal is that of the whole machine. The process bears as much of it as of the time that the machine ran: a core with
     nothing to run loses nothing. All of it, where the machine does not tell.
@@ -97,7 +97,7 @@ def _is_slow(state: DeviceState) -> bool:
     return state.clock_hz < SLOWEST_CLOCK * state.most_clock_hz
 
 
-def _find_clean(samples: VariantLaunch) -> list[Block]:
+def _find_clean(samples: VariantSamples) -> list[Block]:
     waits = [_wait_share(block, samples.cores) for block in samples.blocks]
     return [block for block, clean in zip(samples.blocks, clean_blocks(waits), strict=True) if clean]
 

@@ -1,9 +1,9 @@
-"""Beside how many blocks a core was slow, by the canaries around them; no jax.
+"""Beside how many blocks a core was slow, by the calibration loops around them; no jax.
 
 A core of a virtual machine is slow for one to forty milliseconds at a time, probably while its physical core serves
 another machine too; no counter of the kernel tells. What then runs takes 1.1 to 1.7 times as long, each program by a
 factor of its own. That is told, and sets nothing aside: of the blocks at full speed alone, times of one thread
-scattered far less within a run, and yet two runs agreed no better at reference speed.
+scattered far less within a run, and yet two runs agreed no better normalised.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from harness.record.launches import Block, LaunchRecord
+from harness.record.processes import Block, ProcessRecord
 from harness.record.statistics import FULL_SPEED_SHARE, SLOWED
 
 
-def find_slow_share(processes: Iterable[LaunchRecord]) -> float | None:
-    """The share of the blocks of a case's processes beside which the core was slow; None where no canary tells."""
+def find_slow_share(processes: Iterable[ProcessRecord]) -> float | None:
+    """The share of the blocks of a case's processes beside which the core was slow; None where no calibration loop tells."""
     beside = sorted(
-        canary_s
+        calibration_s
         for process in processes
         for variant in process.variants
         for block in variant.blocks
-        if (canary_s := _read_canary_s(block)) is not None
+        if (calibration_s := _read_calibration_s(block)) is not None
     )
     if not beside:
         return None
@@ -30,6 +30,6 @@ def find_slow_share(processes: Iterable[LaunchRecord]) -> float | None:
     return sum(one > SLOWED * full_speed_s for one in beside) / len(beside)
 
 
-def _read_canary_s(block: Block) -> float | None:
-    """The canary's time beside a block; None where there is none that can have been measured."""
-    return block.canary_s if block.canary_s is not None and 0 < block.canary_s < math.inf else None
+def _read_calibration_s(block: Block) -> float | None:
+    """The calibration loop's time beside a block; None where there is none that can have been measured."""
+    return block.calibration_s if block.calibration_s is not None and 0 < block.calibration_s < math.inf else None

@@ -15,7 +15,7 @@ from harness.record.guards import (
     SHORTEST_S,
     at_both_levels,
     bound,
-    divide_by_canary,
+    divide_by_calibration,
     keep_between,
     usable_size,
 )
@@ -26,7 +26,7 @@ from harness.record.statistics import Interval
 from harness.record.unpaired import subtract_means
 from harness.record.withheld import find_objection
 
-TOO_FEW_PAIRS = "too few of its launches were undisturbed on both sides"
+TOO_FEW_PAIRS = "too few of its processes were quiet on both sides"
 
 STAGES = ("trace_s", "lower_s", "compile_s", "first_call_s")
 """The way from a Python function to its first result."""
@@ -38,7 +38,7 @@ def is_peer(source: Readable) -> bool:
 
 
 def is_baseline(source: Readable) -> bool:
-    """Whether the case's speed-ups refer to this variant."""
+    """Whether the case's speedups refer to this variant."""
     return source.planned.name == source.planned_case.baseline
 
 
@@ -50,7 +50,7 @@ def find_eager(source: Readable) -> Readable | None:
 
 
 def read_log_ratios(source: Readable) -> tuple[float | None, ...]:
-    """By launch, against the baseline variant.
+    """By process, against the baseline variant.
 
     The baseline itself is 0, also where its time was set aside: a pair may hold all the same. Where it was not timed,
     no other has a ratio.
@@ -64,7 +64,7 @@ def read_log_ratios(source: Readable) -> tuple[float | None, ...]:
 
 
 def compare_paired(one: Readable, other: Readable) -> Interval | None:
-    """How many times faster the one is: the launches' ratios against the baseline, subtracted pair by pair.
+    """How many times faster the one is: the processes' ratios against the baseline, subtracted pair by pair.
 
     None also where one of them has no speedup: `find_withheld` says why. `doubt_ratio` says whether to trust it.
     """
@@ -91,8 +91,8 @@ def find_withheld(*sides: Readable) -> Fault | None:
 def doubt_ratio(one: Readable, other: Readable) -> str:
     """Why the ratio of their times is not to be trusted, for a person; empty where it is.
 
-    What disturbs a launch hits both sides of a pair alike, unless one is a peer, which has a process of its own, or one
-    keeps more processors busy: a lost one halves two threads and leaves one alone.
+    What disturbs a process hits both sides of a pair alike, unless one is a peer, which has a process of its own, or
+    one keeps more processors busy: a lost one halves two threads and leaves one alone.
     """
     sides = one, other
     doubtful = any(map(_has_doubtful_ratios, sides))
@@ -112,46 +112,47 @@ def _has_doubtful_ratios(source: Readable) -> bool:
     return timing is not None and timing.doubtful_ratios
 
 
-def derive_at_reference_speed(source: Readable) -> Derived:
-    """The time over the canary's beside it, times the run's median canary."""
+def derive_normalised(source: Readable) -> Derived:
+    """The time over the calibration loop's beside it, times the run's median calibration loop."""
     time, reference, timing = source.read("execution_s"), source.pool.reference, find_timing(source)
     if not time.has_number:
         return Derived(fault=time.fault)
     if reference is None:
-        return _no_reference_speed(source.pool.no_reference)
-    canary = source.read("canary_s")
-    if timing is None or timing.canary != reference.identity:
-        return _no_reference_speed(_describe_canaries(timing, len(canary.known), reference.identity))
-    ratios = divide_by_canary(source.read("over_canary").values, time.values, canary.values)
+        return _not_normalised(source.pool.no_reference)
+    calibration = source.read("calibration_s")
+    if timing is None or timing.calibration != reference.identity:
+        return _not_normalised(_describe_calibrations(timing, len(calibration.known), reference.identity))
+    ratios = divide_by_calibration(source.read("over_calibration").values, time.values, calibration.values)
     values = tuple(
-        None if ratio is None else keep_between(ratio * reference.canary_s, SHORTEST_S, LONGEST_S) for ratio in ratios
+        None if ratio is None else keep_between(ratio * reference.calibration_s, SHORTEST_S, LONGEST_S)
+        for ratio in ratios
     )
     if all(value is None for value in values):
-        return _no_reference_speed("none of its launches has a canary's time that can be")
+        return _not_normalised("none of its processes has a calibration loop's time that can be")
     return Derived(values, time.contended, time.fault)
 
 
-def _describe_canaries(timing: TimingDetails | None, known: int, wanted: str) -> str:
-    """Why a variant's launches have not the canary of its run.
+def _describe_calibrations(timing: TimingDetails | None, known: int, wanted: str) -> str:
+    """Why a variant's processes have not the calibration loop of its run.
 
     Args:
-      known: How many launches have the time of some canary.
+      known: How many processes have the time of some calibration loop.
     """
     if timing is None or not known:
-        return "its launches timed no canary"
-    if timing.canary is not None:
-        return f"its canary is {timing.canary}, that of the run {wanted}"
-    if known < timing.launches:
-        return f"{timing.launches - known} of its {timing.launches} launches timed no canary"
-    return "its launches timed different canaries"
+        return "its processes timed no calibration loop"
+    if timing.calibration is not None:
+        return f"its calibration loop is {timing.calibration}, that of the run {wanted}"
+    if known < timing.processes:
+        return f"{timing.processes - known} of its {timing.processes} processes timed no calibration loop"
+    return "its processes timed different calibration loops"
 
 
-def _no_reference_speed(reason: str) -> Derived:
-    return Derived(fault=Fault(Lack.NO_REFERENCE_SPEED, "at_reference_speed_s", reason=reason))
+def _not_normalised(reason: str) -> Derived:
+    return Derived(fault=Fault(Lack.NOT_NORMALISED, "normalised_s", reason=reason))
 
 
 def derive_speedup(source: Readable) -> Derived:
-    """Over the baseline variant, by launch."""
+    """Over the baseline variant, by process."""
     baseline = source.find(source.planned_case.baseline)
     if baseline is None or is_baseline(source):
         return _undefined("speedup")
@@ -168,40 +169,40 @@ def derive_speedup(source: Readable) -> Derived:
 def derive_break_even(source: Readable) -> Derived:
     """Of a jitted implementation, against the same as eager code, as a range.
 
-    The fewest calls come from the longest eager call and the largest gain that the intervals allow, the dearest cold
-    start of eager code and the cheapest of jit; the most from the opposite. A gain that is not told apart from 1 leaves
-    the fewest alone: jit may never pay.
+    The fewest calls come from the longest eager call and the largest speedup that the intervals allow, the dearest cold
+    start of eager code and the cheapest of jit; the most from the opposite. A speedup that is not told apart from 1
+    leaves the fewest alone: jit may never pay.
     """
     eager = find_eager(source)
     if source.planned.mode != "jit" or eager is None:
         return _undefined("break_even_calls")
     readings = eager.read("execution_s"), eager.read("first_result_s"), source.read("first_result_s")
     call, eager_cold, jit_cold = (reading.interval for reading in readings)
-    gain, nothing = compare_paired(source, eager), Fault(Lack.NO_DIFFERENCE, "break_even_calls")
+    speedup, nothing = compare_paired(source, eager), Fault(Lack.NO_DIFFERENCE, "break_even_calls")
     doubt = doubt_ratio(source, eager)
     contended = readings[0].contended or bool(doubt)
-    if call is None or eager_cold is None or jit_cold is None or gain is None:
+    if call is None or eager_cold is None or jit_cold is None or speedup is None:
         lacking = _first_lacking(source.read("execution_s"), *readings)
         return Derived(fault=lacking or find_withheld(source, eager) or nothing)
-    fewest = _count_at(call.high, gain.high, eager_cold.high, jit_cold.low)
-    calls = _count_at(call.estimate, gain.estimate, eager_cold.estimate, jit_cold.estimate)
-    if statistics.differs(gain):
+    fewest = _count_at(call.high, speedup.high, eager_cold.high, jit_cold.low)
+    calls = _count_at(call.estimate, speedup.estimate, eager_cold.estimate, jit_cold.estimate)
+    if statistics.differs(speedup):
         if calls is None:
             return Derived(fault=Fault(Lack.NEVER, "break_even_calls"))
-        most = _count_at(call.low, gain.low, eager_cold.low, jit_cold.high)
-        return Derived((calls,), contended, interval=Interval(fewest, calls, most, gain.count), doubt=doubt)
+        most = _count_at(call.low, speedup.low, eager_cold.low, jit_cold.high)
+        return Derived((calls,), contended, interval=Interval(fewest, calls, most, speedup.count), doubt=doubt)
     if calls is None or fewest is None or fewest == 1:
         return Derived(fault=nothing)
-    return Derived((calls,), contended, interval=Interval(fewest, calls, None, gain.count), doubt=doubt)
+    return Derived((calls,), contended, interval=Interval(fewest, calls, None, speedup.count), doubt=doubt)
 
 
 def _count_at(
-    eager_s: float | None, gain: float | None, eager_cold_s: float | None, jit_cold_s: float | None
+    eager_s: float | None, speedup: float | None, eager_cold_s: float | None, jit_cold_s: float | None
 ) -> int | None:
     """The break-even of these costs, where there are all and jit ever pays."""
-    if eager_s is None or gain is None or eager_cold_s is None or jit_cold_s is None:
+    if eager_s is None or speedup is None or eager_cold_s is None or jit_cold_s is None:
         return None
-    return count_break_even(eager_s, eager_s / gain, eager_cold_s, jit_cold_s)
+    return count_break_even(eager_s, eager_s / speedup, eager_cold_s, jit_cold_s)
 
 
 def count_break_even(eager_s: float, jit_s: float, eager_cold_s: float, jit_cold_s: float) -> int | None:
@@ -261,17 +262,19 @@ def derive_cache_saving(source: Readable) -> Derived:
 def derive_capacity_share(source: Readable) -> Derived:
     """The plan over what programs may use of the device."""
     capacity = usable_size(source.environment.device_memory_bytes)
-    return _divide("capacity_share", source.read("peak_bytes"), capacity)
+    return _divide("capacity_share", source.read("planned_peak_bytes"), capacity)
 
 
 def derive_call_over_plan(source: Readable) -> Derived:
-    """What a call held over what was planned."""
-    return _divide("call_over_plan", source.read("runtime_peak_bytes"), source.read("peak_bytes").estimate)
+    """Measured peak memory over what was planned."""
+    return _divide(
+        "measured_over_planned", source.read("measured_peak_bytes"), source.read("planned_peak_bytes").estimate
+    )
 
 
 def derive_donation_share(source: Readable) -> Derived:
     """What donation saves, of what was planned."""
-    return _divide("donation_share", source.read("donation_saves_bytes"), source.read("peak_bytes").estimate)
+    return _divide("donation_share", source.read("donation_saves_bytes"), source.read("planned_peak_bytes").estimate)
 
 
 def derive_flops_over_declared(source: Readable) -> Derived:
@@ -287,7 +290,7 @@ def derive_bytes_over_declared(source: Readable) -> Derived:
 
 
 def rate_of(metric: str, amount: Callable[[Cost], Number | None]) -> Callable[[Readable], Derived]:
-    """A function that divides a declared amount by the execution time, launch by launch."""
+    """A function that divides a declared amount by the execution time, process by process."""
 
     def derive(source: Readable) -> Derived:
         declared, time = amount(_cost(source)), source.read("execution_s")

@@ -8,8 +8,8 @@ from dataclasses import replace
 from datetime import datetime
 from itertools import zip_longest
 
-from harness.record.launches import LaunchRecord
 from harness.record.outcomes import Number
+from harness.record.processes import ProcessRecord
 from harness.record.settings import Settings
 from harness.record.statistics import Interval
 
@@ -48,18 +48,20 @@ def keep_between(value: Number | None, low: float, high: float) -> float | None:
     return float(value) if value is not None and low <= value <= high else None
 
 
-def divide_by_canary(
-    ratios: Sequence[float | None], times_s: Sequence[float | None], canaries_s: Sequence[float | None]
+def divide_by_calibration(
+    ratios: Sequence[float | None], times_s: Sequence[float | None], calibrations_s: Sequence[float | None]
 ) -> tuple[float | None, ...]:
-    """By launch, a time over the canary's.
+    """By process, a time over the calibration loop's.
 
     Args:
-      ratios: What the launches tell; without any, as in records of before they did, the other two are divided.
+      ratios: What the processes tell; without any, as in records of before they did, the other two are divided.
     """
-    told = zip_longest(times_s, (ratios or canaries_s)[: len(times_s)])
+    told = zip_longest(times_s, (ratios or calibrations_s)[: len(times_s)])
     if ratios:
         return tuple([None if own_s is None else ratio for own_s, ratio in told])
-    return tuple([None if own_s is None or canary_s is None else own_s / canary_s for own_s, canary_s in told])
+    return tuple(
+        [None if own_s is None or calibration_s is None else own_s / calibration_s for own_s, calibration_s in told]
+    )
 
 
 def usable_size(value: Number | None) -> float | None:
@@ -67,18 +69,18 @@ def usable_size(value: Number | None) -> float | None:
     return keep_between(value, 0.0, LARGEST_COUNT)
 
 
-def is_sound(launch: LaunchRecord) -> bool:
+def is_sound(process: ProcessRecord) -> bool:
     """Whether all that times are made of can have been measured; else the file is damaged."""
     times = (
         value
-        for item in launch.variants
-        for values in (*(block.samples_s for block in item.blocks), item.dispatch_s, item.solo_s)
+        for item in process.variants
+        for values in (*(block.samples_s for block in item.blocks), item.return_s, item.isolated_s)
         for value in values
     )
-    walls = (block.wall_s for item in launch.variants for block in item.blocks)
-    sampled = all(item.blocks and all(block.samples_s for block in item.blocks) for item in launch.variants)
+    walls = (block.wall_s for item in process.variants for block in item.blocks)
+    sampled = all(item.blocks and all(block.samples_s for block in item.blocks) for item in process.variants)
     possible = all(SHORTEST_S <= value <= LONGEST_S for value in (*times, *walls))
-    return sampled and possible and _is_moment(launch.started)
+    return sampled and possible and _is_moment(process.started)
 
 
 def _is_moment(text: str) -> bool:

@@ -2,8 +2,8 @@
 
 results/<run-id>/
 manifest.json                   environment, settings, every planned case; written first
-cases/<id>/launches/NN.json.gz  raw samples and block conditions of one timing launch; NN-<peer>.json.gz of a peer's
-cases/<id>/launches/NN.replaced.json.gz  of a contended launch that a fresh process has replaced
+cases/<id>/processes/NN.json.gz  raw samples and block conditions of one timing process; NN-<peer>.json.gz of a peer's
+cases/<id>/processes/NN.replaced.json.gz  of a contended process that a fresh process has replaced
 cases/<id>/case.json            statuses and per-launch summaries; written anew after each round
 cases/<id>/programs/<variant>/  jaxpr.txt, stablehlo.mlir, hlo.txt and program.jaxexport of a compiled variant
 cases/<id>/trace/<variant>/     profiler captures, as xprof wants them
@@ -52,22 +52,22 @@ class CaseFolder:
         """What was measured of the case."""
         return self.path / "case.json"
 
-    def launch(self, index: int, peer: str | None = None, *, replaced: bool = False) -> Path:
-        """Raw samples of a timing launch: of JAX's variants, or of a peer, which has a process of its own.
+    def process(self, index: int, peer: str | None = None, *, replaced: bool = False) -> Path:
+        """Raw samples of a timing process: of JAX's variants, or of a peer, which has a process of its own.
 
         Args:
           replaced: Of the contended one that another has replaced.
         """
         of_peer = "" if peer is None else f"-{_as_folder(peer)}"
-        return self.path / "launches" / f"{index:02d}{of_peer}{_REPLACED if replaced else '.json.gz'}"
+        return self.path / "processes" / f"{index:02d}{of_peer}{_REPLACED if replaced else '.json.gz'}"
 
-    def launches(self) -> list[Path]:
-        """Raw samples of every timing launch, without those that another has replaced."""
-        return sorted(path for path in (self.path / "launches").glob("*.json.gz") if not path.name.endswith(_REPLACED))
+    def processes(self) -> list[Path]:
+        """Raw samples of every timing process, without those that another has replaced."""
+        return sorted(path for path in (self.path / "processes").glob("*.json.gz") if not path.name.endswith(_REPLACED))
 
     def count_replaced(self) -> int:
-        """How many timing launches another has replaced."""
-        return len(list((self.path / "launches").glob(f"*{_REPLACED}")))
+        """How many timing processes another has replaced."""
+        return len(list((self.path / "processes").glob(f"*{_REPLACED}")))
 
     def programs(self, variant: str) -> Path:
         """Where a variant's program texts are kept."""

@@ -43,8 +43,8 @@ class Direction(StrEnum):
 class Summary(StrEnum):
     """How the values of several processes become one number."""
 
-    LAUNCHES = "mean over launches"
-    """With a t interval that is widened for every look at the launches: their number follows from what they showed.
+    TIMING = "mean over timing processes"
+    """With a t interval that is widened for every look at the processes: their number follows from what they showed.
     Of ratios and times the geometric mean, of logarithms the mean."""
 
     PROCESSES = "mean over processes"
@@ -77,7 +77,8 @@ class Metric:
       summary: How several processes become one number.
       probe: The probe that measures it.
       derive: The function that derives it from what probes have measured.
-      growth_of: The metric whose exponent over the values of `n` it is; such a metric is of a workload, not of a case.
+      exponent_of: The metric whose exponent over the values of `n` it is; such a metric is of a workload, not of a
+        case.
       signed: Whether it may be below 0, such as a saving.
       family: The table that has a column for it because it is here.
     """
@@ -91,7 +92,7 @@ class Metric:
     summary: Summary = Summary.FIRST
     probe: str | None = None
     derive: Callable[[Readable], Derived] | None = None
-    growth_of: str | None = None
+    exponent_of: str | None = None
     column: str = ""
     detail: str = ""
     signed: bool = False
@@ -130,7 +131,7 @@ class Lack(StrEnum):
     WITHHELD = "withheld"
     """It is measured and not given: the result may not be that of the baseline variant."""
 
-    NO_REFERENCE_SPEED = "no reference speed"
+    NOT_NORMALISED = "no reference speed"
     """Nothing tells how fast the machine was meanwhile."""
 
 
@@ -160,11 +161,11 @@ class Reading:
       values: By process; None where a process has none that can have been measured.
       number: The number, with bounds where processes give some, or what makes it; None where there is none.
       exact: Whether the number is exact: the metric is, and it was the same in all processes.
-      contended: Whether what it was measured from was too disturbed.
+      contended: Whether what it was measured from was contended.
       fault: Why there is no number; beside a number, what went wrong although there is one.
       doubt: Why it counts as contended, for a person; empty where the variant's own details say it.
-      looks: How often its launches were looked at to decide whether to go on.
-      shared: Variance of the logarithms that its launches share, and those of another run do not.
+      looks: How often its processes were looked at to decide whether to go on.
+      shared: Variance of the logarithms that its processes share, and those of another run do not.
     """
 
     metric: Metric

@@ -8,7 +8,7 @@ from harness.record import derived
 from harness.record.metric import Direction, Family, Metric, Summary, Unit
 from harness.record.statistics import SLOW_SPELL_S
 
-_timed = partial(Metric, unit=Unit.SECONDS, direction=Direction.LOWER, probe="timing", summary=Summary.LAUNCHES)
+_timed = partial(Metric, unit=Unit.SECONDS, direction=Direction.LOWER, probe="timing", summary=Summary.TIMING)
 _compiled = partial(
     Metric, unit=Unit.SECONDS, direction=Direction.LOWER, probe="compilation", summary=Summary.PROCESSES
 )
@@ -26,7 +26,7 @@ _sized = partial(
 _compiles = partial(_counted, direction=Direction.LOWER, summary=Summary.LARGEST)
 _cached = partial(Metric, unit=Unit.SECONDS, direction=Direction.LOWER, probe="caching", summary=Summary.PROCESSES)
 _planned = partial(Metric, unit=Unit.BYTES, direction=Direction.LOWER, probe="memory", exact=True)
-_rate = partial(Metric, direction=Direction.HIGHER, summary=Summary.LAUNCHES)
+_rate = partial(Metric, direction=Direction.HIGHER, summary=Summary.TIMING)
 
 _MEASURED = (
     Metric(
@@ -43,7 +43,7 @@ _MEASURED = (
         title="execution time",
         definition=(
             "One call until its result is ready, compiled and warmed up: the median over the clean blocks of one "
-            "launch."
+            "process."
         ),
     ),
     _timed(
@@ -52,22 +52,22 @@ _MEASURED = (
         unit=Unit.LOG_RATIO,
         direction=Direction.HIGHER,
         definition=(
-            "log(baseline variant's time / this variant's time): the median over one launch's sweeps, "
-            "each timing both within the same moment. Peers, launched on their own, are paired by launch order "
-            "instead, by each side's time over the canary where both have the same."
+            "log(baseline variant's time / this variant's time): the median over one process's passes, "
+            "each timing both within the same moment. Peers, launched on their own, are paired by process order "
+            "instead, by each side's time over the calibration loop where both have the same."
         ),
     ),
     _timed(
-        name="dispatch_s",
-        title="dispatch",
+        name="return_s",
+        title="time until return",
         definition=(
             "One call until it returns, whether or not its result is ready; taken apart from execution_s. The median "
-            "over one launch."
+            "over one process."
         ),
     ),
     _timed(
-        name="canary_s",
-        title="canary",
+        name="calibration_s",
+        title="calibration loop",
         direction=Direction.NEITHER,
         summary=Summary.MEDIAN,
         definition=(
@@ -77,14 +77,15 @@ _MEASURED = (
         ),
     ),
     _timed(
-        name="over_canary",
-        title="time over the canary",
+        name="over_calibration",
+        title="time over the calibration loop",
         unit=Unit.RATIO,
         direction=Direction.NEITHER,
         summary=Summary.MEDIAN,
         definition=(
-            "execution_s block by block over the canary beside it, or over canary_s where a block lasts longer than "
-            f"{SLOW_SPELL_S:g} s: the median over the clean blocks of one launch."
+            "execution_s block by block over the calibration loop beside it, or over calibration_s where a block lasts "
+            "longer than "
+            f"{SLOW_SPELL_S:g} s: the median over the clean blocks of one process."
         ),
     ),
     _timed(
@@ -94,17 +95,17 @@ _MEASURED = (
         direction=Direction.NEITHER,
         summary=Summary.LARGEST,
         definition=(
-            "Processor time over wall time of the variant's blocks in one launch; the largest, since what disturbs "
+            "Processor time over wall time of the variant's blocks in one process; the largest, since what disturbs "
             "it only takes some away."
         ),
     ),
     _timed(
-        name="solo_s",
+        name="isolated_s",
         title="time alone",
         summary=Summary.MEDIAN,
         definition=(
             "One call until its result is ready, as execution_s, but in a few blocks of this variant in a row, after "
-            "the sweeps. The median over one launch; none of slow calls, nor where a process times one variant only."
+            "the passes. The median over one process; none of slow calls, nor where a process times one variant only."
         ),
     ),
     _compiled(
@@ -350,8 +351,8 @@ _MEASURED = (
         definition="Size of the generated code (`memory_analysis`); 0 where the backend does not tell.",
     ),
     _planned(
-        name="peak_bytes",
-        title="planned memory",
+        name="planned_peak_bytes",
+        title="planned peak memory",
         column="Planned",
         detail="at its peak",
         definition=(
@@ -367,15 +368,16 @@ _MEASURED = (
         direction=Direction.HIGHER,
         signed=True,
         definition=(
-            "peak_bytes less that of the same program compiled with all its arguments donated (compiled, not run)."
+            "planned_peak_bytes less that of the same program compiled with all its arguments donated (compiled, not "
+            "run)."
         ),
     ),
     Metric(
-        name="runtime_peak_bytes",
-        title="memory of a call",
+        name="measured_peak_bytes",
+        title="measured peak memory",
         unit=Unit.BYTES,
         direction=Direction.LOWER,
-        probe="residency",
+        probe="measured_memory",
         summary=Summary.MEDIAN,
         column="A call",
         detail="measured peak",
@@ -398,26 +400,27 @@ _MEASURED = (
 
 _DERIVED = (
     Metric(
-        name="at_reference_speed_s",
-        title="time at reference speed",
+        name="normalised_s",
+        title="normalised time",
         unit=Unit.SECONDS,
         direction=Direction.LOWER,
-        derive=derived.derive_at_reference_speed,
-        summary=Summary.LAUNCHES,
+        derive=derived.derive_normalised,
+        summary=Summary.TIMING,
         definition=(
-            "over_canary times the median canary_s of the run: what a call takes where the machine is as fast as in "
+            "over_calibration times the median calibration_s of the run: what a call takes where the machine is as "
+            "fast as in "
             "the middle of the run, or of that which its times are brought to. In records of before there was an "
-            "over_canary, execution_s over canary_s."
+            "over_calibration, execution_s over calibration_s."
         ),
     ),
     Metric(
         name="speedup",
-        title="gain",
+        title="speedup",
         unit=Unit.RATIO,
         direction=Direction.HIGHER,
         derive=derived.derive_speedup,
-        summary=Summary.LAUNCHES,
-        definition="Baseline variant's time over this variant's time: exp of the mean log_ratio over launches.",
+        summary=Summary.TIMING,
+        definition="Baseline variant's time over this variant's time: exp of the mean log_ratio over processes.",
     ),
     Metric(
         name="break_even_calls",
@@ -429,7 +432,7 @@ _DERIVED = (
         detail="after",
         definition=(
             "Calls after which jit has paid for its compilation against eager code, both from a cold process: from the "
-            "fewest to the most that the intervals of gain, eager call and cold processes allow."
+            "fewest to the most that the intervals of speedup, eager call and cold processes allow."
         ),
     ),
     Metric(
@@ -455,10 +458,10 @@ _DERIVED = (
     ),
     Metric(
         name="compile_exponent",
-        title="growth of the compile time",
+        title="scaling exponent of the compile time",
         unit=Unit.EXPONENT,
         direction=Direction.NEITHER,
-        growth_of="compile_total_s",
+        exponent_of="compile_total_s",
         definition=(
             "p of a + b * n**p through compile_total_s over a sweep of n, a being 0 below 5 sizes: 1 is linear, 2 is "
             "quadratic. It is of a workload, not of one case."
@@ -505,15 +508,15 @@ _DERIVED = (
         derive=derived.derive_capacity_share,
         column="Of the device",
         detail="planned",
-        definition="peak_bytes over the memory of one device (environment.device_memory_bytes).",
+        definition="planned_peak_bytes over the memory of one device (environment.device_memory_bytes).",
     ),
     Metric(
-        name="call_over_plan",
-        title="memory of a call over the plan",
+        name="measured_over_planned",
+        title="measured over planned peak memory",
         unit=Unit.RATIO,
         direction=Direction.LOWER,
         derive=derived.derive_call_over_plan,
-        definition="runtime_peak_bytes over peak_bytes, which is the plan of one device.",
+        definition="measured_peak_bytes over planned_peak_bytes, which is the plan of one device.",
     ),
     Metric(
         name="donation_share",
@@ -523,7 +526,7 @@ _DERIVED = (
         exact=True,
         derive=derived.derive_donation_share,
         signed=True,
-        definition="donation_saves_bytes over peak_bytes.",
+        definition="donation_saves_bytes over planned_peak_bytes.",
     ),
     _rate(
         name="achieved_flops",

@@ -2,7 +2,7 @@
 
 With three launches a variant's own variance is hardly known. Those of many variants together tell how variances
 scatter: as s0² · F, with each variant's own degrees of freedom and d0 more. Each is then moderated, as if d0 further
-launches had had the variance s0². Variants that scatter far more than the rest borrow less, and do not spoil what the
+processes had had the variance s0². Variants that scatter far more than the rest borrow less, and do not spoil what the
 others borrow.
 
 Sources: Smyth, Linear models and empirical Bayes methods for assessing differential expression in microarray

@@ -83,20 +83,20 @@ class Buffer(msgspec.Struct, frozen=True, kw_only=True):
     values: int = 1
 
 
-class RegimeCall(msgspec.Struct, frozen=True, kw_only=True):
-    """One call in one regime of the caches, in one process, and what JAX reported meanwhile.
+class CacheStateCall(msgspec.Struct, frozen=True, kw_only=True):
+    """One call in one cache state, in one process, and what JAX reported meanwhile.
 
     Args:
-      regime: cold, cached, warm, new_shape or new_static.
+      cache_state: cold, cached, warm, new_shape or new_static.
       proven: Whether what JAX reported shows that the caches were in that state; else the time has no name.
-      elapsed_s: Seconds; None where the call was not timed, since it is not to the call before as the regime says.
+      elapsed_s: Seconds; None where the call was not timed, since it is not to the call before as the cache state says.
       traces: Functions that were traced.
       compiled: Programs that XLA compiled.
       hits: Programs that came from the persistent cache.
       misses: Programs that were looked for there and missing.
     """
 
-    regime: str
+    cache_state: str
     proven: bool
     elapsed_s: float | None = None
     traces: int = 0
@@ -143,7 +143,7 @@ class NumericsDetails(_Details, frozen=True, kw_only=True, tag="numerics"):
       outputs: Arrays that were compared; None where that was not recorded.
       unchecked: How many of them the reference does not know (NaN in both).
       raised: The words of the error that the call raised, as its implementation declares; None where none is declared.
-      fingerprint: Of the program that was checked, which timing launches load; None without one, or where not told.
+      fingerprint: Of the program that was checked, which timing processes load; None without one, or where not told.
       verdict: What the comparison says; None where every output is within its tolerance, or none was compared.
       conditioning: What the draws say; None where there were none.
     """
@@ -186,9 +186,9 @@ class CompilationDetails(_Details, frozen=True, kw_only=True, tag="compilation")
 
 
 class CachingDetails(_Details, frozen=True, kw_only=True, tag="caching"):
-    """Every call that was made in some regime of the caches, in the order of the processes."""
+    """Every call that was made in some cache state, in the order of the processes."""
 
-    calls: tuple[RegimeCall, ...] = ()
+    calls: tuple[CacheStateCall, ...] = ()
 
     def join(self, other: Self) -> Self:
         """The calls of both."""
@@ -196,28 +196,28 @@ class CachingDetails(_Details, frozen=True, kw_only=True, tag="caching"):
 
 
 class TimingDetails(_Details, frozen=True, kw_only=True, tag="timing"):
-    """How undisturbed the launches of a variant were.
+    """How quiet the processes of a variant were.
 
     Args:
-      launches: How many timed it.
-      contended: How many of them were too disturbed for an absolute time: harness/record/contention.py.
-      doubtful_ratios: Whether log_ratio has launches that were too disturbed for it, since too few others remained.
+      processes: How many timed it.
+      contended: How many of them were contended for an absolute time: harness/record/contention.py.
+      doubtful_ratios: Whether log_ratio has processes that were contended for it, since too few others remained.
       unsteady: How many found no steady state within the warm-up.
-      replaced: How many contended launches a fresh process has replaced; they are not among `launches`.
+      replaced: How many contended launches a fresh process has replaced; they are not among `processes`.
       looks: How often the intervals were looked at to decide whether to go on; None in records of before it was told.
-      canary: The identity of the canary that times are divided by; None where there is none.
+      calibration: The identity of the calibration loop that times are divided by; None where there is none.
       slow_share: Beside what part of the blocks of its processes the core was slow: harness/record/core_speed.py; None
-        where no canary tells.
+        where no calibration loop tells.
       compiles_per_call: How many programs every call compiles within its time; the most over the processes.
     """
 
-    launches: int
+    processes: int
     contended: int = 0
     doubtful_ratios: bool = False
     unsteady: int = 0
     replaced: int = 0
     looks: int | None = None
-    canary: str | None = None
+    calibration: str | None = None
     slow_share: float | None = None
     compiles_per_call: int = 0
 
@@ -238,7 +238,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
       status: How it ended.
       reason: Why it is not ok, for a person; no code reads it.
       stderr: The end of what the process wrote there, where it failed.
-      values: Metric name to one value per process (launch order; null where that launch has none). What is the same
+      values: Metric name to one value per process (process order; null where that process has none). What is the same
         in all processes, such as counts, has one value.
       notes: What a reader must know beside the number; no code reads it.
       details: What only this probe tells; None where there is nothing.

@@ -1,4 +1,4 @@
-"""What the variants of a run share: the speed of its machine, and how much times scatter from launch to launch."""
+"""What the variants of a run share: the speed of its machine, and how much times scatter from process to process."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from harness.record.statistics import (
     MINIMUM_EFFECT,
     RATIOS_BETWEEN_RUNS,
     Lent,
-    UsualLaunch,
+    PseudoProcess,
 )
 
 if TYPE_CHECKING:
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from harness.record.moderation import Prior
 
 RATIO = "speedup"
-AT_REFERENCE_SPEED = "at_reference_speed_s"
+NORMALISED = "normalised_s"
 
-NO_CANARY = "no canary was timed that times can be divided by"
+NO_CALIBRATION = "no calibration loop was timed that times can be divided by"
 
 MIDDLE = 0.9
-"""Share of the launches that must agree, and of the blocks that must be at full speed, where a canary counts as
-constant: a few are always disturbed."""
+"""Share of the processes that must agree, and of the blocks that must be at full speed, where a calibration loop counts
+as constant: a few are always disturbed."""
 
 
 class Kind(StrEnum):
@@ -63,15 +63,15 @@ class ReferenceSpeed:
     """How fast a run's machine was: the times of one fixed piece of work.
 
     Args:
-      identity: Of that work, the canary; with another, times cannot be compared.
-      launches_s: Its time in each process, in ascending order, at least one.
+      identity: Of that work, the calibration loop; with another, times cannot be compared.
+      processes_s: Its time in each process, in ascending order, at least one.
       slow_share: Of the blocks, beside how many the core was slow.
       baseline_s: Its median in the baseline run, whose speed is the reference; None where it is the run's own.
       baseline: That run's name.
     """
 
     identity: str
-    launches_s: tuple[float, ...]
+    processes_s: tuple[float, ...]
     slow_share: float = 0.0
     baseline_s: float | None = None
     baseline: str = ""
@@ -79,23 +79,23 @@ class ReferenceSpeed:
     @cached_property
     def median_s(self) -> float:
         """Its median over the run's processes."""
-        return float(numpy.median(self.launches_s))
+        return float(numpy.median(self.processes_s))
 
     @property
-    def canary_s(self) -> float:
+    def calibration_s(self) -> float:
         """What it takes at the reference speed."""
         return self.median_s if self.baseline_s is None else self.baseline_s
 
     @cached_property
     def is_constant(self) -> bool:
-        """Whether the machine had one speed: dividing by the canary changes nothing that is worth a verdict."""
-        low, high = numpy.quantile(self.launches_s, [(1 - MIDDLE) / 2, (1 + MIDDLE) / 2])
+        """Whether the machine had one speed: dividing by the calibration loop changes nothing that is worth a verdict."""
+        low, high = numpy.quantile(self.processes_s, [(1 - MIDDLE) / 2, (1 + MIDDLE) / 2])
         return bool(high <= low * (1 + MINIMUM_EFFECT)) and self.slow_share <= 1 - MIDDLE
 
 
 @dataclass(frozen=True)
 class Spread:
-    """How a metric's launches scatter, over the variants of one kind.
+    """How a metric's processes scatter, over the variants of one kind.
 
     Args:
       places: Of each variant in the prior, by case and name.
@@ -122,11 +122,11 @@ class Pool:
     Args:
       reference: None where there is none, and then why.
       spreads: By metric and kind; where one is missing, intervals are ordinary t intervals.
-      usual_ratios: By kind, how far a ratio's launches usually deviate: a variance of logs.
+      usual_ratios: By kind, how far a ratio's processes usually deviate: a variance of logs.
     """
 
     reference: ReferenceSpeed | None = None
-    no_reference: str = NO_CANARY
+    no_reference: str = NO_CALIBRATION
     spreads: Mapping[tuple[str, Kind], Spread] = field(default_factory=dict)
     usual_ratios: Mapping[Kind, float] = field(default_factory=dict)
 
@@ -138,27 +138,27 @@ class Pool:
         place = None if spread is None else spread.places.get((source.planned_case.id, source.planned.name))
         return None if spread is None or place is None else spread.prior.lend(place)
 
-    def lend_to_ratio(self, *sides: Readable) -> UsualLaunch | None:
+    def lend_to_ratio(self, *sides: Readable) -> PseudoProcess | None:
         """What is known of the scatter of a ratio of variants."""
         variance = self.usual_ratios.get(kind_of_ratio(*sides))
-        return None if variance is None else UsualLaunch(variance)
+        return None if variance is None else PseudoProcess(variance)
 
     def find_shared(self, metric: str, source: Readable, values: Sequence[float]) -> float:
-        """The variance of a metric's logarithms that a run's launches share, and those of another run do not.
+        """The variance of a metric's logarithms that a run's processes share, and those of another run do not.
 
-        It is known of times at reference speed and of ratios only.
+        It is known of normalised times and of ratios only.
 
         Args:
-          values: By launch, all > 0.
+          values: By process, all > 0.
         """
         if metric == RATIO and values:
             return self.find_shared_of_ratio(math.fsum(map(math.log, values)) / len(values), *list_sides(source))
-        return BETWEEN_RUNS**2 if metric == AT_REFERENCE_SPEED and self._has_varied else 0.0
+        return BETWEEN_RUNS**2 if metric == NORMALISED and self._has_varied else 0.0
 
     def find_shared_of_ratio(self, log_ratio: float, *sides: Readable) -> float:
         """The same of a ratio of variants.
 
-        A ratio to a peer has the error of a time. That of a twin or a replay to its own variant has none.
+        A ratio to a peer has the error of a time. That of an A/A control or a replay to its own variant has none.
         """
         is_to_its_like = len({side.planned.same_as or side.planned.name for side in sides}) == 1
         if not self._has_varied or is_to_its_like:
@@ -178,7 +178,7 @@ EMPTY = Pool()
 
 
 def refer_to(own: Pool, baseline: Pool, name: str) -> Pool:
-    """What a run shares, its reference speed being that of a baseline run; none where their canaries differ.
+    """What a run shares, its reference speed being that of a baseline run; none where their calibration loops differ.
 
     Args:
       baseline: Of a run of the same machine, with a reference speed.
@@ -189,6 +189,8 @@ def refer_to(own: Pool, baseline: Pool, name: str) -> Pool:
         return own
     if here.identity != there.identity:
         return replace(
-            own, reference=None, no_reference=f"its canary is {here.identity}, that of {name} {there.identity}"
+            own,
+            reference=None,
+            no_reference=f"its calibration loop is {here.identity}, that of {name} {there.identity}",
         )
     return replace(own, reference=replace(here, baseline_s=there.median_s, baseline=name))

@@ -11,19 +11,19 @@ from harness.record.looks import find_timing
 from harness.record.metric import Readable
 from harness.record.metrics import METRICS
 from harness.record.moderation import FEWEST_POOLED, fit_prior
-from harness.record.pool import NO_CANARY, RATIO, Kind, Pool, ReferenceSpeed, Spread, kind_of
+from harness.record.pool import NO_CALIBRATION, RATIO, Kind, Pool, ReferenceSpeed, Spread, kind_of
 from harness.record.reading import read_values
 from harness.record.recorded import list_variants
 from harness.record.runs import Run
-from harness.record.statistics import FEWEST_LAUNCHES, find_variance
+from harness.record.statistics import FEWEST_PROCESSES, find_variance
 
-POOLED = ("execution_s", "at_reference_speed_s")
+POOLED = ("execution_s", "normalised_s")
 """Metrics whose intervals are moderated. Ratios scatter too unlike: their prior has about one degree of freedom, and
 may only widen theirs."""
 
 
 SHORTEST_GAP_S = 60.0
-"""Between launches of a case that meet several states of the machine: the speed of such a machine's cores changes for
+"""Between processes of a case that meet several states of the machine: the speed of such a machine's cores changes for
 seconds to minutes."""
 
 
@@ -58,10 +58,11 @@ def gather_pool(run: Run, speed: Pool | None = None) -> Pool:
 
 
 def measured_in_rounds(run: Run) -> bool:
-    """Whether launches of a case lie apart in time, as far as those of any two cases.
+    """Whether processes of a case lie apart in time, as far as those of any two cases.
 
-    Launches in a row share the state of the machine: their variances are too small, and a prior of such makes intervals
-    too narrow. Of unchanged times, 24 % then differed five minutes later; 10 % by ordinary t intervals of 99 %.
+    Processes in a row share the state of the machine: their variances are too small, and a prior of such makes
+    intervals too narrow. Of unchanged times, 24 % then differed five minutes later; 10 % by ordinary t intervals of 99
+    %.
     """
     return run.manifest.settings.most_rounds is not None
 
@@ -81,34 +82,36 @@ def _find_reference(variants: Iterable[Readable]) -> Pool:
     slow: list[float] = []
     for variant in variants:
         details = find_timing(variant)
-        if details is None or details.canary is None:
+        if details is None or details.calibration is None:
             continue
-        identities.add(details.canary)
+        identities.add(details.calibration)
         slow += [] if (share := keep_between(details.slow_share, 0.0, 1.0)) is None else [share]
-        # JAX's variants share the process of a launch, and its canary; a peer has its own.
+        # JAX's variants share the process of a process, and its calibration loop; a peer has its own.
         peer = variant.planned.name if kind_of(variant.planned) is Kind.PEERS else ""
-        for index, canary_s in enumerate(read_values(variant, METRICS["canary_s"])):
-            if canary_s is not None:
-                found.setdefault((variant.planned_case.id, peer, index), canary_s)
+        for index, calibration_s in enumerate(read_values(variant, METRICS["calibration_s"])):
+            if calibration_s is not None:
+                found.setdefault((variant.planned_case.id, peer, index), calibration_s)
     if len(identities) > 1:
-        return Pool(no_reference=f"launches of this run timed different canaries: {'; '.join(sorted(identities))}")
+        return Pool(
+            no_reference=f"processes of this run timed different calibration loops: {'; '.join(sorted(identities))}"
+        )
     if not found:
-        return Pool(no_reference="no canary has a time that can be" if identities else NO_CANARY)
+        return Pool(no_reference="no calibration loop has a time that can be" if identities else NO_CALIBRATION)
     slow_share = statistics.fmean(slow) if slow else 0.0
     return Pool(ReferenceSpeed(identities.pop(), tuple(sorted(found.values())), slow_share))
 
 
 def _find_usual_ratio(variants: Sequence[Readable]) -> float | None:
-    """The median variance of the ratios' logs from launch to launch; None where too few cases tell."""
+    """The median variance of the ratios' logs from process to process; None where too few cases tell."""
     logs = [(one.planned_case.id, [math.log(value) for value in one.read(RATIO).known]) for one in variants]
-    told = [(case, own) for case, own in logs if len(own) >= FEWEST_LAUNCHES]
+    told = [(case, own) for case, own in logs if len(own) >= FEWEST_PROCESSES]
     if len({case for case, _ in told}) < FEWEST_POOLED:
         return None
     return statistics.median(find_variance(own) for _, own in told)
 
 
 def _fit(metric: str, variants: Sequence[Readable]) -> Spread | None:
-    """How the metric's launches scatter; None where too few cases tell.
+    """How the metric's processes scatter; None where too few cases tell.
 
     Variants of a case share processes, and the state of the machine with them: they are many variances of fewer
     independent draws. So cases are counted, and their degrees are all that there are.
@@ -116,7 +119,7 @@ def _fit(metric: str, variants: Sequence[Readable]) -> Spread | None:
     logs = {
         (one.planned_case.id, one.planned.name): [math.log(value) for value in known]
         for one in variants
-        if len(known := one.read(metric).known) >= FEWEST_LAUNCHES
+        if len(known := one.read(metric).known) >= FEWEST_PROCESSES
     }
     degrees = {key: len(one) - 1 for key, one in logs.items()}
     of_cases: dict[str, int] = {}
@@ -129,7 +132,7 @@ def _fit(metric: str, variants: Sequence[Readable]) -> Spread | None:
     return None if prior is None else Spread(prior, {key: place for place, key in enumerate(logs)})
 
 
-def find_launch_gap(run: Run) -> float | None:
-    """Seconds from one timing launch of a case to its next, the median over the cases; None where none tells."""
-    gaps = [record.launch_gap_s for record in run.cases if record.launch_gap_s is not None]
+def find_process_gap(run: Run) -> float | None:
+    """Seconds from one timing process of a case to its next, the median over the cases; None where none tells."""
+    gaps = [record.process_gap_s for record in run.cases if record.process_gap_s is not None]
     return statistics.median(gaps) if gaps else None

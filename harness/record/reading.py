@@ -44,7 +44,7 @@ def read_metric(source: Readable, metric: Metric) -> Reading:
     else:
         raise ValueError(f"{metric.name} is of a workload, not of a variant")
     known = [value for value in values if value is not None]
-    looks = count_looks(source) if metric.summary is Summary.LAUNCHES else 1
+    looks = count_looks(source) if metric.summary is Summary.TIMING else 1
     shared = source.pool.find_shared(metric.name, source, known)
     if number is None and known:
         number = partial(_summarise, metric, known, source, looks, shared)
@@ -68,11 +68,11 @@ def _bound_derived(derived: Derived) -> tuple[float | None, ...]:
 
 
 def is_contended(outcome: Outcome | None) -> bool:
-    """Whether a timing has contended launches, and too few clean ones beside them."""
+    """Whether a timing has contended processes, and too few clean ones beside them."""
     if outcome is None or not isinstance(outcome.details, TimingDetails):
         return False
     details = outcome.details
-    return details.contended > 0 and not stand_alone(details.launches - details.contended, details.launches)
+    return details.contended > 0 and not stand_alone(details.processes - details.contended, details.processes)
 
 
 def is_wrong(outcomes: Mapping[str, Outcome]) -> bool:
@@ -97,7 +97,7 @@ def read_values(source: Readable, metric: Metric) -> tuple[float | None, ...]:
     if outcome is None:
         return ()
     is_hidden = is_wrong(source.outcomes) and not source.settings.shows_wrong
-    if metric.summary is Summary.LAUNCHES and (outcome.status is not Status.OK or is_hidden):
+    if metric.summary is Summary.TIMING and (outcome.status is not Status.OK or is_hidden):
         return ()
     low, high = _limits(metric)
     return tuple([keep_between(value, low, high) for value in outcome.values.get(metric.name, ())])
@@ -127,7 +127,7 @@ def _fault(source: Readable, metric: Metric) -> Fault | None:
 
 def _summarise(metric: Metric, known: Sequence[float], source: Readable, looks: int, shared: float) -> Interval:
     """The values, at least one, as one number."""
-    if metric.summary in (Summary.LAUNCHES, Summary.PROCESSES):
+    if metric.summary in (Summary.TIMING, Summary.PROCESSES):
         mean = statistics.mean_interval if metric.unit is Unit.LOG_RATIO else statistics.geometric_interval
         find = partial(mean, borrowed=source.pool.lend(metric.name, source), shared=shared)
         return bound(find, known, source.settings, looks=looks)

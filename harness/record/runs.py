@@ -12,13 +12,13 @@ from harness.record.cases import CaseRecord, PlannedCase
 from harness.record.environment import Environment
 from harness.record.files import RecordError, UnreadableError, decode, read_bytes
 from harness.record.holders import Holder
-from harness.record.launches import LaunchRecord
 from harness.record.layout import RunFolder
 from harness.record.outcomes import INCOMPLETE, Status
+from harness.record.processes import ProcessRecord
 from harness.record.self_test import SelfTest
 from harness.record.settings import Settings
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
@@ -152,11 +152,11 @@ def _check_version(path: Path, found: int) -> None:
 
 
 def json_schema() -> dict[str, Any]:
-    """JSON Schema of the commit mark, with every structure that it holds, and of the launch files."""
-    _, components = msgspec.json.schema_components([Run, LaunchRecord], ref_template="#/$defs/{name}")
+    """JSON Schema of the commit mark, with every structure that it holds, and of the process files."""
+    _, components = msgspec.json.schema_components([Run, ProcessRecord], ref_template="#/$defs/{name}")
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"jaxmeter record, schema version {SCHEMA_VERSION}",
-        "anyOf": [{"$ref": "#/$defs/Run"}, {"$ref": "#/$defs/LaunchRecord"}],
+        "anyOf": [{"$ref": "#/$defs/Run"}, {"$ref": "#/$defs/ProcessRecord"}],
         "$defs": components,
     }

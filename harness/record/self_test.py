@@ -53,11 +53,11 @@ class SelfTest(msgspec.Struct, frozen=True, kw_only=True):
       at: When it ended.
       packages: Versions of jax and jaxlib, with which it was made; they are no part of the machine's name.
       runs: Repeated runs, one after the other.
-      launches: Timing processes in all of them.
+      processes: Timing processes in all of them.
       shown_confidence, confidence: Of the intervals that are shown, and of those that verdicts go by.
       minimum_effect: The smallest difference worth a verdict.
-      gains: Of one program over its twin, beside each other in the same processes.
-      times: Of one program in two runs, at reference speed; None where there is no such speed.
+      speedups: Of one program over its A/A control, beside each other in the same processes.
+      times: Of one program in two runs, normalised; None where there is no such speed.
     """
 
     machine: str
@@ -66,18 +66,18 @@ class SelfTest(msgspec.Struct, frozen=True, kw_only=True):
     packages: dict[str, str]
     runs: int
     cases: int
-    launches: int
+    processes: int
     shown_confidence: float
     confidence: float
     minimum_effect: float
-    gains: Tally
+    speedups: Tally
     times: Tally | None = None
 
     @property
     def is_sound(self) -> bool:
         """Whether all of it can have been measured; else a file is damaged."""
-        counts, shares = (self.runs, self.cases, self.launches), (self.shown_confidence, self.confidence)
-        tallies = [tally for tally in (self.gains, self.times) if tally is not None]
+        counts, shares = (self.runs, self.cases, self.processes), (self.shown_confidence, self.confidence)
+        tallies = [tally for tally in (self.speedups, self.times) if tally is not None]
         return (
             all(0 <= number <= MOST_COUNTED for number in counts)
             and all(0 < share < 1 for share in (*shares, self.minimum_effect))

@@ -32,7 +32,7 @@ def describe_details(details: Details | None, *, raises: str | None = None) -> t
     """
     match details:
         case TimingDetails():
-            return _describe_launches(details)
+            return _describe_processes(details)
         case NumericsDetails():
             return _describe_comparison(details, raises)
         case CompilationDetails():
@@ -43,14 +43,14 @@ def describe_details(details: Details | None, *, raises: str | None = None) -> t
             return ()
 
 
-def _describe_launches(details: TimingDetails) -> tuple[str, ...]:
+def _describe_processes(details: TimingDetails) -> tuple[str, ...]:
     sentences = []
     if details.contended:
-        many = f"{details.contended} of {details.launches} launches"
-        enough = stand_alone(details.launches - details.contended, details.launches)
-        sentences.append(f"set aside: {many}, too disturbed" if enough else f"contended: {many} were too disturbed")
+        many = f"{details.contended} of {details.processes} processes"
+        enough = stand_alone(details.processes - details.contended, details.processes)
+        sentences.append(f"set aside: {many}, contended" if enough else f"contended: {many} were contended")
     if details.unsteady:
-        sentences.append(f"no steady state within the warm-up in {details.unsteady} of {details.launches} launches")
+        sentences.append(f"no steady state within the warm-up in {details.unsteady} of {details.processes} processes")
     return tuple(sentences)
 
 

@@ -24,15 +24,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """How a run measured; times are seconds.
 
     Args:
-      looks: Launch counts at which timing might stop, of runs that measured case after case; empty since.
+      looks: Process counts at which timing might stop, of runs that measured case after case; empty since.
       fewest_rounds, most_rounds: Over all cases; None in those runs.
       shown_confidence: Of the intervals that are shown; None where they are those of the verdicts.
       finishes_fewest: Whether the fewest rounds go on when the budget, which nobody gave, is used up.
-      launches: Their number where it was fixed by hand; then time limits do not cut it.
+      processes: Their number where it was fixed by hand; then time limits do not cut it.
       data: Folder of the user's data sets, for suites that read some.
-      cold_launches: Fresh processes per variant that compile, and per caching regime.
-      cold_launches_elsewhere: Those that compile a case on which neither an answer nor a claim of that kind rests; None
-        where as many.
+      cold_processes: Fresh processes per variant that compile, and per cache state.
+      cold_processes_otherwise: Those that compile a case on which neither an answer nor a claim of that kind rests;
+        None where as many.
       not_used: Names of variables that were set and left out, as they would change what the numbers mean.
       everywhere: Probes that look at every case, though by themselves only at some.
       cores: On how many each process ran, other ones in each round; None where on all that were allowed.
@@ -42,7 +42,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
       shows_wrong: Whether a variant with a wrong result has times, without a speedup: in a notebook.
       settle_s: Untimed calls at the start of each block last as long, of calls that are no longer: in a notebook.
       lock_step: The environment that runs an earlier run's code beside today's; None of a run without.
-      case_limit_s: After this, and at least 3 launches, timing a case stopped in runs that measured case after case.
+      case_limit_s: After this, and at least 3 processes, timing a case stopped in runs that measured case after case.
       confidence: Of the intervals that verdicts go by.
     """
 
@@ -52,7 +52,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     fewest_rounds: int | None = None
     most_rounds: int | None = None
     finishes_fewest: bool = False
-    launches: int | None = None
+    processes: int | None = None
     case_limit_s: float | None = None
     budget_s: float
     stage_limit_s: float
@@ -66,8 +66,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     select: tuple[str, ...]
     suites: tuple[str, ...]
     data: str | None = None
-    cold_launches: int = 1
-    cold_launches_elsewhere: int | None = None
+    cold_processes: int = 1
+    cold_processes_otherwise: int | None = None
     everywhere: tuple[str, ...] = ()
     not_used: tuple[str, ...] = ()
     cores: int | None = None

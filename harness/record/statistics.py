@@ -1,6 +1,6 @@
 """From samples to numbers with intervals. Pure functions, no jax.
 
-The replicate is the launch (a process), never the sample: see docs/method.md.
+The replicate is the process (a process), never the sample: see docs/method.md.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from scipy.special import ndtri, stdtrit
 
 VERSION = 6
-"""Stored with every summary; a change of what is stored of a launch raises it. Intervals are made on reading."""
+"""Stored with every summary; a change of what is stored of a process raises it. Intervals are made on reading."""
 
 CONFIDENCE = 0.99
 """Of the intervals that verdicts go by."""
@@ -25,11 +25,11 @@ MINIMUM_EFFECT = 0.03
 """The smallest difference worth a verdict: the A/A differences of one process reach about 2 % on a busy machine."""
 
 BETWEEN_RUNS = 0.035
-"""Of times at reference speed, the standard deviation of their logarithms from run to run, beyond what launches tell:
+"""Of normalised times, the standard deviation of their logarithms from run to run, beyond what processes tell:
 those of one run share its hour. It was 0 to 3.4 % in the six pairs of four default runs, begun 28 to 88 minutes apart,
 by which it was chosen. With it 99 % intervals held the other run's times in 94.9 to 98.5 %, without it in 84 to 89 %.
 In three runs of the next day, which it was not chosen by, they held 96.6 to 98.0 %. Only where the machine's speed
-varied: no machine was measured whose canary was constant."""
+varied: no machine was measured whose calibration loop was constant."""
 
 RATIOS_BETWEEN_RUNS = 0.015
 LOG_UNLIKE = 0.15
@@ -42,17 +42,17 @@ to 97 % without it. A ratio is told from 1 as before, as it is small beside the 
 A ratio to a peer, which has a process of its own, has the error of a time. Without any, 99 % intervals held 91 % of
 648 peers' ratios, with 3 % 95 %."""
 
-FEWEST_LAUNCHES = 3
+FEWEST_PROCESSES = 3
 """Fewer replicates give no interval."""
 
 FEWEST_CLEAN_SHARE = 0.5
-"""Of the launches: where fewer are clean, those few are a selection of the rest, and no longer the usual ones."""
+"""Of the processes: where fewer are clean, those few are a selection of the rest, and no longer the usual ones."""
 
 FEWEST_CLEAN_BLOCKS = 5
 FEWEST_CLEAN_S = 0.02
-"""Undisturbed blocks, and time in them, that a launch needs before its absolute time is trusted: ten blocks of 2 ms,
-with which times scatter hardly more between launches than with forty (sd 20 and 18 %). Where calls are so slow that
-there are fewer than five blocks, all must be undisturbed."""
+"""Quiet blocks, and time in them, that a process needs before its absolute time is trusted: ten blocks of 2 ms,
+with which times scatter hardly more between processes than with forty (sd 20 and 18 %). Where calls are so slow that
+there are fewer than five blocks, all must be quiet."""
 
 LARGEST_WAIT = 0.10
 """Share of the time in which a block's threads were ready to run, but had no core, before it counts as disturbed. On
@@ -64,21 +64,22 @@ OWN_WAIT = 0.06
 
 LARGEST_OTHERS = 0.2
 COUNTED_WITHIN_S = 0.05
-"""Of one core, what other processes may run during a launch before its threads' waits are held against it: a median
+"""Of one core, what other processes may run during a process before its threads' waits are held against it: a median
 over blocks does not mind what disturbs one in five. The kernel counts in ticks of 10 ms: where nobody else ran, its sum
-was off by 0.014 s (one standard deviation of 280 launches of 0.2 to 0.4 s, on two cores)."""
+was off by 0.014 s (one standard deviation of 280 processes of 0.2 to 0.4 s, on two cores)."""
 
 LARGEST_LOSS = 0.1
-"""Share of a launch's time that the hypervisor or a quota may take, before none of it is trusted. Over 4381 timings of
+"""Share of a process's time that the hypervisor or a quota may take, before none of it is trusted. Over 4381 timings of
 208 variants in two default runs, on two cores: where it took less than 2 %, 3 % of the times were beyond one and a half
 times the usual one; where it took 5 to 10 % 10 %, from 10 to 15 % 22 %, from 15 to 20 % 38 %, beyond 30 % 85 %. Calls
 of some microseconds that wake a second thread suffer most: up to twelve times."""
 
 FULL_SPEED_SHARE = 0.05
 SLOWED = 1.2
-"""A core is slow where its canary takes so many times as long as the least but one in twenty of it. On a virtual
-machine of two cores it took 28 us, or 47 to 50. It was slow beside 20 % of the blocks of one default run, beside 49 and
-74 % of two others. Where fewer than that share of a case's blocks are at full speed, the slow speed counts as full."""
+"""A core is slow where its calibration loop takes so many times as long as the least but one in twenty of it. On a
+virtual machine of two cores it took 28 us, or 47 to 50. It was slow beside 20 % of the blocks of one default run,
+beside 49 and 74 % of two others. Where fewer than that share of a case's blocks are at full speed, the slow speed
+counts as full."""
 
 SLOW_SPELL_S = 0.04
 """As long as a core is slow at a time, at most: what lasts longer met several such spells and the time between them."""
@@ -87,7 +88,7 @@ SLOWEST_CLOCK = 0.75
 """Of its highest clock: below it, a device's times are not its own. NVBench's rule (its throttle threshold)."""
 
 MOST_SLOW_STATES = 0.25
-"""Of a launch's looks at a device. A median over blocks does not mind a few that were slow."""
+"""Of a process's looks at a device. A median over blocks does not mind a few that were slow."""
 
 UNEQUALLY_PARALLEL = 0.2
 """Two variants whose processor time over wall time differs by more lose unequally where a core is taken away: code on
@@ -150,12 +151,12 @@ class Borrowed:
 
 
 @dataclass(frozen=True)
-class UsualLaunch:
-    """One launch more, that deviates as is usual in the run; it may widen an interval, and never narrows one.
+class PseudoProcess:
+    """One process more, that deviates as is usual in the run; it may widen an interval, and never narrows one.
 
-    Now and then a launch is off by half, since its threads were placed badly. A ratio whose few launches met none of
+    Now and then a process is off by half, since its threads were placed badly. A ratio whose few processes met none of
     those looks better known than it is: of the two default runs that this was chosen by, ordinary 99 % intervals held
-    the other run's ratios in 92 %, with this launch in 96 %, the median width being the same (benchmarks/README.md).
+    the other run's ratios in 92 %, with this process in 96 %, the median width being the same (benchmarks/README.md).
 
     Args:
       variance: Of the logs, the median over the run's ratios.
@@ -164,11 +165,11 @@ class UsualLaunch:
     variance: float
 
     def moderate(self, variance: float, degrees: float) -> tuple[float, float]:
-        """A variance with its degrees, which stay those of the launches that there are."""
+        """A variance with its degrees, which stay those of the processes that there are."""
         return max(variance, (degrees * variance + self.variance) / (degrees + 1)), degrees
 
 
-Lent = Borrowed | UsualLaunch
+Lent = Borrowed | PseudoProcess
 
 
 def find_variance(values: Sequence[float]) -> float:
@@ -192,11 +193,11 @@ def mean_interval(
     """Mean with a t interval.
 
     Args:
-      values: One per launch, shape (k,), k >= 1.
+      values: One per process, shape (k,), k >= 1.
       confidence: Of the interval, over all looks together.
-      looks: How often the launches were looked at to decide whether to go on; the error is shared among them.
+      looks: How often the processes were looked at to decide whether to go on; the error is shared among them.
       borrowed: What other variants tell of the variance; of a prior it makes the moderated t.
-      shared: Variance of what all launches of a run share, so that more launches do not lessen it.
+      shared: Variance of what all processes of a run share, so that more processes do not lessen it.
     Raises:
       ValueError: No values.
     """
@@ -205,7 +206,7 @@ def mean_interval(
     count = len(values)
     centre = math.fsum(values) / count
     of_each_look = 1 - (1 - confidence) / looks
-    if count < FEWEST_LAUNCHES or not 0 <= of_each_look < 1:  # a record may hold any number
+    if count < FEWEST_PROCESSES or not 0 <= of_each_look < 1:  # a record may hold any number
         return Interval(None, centre, None, count)
     variance, degrees = find_variance(values), count - 1.0
     if borrowed is not None:
@@ -219,7 +220,7 @@ def find_shared_half(variance: float, confidence: float) -> float:
     """Half the interval of an error of a known variance. Beside that of a mean both add as the sides of a right angle.
 
     Degrees of freedom by Welch and Satterthwaite would be those of a sum that is known better than its worse part: with
-    three launches they made the sum's interval narrower than that of the launches alone.
+    three processes they made the sum's interval narrower than that of the processes alone.
     """
     return float(ndtri((1 + confidence) / 2)) * math.sqrt(variance)
 
@@ -232,7 +233,7 @@ def geometric_interval(
     borrowed: Lent | None = None,
     shared: float = 0.0,
 ) -> Interval:
-    """Geometric mean with a t interval on the logs, for times of launches: shape (k,), all > 0.
+    """Geometric mean with a t interval on the logs, for times of processes: shape (k,), all > 0.
 
     Raises:
       ValueError: No values, or one that is not positive.
@@ -249,10 +250,10 @@ def speedup(
     borrowed: Lent | None = None,
     shared: float = 0.0,
 ) -> Interval:
-    """How many times faster a variant is than its baseline variant, with a t interval over launches.
+    """How many times faster a variant is than its baseline variant, with a t interval over processes.
 
     Args:
-      log_ratios: One per launch, shape (k,): `paired_log_ratio`.
+      log_ratios: One per process, shape (k,): `paired_log_ratio`.
     Returns:
       Interval, dimensionless; above 1 is faster.
     Source: Kalibera & Jones, Rigorous Benchmarking in Reasonable Time, 2013, section 7.
@@ -276,15 +277,15 @@ def exponentiate(logs: Interval) -> Interval:
 
 
 def paired_log_ratio(baseline_s: Sequence[float], variant_s: Sequence[float]) -> float:
-    """One launch's log ratio: the median of log(baseline / variant) over its sweeps.
+    """One process's log ratio: the median of log(baseline / variant) over its passes.
 
-    Paired ratios hold on a busy machine, where the ratio of the medians does not. There a third of the sweeps and more
-    may be far off: launches of 22 pairs of programs scattered 33 and 35 % less than by the Hodges-Lehmann location of
-    the same sweeps, beside a process that used a core. On an idle machine both are alike: 0 to 4 % less in one run of
+    Paired ratios hold on a busy machine, where the ratio of the medians does not. There a third of the passes and more
+    may be far off: processes of 22 pairs of programs scattered 33 and 35 % less than by the Hodges-Lehmann location of
+    the same passes, beside a process that used a core. On an idle machine both are alike: 0 to 4 % less in one run of
     28 ratios (3 to 15 % more by their root mean square, in which few count), 4 and 6 % more in two earlier ones.
 
     Args:
-      baseline_s, variant_s: The blocks' medians by sweep, equal shapes (sweeps,).
+      baseline_s, variant_s: The blocks' medians by pass, equal shapes (passes,).
     """
     return statistics.median(math.log(b / v) for b, v in zip(baseline_s, variant_s, strict=True))
 
@@ -305,10 +306,10 @@ def lost_share(waited_s: float, wall_s: float, cpu_s: float, cores: float) -> fl
 
 
 def clean_blocks(waits: Sequence[float | None]) -> tuple[bool, ...]:
-    """Which blocks were undisturbed, by the share of their threads' time spent waiting for a core.
+    """Which blocks were quiet, by the share of their threads' time spent waiting for a core.
 
     Args:
-      waits: One variant's blocks in one launch, shape (blocks,); null where the system does not tell.
+      waits: One variant's blocks in one process, shape (blocks,); null where the system does not tell.
     Returns:
       True for a clean block. A block without a reading counts as clean: nothing speaks against it.
     """

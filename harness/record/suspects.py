@@ -6,8 +6,8 @@ from typing import Annotated
 
 import msgspec
 
-CONFIRMING_LAUNCHES = 12
-"""Fresh processes that confirm a suspect: with as many, ratios that scatter by 3 % from launch to launch are known to
+CONFIRMING_PROCESSES = 12
+"""Fresh processes that confirm a suspect: with as many, ratios that scatter by 3 % from process to process are known to
 2.7 % at 99 %."""
 
 CONFIRMING_BLOCKS = 50
@@ -32,9 +32,9 @@ class Suspects(msgspec.Struct, frozen=True, kw_only=True):
     Args:
       baseline: Id of the earlier run.
       suspects: Each once.
-      launches: By how many, if the time is there; by CONFIRMING_LAUNCHES anyway.
+      processes: By how many, if the time is there; by CONFIRMING_PROCESSES anyway.
     """
 
     baseline: str
     suspects: tuple[Suspect, ...]
-    launches: Annotated[int, msgspec.Meta(ge=CONFIRMING_LAUNCHES, le=MOST_CONFIRMING)] = CONFIRMING_LAUNCHES
+    processes: Annotated[int, msgspec.Meta(ge=CONFIRMING_PROCESSES, le=MOST_CONFIRMING)] = CONFIRMING_PROCESSES

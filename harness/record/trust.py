@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from harness.record.rates import BOUNDS_CONFIDENCE, bound_rate, hold_another
 from harness.record.self_test import FOUND, LADDER, SelfTest, Tally
-from harness.record.statistics import FEWEST_LAUNCHES
+from harness.record.statistics import FEWEST_PROCESSES
 from harness.record.wording import counted
 
 NONE = "How often the numbers of this machine err has not been measured; nox -s self-test does that"
@@ -24,7 +24,7 @@ def describe_in_short(found: SelfTest | None) -> str:
     between = "" if found.times is None else f" Between runs: {_shorten(found.times, level, 'the other time')}."
     return (
         f"On this machine ({found.machine}) the self-test of {found.at[:10]} found of equal programs: "
-        f"{_shorten(found.gains, level, 'the truth')}.{between}"
+        f"{_shorten(found.speedups, level, 'the truth')}.{between}"
     )
 
 
@@ -42,27 +42,27 @@ def describe_self_test(found: SelfTest | None) -> tuple[str, ...]:
         return (f"{DAMAGED if found else NONE}.",)
     versions = ", ".join(f"{name} {version}" for name, version in sorted(found.packages.items()))
     cases, runs = counted(found.cases, "case"), counted(found.runs, "run")
-    counts = counted(found.launches, "timing process", "timing processes")
+    counts = counted(found.processes, "timing process", "timing processes")
     made = f"Self-test of {found.machine}, {found.at[:10]}, by jaxmeter {found.tool_version} with {versions}"
     return (
         f"{made}: one program twice in each of {cases}, {runs}, {counts}.",
-        *_describe_gains(found.gains, found),
+        *_describe_speedups(found.speedups, found),
         *_describe_times(found.times, found),
     )
 
 
-def _describe_gains(gains: Tally, found: SelfTest) -> Iterator[str]:
-    yield from _describe_errors("Equal programs beside each other in a run", gains, found)
-    yield f"Their {_describe_held('the true ratio, 1,', gains, found)}."
-    yield _describe_smallest(gains)
+def _describe_speedups(speedups: Tally, found: SelfTest) -> Iterator[str]:
+    yield from _describe_errors("Equal programs beside each other in a run", speedups, found)
+    yield f"Their {_describe_held('the true ratio, 1,', speedups, found)}."
+    yield _describe_smallest(speedups)
 
 
 def _describe_times(times: Tally | None, found: SelfTest) -> Iterator[str]:
     if times is None:
         yield "Times of two runs were not compared: they have no reference speed in common."
         return
-    yield from _describe_errors("One program's time at reference speed in two runs", times, found)
-    honest = [100 * hold_another(found.shown_confidence, degrees) for degrees in (MANY_DEGREES, FEWEST_LAUNCHES - 1)]
+    yield from _describe_errors("One program's normalised time in two runs", times, found)
+    honest = [100 * hold_another(found.shown_confidence, degrees) for degrees in (MANY_DEGREES, FEWEST_PROCESSES - 1)]
     level = write_share(found.shown_confidence)
     why = f"honest ones of {level} do so in {honest[0]:.0f} to {honest[1]:.0f} %, since both times have an error"
     yield f"One run's {_describe_held('the time of the other', times, found)}; {why}."

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from scipy.special import stdtrit
 
-from harness.record.statistics import CONFIDENCE, FEWEST_LAUNCHES, Interval, find_shared_half, find_variance
+from harness.record.statistics import CONFIDENCE, FEWEST_PROCESSES, Interval, find_shared_half, find_variance
 
 
 def subtract_means(
@@ -29,7 +29,7 @@ def subtract_means(
     if not above or not below:
         raise ValueError("a difference of means needs at least one value on each side")
     centre, count = statistics.fmean(above) - statistics.fmean(below), min(len(above), len(below))
-    if count < FEWEST_LAUNCHES or not 0 <= confidence < 1:  # a record may hold any number
+    if count < FEWEST_PROCESSES or not 0 <= confidence < 1:  # a record may hold any number
         return Interval(None, centre, None, count)
     shares = [0.0 if len(set(values)) == 1 else find_variance(values) / len(values) for values in (above, below)]
     largest = max(shares)

@@ -14,7 +14,7 @@ from pathlib import Path
 from launcher.backends import BACKENDS, DEFAULT_BACKEND, OPTIONS
 from launcher.command_line import read_request
 from launcher.devices import Devices
-from launcher.doctor.disturbances import Machine, find_disturbances, find_other_use
+from launcher.doctor.interferences import Machine, find_interferences, find_other_use
 from launcher.doctor.reach import (
     Fetch,
     UnreachableError,
@@ -44,12 +44,12 @@ OWN_OPTIONS = tuple(name for name, option in OPTIONS.items() if option.locks)
 CANNOT = 2
 
 RESULTS_BYTES = 100 * 10**6
-"""A quick run takes 6 MB with its traces and page; longer ones have more launches and samples."""
+"""A quick run takes 6 MB with its traces and page; longer ones have more processes and samples."""
 
 INSTALL_ENGINE = "to measure in a container, install one (Debian and Ubuntu: apt install podman)"
 
 NEEDS = "What a measurement needs"
-DISTURBANCES = "What makes times longer, or makes them vary"
+INTERFERENCES = "What makes times longer, or makes them vary"
 
 
 @dataclass(frozen=True)
@@ -115,14 +115,14 @@ class Examination:
       own: What each asked measurement needs for itself.
       supplies: What images and environments are made from; needed only where one has to be made.
       results: Where results go.
-      disturbances: What spoils times.
+      interferences: What spoils times.
     """
 
     engine: tuple[Finding, ...]
     own: Mapping[Asked, tuple[Finding, ...]]
     supplies: tuple[Finding, ...]
     results: tuple[Finding, ...]
-    disturbances: tuple[Finding, ...]
+    interferences: tuple[Finding, ...]
 
     def needs(self, asked: Asked) -> tuple[Finding, ...]:
         """What has to be there for a measurement. Its own rows tell whether it lacks supplies."""
@@ -151,7 +151,7 @@ def examine(
     own = itertools.chain.from_iterable(examination.own.values())
     sections = {
         NEEDS: (*examination.engine, *own, *examination.supplies, *examination.results),
-        DISTURBANCES: examination.disturbances,
+        INTERFERENCES: examination.interferences,
     }
     table = render(sections, (conclude(examination, each) for each in asked), shutil.get_terminal_size().columns)
     encoding = sys.stdout.encoding or "utf8"
@@ -229,8 +229,8 @@ def look(
         own=own,
         supplies=(*supplies, *run_check("disk of images", lambda: _check_disk_of_images(engine, surroundings))),
         results=run_check("disk of results", lambda: (_check_disk_of_results(surroundings),)),
-        disturbances=(
-            *find_disturbances(machine),
+        interferences=(
+            *find_interferences(machine),
             *(row for devices in usable for row in find_other_use(devices, surroundings.ask)),
         ),
     )
@@ -242,7 +242,7 @@ def conclude(examination: Examination, asked: Asked) -> str:
         return f"{asked.command} cannot measure here: {'; '.join(row.found for row in missing)}."
     if unknown := [row.name for row in examination.needs(asked) if row.state is State.UNKNOWN]:
         return f"{asked.command} may be able to measure here; not known: {', '.join(unknown)}."
-    if noisy := [row.name for row in examination.disturbances if row.state is State.NOISY]:
+    if noisy := [row.name for row in examination.interferences if row.state is State.NOISY]:
         return f"{asked.command} can measure here. For better times, first see to: {', '.join(noisy)}."
     return f"{asked.command} can measure here."
 

@@ -23,7 +23,7 @@ from .findings import TIME
 
 NAMES = {
     "time": TIME,
-    "peak_memory": "peak_bytes",
+    "peak_memory": "planned_peak_bytes",
     "compiles": "compiles",
     "recompiles": "recompiles",
     "flops": "counted_flops",
@@ -58,7 +58,7 @@ class Allowance:
 
 DEFAULTS: Mapping[str, Allowance] = {
     TIME: Allowance(share=MINIMUM_EFFECT),
-    "peak_bytes": Allowance(share=0.0),
+    "planned_peak_bytes": Allowance(share=0.0),
     "compiles": Allowance(more=0),
     "recompiles": Allowance(more=0),
 }

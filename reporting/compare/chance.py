@@ -11,20 +11,20 @@ from scipy.special import stdtr
 from harness.record.derived import read_log_ratios
 from harness.record.looks import count_looks
 from harness.record.metric import Readable
-from harness.record.statistics import FEWEST_LAUNCHES, find_variance
+from harness.record.statistics import FEWEST_PROCESSES, find_variance
 
 K = TypeVar("K")
 
 
 def find_chance(one: Readable, other: Readable) -> float | None:
-    """The two-sided p-value of the launches that timed both; None where they are too few.
+    """The two-sided p-value of the processes that timed both; None where they are too few.
 
     By the t that their ratio's interval goes by: with the same variance, and the error shared among as many looks. For
     a replay beside its own variant, whose ratio has no error between runs.
     """
     pairs = zip(read_log_ratios(one), read_log_ratios(other), strict=False)
     known = [mine - theirs for mine, theirs in pairs if mine is not None and theirs is not None]
-    if len(known) < FEWEST_LAUNCHES:
+    if len(known) < FEWEST_PROCESSES:
         return None
     variance, degrees = find_variance(known), len(known) - 1.0
     if (borrowed := one.pool.lend_to_ratio(one, other)) is not None:

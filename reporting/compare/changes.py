@@ -1,8 +1,8 @@
 """What changed from one run to another: cases paired by identity, every pair with a finding and its reason.
 
 Order of trust: a program that an earlier run kept, run again beside today's in the same processes, confirms a change;
-what follows from the program alone, such as planned memory, is compared exactly; times that two runs stored only raise
-a suspicion, since two runs do not share the state of the machine.
+what follows from the program alone, such as planned peak memory, is compared exactly; times that two runs stored only
+raise a suspicion, since two runs do not share the state of the machine.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from harness.record.statistics import MINIMUM_EFFECT
 from .conditions import compare_conditions
 from .exact import compare_exact, count_exact
 from .findings import TIME, WHOLE, Change, Changes, Finding, make_change
-from .sides import Comparison, Sides, find_status
-from .snapshot import CaseSide, Snapshot
+from .snapshot import ComparedCase, Snapshot
 from .times import compare_cold, compare_times
+from .variant_pair import Comparison, VariantPair, find_status
 
 ANOTHER_CASE = "its inputs, reference, cost, devices or settings of jax have changed: another case of the same name"
 
@@ -59,14 +59,14 @@ def _list_changes(runs: Comparison) -> Iterator[Change]:
             yield make_change(old, "", WHOLE, Finding.GONE)
 
 
-def _list_pairs(runs: Comparison) -> Iterator[Sides]:
+def _list_pairs(runs: Comparison) -> Iterator[VariantPair]:
     """Every variant that both runs have, of the same cases."""
     for key, new in runs.after.cases.items():
         old = runs.before.cases.get(key)
         if old is not None and not runs.conditions.incomparable and is_same_problem(old.planned, new.planned):
             for name in new.variants:
                 if name in old.variants:
-                    yield Sides(runs, new, old.variants[name], new.variants[name])
+                    yield VariantPair(runs, new, old.variants[name], new.variants[name])
 
 
 def _list_earlier(runs: Comparison) -> Iterator[Readable]:
@@ -77,7 +77,7 @@ def _list_earlier(runs: Comparison) -> Iterator[Readable]:
             yield from (one for one in runs.before.cases[key].variants.values() if one.planned.replays is None)
 
 
-def _compare_cases(runs: Comparison, old: CaseSide, new: CaseSide) -> Iterator[Change]:
+def _compare_cases(runs: Comparison, old: ComparedCase, new: ComparedCase) -> Iterator[Change]:
     if not is_same_problem(old.planned, new.planned):
         yield make_change(new, "", WHOLE, Finding.NOT_COMPARABLE, reason=ANOTHER_CASE)
     elif new.record is None:
@@ -90,7 +90,7 @@ def _compare_cases(runs: Comparison, old: CaseSide, new: CaseSide) -> Iterator[C
         yield from _compare_all(runs, old, new)
 
 
-def _compare_all(runs: Comparison, old: CaseSide, new: CaseSide) -> Iterator[Change]:
+def _compare_all(runs: Comparison, old: ComparedCase, new: ComparedCase) -> Iterator[Change]:
     """Every variant of a case; what ran beside today's variants is no variant by itself."""
     for name, variant in new.variants.items():
         earlier = old.variants.get(name)
@@ -99,13 +99,13 @@ def _compare_all(runs: Comparison, old: CaseSide, new: CaseSide) -> Iterator[Cha
         if earlier is None:
             yield make_change(new, name, WHOLE, Finding.NEW)
         else:
-            yield from _compare_variants(Sides(runs, new, earlier, variant))
+            yield from _compare_variants(VariantPair(runs, new, earlier, variant))
     for name, variant in old.variants.items():
         if name not in new.variants and variant.planned.replays is None and not runs.after.manifest.confirms:
             yield make_change(new, name, WHOLE, Finding.GONE)
 
 
-def _compare_variants(sides: Sides) -> Iterator[Change]:
+def _compare_variants(sides: VariantPair) -> Iterator[Change]:
     was, why_before = find_status(sides.old)
     now_is, why = find_status(sides.new)
     reason = f"{now_is.value}: {why}"

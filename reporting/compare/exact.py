@@ -9,7 +9,7 @@ from harness.record.metrics import METRICS
 from harness.record.statistics import Interval
 
 from .findings import PROGRAM, Change, Finding, make_change
-from .sides import Sides, read_raw
+from .variant_pair import VariantPair, read_raw
 
 COUNTED = (
     "counted_flops",
@@ -23,11 +23,11 @@ COUNTED = (
 )
 """What is in a program: it tells how two differ, and fails no gate unless a budget names it."""
 
-EXACT = ("peak_bytes", "compiles", "recompiles", *COUNTED)
+EXACT = ("planned_peak_bytes", "compiles", "recompiles", *COUNTED)
 """Metrics that follow from the program alone."""
 
 
-def compare_exact(sides: Sides) -> Iterator[Change]:
+def compare_exact(sides: VariantPair) -> Iterator[Change]:
     """What is not as it was."""
     if sides.has_another_program:
         yield make_change(sides.case, sides.name, PROGRAM, Finding.CHANGED, cause=sides.find_cause())
@@ -37,13 +37,13 @@ def compare_exact(sides: Sides) -> Iterator[Change]:
             yield found
 
 
-def count_exact(sides: Sides) -> int:
+def count_exact(sides: VariantPair) -> int:
     """How many exact numbers both runs tell of a variant, its fingerprint among them."""
     told = sum(bool(read_raw(sides.old, metric) and read_raw(sides.new, metric)) for metric in EXACT)
     return told + (None not in sides.fingerprints)
 
 
-def _compare(sides: Sides, metric: str) -> Change | None:
+def _compare(sides: VariantPair, metric: str) -> Change | None:
     readings = sides.old.read(metric), sides.new.read(metric)
     was, now_is = (one.estimate for one in readings)
     if was is None or now_is is None or was == now_is:

@@ -9,7 +9,7 @@ from typing import Any
 from harness.record.statistics import Interval
 
 from .conditions import Conditions
-from .snapshot import CaseSide
+from .snapshot import ComparedCase
 
 TIME = "execution_s"
 
@@ -56,14 +56,14 @@ class Change:
       smallest: The smallest difference, as a share, that these data could have told; None where nothing tells.
       replayed: Whether the earlier program ran beside today's.
       cores: On how many cores both ran in lock-step; None where on all that were allowed, or not in lock-step.
-      chance: How likely equal programs are to differ as much, the p-value of the launches that ran both; None without.
+      chance: How likely equal programs are to differ as much, the p-value of the processes that ran both; None without.
       reason: Why the finding is none, or what to know of it.
       cause: What may explain a change, likeliest first.
     """
 
     suite: str
     case: str
-    where: str
+    platform: str
     variant: str
     metric: str
     finding: Finding
@@ -78,8 +78,8 @@ class Change:
     cause: str = ""
 
     @property
-    def launches(self) -> int:
-        """How many launches each side has that the effect is of."""
+    def processes(self) -> int:
+        """How many processes each side has that the effect is of."""
         return 0 if self.effect is None else self.effect.count
 
 
@@ -127,15 +127,15 @@ def leave_out_times(changes: Changes) -> Changes:
 
 
 def merge(changes: Changes, confirmation: Changes) -> Changes:
-    """The findings, with the times that a run of many launches has confirmed or refuted in place of the first ones."""
-    again = {(one.case, one.where, one.variant): one for one in confirmation.times if one.replayed}
+    """The findings, with the times that a run of many processes has confirmed or refuted in place of the first ones."""
+    again = {(one.case, one.platform, one.variant): one for one in confirmation.times if one.replayed}
     found = tuple(
-        again.get((one.case, one.where, one.variant), one) if one.metric == TIME else one for one in changes.found
+        again.get((one.case, one.platform, one.variant), one) if one.metric == TIME else one for one in changes.found
     )
     return replace(changes, found=found)
 
 
-def make_change(case: CaseSide, variant: str, metric: str, finding: Finding, **told: Any) -> Change:
+def make_change(case: ComparedCase, variant: str, metric: str, finding: Finding, **told: Any) -> Change:
     """A finding about a variant of a case.
 
     Args:
@@ -146,7 +146,7 @@ def make_change(case: CaseSide, variant: str, metric: str, finding: Finding, **t
     return Change(
         suite=planned.suite,
         case=planned.name,
-        where=planned.where,
+        platform=planned.platform,
         variant=variant,
         metric=metric,
         finding=finding,

@@ -10,7 +10,7 @@ from harness.record.suspects import Suspect, Suspects
 
 from .budgets import Budgets
 from .chance import reject_by_holm
-from .effort import plan_launches
+from .effort import plan_processes
 from .findings import DECIDED, PROGRAM, TIME, Change, Changes, Finding
 
 FINE, REGRESSED, UNDECIDED = 0, 1, 3
@@ -65,7 +65,7 @@ def list_suspects(changes: Changes, budgets: Budgets, *, also_changed: bool = Fa
     return Suspects(
         baseline=changes.before,
         suspects=tuple(Suspect(case=one.case, variant=one.variant) for one in found),
-        launches=plan_launches(scattered, among=_count_family(changes)),
+        processes=plan_processes(scattered, among=_count_family(changes)),
     )
 
 
@@ -80,7 +80,7 @@ def judge(
     """What a gate says of a comparison.
 
     Args:
-      confirmed_by: The same baseline run beside a run that timed the suspects alone, by many launches.
+      confirmed_by: The same baseline run beside a run that timed the suspects alone, by many processes.
       exact: Whether only what follows from programs counts, and no time.
       also_changed: As the suspects were listed. Of these nothing stands in the way of an answer.
     """
@@ -146,7 +146,7 @@ def _list_obstacles(changes: Changes, looked: Mapping[Key, Change], *, exact: bo
         return
     if exact:
         if not changes.exact:
-            yield "no exact number is told by both runs: planned memory, counts of a program, its fingerprint"
+            yield "no exact number is told by both runs: planned peak memory, counts of a program, its fingerprint"
         return
     decided = sum(one.finding in DECIDED or _is_decided(looked.get(_key(one))) for one in changes.times)
     timed = _count_family(changes)
@@ -183,7 +183,7 @@ def _is_suspect(one: Change, budgets: Budgets) -> bool:
 
 
 def _is_refuted(one: Change, budgets: Budgets) -> bool:
-    """Whether many launches beside each other found no difference beyond the budget."""
+    """Whether many processes beside each other found no difference beyond the budget."""
     if not one.replayed:
         return False
     if one.finding in (Finding.SAME, Finding.FASTER):
@@ -216,4 +216,4 @@ def _is_beyond(one: Change, budgets: Budgets, *, part: float = 1.0) -> bool:
 
 
 def _key(one: Change) -> Key:
-    return one.case, one.where, one.variant
+    return one.case, one.platform, one.variant

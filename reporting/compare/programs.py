@@ -1,4 +1,4 @@
-"""A program as one run has recorded it: its texts, its planned memory, and what it was made from."""
+"""A program as one run has recorded it: its texts, its planned peak memory, and what it was made from."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .artifacts import ArtifactError, read_text
 KINDS = tuple(PROGRAM_TEXTS)
 """Artifacts that are a program's text, from what JAX traced to what XLA compiled."""
 
-PLANNED = ("peak_bytes", "argument_bytes", "output_bytes", "temp_bytes", "alias_bytes")
+PLANNED = ("planned_peak_bytes", "argument_bytes", "output_bytes", "temp_bytes", "alias_bytes")
 """Metrics of a program's memory, the one that decides whether it fits first."""
 
 NO_PROGRAMS = "the run keeps no programs; measure again with --probe compilation"

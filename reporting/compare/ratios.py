@@ -1,4 +1,4 @@
-"""Ratios of what was measured of two variants: paired by launch, over processes of their own, or exact."""
+"""Ratios of what was measured of two variants: paired by process, over processes of their own, or exact."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ Key = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class CaseSide:
+class ComparedCase:
     """A case of one run.
 
     Args:
@@ -47,16 +47,16 @@ class Snapshot:
         return self.run.manifest
 
     @cached_property
-    def cases(self) -> Mapping[Key, CaseSide]:
+    def cases(self) -> Mapping[Key, ComparedCase]:
         """Every planned case."""
         records = {record.id: record for record in self.run.cases}
-        return {(case.name, case.where): self._make_side(case, records.get(case.id)) for case in self.manifest.cases}
+        return {(case.name, case.platform): self._make_side(case, records.get(case.id)) for case in self.manifest.cases}
 
-    def _make_side(self, case: PlannedCase, record: CaseRecord | None) -> CaseSide:
+    def _make_side(self, case: PlannedCase, record: CaseRecord | None) -> ComparedCase:
         if record is None:
-            return CaseSide(case, None, {})
+            return ComparedCase(case, None, {})
         found = list_variants(case, record, self.manifest.environment, self.manifest.settings, self.pool)
-        return CaseSide(case, record, {one.planned.name: one for one in found})
+        return ComparedCase(case, record, {one.planned.name: one for one in found})
 
 
 def take_snapshots(before: Run, after: Run) -> tuple[Snapshot, Snapshot]:

@@ -8,17 +8,17 @@ from dataclasses import replace
 from harness.record import INCOMPLETE
 from harness.record.derived import compare_paired, doubt_ratio, find_withheld
 from harness.record.metric import Readable
-from harness.record.pool import NO_CANARY
-from harness.record.statistics import FEWEST_LAUNCHES, Interval, differs
+from harness.record.pool import NO_CALIBRATION
+from harness.record.statistics import FEWEST_PROCESSES, Interval, differs
 
-from .alternation import find_disturbance
+from .alternation import find_interference
 from .chance import find_chance
 from .findings import COLD, TIME, Change, Finding, make_change
 from .ratios import divide_readings
-from .sides import Sides, find_fingerprint, find_status, read_raw
 from .snapshot import Snapshot
+from .variant_pair import VariantPair, find_fingerprint, find_status, read_raw
 
-FAIR = "at_reference_speed_s"
+FAIR = "normalised_s"
 
 STAGE = "first_call_s"
 """What every cold process times."""
@@ -33,7 +33,7 @@ SAME_RECORD = "nothing that is recorded of its code and of versions has changed:
 AS_FAST_TODAY = "its kept program is as fast under what there is today"
 
 
-def compare_times(sides: Sides) -> Change | None:
+def compare_times(sides: VariantPair) -> Change | None:
     """The finding about the time of a call; None where the earlier run did not time the variant."""
     told = _find_told(sides)
     replay = _find_replay(sides, told)
@@ -49,12 +49,12 @@ def compare_times(sides: Sides) -> Change | None:
     return _judge_stored(sides, "" if replay is None else find_status(replay)[1])
 
 
-def compare_cold(sides: Sides) -> Iterator[Change]:
+def compare_cold(sides: VariantPair) -> Iterator[Change]:
     """What compiling takes, where enough cold processes of both runs tell: a suspicion at most."""
     if sides.is_same_program:
         return
     for metric in COLD:
-        if min(len(read_raw(one, STAGE)) for one in (sides.old, sides.new)) < FEWEST_LAUNCHES:
+        if min(len(read_raw(one, STAGE)) for one in (sides.old, sides.new)) < FEWEST_PROCESSES:
             continue  # most, where cold processes are few: reading takes longer
         readings = sides.old.read(metric), sides.new.read(metric)
         if not all(one.has_number for one in readings):
@@ -76,7 +76,7 @@ def compare_cold(sides: Sides) -> Iterator[Change]:
             )
 
 
-def _find_told(sides: Sides) -> Readable:
+def _find_told(sides: VariantPair) -> Readable:
     """The variant that tells: of an ahead-of-time program jit's, if it is the same one; else the variant itself."""
     new = sides.new
     if new.planned.mode != "aot":
@@ -86,7 +86,7 @@ def _find_told(sides: Sides) -> Readable:
     return new if jitted is None or own is None or find_fingerprint(jitted) != own else jitted
 
 
-def _find_replay(sides: Sides, told: Readable) -> Readable | None:
+def _find_replay(sides: VariantPair, told: Readable) -> Readable | None:
     """The variant that ran the earlier run's program, or its code in its environment, beside this one."""
     run = sides.runs.before.manifest.run_id
     return next(
@@ -112,11 +112,11 @@ def _say_why_untimed(replay: Readable) -> str:
     return "it was not timed in the earlier environment" + (f": {outcome.reason}" if outcome and outcome.reason else "")
 
 
-def _judge_replay(sides: Sides, told: Readable, replay: Readable) -> Change:
-    """By the launches that ran both programs."""
+def _judge_replay(sides: VariantPair, told: Readable, replay: Readable) -> Change:
+    """By the processes that ran both programs."""
     ratio, doubt = compare_paired(replay, told), doubt_ratio(replay, told)
     finding = _judge(ratio, sides.runs.minimum_effect)
-    own = _find_infidelity(replay) or find_disturbance(replay, told, ratio)
+    own = _find_infidelity(replay) or find_interference(replay, told, ratio)
     conditions = sides.runs.conditions
     outer = conditions.weak_in_lock_step if _is_in_lock_step(replay) else conditions.weak
     withheld = find_withheld(replay, told)
@@ -136,11 +136,11 @@ def _judge_replay(sides: Sides, told: Readable, replay: Readable) -> Change:
     return replace(found, before=before, after=after, replayed=True, cores=cores, chance=chance)
 
 
-def _judge_stored(sides: Sides, why_no_replay: str) -> Change:
+def _judge_stored(sides: VariantPair, why_no_replay: str) -> Change:
     """By the times that both runs stored: a suspicion at most."""
     conditions = sides.runs.conditions
-    # Where neither run could time a canary, as on a device of its own, the times themselves are all there is.
-    metric = TIME if all(map(_has_no_canary, (sides.runs.before, sides.runs.after))) else FAIR
+    # Where neither run could time a calibration loop, as on a device of its own, the times themselves are all there is.
+    metric = TIME if all(map(_has_no_calibration, (sides.runs.before, sides.runs.after))) else FAIR
     readings = sides.old.read(metric), sides.new.read(metric)
     if conditions.other_machine:
         return _make(sides, Finding.NOT_COMPARABLE, None, conditions.other_machine)
@@ -150,11 +150,11 @@ def _judge_stored(sides: Sides, why_no_replay: str) -> Change:
     )
     if sides.is_same_program:
         return _make(sides, Finding.SAME, ratio, SAME_PROGRAM)
-    if ratio is None and _has_another_canary(sides):
+    if ratio is None and _has_another_calibration(sides):
         return _make(sides, Finding.NOT_COMPARABLE, None, conditions.other_runtime)
     if ratio is None:
         why = "" if lacking is None or lacking.fault is None else lacking.fault.reason
-        return _make(sides, Finding.NOT_COMPARABLE, None, f"no time at reference speed{f': {why}' if why else ''}")
+        return _make(sides, Finding.NOT_COMPARABLE, None, f"no normalised time{f': {why}' if why else ''}")
     finding = _judge(ratio, sides.runs.minimum_effect)
     contended = [run for run, one in zip(("earlier", "later"), readings, strict=True) if one.contended]
     if contended and finding is not Finding.SAME:
@@ -181,12 +181,12 @@ def _judge(ratio: Interval | None, minimum_effect: float) -> Finding:
     return Finding.SAME if is_within else Finding.INCONCLUSIVE
 
 
-def _make(sides: Sides, finding: Finding, ratio: Interval | None, reason: str) -> Change:
+def _make(sides: VariantPair, finding: Finding, ratio: Interval | None, reason: str) -> Change:
     before, after = (one.read(FAIR).estimate or one.read(TIME).estimate for one in (sides.old, sides.new))
     has_changed = finding in SUSPECTED or finding in SUSPECTED.values()
     has_no_bounds = ratio is not None and ratio.decisive.low is None
     if not reason and finding is Finding.INCONCLUSIVE and has_no_bounds:
-        reason = "too few launches for an interval"
+        reason = "too few processes for an interval"
     return make_change(
         sides.case,
         sides.name,
@@ -201,15 +201,15 @@ def _make(sides: Sides, finding: Finding, ratio: Interval | None, reason: str) -
     )
 
 
-def _has_another_canary(sides: Sides) -> bool:
+def _has_another_calibration(sides: VariantPair) -> bool:
     """Whether the runs timed two calibration loops, since they are of two runtimes."""
     before, after = sides.runs.before.pool, sides.runs.after.pool
-    has_lost_it = after.reference is None and after.no_reference != NO_CANARY
+    has_lost_it = after.reference is None and after.no_reference != NO_CALIBRATION
     return bool(sides.runs.conditions.other_runtime) and before.reference is not None and has_lost_it
 
 
-def _has_no_canary(run: Snapshot) -> bool:
-    return run.pool.reference is None and run.pool.no_reference == NO_CANARY
+def _has_no_calibration(run: Snapshot) -> bool:
+    return run.pool.reference is None and run.pool.no_reference == NO_CALIBRATION
 
 
 def _find_infidelity(replay: Readable) -> str:
@@ -221,7 +221,7 @@ def _find_infidelity(replay: Readable) -> str:
 
 
 def _find_smallest(ratio: Interval | None, minimum_effect: float) -> float | None:
-    """The smallest difference that the launches could have told."""
+    """The smallest difference that the processes could have told."""
     if ratio is None or ratio.decisive.high is None or ratio.decisive.low is None or ratio.estimate <= 0:
         return None
     return max(minimum_effect, ratio.decisive.high / ratio.estimate - 1)

@@ -9,7 +9,7 @@ from harness.record.metric import Reading
 from harness.record.statistics import CONFIDENCE, MINIMUM_EFFECT, Interval, differs
 
 from .. import numbers
-from .growth import NEAR, Growth
+from .scaling import NEAR, Scaling
 
 ABOUT_SAME = 1.1
 """A published ratio this near to 1, either way, claims that there is no difference: single calls tell no less."""
@@ -114,7 +114,7 @@ def judge_count(theirs: float | None, ours: Reading) -> Judgement:
     return Judgement(Verdict.AS_PUBLISHED if ours.known[0] == theirs else Verdict.DIFFERS)
 
 
-def judge_exponent(theirs: float | None, ours: Growth) -> Judgement:
+def judge_exponent(theirs: float | None, ours: Scaling) -> Judgement:
     """Whether ours lies within NEAR of theirs with its whole interval, or outside with it.
 
     So a vague exponent of ours decides nothing. Of too few sizes for an interval, all exponents between neighbouring

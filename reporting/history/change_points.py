@@ -1,128 +1,185 @@
-"""Where a series of times changed for good: a step from one level to another, told from outliers and from noise.
-
-The split is that of E-divisive (Matteson & James 2014, A nonparametric approach for multiple change point analysis):
-the one that sets both sides farthest apart, by the distances of all pairs; then both sides are split, and so on. Of
-these the least sure are taken back, until each is a step beside the levels next to it: a rank test tells the sides
-apart, and their medians differ by more than the minimum effect. Benchmark: `python -m benchmarks.history`.
-"""
+"""Change points: what changed for good in a series, with the first run that has it, what else changed there, and the cause."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+import statistics
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
-import numpy
-from numpy.typing import NDArray
-from scipy.ndimage import median_filter
-from scipy.stats import mannwhitneyu
-
+from harness.record.metric import Direction
+from harness.record.metrics import METRICS
 from harness.record.statistics import MINIMUM_EFFECT
 
-LARGEST_P = 1e-3
-USUAL_LENGTH = 60
-"""Of the rank test, up to that many values; of more, less by the power of 1.5. Since the best splits are chosen among
-all, their own p is too small, the more there are to choose from. Chosen by `benchmarks.history`, which tells how often
-series without a step have one."""
+from ..compare.conditions import compare_conditions
+from ..compare.findings import PROGRAM, TIME, Finding
+from ..compare.variant_pair import Comparison, VariantPair
+from .known import KnownChangePoint
+from .segmentation import FEWEST, find_splits
+from .series import Point, Series
 
-FEWEST_BESIDE = 4
-"""Values on either side of a step."""
+NEAR = 3
+"""Runs: a change point of times may be found that far from where it is (`benchmarks.history`); so what else changed is
+looked for as far around it."""
 
-FEWEST = 14
-"""Values of a series. With 6 and 8 of which all of one side are larger, the rank test's p is 0.0007."""
+MOST_CHANGES = 4
+"""Of an exact number in one series. One that changes more often goes to and fro, and only its last change is told."""
 
-WINDOW = 7
-CLIPPED = 3.0
-"""A value that is more standard deviations from the median of its neighbours is moved there: it is an outlier, and
-weighs no more than the last that is not. A step stays, having neighbours on its side."""
+FEWEST_TOGETHER = 3
+"""Cases whose times change together, and at least half of all, before the machine is held to be the cause."""
 
-MAD_TO_SD = 1.4826
-"""Of a normal distribution: its standard deviation over its median absolute deviation."""
+SHORT_REVISION = 7
 
-Logs = NDArray[numpy.float64]
+NOTHING_KNOWN = "nothing known"
+"""As a comparison says it."""
+
+THE_MACHINE = "the times of most cases changed together: maybe the machine itself"
 
 
-def find_splits(values: Sequence[float], minimum_effect: float = MINIMUM_EFFECT) -> tuple[int, ...]:
-    """Indices of the values that a new level begins with; empty where there are too few values.
+@dataclass(frozen=True)
+class ChangePoint:
+    """A number that changed for good.
 
     Args:
-      values: In the order of time, each > 0.
-      minimum_effect: The smallest difference of two levels that counts, as a share.
+      metric: As of the series.
+      before, after: The medians of the runs since the change point before, and until the next; None of a program.
+      last, first: The ids of the last run before it and of the first that has it; of times the likeliest.
+      began: When that one began.
+      runs: How many runs tell of each side.
+      commits: `commit 1234567 → 89abcde` between these two runs, of times within NEAR runs of them; empty without any.
+      versions: What else is recorded to have changed there.
+      known: Why it is no news, as a file of known change points says; empty otherwise.
     """
-    if len(values) < FEWEST:
-        return ()
-    logs = numpy.log(numpy.asarray(values, dtype=numpy.float64))
-    clipped = _clip(logs)
-    kept = _keep_steps(logs, _split(clipped, 0), minimum_effect)
-    return _keep_steps(logs, _move(clipped, kept), minimum_effect)
+
+    suite: str
+    case: str
+    platform: str
+    variant: str
+    metric: str
+    finding: Finding
+    before: float | None
+    after: float | None
+    last: str
+    first: str
+    began: str
+    runs: tuple[int, int]
+    commits: str
+    versions: str
+    cause: str
+    index: int
+    known: str = ""
+
+    @property
+    def effect(self) -> float | None:
+        """The later over the earlier; None of a program, and beside a zero."""
+        return self.after / self.before if self.before and self.after is not None else None
 
 
-def _clip(logs: Logs) -> Logs:
-    """The logs without outliers."""
-    middle = median_filter(logs, size=WINDOW, mode="nearest")
-    off = logs - middle
-    reach = CLIPPED * MAD_TO_SD * float(numpy.median(numpy.abs(off)))
-    clipped: Logs = middle + numpy.clip(off, -reach, reach)
-    return clipped
+def find_change_points(
+    series: Sequence[Series], known: Sequence[KnownChangePoint] = (), minimum_effect: float = MINIMUM_EFFECT
+) -> tuple[ChangePoint, ...]:
+    """Every change point of the series of one machine, the newest first.
 
-
-def _split(logs: Logs, start: int) -> list[int]:
-    """Every split of a stretch that begins at an index of the series, down to the shortest parts."""
-    at = _find_split(logs)
-    return [] if at is None else [*_split(logs[:at], start), start + at, *_split(logs[at:], start + at)]
-
-
-def _move(logs: Logs, splits: Sequence[int]) -> list[int]:
-    """Each split at the best place between its neighbours: it was found in a stretch that others have left since."""
-    edges = [0, *splits, len(logs)]
-    for index in range(1, len(edges) - 1):
-        before, _, after = edges[index - 1 : index + 2]
-        at = _find_split(logs[before:after])
-        edges[index] = edges[index] if at is None else before + at
-    return edges[1:-1]
-
-
-def _find_split(logs: Logs) -> int | None:
-    """Where both sides are farthest apart; None where one would be too short."""
-    count = len(logs)
-    if count < 2 * FEWEST_BESIDE:
-        return None
-    apart = numpy.abs(logs[:, None] - logs[None, :]).cumsum(0).cumsum(1)
-    left = numpy.arange(FEWEST_BESIDE, count - FEWEST_BESIDE + 1)
-    right = count - left
-    within_left = apart[left - 1, left - 1]
-    within_right = apart[-1, -1] - apart[left - 1, -1] - apart[-1, left - 1] + within_left
-    between = apart[left - 1, -1] - within_left
-    energy = 2 * between / (left * right) - within_left / left**2 - within_right / right**2
-    return int(left[numpy.argmax(left * right / count * energy)])
-
-
-def _keep_steps(logs: Logs, splits: Sequence[int], minimum_effect: float) -> tuple[int, ...]:
-    """The splits that are steps, once the least sure have been taken back one by one."""
-    edges = [0, *splits, len(logs)]
-    largest_p = LARGEST_P * min(1.0, USUAL_LENGTH / len(logs)) ** 1.5
-
-    def doubt(index: int) -> tuple[float, float]:
-        before, at, after = edges[index - 1 : index + 2]
-        return _doubt(logs[before:at], logs[at:after], minimum_effect)
-
-    doubts = {index: doubt(index) for index in range(1, len(edges) - 1)}
-    while doubts and max(doubts.values())[0] > largest_p:
-        least_sure = max(doubts, key=doubts.__getitem__)
-        del edges[least_sure]
-        rest = [doubts[index] for index in doubts if index != least_sure]
-        doubts = dict(enumerate(rest, 1))
-        doubts |= {index: doubt(index) for index in (least_sure - 1, least_sure) if index in doubts}
-    return tuple(edges[1:-1])
-
-
-def _doubt(before: Logs, after: Logs, minimum_effect: float) -> tuple[float, float]:
-    """How little two levels differ: the p-value of their being one, then how near they are.
-
-    1 where so few values can tell nothing, and 2 where the levels differ by less than the minimum effect.
+    Args:
+      minimum_effect: The smallest change of a time that counts, as a share.
     """
-    apart = abs(float(numpy.median(after) - numpy.median(before)))
-    if apart < math.log1p(minimum_effect):
-        return 2.0, -apart
-    if 2 / math.comb(len(before) + len(after), len(before)) > LARGEST_P:
-        return 1.0, -apart
-    return float(mannwhitneyu(before, after).pvalue), -apart
+    found = [change_point for one in series for change_point in _find_change_points_of(one, known, minimum_effect)]
+    timed = {(one.case.suite, one.case.name, one.case.platform) for one in series if is_told_by_time(one)}
+    told = (_blame_machine(one, _count_together(one, found), len(timed)) for one in found)
+    return tuple(sorted(told, key=lambda one: (-one.index, one.suite, one.case, one.variant, one.metric)))
+
+
+def is_told_by_time(series: Series) -> bool:
+    """Whether it is one of times, with so many runs that a change point could be told."""
+    return series.metric == TIME and len(series.points) >= FEWEST
+
+
+def _count_together(change_point: ChangePoint, found: Sequence[ChangePoint]) -> int:
+    """How many cases have a change point of times like this one within NEAR runs of it."""
+    near = (
+        one
+        for one in found
+        if one.metric == TIME and one.finding is change_point.finding and abs(one.index - change_point.index) <= NEAR
+    )
+    return len({(one.suite, one.case, one.platform) for one in near})
+
+
+def _find_change_points_of(
+    series: Series, known: Sequence[KnownChangePoint], minimum_effect: float
+) -> Iterator[ChangePoint]:
+    values = [point.value for point in series.points]
+    if series.metric == TIME:
+        cuts = find_splits([float(value) for value in values], minimum_effect)
+    else:
+        cuts = tuple(at for at in range(1, len(values)) if values[at] != values[at - 1])
+    restless = 0 if series.metric == TIME or len(cuts) <= MOST_CHANGES else len(cuts)
+    edges = [0, *cuts, len(values)]
+    told = list(zip(edges, edges[1:], edges[2:], strict=False))
+    for before, at, after in told[-1:] if restless else told:
+        change_point = _make(series, before, at, after, minimum_effect)
+        if restless:
+            change_point = replace(change_point, cause=f"it goes to and fro: {restless} changes in {len(values)} runs")
+        near = {point.manifest.run_id for point in series.points if abs(point.index - change_point.index) <= NEAR}
+        runs = near if series.metric == TIME else {change_point.first}
+        reasons = (one.why for one in known if one.run in runs and one.means(series.case, series.variant))
+        yield replace(change_point, known=next(reasons, ""))
+
+
+def _make(series: Series, start: int, at: int, end: int, minimum_effect: float) -> ChangePoint:
+    """The change point at an index of the series, between two levels."""
+    before, after = series.points[start:at], series.points[at:end]
+    last, first = before[-1], after[0]
+    reach = NEAR if series.metric == TIME else 0
+    old, new = series.points[max(start, at - 1 - reach)], series.points[min(end - 1, at + reach)]
+    levels = [None if series.metric == PROGRAM else statistics.median(map(_number, side)) for side in (before, after)]
+    conditions = compare_conditions(old.manifest, new.manifest)
+    runs = Comparison(old.snapshot, new.snapshot, conditions, minimum_effect)
+    sides = VariantPair(runs, new.side, old.variant, new.variant)
+    return ChangePoint(
+        suite=series.case.suite,
+        case=series.case.name,
+        platform=series.case.platform,
+        variant=series.variant,
+        metric=series.metric,
+        finding=_name(series.metric, *levels),
+        before=levels[0],
+        after=levels[1],
+        last=last.manifest.run_id,
+        first=first.manifest.run_id,
+        began=first.manifest.started,
+        runs=(len(before), len(after)),
+        commits=_describe_commits(old, new),
+        versions=conditions.describe(everything=True),
+        cause=sides.find_cause(),
+        index=first.index,
+    )
+
+
+def _number(point: Point) -> float:
+    return float(point.value)
+
+
+def _name(metric: str, before: float | None, after: float | None) -> Finding:
+    """A change of stored times is suspected, however many runs tell it: no two of them ran beside each other."""
+    if before is None or after is None:
+        return Finding.CHANGED
+    if metric == TIME:
+        return Finding.SUSPECTED_SLOWER if after > before else Finding.SUSPECTED_FASTER
+    if METRICS[metric].direction is Direction.NEITHER:
+        return Finding.CHANGED
+    return Finding.MORE if after > before else Finding.LESS
+
+
+def _describe_commits(last: Point, first: Point) -> str:
+    """`commit 1234567 → 89abcde`; empty where both are one, or nobody told."""
+    was, now_is = (point.manifest.environment.git_revision for point in (last, first))
+    if was is None or now_is is None or was == now_is:
+        return ""
+    return f"commit {was[:SHORT_REVISION]} → {now_is[:SHORT_REVISION]}"
+
+
+def _blame_machine(change_point: ChangePoint, together: int, cases: int) -> ChangePoint:
+    """The change point, its cause being the machine where most cases changed with it and nothing that is recorded did."""
+    is_explained = change_point.cause != NOTHING_KNOWN or change_point.commits or change_point.versions
+    if change_point.metric != TIME or is_explained or together < max(FEWEST_TOGETHER, cases / 2):
+        return change_point
+    return replace(change_point, cause=THE_MACHINE)

@@ -1,6 +1,6 @@
-"""Known steps: a file that says of some changes why they are no news.
+"""Known change points: a file that says of some changes why they are no news.
 
-[[step]]
+[[change_point]]
 run = "2026-11-20T02-00-00Z-cpu-1a2b3c4"   # the first run that has it
 case = "mlp_step*"                          # all, without it
 variant = "step:jit"                        # all, without it
@@ -21,12 +21,12 @@ NEEDED = ("run", "why")
 
 
 class KnownError(Exception):
-    """A file of known steps that cannot be used; the message says what to write instead."""
+    """A file of known change points that cannot be used; the message says what to write instead."""
 
 
 @dataclass(frozen=True)
-class KnownStep:
-    """A step that somebody has explained.
+class KnownChangePoint:
+    """A change point that somebody has explained.
 
     Args:
       run: The id of the first run that has it.
@@ -44,8 +44,8 @@ class KnownStep:
         return self.variant in ("", variant) and bool(match_cases([case], self.case))
 
 
-def read_known(path: Path) -> tuple[KnownStep, ...]:
-    """The steps in a file.
+def read_known(path: Path) -> tuple[KnownChangePoint, ...]:
+    """The change points in a file.
 
     Raises:
       KnownError: It cannot be read, or says what nobody understands.
@@ -56,23 +56,25 @@ def read_known(path: Path) -> tuple[KnownStep, ...]:
         raise KnownError(f"{path}: cannot be read: {error.strerror}") from error
     except (ValueError, RecursionError) as error:  # of TOML, of UTF-8
         raise KnownError(f"{path}: is no TOML: {error}") from error
-    steps = found.pop("step", [])
-    if found or not isinstance(steps, list):
-        raise KnownError(f'{path}: holds other things than [[step]] tables; write [[step]], run = "…", why = "…"')
-    return tuple(_read_step(path, number, step) for number, step in enumerate(steps, 1))
+    change_points = found.pop("change_point", [])
+    if found or not isinstance(change_points, list):
+        raise KnownError(
+            f'{path}: holds other things than [[change_point]] tables; write [[change_point]], run = "…", why = "…"'
+        )
+    return tuple(_read_change_point(path, number, change_point) for number, change_point in enumerate(change_points, 1))
 
 
-def _read_step(path: Path, number: int, step: object) -> KnownStep:
-    if not isinstance(step, dict):
-        raise KnownError(f'{path}: step {number} is no table; write [[step]], run = "…", why = "…"')
-    for name, value in step.items():
+def _read_change_point(path: Path, number: int, change_point: object) -> KnownChangePoint:
+    if not isinstance(change_point, dict):
+        raise KnownError(f'{path}: change point {number} is no table; write [[change_point]], run = "…", why = "…"')
+    for name, value in change_point.items():
         if name not in NAMES:
             nearest = find_nearest(name, NAMES)
             hint = f", nearest: {nearest}" if nearest else ""
-            raise KnownError(f"{path}: step {number} has no {name!r}{hint}; it may have {', '.join(NAMES)}")
+            raise KnownError(f"{path}: change point {number} has no {name!r}{hint}; it may have {', '.join(NAMES)}")
         if not isinstance(value, str) or not value:
-            raise KnownError(f'{path}: step {number}: {name} = {value!r} is no text; write {name} = "…"')
+            raise KnownError(f'{path}: change point {number}: {name} = {value!r} is no text; write {name} = "…"')
     for name in NEEDED:
-        if name not in step:
-            raise KnownError(f'{path}: step {number} lacks {name!r}; write {name} = "…"')
-    return KnownStep(**step)
+        if name not in change_point:
+            raise KnownError(f'{path}: change point {number} lacks {name!r}; write {name} = "…"')
+    return KnownChangePoint(**change_point)

@@ -9,16 +9,16 @@ from dataclasses import dataclass
 
 from harness.record import Manifest, PlannedCase, Status
 from harness.record.cases import is_same_problem
-from harness.record.guards import LONGEST_S, SHORTEST_S, divide_by_canary
+from harness.record.guards import LONGEST_S, SHORTEST_S, divide_by_calibration
 from harness.record.looks import find_timing
 from harness.record.metric import Readable
 from harness.record.metrics import METRICS
-from harness.record.pool import NO_CANARY
+from harness.record.pool import NO_CALIBRATION
 from harness.record.reading import is_contended, read_values
 
 from ..compare.findings import PROGRAM, TIME
-from ..compare.sides import find_fingerprint, find_status, read_raw
-from ..compare.snapshot import CaseSide, Key, Snapshot
+from ..compare.snapshot import ComparedCase, Key, Snapshot
+from ..compare.variant_pair import find_fingerprint, find_status, read_raw
 from ..outdated import EXACT
 
 
@@ -33,7 +33,7 @@ class Point:
 
     index: int
     snapshot: Snapshot
-    side: CaseSide
+    side: ComparedCase
     variant: Readable
     value: float | str
 
@@ -49,8 +49,8 @@ class Series:
 
     Args:
       case: As the newest run has planned it.
-      metric: `execution_s` stands for the time at reference speed where there is a canary.
-      canary: The identity of what such times are divided by; empty without one.
+      metric: `execution_s` stands for the normalised time where there is a calibration loop.
+      calibration: The identity of what such times are divided by; empty without one.
       contended: How many runs are left out since the time was contended.
     """
 
@@ -58,7 +58,7 @@ class Series:
     variant: str
     metric: str
     points: tuple[Point, ...]
-    canary: str = ""
+    calibration: str = ""
     contended: int = 0
 
 
@@ -67,7 +67,7 @@ def gather_series(snapshots: Sequence[Snapshot]) -> tuple[Series, ...]:
 
     Args:
       snapshots: The runs of one machine, from the oldest to the newest, at the reference speed of the first of them
-        that has the same canary.
+        that has the same calibration loop.
     """
     newest: dict[Key, PlannedCase] = {}
     for snapshot in snapshots:
@@ -98,40 +98,40 @@ def _list_series(snapshots: Sequence[Snapshot], key: Key, case: PlannedCase) -> 
 
 
 def _list_times(
-    case: PlannedCase, variant: str, found: Sequence[tuple[int, Snapshot, CaseSide, Readable]]
+    case: PlannedCase, variant: str, found: Sequence[tuple[int, Snapshot, ComparedCase, Readable]]
 ) -> Iterator[Series]:
-    """A series for each canary: times over one cannot be joined with times over another."""
+    """A series for each calibration loop: times over one cannot be joined with times over another."""
     clean: dict[str, list[Point]] = {}
     contended: dict[str, int] = {}
     for index, snapshot, side, readable in found:
         reference = snapshot.pool.reference
-        canary = "" if reference is None else reference.identity
+        calibration = "" if reference is None else reference.identity
         value = _read_time(readable, snapshot)
         if value is None:
             continue
-        own = clean.setdefault(canary, [])
+        own = clean.setdefault(calibration, [])
         if is_contended(readable.outcomes.get("timing")):
-            contended[canary] = contended.get(canary, 0) + 1
+            contended[calibration] = contended.get(calibration, 0) + 1
         else:
             own.append(Point(index, snapshot, side, readable, value))
-    for canary, points in clean.items():
+    for calibration, points in clean.items():
         if len(points) > 1:
-            yield Series(case, variant, TIME, tuple(points), canary, contended.get(canary, 0))
+            yield Series(case, variant, TIME, tuple(points), calibration, contended.get(calibration, 0))
 
 
 def _read_time(variant: Readable, snapshot: Snapshot) -> float | None:
-    """The geometric mean over launches, at reference speed; None where the run's canary is not that of the series."""
+    """The geometric mean over processes, normalised; None where the run's calibration loop is not that of the series."""
     reference = snapshot.pool.reference
     times = read_values(variant, METRICS[TIME])
     if reference is None:
-        known = [one for one in times if one is not None] if snapshot.pool.no_reference == NO_CANARY else []
+        known = [one for one in times if one is not None] if snapshot.pool.no_reference == NO_CALIBRATION else []
     else:
         details = find_timing(variant)
-        if details is None or details.canary != reference.identity:
+        if details is None or details.calibration != reference.identity:
             return None
-        ratios, canaries = (read_values(variant, METRICS[name]) for name in ("over_canary", "canary_s"))
-        found = divide_by_canary(ratios, times, canaries)
-        times = tuple(None if one is None else one * reference.canary_s for one in found)
+        ratios, calibrations = (read_values(variant, METRICS[name]) for name in ("over_calibration", "calibration_s"))
+        found = divide_by_calibration(ratios, times, calibrations)
+        times = tuple(None if one is None else one * reference.calibration_s for one in found)
         known = [one for one in times if one is not None and SHORTEST_S <= one <= LONGEST_S]
     return math.exp(statistics.fmean(map(math.log, known))) if known and min(known) > 0 else None
 

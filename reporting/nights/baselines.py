@@ -18,7 +18,7 @@ class Chosen:
     """Ids of the earlier runs, by role; a run with both roles stands under the first.
 
     Args:
-      others: Why nothing is compared though there are nights: of another machine, or of other options.
+      others: Why nothing is compared though there are nightly runs: of another machine, or of other options.
     """
 
     last: str | None = None
@@ -29,7 +29,7 @@ class Chosen:
 def choose(
     known: Known, *, backend: str, machine: str, measuring: Sequence[str], without: Collection[str] = ()
 ) -> Chosen:
-    """The newest good night of the same machine and options; and the last accepted one, else the first good one.
+    """The newest good nightly run of the same machine and options; and the last accepted one, else the first good one.
 
     A night is good if it passed, nothing of it is missing and the machine was not too busy, or if a person accepted it.
 
@@ -48,10 +48,10 @@ def choose(
 
 def _explain(verdicts: Sequence[Verdict], of_machine: Sequence[Verdict], same: Sequence[Verdict], machine: str) -> str:
     if same:
-        return f"none of the {len(same)} nights before was good"
+        return f"none of the {len(same)} nightly runs before was good"
     if of_machine:
-        return "the nights before had other options"
+        return "the nightly runs before had other options"
     if verdicts:
         names = ", ".join(f"'{name}'" for name in sorted({one.machine for one in verdicts})[:MOST_NAMED])
-        return f"the nights before are of other machines ({names}; this is '{machine}')"
+        return f"the nightly runs before are of other machines ({names}; this is '{machine}')"
     return ""

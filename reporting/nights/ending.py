@@ -11,8 +11,8 @@ from harness.record import Manifest, Run, StopReason
 from ..compare.gate import FINE, REGRESSED, UNDECIDED
 from ..compare_report import make_verdict
 from ..load import LoadedRun, explain_stop
-from ..store.places import open_store
 from ..store.push import push
+from ..store.stores import open_store
 from ..text import counted
 from ..view.changes import TOLD
 from . import verdicts
@@ -27,7 +27,7 @@ def conclude(out: Path) -> Ended:
     """Pushes, judges, and keeps the verdict; one that is there already stays.
 
     Raises:
-      NightError: There is no night, or a run cannot be read.
+      NightError: There is no nightly run, or a run cannot be read.
       StoreError: The store refuses.
       BrokenOffError: It cannot be reached; the same command goes on.
     """

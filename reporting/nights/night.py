@@ -25,7 +25,7 @@ STATE = "night.json"
 MEASURE = "measure"
 PATHS = ("--suites", "--data", "--against")
 LONGEST = timedelta(hours=12)
-"""From the first step of a night to a restart of it: later, the next night is due, and the machine another."""
+"""From the first step of a night to a restart of it: later, the next nightly run is due, and the machine another."""
 
 
 class NightError(Exception):
@@ -59,7 +59,7 @@ class Night(msgspec.Struct, frozen=True, kw_only=True):
       begun: When, in UTC.
       measuring: Options of the measurement, as they were given.
       min_effect, budgets: As the gate takes them.
-      why_alone: Why it is compared with nothing though there are other nights; empty without a reason.
+      why_alone: Why it is compared with nothing though there are other nightly runs; empty without a reason.
     """
 
     store: str
@@ -91,7 +91,7 @@ def locate(out: Path) -> Path:
 
 
 def read_night(out: Path) -> Night | None:
-    """The night that is under way; None where there is none.
+    """The nightly run that is under way; None where there is none.
 
     Raises:
       NightError: Its file is damaged.
@@ -106,14 +106,14 @@ def read_night(out: Path) -> Night | None:
 
 
 def require_night(out: Path) -> Night:
-    """The night that is under way.
+    """The nightly run that is under way.
 
     Raises:
       NightError: There is none, or its file is damaged.
     """
     night = read_night(out)
     if night is None:
-        raise NightError(f"{out}: no night is under way; `python -m reporting night begin` begins one")
+        raise NightError(f"{out}: no nightly run is under way; `python -m reporting night begin` begins one")
     return night
 
 

@@ -6,17 +6,18 @@ from pathlib import Path
 
 from ..load import load
 from ..store.fetch import fetch_named
-from ..store.places import open_store
+from ..store.stores import open_store
 from ..view import Page, build
 from . import verdicts
 from .judged import Ended, read_limits
 
 MOST_RUNS = 30
-"""A month of nights: enough to tell a step from a single bad one."""
+"""A month of nightly runs: enough to tell a step from a single bad one."""
 
 
 def build_night_page(ended: Ended) -> Page:
-    """The page of the night's run, of those that it was compared with, and of the same machine's nights before.
+    """The page of the nightly run's run, of those that it was compared with, and of the same machine's nightly runs
+    before.
 
     Raises:
       NightError, StoreError, BrokenOffError: As for the steps of a night.

@@ -11,8 +11,8 @@ import msgspec
 from harness.record import Manifest, RecordError, RunFolder, read_manifest
 
 from ..store.fetch import fetch_whole
-from ..store.places import MARK, VERDICTS, BrokenOffError, Store, StoreError, is_url, open_store, persist
 from ..store.push import push, reach
+from ..store.stores import MARK, VERDICTS, BrokenOffError, Store, StoreError, is_url, open_store, persist
 from . import verdicts
 from .baselines import LAST, PINNED, Chosen, choose
 from .ending import conclude
@@ -46,7 +46,7 @@ class Begun:
 
 
 def begin(asked: Night, out: Path, pinned: str | None = None, *, anew: bool = False) -> Begun:
-    """Goes on with the night that is under way, or begins the one that is asked for.
+    """Goes on with the nightly run that is under way, or begins the one that is asked for.
 
     Args:
       asked: Without runs to compare with.
@@ -76,7 +76,7 @@ def begin(asked: Night, out: Path, pinned: str | None = None, *, anew: bool = Fa
 
 
 def _put_aside(night: Night, out: Path, *, anew: bool) -> str:
-    """Ends an earlier night with what there is of it; what to say of that."""
+    """Ends an earlier nightly run with what there is of it; what to say of that."""
     if has_ended(out, night.run) and not anew:
         try:
             refetched = tuple(_fetch_again(open_store(night.store), one) for one in night.beside)
@@ -84,11 +84,11 @@ def _put_aside(night: Night, out: Path, *, anew: bool) -> str:
             ended = conclude(out)
         except (NightError, StoreError, BrokenOffError) as error:
             end_night(out)
-            return f"the night of {night.run} cannot be concluded ({error}); its run stays in {out}"
+            return f"the nightly run of {night.run} cannot be concluded ({error}); its run stays in {out}"
         end_night(out)
-        return f"the night of {night.run} was cut short, and is concluded now: {ended.verdict.heading}"
+        return f"the nightly run of {night.run} was cut short, and is concluded now: {ended.verdict.heading}"
     end_night(out)
-    return f"the night of {night.run} is given up; what is there of its run stays in {out}"
+    return f"the nightly run of {night.run} is given up; what is there of its run stays in {out}"
 
 
 def list_suspects(out: Path) -> tuple[Beside, ...]:
@@ -108,7 +108,7 @@ def list_suspects(out: Path) -> tuple[Beside, ...]:
 
 
 def _choose_earlier(asked: Night, store: Store, pinned: str | None) -> tuple[Night, list[str]]:
-    """The night with the runs that it is compared with, which are fetched; and what is wrong with the store."""
+    """The nightly run with the runs that it is compared with, which are fetched; and what is wrong with the store."""
     known = verdicts.read_all(store)
     notes = [f"{store.name(VERDICTS, name)} is no verdict, and is not counted" for name in known.damaged]
     chosen, missing = _choose_whole(known, asked, store)

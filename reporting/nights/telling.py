@@ -11,7 +11,7 @@ from ..compare.findings import TIME, Change, Finding
 from ..compare_report import write_details, write_heading
 from ..markdown import MARKER, MOST_CHARACTERS, escape
 from ..numbers import change
-from ..store.places import VERDICTS
+from ..store.stores import VERDICTS
 from ..text import counted, shorten
 from ..view.changes import describe_changes, name_metric
 from .baselines import TITLES
@@ -24,7 +24,7 @@ LONGEST_NAME = 80
 ROOM = 7 * MOST_CHARACTERS // 8
 """For the tables: the rest is for what stands above them."""
 
-NOTHING_BEFORE = "the first night of this machine; it becomes the baseline"
+NOTHING_BEFORE = "the first nightly run of this machine; it becomes the baseline"
 
 
 def tell_night(ended: Ended, page: Path) -> tuple[str, str, str]:
@@ -51,7 +51,7 @@ def write_outcome(night: Night, run: Run, judged: Sequence[Judged], busy: str) -
     obstacles = [words for one in judged for words in _list_obstacles(one)]
     if obstacles:
         return f"No answer {beside}: {'; '.join(dict.fromkeys(obstacles))}"
-    no_baseline = f"; too busy for later nights to be compared with it: {busy}" if busy else ""
+    no_baseline = f"; too busy for later nightly runs to be compared with it: {busy}" if busy else ""
     return f"Passed {beside}: {describe_changes(judged[0].changes)}{no_baseline}"
 
 
@@ -99,5 +99,5 @@ def _unique(found: Iterable[Change]) -> list[Change]:
     """One for each number, by the first earlier run that tells it; times before all else."""
     known: dict[tuple[str, str, str, str], Change] = {}
     for one in found:
-        known.setdefault((one.case, one.where, one.variant, one.metric), one)
+        known.setdefault((one.case, one.platform, one.variant, one.metric), one)
     return sorted(known.values(), key=lambda one: one.metric != TIME)

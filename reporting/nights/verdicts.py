@@ -1,4 +1,4 @@
-"""Verdicts on nights, a file each beside the runs of a store: what was found, and whether the run is a good one."""
+"""Verdicts on nightly runs, a file each beside the runs of a store: what was found, and whether the run is a good one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import msgspec
 from harness.record import write_bytes
 
 from ..store.fetch import find_cache
-from ..store.places import MARK, VERDICTS, Store, StoreError, persist
+from ..store.stores import MARK, VERDICTS, Store, StoreError, persist
 
 ACCEPTED = ".accepted"
 ENDING = ".json"
@@ -25,10 +25,10 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """What a night has found.
 
     Args:
-      measuring: Options of the measurement: nights of others are not compared.
+      measuring: Options of the measurement: nightly runs of others are not compared.
       started: When the run began.
       exit_code: 0 passed, 1 a confirmed regression, 3 no answer.
-      good: Whether later nights may be compared with it.
+      good: Whether later nightly runs may be compared with it.
       why_not: Why they may not; empty where they may.
       baselines: What was found beside each earlier run, as `--verdict` of a gate writes it, and in which role the run
         stood: of times and numbers only those that have changed.
@@ -55,7 +55,7 @@ class Acceptance(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Known(msgspec.Struct, frozen=True):
-    """All that a store says of its nights.
+    """All that a store says of its nightly runs.
 
     Args:
       accepted: When each run was accepted that was.
@@ -73,7 +73,7 @@ def name_verdict(run_id: str) -> str:
 
 
 def keep(store: Store, verdict: Verdict) -> Verdict:
-    """Writes a verdict, or finds the one that is there: of one night there is one.
+    """Writes a verdict, or finds the one that is there: of one nightly run there is one.
 
     Raises:
       StoreError, BrokenOffError: The store refuses, or cannot be reached.
@@ -114,7 +114,7 @@ def accept(store: Store, acceptance: Acceptance) -> bool:
 
 
 def read_all(store: Store, cache: Path | None = None) -> Known:
-    """What a store says of its nights; what was read once is read from the cache, since nothing of it changes.
+    """What a store says of its nightly runs; what was read once is read from the cache, since nothing of it changes.
 
     Raises:
       StoreError, BrokenOffError: The store refuses, or cannot be reached.

@@ -16,7 +16,7 @@ from harness.record import RunFolder, write_bytes
 
 from ..copies import is_sealed, is_sound, seal
 from ..load import find_start
-from .places import MANIFEST, MARK, Store, StoreError, is_run_id, open_store, persist
+from .stores import MANIFEST, MARK, Store, StoreError, is_run_id, open_store, persist
 
 CAPTURES = "trace"
 """The folder of a case that holds them."""

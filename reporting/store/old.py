@@ -11,8 +11,8 @@ from pathlib import Path
 
 from harness.record import RecordError, RunFolder, read_run
 
-from .places import MARK, Store, open_store, persist
 from .push import list_local
+from .stores import MARK, Store, open_store, persist
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 from harness.record import RecordError, RunFolder, read_run
 from harness.record.files import read_bytes
 
-from .places import MANIFEST, MARK, BrokenOffError, Store, StoreError, TakenError, is_run_id, open_store, persist
+from .stores import MANIFEST, MARK, BrokenOffError, Store, StoreError, TakenError, is_run_id, open_store, persist
 
 Sleep = Callable[[float], object]
 

@@ -9,13 +9,13 @@
     ["case", "Case"],
     ["variant", "Variant"],
     ["where", "Where"],
-    ["gain", "Gain"],
+    ["speedup", "Speedup"],
     ["time", "Time"],
     ["first", "First result"],
     ["memory", "Memory"],
     ["status", "Status"],
   ];
-  const NUMBERS = { gain: "gain", time: "execution_s", first: "first_result_s", memory: "memory_bytes" };
+  const NUMBERS = { speedup: "speedup", time: "execution_s", first: "first_result_s", memory: "memory_bytes" };
   const BOUNDS = ["value", "low", "high"];
   const FACETS = [
     ["suite", "Suite"],
@@ -335,7 +335,7 @@
     // The page's own templates made this, and escaped what was recorded; the policy runs nothing in it.
     view.innerHTML = await openPiece(id);
     addCopyButtons(view);
-    await addGrowth(view, results.suites[results.columns.suite[results.columns.case.indexOf(number)]].id);
+    await addScaling(view, results.suites[results.columns.suite[results.columns.case.indexOf(number)]].id);
     const rows = Array.from({ length: results.count }, (_, row) => row).filter(
       (row) => results.columns.case[row] === number);
     const downloads = makeDownloads(cases[number].name, () => rows);
@@ -344,8 +344,8 @@
   }
 
   // The figures of a suite, with this case's size marked.
-  async function addGrowth(view, suite) {
-    const places = view.querySelectorAll(".growth");
+  async function addScaling(view, suite) {
+    const places = view.querySelectorAll(".scaling");
     if (places.length) await fill(byId(suite));
     for (const place of places) {
       const figure = byId(place.dataset.figure)?.cloneNode(true);

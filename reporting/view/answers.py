@@ -1,7 +1,7 @@
 """What answers each suite's question: a sentence with a number and its interval, or why there is none.
 
 Nothing here knows a suite. Each declares its question, the variants that answer it and the metric. Where one declares
-none, the gain that is surely the largest of the case that stands for it is told.
+none, the speedup that is surely the largest of the case that stands for it is told.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..text import counted, shorten
 from ..write import write_reading
 from .book import Book
 from .cases import Case, Variant
-from .cells import find_gain_tone
+from .cells import find_speedup_tone
 from .changes import write_numbers
 from .doubts import name_traps
 from .names import LONGEST_NAME, LONGEST_TERM
@@ -28,7 +28,7 @@ from .page_model import AnswerLine, Tone
 from .reasons import describe_fault
 from .trust import is_vague
 
-TIME, GAIN = "execution_s", "speedup"
+TIME, SPEEDUP = "execution_s", "speedup"
 
 LEAST_FACTOR = 1.5
 """Below it, the two numbers by themselves say more."""
@@ -38,18 +38,18 @@ LONGEST_QUESTION = 160
 
 
 def choose_standing(cases: Sequence[Case]) -> dict[str, Case]:
-    """By suite, the case that stands for it: one that answers its question, at the most places, in the newest run.
+    """By suite, the case that stands for it: one that answers its question, on the most machines, in the newest run.
 
     Args:
-      cases: At each place, each case once.
+      cases: On each machine, each case once.
     """
     found = {}
     for suite in dict.fromkeys(case.planned.suite for case in cases):
         own = [case for case in cases if case.planned.suite == suite]
         answering = [case for case in own if case.planned.answer is not None]
         standing = answering or [case for case in own if case.planned.represents_workload] or own
-        places = Counter(case.planned.name for case in own)
-        found[suite] = max(standing, key=lambda case: (places[case.planned.name], case.run.manifest.started))
+        machines = Counter(case.planned.name for case in own)
+        found[suite] = max(standing, key=lambda case: (machines[case.planned.name], case.run.manifest.started))
     return found
 
 
@@ -80,7 +80,7 @@ def _make_answer(case: Case, book: Book) -> AnswerLine:
 
 
 def _tell_change(case: Case, book: Book) -> str:
-    """`; suspected slower: time of step:jit 92 ms → 140 ms, +52 %`; empty where it was not compared."""
+    """`; suspected slower: time of change_point:jit 92 ms → 140 ms, +52 %`; empty where it was not compared."""
     variant = find_headline(case, case.planned.answer)
     if variant is None:
         return ""
@@ -100,23 +100,25 @@ def _find_surest(case: Case) -> Answer | None:
     """The jit variant, else the variant, that is surely the fastest, against the baseline; None where none is timed."""
     timed = [variant for variant in case.variants if variant.read(TIME).interval is not None]
     jitted = [variant for variant in timed if variant.planned.mode == "jit"]
-    best = max(jitted or timed, key=_sure_gain, default=None)
+    best = max(jitted or timed, key=_sure_speedup, default=None)
     if best is None:
         return None
     return Answer("", best.planned.name, against=None if best.is_baseline else case.planned.baseline)
 
 
-def _sure_gain(variant: Variant) -> tuple[float, float]:
+def _sure_speedup(variant: Variant) -> tuple[float, float]:
     """The lower bound over the baseline variant; without one that can be trusted, the shorter time is the better."""
-    gain = variant.read(GAIN)
-    low = 1.0 if variant.is_baseline else None if gain.interval is None or gain.contended else gain.interval.low
+    speedup = variant.read(SPEEDUP)
+    low = (
+        1.0 if variant.is_baseline else None if speedup.interval is None or speedup.contended else speedup.interval.low
+    )
     return low or 0.0, -(variant.read(TIME).estimate or 0.0)
 
 
 def _tell(case: Case, answer: Answer | None) -> tuple[str, Tone]:
     if answer is None:
         return _no_answer(_why_untimed(case))
-    if answer.metric not in METRICS or METRICS[answer.metric].growth_of is not None:
+    if answer.metric not in METRICS or METRICS[answer.metric].exponent_of is not None:
         return _no_answer(f"this version of jaxmeter knows no metric {shorten(answer.metric, LONGEST_TERM)}")
     found = [case.find(name) for name in answer.variants]
     sides = [variant for variant in found if variant is not None]
@@ -142,13 +144,13 @@ def _why_untimed(case: Case) -> str:
 
 
 def _tell_ratio(one: Variant, other: Variant) -> tuple[str, Tone]:
-    """How fast one is beside the other: `step:jit is 8.7× [8.5, 8.9] as fast as step:eager`."""
+    """How fast one is beside the other: `change_point:jit is 8.7× [8.5, 8.9] as fast as change_point:eager`."""
     ratio = compare_paired(one, other)
     if ratio is None:
         faults = (side.read(TIME).fault for side in (one, other))
         fault = next((fault for fault in faults if fault is not None), None) or find_withheld(one, other)
-        return _no_answer("no launch timed both" if fault is None else describe_fault(fault))
-    number = " ".join(part for part in numbers.gain_with_bounds(ratio) if part != numbers.MISSING)
+        return _no_answer("no process timed both" if fault is None else describe_fault(fault))
+    number = " ".join(part for part in numbers.speedup_with_bounds(ratio) if part != numbers.MISSING)
     names = [shorten(side.planned.name, LONGEST_TERM) for side in (one, other)]
     bounded = ratio.low is not None
     undecided = bounded and not differs(ratio)
@@ -159,14 +161,14 @@ def _tell_ratio(one: Variant, other: Variant) -> tuple[str, Tone]:
     )
     doubt = doubt_ratio(one, other)
     remarks = [
-        "" if bounded else f"no interval from {counted(ratio.count, 'launch', 'launches')}",
+        "" if bounded else f"no interval from {counted(ratio.count, 'process', 'processes')}",
         "a wide interval" if is_vague(ratio) else "",
         _explain_undecided(one, ratio) if undecided else "",
         f"not to be trusted: {doubt}" if doubt else "",
         *(traps := _tell_traps((one, other))),
     ]
     text = "; ".join(filter(None, (sentence, *remarks)))
-    return f"{text}.", Tone.WARN if doubt or traps else find_gain_tone(ratio)
+    return f"{text}.", Tone.WARN if doubt or traps else find_speedup_tone(ratio)
 
 
 def _tell_traps(sides: Sequence[Variant]) -> tuple[str, ...]:

@@ -30,7 +30,7 @@ class LogAxis:
         return cls(min(known), max(known))
 
     def at(self, value: float) -> float:
-        """The value's place; values off the axis lie at the very edge."""
+        """The value's machine; values off the axis lie at the very edge."""
         if not self.low <= value <= self.high:
             return 0.0 if value < self.low else 1.0
         span = math.log(self.high) - math.log(self.low)

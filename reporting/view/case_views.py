@@ -1,4 +1,4 @@
-"""A case at every place that ran it: how fast, where time and memory go, how it was before, and what was kept."""
+"""A case on every machine that ran it: how fast, where time and memory go, how it was before, and what was kept."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def make_case_view(
     """The view of one case.
 
     Args:
-      cases: The case at each place that ran it, as the newest run there has it; at least one.
-      earlier: By place, the case in all runs, the newest first.
+      cases: The case on each machine that ran it, as the newest run there has it; at least one.
+      earlier: By machine, the case in all runs, the newest first.
       sweeps: Those of its suite that have a figure, each with it.
     """
     planned = cases[0].planned
-    growth = tuple(
+    scaling = tuple(
         mark_size(part, size)
         for sweep, part in sweeps
         for size, one in sweep.cases
@@ -52,7 +52,9 @@ def make_case_view(
         make_compilation_section(cases),
         make_memory_section(cases),
         make_caching_section(cases),
-        make_history_section(earlier, tuple(step for case in cases for step in book.steps_of(case))),
+        make_history_section(
+            earlier, tuple(change_point for case in cases for change_point in book.change_points_of(case))
+        ),
         make_problems_section(cases),
     )
     return CaseView(
@@ -65,7 +67,7 @@ def make_case_view(
             for variant in case.variants
         ),
         sections=tuple(map(_tidy, filter(None, sections))),
-        growth=growth,
+        scaling=scaling,
         claims=sum(len(case.planned.published) for case in cases),
         files=list_files(cases),
     )

@@ -24,7 +24,7 @@ D = TypeVar("D")
 LOST_VARIANT = "no record of this variant in its case"
 
 
-WITH_NOTES_OF_THEIR_OWN = frozenset({"compilation", "caching", "memory", "residency"})
+WITH_NOTES_OF_THEIR_OWN = frozenset({"compilation", "caching", "memory", "measured_memory"})
 """Probes with a section that shows their notes."""
 
 
@@ -83,7 +83,7 @@ class Variant:
 
     @property
     def is_baseline(self) -> bool:
-        """Whether the case's speed-ups refer to this variant."""
+        """Whether the case's speedups refer to this variant."""
         return is_baseline(self)
 
     @property
@@ -150,7 +150,7 @@ class Case:
 
     @cached_property
     def baseline(self) -> Variant | None:
-        """The variant that speed-ups refer to."""
+        """The variant that speedups refer to."""
         return self.find(self.planned.baseline)
 
     @cached_property
@@ -175,7 +175,7 @@ class Case:
 
     @cached_property
     def fragment(self) -> str:
-        """What opens the view of the case; it is the same at every place."""
+        """What opens the view of the case; it is the same on every machine."""
         return make_fragment("case", self.planned.suite, self.planned.name)
 
     @property

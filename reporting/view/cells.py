@@ -56,11 +56,11 @@ def make_interval_cell(reading: Reading) -> Cell:
 
 
 def make_time_cells(variant: Variant) -> tuple[Cell, Cell]:
-    """The time above the range of its launches, and at reference speed above its bounds.
+    """The time above the range of its processes, and normalised above its bounds.
 
     Without a reference speed, the time itself has the bounds.
     """
-    raw, fair = variant.read("execution_s"), variant.read("at_reference_speed_s")
+    raw, fair = variant.read("execution_s"), variant.read("normalised_s")
     if fair.interval is None:
         alone = _mark_doubt(variant, raw, write_reading(raw), wide=is_vague(raw.interval))
         return alone, Cell(numbers.MISSING, tone=Tone.MUTED)
@@ -79,13 +79,13 @@ def _mark_doubt(variant: Variant, reading: Reading, texts: tuple[str, str], *, w
     return Cell(f"! {text}", detail, Tone.WARN) if find_doubts(variant, reading) else Cell(text, detail)
 
 
-def make_gain_cell(interval: Interval | None) -> Cell:
-    """The gain above its bounds; what is not told apart from 1 is muted."""
-    estimate, bounds = numbers.gain_with_bounds(interval)
-    return Cell(estimate, bounds if interval is not None else "", find_gain_tone(interval))
+def make_speedup_cell(interval: Interval | None) -> Cell:
+    """The speedup above its bounds; what is not told apart from 1 is muted."""
+    estimate, bounds = numbers.speedup_with_bounds(interval)
+    return Cell(estimate, bounds if interval is not None else "", find_speedup_tone(interval))
 
 
-def find_gain_tone(interval: Interval | None) -> Tone:
+def find_speedup_tone(interval: Interval | None) -> Tone:
     """Good or bad only where the interval excludes 1 by more than the smallest effect worth a verdict."""
     if interval is None or not differs(interval):
         return Tone.MUTED

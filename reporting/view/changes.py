@@ -67,18 +67,18 @@ COLUMNS = (
     Column("Before", numeric=True),
     Column("Now", numeric=True),
     Column("Change", "interval", numeric=True),
-    Column("Launches", "smallest told", numeric=True),
+    Column("Processes", "smallest told", numeric=True),
     Column("Why", "likely cause"),
 )
 CAPTION = (
-    "Slower and faster are confirmed: what the earlier run measured ran beside today's, in the same launches. "
+    "Slower and faster are confirmed: what the earlier run measured ran beside today's, in the same processes. "
     "Suspected is what only two stored times say. Times are at the reference speed of the earlier run. Smallest told: "
-    "the least difference that these launches could have shown."
+    "the least difference that these processes could have shown."
 )
 
 
 def describe_changes(changes: Changes) -> str:
-    """`1 of 41 times slower (confirmed), 38 same, 2 inconclusive; more planned memory in 2 variants`."""
+    """`1 of 41 times slower (confirmed), 38 same, 2 inconclusive; more planned peak memory in 2 variants`."""
     if changes.conditions.incomparable:
         return f"not comparable with {changes.before}: {changes.conditions.incomparable}"
     counts = Counter(one.finding for one in changes.times)
@@ -93,10 +93,10 @@ def describe_changes(changes: Changes) -> str:
 
 
 def _count_exact(changes: Changes) -> Iterable[str]:
-    memory = [one for one in changes.found if one.metric == "peak_bytes"]
+    memory = [one for one in changes.found if one.metric == "planned_peak_bytes"]
     for finding, words in ((Finding.MORE, "more"), (Finding.LESS, "less")):
         if number := sum(one.finding is finding for one in memory):
-            yield f"{words} planned memory in {counted(number, 'variant')}"
+            yield f"{words} planned peak memory in {counted(number, 'variant')}"
     if number := sum(one.metric in ("compiles", "recompiles") and one.finding is Finding.MORE for one in changes.found):
         yield f"more compiled programs in {counted(number, 'variant')}"
     if number := sum(one.metric == PROGRAM for one in changes.found):
@@ -142,8 +142,8 @@ def order_changes(found: Iterable[Change], findings: Sequence[Finding] = TOLD) -
 
 def _tell_counts(program: Change, found: Sequence[Change]) -> Change:
     """That a program changed, with what there is more or less of in it."""
-    own = (program.case, program.where, program.variant)
-    counts = [one for one in found if (one.case, one.where, one.variant) == own and one.metric in COUNTED]
+    own = (program.case, program.platform, program.variant)
+    counts = [one for one in found if (one.case, one.platform, one.variant) == own and one.metric in COUNTED]
     words = ", ".join(f"{name_metric(one)} {write_effect(one)[0]}" for one in counts)
     return replace(program, reason=words or "other instructions, as many of each")
 
@@ -171,7 +171,7 @@ def write_change(one: Change) -> str:
 
 
 def write_numbers(one: Change, of: str = "") -> str:
-    """`time 11 µs → 12 µs, +9.1 % [+6.2, +12], 5 launches beside each other`; empty without numbers.
+    """`time 11 µs → 12 µs, +9.1 % [+6.2, +12], 5 processes beside each other`; empty without numbers.
 
     Args:
       of: Whose metric it is, where nothing before it says so.
@@ -182,7 +182,7 @@ def write_numbers(one: Change, of: str = "") -> str:
     effect, bounds = write_effect(one)
     told = " ".join(part for part in (effect, bounds) if part not in ("", numbers.MISSING))
     cores = _name_cores(one)
-    beside = f", {counted(one.launches, 'launch', 'launches')} beside each other" if one.replayed else ""
+    beside = f", {counted(one.processes, 'process', 'processes')} beside each other" if one.replayed else ""
     beside += f", {cores}" if cores else ""
     what = " ".join(filter(None, (name_metric(one), of)))
     return f"{what} {was} → {now_is}{f', {told}' if told else ''}{beside}"
@@ -249,7 +249,7 @@ def _row(one: Change) -> Row:
             Cell(was),
             Cell(now_is),
             Cell(effect, "" if bounds == numbers.MISSING else bounds),
-            Cell(numbers.count(one.launches) if one.launches else numbers.MISSING, told),
+            Cell(numbers.count(one.processes) if one.processes else numbers.MISSING, told),
             Cell(
                 "; ".join(filter(None, (_name_cores(one), one.reason))),
                 f"likely cause: {one.cause}" if one.cause else "",

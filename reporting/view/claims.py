@@ -10,7 +10,7 @@ from harness.record import Figure, Published
 from harness.record.derived import compare_paired, doubt_ratio, find_withheld
 from harness.record.metric import Metric, Reading, Unit
 from harness.record.metrics import METRICS
-from harness.record.statistics import FEWEST_LAUNCHES, Interval
+from harness.record.statistics import FEWEST_PROCESSES, Interval
 
 from .. import numbers
 from ..compare.ratios import divide_readings
@@ -23,7 +23,7 @@ from .runs import LabelledRun
 from .sweeps import FEWEST_SIZES, PARAM, Sweep, group_cases, list_slopes
 
 TIME = "execution_s"
-"""The metric whose ratios are paired by launch."""
+"""The metric whose ratios are paired by process."""
 
 _COMPARED = (Unit.SECONDS, Unit.COUNT, Unit.FLOP, Unit.BYTES)
 
@@ -111,7 +111,7 @@ def find_kind(claim: Published) -> Kind:
         return Kind.RATIO
     if metric is None:
         return Kind.OTHER
-    if metric.growth_of is not None:
+    if metric.exponent_of is not None:
         return Kind.EXPONENT
     return Kind.COUNT if metric.exact and metric.unit is Unit.COUNT else Kind.OTHER
 
@@ -163,17 +163,19 @@ def _divide_ours(case: Case, claim: Published) -> tuple[Interval | None, str]:
     if above is None or below is None or len(readings) < len(figures):
         return None, reason
     if paired:
-        # How many times faster the second is: the first's time over the second's, paired by launch.
+        # How many times faster the second is: the first's time over the second's, paired by process.
         withheld = find_withheld(below, above)
-        none = "no launch timed both" if withheld is None else withheld.reason
-        ours, replicate = compare_paired(below, above), "launch"
+        none = "no process timed both" if withheld is None else withheld.reason
+        ours, replicate = compare_paired(below, above), "process"
     else:
         ours, replicate = divide_readings(readings[0], readings[1], above.settings), "process"
         none = "one of ours is 0, so there is no ratio"
     if ours is None:
         return None, reason or none
     if not reason and (ours.low is None or ours.high is None):
-        reason = f"{Reason.NO_INTERVAL}: {counted(ours.count, replicate, replicate + 'es')}, it takes {FEWEST_LAUNCHES}"
+        reason = (
+            f"{Reason.NO_INTERVAL}: {counted(ours.count, replicate, replicate + 'es')}, it takes {FEWEST_PROCESSES}"
+        )
     return ours, reason
 
 
@@ -198,7 +200,7 @@ def _compare_number(case: Case, claim: Published, kind: Kind) -> Judged:
 
 def _compare_exponent(sweep: Sweep, case: Case, claim: Published) -> Judged:
     theirs, variant = numbers.usable(claim.figure.value), case.find(claim.figure.variant)
-    grown = METRICS[METRICS[claim.figure.metric].growth_of or ""]
+    grown = METRICS[METRICS[claim.figure.metric].exponent_of or ""]
     fitted = None if variant is None else sweep.fit(variant.planned.implementation, grown)
     judged = Judged(claim, Kind.EXPONENT, sweep.run, sweep.label, theirs)
     if variant is None or fitted is None:
@@ -228,7 +230,7 @@ def _read_figures(case: Case, claim: Published) -> list[Reading | None]:
 
 
 def _read(variant: Variant | None, metric: Metric | None) -> Reading | None:
-    return None if variant is None or metric is None or metric.growth_of else variant.read(metric.name)
+    return None if variant is None or metric is None or metric.exponent_of else variant.read(metric.name)
 
 
 def _has_ended_well(reading: Reading) -> bool:
@@ -240,7 +242,7 @@ def _describe_lacking(case: Case, figures: Sequence[Figure], *, trusted: bool = 
     """Whose number ours lacks or cannot trust, and why: `a:jit and b:jit: contended`; empty where all is well.
 
     Args:
-      trusted: Also where it was disturbed: what disturbs one side of a paired ratio disturbs the other.
+      trusted: Also where it was noisy: what disturbs one side of a paired ratio disturbs the other.
     """
     alike: dict[str, list[str]] = {}
     for figure in figures:
@@ -260,4 +262,4 @@ def _describe_reading(reading: Reading, *, trusted: bool = False) -> str:
     """Why there is no number, or none to rely on; `trusted` as above."""
     if reading.fault is not None:
         return describe_fault(reading.fault)
-    return "contended, too few undisturbed launches" if reading.contended and not trusted else ""
+    return "contended, too few quiet processes" if reading.contended and not trusted else ""

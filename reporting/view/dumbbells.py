@@ -15,7 +15,7 @@ from .runs import LabelledRun
 MOST_BARS = 16
 """More is no glance; the table below holds them."""
 
-TIME, FAIR = "execution_s", "at_reference_speed_s"
+TIME, FAIR = "execution_s", "normalised_s"
 
 
 def make_dumbbells(run: LabelledRun, cases: Sequence[Case]) -> Dumbbells | None:
@@ -32,7 +32,7 @@ def make_dumbbells(run: LabelledRun, cases: Sequence[Case]) -> Dumbbells | None:
         return None
     shown = bars[:MOST_BARS]
     rest = f" {len(bars) - len(shown)} more in the table." if len(bars) > len(shown) else ""
-    what = "Time at reference speed" if metric == FAIR else "Execution time"
+    what = "Normalised time" if metric == FAIR else "Execution time"
     level = name_level([run])
     doubt = " !: contended." if any(bar.name.startswith("! ") for bar in shown) else ""
     title = f"{what}, logarithmic; a thick line is the {level}.{doubt}{rest}"

@@ -18,7 +18,7 @@ TITLES = {"jaxpr": "jaxpr", "stablehlo": "StableHLO", "hlo": "optimised HLO"}
 
 
 def list_files(cases: Sequence[Case]) -> tuple[KeptFile, ...]:
-    """Of a case at each place: its traces, then the texts of its programs."""
+    """Of a case on each machine: its traces, then the texts of its programs."""
     return tuple(one for case in cases for one in _list_of(case))
 
 

@@ -15,9 +15,9 @@ from ..text import by_numbers, counted, shorten
 from .book import Book
 from .cases import Case, Variant
 from .changes import describe_changes
+from .machines import MachineRuns
 from .names import LONGEST_NAME, name_variant
 from .page_model import Item, Tone
-from .places import Place
 from .reasons import LONGEST_REASON, count_statuses, find_incomplete
 from .runs import LabelledRun, describe_cores, name_device
 from .sections.caching import describe_caching
@@ -32,22 +32,22 @@ LONGEST_TRUST = 600
 """Of what the self-test found, with a name of the machine that may be long."""
 
 CONTENDED = (
-    ": a time marked ! is not to be trusted; a gain is, since both of its sides met the same disturbance, "
+    ": a time marked ! is not to be trusted; a speedup is, since both of its sides met the same interference, "
     "unless it is marked ! too"
 )
 
 
-def make_finding(places: Sequence[Place], cases: Sequence[Case], book: Book) -> str:
+def make_finding(machines: Sequence[MachineRuns], cases: Sequence[Case], book: Book) -> str:
     """The page's heading: what is wrong first, then what changed, then how much was measured where.
 
     Args:
-      cases: At each place, each case once.
+      cases: On each machine, each case once.
     """
     if not cases:
         return "No case was planned"
     complete = sum(case.is_complete and not case.is_skipped for case in cases)
     skipped = sum(case.is_skipped for case in cases)
-    where = f"on {shorten(places[0].name, LONGEST_NAME)}" if len(places) == 1 else f"at {len(places)} places"
+    where = f"on {shorten(machines[0].name, LONGEST_NAME)}" if len(machines) == 1 else f"at {len(machines)} machines"
     measured = (
         f"{complete} of {counted(len(cases), 'case')} measured {where}{f', {skipped} skipped' if skipped else ''}"
     )
@@ -56,10 +56,10 @@ def make_finding(places: Sequence[Place], cases: Sequence[Case], book: Book) -> 
 
 
 def _describe_book(book: Book) -> str:
-    """What changed, of all places together; empty where nothing was compared."""
+    """What changed, of all machines together; empty where nothing was compared."""
     told = []
-    for place, changes in book.of_places:
-        where = f"{place.newest.label}: " if len(book.of_places) > 1 else ""
+    for machine, changes in book.of_machines:
+        where = f"{machine.newest.label}: " if len(book.of_machines) > 1 else ""
         told.append(f"{where}{describe_changes(changes)}, since run {changes.before}")
     return shorten("; ".join(told), LONGEST_TRUST)
 
@@ -80,19 +80,19 @@ def make_subtitle(labelled: Sequence[LabelledRun]) -> str:
     return shorten(" · ".join(parts), LONGEST_LINE)
 
 
-def make_summary(places: Sequence[Place], cases: Sequence[Case], warnings: int) -> tuple[str, ...]:
+def make_summary(machines: Sequence[MachineRuns], cases: Sequence[Case], warnings: int) -> tuple[str, ...]:
     """One sentence a line: how small a difference can be told, variants by status, warnings, whom to believe.
 
     Args:
-      cases: At each place, each case once.
+      cases: On each machine, each case once.
     """
     planned = counted(sum(len(case.variants) for case in cases), "variant")
     counts = count_statuses(variant for case in cases for variant in case.variants)
     words = {Status.OK: "measured", Status.TOO_LARGE: "too large"}
     listed = ", ".join(f"{counts[status]} {words.get(status, status.value)}" for status in reversed(counts))
-    newest = places[0].newest
-    here_told = [case for case in cases if places[0].has(case.run)]
-    here = "" if len(places) == 1 else f"{newest.label}: "
+    newest = machines[0].newest
+    here_told = [case for case in cases if machines[0].has(case.run)]
+    here = "" if len(machines) == 1 else f"{newest.label}: "
     return (
         f"{here}{describe_trust(here_told)}",
         f"Of {planned}: {listed or 'nothing'}.",
@@ -105,7 +105,7 @@ def list_facts(cases: Sequence[Case]) -> tuple[Item, ...]:
     """What all suites together tell, a sentence for each subject.
 
     Args:
-      cases: At each place, each case once.
+      cases: On each machine, each case once.
     """
     facts = (
         ("Speed", describe_speed(cases)),
@@ -130,8 +130,8 @@ def _list_trap_items(cases: Sequence[Case]) -> Iterator[Item]:
     alike: dict[tuple[object, ...], list[tuple[Trap, Variant]]] = {}
     for variant in (variant for case in cases for variant in case.variants):
         for trap in find_traps(variant.outcomes):
-            place = trap.sources or (variant.case.planned.name, trap.evidence)
-            alike.setdefault((variant.case.planned.suite, trap.kind, place), []).append((trap, variant))
+            machine = trap.sources or (variant.case.planned.name, trap.evidence)
+            alike.setdefault((variant.case.planned.suite, trap.kind, machine), []).append((trap, variant))
     for found in alike.values():
         trap, variant = found[0]
         many = len({one.case.key for _, one in found})
@@ -156,13 +156,13 @@ def _lost_item(case: Case) -> Item:
     return Item(f"{name} · {case.run.label}: {case.why_lost}", Status.LOST.value, f"p-{case.key}", Tone.BAD)
 
 
-def list_warnings(loaded: Iterable[str], places: Sequence[Place], cases: Sequence[Case]) -> tuple[Item, ...]:
+def list_warnings(loaded: Iterable[str], machines: Sequence[MachineRuns], cases: Sequence[Case]) -> tuple[Item, ...]:
     """Damaged files first, then what makes the numbers less than they seem.
 
     Args:
-      cases: At each place, each case once.
+      cases: On each machine, each case once.
     """
-    runs = [run for place in places for run in place.runs]
+    runs = [run for machine in machines for run in machine.runs]
     variants = [variant for case in cases for variant in case.variants]
     contended = [variant for variant in variants if variant.read("execution_s").contended]
     large = [variant for variant in variants if variant.is_too_large]
@@ -171,12 +171,12 @@ def list_warnings(loaded: Iterable[str], places: Sequence[Place], cases: Sequenc
     several = [variant for variant in variants if len(find_fingerprints(variant)) > 1]
     found = [
         *(("file", text) for text in loaded),
-        *(("several runs", _describe_series(place)) for place in places),
+        *(("several runs", _describe_series(machine)) for machine in machines),
         *(("data", text) for text in _missing_data(cases)),
         (Status.TOO_LARGE.value, _some(large, "too large for the device's memory, so not run")),
         ("recompiles", _some(again, "compiled again in a second, equal call")),
         ("programs", _some(several, "got different programs from the compiler in different processes")),
-        ("contended", _some(contended, "had too few undisturbed launches", CONTENDED)),
+        ("contended", _some(contended, "had too few quiet processes", CONTENDED)),
         ("times", _some(at_odds, "have a time that is at odds with a speedup; trust the speedup")),
         ("versions", _versions(runs)),
         ("git", _dirty([run for run in runs if run.manifest.environment.git_dirty])),
@@ -184,18 +184,19 @@ def list_warnings(loaded: Iterable[str], places: Sequence[Place], cases: Sequenc
     return tuple(Item(text, label, tone=Tone.WARN) for label, text in found if text)
 
 
-def _describe_series(place: Place) -> str:
+def _describe_series(machine: MachineRuns) -> str:
     """How several runs of one place are told."""
-    if not place.repeated:
+    if not machine.repeated:
         return ""
     return (
-        f"{len(place.runs)} runs of {shorten(place.name, LONGEST_NAME)}: each case is told as its newest run has it; "
+        f"{len(machine.runs)} runs of {shorten(machine.name, LONGEST_NAME)}: each case is told as its newest run has "
+        f"it; "
         f"do not compare times by eye, as the machine may have changed in between"
     )
 
 
 def _missing_data(cases: Sequence[Case]) -> list[str]:
-    """Which data were asked for and not there, and what is in their place."""
+    """Which data were asked for and not there, and what is in their machine."""
     alike = Counter((case.planned.data, case.planned.data_missing) for case in cases if case.planned.data_missing)
     return [
         shorten(f"--data has none of {missing}; the inputs of {counted(number, 'case')} are {used}", LONGEST_LINE)

@@ -1,4 +1,4 @@
-"""What the intervals of a run rest on, a sentence each: levels, scatter, canary, contention, self-test."""
+"""What the intervals of a run rest on, a sentence each: levels, scatter, calibration loop, contention, self-test."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from harness.record import Outcome, TimingDetails
 from harness.record.metrics import METRICS
 from harness.record.moderation import FEWEST_POOLED
 from harness.record.pool import MIDDLE, Kind
-from harness.record.pooling import POOLED, SHORTEST_GAP_S, find_launch_gap, measured_in_rounds
+from harness.record.pooling import POOLED, SHORTEST_GAP_S, find_process_gap, measured_in_rounds
 from harness.record.reading import is_contended
-from harness.record.statistics import FEWEST_LAUNCHES, MINIMUM_EFFECT
+from harness.record.statistics import FEWEST_PROCESSES, MINIMUM_EFFECT
 from harness.record.trust import describe_self_test
 
 from .. import numbers
@@ -21,7 +21,7 @@ from .runs import LabelledRun
 def describe_foundations(run: LabelledRun) -> tuple[str, ...]:
     """All of them."""
     spreads = (*describe_spreads(run), *describe_usual_ratios(run))
-    rest = (describe_levels(run), *spreads, *describe_gap(run), describe_canary(run))
+    rest = (describe_levels(run), *spreads, *describe_gap(run), describe_calibration(run))
     return (*rest, describe_contention(run), *describe_self_test(run.manifest.self_test))
 
 
@@ -46,8 +46,8 @@ def _describe_spread(run: LabelledRun, metric: str, kind: Kind) -> str:
     what = f"{title[:1].upper()}{title[1:]}, {kind.value}"
     spread = run.pool.spreads.get((metric, kind))
     if spread is None:
-        few = f"fewer than {FEWEST_POOLED} cases have one with {FEWEST_LAUNCHES} launches that scatter"
-        in_a_row = "a case's launches came one after the other, and what they shared tells nothing of other cases"
+        few = f"fewer than {FEWEST_POOLED} cases have one with {FEWEST_PROCESSES} processes that scatter"
+        in_a_row = "a case's processes came one after the other, and what they shared tells nothing of other cases"
         return f"{what}: ordinary t intervals, since {few if measured_in_rounds(run.run) else in_a_row}."
     d0 = numbers.number(round(spread.prior.degrees, 1)) if spread.prior.degrees < numbers.LARGEST else "∞"
     s0 = numbers.percent(spread.deviation)
@@ -59,46 +59,49 @@ def _describe_spread(run: LabelledRun, metric: str, kind: Kind) -> str:
 def describe_usual_ratios(run: LabelledRun) -> tuple[str, ...]:
     """What the intervals of ratios borrow from the run, by kind of variant."""
     return tuple(
-        f"Gain, {kind.value}: t intervals of its launches and one more, {numbers.percent(math.sqrt(variance))} off, as "
+        f"Gain, {kind.value}: t intervals of its processes and one more, {numbers.percent(math.sqrt(variance))} off, "
+        f"as "
         "is usual in this run, where that makes it wider."
         for kind, variance in run.pool.usual_ratios.items()
     )
 
 
 def describe_gap(run: LabelledRun) -> tuple[str, ...]:
-    """What intervals cannot tell where a case's launches followed each other closely."""
-    gap_s = numbers.usable(find_launch_gap(run.run))
+    """What intervals cannot tell where a case's processes followed each other closely."""
+    gap_s = numbers.usable(find_process_gap(run.run))
     if gap_s is None or gap_s >= SHORTEST_GAP_S:
         return ()
-    began = f"A case's launches began {numbers.time(gap_s)} apart"
+    began = f"A case's processes began {numbers.time(gap_s)} apart"
     return (f"{began}: intervals tell how well a time is known in these minutes, not how it will be tomorrow.",)
 
 
-def describe_canary(run: LabelledRun) -> str:
+def describe_calibration(run: LabelledRun) -> str:
     """How fast the machine was, and whether it had one speed."""
     reference = run.pool.reference
     if reference is None:
-        return f"No time at reference speed: {run.pool.no_reference}."
-    least, most = numbers.time(reference.launches_s[0]), numbers.time(reference.launches_s[-1])
-    count = counted(len(reference.launches_s), "process", "processes")
+        return f"No normalised time: {run.pool.no_reference}."
+    least, most = numbers.time(reference.processes_s[0]), numbers.time(reference.processes_s[-1])
+    count = counted(len(reference.processes_s), "process", "processes")
     within = f"{numbers.percent(MIDDLE)} of them lie within {numbers.percent(MINIMUM_EFFECT)}"
     speed = (
-        f"it was constant, since {within}: times at reference speed say no more than the times themselves"
+        f"it was constant, since {within}: normalised times say no more than the times themselves"
         if reference.is_constant
-        else "the machine's speed varied, so compare times at reference speed"
+        else "the machine's speed varied, so compare normalised times"
     )
     if reference.slow_share > 0:
         speed = f"the core was slow beside {numbers.percent(reference.slow_share)} of the blocks; {speed}"
     if reference.baseline:
-        speed += f"; its times are brought to the speed of {reference.baseline}, {numbers.time(reference.canary_s)}"
-    if (other := run.other_canary) is not None and other.speed.reference is not None:
+        speed += (
+            f"; its times are brought to the speed of {reference.baseline}, {numbers.time(reference.calibration_s)}"
+        )
+    if (other := run.other_calibration) is not None and other.speed.reference is not None:
         speed += f"; run {other.run_id} has another, {other.speed.reference.identity}: do not compare times with it"
     middle = numbers.time(reference.median_s)
-    return f"Canary {reference.identity}: {middle} in the middle, {least} to {most} over {count}; {speed}."
+    return f"Calibration loop {reference.identity}: {middle} in the middle, {least} to {most} over {count}; {speed}."
 
 
 def describe_contention(run: LabelledRun) -> str:
-    """What became of launches that other work disturbed too much."""
+    """What became of processes that other work contended."""
     cases = [[one.outcomes["timing"] for one in case.variants if "timing" in one.outcomes] for case in run.run.cases]
     timings = [outcome for case in cases for outcome in case if isinstance(outcome.details, TimingDetails)]
     marked = sum(map(is_contended, timings))
@@ -107,12 +110,12 @@ def describe_contention(run: LabelledRun) -> str:
     replaced = sum(max((_details(one).replaced for one in case), default=0) for case in cases)
     who = f"{marked} of {counted(len(timings), 'timed variant')}"
     parts = [
-        f"Contended launches: {who} have too few others and are marked, and all their launches count",
-        f"in {spared} the clean launches alone count" if spared else "",
+        f"Contended processes: {who} have too few others and are marked, and all their processes count",
+        f"in {spared} the clean processes alone count" if spared else "",
         f"fresh processes replaced {counted(replaced, 'process', 'processes')}" if replaced else "",
     ]
     return f"{'; '.join(filter(None, parts))}."
 
 
 def _details(timing: Outcome) -> TimingDetails:
-    return timing.details if isinstance(timing.details, TimingDetails) else TimingDetails(launches=0)
+    return timing.details if isinstance(timing.details, TimingDetails) else TimingDetails(processes=0)

@@ -17,20 +17,20 @@ from ..write import write_reading
 from .answers import find_headline
 from .book import Book
 from .cases import Case, Variant
-from .cells import find_gain_tone
+from .cells import find_speedup_tone
 from .changes import TONES, write_flag
 from .doubts import find_doubts
+from .machines import MachineRuns
 from .page_model import Cell, Column, Group, Row, Table, Tone
-from .places import Place
 from .runs import LabelledRun, name_device
 
 MOST_SUITES = 24
-MOST_PLACES = 6
+MOST_MACHINES = 6
 """More is no overview; every case stands in the tables below."""
 
 LONGEST_LABEL = 60
 LONGEST_LIST = 200
-TIME, GAIN = "execution_s", "speedup"
+TIME, SPEEDUP = "execution_s", "speedup"
 
 CAPTION = (
     "One case of each suite, the same on every device. After a time: how fast it is beside the case's baseline "
@@ -40,36 +40,39 @@ NOT_RANKED = "Times of different backends are not ranked: precision and hardware
 
 
 def make_matrix(
-    places: Sequence[Place], standing: Mapping[str, Case], cases: Sequence[Case], book: Book
+    machines: Sequence[MachineRuns], standing: Mapping[str, Case], cases: Sequence[Case], book: Book
 ) -> tuple[Table | None, str]:
     """The table, and what it leaves out.
 
     Args:
       standing: By suite, the case that stands for it.
-      cases: At each place, each case once.
+      cases: On each machine, each case once.
     """
     if not standing:
         return None, "No suite to show: no case was planned."
-    shown = places[:MOST_PLACES]
+    shown = machines[:MOST_MACHINES]
     suites = list(standing.items())[:MOST_SUITES]
-    rows = [_make_row(suite, case, [_find(case, place, cases) for place in shown], book) for suite, case in suites]
-    columns = (Column("Suite", "its case"), *(Column(place.newest.label, _where(place.newest)) for place in shown))
+    rows = [_make_row(suite, case, [_find(case, machine, cases) for machine in shown], book) for suite, case in suites]
+    columns = (
+        Column("Suite", "its case"),
+        *(Column(machine.newest.label, _where(machine.newest)) for machine in shown),
+    )
     left_out = [
-        f"{counted(len(places) - len(shown), 'device')}" if len(places) > len(shown) else "",
+        f"{counted(len(machines) - len(shown), 'device')}" if len(machines) > len(shown) else "",
         f"{counted(len(standing) - len(suites), 'suite')}" if len(standing) > len(suites) else "",
     ]
     rest = " and ".join(filter(None, left_out))
     notes = [
         f"+ {rest} more, in the tables below." if rest else "",
-        *(_list_not_run(place, suites, cases) for place in shown),
+        *(_list_not_run(machine, suites, cases) for machine in shown),
         NOT_RANKED if len(shown) > 1 else "",
     ]
     return Table(CAPTION, columns, (Group(tuple(rows)),)), " ".join(filter(None, notes))
 
 
-def _find(standing: Case, place: Place, cases: Sequence[Case]) -> Case | None:
-    """The same case at a place; None where no run of it planned it."""
-    return next((one for one in cases if place.has(one.run) and one.fragment == standing.fragment), None)
+def _find(standing: Case, machine: MachineRuns, cases: Sequence[Case]) -> Case | None:
+    """The same case on a machine; None where no run of it planned it."""
+    return next((one for one in cases if machine.has(one.run) and one.fragment == standing.fragment), None)
 
 
 def _make_row(suite: str, standing: Case, cases: Sequence[Case | None], book: Book) -> Row:
@@ -99,10 +102,10 @@ def _where(run: LabelledRun) -> str:
     return " · ".join(names)
 
 
-def _list_not_run(place: Place, suites: Sequence[tuple[str, Case]], cases: Sequence[Case]) -> str:
+def _list_not_run(machine: MachineRuns, suites: Sequence[tuple[str, Case]], cases: Sequence[Case]) -> str:
     """`■ gpu did not run the case of cnn, mlp.`; empty where it ran all."""
-    lacking = ", ".join(suite for suite, case in suites if _find(case, place, cases) is None)
-    return f"{place.newest.label} did not run the case of {shorten(lacking, LONGEST_LIST)}." if lacking else ""
+    lacking = ", ".join(suite for suite, case in suites if _find(case, machine, cases) is None)
+    return f"{machine.newest.label} did not run the case of {shorten(lacking, LONGEST_LIST)}." if lacking else ""
 
 
 def _make_cell(case: Case, standing: Case) -> Cell:
@@ -118,8 +121,8 @@ def _make_cell(case: Case, standing: Case) -> Cell:
         tone = Tone.MUTED if fits else Tone.WARN
         tone = Tone.BAD if any(variant.status in INCOMPLETE for variant in case.variants) else tone
         return Cell(_why_none(case), tone=tone, target=case.fragment)
-    gain = best.read(GAIN)
-    doubts = dict.fromkeys((*find_doubts(best, time), *find_doubts(best, gain)))
+    speedup = best.read(SPEEDUP)
+    doubts = dict.fromkeys((*find_doubts(best, time), *find_doubts(best, speedup)))
     bad = [variant for variant in case.variants if variant.status in INCOMPLETE]
     compared = None if answer is None or not best.is_baseline else _set_against(best, answer)
     flags = [
@@ -128,10 +131,10 @@ def _make_cell(case: Case, standing: Case) -> Cell:
         f"! {', '.join(doubts)}" if doubts else "",
         f"! {counted(len(bad), 'variant')} not measured" if bad else "",
     ]
-    tone = Tone.WARN if bad or doubts else find_gain_tone(compared or gain.interval)
-    told = "baseline" if best.is_baseline else _write_gain(gain)
+    tone = Tone.WARN if bad or doubts else find_speedup_tone(compared or speedup.interval)
+    told = "baseline" if best.is_baseline else _write_speedup(speedup)
     if compared is not None:
-        told = " ".join(part for part in numbers.gain_with_bounds(compared) if part != numbers.MISSING)
+        told = " ".join(part for part in numbers.speedup_with_bounds(compared) if part != numbers.MISSING)
     return Cell(f"{write_reading(time)[0]} · {told}", " · ".join(filter(None, flags)), tone, target=case.fragment)
 
 
@@ -145,7 +148,7 @@ def _set_against(baseline: Variant, answer: Answer) -> Interval | None:
 
 def _make_other_cell(best: Variant, metric: str) -> Cell | None:
     """`220 ms first call` of the variant that answers by another metric than time; None where it has none."""
-    if METRICS[metric].growth_of is not None or (reading := best.read(metric)).interval is None:
+    if METRICS[metric].exponent_of is not None or (reading := best.read(metric)).interval is None:
         return None
     doubts = find_doubts(best, reading)
     flags = (shorten(best.planned.name, LONGEST_LABEL), f"! {', '.join(doubts)}" if doubts else "")
@@ -154,10 +157,10 @@ def _make_other_cell(best: Variant, metric: str) -> Cell | None:
     return Cell(text, " · ".join(filter(None, flags)), tone, target=best.case.fragment)
 
 
-def _write_gain(gain: Reading) -> str:
+def _write_speedup(speedup: Reading) -> str:
     """`8.7× [8.5, 8.9]`, `1.02× [0.98, 1.06] undecided`."""
-    undecided = gain.interval is not None and not differs(gain.interval)
-    parts = (*write_reading(gain), "undecided" if undecided else "")
+    undecided = speedup.interval is not None and not differs(speedup.interval)
+    parts = (*write_reading(speedup), "undecided" if undecided else "")
     return " ".join(part for part in parts if part not in ("", numbers.MISSING)) or numbers.MISSING
 
 

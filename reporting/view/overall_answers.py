@@ -21,7 +21,7 @@ def make_overall_answers(cases: Sequence[Case]) -> tuple[AnswerLine, ...]:
     """Of memory, then of traces; what has nothing to tell ranks last.
 
     Args:
-      cases: At each place, each case once.
+      cases: On each machine, each case once.
     """
     return (_answer_memory(cases), _answer_traces(cases)) if cases else ()
 

@@ -1,4 +1,4 @@
-"""What a view is made of: plain data that a renderer only places. No number is left to format, none to decide."""
+"""What a view is made of: plain data that a renderer only machines. No number is left to format, none to decide."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class StackMark:
 
 @dataclass(frozen=True)
 class DotsMark:
-    """A dot for each launch on an axis that the case's variants share, as shares of its width."""
+    """A dot for each process on an axis that the case's variants share, as shares of its width."""
 
     dots: tuple[float, ...]
 
@@ -265,7 +265,7 @@ class Result:
     status: str
     tone: Tone
     time: Value
-    gain: Value
+    speedup: Value
     first: Value
     memory: Value
     memory_of: str
@@ -283,10 +283,10 @@ class KeptFile:
 
 @dataclass(frozen=True)
 class CaseView:
-    """All that is known of a case, at every place that ran it. Its `id` is the fragment that opens it.
+    """All that is known of a case, on every machine that ran it. Its `id` is the fragment that opens it.
 
     Args:
-      growth: Figures of its suite, each with the case's size marked.
+      scaling: Figures of its suite, each with the case's size marked.
       claims: How many published claims are of it.
     """
 
@@ -295,7 +295,7 @@ class CaseView:
     about: str
     results: tuple[Result, ...]
     sections: tuple[Section, ...]
-    growth: tuple[Part, ...]
+    scaling: tuple[Part, ...]
     claims: int
     files: tuple[KeptFile, ...]
 
@@ -337,7 +337,7 @@ class Page:
     matrix_note: str
     facts: tuple[Item, ...]
     changed: tuple[Item, ...]
-    steps: tuple[Item, ...]
+    change_points: tuple[Item, ...]
     suites: tuple[SuiteView, ...]
     export: str
     sections: tuple[Section, ...]

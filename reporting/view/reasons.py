@@ -66,16 +66,16 @@ def find_incomplete(variants: Iterable[Variant]) -> tuple[Variant, ...]:
 
 
 def describe_unreached_target(variant: Variant) -> str:
-    """`target ±2 % not reached: ±3.1 %`, or empty: of the speed-up, or of the time itself for a lone variant."""
+    """`target ±2 % not reached: ±3.1 %`, or empty: of the speedup, or of the time itself for a lone variant."""
     timed = [other for other in variant.case.variants if other.read("execution_s").interval is not None]
-    gain, time = variant.read("speedup").interval, variant.read("execution_s").interval
-    interval = gain if gain is not None else time if len(timed) == 1 else None
+    speedup, time = variant.read("speedup").interval, variant.read("execution_s").interval
+    interval = speedup if speedup is not None else time if len(timed) == 1 else None
     if interval is None:
         return ""
     target = variant.settings.target_half_width
     reached = numbers.usable(interval.half_width)
     if reached is None:
-        return f"no interval: {counted(interval.count, 'launch', 'launches')}"
+        return f"no interval: {counted(interval.count, 'process', 'processes')}"
     if reached <= target:
         return ""
     # 2.03 % is beyond a target of 2 %, and has to read so.

@@ -10,13 +10,13 @@ from harness.record.metric import Reading
 from .. import numbers
 from ..write import write, write_range, write_reading
 from .cases import Variant
-from .cells import find_gain_tone, find_tone
+from .cells import find_speedup_tone, find_tone
 from .doubts import CONTENDED, find_doubts
 from .page_model import Result, Tone, Value
 from .trust import WIDE, is_vague, is_vague_range
 
-TIME, FAIR, GAIN, FIRST = "execution_s", "at_reference_speed_s", "speedup", "first_result_s"
-PLANNED, CALLED = "peak_bytes", "runtime_peak_bytes"
+TIME, FAIR, SPEEDUP, FIRST = "execution_s", "normalised_s", "speedup", "first_result_s"
+PLANNED, CALLED = "planned_peak_bytes", "measured_peak_bytes"
 
 
 def make_result(variant: Variant) -> Result:
@@ -28,7 +28,7 @@ def make_result(variant: Variant) -> Result:
         status=variant.status.value,
         tone=find_tone(variant.status),
         time=_time(variant),
-        gain=_gain(variant),
+        speedup=_speedup(variant),
         first=_value(variant.read(FIRST)),
         memory=_memory(variant),
         memory_of=_name_memory(variant),
@@ -36,7 +36,7 @@ def make_result(variant: Variant) -> Result:
 
 
 def _time(variant: Variant) -> Value:
-    """The time with the range of its launches where another has its interval; a variant without one says why."""
+    """The time with the range of its processes where another has its interval; a variant without one says why."""
     time = variant.read(TIME)
     if time.interval is None:
         shown = variant.status is not Status.OK
@@ -47,20 +47,20 @@ def _time(variant: Variant) -> Value:
     return _tell(time, text, bounds, wide=wide, doubts=find_doubts(variant, time))
 
 
-def _gain(variant: Variant) -> Value:
+def _speedup(variant: Variant) -> Value:
     if variant.is_baseline:
         return Value("baseline", tone=Tone.MUTED)
-    gain = variant.read(GAIN)
-    if gain.interval is None:
+    speedup = variant.read(SPEEDUP)
+    if speedup.interval is None:
         return Value(numbers.MISSING, tone=Tone.MUTED)
-    text, bounds = write_reading(gain)
+    text, bounds = write_reading(speedup)
     return _tell(
-        gain,
+        speedup,
         text,
         bounds,
-        wide=is_vague(gain.interval),
-        tone=find_gain_tone(gain.interval),
-        doubts=find_doubts(variant, gain),
+        wide=is_vague(speedup.interval),
+        tone=find_speedup_tone(speedup.interval),
+        doubts=find_doubts(variant, speedup),
     )
 
 
@@ -72,7 +72,7 @@ def _value(reading: Reading) -> Value:
 
 
 def _memory(variant: Variant) -> Value:
-    """The compiler's plan; without one what a call held."""
+    """The compiler's plan; without one measured peak memory."""
     planned = variant.read(PLANNED)
     if planned.estimate is not None:
         return Value(write(planned.metric, planned.estimate), planned.estimate)

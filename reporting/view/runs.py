@@ -24,9 +24,9 @@ class LabelledRun:
 
     Args:
       folder: Where it is kept, as it was given to read.
-      baseline: The earlier run of the same machine and canary whose speed its times are brought to; None where it is
-        the first.
-      other_canary: The first run of the same machine, where that has another canary.
+      baseline: The earlier run of the same machine and calibration loop whose speed its times are brought to; None
+        where it is the first.
+      other_calibration: The first run of the same machine, where that has another calibration loop.
     """
 
     run: Run
@@ -34,7 +34,7 @@ class LabelledRun:
     label: str
     folder: str = ""
     baseline: LabelledRun | None = None
-    other_canary: LabelledRun | None = None
+    other_calibration: LabelledRun | None = None
 
     @property
     def manifest(self) -> Manifest:
@@ -100,7 +100,7 @@ def label_runs(loaded: Sequence[LoadedRun]) -> tuple[LabelledRun, ...]:
 
 
 def _with_baselines(runs: Iterable[LabelledRun]) -> Iterator[LabelledRun]:
-    """The runs, each beside the first of its machine that has the same canary, and the first that has another."""
+    """The runs, each beside the first of its machine that has the same calibration loop, and the first that has another."""
     of_machines: dict[str, LabelledRun] = {}
     first: dict[tuple[str, str], LabelledRun] = {}
     for run in runs:
@@ -112,7 +112,7 @@ def _with_baselines(runs: Iterable[LabelledRun]) -> Iterator[LabelledRun]:
         of_machine, baseline = of_machines.setdefault(machine, run), first.get(key)
         # The first of its machine keeps the pool that it has gathered.
         other = None if baseline is of_machine else of_machine
-        labelled = run if run is of_machine else replace(run, baseline=baseline, other_canary=other)
+        labelled = run if run is of_machine else replace(run, baseline=baseline, other_calibration=other)
         first.setdefault(key, labelled)
         yield labelled
 

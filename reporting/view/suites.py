@@ -11,8 +11,8 @@ from .case_views import make_case_view
 from .cases import Case
 from .dumbbells import make_dumbbells
 from .keys import make_fragment
+from .machines import History, MachineRuns
 from .page_model import AnswerLine, CaseView, Cell, Column, Group, Part, Result, Row, SuiteView, Table, Value
-from .places import History, Place
 from .sections.sweeps import make_sweep_part
 from .sweeps import find_sweeps
 
@@ -20,29 +20,34 @@ MOST_ROWS, MOST_ROWS_IN_ALL = 200, 400
 """Of one suite's table, and of all of them together: a page must be quick to open without a script, too."""
 
 MOST_FIGURES = 2
-"""Dumbbells of a suite: a place each."""
+"""Dumbbells of a suite: a machine each."""
 
 COLUMNS = (
     Column("Variant"),
-    Column("Gain", numeric=True),
+    Column("Speedup", numeric=True),
     Column("Time", numeric=True),
     Column("First result", numeric=True),
     Column("Memory", numeric=True),
 )
 CAPTION = (
     "Gain: over the case's baseline variant, above 1× is faster. Time: of one call. First result: cold, tracing and "
-    "compiling included. Memory: the compiler's plan, or what a call held. [a, b]: interval; (a to b): its launches. "
+    "compiling included. Memory: the compiler's plan, or measured peak memory. [a, b]: interval; (a to b): its "
+    "processes. "
     "Green is faster, brown slower, grey not told apart."
 )
 
 
 def make_suites(
-    places: Sequence[Place], history: History, told: Sequence[Case], answers: Mapping[str, AnswerLine], book: Book
+    machines: Sequence[MachineRuns],
+    history: History,
+    told: Sequence[Case],
+    answers: Mapping[str, AnswerLine],
+    book: Book,
 ) -> tuple[SuiteView, ...]:
     """The views of all suites, by name.
 
     Args:
-      told: At each place, each case once.
+      told: On each machine, each case once.
       answers: By suite.
     """
     by_suite: dict[str, list[Case]] = {}
@@ -50,14 +55,14 @@ def make_suites(
         by_suite.setdefault(case.planned.suite, []).append(case)
     rows = _share_rows({suite: sum(len(case.variants) for case in own) for suite, own in by_suite.items()})
     return tuple(
-        _make_suite(suite, places, by_suite[suite], history, answers[suite], rows[suite], book)
+        _make_suite(suite, machines, by_suite[suite], history, answers[suite], rows[suite], book)
         for suite in sorted(by_suite)
     )
 
 
 def _make_suite(
     suite: str,
-    places: Sequence[Place],
+    machines: Sequence[MachineRuns],
     cases: Sequence[Case],
     history: History,
     answer: AnswerLine,
@@ -68,10 +73,10 @@ def _make_suite(
     for case in cases:
         by_case.setdefault(case.fragment, []).append(case)
     sweeps = [(sweep, make_sweep_part(sweep)) for sweep in find_sweeps(cases)]
-    growth = [part for _, part in sweeps]
+    scaling = [part for _, part in sweeps]
     drawn = [(sweep, part) for sweep, part in sweeps if part.plot is not None]
     views = [make_case_view(own, history[fragment], drawn, book) for fragment, own in by_case.items()]
-    parts = (*_list_dumbbells(places, cases), *growth)
+    parts = (*_list_dumbbells(machines, cases), *scaling)
     table, left_out = _make_table(views, answer.target, rows)
     return SuiteView(
         id=make_fragment("suite", suite),
@@ -85,12 +90,12 @@ def _make_suite(
     )
 
 
-def _list_dumbbells(places: Sequence[Place], cases: Sequence[Case]) -> Iterator[Part]:
-    for place in places[:MOST_FIGURES]:
-        own = [case for case in cases if place.has(case.run)]
-        figure = make_dumbbells(place.newest, own)
+def _list_dumbbells(machines: Sequence[MachineRuns], cases: Sequence[Case]) -> Iterator[Part]:
+    for machine in machines[:MOST_FIGURES]:
+        own = [case for case in cases if machine.has(case.run)]
+        figure = make_dumbbells(machine.newest, own)
         if figure is not None:
-            yield Part(place.newest.label if len(places) > 1 else "", figure)
+            yield Part(machine.newest.label if len(machines) > 1 else "", figure)
 
 
 def _make_table(views: Sequence[CaseView], first: str, rows: int) -> tuple[Table, int]:
@@ -115,7 +120,7 @@ def _make_group(view: CaseView) -> Group:
 def _make_row(result: Result, *, several: bool) -> Row:
     name = f"{result.variant} · {result.where}" if several else result.variant
     name = f"{name} · ! {result.change}" if result.change else name
-    return Row((Cell(name, tone=result.tone), *map(_cell, (result.gain, result.time, result.first, result.memory))))
+    return Row((Cell(name, tone=result.tone), *map(_cell, (result.speedup, result.time, result.first, result.memory))))
 
 
 def _cell(value: Value) -> Cell:

@@ -13,8 +13,8 @@ from harness.record.metrics import METRICS
 from harness.record.statistics import Interval
 
 from .. import numbers
-from ..compare.growth import Growth, find_slope, fit_exponent
 from ..compare.ratios import divide_readings
+from ..compare.scaling import Scaling, find_slope, fit_exponent
 from ..text import shorten
 from ..write import write_interval
 from .cases import Case, Variant
@@ -25,7 +25,7 @@ from .runs import LabelledRun
 PARAM = "n"
 """The size of a problem: what growth is told of, unless another param is named."""
 
-GROWTH = METRICS["compile_exponent"]
+SCALING = METRICS["compile_exponent"]
 """How the exponent of any metric is written."""
 
 DEVICES = "devices"
@@ -87,7 +87,7 @@ class Sweep:
             for n, _, reading, interval in self._read(implementation, metric)
         )
 
-    def fit(self, implementation: str, metric: Metric) -> Growth | None:
+    def fit(self, implementation: str, metric: Metric) -> Scaling | None:
         """How the metric grows through the points; None with fewer than three."""
         found = self._read(implementation, metric)
         sizes, values = [n for n, *_ in found], [interval.estimate for *_, interval in found]
@@ -104,7 +104,7 @@ class Sweep:
         except (OverflowError, ValueError):
             # Sizes that differ by less than a logarithm can tell: there is no slope to give.
             return None
-        return Growth(exponent, slopes, exact)
+        return Scaling(exponent, slopes, exact)
 
     def _read(self, implementation: str, metric: Metric) -> list[_Found]:
         found = ((n, variant, variant.read(metric.name)) for n, variant in self.variants(implementation))
@@ -122,15 +122,15 @@ def _slope(smaller: _Found, larger: _Found) -> Interval:
     return find_slope(ratio or Interval(None, high.estimate / low.estimate, None, 1), before, after)
 
 
-def write_exponent(growth: Growth) -> tuple[str, str]:
+def write_exponent(scaling: Scaling) -> tuple[str, str]:
     """(`1.02`, `[0.98, 1.06]`); an exact one has no bounds."""
-    exponent, bounds = write_interval(GROWTH, growth.exponent)
-    return exponent, numbers.MISSING if growth.exact else bounds
+    exponent, bounds = write_interval(SCALING, scaling.exponent)
+    return exponent, numbers.MISSING if scaling.exact else bounds
 
 
-def list_slopes(growth: Growth, *, bounds: bool = False) -> list[str]:
+def list_slopes(scaling: Scaling, *, bounds: bool = False) -> list[str]:
     """The exponents between neighbouring sizes: `0.93`; with bounds `0.93 [0.90, 0.96]`."""
-    slopes = (write_interval(GROWTH, one) for one in growth.slopes)
+    slopes = (write_interval(SCALING, one) for one in scaling.slopes)
     return [f"{slope} {found}" if bounds and found != numbers.MISSING else slope for slope, found in slopes]
 
 

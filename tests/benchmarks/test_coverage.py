@@ -1,4 +1,4 @@
-"""The simulated looks at launches."""
+"""The simulated looks at processes."""
 
 import numpy as np
 import pytest
@@ -8,10 +8,10 @@ from benchmarks.coverage import (
     LOOKS,
     VARIANTS,
     count_extra,
-    launch,
     miss_rates,
     moderate,
     moderated_miss_rates,
+    process,
     time_cases,
 )
 from harness.record.moderation import FEWEST_POOLED
@@ -19,14 +19,14 @@ from harness.record.moderation import FEWEST_POOLED
 RUNS = 500
 
 
-def test_the_widest_third_gets_up_to_three_launches_more():
+def test_the_widest_third_gets_up_to_three_processes_more():
     extra = count_extra(np.arange(CASES_OF_RUN), 13)
 
     assert extra.tolist() == [3] * 5 + [2] * 4 + [1] * 4 + [0] * 27
 
 
 def test_without_a_look_intervals_miss_as_often_as_they_say():
-    launched = launch(np.random.default_rng(1), RUNS * CASES_OF_RUN, 5, 0.0, widest=0.0)
+    launched = process(np.random.default_rng(1), RUNS * CASES_OF_RUN, 5, 0.0, widest=0.0)
 
     rate, extended, _ = miss_rates(launched, (1, 1), 0.95)
 
@@ -35,7 +35,7 @@ def test_without_a_look_intervals_miss_as_often_as_they_say():
 
 
 def test_sharing_the_error_makes_misses_fewer():
-    launched = launch(np.random.default_rng(1), RUNS * CASES_OF_RUN, 3, 0.0)
+    launched = process(np.random.default_rng(1), RUNS * CASES_OF_RUN, 3, 0.0)
 
     rates = {name: next(miss_rates(launched, looks, 0.95)) for name, looks in LOOKS.items()}
 

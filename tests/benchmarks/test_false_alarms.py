@@ -10,17 +10,17 @@ from harness.record.statistics import speedup
 
 
 def reading(*log_ratios: float) -> Reading:
-    """A speed-up from so many launches."""
+    """A speedup from so many processes."""
     return Reading(METRICS["speedup"], tuple(map(math.exp, log_ratios)), speedup(log_ratios))
 
 
-def test_verdicts_are_counted_with_the_launches_that_they_rest_on():
+def test_verdicts_are_counted_with_the_processes_that_they_rest_on():
     equal, different = reading(-0.001, 0.0, 0.001, 0.0), reading(0.099, 0.1, 0.101)
 
     described = describe_readings([equal, different])
 
     assert described.startswith("1 of 2 (50.0 %; 95 % bounds 1.3 to 98.7 %) differ, minimum effect 3 %; 0 doubted; ")
-    assert "launches median 3.5, 3 to 4; |estimate - 1| median 5.00 %, largest 10.00 %" in described
+    assert "processes median 3.5, 3 to 4; |estimate - 1| median 5.00 %, largest 10.00 %" in described
 
 
 def test_a_run_without_results_has_no_rate():

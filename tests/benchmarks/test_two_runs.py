@@ -11,16 +11,16 @@ from harness.record.metrics import METRICS
 from harness.record.statistics import geometric_interval, speedup
 from tests.samples import planned_case, record, run, timing
 
-RATIOS, PEERS, TIMES, AT_REFERENCE_SPEED = KINDS
+RATIOS, PEERS, TIMES, NORMALISED = KINDS
 CASE = planned_case(variants=("selu:eager", "selu:jit", "numpy:native"))
 
 
-def variants_of(jit_s: float, *, contended: int = 0, canary_s: tuple[float, ...] = ()) -> two_runs.Variants:
+def variants_of(jit_s: float, *, contended: int = 0, calibration_s: tuple[float, ...] = ()) -> two_runs.Variants:
     """One case of one run: eager code at 1 ms, a jitted function, a peer."""
     outcomes = {
-        "selu:eager": {"timing": timing(1e-3, canary_s=canary_s)},
-        "selu:jit": {"timing": timing(jit_s, baseline_s=1e-3, contended=contended, canary_s=canary_s)},
-        "numpy:native": {"timing": timing(5e-3, baseline_s=1e-3, canary_s=canary_s)},
+        "selu:eager": {"timing": timing(1e-3, calibration_s=calibration_s)},
+        "selu:jit": {"timing": timing(jit_s, baseline_s=1e-3, contended=contended, calibration_s=calibration_s)},
+        "numpy:native": {"timing": timing(5e-3, baseline_s=1e-3, calibration_s=calibration_s)},
     }
     return two_runs.index_variants(run((CASE, record(CASE, outcomes))))
 
@@ -66,10 +66,10 @@ def test_times_at_reference_speed_are_brought_to_that_of_the_first_run():
     assert twice_as_slow.holds == (True, True)
 
 
-def test_two_runs_whose_canaries_differ_are_brought_together_by_their_references():
-    quick, slow = (variants_of(time_s, canary_s=(time_s / 100,) * 5) for time_s in (1e-4, 3e-4))
+def test_two_runs_whose_calibrations_differ_are_brought_together_by_their_references():
+    quick, slow = (variants_of(time_s, calibration_s=(time_s / 100,) * 5) for time_s in (1e-4, 3e-4))
 
-    found = {one.name.rpartition(" ")[2]: one for one in find_pairs(AT_REFERENCE_SPEED, quick, slow)}
+    found = {one.name.rpartition(" ")[2]: one for one in find_pairs(NORMALISED, quick, slow)}
 
     assert found["selu:jit"].to_first == pytest.approx(1 / 3)
     assert found["selu:jit"].ratio.estimate == pytest.approx(1.0)
@@ -84,8 +84,8 @@ def test_what_two_runs_share_by_hour_widens_their_ratio():
 def test_runs_without_such_numbers_are_told_so_in_a_sentence():
     with pytest.raises(NothingToCompareError, match=r"no variant has speedup in both runs|no metric"):
         find_pairs(RATIOS, variants_of(1e-4), {})
-    with pytest.raises(NothingToCompareError, match="at_reference_speed_s"):
-        find_pairs(AT_REFERENCE_SPEED, variants_of(1e-4), variants_of(1e-4))
+    with pytest.raises(NothingToCompareError, match="normalised_s"):
+        find_pairs(NORMALISED, variants_of(1e-4), variants_of(1e-4))
 
 
 def test_false_verdicts_are_counted_with_and_without_what_is_contended():

@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from reporting.store.fetch import fetch
-from reporting.store.places import open_store
 from reporting.store.push import list_local, push
+from reporting.store.stores import open_store
 from tests.cloud.servers import find_port, serve
 
 pytestmark = pytest.mark.cloud

@@ -14,7 +14,7 @@ import pytest
 from examples import a_week_of_nightlies as week
 from launcher.options import UsageError
 from launcher.runtime import choose_engine
-from reporting.store.places import StoreError, open_store
+from reporting.store.stores import StoreError, open_store
 from tests.end_to_end.conftest import CHECKOUT
 
 pytestmark = pytest.mark.cloud
@@ -128,7 +128,7 @@ def test_a_night_whose_container_is_killed_is_gone_on_with(nox, bucket, tmp_path
 
     with ThreadPoolExecutor(max_workers=1) as running:
         killed = running.submit(nox, *night)
-        launches = wait_for_launches(tmp_path / "results", killed)
+        processes = wait_for_processes(tmp_path / "results", killed)
         (name,) = find_containers(engine)
         subprocess.run([engine.client, "kill", name], check=True, capture_output=True)
         code, said = killed.result()
@@ -136,7 +136,7 @@ def test_a_night_whose_container_is_killed_is_gone_on_with(nox, bucket, tmp_path
     assert code not in (0, 1), said
     with pytest.raises(StoreError, match="no such bucket or folder"):  # nothing has reached it
         open_store(bucket).list_folders()
-    kept = {path: path.read_bytes() for path in launches}
+    kept = {path: path.read_bytes() for path in processes}
 
     code, said = nox(*night)
 
@@ -144,7 +144,7 @@ def test_a_night_whose_container_is_killed_is_gone_on_with(nox, bucket, tmp_path
     assert code in (0, 3), said  # 3 where the machine is too busy for a first night
     assert {path: path.read_bytes() for path in kept} == kept
     (run,) = (name for name in open_store(bucket).list_folders() if name != "verdicts")
-    assert run == launches[0].parents[3].name
+    assert run == processes[0].parents[3].name
 
 
 def find_containers(engine):
@@ -153,13 +153,13 @@ def find_containers(engine):
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
 
 
-def wait_for_launches(results, running):
-    """The launches of the first rounds, once a second one is there of any case."""
+def wait_for_processes(results, running):
+    """The processes of the first rounds, once a second one is there of any case."""
     for _ in range(6000):
-        found = sorted(results.glob("*/cases/*/launches/??.json.gz"))  # without those that were replaced
+        found = sorted(results.glob("*/cases/*/processes/??.json.gz"))  # without those that were replaced
         rounds = [path for path in found if len([one for one in found if one.parent == path.parent]) > 1]
         if rounds:
             return sorted({path.parent: path for path in reversed(found)}.values())
         assert not running.done(), running.result()
         time.sleep(0.05)
-    raise AssertionError("no second launch of a case within 300 s")
+    raise AssertionError("no second process of a case within 300 s")

@@ -9,8 +9,8 @@ import sys
 import pytest
 
 from reporting.store.fetch import fetch
-from reporting.store.places import open_store
 from reporting.store.push import list_local, push
+from reporting.store.stores import open_store
 from tests.end_to_end.conftest import CHECKOUT
 
 pytestmark = pytest.mark.cloud

@@ -17,7 +17,7 @@ from launcher.filling import Here, fill_schedule
 from launcher.schedules import read_schedule_request
 from reporting.markdown import MARKER
 from reporting.nights.verdicts import find_verdict
-from reporting.store.places import open_store
+from reporting.store.stores import open_store
 from tests.cloud.slurm import ENDED, start_slurm, wait_until
 from tests.end_to_end.conftest import CHECKOUT
 

@@ -14,11 +14,11 @@ import pytest
 from harness.record import CaseRecord, Run, read_json
 from launcher.engines import ENGINE_VARIABLE, Engine
 from tests.container.conftest import BuiltImage, containers
-from tests.container.launch import CHECKOUT
+from tests.container.process import CHECKOUT
 
 pytestmark = pytest.mark.container
 
-ARGUMENTS = ("--quick", "--launches", "3", "--probe", "timing", "--probe", "compilation")
+ARGUMENTS = ("--quick", "--processes", "3", "--probe", "timing", "--probe", "compilation")
 
 
 def start(engine: Engine, *arguments: str) -> subprocess.Popen[bytes]:

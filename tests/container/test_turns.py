@@ -12,15 +12,15 @@ from pathlib import Path
 import pytest
 
 from harness.record import Run, read_json
+from launcher.arm_containers import offer_environment
 from launcher.containers import caller_here
-from launcher.doors.baseline import offer_baseline
 from launcher.engines import Engine
 from launcher.images import image_id
 from launcher.jobs import measure_in_container
-from launcher.side_containers import offer_environment
+from launcher.sessions.baseline import offer_baseline
 from launcher.upgrades import AFTER, BEFORE
 from tests.container.conftest import BuiltImage, containers
-from tests.container.launch import CHECKOUT, cpu_job
+from tests.container.process import CHECKOUT, cpu_job
 
 pytestmark = pytest.mark.container
 
@@ -46,7 +46,7 @@ def test_two_images_take_turns(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     caller, before = caller_here(os.environ), containers(engine)
-    measured = ("--quick", "--launches", "3", "--suites", str(suite))
+    measured = ("--quick", "--processes", "3", "--suites", str(suite))
     old, new = (("--image", one, *measured) for one in images)
     first = cpu_job(engine, caller, *old, *BEFORE, "--run-id", "old")
     assert measure_in_container(replace(first, run=replace(first.run, is_reported=False))) == 0
@@ -87,7 +87,7 @@ def test_the_image_of_a_baseline_is_offered_where_today_s_is_another(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     caller, before = caller_here(os.environ), containers(engine)
-    words = ("--quick", "--launches", "3", "--suites", str(suite))
+    words = ("--quick", "--processes", "3", "--suites", str(suite))
     old = cpu_job(engine, caller, "--image", images[0], *words, "--probe", "memory", "--run-id", "old")
     assert measure_in_container(replace(old, run=replace(old.run, is_reported=False))) == 0
     baseline = Path("results/old")

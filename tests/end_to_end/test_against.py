@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from harness.record import RunFolder, Status, read_run
-from harness.record.suspects import CONFIRMING_LAUNCHES
+from harness.record.suspects import CONFIRMING_PROCESSES
 from tests.end_to_end.conftest import CHECKOUT, Harness
 
 pytestmark = [pytest.mark.end_to_end, pytest.mark.slow]
@@ -153,7 +153,7 @@ def test_a_slower_program_is_confirmed_by_one_that_was_kept(
     assert told["exit_code"] == 1
     slower = [one for one in told["regressions"] if one["metric"] == "execution_s"]
     assert [(one["variant"], one["finding"]) for one in slower] == [("double:jit", "slower")]
-    assert slower[0]["effect"]["count"] == json.loads(suspects.read_text())["launches"] >= CONFIRMING_LAUNCHES
+    assert slower[0]["effect"]["count"] == json.loads(suspects.read_text())["processes"] >= CONFIRMING_PROCESSES
     assert "the code of double has changed" in slower[0]["cause"]
     assert (tmp_path / "comment.md").read_text().startswith("<!-- jaxmeter report -->")
 

@@ -136,7 +136,7 @@ def needs_too_much(x):
 '''
     )
 
-    ended = harness("run", "--suites", "trouble.py", "--quick", "--launches", "3", "--run-id", "it", "--json")
+    ended = harness("run", "--suites", "trouble.py", "--quick", "--processes", "3", "--run-id", "it", "--json")
 
     assert ended.returncode == 3
     assert json.loads(ended.stdout)["exit_code"] == 3
@@ -170,7 +170,7 @@ def test_a_budget_that_is_used_up_loses_the_rest_and_says_how_to_go_on(
 ) -> None:
     waits = "import time\n    time.sleep(0.5)  # which no trace tells\n    return x + 1\n"
     suite.write_text(suite.read_text().replace("return x + 1\n", waits))
-    options = ("--suites", suite, "--quick", "--probe", "timing", "--launches", "1")
+    options = ("--suites", suite, "--quick", "--probe", "timing", "--processes", "1")
 
     ended = harness("run", *options, "--budget", "3s", "--run-id", "it")
 
@@ -227,7 +227,7 @@ def test_a_run_measures_the_suites_as_they_were_when_it_began(harness: Harness, 
     lowest = 'modes=("jit",), level="' + level.removeprefix("--") + '"'
     (tmp_path / "editing.py").write_text(EDITING.replace('modes=("jit",)', lowest))
 
-    ended = harness("run", "--suites", "editing.py", level, "--launches", "3", "--run-id", "it")
+    ended = harness("run", "--suites", "editing.py", level, "--processes", "3", "--run-id", "it")
 
     assert ended.returncode == 0, ended.stdout
     assert "x + 1 + 0  #" in (tmp_path / "editing.py").read_text()
@@ -239,14 +239,14 @@ def test_a_suite_edited_while_the_run_goes_on_is_not_measured_as_if_it_were_the_
     begins_threads = "ONE = jnp.float32(1) + 0  # so that every process imports it again"
     (tmp_path / "editing.py").write_text(EDITING.replace("def edit", begins_threads + "\n\n\ndef edit"))
 
-    ended = harness("run", "--suites", "editing.py", "--quick", "--launches", "3", "--run-id", "it")
+    ended = harness("run", "--suites", "editing.py", "--quick", "--processes", "3", "--run-id", "it")
 
     assert ended.returncode == 3
     assert "was edited while the run went on; start a new run" in ended.stdout
 
 
 def test_a_finished_run_is_not_written_again_by_resume(harness: Harness, suite: Path, tmp_path: Path) -> None:
-    harness("run", "--suites", suite, "--quick", "--launches", "3", "--probe", "timing", "--run-id", "it")
+    harness("run", "--suites", suite, "--quick", "--processes", "3", "--probe", "timing", "--run-id", "it")
     before = (tmp_path / "results" / "it" / "run.json").read_bytes()
 
     ended = harness("run", "--resume", "it")

@@ -18,7 +18,7 @@ from tests.end_to_end.conftest import Harness
 
 pytestmark = [pytest.mark.end_to_end, pytest.mark.slow]
 
-ARGUMENTS = ("--quick", "--launches", "3", "--probe", "timing", "--probe", "compilation", "--run-id", "it")
+ARGUMENTS = ("--quick", "--processes", "3", "--probe", "timing", "--probe", "compilation", "--run-id", "it")
 
 
 def start(suite: Path, environment: dict[str, str]) -> subprocess.Popen[bytes]:
@@ -30,10 +30,10 @@ def start(suite: Path, environment: dict[str, str]) -> subprocess.Popen[bytes]:
 
 def wait_until_it_measures(folder: Path) -> None:
     for _ in range(600):
-        if list(folder.glob("cases/*/launches/*.json.gz")):
+        if list(folder.glob("cases/*/processes/*.json.gz")):
             return
         time.sleep(0.05)
-    raise AssertionError("no launch was written within 30 s")
+    raise AssertionError("no process was written within 30 s")
 
 
 def processes_in(folder: Path) -> dict[int, str]:
@@ -56,7 +56,7 @@ def assert_nothing_runs(folder: Path) -> None:
     raise AssertionError(f"still running: {left}")
 
 
-def kept_launches(folder: Path) -> dict[str, bytes]:
+def kept_processes(folder: Path) -> dict[str, bytes]:
     """Raw samples of what was measured; of a case that has no record yet they are taken again."""
     measured = [record.parent for record in folder.glob("cases/*/case.json")]
     return {str(path): path.read_bytes() for case in measured for path in case.glob("launches/*.json.gz")}
@@ -70,7 +70,7 @@ def assert_finished(folder: Path) -> None:
     assert not (folder / "stopped.json").exists()
     for case in run.cases:
         assert read_json(folder / "cases" / case.id / "case.json", CaseRecord) == case
-        assert len(RunFolder(folder).case(case.id).launches()) == 3
+        assert len(RunFolder(folder).case(case.id).processes()) == 3
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -89,7 +89,7 @@ def test_an_interrupted_run_says_what_it_kept_and_is_finished_by_resume(
     assert "python -m harness run --resume results/it" in said
     assert_nothing_runs(tmp_path)
     assert read_json(folder / "stopped.json", Stop).reason is StopReason.INTERRUPTED
-    kept = kept_launches(folder)
+    kept = kept_processes(folder)
     resumed = harness("run", "--resume", "it", "--suites", suite)
     assert resumed.returncode == 0, resumed.stderr
     assert_finished(folder)
@@ -112,7 +112,7 @@ def test_a_run_killed_at_any_moment_leaves_nothing_running_and_is_finished_by_re
 
     assert_nothing_runs(tmp_path)
     read_manifest(RunFolder(folder))
-    kept = kept_launches(folder)
+    kept = kept_processes(folder)
     resumed = harness("run", "--resume", "it", "--suites", suite)
     assert resumed.returncode == 0, resumed.stderr
     assert_finished(folder)

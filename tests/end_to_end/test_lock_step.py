@@ -146,7 +146,7 @@ def test_a_run_without_timing_has_nothing_to_run_in_lock_step(harness: Harness, 
 
 def test_nox_makes_both_environments_and_says_what_the_upgrade_changed(tmp_path: Path, suite: Path) -> None:
     command = [sys.executable, "-m", "nox", "--noxfile", str(CHECKOUT / "noxfile.py"), "-s", "upgrade", "--"]
-    asked = ["--old", "jax==0.10.0", "--new", f"jax=={version('jax')}", "--quick", "--launches", "3"]
+    asked = ["--old", "jax==0.10.0", "--new", f"jax=={version('jax')}", "--quick", "--processes", "3"]
 
     ended = subprocess.run(
         [*command, *asked, "--suites", str(suite), "--out", str(tmp_path), "--verdict", str(tmp_path / "verdict.json")],

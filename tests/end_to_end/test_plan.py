@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.machine.places import PLACES
+from harness.machine.platforms import PLATFORMS
 from harness.parent.case import NOTHING_TO_COMPILE
 from harness.parent.execution import execute
 from harness.parent.fork_client import ForkServer
@@ -16,8 +16,8 @@ from harness.parent.prepare_run import describe_suites, make_manifest
 from harness.parent.progress import Watcher
 from harness.parent.servers import Servers, start_servers
 from harness.plan.estimate import estimate
-from harness.plan.launches import Launch, plan_launches
 from harness.plan.probes import PROBE_NAMES, PROBES
+from harness.plan.processes import PlannedProcess, plan_processes
 from harness.plan.selection import choose_representatives
 from harness.plan.settings import make_settings
 from harness.record import Outcome, RunFolder, Status
@@ -50,73 +50,77 @@ def unlucky(x):
 '''
 
 TARGET = samples.target()
-EVERYWHERE = {**PLACES, TARGET.name: TARGET}
+EVERYWHERE = {**PLATFORMS, TARGET.name: TARGET}
 
 
 @dataclass
 class Counting:
-    """Servers that keep the launches which they are asked for."""
+    """Servers that keep the processes which they are asked for."""
 
     servers: Servers
-    started: list[Launch] = field(default_factory=list)
+    started: list[PlannedProcess] = field(default_factory=list)
 
     @property
-    def first_tries(self) -> list[Launch]:
+    def first_tries(self) -> list[PlannedProcess]:
         """Without those that replace a contended one, which comes right before."""
         pairs = zip([None, *self.started], self.started, strict=False)
-        return [launch for before, launch in pairs if launch != before]
+        return [process for before, process in pairs if process != before]
 
     @property
     def scratch(self) -> Path:
         return self.servers.scratch
 
-    def sides_of(self, place, index):
-        return self.servers.sides_of(place, index)
+    def arms_of(self, platform, index):
+        return self.servers.arms_of(platform, index)
 
     def list_warnings(self):
         return self.servers.list_warnings()
 
-    def of(self, place):
-        return CountingServer(self.servers.of(place), self.started)
+    def of(self, platform):
+        return CountingServer(self.servers.of(platform), self.started)
 
 
 @dataclass
 class CountingServer:
     server: ForkServer
-    started: list[Launch]
+    started: list[PlannedProcess]
 
     def run(self, make, **options):
-        self.started.append(make("").launch)
+        self.started.append(make("").process)
         return self.server.run(make, **options)
 
 
 @contextmanager
-def a_run(folder, place, settings):
-    """A manifest of the suite's cases at a place, and servers."""
+def a_run(folder, platform, settings):
+    """A manifest of the suite's cases at a platform, and servers."""
     path = folder / "doubles.py"
     path.write_text(SUITE)
     run_folder = RunFolder(folder / "run")
     run_folder.path.mkdir()
     with start_servers(folder, suites=(str(path),)) as servers:
-        here = describe_suites(servers.of(place), (str(path),), place, settings.level, devices=True)
+        here = describe_suites(servers.of(platform), (str(path),), platform, settings.level, devices=True)
         cases = choose_representatives(here.cases)
-        yield make_manifest("it", place.name, settings, here.environment, cases, "here"), run_folder, Counting(servers)
+        yield (
+            make_manifest("it", platform.name, settings, here.environment, cases, "here"),
+            run_folder,
+            Counting(servers),
+        )
 
 
 def test_a_run_starts_the_processes_that_were_planned_and_estimated(tmp_path):
     settings = make_settings(
-        "quick", probes=PROBE_NAMES, launches=1, suites=(str(tmp_path / "doubles.py"),), run_id="a"
+        "quick", probes=PROBE_NAMES, processes=1, suites=(str(tmp_path / "doubles.py"),), run_id="a"
     )
 
-    with a_run(tmp_path, PLACES["cpu"], settings) as (manifest, folder, servers):
+    with a_run(tmp_path, PLATFORMS["cpu"], settings) as (manifest, folder, servers):
         run = execute(manifest, folder, servers, Watcher())
-        planned = plan_launches(manifest.cases, settings)
+        planned = plan_processes(manifest.cases, settings)
 
     sound = [
         one for one in planned if one.variants != ("unlucky:jit",)
     ]  # it is checked with others, and goes no further
-    assert [(one.kind, one.round, one.regime) for one in servers.first_tries] == [
-        (one.kind, one.round, one.regime) for one in sound
+    assert [(one.kind, one.round, one.cache_state) for one in servers.first_tries] == [
+        (one.kind, one.round, one.cache_state) for one in sound
     ]
     assert estimate(planned, settings, {}).fewest == estimate(planned, settings, {}).most == len(planned)
     statuses = {item.name: {outcome.status for outcome in item.outcomes.values()} for item in run.cases[0].variants}
@@ -126,9 +130,9 @@ def test_a_run_starts_the_processes_that_were_planned_and_estimated(tmp_path):
 
 def test_artifacts_are_of_the_kinds_that_their_probes_declare(tmp_path):
     probes = ("compilation", "trace")
-    settings = make_settings("quick", probes=probes, launches=1, suites=(str(tmp_path / "doubles.py"),), run_id="a")
+    settings = make_settings("quick", probes=probes, processes=1, suites=(str(tmp_path / "doubles.py"),), run_id="a")
 
-    with a_run(tmp_path, PLACES["cpu"], settings) as (manifest, folder, servers):
+    with a_run(tmp_path, PLATFORMS["cpu"], settings) as (manifest, folder, servers):
         run = execute(manifest, folder, servers, Watcher())
 
     declared = {kind for name in (*probes, "export") for kind in PROBES[name].artifacts}
@@ -142,13 +146,13 @@ def test_artifacts_are_of_the_kinds_that_their_probes_declare(tmp_path):
 
 def test_a_case_for_a_target_is_planned_compiled_and_recorded_and_never_called(tmp_path):
     settings = make_settings(
-        "quick", probes=PROBE_NAMES, launches=1, suites=(str(tmp_path / "doubles.py"),), run_id="a"
+        "quick", probes=PROBE_NAMES, processes=1, suites=(str(tmp_path / "doubles.py"),), run_id="a"
     )
 
     with a_run(tmp_path, TARGET, settings) as (manifest, folder, servers):
-        run = execute(manifest, folder, servers, Watcher(), places=EVERYWHERE)
+        run = execute(manifest, folder, servers, Watcher(), platforms=EVERYWHERE)
 
-    assert [case.where for case in manifest.cases] == [TARGET.name] * 2
+    assert [case.platform for case in manifest.cases] == [TARGET.name] * 2
     assert run.cases[0].name == "double[n=1000]@cpu:made-up"
     outcomes = {item.name: item.outcomes for item in run.cases[0].variants}
     assert set(outcomes["double:jit"]) == {"memory", "compilation"}

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from launcher.doors import baseline
-from launcher.doors.bisect import find_first_bad
-from launcher.doors.gate import pass_gate
-from launcher.doors.nightly import pass_night
-from launcher.doors.upgrade import compare_environments
 from launcher.environments import Wanted
 from launcher.options import UsageError
+from launcher.sessions import baseline
+from launcher.sessions.bisect import find_first_bad
+from launcher.sessions.gate import pass_gate
+from launcher.sessions.nightly import pass_night
+from launcher.sessions.upgrade import compare_environments
 from launcher.traces import copy_captures, read_trace_request
 from tests.end_to_end.conftest import CHECKOUT
 from tests.planted import plant, plant_lock_step
@@ -38,7 +38,7 @@ def increment(x):
     return x + 1
 '''
 OWN = ("--suites", "small.py", "--data", ".")
-QUICK = ("--quick", "--launches", "1", "--probe", "timing", "--quiet")
+QUICK = ("--quick", "--processes", "1", "--probe", "timing", "--quiet")
 CASE = "increment*"
 
 REPORTING = {
@@ -72,7 +72,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a suite and `results/own`, a run of it."""
     folder = tmp_path_factory.mktemp("measured")
     (folder / "small.py").write_text(SUITE)
-    options = ("--suites", "small.py", "--quick", "--launches", "3", "--run-id", "own", "--quiet")
+    options = ("--suites", "small.py", "--quick", "--processes", "3", "--run-id", "own", "--quiet")
     assert call(folder, "harness", "run", *options).returncode == 0
     return folder
 
@@ -88,7 +88,7 @@ def folder(measured: Path, tmp_path: Path) -> Path:
         (results / name / "run.json").unlink()
         for record in (results / name).glob("cases/*/case.json"):
             record.unlink()
-        shutil.rmtree(next((results / name).glob("cases/*/launches")))
+        shutil.rmtree(next((results / name).glob("cases/*/processes")))
     plant_lock_step(results / "lock_step")
     for name in ("planted", "cut", "lock_step"):
         plant(results / name, tmp_path / "markers", environment=name == "planted")

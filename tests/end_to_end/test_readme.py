@@ -74,7 +74,7 @@ def test_the_suite_measures_what_the_text_says(tmp_path: Path, harness: Harness)
     lines = [line for line in block.splitlines() if line and not line.lstrip().startswith(("#", '"""'))]
     assert len(lines) <= 15
 
-    ended = harness("run", "--suites", "softplus.py", "--quick", "--launches", "3", "--run-id", "it")
+    ended = harness("run", "--suites", "softplus.py", "--quick", "--processes", "3", "--run-id", "it")
 
     assert ended.returncode == 0, ended.stdout + ended.stderr
     (case,) = read_json(tmp_path / "results" / "it" / "run.json", Run).manifest.cases

@@ -18,9 +18,9 @@ import pytest
 
 from harness.declare.catalogue import Suite, find_suites
 from harness.machine.environment import make_private
-from harness.machine.places import PLACES
+from harness.machine.platforms import PLATFORMS
 from harness.plan.cases import name_case
-from harness.record import LaunchRecord, Run, RunFolder, Status, read_json, read_manifest
+from harness.record import ProcessRecord, Run, RunFolder, Status, read_json, read_manifest
 from launcher.traces import TraceRequest, copy_captures
 from tests.end_to_end.conftest import Harness
 
@@ -51,7 +51,7 @@ def first_case(suite: Suite) -> str:
         (one.name, params) for level in levels for one in suite.workloads for params in one.list_cases(level, "cpu")
     )
     name, params = next(cases)
-    return name_case(name, params, PLACES["cpu"])
+    return name_case(name, params, PLATFORMS["cpu"])
 
 
 @pytest.mark.suites
@@ -60,7 +60,7 @@ def test_the_smallest_case_of_every_suite_is_measured_whole_and_right(harness: H
     selection = [word for name in smallest for word in ("--select", name)]
     probes = [word for name in ("memory", "compilation", "timing", "trace") for word in ("--probe", name)]
 
-    ended = harness("run", "--launches", "1", "--run-id", "it", *selection, *probes)
+    ended = harness("run", "--processes", "1", "--run-id", "it", *selection, *probes)
 
     assert ended.returncode == 0, ended.stdout + ended.stderr
     run = read_json(tmp_path / "results" / "it" / "run.json", Run)
@@ -74,7 +74,7 @@ def test_the_smallest_case_of_every_suite_is_measured_whole_and_right(harness: H
             if variant.skip is None and variant.raises is None:
                 assert len(record.outcomes["timing"].values["execution_s"]) == 1
             if variant.skip is None and variant.raises is None and variant.mode in ("jit", "aot"):
-                called = {"residency", "export"} if variant.mode == "jit" else set()
+                called = {"measured_memory", "export"} if variant.mode == "jit" else set()
                 assert set(record.outcomes) == {"numerics", "memory", "compilation", "timing", "trace"} | called
                 if case.name not in STREAMS:
                     assert record.outcomes["memory"].values["argument_bytes"][0]
@@ -158,13 +158,13 @@ def test_a_folder_without_the_data_set_of_a_selected_case_is_told_before_it_is_m
 def test_every_sample_is_kept_and_the_run_remembers_where_it_was_made(
     harness: Harness, tmp_path: Path, suite: Path
 ) -> None:
-    harness("run", "--suites", suite, "--quick", "--launches", "3", "--probe", "timing", "--run-id", "it")
+    harness("run", "--suites", suite, "--quick", "--processes", "3", "--probe", "timing", "--run-id", "it")
 
     run = read_json(tmp_path / "results" / "it" / "run.json", Run)
-    launches = sorted((tmp_path / "results" / "it" / "cases" / run.cases[0].id / "launches").iterdir())
-    assert [path.name for path in launches] == ["00.json.gz", "01.json.gz", "02.json.gz"]
-    for path in launches:
-        for variant in read_json(path, LaunchRecord).variants:
+    processes = sorted((tmp_path / "results" / "it" / "cases" / run.cases[0].id / "processes").iterdir())
+    assert [path.name for path in processes] == ["00.json.gz", "01.json.gz", "02.json.gz"]
+    for path in processes:
+        for variant in read_json(path, ProcessRecord).variants:
             assert len(variant.blocks) >= run.manifest.settings.blocks
             assert all(block.samples_s for block in variant.blocks)
     assert run.manifest.settings.notes == ()
@@ -196,20 +196,20 @@ def increment(x):
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="only Linux lets a process choose its cores")
-def test_processes_run_on_one_core_where_that_is_asked_and_launches_on_another_each_round(
+def test_processes_run_on_one_core_where_that_is_asked_and_processes_on_another_each_round(
     harness: Harness, tmp_path: Path
 ) -> None:
     (tmp_path / "small.py").write_text(WHERE_IT_RAN)
 
-    options = ("--quick", "--launches", "3", "--probe", "timing", "--cores", "1", "--run-id", "it")
+    options = ("--quick", "--processes", "3", "--probe", "timing", "--cores", "1", "--run-id", "it")
     harness("run", "--suites", "small.py", *options)
 
     run = read_json(tmp_path / "results" / "it" / "run.json", Run)
     assert run.manifest.settings.cores == 1
     assert run.manifest.environment.allowed_cores == 1
     assert run.manifest.environment.threads["OPENBLAS_NUM_THREADS"] == 1
-    for path in (tmp_path / "results" / "it" / "cases" / run.cases[0].id / "launches").iterdir():
-        assert [one.cores for one in read_json(path, LaunchRecord).variants] == [1]
+    for path in (tmp_path / "results" / "it" / "cases" / run.cases[0].id / "processes").iterdir():
+        assert [one.cores for one in read_json(path, ProcessRecord).variants] == [1]
     allowed = sorted(os.sched_getaffinity(0))
     assert set((tmp_path / "seen").read_text().splitlines()) == {str([core]) for core in allowed[:3]}
 
@@ -223,7 +223,7 @@ def test_what_a_machine_is_called_is_told_without_a_run(harness: Harness) -> Non
 
 
 def test_nothing_in_a_run_names_the_user_or_the_checkout(harness: Harness, tmp_path: Path, suite: Path) -> None:
-    harness("run", "--suites", suite, "--quick", "--launches", "3", "--probe", "timing", "--run-id", "it")
+    harness("run", "--suites", suite, "--quick", "--processes", "3", "--probe", "timing", "--run-id", "it")
 
     for path in (tmp_path / "results" / "it").rglob("*.json*"):
         data = path.read_bytes()

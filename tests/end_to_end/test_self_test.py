@@ -48,7 +48,7 @@ def test_equal_programs_are_timed_in_several_runs_and_later_runs_tell_what_was_f
     assert isinstance(found, SelfTest)
     assert (found.machine, found.cases) == ("lab 3", 2)
     assert found.runs >= 2
-    assert found.gains.compared == 2 * found.runs
+    assert found.speedups.compared == 2 * found.runs
     assert found.times is not None
     between = 2 * (found.runs - 1)
     assert (found.times.compared, found.times.intervals) == (between, between)

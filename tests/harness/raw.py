@@ -1,4 +1,4 @@
-"""Made-up raw launches: what one process would have measured."""
+"""Made-up raw processes: what one process would have measured."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from msgspec import structs
 
-from harness.record import SCHEMA_VERSION, Block, Canary, LaunchRecord, Load, VariantLaunch
-from harness.record.launches import DeviceState
+from harness.record import SCHEMA_VERSION, Block, CalibrationLoop, Load, ProcessRecord, VariantSamples
+from harness.record.processes import DeviceState
 
 WALL_S = 0.25
-CLEAN, DISTURBED = 0.0, 0.5
+CLEAN, NOISY = 0.0, 0.5
 """Share of a block's wall time spent waiting for a core."""
 
 
@@ -18,66 +18,66 @@ def block(
     sample_s: float,
     *,
     wait: float | None = CLEAN,
-    sweep: int = 0,
+    pass_number: int = 0,
     wall_s: float = WALL_S,
     parallel: float = 1.0,
-    canary_s: float | None = None,
+    calibration_s: float | None = None,
 ) -> Block:
-    """A block whose median sample is `sample_s`; all else but the canary are shares of its wall time."""
+    """A block whose median sample is `sample_s`; all else but the calibration loop are shares of its wall time."""
     return Block(
-        sweep=sweep,
+        pass_number=pass_number,
         samples_s=(sample_s, sample_s, 64 * sample_s),
         wall_s=wall_s,
         wait_s=None if wait is None else wait * wall_s,
         cpu_s=parallel * wall_s,
         steal_s=None,
         involuntary_switches=0,
-        canary_s=canary_s,
+        calibration_s=calibration_s,
     )
 
 
 def variant(
     name: str,
     *blocks: tuple[float, float | None],
-    dispatch_s: tuple[float, ...] = (1e-6,),
+    return_s: tuple[float, ...] = (1e-6,),
     steady: bool = True,
     wall_s: float = WALL_S,
-    solo_s: tuple[float, ...] = (),
+    isolated_s: tuple[float, ...] = (),
     cores: float = 2,
     **of_block: float | None,
-) -> VariantLaunch:
-    """A variant's launch from (median sample, wait) per sweep."""
-    return VariantLaunch(
+) -> VariantSamples:
+    """A variant's process from (median sample, wait) per pass."""
+    return VariantSamples(
         variant=name,
         cores=cores,
         calls=1,
         warmup_s=(1.0,),
         steady=steady,
         blocks=tuple(
-            block(sample_s, wait=wait, sweep=sweep, wall_s=wall_s, **of_block)
-            for sweep, (sample_s, wait) in enumerate(blocks)
+            block(sample_s, wait=wait, pass_number=pass_number, wall_s=wall_s, **of_block)
+            for pass_number, (sample_s, wait) in enumerate(blocks)
         ),
-        dispatch_s=dispatch_s,
-        solo_s=solo_s,
+        return_s=return_s,
+        isolated_s=isolated_s,
     )
 
 
-def launch(
-    *variants: VariantLaunch,
+def process(
+    *variants: VariantSamples,
     index: int = 0,
-    canaries: tuple[Canary, ...] = (),
+    calibrations: tuple[CalibrationLoop, ...] = (),
     device_states: tuple[DeviceState, ...] = (),
     load: Load | None = None,
-) -> LaunchRecord:
+) -> ProcessRecord:
     """One process that timed these variants; where it tells nothing of the load, waits count."""
-    return LaunchRecord(
+    return ProcessRecord(
         schema_version=SCHEMA_VERSION,
         case="sample",
         index=index,
         seed=index,
         started="2026-01-02T03:04:05Z",
         variants=variants,
-        canaries=canaries,
+        calibrations=calibrations,
         device_states=device_states,
         load=load,
     )
@@ -86,7 +86,7 @@ def launch(
 def load(
     *, parallel: float = 1.0, others: float | None = 0.0, stolen: float | None = None, throttled: float | None = None
 ) -> Load:
-    """What the machine ran during a launch of 2 s; all in cores."""
+    """What the machine ran during a process of 2 s; all in cores."""
 
     def of_wall(share: float | None) -> float | None:
         return None if share is None else 2.0 * share
@@ -100,23 +100,27 @@ def load(
     )
 
 
-def canary(*samples_s: float, name: str = "alu", identity: str = "alu 1") -> Canary:
-    """A canary's samples."""
-    return Canary(name=name, identity=identity, samples_s=samples_s)
+def calibration(*samples_s: float, name: str = "alu", identity: str = "alu 1") -> CalibrationLoop:
+    """A calibration loop's samples."""
+    return CalibrationLoop(name=name, identity=identity, samples_s=samples_s)
 
 
-def beside(canaries_s: Sequence[float | None], *samples_s: float, name: str = "a", **of_block: float) -> VariantLaunch:
-    """A variant's undisturbed blocks, a canary beside each."""
+def beside(
+    calibrations_s: Sequence[float | None], *samples_s: float, name: str = "a", **of_block: float
+) -> VariantSamples:
+    """A variant's quiet blocks, a calibration loop beside each."""
     made = variant(name, *clean(*samples_s), **of_block)
-    blocks = zip(made.blocks, canaries_s, strict=True)
-    return structs.replace(made, blocks=tuple(structs.replace(one, canary_s=canary_s) for one, canary_s in blocks))
+    blocks = zip(made.blocks, calibrations_s, strict=True)
+    return structs.replace(
+        made, blocks=tuple(structs.replace(one, calibration_s=calibration_s) for one, calibration_s in blocks)
+    )
 
 
 def clean(*samples_s: float) -> list[tuple[float, float | None]]:
-    """Undisturbed blocks."""
+    """Quiet blocks."""
     return [(sample_s, CLEAN) for sample_s in samples_s]
 
 
-def disturbed(*samples_s: float) -> list[tuple[float, float | None]]:
+def noisy(*samples_s: float) -> list[tuple[float, float | None]]:
     """Blocks whose threads waited for a core."""
-    return [(sample_s, DISTURBED) for sample_s in samples_s]
+    return [(sample_s, NOISY) for sample_s in samples_s]

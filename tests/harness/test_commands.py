@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from harness.commands import _how_to_finish, _say_what_is_kept, conclude, conclude_self_test, dry_run, run_command
-from harness.machine.places import BACKENDS
+from harness.machine.platforms import BACKENDS
 from harness.parent.fork_client import ServerError, ServerLostError
 from harness.parent.prepare_run import (
     RunError,
@@ -21,8 +21,8 @@ from harness.parent.prepare_run import (
     lock_folder,
     make_folder,
 )
+from harness.plan.aa_controls import add_aa_control
 from harness.plan.selection import SelectionError
-from harness.plan.twins import add_twin
 from harness.record import Outcome, RunFolder, Status, read_manifest, write_json
 from harness.record.self_test import find_self_test
 from harness.record.trust import describe_self_test
@@ -45,7 +45,7 @@ def request(folder: Path, *, budget: str | None = None, data: Path | None = None
         select=(),
         suites=(),
         probes=(),
-        launches=None,
+        processes=None,
         budget=budget,
         data=data,
         out=folder,
@@ -86,7 +86,7 @@ def test_json_has_the_numbers_with_their_bounds(capsys):
     assert by_variant["a:eager"]["execution_s"]["contended"] is True
     ok = by_variant["ok:jit"]["execution_s"]
     assert ok["low"] < ok["value"] < ok["high"]
-    assert ok["launches"] == 5
+    assert ok["processes"] == 5
 
 
 def test_nox_reports_by_itself(capsys, monkeypatch):
@@ -100,31 +100,31 @@ def test_nox_reports_by_itself(capsys, monkeypatch):
 # Self-tests
 
 
-def equal_programs(*, failed: bool = False, measured: bool = True):
-    """A run of a program and its twin, and of another case that failed or was not measured."""
-    planned, other = (add_twin(samples.planned_case(name)) for name in ("good", "other"))
+def aa_test(*, failed: bool = False, measured: bool = True):
+    """A run of a program and its A/A control, and of another case that failed or was not measured."""
+    planned, other = (add_aa_control(samples.planned_case(name)) for name in ("good", "other"))
     assert planned is not None
     assert other is not None
-    first, twin = (variant.name for variant in planned.variants)
-    timings = {first: samples.timing(1e-3), twin: samples.timing(1e-3, baseline_s=1e-3)}
+    first, aa_control = (variant.name for variant in planned.variants)
+    timings = {first: samples.timing(1e-3), aa_control: samples.timing(1e-3, baseline_s=1e-3)}
     good = samples.record(planned, {name: {"timing": timing} for name, timing in timings.items()})
     ended = Outcome(status=Status.FAILED, reason="no luck") if failed else samples.numerics()
-    rest = samples.record(other, {first: {"numerics": ended}, twin: {"numerics": ended}})
+    rest = samples.record(other, {first: {"numerics": ended}, aa_control: {"numerics": ended}})
     return samples.run((planned, good), (other, rest if measured else None))
 
 
 def test_a_self_test_of_whole_runs_is_kept_and_told(tmp_path, capsys):
-    code = conclude_self_test("here", [equal_programs(), equal_programs()], tmp_path, as_json=False)
+    code = conclude_self_test("here", [aa_test(), aa_test()], tmp_path, as_json=False)
 
     found, lines = find_self_test(tmp_path, "here"), capsys.readouterr().out.splitlines()
     assert found is not None
-    assert (code, found.runs, found.gains.compared) == (0, 2, 2)
+    assert (code, found.runs, found.speedups.compared) == (0, 2, 2)
     assert tuple(lines[:-1]) == describe_self_test(found)
     assert lines[-1].startswith(f"Kept in {tmp_path}/.self-tests/here-")
 
 
 def test_where_a_case_failed_the_others_are_kept_and_the_code_is_3(tmp_path, capsys):
-    code = conclude_self_test("here", [equal_programs(failed=True), equal_programs()], tmp_path, as_json=False)
+    code = conclude_self_test("here", [aa_test(failed=True), aa_test()], tmp_path, as_json=False)
 
     assert code == 3
     assert find_self_test(tmp_path, "here") is not None
@@ -132,11 +132,11 @@ def test_where_a_case_failed_the_others_are_kept_and_the_code_is_3(tmp_path, cap
 
 
 def test_a_run_that_has_lost_cases_does_not_count_and_two_are_needed(tmp_path, capsys):
-    lost = equal_programs(measured=False)
+    lost = aa_test(measured=False)
 
-    whole = conclude_self_test("here", [equal_programs(), equal_programs(), lost], tmp_path, as_json=True)
+    whole = conclude_self_test("here", [aa_test(), aa_test(), lost], tmp_path, as_json=True)
     found = find_self_test(tmp_path, "here")
-    too_few = conclude_self_test("there", [equal_programs(), lost], tmp_path, as_json=True)
+    too_few = conclude_self_test("there", [aa_test(), lost], tmp_path, as_json=True)
 
     assert found is not None
     assert (whole, found.runs) == (3, 2)

@@ -3,8 +3,8 @@ import re
 import msgspec
 
 from harness.listing import catalogue_lines, data_warnings, plan_lines
-from harness.plan.launches import plan_launches
 from harness.plan.messages import Description, SuiteDescription, WorkloadDescription
+from harness.plan.processes import plan_processes
 from harness.plan.work import Work
 from tests import samples
 
@@ -42,7 +42,7 @@ def test_the_plan_shows_cases_variants_and_what_is_skipped_and_why():
 
     settings = samples.settings(probes=("numerics", "timing"), fewest_rounds=3, most_rounds=8, budget_s=600.0)
 
-    lines = list(plan_lines(cases, plan_launches(cases, settings), settings, {}))
+    lines = list(plan_lines(cases, plan_processes(cases, settings), settings, {}))
 
     assert re.fullmatch(r"selu: 1 case, about \d+ s to \d+ s, 9 to 19 processes", lines[0])
     assert lines[1:3] == ["  selu[n=1]: selu:jit, numpy:native", "    not loop:jit: too long"]
@@ -51,18 +51,18 @@ def test_the_plan_shows_cases_variants_and_what_is_skipped_and_why():
     assert lines[-1].startswith("2 cases, about ")
     assert ", 9 to 19 processes; budget" in lines[-1]
     assert lines[-1].endswith(
-        "; budget 10.0 min. Probes: numerics, timing. Timing launches: 3 to 8, by the time given."
+        "; budget 10.0 min. Probes: numerics, timing. Timing processes: 3 to 8, by the time given."
     )
 
 
-def test_a_plan_of_a_number_of_launches_that_nobody_limited_has_no_budget():
+def test_a_plan_of_a_number_of_processes_that_nobody_limited_has_no_budget():
     cases = [samples.planned_case("selu", params={"n": 1}, variants=("selu:jit",))]
-    asked = samples.settings(probes=("timing",), launches=30, fewest_rounds=30, most_rounds=30, finishes_fewest=True)
+    asked = samples.settings(probes=("timing",), processes=30, fewest_rounds=30, most_rounds=30, finishes_fewest=True)
     given = msgspec.structs.replace(asked, finishes_fewest=False)
 
-    unlimited, limited = (list(plan_lines(cases, plan_launches(cases, one), one, {}))[-1] for one in (asked, given))
+    unlimited, limited = (list(plan_lines(cases, plan_processes(cases, one), one, {}))[-1] for one in (asked, given))
 
-    assert "; no budget. Probes: timing. Timing launches: 30." in unlimited
+    assert "; no budget. Probes: timing. Timing processes: 30." in unlimited
     assert "; budget " in limited
 
 
@@ -93,10 +93,10 @@ def test_without_a_folder_nothing_is_said_of_data():
     assert list(data_warnings([samples.planned_case("look", data="made up")], samples.settings())) == []
 
 
-def test_a_fixed_count_of_launches_is_shown_as_it_is():
-    *_, last = plan_lines([], [], samples.settings(looks=(4,), launches=4, budget_s=90.0), {})
+def test_a_fixed_count_of_processes_is_shown_as_it_is():
+    *_, last = plan_lines([], [], samples.settings(looks=(4,), processes=4, budget_s=90.0), {})
 
-    assert last.endswith("budget 90 s. Probes: numerics, compilation, timing, memory. Timing launches: 4.")
+    assert last.endswith("budget 90 s. Probes: numerics, compilation, timing, memory. Timing processes: 4.")
 
 
 def test_a_plan_names_the_cases_whose_calls_nobody_can_count_beforehand():
@@ -106,7 +106,7 @@ def test_a_plan_names_the_cases_whose_calls_nobody_can_count_beforehand():
     cases = [*map(samples.planned_case, names), samples.planned_case("none", variants=(skipped,))]
     work = {cases[0].id: {"selu:jit": Work()}, cases[1].id: {}, cases[2].id: {}}
 
-    *_, last = plan_lines(cases, plan_launches(cases, settings), settings, work)
+    *_, last = plan_lines(cases, plan_processes(cases, settings), settings, work)
 
     assert last.startswith(f"It may take longer: how long a call of {cases[1].name} takes shows only when it runs")
 
@@ -115,7 +115,7 @@ def test_a_budget_that_one_round_does_not_fit_into_is_told():
     settings = samples.settings(probes=("numerics", "timing"), fewest_rounds=3, most_rounds=8, budget_s=1.0)
     cases = [samples.planned_case("selu", params={"n": n}) for n in range(2)]
 
-    *_, last = plan_lines(cases, plan_launches(cases, settings), settings, {})
+    *_, last = plan_lines(cases, plan_processes(cases, settings), settings, {})
 
     assert re.fullmatch(
         r"One round takes about \d+ s, more than the budget: cases will be lost. Give more with --budget, or .*", last

@@ -12,7 +12,7 @@ from harness.parent.prepare_run import UsageError
 from harness.plan.settings import make_settings
 from harness.plan.timing_process import TURNS
 from harness.record import OtherEnvironment
-from harness.record.suspects import CONFIRMING_BLOCKS, CONFIRMING_LAUNCHES, Suspects
+from harness.record.suspects import CONFIRMING_BLOCKS, CONFIRMING_PROCESSES, Suspects
 from harness.request import RunRequest, choose_settings, complete_request
 from tests import samples
 
@@ -22,14 +22,14 @@ ASKED = RunRequest(
     select=(),
     suites=(),
     probes=(),
-    launches=None,
+    processes=None,
     budget=None,
     data=None,
     out=Path("results"),
     run_id=None,
 )
 ELSEWHERE = OtherEnvironment(python="/elsewhere/bin/python", version="3.11.2", packages={}, variables={})
-BEFORE = make_settings("quick", suites=("suites",), run_id="before", select=("mlp",), launches=4)
+BEFORE = make_settings("quick", suites=("suites",), run_id="before", select=("mlp",), processes=4)
 
 
 def settings_beside(suspects):
@@ -40,7 +40,7 @@ def test_a_run_beside_another_is_as_that_one():
     settings = settings_beside(None)
 
     assert (settings.level, settings.select) == ("quick", ("mlp",))
-    assert (settings.launches, settings.fewest_rounds, settings.most_rounds) == (4, 4, 4)
+    assert (settings.processes, settings.fewest_rounds, settings.most_rounds) == (4, 4, 4)
 
 
 @pytest.mark.parametrize(
@@ -64,11 +64,11 @@ def test_of_runs_of_before_it_was_told_another_budget_than_the_levels_was_given(
     assert choose_settings(complete_request(ASKED, other), "after").budget_s == 77
 
 
-@pytest.mark.parametrize("launches", [12, 20])
-def test_a_run_that_confirms_has_twelve_launches_anyway_and_more_if_the_time_is_there(launches):
-    settings = settings_beside(Suspects(baseline="before", suspects=(), launches=launches))
+@pytest.mark.parametrize("processes", [12, 20])
+def test_a_run_that_confirms_has_twelve_processes_anyway_and_more_if_the_time_is_there(processes):
+    settings = settings_beside(Suspects(baseline="before", suspects=(), processes=processes))
 
-    assert (settings.fewest_rounds, settings.most_rounds) == (CONFIRMING_LAUNCHES, launches)
+    assert (settings.fewest_rounds, settings.most_rounds) == (CONFIRMING_PROCESSES, processes)
     assert settings.blocks == CONFIRMING_BLOCKS < settings_beside(None).blocks
     assert "timing" in settings.probes
     assert "tracing" not in settings.probes
@@ -83,12 +83,12 @@ def test_turns_of_two_environments_are_no_fewer_where_they_confirm():
 def test_suspects_of_an_earlier_version_are_confirmed_by_the_usual_number(tmp_path):
     (tmp_path / "a.json").write_text('{"baseline": "before", "suspects": []}')
 
-    assert read_suspects(tmp_path / "a.json").launches == CONFIRMING_LAUNCHES
+    assert read_suspects(tmp_path / "a.json").processes == CONFIRMING_PROCESSES
 
 
-@pytest.mark.parametrize("launches", [0, 11, 31, 10**12, "12"])
-def test_launches_that_no_comparison_asks_for_are_refused(launches, tmp_path):
-    (tmp_path / "a.json").write_text(json.dumps({"baseline": "before", "suspects": [], "launches": launches}))
+@pytest.mark.parametrize("processes", [0, 11, 31, 10**12, "12"])
+def test_processes_that_no_comparison_asks_for_are_refused(processes, tmp_path):
+    (tmp_path / "a.json").write_text(json.dumps({"baseline": "before", "suspects": [], "processes": processes}))
 
     with pytest.raises(UsageError, match="--suspects: "):
         read_suspects(tmp_path / "a.json")

@@ -27,12 +27,12 @@ def test_what_has_no_time_says_how_it_ended():
     ]
 
 
-def test_a_gain_that_is_none_and_launches_too_few_for_bounds_are_told():
+def test_a_speedup_that_is_none_and_processes_too_few_for_bounds_are_told():
     planned = samples.planned_case(variants=("f:eager", "f:jit", "g:jit"))
     outcomes = {
         "f:eager": {"timing": samples.timing(1e-3)},
         "f:jit": {"timing": samples.timing(1e-3, baseline_s=1e-3)},
-        "g:jit": {"timing": samples.timing(2.0, baseline_s=1e-3, launches=2)},
+        "g:jit": {"timing": samples.timing(2.0, baseline_s=1e-3, processes=2)},
     }
 
     _, _, even, few = described((planned, samples.record(planned, outcomes)))

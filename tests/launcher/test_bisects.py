@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from launcher.bisects import FORBIDDEN, LAUNCHES, METRICS, read_bisect_request
+from launcher.bisects import FORBIDDEN, METRICS, PROCESSES, read_bisect_request
 from launcher.options import UsageError
 
 BOTH = ("--good", "jax==0.9.0", "--bad=jax==0.10.2")
@@ -14,14 +14,14 @@ def test_releases_case_and_criterion_are_read_and_the_rest_is_for_measuring():
     )
 
     assert (asked.good, asked.bad, asked.case, asked.variant) == ("jax==0.9.0", "jax==0.10.2", "selu", "selu:jit")
-    assert (asked.metric, asked.command, asked.launches) == ("program", "", LAUNCHES)
+    assert (asked.metric, asked.command, asked.processes) == ("program", "", PROCESSES)
     assert (asked.measuring, asked.out) == (("--quick", "--out", "there"), Path("there"))
 
 
 def test_by_default_the_time_decides():
-    asked = read_bisect_request([*BOTH, "--case", "selu", "--launches", "12"])
+    asked = read_bisect_request([*BOTH, "--case", "selu", "--processes", "12"])
 
-    assert (asked.metric, asked.launches, asked.out) == ("time", 12, Path("results"))
+    assert (asked.metric, asked.processes, asked.out) == ("time", 12, Path("results"))
 
 
 def test_a_command_may_decide():
@@ -41,8 +41,8 @@ def test_a_command_may_decide():
         ),
         ((*BOTH, "--command", "b", "--metric", "time"), "--command decides by its exit code"),
         ((*BOTH, "--command", "b", "--variant", "a:jit"), "--command decides by its exit code"),
-        ((*BOTH, "--case", "a", "--launches", "2"), "--launches '2' is no number from 3 on"),
-        ((*BOTH, "--case", "a", "--launches", "²"), "--launches '²' is no number from 3 on"),
+        ((*BOTH, "--case", "a", "--processes", "2"), "--processes '2' is no number from 3 on"),
+        ((*BOTH, "--case", "a", "--processes", "²"), "--processes '²' is no number from 3 on"),
         ((*BOTH, "--case"), "--case needs a value"),
     ],
 )

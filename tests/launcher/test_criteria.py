@@ -7,7 +7,7 @@ from launcher.criteria import Target, find_target, judge_by_code, judge_by_targe
 from tests import samples
 
 TARGET = Target("selu", "selu:jit", "execution_s", 1.44)
-EXACT = Target("selu", "selu:jit", "peak_bytes")
+EXACT = Target("selu", "selu:jit", "planned_peak_bytes")
 
 
 def change(**changes):
@@ -58,9 +58,9 @@ def test_a_program_that_changed_is_a_target_without_an_effect():
 
 def test_memory_is_a_target_where_it_grew_or_shrank():
     for finding in ("more", "less"):
-        changes = [change(metric="peak_bytes", finding=finding, effect=interval(1.2, 1.2, 1.2))]
+        changes = [change(metric="planned_peak_bytes", finding=finding, effect=interval(1.2, 1.2, 1.2))]
         assert find_target(changes, "peak_memory", "") == EXACT
-    assert find_target([change(metric="peak_bytes", finding="inconclusive")], "peak_memory", "") is None
+    assert find_target([change(metric="planned_peak_bytes", finding="inconclusive")], "peak_memory", "") is None
 
 
 def test_what_was_nothing_before_differs_the_most():
@@ -106,8 +106,8 @@ def test_the_limit_is_told():
     [
         ([], ""),
         ([change(finding="inconclusive", reason="contended")], "contended"),
-        ([timed(None, 1.3, None)], "too few launches for an interval"),
-        ([timed(-0.1, 1.3, 3.0)], "too few launches for an interval"),
+        ([timed(None, 1.3, None)], "too few processes for an interval"),
+        ([timed(-0.1, 1.3, 3.0)], "too few processes for an interval"),
         ([timed(1.25, 1.3, 1.35, finding="suspected slower", reason="driver")], "against 1.200; driver"),
     ],
 )
@@ -130,13 +130,15 @@ def test_an_exact_number_is_good_where_nothing_is_said_of_it():
 
 
 def test_an_exact_number_is_bad_where_it_is_another():
-    judged = judge_by_target([change(metric="peak_bytes", finding="more", before=100.0, after=200.0)], EXACT)
+    judged = judge_by_target([change(metric="planned_peak_bytes", finding="more", before=100.0, after=200.0)], EXACT)
 
     assert (judged.answer, judged.why) == (Answer.BAD, "100 in the good release, 200 here")
 
 
 def test_one_that_processes_do_not_agree_on_is_undecided():
-    judged = judge_by_target([change(metric="peak_bytes", finding="inconclusive", reason="not the same")], EXACT)
+    judged = judge_by_target(
+        [change(metric="planned_peak_bytes", finding="inconclusive", reason="not the same")], EXACT
+    )
 
     assert (judged.answer, judged.why) == (Answer.UNDECIDED, "not the same")
 
@@ -178,11 +180,11 @@ def write_run(tmp_path, outcomes):
 @pytest.mark.parametrize(
     ("outcomes", "metric", "expected"),
     [
-        ({"memory": {"values": {"peak_bytes": [100]}}}, "peak_bytes", True),
-        ({"memory": {"values": {"peak_bytes": [None]}}}, "peak_bytes", False),
-        ({"memory": {"values": {"peak_bytes": []}}}, "peak_bytes", False),
-        ({"memory": {"values": {}}}, "peak_bytes", False),
-        ({}, "peak_bytes", False),
+        ({"memory": {"values": {"planned_peak_bytes": [100]}}}, "planned_peak_bytes", True),
+        ({"memory": {"values": {"planned_peak_bytes": [None]}}}, "planned_peak_bytes", False),
+        ({"memory": {"values": {"planned_peak_bytes": []}}}, "planned_peak_bytes", False),
+        ({"memory": {"values": {}}}, "planned_peak_bytes", False),
+        ({}, "planned_peak_bytes", False),
         ({"numerics": {"values": {}, "details": {"probe": "numerics", "fingerprint": "aa"}}}, "program", True),
         ({"numerics": {"values": {}, "details": {"probe": "numerics", "fingerprint": None}}}, "program", False),
         ({"numerics": {"values": {}, "details": None}}, "program", False),
@@ -193,15 +195,15 @@ def test_a_run_tells_a_number_or_it_does_not(tmp_path, outcomes, metric, expecte
 
 
 def test_of_another_case_or_variant_and_without_a_run_it_tells_nothing(tmp_path):
-    run = write_run(tmp_path, {"memory": {"values": {"peak_bytes": [100]}}})
+    run = write_run(tmp_path, {"memory": {"values": {"planned_peak_bytes": [100]}}})
 
-    assert not tells(run, Target("mlp", "selu:jit", "peak_bytes"))
-    assert not tells(run, Target("selu", "selu:eager", "peak_bytes"))
+    assert not tells(run, Target("mlp", "selu:jit", "planned_peak_bytes"))
+    assert not tells(run, Target("selu", "selu:eager", "planned_peak_bytes"))
     assert not tells(tmp_path / "none", EXACT)
 
 
 def test_a_real_run_is_read_here_too(tmp_path):
     folder = samples.write_run(tmp_path / "run", samples.run())
 
-    assert tells(folder, Target("selu[dtype=float32,n=10000]", "selu:jit", "peak_bytes"))
-    assert not tells(folder, Target("selu[dtype=float32,n=10000]", "selu:eager", "peak_bytes"))
+    assert tells(folder, Target("selu[dtype=float32,n=10000]", "selu:jit", "planned_peak_bytes"))
+    assert not tells(folder, Target("selu[dtype=float32,n=10000]", "selu:eager", "planned_peak_bytes"))

@@ -86,7 +86,7 @@ class Place:
         found = look(asked, self.variables, self.checkout, self.surroundings)
         rows = (*found.engine, *(row for own in found.own.values() for row in own), *found.supplies, *found.results)
         sentences = [conclude(found, each) for each in asked]
-        return {row.name: row for row in (*rows, *found.disturbances)}, sentences, not any(map(found.missing, asked))
+        return {row.name: row for row in (*rows, *found.interferences)}, sentences, not any(map(found.missing, asked))
 
 
 def test_a_machine_that_has_everything_is_fine_throughout(place):

@@ -118,10 +118,10 @@ def test_no_container_is_left_behind(docker, job):
 
 
 def test_a_second_start_of_the_same_run_never_touches_the_containers_of_the_first(docker, job):
-    measure_in_container(job("--run-id", "twin"))
+    measure_in_container(job("--run-id", "aa_control"))
     first = {words[-1] for words in docker.calls("rm")}
 
-    measure_in_container(job("--run-id", "twin"))
+    measure_in_container(job("--run-id", "aa_control"))
 
     assert not first & {words[-1] for words in docker.calls("rm")[len(first) :]}
 

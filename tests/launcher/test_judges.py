@@ -74,16 +74,16 @@ def test_the_good_release_is_measured_once_and_others_run_in_turns_with_it():
     assert python == "env/jax==0.10.2/bin/python"
     assert words[6:] == (
         *("--probe", "timing", "--against", "results/it-good", "--lock-step", "env/jax==0.9.0/bin/python"),
-        *("--launches", "8", "--run-id", "it-0.10.2"),
+        *("--processes", "8", "--run-id", "it-0.10.2"),
     )
 
 
-def test_a_second_attempt_has_twice_the_launches_and_a_run_of_its_own():
+def test_a_second_attempt_has_twice_the_processes_and_a_run_of_its_own():
     machine = Machine({"0.10.2": 1.44})
 
     judge_with(machine)(BAD, 1)
 
-    assert machine.ran[-1][1][-4:] == ("--launches", "16", "--run-id", "it-0.10.2-2")
+    assert machine.ran[-1][1][-4:] == ("--processes", "16", "--run-id", "it-0.10.2-2")
 
 
 def test_releases_in_the_middle_are_held_against_what_the_bad_one_differs_in():
@@ -107,7 +107,7 @@ def test_programs_are_compared_without_timing_anything():
 
     judge_with(machine, "--metric", "program")(BAD, 0)
 
-    exact = ("--probe", "compilation", "--probe", "memory", "--launches", "1")
+    exact = ("--probe", "compilation", "--probe", "memory", "--processes", "1")
     assert [words[6:-2] for _, words in machine.ran] == [exact, exact]
 
 
@@ -115,7 +115,7 @@ def test_a_release_that_lacks_the_number_is_not_good(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     machine = Machine({})
     judge = judge_with(machine, "--metric", "peak_memory")
-    judge.target = Target("selu", "selu:jit", "peak_bytes")
+    judge.target = Target("selu", "selu:jit", "planned_peak_bytes")
 
     judged = judge("jax==0.10.0", 0)
 

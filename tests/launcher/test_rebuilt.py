@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.machine.places import _NOT_USED
+from harness.machine.platforms import _NOT_USED
 from harness.record.differences import STEERING as HARNESS_STEERING
 from launcher import rebuilt
 from launcher.options import UsageError

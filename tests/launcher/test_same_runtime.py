@@ -6,11 +6,11 @@ from contextlib import nullcontext
 
 import pytest
 
-from launcher.doors import gate, same_runtime
-from launcher.doors.gate import pass_gate
-from launcher.doors.same_runtime import follow_baseline
 from launcher.engines import Engine
 from launcher.options import UsageError
+from launcher.sessions import gate, same_runtime
+from launcher.sessions.gate import pass_gate
+from launcher.sessions.same_runtime import follow_baseline
 from tests import samples
 from tests.launcher.engine_stand_in import Docker
 

@@ -47,10 +47,10 @@ def test_two_images_are_read_by_their_digests():
     assert asked.measuring == ("--quick",)
 
 
-@pytest.mark.parametrize("sides", [(IMAGES[0], "jax==0.10.2"), ("jax==0.10.2", IMAGES[1])])
-def test_an_image_beside_packages_is_refused(sides):
+@pytest.mark.parametrize("arms", [(IMAGES[0], "jax==0.10.2"), ("jax==0.10.2", IMAGES[1])])
+def test_an_image_beside_packages_is_refused(arms):
     with pytest.raises(UsageError, match="an image on one side alone; give two images"):
-        read_upgrade_request(["--old", sides[0], "--new", sides[1]])
+        read_upgrade_request(["--old", arms[0], "--new", arms[1]])
 
 
 @pytest.mark.parametrize("word", ["sha256:12", "a/b@sha256:" + "g" * 64, IMAGES[1] + "0"])

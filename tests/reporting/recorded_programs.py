@@ -46,7 +46,7 @@ OTHER = {
     "hlo": HLO.replace("multiply", "add"),
 }
 
-PLANNED = {"peak_bytes": 1200, "argument_bytes": 64, "output_bytes": 64, "temp_bytes": 1072, "alias_bytes": 0}
+PLANNED = {"planned_peak_bytes": 1200, "argument_bytes": 64, "output_bytes": 64, "temp_bytes": 1072, "alias_bytes": 0}
 
 
 def program(texts=TEXTS, *, memory=PLANNED, fingerprints=(), source="0", definition="0"):

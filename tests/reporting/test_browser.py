@@ -10,7 +10,7 @@ from tests.reporting.browser import Visit
 from tests.reporting.views import page_of
 
 PAGES = {
-    "ok": (samples.run(), samples.sweep_run(run_id="sweep"), samples.gpu_run()),
+    "ok": (samples.run(), samples.sweep_run(run_id="pass_number"), samples.gpu_run()),
     "watched": (samples.watched_run(),),
     "published": (samples.published_run(),),
     "troubled": (samples.troubled_run(),),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from harness.record.suspects import CONFIRMING_LAUNCHES
+from harness.record.suspects import CONFIRMING_PROCESSES
 from reporting.commands import app
 from reporting.compare_report import EffectError, read_effect
 from tests import samples
@@ -54,7 +54,7 @@ def test_more_planned_memory_is_a_regression_without_any_time(call):
     code, said, _ = call("compare", *runs)
 
     assert code == 1
-    assert "planned memory 100\u202fB → 200\u202fB" in said
+    assert "planned peak memory 100\u202fB → 200\u202fB" in said
 
 
 def test_what_is_beyond_a_budget_is_named_everywhere(call, tmp_path):
@@ -132,7 +132,7 @@ def test_the_findings_are_written_for_other_tools(call, tmp_path):
     assert json.loads(suspects.read_text()) == {
         "baseline": BEFORE,
         "suspects": [{"case": "selu[dtype=float32,n=10000]", "variant": "selu:jit"}],
-        "launches": CONFIRMING_LAUNCHES,
+        "processes": CONFIRMING_PROCESSES,
     }
 
 
@@ -187,7 +187,7 @@ def test_a_gate_passes_fails_or_has_no_answer(call):
 
 
 def test_a_gate_fails_once_the_suspect_is_confirmed(tmp_path):
-    runs = (plain(BEFORE), replayed(1.05, scatter=8), replayed(1.05, launches=12))
+    runs = (plain(BEFORE), replayed(1.05, scatter=8), replayed(1.05, processes=12))
     before, after, again = (str(samples.write_run(tmp_path / str(index), one)) for index, one in enumerate(runs))
     verdict = tmp_path / "v.json"
 

@@ -93,7 +93,7 @@ def test_verdicts_come_first_then_explanations_then_tables(tmp_path):
         "kLoop f32[8,2]{1,0}: multiply+tanh",
         "suites/selu.py:12 · jit(f)/tanh",
         "Fusions only in B (1)",
-        "Planned memory",
+        "Planned peak memory",
     ]
     places = [text.index(one) for one in told]
     assert places == sorted(places)
@@ -119,7 +119,7 @@ def test_both_sides_of_a_long_difference_are_told_to_their_ends():
 
 
 def test_an_output_that_takes_ascii_only_gets_likenesses():
-    text = shown(compared(program(), program(OTHER, memory={"peak_bytes": 5})), encoding="ascii")
+    text = shown(compared(program(), program(OTHER, memory={"planned_peak_bytes": 5})), encoding="ascii")
 
     assert text.isascii()
     assert "planned peak 1.17 KiB -> 5 B" in text

@@ -84,7 +84,7 @@ def test_what_ended_badly_has_a_row_with_its_status_and_reason_and_no_value():
 def test_a_contended_number_says_so():
     row = one_row(rows_of(samples.troubled_run()), "a:eager", "execution_s")
 
-    assert (row["contended"], row["reason"]) == (True, "3 of 5 launches were too disturbed")
+    assert (row["contended"], row["reason"]) == (True, "3 of 5 processes were contended")
 
 
 def test_a_variant_that_is_skipped_has_a_row_for_each_number_that_it_was_asked_for():
@@ -128,16 +128,16 @@ def test_equal_runs_give_equal_bytes():
         assert write(loaded(samples.run())) == write(loaded(samples.run()))
 
 
-def test_google_benchmark_has_a_repetition_for_each_launch_and_their_summaries():
+def test_google_benchmark_has_a_repetition_for_each_process_and_their_summaries():
     found = json.loads(to_google_benchmark(loaded(samples.run())))
 
     jit = [one for one in found["benchmarks"] if one["run_name"] == "selu[dtype=float32,n=10000]/selu:jit"]
-    launches = [one for one in jit if one["run_type"] == "iteration"]
+    processes = [one for one in jit if one["run_type"] == "iteration"]
     mean, median, deviation = (one for one in jit if one["run_type"] == "aggregate")
-    assert [one["repetition_index"] for one in launches] == [0, 1, 2, 3, 4]
-    assert [one["real_time"] for one in launches] == pytest.approx([5e4 * one for one in samples.WOBBLE])
-    assert all(one["time_unit"] == "ns" and one["name"] == one["run_name"] for one in launches)
-    times = [one["real_time"] for one in launches]
+    assert [one["repetition_index"] for one in processes] == [0, 1, 2, 3, 4]
+    assert [one["real_time"] for one in processes] == pytest.approx([5e4 * one for one in samples.WOBBLE])
+    assert all(one["time_unit"] == "ns" and one["name"] == one["run_name"] for one in processes)
+    times = [one["real_time"] for one in processes]
     assert mean["real_time"] == pytest.approx(statistics.fmean(times))
     assert median["name"].endswith("selu:jit_median")
     assert (median["real_time"], median["aggregate_name"]) == (pytest.approx(statistics.median(times)), "median")
@@ -147,8 +147,10 @@ def test_google_benchmark_has_a_repetition_for_each_launch_and_their_summaries()
 
 def test_google_benchmark_tells_the_processor_time_where_it_is_known():
     planned = samples.planned_case(variants=("f:jit", "g:jit"))
-    busy = samples.timing(1e-3, launches=3, parallelism=(2.0, None, 1.5))
-    record = samples.record(planned, {"f:jit": {"timing": busy}, "g:jit": {"timing": samples.timing(1e-3, launches=1)}})
+    busy = samples.timing(1e-3, processes=3, parallelism=(2.0, None, 1.5))
+    record = samples.record(
+        planned, {"f:jit": {"timing": busy}, "g:jit": {"timing": samples.timing(1e-3, processes=1)}}
+    )
 
     found = json.loads(to_google_benchmark(loaded(samples.run((planned, record)))))["benchmarks"]
 

@@ -33,7 +33,7 @@ def test_steps_stand_below_the_first_run_that_has_them(call):
     code, said, _ = call(RUNS)
 
     assert code == 0
-    assert said.startswith("cpu: Sample Processor 1: 20 runs, 3 series: 1 step since about run run-010, begun")
+    assert said.startswith("cpu: Sample Processor 1: 20 runs, 3 series: 1 change point since about run run-010, begun")
     assert (
         "begun 2026-01-11 02:00: commit aaaaaaa → bbbbbbb suspected slower selu[dtype=float32,n=10000] selu:jit: time"
         in said
@@ -43,11 +43,11 @@ def test_steps_stand_below_the_first_run_that_has_them(call):
 
 def test_a_known_step_says_why_it_is_no_news(call, tmp_path):
     known = tmp_path / "known.toml"
-    known.write_text('[[step]]\nrun = "run-010"\nwhy = "a larger batch"\n')
+    known.write_text('[[change_point]]\nrun = "run-010"\nwhy = "a larger batch"\n')
 
     _, said, _ = call(RUNS, "--known", known)
 
-    assert "1 step, 1 of them known" in said
+    assert "1 change point, 1 of them known" in said
     assert "known selu[dtype=float32,n=10000] selu:jit: time" in said
     assert "; a larger batch" in said
     assert "likely cause" not in said
@@ -56,17 +56,21 @@ def test_a_known_step_says_why_it_is_no_news(call, tmp_path):
 def test_json_has_the_steps_with_their_effect(call):
     code, said, _ = call(RUNS, "--json")
 
-    (place,) = json.loads(said)["places"]
-    (step,) = place["steps"]
-    assert (code, place["machine"], len(place["runs"]), place["series"]) == (0, "sample machine", 20, 3)
-    assert (step["first"], step["finding"], step["metric"]) == ("run-010", "suspected slower", "execution_s")
-    assert step["effect"] == pytest.approx(1.2, rel=0.01)
+    (machine,) = json.loads(said)["machines"]
+    (change_point,) = machine["change_points"]
+    assert (code, machine["machine"], len(machine["runs"]), machine["series"]) == (0, "sample machine", 20, 3)
+    assert (change_point["first"], change_point["finding"], change_point["metric"]) == (
+        "run-010",
+        "suspected slower",
+        "execution_s",
+    )
+    assert change_point["effect"] == pytest.approx(1.2, rel=0.01)
 
 
 def test_series_that_are_too_short_are_counted(call):
     _, said, _ = call(RUNS[:5])
 
-    assert "0 steps 1 series of times has fewer than 14 clean runs: too few to tell a step" in said
+    assert "0 change points 1 series of times has fewer than 14 clean runs: too few to tell a change point" in said
 
 
 def test_contended_times_are_counted(call):
@@ -82,7 +86,7 @@ def test_other_cases_are_left_out_by_their_name(call):
 
 
 def test_a_smaller_step_than_the_minimum_effect_is_not_told(call):
-    assert "0 steps" in call(RUNS, "--min-effect", "30%")[1]
+    assert "0 change points" in call(RUNS, "--min-effect", "30%")[1]
 
 
 def test_one_run_is_no_history_and_the_error_says_what_is_needed(call):
@@ -94,7 +98,7 @@ def test_one_run_is_no_history_and_the_error_says_what_is_needed(call):
 
 def test_a_known_step_of_a_run_that_nobody_read_is_told(call, tmp_path):
     known = tmp_path / "known.toml"
-    known.write_text('[[step]]\nrun = "run-099"\nwhy = "a larger batch"\n')
+    known.write_text('[[change_point]]\nrun = "run-099"\nwhy = "a larger batch"\n')
 
     assert "warning: --known: no run 'run-099' is among these" in call(RUNS, "--known", known)[2]
 
@@ -111,12 +115,12 @@ def test_of_many_steps_of_one_run_some_are_told(call):
 
 def test_a_file_of_known_steps_that_is_wrong_is_refused(call, tmp_path):
     known = tmp_path / "known.toml"
-    known.write_text("[[step]]\n")
+    known.write_text("[[change_point]]\n")
 
     for command in ("history", "report"):
         code, _, complained = call(RUNS[:2], "--known", known, command=command)
         assert code == 2
-        assert "step 1 lacks 'run'" in complained
+        assert "change point 1 lacks 'run'" in complained
 
 
 def test_a_clock_that_went_back_is_told(call):
@@ -133,17 +137,17 @@ def test_the_report_tells_news_on_its_first_screen_and_in_the_case(call, tmp_pat
     code, said, _ = call(RUNS, "--out", page, "--markdown", summary, command="report")
 
     assert code == 0
-    assert "Steps over many runs (1)" in said
-    assert "Steps over many runs (1)" in summary.read_text()
+    assert "Change points over many runs (1)" in said
+    assert "Change points over many runs (1)" in summary.read_text()
     text = page.read_text()
-    assert "Steps over many runs (1)" in text
+    assert "Change points over many runs (1)" in text
     assert "since about run run-010, begun 2026-01-11 (10 and 10 runs); likely cause: commit aaaaaaa" in text
 
 
 def test_the_report_is_silent_on_what_is_known(call, tmp_path):
     known = tmp_path / "known.toml"
-    known.write_text('[[step]]\nrun = "run-010"\nwhy = "a larger batch"\n')
+    known.write_text('[[change_point]]\nrun = "run-010"\nwhy = "a larger batch"\n')
 
     _, said, _ = call(RUNS, "--out", tmp_path / "page.html", "--known", known, command="report")
 
-    assert "Steps over many runs" not in said
+    assert "Change points over many runs" not in said

@@ -15,7 +15,7 @@ from tests.reporting.views import page_of
 
 RUNS = {
     "ok": (samples.run(), samples.gpu_run()),
-    "sweep": (samples.sweep_run(),),
+    "pass_number": (samples.sweep_run(),),
     "watched": (samples.watched_run(),),
     "published": (samples.published_run(),),
     "troubled": (samples.troubled_run(),),
@@ -144,23 +144,23 @@ def test_hostile_names_are_text_in_a_figure_too():
 
     page = html.render(page_of(samples.run(*pairs)))
     (chunk,) = unpacked(page, r"chunk-\d+")
-    (growth,) = chunk["kinds"]["more"][:1]
+    (scaling,) = chunk["kinds"]["more"][:1]
 
-    assert "<polyline" in growth
-    assert "<script" not in growth
+    assert "<polyline" in scaling
+    assert "<script" not in scaling
     assert page.count("<script>") == 1
-    assert growth.count("&lt;/text&gt;&lt;script&gt;") >= 3
+    assert scaling.count("&lt;/text&gt;&lt;script&gt;") >= 3
 
 
 def test_a_figure_is_a_drawing_of_each_panel_with_words_for_who_cannot_see_it():
-    (chunk,) = unpacked(rendered("sweep"), r"chunk-\d+")
-    growth = chunk["kinds"]["more"][0]
-    (figure,) = [attributes for _, attributes in Reader(growth).elements if attributes.get("role") == "img"]
+    (chunk,) = unpacked(rendered("pass_number"), r"chunk-\d+")
+    scaling = chunk["kinds"]["more"][0]
+    (figure,) = [attributes for _, attributes in Reader(scaling).elements if attributes.get("role") == "img"]
 
     assert figure["aria-label"].startswith(
         "cumulative_sum over n · ● cpu: trace + lower + compile, execution time, jaxpr equations"
     )
-    drawings = re.findall(r"<svg[^>]*viewBox=\"0 0 180 150\".*?</svg>", growth, re.DOTALL)
+    drawings = re.findall(r"<svg[^>]*viewBox=\"0 0 180 150\".*?</svg>", scaling, re.DOTALL)
     assert [re.search(r"<text[^>]*>(.*?)</text>", one)[1] for one in drawings] == [
         "Trace + lower + compile",
         "Execution time",

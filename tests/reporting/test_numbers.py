@@ -85,8 +85,8 @@ def test_bounds_share_the_unit_of_the_estimate(interval, texts):
         (1234, "1 234×"),
     ],
 )
-def test_a_gain_has_fewer_decimals_the_larger_it_is(ratio, text):
-    assert plain(numbers.gain(ratio)) == text
+def test_a_speedup_has_fewer_decimals_the_larger_it_is(ratio, text):
+    assert plain(numbers.speedup(ratio)) == text
 
 
 @pytest.mark.parametrize(
@@ -99,19 +99,19 @@ def test_a_gain_has_fewer_decimals_the_larger_it_is(ratio, text):
         (Interval(11.6, 12.2, 14.1, 3), ("12×", "[12, 14]")),
     ],
 )
-def test_bounds_of_a_gain_tell_on_which_side_of_1_they_are(interval, texts):
-    assert tuple(map(plain, numbers.gain_with_bounds(interval))) == texts
+def test_bounds_of_a_speedup_tell_on_which_side_of_1_they_are(interval, texts):
+    assert tuple(map(plain, numbers.speedup_with_bounds(interval))) == texts
 
 
 @pytest.mark.parametrize("ratio", [None, math.nan, math.inf, 0.0, -2.0])
-def test_an_impossible_gain_is_a_dash(ratio):
-    assert numbers.gain(ratio) == "—"
+def test_an_impossible_speedup_is_a_dash(ratio):
+    assert numbers.speedup(ratio) == "—"
 
 
 @given(st.floats(min_value=1e-4, max_value=1e6))
 @example(0.095)
-def test_a_gain_reads_back_to_within_five_percent(ratio):
-    assert number_in(numbers.gain(ratio).removesuffix("×")) == pytest.approx(ratio, rel=0.0501)
+def test_a_speedup_reads_back_to_within_five_percent(ratio):
+    assert number_in(numbers.speedup(ratio).removesuffix("×")) == pytest.approx(ratio, rel=0.0501)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_an_exponent_has_a_minus_sign_and_two_decimals():
 def test_no_value_is_ever_written_as_nan_inf_none_or_blank(value):
     texts = [
         numbers.time(value),
-        numbers.gain(value),
+        numbers.speedup(value),
         numbers.memory(value),
         numbers.amount(value, "B/s"),
         numbers.count(value),
@@ -159,7 +159,7 @@ def test_no_value_is_ever_written_as_nan_inf_none_or_blank(value):
         numbers.percent(value),
         numbers.error(value),
         *numbers.time_with_bounds(None if value is None else Interval(value, value, value, 3)),
-        *numbers.gain_with_bounds(None if value is None else Interval(value, value, value, 3)),
+        *numbers.speedup_with_bounds(None if value is None else Interval(value, value, value, 3)),
         *numbers.exponent_with_bounds(None if value is None else Interval(value, value, value, 3)),
     ]
 
@@ -269,8 +269,8 @@ def test_bounds_that_would_read_the_same_get_up_to_two_decimals_more(low, high, 
         (1e-12, "0.000000000×"),
     ],
 )
-def test_the_decimals_of_a_gain_change_at_a_tenth_at_2_and_at_10(ratio, text):
-    assert plain(numbers.gain(ratio)) == text
+def test_the_decimals_of_a_speedup_change_at_a_tenth_at_2_and_at_10(ratio, text):
+    assert plain(numbers.speedup(ratio)) == text
 
 
 @pytest.mark.parametrize(
@@ -284,7 +284,7 @@ def test_the_decimals_of_a_gain_change_at_a_tenth_at_2_and_at_10(ratio, text):
     ],
 )
 def test_only_a_bound_near_1_gets_more_decimals(interval, text):
-    assert numbers.gain_with_bounds(interval)[1] == text
+    assert numbers.speedup_with_bounds(interval)[1] == text
 
 
 @pytest.mark.parametrize("value", [1e300, -1e300, 10**400, math.nan, math.inf, None])
@@ -306,7 +306,7 @@ def test_exponents_without_usable_bounds_have_none():
 
 @pytest.mark.parametrize("interval", [Interval(math.nan, 2.0, 3.0, 3), Interval(1.0, 2.0, math.nan, 3)])
 def test_a_bound_that_is_no_number_leaves_none(interval):
-    assert numbers.gain_with_bounds(interval)[1] == "—"
+    assert numbers.speedup_with_bounds(interval)[1] == "—"
 
 
 @pytest.mark.parametrize(

@@ -130,7 +130,7 @@ def test_of_older_runs_exact_numbers_are_kept_where_all_processes_agree():
     outdated = Outdated()
     for name in ("new", "second"):
         outdated.cut(run_of(name))
-    values = {"peak_bytes": (5, 5), "compiles": (1, 2), "recompiles": (None, 0), "argument_bytes": (3,)}
+    values = {"planned_peak_bytes": (5, 5), "compiles": (1, 2), "recompiles": (None, 0), "argument_bytes": (3,)}
     failed = Outcome(status=Status.FAILED, reason="r", values={"compiles": (1,)})
     outcomes = {"numerics": samples.numerics(), "memory": Outcome(status=Status.OK, values=values, notes=("n",))}
     older = samples.record(PLANNED, {"selu:jit": {**outcomes, "compilation": failed, "caching": samples.numerics()}})
@@ -139,7 +139,9 @@ def test_of_older_runs_exact_numbers_are_kept_where_all_processes_agree():
 
     (variant,) = [one for one in cut.cases[0].variants if one.outcomes]
     assert set(variant.outcomes) == {"numerics", "memory"}
-    assert variant.outcomes["memory"] == Outcome(status=Status.OK, values={"peak_bytes": (5,), "recompiles": (0,)})
+    assert variant.outcomes["memory"] == Outcome(
+        status=Status.OK, values={"planned_peak_bytes": (5,), "recompiles": (0,)}
+    )
 
 
 def test_the_page_tells_since_when_planned_memory_is_another(tmp_path):
@@ -157,5 +159,5 @@ def test_the_page_tells_since_when_planned_memory_is_another(tmp_path):
 
     page = build(load(folders, only_newest=True))
 
-    assert r"planned memory 1\u202f016\u202fB → 2.95\u202fKiB" in str(page)
+    assert r"planned peak memory 1\u202f016\u202fB → 2.95\u202fKiB" in str(page)
     assert "since run day-4, begun 2026-01-04" in str(page)

@@ -67,7 +67,7 @@ def test_the_index_has_a_row_for_each_result_with_its_numbers():
     assert sorted(set(read(index, "where"))) == ["■ gpu", "● cpu"]
     assert read(index, "time") == [result.time.text for result in results]
     assert read(index, "time_value") == [pytest.approx(result.time.value, rel=1e-5) for result in results]
-    assert read(index, "gain_low")[0] is None
+    assert read(index, "speedup_low")[0] is None
     assert index["chunks"] == {"case=selu/x": 1}
 
 

@@ -67,8 +67,8 @@ def test_a_zip_holds_the_program_the_script_the_texts_and_the_numbers(tmp_path):
     assert files["program.jaxexport"] == b"the program"
     assert files["hlo.txt"].decode() == TEXTS["hlo"]
     rows = {row["metric"]: row for row in json.loads(files["numbers.json"])}
-    assert rows["peak_bytes"]["value"] == 1200
-    assert rows["peak_bytes"]["variant"] == "selu:jit"
+    assert rows["planned_peak_bytes"]["value"] == 1200
+    assert rows["planned_peak_bytes"]["variant"] == "selu:jit"
     assert all(f"`{name}`: " in files["README.md"].decode() for name in files if name != "README.md")
 
 
@@ -82,7 +82,7 @@ def test_the_readme_says_what_was_measured_and_where_and_what_to_install(tmp_pat
     text = zipped(loaded)[1]["README.md"].decode()
 
     assert "    pip install jax==0.10.0 jax-cuda13-plugin==0.10.0 jaxlib==0.10.1 flatbuffers\n" in text
-    assert re.search(r"\| planned memory \| 1\.17.KiB \|", text)
+    assert re.search(r"\| planned peak memory \| 1\.17.KiB \|", text)
     assert "| driver | 580.1 |" in text
     assert "| device | Sample Processor 1 |" in text
     assert "run a" in text
@@ -105,7 +105,7 @@ def test_what_went_wrong_is_said(tmp_path):
 
 
 def test_the_script_sets_what_was_set_where_it_was_measured(tmp_path):
-    case = samples.planned_case(params={"n": 1}, devices=4, config={"jax_enable_x64": False}, where="cpu")
+    case = samples.planned_case(params={"n": 1}, devices=4, config={"jax_enable_x64": False}, platform="cpu")
     loaded = with_environment(
         recorded(tmp_path / "a", KEPT, case=case),
         x64=True,
@@ -150,7 +150,7 @@ def test_where_nothing_was_set_the_script_sets_nothing(tmp_path):
 
 
 def test_on_another_backend_than_the_cpu_nobody_asks_for_more_devices(tmp_path):
-    case = samples.planned_case(params={"n": 1}, devices=4, where="gpu")
+    case = samples.planned_case(params={"n": 1}, devices=4, platform="gpu")
 
     _, config = settings_of(zipped(recorded(tmp_path / "a", KEPT, case=case))[1]["reproduce.py"])
 

@@ -33,7 +33,7 @@ TOO_LARGE = {
 }
 HELD = {"2^64 - 1": str(2**64 - 1), "-2^63": str(-(2**63)), "a long text of digits": f'"{10**40}"', "1e308": "1e308"}
 
-PLACES = ("params", "values", "allowed_cores")
+PLATFORMS = ("params", "values", "allowed_cores")
 
 
 def write_with(folder: Path, place: str, token: str, run_id: str = "strange") -> Path:
@@ -54,7 +54,7 @@ def write_with(folder: Path, place: str, token: str, run_id: str = "strange") ->
     return folder
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("place", PLATFORMS)
 @pytest.mark.parametrize("token", TOO_LARGE.values(), ids=TOO_LARGE)
 def test_such_a_record_is_named_and_the_others_are_read(tmp_path, place, token):
     good = [samples.write_run(tmp_path / name, samples.run(run_id=name)) for name in ("a", "b", "c")]
@@ -111,7 +111,7 @@ def test_the_largest_values_that_records_hold_are_read(tmp_path, token):
 
 
 @settings(deadline=None, max_examples=30)
-@given(place=st.sampled_from(PLACES), number=st.integers(min_value=-(2**80), max_value=2**80))
+@given(place=st.sampled_from(PLATFORMS), number=st.integers(min_value=-(2**80), max_value=2**80))
 @example(place="params", number=2**63)
 def test_any_integer_is_read_or_refused_and_never_a_crash(place, number):
     with TemporaryDirectory() as name:

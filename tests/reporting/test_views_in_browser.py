@@ -86,7 +86,7 @@ def test_a_case_is_found_by_three_words_and_kept_by_a_reload(chromium, example_p
     for _ in range(2):
         text = page.locator("#case").inner_text()
         assert page.locator("#case h1").inner_text().startswith("matmul[dtype=float32,n=2048")
-        for word in ("Gain", "Launches", "compile", "Planned", "Traces and programs"):
+        for word in ("Speedup", "Processes", "compile", "Planned", "Traces and programs"):
             assert word in text
         assert shown(page) == ["case"]
         page.reload()
@@ -105,8 +105,8 @@ def test_every_cell_of_the_matrix_opens_the_case_of_its_row(chromium, example_pa
         assert page.locator("#case h1").text_content() == name
 
 
-def test_a_suite_opens_alone_with_its_figure_table_and_growth(chromium, made):
-    page = Visit(chromium, made(samples.run(), samples.sweep_run(run_id="sweep"))).page
+def test_a_suite_opens_alone_with_its_figure_table_and_scaling(chromium, made):
+    page = Visit(chromium, made(samples.run(), samples.sweep_run(run_id="pass_number"))).page
 
     page.evaluate("location.hash = '#suite=cumulative_sum'")
     page.wait_for_selector(".packed .panels")
@@ -117,13 +117,13 @@ def test_a_suite_opens_alone_with_its_figure_table_and_growth(chromium, made):
     assert page.locator("details.suite:visible .panels svg").count() == 3
 
 
-def test_a_case_shows_its_suite_s_growth_with_its_own_size_marked(chromium, made):
+def test_a_case_shows_its_suite_s_scaling_with_its_own_size_marked(chromium, made):
     page = Visit(chromium, made(samples.sweep_run())).page
 
     page.evaluate("location.hash = '#case=' + encodeURIComponent('cumulative_sum/cumulative_sum[n=64]')")
-    page.wait_for_selector("#case .growth svg")
+    page.wait_for_selector("#case .scaling svg")
 
-    assert page.locator("#case .growth .here").count() == page.locator("#case .growth .panels > svg").count()
+    assert page.locator("#case .scaling .here").count() == page.locator("#case .scaling .panels > svg").count()
 
 
 def test_searching_says_how_many_match_and_how_many_are_hidden(chromium, example_page):
@@ -256,7 +256,7 @@ def test_the_head_of_a_long_table_stays_visible(chromium, made):
 
 @pytest.mark.parametrize("fragment", ["", "#all", "#suite=selu", "#case=selu/selu%5Bdtype=float32,n=10000%5D"])
 def test_on_a_phone_no_row_is_high_nothing_scrolls_sideways_and_no_text_is_small(chromium, made, fragment):
-    page = Visit(chromium, made(samples.run(), samples.sweep_run(run_id="sweep")), width=390).page
+    page = Visit(chromium, made(samples.run(), samples.sweep_run(run_id="pass_number")), width=390).page
     page.evaluate("one => { location.hash = one }", fragment)
     page.wait_for_timeout(300)
 
@@ -278,7 +278,7 @@ def test_print_is_short(chromium, example_page):
 
 def test_of_two_runs_both_times_and_the_suspicion_stand_on_the_first_screen(chromium, made):
     names = ("matmul", "selu", "mlp_step")
-    canary = (1e-3,) * 5
+    calibration = (1e-3,) * 5
     runs = []
     for day, slower, source in ((1, 1.0, "0"), (2, 1.5, "1")):
         pairs = []
@@ -287,8 +287,10 @@ def test_of_two_runs_both_times_and_the_suspicion_stand_on_the_first_screen(chro
             variants = [msgspec.structs.replace(one, source=source) for one in variants]
             planned = samples.planned_case(name, variants=variants)
             outcomes = {
-                f"{name}:eager": {"timing": samples.timing(1e-3 * slower, canary_s=canary)},
-                f"{name}:jit": {"timing": samples.timing(1e-4 * slower, baseline_s=1e-3 * slower, canary_s=canary)},
+                f"{name}:eager": {"timing": samples.timing(1e-3 * slower, calibration_s=calibration)},
+                f"{name}:jit": {
+                    "timing": samples.timing(1e-4 * slower, baseline_s=1e-3 * slower, calibration_s=calibration)
+                },
             }
             pairs.append((planned, samples.record(planned, outcomes)))
         runs.append(samples.run(*pairs, run_id=f"run-{day}", started=f"2026-02-0{day}T00:00:00Z"))
@@ -304,7 +306,7 @@ def test_of_two_runs_both_times_and_the_suspicion_stand_on_the_first_screen(chro
 
 @pytest.mark.parametrize("delay_ms", [0, 4])
 def test_of_two_quick_navigations_the_last_counts(chromium, made, delay_ms):
-    path = made(samples.run(), samples.sweep_run(run_id="sweep"))
+    path = made(samples.run(), samples.sweep_run(run_id="pass_number"))
     cases = ["case=selu/selu[dtype=float32,n=10000]", "case=cumulative_sum/cumulative_sum[n=64]"]
     for first, second in ((cases[0], "overview"), cases, cases[::-1], ("all", cases[0]), (cases[1], "suite=selu")):
         page = Visit(chromium, path).page
@@ -392,7 +394,7 @@ def test_enter_opens_the_first_of_the_rows_that_are_shown_and_nothing_without_wo
 
 
 def test_going_back_from_a_case_keeps_the_search(chromium, made):
-    page = Visit(chromium, made(samples.run(), samples.sweep_run(run_id="sweep"))).page
+    page = Visit(chromium, made(samples.run(), samples.sweep_run(run_id="pass_number"))).page
 
     page.locator("#search").fill("scan")
     page.wait_for_selector("#all tbody tr")

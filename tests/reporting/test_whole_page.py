@@ -16,7 +16,7 @@ from tests.reporting.views import page_of
 
 TOOL = ROOT / "tests" / "reporting" / "html_validate"
 RUNS = {
-    "ok": (samples.run(), samples.sweep_run(run_id="sweep"), samples.gpu_run()),
+    "ok": (samples.run(), samples.sweep_run(run_id="pass_number"), samples.gpu_run()),
     "repeated": (samples.run(run_id="old"), samples.run(run_id="new", started="2026-02-01T00:00:00Z")),
     "troubled": (samples.troubled_run(),),
     "hostile": (samples.hostile_run(),),

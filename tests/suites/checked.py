@@ -17,7 +17,7 @@ import numpy as np
 
 from harness.declare.catalogue import find_suites
 from harness.declare.declaration import NoReference
-from harness.machine.places import BACKENDS
+from harness.machine.platforms import BACKENDS
 from harness.plan.cases import name_case
 from harness.probes import Context, look_with
 from harness.probes.numerics import check
@@ -106,7 +106,7 @@ def look_at(context, implementation):
     own = Context(
         replace(context.workload, implementations=tried),
         context.params,
-        context.place,
+        context.platform,
         context.arguments,
         context.clock,
         folder=None,
@@ -127,7 +127,7 @@ def undeclared_traps(context, variant):
 
 
 def unseen(context, implementation):
-    """Which outputs of a call the check does not find wrong when each alone is off: their places in its result.
+    """Which outputs of a call the check does not find wrong when each alone is off: their platforms in its result.
 
     The implementation is called once, and its result is spoiled: compiling it for each output would take minutes.
     """

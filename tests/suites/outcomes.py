@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import jax
 
-from harness.machine.places import BACKENDS
+from harness.machine.platforms import BACKENDS
 from harness.probes import Context, look_with
 from harness.programs.arguments import make_inputs, widest
 

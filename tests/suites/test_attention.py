@@ -121,12 +121,12 @@ def test_by_blocks_memory_grows_with_the_length_and_otherwise_with_its_square():
         compiled = jax.jit(partial(function, causal=True)).lower(argument, argument, argument).compile()
         return compiled.memory_analysis().temp_size_in_bytes
 
-    growth = {
+    scaling = {
         function.__name__: temporaries(function, 2048) / temporaries(function, 512) for function in (xla, by_blocks)
     }
 
-    assert growth["xla"] == pytest.approx(16, rel=0.1)
-    assert growth["by_blocks"] < 5
+    assert scaling["xla"] == pytest.approx(16, rel=0.1)
+    assert scaling["by_blocks"] < 5
 
 
 @pytest.mark.parametrize("causal", [False, True])

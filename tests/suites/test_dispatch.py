@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from harness.programs.jax_events import watch_jax
-from suites.dispatch import SMALL, hidden_dispatch, queued_calls, values
+from suites.dispatch import SMALL, hidden_return, queued_calls, values
 
 QUEUED = 3
 
@@ -45,6 +45,6 @@ def test_one_program_is_one_program_however_often_it_loops():
 def test_on_a_cpu_xla_counts_a_square_for_each_element_and_none_at_all_for_tanh(operation, counted):
     x = values(jax.random.key(0), n=1_000_000)
 
-    compiled = jax.jit(lambda x: hidden_dispatch(x, operation=operation)).lower(x).compile()
+    compiled = jax.jit(lambda x: hidden_return(x, operation=operation)).lower(x).compile()
 
     assert compiled.cost_analysis().get("flops") == counted

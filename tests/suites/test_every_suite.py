@@ -11,7 +11,7 @@ import pytest
 from harness import Skip
 from harness import workload as declared
 from harness.declare.levels import call_with
-from harness.machine.places import BACKENDS
+from harness.machine.platforms import BACKENDS
 from harness.plan.cases import name_case
 from harness.record import NATIVE, Status
 from tests.suites.checked import (

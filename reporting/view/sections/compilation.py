@@ -10,7 +10,7 @@ from harness.record import CompilationDetails, Status
 from harness.record.derived import STAGES
 from harness.record.metric import Family
 from harness.record.metrics import METRICS, metrics_in
-from harness.record.statistics import FEWEST_LAUNCHES
+from harness.record.statistics import FEWEST_PROCESSES
 
 from ... import numbers
 from ...text import counted
@@ -283,12 +283,12 @@ def describe_compilation(cases: Sequence[Case]) -> str:
 
 
 def _without_interval(staged: Sequence[Variant]) -> tuple[str, ...]:
-    few = [count for variant in staged if (count := _count_processes(variant)) < FEWEST_LAUNCHES]
+    few = [count for variant in staged if (count := _count_processes(variant)) < FEWEST_PROCESSES]
     if not few:
         return ()
     most = counted(max(few), "cold process", "cold processes")
     less = "" if len(set(few)) == 1 else "at most "
-    return (f"No interval for {counted(len(few), 'variant')}: {less}{most} each; it takes {FEWEST_LAUNCHES}.",)
+    return (f"No interval for {counted(len(few), 'variant')}: {less}{most} each; it takes {FEWEST_PROCESSES}.",)
 
 
 def _different(staged: Sequence[Variant]) -> tuple[str, ...]:

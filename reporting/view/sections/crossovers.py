@@ -1,4 +1,4 @@
-"""Crossovers: from which measured size on another implementation is ahead, or the work outweighs its dispatch."""
+"""Crossovers: from which measured size on another implementation is ahead, or the work outweighs its time until return."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ...text import shorten
 from ..cases import Variant
 from ..names import LONGEST_TERM
 
-TIME, DISPATCH = "execution_s", "dispatch_s"
+TIME, RETURN = "execution_s", "return_s"
 
 MOST_SENTENCES = 8
 """More would bury the figure that they are read with."""
@@ -41,7 +41,7 @@ def describe_crossovers(param: str, lines: Mapping[str, Line]) -> tuple[str, ...
 
 
 def compare_times(one: Variant, other: Variant) -> int:
-    """-1 where the one takes less time by the launches' paired ratios, 1 where more, 0 where that is not sure."""
+    """-1 where the one takes less time by the processes' paired ratios, 1 where more, 0 where that is not sure."""
     ratio = compare_paired(one, other)
     if ratio is None or doubt_ratio(one, other) or not differs(ratio):
         return 0
@@ -71,7 +71,7 @@ def _overtaken(param: str, lines: Mapping[str, Line]) -> Iterable[str]:
     for leaders, others, (until, since) in _merged(turns):
         are = "is" if len(leaders) == 1 else "are"
         pairs = [_pairs(lines[ahead], lines[behind]) for ahead in leaders for behind in others]
-        first, last = _gains([one[0] for one in pairs]), _gains([one[-1] for one in pairs], of_the_other=True)
+        first, last = _speedups([one[0] for one in pairs]), _speedups([one[-1] for one in pairs], of_the_other=True)
         yield (
             f"Execution time: {_all(leaders)} {are} ahead of {_all(others)} up to {param} = {numbers.number(until)} "
             f"({first}), behind from {numbers.number(since)} on ({last})."
@@ -100,7 +100,7 @@ def _pairs(one: Line, other: Line) -> list[Pair]:
     ]
 
 
-def _gains(pairs: Iterable[Pair], *, of_the_other: bool = False) -> str:
+def _speedups(pairs: Iterable[Pair], *, of_the_other: bool = False) -> str:
     """How many times faster the ones are than the others at some sizes, or the others: `1.2× to 3.4× [1.1, 3.6] at 10`.
 
     The bounds are the outermost of all; an order that turns is sure at its ends, so each has some.
@@ -112,33 +112,33 @@ def _gains(pairs: Iterable[Pair], *, of_the_other: bool = False) -> str:
         ratios += [ratio] if ratio is not None else []
     least, most = min(ratio.estimate for ratio in ratios), max(ratio.estimate for ratio in ratios)
     lows, highs = [ratio.low or 0.0 for ratio in ratios], [ratio.high or 0.0 for ratio in ratios]
-    _, bounds = numbers.gain_with_bounds(Interval(min(lows), least, max(highs), len(ratios)))
-    ends = dict.fromkeys(map(numbers.gain, (least, most)))
+    _, bounds = numbers.speedup_with_bounds(Interval(min(lows), least, max(highs), len(ratios)))
+    ends = dict.fromkeys(map(numbers.speedup, (least, most)))
     return f"{' to '.join(ends)} {bounds} at {', '.join(map(numbers.number, sorted(sizes)))}"
 
 
 def _outweighed(param: str, lines: Mapping[str, Line]) -> Iterable[str]:
-    """Such as `Dispatch is more than half of the execution time up to n = 100, less from 10 000 on: tanh:jit`."""
+    """Such as `Return is more than half of the execution time up to n = 100, less from 10 000 on: tanh:jit`."""
     alike: dict[Sizes, list[str]] = {}
     for name, line in lines.items():
         turned = find_turn(
-            [(size, _against_dispatch(variant)) for size, variant in line if variant.read(DISPATCH).interval]
+            [(size, _against_return(variant)) for size, variant in line if variant.read(RETURN).interval]
         )
         if turned is not None:
             alike.setdefault(turned, []).append(name)
     for (until, since), names in alike.items():
         sizes = f"up to {param} = {numbers.number(until)}, less from {numbers.number(since)} on"
-        yield f"Dispatch is more than half of the execution time {sizes}: {_all(names)}."
+        yield f"Time until return is more than half of the execution time {sizes}: {_all(names)}."
 
 
-def _against_dispatch(variant: Variant) -> int:
-    """-1 where the execution time is less than twice the dispatch, 1 where more, 0 where that is not sure."""
-    time, dispatch = variant.read(TIME).verdict_interval, variant.read(DISPATCH).verdict_interval
-    if time is None or dispatch is None or variant.read(TIME).contended:
+def _against_return(variant: Variant) -> int:
+    """-1 where the execution time is less than twice the time until return, 1 where more, 0 where that is not sure."""
+    time, until_return = variant.read(TIME).verdict_interval, variant.read(RETURN).verdict_interval
+    if time is None or until_return is None or variant.read(TIME).contended:
         return 0
-    if time.low is None or time.high is None or dispatch.low is None or dispatch.high is None:
+    if time.low is None or time.high is None or until_return.low is None or until_return.high is None:
         return 0
-    return (time.low > 2 * dispatch.high) - (time.high < 2 * dispatch.low)
+    return (time.low > 2 * until_return.high) - (time.high < 2 * until_return.low)
 
 
 def _all(names: Sequence[str]) -> str:

@@ -15,7 +15,7 @@ QUESTION = "Where and how was it made?"
 ALWAYS_DIFFERENT = frozenset({"run id", "started", "ended", "load_average"})
 """These tell runs apart but explain nothing; they stand in the full list only."""
 
-LONGEST_PLACE = 200
+LONGEST_WHERE = 200
 MOST_RUNS = 12
 FIRST = ("run id", "started")
 SIZES = ("memory_bytes", "device_memory_bytes")
@@ -59,8 +59,8 @@ def describe_place(run: LabelledRun) -> str:
     here = run.manifest.environment
     container = "in no container" if here.image is None else f"in container image {here.image}"
     packages = [f"{name} {here.packages[name]}" for name in ("jax", "jaxlib") if name in here.packages]
-    places = ", ".join((name_device(run.run), describe_cores(run.manifest), here.system, container))
-    return f"{shorten(places, LONGEST_PLACE)}; {', '.join([f'Python {here.python}', *packages])}."
+    machines = ", ".join((name_device(run.run), describe_cores(run.manifest), here.system, container))
+    return f"{shorten(machines, LONGEST_WHERE)}; {', '.join([f'Python {here.python}', *packages])}."
 
 
 def _table(

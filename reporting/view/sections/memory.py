@@ -19,7 +19,7 @@ from ..page_model import Cell, Column, Group, Part, Row, Section, StackMark, Tab
 from ..reasons import LONGEST_REASON, list_notes
 
 QUESTION = "What does it hold, and does it fit?"
-PLANNED, CALLED, SHARE, SAVED = "peak_bytes", "runtime_peak_bytes", "capacity_share", "donation_saves_bytes"
+PLANNED, CALLED, SHARE, SAVED = "planned_peak_bytes", "measured_peak_bytes", "capacity_share", "donation_saves_bytes"
 FIELDS = ("argument_bytes", "output_bytes", "temp_bytes", "alias_bytes", "code_bytes")
 STACK = ("argument", "output less alias", "temp", "a call, where there is no plan")
 
@@ -56,7 +56,9 @@ def make_memory_section(cases: Sequence[Case]) -> Section:
     table = drop_empty_columns(Table(caption, columns, groups, STACK if called else STACK[:-1]), kept=len(FIELDS) + 2)
     rest = len(variants) - len(listed)
     not_listed = (f"Not listed: {counted(rest, 'variant')} without a memory analysis.",) if rest else ()
-    part = Part(tables=(table, *_buffers(listed)), notes=(*list_notes(variants, "memory", "residency"), *not_listed))
+    part = Part(
+        tables=(table, *_buffers(listed)), notes=(*list_notes(variants, "memory", "measured_memory"), *not_listed)
+    )
     return Section("memory", "Memory", QUESTION, describe_memory(cases), (part,))
 
 
@@ -92,7 +94,7 @@ def _parts(variant: Variant) -> tuple[float, ...]:
 
 
 def _called(variant: Variant) -> Cell:
-    called, over = variant.read(CALLED), variant.read("call_over_plan")
+    called, over = variant.read(CALLED), variant.read("measured_over_planned")
     if called.interval is None:
         return _NOTHING
     plan = "the plan" if variant.case.planned.devices == 1 else "one device's plan"
@@ -165,7 +167,7 @@ def _buffers(listed: Sequence[Variant]) -> tuple[Table, ...]:
     rest = f" {counted(len(known) - len(shown), 'program')} with less left out." if len(known) > len(shown) else ""
     caption = (
         f"The {MOST_BUFFERS} largest places in each program's memory, programs with the largest plans first. "
-        f"A place may hold several values, one after the other: the largest is named.{rest}"
+        f"A machine may hold several values, one after the other: the largest is named.{rest}"
     )
     return (Table(caption, columns, groups, fold="Largest buffers"),)
 

@@ -14,32 +14,35 @@ from ..foundations import describe_foundations
 from ..page_model import Cell, Column, Group, Part, Row, Section, Table
 from ..runs import LabelledRun
 
-UNLIKE = numbers.gain(math.exp(LOG_UNLIKE))
+UNLIKE = numbers.speedup(math.exp(LOG_UNLIKE))
 
 RULES = (
     "Timed: one call until its result is ready, compiled and warmed up, with inputs made beforehand.",
     "Not timed: making inputs, their transfer to the device, compilation, the first calls.",
-    "A launch is a fresh process, and the replicate: n counts launches, never samples.",
-    "Intervals are t intervals over launches on the logarithm, widened for every look that decided whether to go on.",
-    "Time at reference speed: each block's time over the canary beside it, a launch's median, times the median canary.",
-    "That median is the run's own, or that of the first run on the same machine with the same canary.",
-    f"Where the canary varied, the error of such a time has {numbers.percent(BETWEEN_RUNS)} by which two runs differ.",
-    f"That of a gain has {numbers.percent(RATIOS_BETWEEN_RUNS)} there from {UNLIKE} on, less below, none at 1×.",
-    f"Beside a peer, which is timed in a process of its own, a gain has {numbers.percent(BETWEEN_RUNS)}.",
-    "Stages of compilation and regimes of the caches are means over cold processes, each compiling one variant.",
-    "Variants alternate within a launch; its gain is the median of the paired ratios, then a mean.",
-    "So a gain can be sharper than the two times beside it, which drift together.",
-    f"A gain is coloured where its interval for verdicts excludes 1, and beyond {numbers.percent(MINIMUM_EFFECT)}.",
+    "A process is a fresh process, and the replicate: n counts processes, never samples.",
+    "Intervals are t intervals over processes on the logarithm, widened for every look that decided whether to go on.",
+    "Normalised time: each block's time over the calibration loop beside it, a process's median, times the median "
+    "calibration loop.",
+    "That median is the run's own, or that of the first run on the same machine with the same calibration loop.",
+    f"Where the calibration loop varied, the error of such a time has {numbers.percent(BETWEEN_RUNS)} by which two "
+    f"runs differ.",
+    f"That of a speedup has {numbers.percent(RATIOS_BETWEEN_RUNS)} there from {UNLIKE} on, less below, none at 1×.",
+    f"Beside a peer, which is timed in a process of its own, a speedup has {numbers.percent(BETWEEN_RUNS)}.",
+    "Stages of compilation and cache states are means over cold processes, each compiling one variant.",
+    "Variants alternate within a process; its speedup is the median of the paired ratios, then a mean.",
+    "So a speedup can be sharper than the two times beside it, which drift together.",
+    f"A speedup is coloured where its interval for verdicts excludes 1, and beyond {numbers.percent(MINIMUM_EFFECT)}.",
     f"Samples whose threads waited for a core for more than {numbers.percent(LARGEST_WAIT)} of the time are set aside.",
-    "A variant is contended without enough undisturbed launches: its number is shown, but not trusted.",
+    "A variant is contended without enough quiet processes: its number is shown, but not trusted.",
     "Rates divide the declared cost by the time: what the workload must do at least, not what the program did.",
     "A dash is a missing value; the notes, or the section on what has no number, say why.",
 )
 
 MODERATED = (
     "Where enough cases were timed, intervals of times are moderated: a variant's variance is drawn towards that of "
-    "the run's other variants (limma's t). Those of gains count one launch more, that deviates as is usual in the run, "
-    "where that makes them wider: few launches may have met none of those that are far off."
+    "the run's other variants (limma's t). Those of speedups count one process more, that deviates as is usual in the "
+    "run, "
+    "where that makes them wider: few processes may have met none of those that are far off."
 )
 
 PROBES = tuple(dict.fromkeys(metric.probe for metric in METRICS.values() if metric.probe is not None))
@@ -51,20 +54,23 @@ GLOSSARY = (
         "mode",
         "how it is executed: eager: an operation at a time; jit, aot: a program; mixed: Python around programs; native",
     ),
-    ("variant", "implementation and mode; speed-ups refer to the case's baseline variant"),
+    ("variant", "implementation and mode; speedups refer to the case's baseline variant"),
     ("case", "a workload with one value of each param"),
     ("probe", f"one way of looking at a variant: {', '.join(PROBES)}"),
-    ("launch", "one fresh process that measures a case"),
-    ("gain", "the baseline variant's time over this variant's, paired within each launch: above 1× is faster"),
+    ("process", "one fresh process that measures a case"),
+    ("speedup", "the baseline variant's time over this variant's, paired within each process: above 1× is faster"),
     ("interval", "where the number would lie in nearly all runs like this one, as far as is known"),
     (
         "reference speed",
-        "of the machine as in the middle of the run: times are divided by a canary's, timed beside them",
+        "of the machine as in the middle of the run: times are divided by a calibration loop's, timed beside them",
     ),
     ("self-test", "the same program measured twice: how often this machine's numbers differ although nothing did"),
     ("run", "one call of the harness; its backend says where it ran"),
     ("lost", "planned, but without a record, or timed too seldom before the run stopped"),
-    ("contended", "disturbed in too many launches: by other work, by a quota or the hypervisor, or as a slowed device"),
+    (
+        "contended",
+        "disturbed in too many processes: by other work, by a quota or the hypervisor, or as a slowed device",
+    ),
 )
 
 
@@ -73,7 +79,7 @@ def make_method_section(runs: Sequence[LabelledRun]) -> Section:
     versions = sorted({run.manifest.schema_version for run in runs})
     recorded = ", ".join(map(str, versions))
     answer = (
-        "Each time is a mean over launches, each a fresh process, with its t interval. Records of "
+        "Each time is a mean over processes, each a fresh process, with its t interval. Records of "
         f"schema version {recorded}, read by a jaxmeter that knows up to {SCHEMA_VERSION}."
     )
     rules = (*RULES, *([MODERATED] if any(run.pool.spreads for run in runs) else []))

@@ -10,7 +10,7 @@ from harness.record.metrics import METRICS
 from harness.record.statistics import CONFIDENCE, MINIMUM_EFFECT
 
 from ... import numbers
-from ...compare.growth import NEAR
+from ...compare.scaling import NEAR
 from ...compare.verdicts import ABOUT_SAME, LIKE, Verdict, says_about_the_same
 from ...text import counted
 from ...write import write, write_interval
@@ -28,7 +28,7 @@ _LEAST, _NEAR = numbers.percent(MINIMUM_EFFECT), numbers.percent(ABOUT_SAME - 1)
 
 HOW_TO_READ = (
     "A claim is what a source's figures say of each other; ours is the same ratio, count or exponent in the same case.",
-    "Ratios of execution times are paired by launch, of other times over processes; ratios of counts are exact.",
+    "Ratios of execution times are paired by process, of other times over processes; ratios of counts are exact.",
     f"Same direction: our whole interval lies on their side of 1, and the difference is beyond {_LEAST}.",
     f"As published: it lies within a factor of {LIKE:g} of theirs, too; larger or smaller: wholly beyond that.",
     "Opposite: our whole interval lies on the other side of 1.",
@@ -134,7 +134,7 @@ def claim_in_words(one: Judged) -> str:
     if one.theirs is None:
         return f"{names[0]} against {names[1]}"
     verb, adverb = ("takes", "long") if timed else ("has", f"{_many(figure)} {_title(figure)}")
-    factor = f"{numbers.gain(one.theirs).removesuffix('×')} times"
+    factor = f"{numbers.speedup(one.theirs).removesuffix('×')} times"
     if says_about_the_same(one.theirs):
         return f"{names[0]} {verb} about as {adverb} as {names[1]} ({factor})"
     return f"{names[0]} {verb} {factor} as {adverb} as {names[1]}"
@@ -181,14 +181,14 @@ def _amount(figure: Figure, value: float) -> str:
 def write_theirs(one: Judged) -> str:
     """Their ratio, or the number itself."""
     if one.kind is Kind.RATIO:
-        return numbers.gain(one.theirs)
+        return numbers.speedup(one.theirs)
     return _amount(one.claim.figure, one.claim.figure.value)
 
 
 def write_ours(one: Judged) -> tuple[str, str]:
     """Ours, and its bounds."""
     if one.kind is Kind.RATIO:
-        text, bounds = numbers.gain_with_bounds(one.ours)
+        text, bounds = numbers.speedup_with_bounds(one.ours)
         return text, "" if one.exact else bounds
     if one.kind is Kind.OTHER:
         return numbers.MISSING, ""
@@ -197,4 +197,4 @@ def write_ours(one: Judged) -> tuple[str, str]:
 
 def _size(one: Judged) -> str:
     """`0.52× theirs`: ours over theirs."""
-    return "" if one.size is None else f"{numbers.gain(one.size)} theirs"
+    return "" if one.size is None else f"{numbers.speedup(one.size)} theirs"

@@ -1,4 +1,4 @@
-"""Speed: every planned case and variant, led by the paired speed-up over its baseline variant."""
+"""Speed: every planned case and variant, led by the paired speedup over its baseline variant."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ...text import shorten
 from ...write import write, write_reading
 from ..axis import LogAxis
 from ..cases import Case, Variant
-from ..cells import find_gain_tone, make_cell, make_column, make_name_cell, make_time_cells, name_level
+from ..cells import find_speedup_tone, make_cell, make_column, make_name_cell, make_time_cells, name_level
 from ..doubts import explain_doubts, find_doubts
-from ..headlines import describe_largest_gain
-from ..jit_gains import describe_jit
+from ..headlines import describe_largest_speedup
+from ..jit_speedups import describe_jit
 from ..page_model import Cell, Column, DotsMark, Group, IntervalMark, Part, Row, Section, Table, Tone
 from ..reasons import LONGEST_REASON, describe_outcome, describe_unreached_target
 from ..runs import LabelledRun
@@ -24,12 +24,12 @@ from ..runs import LabelledRun
 QUESTION = "How fast is each way to run it?"
 
 TIME = "execution_s"
-AT_REFERENCE_SPEED = "at_reference_speed_s"
+NORMALISED = "normalised_s"
 REFERENCE = (
-    "At reference speed: what it takes where the machine is as fast as in the middle of the run, by the canary "
+    "Normalised: what it takes where the machine is as fast as in the middle of the run, by the calibration loop "
     "beside each block. "
 )
-OF_FIRST_RUN = "Runs of one machine are brought to the speed of the first of them with the same canary. "
+OF_FIRST_RUN = "Runs of one machine are brought to the speed of the first of them with the same calibration loop. "
 COLLECTIVES = "Algorithm and bus: bandwidths of a collective, as NCCL's tests define them."
 RATES = ("achieved_flops", "achieved_bandwidth")
 RATES_OF_COLLECTIVES = ("algorithm_bandwidth", "bus_bandwidth")
@@ -40,20 +40,20 @@ def make_speed_section(runs: Sequence[LabelledRun], cases: Sequence[Case]) -> Se
     """The section, with a row for every planned variant."""
     if not any(case.variants for case in cases):
         return Section("speed", "Speed", QUESTION, "No variant was planned.")
-    gains = [variant.read("speedup").estimate for case in cases for variant in case.variants]
-    axis = LogAxis.around(gain for gain in gains if gain is not None)
+    speedups = [variant.read("speedup").estimate for case in cases for variant in case.variants]
+    axis = LogAxis.around(speedup for speedup in speedups if speedup is not None)
     level = name_level(runs)
-    fair = any(variant.read(AT_REFERENCE_SPEED).interval for case in cases for variant in case.variants)
+    fair = any(variant.read(NORMALISED).interval for case in cases for variant in case.variants)
     brought = any(run.baseline is not None for run in runs)
     columns = (
         Column("Variant"),
         make_column("speedup", detail=level),
-        Column(f"{numbers.gain(axis.low)} to {numbers.gain(axis.high)}", "log, line at 1×", plot=True),
-        make_column(TIME, "Time", "launches" if fair else level),
-        *([make_column(AT_REFERENCE_SPEED, "At reference speed", level)] if fair else []),
+        Column(f"{numbers.speedup(axis.low)} to {numbers.speedup(axis.high)}", "log, line at 1×", plot=True),
+        make_column(TIME, "Time", "processes" if fair else level),
+        *([make_column(NORMALISED, "Normalised", level)] if fair else []),
         Column("n", numeric=True),
-        Column("Launches", "log, by case", plot=True),
-        make_column("dispatch_s"),
+        Column("Processes", "log, by case", plot=True),
+        make_column("return_s"),
         make_column("break_even_calls"),
         Column("Rate", "declared cost", numeric=True),
         make_column("max_error"),
@@ -61,10 +61,10 @@ def make_speed_section(runs: Sequence[LabelledRun], cases: Sequence[Case]) -> Se
     )
     groups = tuple(_group(case, axis, fair) for case in cases)
     caption = (
-        "Gain: the baseline variant's time over this variant's, paired within each launch; above 1× is faster. "
-        f"[a, b]: {level}. a to b: the fastest and the slowest launch. "
+        "Gain: the baseline variant's time over this variant's, paired within each process; above 1× is faster. "
+        f"[a, b]: {level}. a to b: the fastest and the slowest process. "
         f"{REFERENCE if fair else ''}{OF_FIRST_RUN if brought else ''}"
-        "n: launches, each a fresh process and a dot. !: see the notes. A wrong result has no speed. "
+        "n: processes, each a fresh process and a dot. !: see the notes. A wrong result has no speed. "
         f"{COLLECTIVES if any(map(_is_collective, cases)) else ''}"
     )
     part = Part(tables=(Table(caption, columns, groups),))
@@ -72,11 +72,13 @@ def make_speed_section(runs: Sequence[LabelledRun], cases: Sequence[Case]) -> Se
 
 
 def describe_speed(cases: Sequence[Case]) -> str:
-    """What jit is worth among all, and the largest gain."""
-    if not (largest := describe_largest_gain(cases)):
+    """What jit is worth among all, and the largest speedup."""
+    if not (largest := describe_largest_speedup(cases)):
         timed = any(variant.read(TIME).interval for case in cases for variant in case.variants)
         return (
-            "Times without a gain: no variant was paired with its baseline variant." if timed else "Nothing was timed."
+            "Times without a speedup: no variant was paired with its baseline variant."
+            if timed
+            else "Nothing was timed."
         )
     return f"{describe_jit(cases)}. {largest}"
 
@@ -107,16 +109,16 @@ def _detail(case: Case) -> str:
 
 
 def _row(variant: Variant, axis: LogAxis, times: LogAxis, fair: bool) -> Row:
-    time, (raw, at_reference_speed) = variant.read(TIME), make_time_cells(variant)
+    time, (raw, normalised) = variant.read(TIME), make_time_cells(variant)
     cells = (
         make_name_cell(variant),
-        Cell("baseline", tone=Tone.MUTED) if variant.is_baseline else _gain(variant),
+        Cell("baseline", tone=Tone.MUTED) if variant.is_baseline else _speedup(variant),
         Cell(mark=_mark(variant, axis)),
         raw,
-        *([at_reference_speed] if fair else []),
+        *([normalised] if fair else []),
         Cell(numbers.count(time.interval.count if time.interval else None), tone=Tone.MUTED),
         Cell(mark=DotsMark(tuple(map(times.at, time.known))) if time.known else None),
-        make_cell(variant.read("dispatch_s")),
+        make_cell(variant.read("return_s")),
         _break_even(variant.read("break_even_calls")),
         _rate(variant),
         make_cell(variant.read("max_error")),
@@ -126,28 +128,30 @@ def _row(variant: Variant, axis: LogAxis, times: LogAxis, fair: bool) -> Row:
 
 
 def _why_no_fair_time(variant: Variant) -> str:
-    """Why there is no time at reference speed, where the run has such times and the variant was timed."""
-    fair = variant.read("at_reference_speed_s")
+    """Why there is no normalised time, where the run has such times and the variant was timed."""
+    fair = variant.read("normalised_s")
     if fair.interval is not None or variant.case.run.pool.reference is None or variant.read(TIME).interval is None:
         return ""
-    return "" if fair.fault is None else f"no time at reference speed: {fair.fault.reason}"
+    return "" if fair.fault is None else f"no normalised time: {fair.fault.reason}"
 
 
-def _gain(variant: Variant) -> Cell:
-    gain = variant.read("speedup")
-    text, bounds = write_reading(gain)
-    if gain.interval is None:
+def _speedup(variant: Variant) -> Cell:
+    speedup = variant.read("speedup")
+    text, bounds = write_reading(speedup)
+    if speedup.interval is None:
         return Cell(text, tone=Tone.MUTED)
-    is_doubted = bool(find_doubts(variant, gain))
-    return Cell(f"! {text}", bounds, Tone.WARN) if is_doubted else Cell(text, bounds, find_gain_tone(gain.interval))
+    is_doubted = bool(find_doubts(variant, speedup))
+    return (
+        Cell(f"! {text}", bounds, Tone.WARN) if is_doubted else Cell(text, bounds, find_speedup_tone(speedup.interval))
+    )
 
 
 def _mark(variant: Variant, axis: LogAxis) -> IntervalMark | None:
-    gain = variant.read("speedup").interval
-    if gain is None:
+    speedup = variant.read("speedup").interval
+    if speedup is None:
         return None
-    low, high = numbers.usable(gain.low), numbers.usable(gain.high)
-    point = axis.at(gain.estimate)
+    low, high = numbers.usable(speedup.low), numbers.usable(speedup.high)
+    point = axis.at(speedup.estimate)
     return IntervalMark(
         low=point if low is None else axis.at(low),
         point=point,
@@ -207,9 +211,9 @@ def _notes(variant: Variant) -> Cell:
     over_eager = variant.read("break_even_calls").doubt
     parts += [f"gain over eager code not to be trusted: {over_eager}" if over_eager and not doubt else ""]
     baseline = variant.case.baseline
-    no_gain = baseline is None or baseline.read(TIME).interval is None
-    if time.interval is not None and not variant.is_baseline and no_gain:
-        parts.append("no gain: the baseline variant has no time")
+    no_speedup = baseline is None or baseline.read(TIME).interval is None
+    if time.interval is not None and not variant.is_baseline and no_speedup:
+        parts.append("no speedup: the baseline variant has no time")
     tone = Tone.BAD if variant.status in INCOMPLETE else Tone.WARN if variant.is_too_large else Tone.MUTED
     return Cell("; ".join(dict.fromkeys(part for part in parts if part)), tone=tone)
 

@@ -9,7 +9,7 @@ from harness.record.metric import Metric, Reading, Summary, Unit
 from harness.record.metrics import METRICS
 
 from ... import numbers
-from ...compare.growth import Growth
+from ...compare.scaling import Scaling
 from ...text import counted, shorten
 from ...write import write_interval
 from ..cases import Variant
@@ -18,14 +18,14 @@ from ..keys import make_key
 from ..names import LONGEST_TERM
 from ..page_model import Cell, Column, Group, Panel, Part, Plot, Row, Series, Table, Tone
 from ..reasons import LONGEST_REASON, describe_outcome
-from ..sweeps import DEVICES, GROWTH, Sweep, list_slopes, write_exponent
+from ..sweeps import DEVICES, SCALING, Sweep, list_slopes, write_exponent
 from .crossovers import describe_crossovers
 
 HINT = "0 is constant, 1 linear, 2 quadratic"
 HINT_FOR_DEVICES = "a time's is at best −1 where they share one problem, 0 where each has its own"
 """How to read an exponent."""
 
-MEASURES = tuple(METRICS[name] for name in ("compile_total_s", "execution_s", "jaxpr_equations", "peak_bytes"))
+MEASURES = tuple(METRICS[name] for name in ("compile_total_s", "execution_s", "jaxpr_equations", "planned_peak_bytes"))
 """One panel of a sweep each."""
 
 PLOT_UNITS = {Unit.SECONDS: "s", Unit.BYTES: "B"}
@@ -99,7 +99,7 @@ def _exponents(sweep: Sweep) -> Table:
     return drop_empty_columns(Table(caption, tuple(columns), (Group(tuple(rows)),)))
 
 
-def _exponent(fitted: Growth | None) -> tuple[Cell, Cell]:
+def _exponent(fitted: Scaling | None) -> tuple[Cell, Cell]:
     """The exponent above those between sizes, theirs to unfold where it has no interval of its own; and its own."""
     if fitted is None:
         return Cell(numbers.MISSING), Cell(numbers.MISSING, tone=Tone.MUTED)
@@ -139,7 +139,7 @@ def _value_row(n: float, variant: Variant) -> Row:
 
 
 def _value(reading: Reading) -> Cell:
-    if reading.metric.summary not in (Summary.LAUNCHES, Summary.PROCESSES):
+    if reading.metric.summary not in (Summary.TIMING, Summary.PROCESSES):
         return make_cell(reading)
     cell = make_interval_cell(reading)
     if reading.interval is not None and reading.contended:
@@ -162,16 +162,16 @@ def _sentence(sweep: Sweep) -> str:
     return " ".join(filter(None, (grows, rest)))
 
 
-def _in_words(param: str, fitted: Growth) -> str:
+def _in_words(param: str, fitted: Scaling) -> str:
     """`n^1.02 [0.98, 1.06]`; without an interval `n^0.93 [0.90, 0.96] to n^1.02 [0.99, 1.05] between sizes`."""
     if fitted.exact:
         return f"{param}^{write_exponent(fitted)[0]}"
     ends = sorted(fitted.bounded, key=lambda one: one.estimate)
-    powers = (f"{param}^{' '.join(write_interval(GROWTH, one))}" for one in dict.fromkeys((ends[0], ends[-1])))
+    powers = (f"{param}^{' '.join(write_interval(SCALING, one))}" for one in dict.fromkeys((ends[0], ends[-1])))
     return " to ".join(powers) + (" between sizes" if fitted.exponent.low is None else "")
 
 
-def _fits(sweep: Sweep, measure: Metric) -> list[tuple[str, Growth]]:
+def _fits(sweep: Sweep, measure: Metric) -> list[tuple[str, Scaling]]:
     """The power law of each implementation that has one, by the name of its variants."""
     return [(sweep.name(one), fitted) for one in sweep.implementations if (fitted := sweep.fit(one, measure))]
 

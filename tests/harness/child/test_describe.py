@@ -6,7 +6,7 @@ import pytest
 from harness.child.describe import describe
 from harness.declare.catalogue import SuiteError
 from harness.declare.levels import DeclarationError
-from harness.machine.places import BACKENDS
+from harness.machine.platforms import BACKENDS
 from harness.plan.messages import Describe, Description, Problem
 
 SUITE = """from harness import {names}
@@ -37,7 +37,7 @@ def refused(tmp_path, monkeypatch):
     def refused(option: str) -> str:
         path = tmp_path / "one_that_is_refused.py"
         path.write_text(SUITE.format(option=option, names="Caching, Needs, Skip, levels, workload"))
-        asked = Describe(suites=(str(path),), place=BACKENDS["cpu"], level="quick", devices=False, result="")
+        asked = Describe(suites=(str(path),), platform=BACKENDS["cpu"], level="quick", devices=False, result="")
         try:
             with pytest.raises((SuiteError, DeclarationError)) as caught:
                 describe(asked)
@@ -74,8 +74,8 @@ def test_a_run_under_a_setting_that_changes_what_is_timed_is_refused_before_it_b
     monkeypatch.setattr(sys, "path", list(sys.path))
     path = tmp_path / "one_that_is_fine.py"
     path.write_text(SUITE.format(option="", names="workload"))
-    asked = Describe(suites=(str(path),), place=BACKENDS["cpu"], level="quick", devices=True, result="")
-    listed = Describe(suites=(str(path),), place=BACKENDS["cpu"], level="quick", devices=False, result="")
+    asked = Describe(suites=(str(path),), platform=BACKENDS["cpu"], level="quick", devices=True, result="")
+    listed = Describe(suites=(str(path),), platform=BACKENDS["cpu"], level="quick", devices=False, result="")
 
     with jax.log_compiles(True):
         refused, shown = describe(asked), describe(listed)

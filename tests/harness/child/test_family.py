@@ -47,10 +47,10 @@ os.kill(before, 9)
 STARTS_A_SERVER = """
 import os
 from pathlib import Path
-from harness.machine.places import PLACES, make_process_environment
+from harness.machine.platforms import PLATFORMS, make_process_environment
 from harness.parent.fork_client import ForkServer
 
-variables = make_process_environment(PLACES["cpu"], os.environ, allowed_cores=1, data=None)
+variables = make_process_environment(PLATFORMS["cpu"], os.environ, allowed_cores=1, data=None)
 with ForkServer(variables, Path("scratch"), ("stops.py",)):
     pass
 """

@@ -8,7 +8,7 @@ import pytest
 
 from harness import no_reference, workload
 from harness.child.shapes import ONLY_TRACED, look_at_shapes
-from harness.machine.places import BACKENDS
+from harness.machine.platforms import BACKENDS
 from harness.probes import Context
 from harness.record import Outcome, Status
 

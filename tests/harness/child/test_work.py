@@ -7,7 +7,7 @@ import pytest
 
 from harness import State, no_reference, workload
 from harness.child.work import CONVOLUTION_COST, HARD_ELEMENTS, count_work
-from harness.machine.places import BACKENDS
+from harness.machine.platforms import BACKENDS
 from harness.plan.cases import plan_case
 from harness.plan.work import Work
 from harness.programs.equations import WHILE_STEPS
@@ -29,10 +29,10 @@ def named(function):
     return f
 
 
-def count(function, *, inputs=square, modes=("eager", "jit"), place="cpu", **options) -> dict[str, Work]:
+def count(function, *, inputs=square, modes=("eager", "jit"), platform="cpu", **options) -> dict[str, Work]:
     function.__name__ = "f"
     declared = workload(inputs=inputs, reference=no_reference("none"), modes=modes, **options)(function)
-    return count_work(declared, plan_case("s", declared, {}, BACKENDS[place]), BACKENDS[place])
+    return count_work(declared, plan_case("s", declared, {}, BACKENDS[platform]), BACKENDS[platform])
 
 
 def compiled(function, **options) -> Work:
@@ -140,7 +140,7 @@ def test_inputs_that_cannot_be_traced_are_made_where_they_would_be_measured():
         return np.asarray(jax.random.normal(key, (N, N)))
 
     assert compiled(lambda x: x @ x, inputs=made).flops == 2 * N**3
-    assert count(lambda x: x @ x, inputs=made, place="gpu") == {}
+    assert count(lambda x: x @ x, inputs=made, platform="gpu") == {}
 
 
 def test_what_cannot_be_traced_is_left_out_alone():
@@ -166,15 +166,15 @@ def test_inputs_that_fail_leave_the_case_unknown():
 
 def test_another_device_than_the_processor_is_told():
     assert not compiled(lambda x: x @ x).accelerator
-    assert compiled(lambda x: x @ x, place="gpu").accelerator
+    assert compiled(lambda x: x @ x, platform="gpu").accelerator
 
 
 @pytest.mark.parametrize(
-    ("function", "place", "tuned"),
+    ("function", "platform", "tuned"),
     [(lambda x: x @ x, "gpu", True), (jnp.tanh, "gpu", False), (lambda x: x @ x, "cpu", False)],
 )
-def test_kernels_of_products_are_tried_out_on_a_gpu(function, place, tuned):
-    assert compiled(function, place=place).tuning_s == (BACKENDS["gpu"].tunes_s if tuned else 0)
+def test_kernels_of_products_are_tried_out_on_a_gpu(function, platform, tuned):
+    assert compiled(function, platform=platform).tuning_s == (BACKENDS["gpu"].tunes_s if tuned else 0)
 
 
 def test_no_variant_is_called():

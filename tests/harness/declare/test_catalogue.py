@@ -111,7 +111,7 @@ def test_a_suite_may_import_its_neighbours(write):
     assert find_suites([path])[0].name == "a"
 
 
-def test_a_suite_named_like_a_standard_module_takes_nobodys_place(write):
+def test_a_suite_named_like_a_standard_module_takes_nobodys_platform(write):
     path = write("statistics.py")
 
     (suite,) = find_suites([path])
@@ -344,7 +344,7 @@ def test_a_module_that_is_loaded_again_has_the_workloads_of_its_new_text(write, 
     importlib.reload(sys.modules["changing_suite"])
 
     (suite,) = find_suites(["changing_suite"])
-    assert [workload.place for workload in suite.workloads] == [f"{path}:9"]
+    assert [workload.location for workload in suite.workloads] == [f"{path}:9"]
 
 
 def test_a_workload_that_is_declared_in_a_function_that_is_called_later_is_in_no_suite(write, tmp_path):

@@ -4,9 +4,9 @@ from types import SimpleNamespace
 import pytest
 
 from harness.machine.nvml import REASONS, open_nvml
-from harness.machine.places import BACKENDS
+from harness.machine.platforms import BACKENDS
 from harness.machine.states import LIBRARIES, DeviceStates
-from harness.record.launches import DeviceState
+from harness.record.processes import DeviceState
 
 MHZ = 1e6
 
@@ -30,10 +30,10 @@ class Library:
     def nvmlShutdown(self) -> None:  # noqa: N802
         self.open = False
 
-    def nvmlDeviceGetHandleByPciBusId(self, place: bytes) -> str:  # noqa: N802
-        if place.decode() not in self._gpus:
-            raise RefusedError(place)
-        return place.decode()
+    def nvmlDeviceGetHandleByPciBusId(self, platform: bytes) -> str:  # noqa: N802
+        if platform.decode() not in self._gpus:
+            raise RefusedError(platform)
+        return platform.decode()
 
     def nvmlDeviceGetClockInfo(self, handle: str, kind: int) -> int:  # noqa: N802
         assert kind == self.NVML_CLOCK_SM
@@ -47,8 +47,8 @@ class Library:
         return self._gpus[handle][2]
 
 
-def state_of(library: Library, *ordinals: int, places: tuple[str, ...]) -> DeviceState:
-    found = open_nvml(ordinals, lambda ordinal: places[ordinal].encode(), library)
+def state_of(library: Library, *ordinals: int, platforms: tuple[str, ...]) -> DeviceState:
+    found = open_nvml(ordinals, lambda ordinal: platforms[ordinal].encode(), library)
     assert found is not None
     return found.read(7)
 
@@ -56,8 +56,8 @@ def state_of(library: Library, *ordinals: int, places: tuple[str, ...]) -> Devic
 def test_a_gpu_tells_its_clock_the_highest_and_why_it_is_slow():
     library = Library(a=(1200, 1980, 0x4 | 0x20))
 
-    assert state_of(library, 0, places=("a",)) == DeviceState(
-        sweep=7,
+    assert state_of(library, 0, platforms=("a",)) == DeviceState(
+        pass_number=7,
         clock_hz=1200 * MHZ,
         most_clock_hz=1980 * MHZ,
         throttled=("sw power cap", "sw thermal slowdown"),
@@ -67,13 +67,13 @@ def test_a_gpu_tells_its_clock_the_highest_and_why_it_is_slow():
 def test_it_is_the_gpu_that_cuda_counts_here_and_not_the_one_that_nvml_counts():
     library = Library(a=(1, 1, 0), b=(2, 2, 0))
 
-    assert state_of(library, 0, places=("b", "a")).clock_hz == 2 * MHZ
+    assert state_of(library, 0, platforms=("b", "a")).clock_hz == 2 * MHZ
 
 
 def test_of_several_gpus_the_slowest_counts_and_every_reason():
     library = Library(a=(1980, 1980, 0x8), b=(345, 1980, 0x1))
 
-    found = state_of(library, 0, 1, places=("a", "b"))
+    found = state_of(library, 0, 1, platforms=("a", "b"))
 
     assert (found.clock_hz, found.throttled) == (345 * MHZ, ("gpu idle", "hw slowdown"))
 
@@ -82,7 +82,7 @@ def test_a_driver_that_has_the_new_name_of_the_reasons_is_asked_by_it():
     library = Library(a=(1, 1, 0))
     library.nvmlDeviceGetCurrentClocksEventReasons = lambda handle: 0x80
 
-    assert state_of(library, 0, places=("a",)).throttled == ("hw power brake slowdown",)
+    assert state_of(library, 0, platforms=("a",)).throttled == ("hw power brake slowdown",)
 
 
 def test_a_driver_that_has_only_the_old_name_is_asked_by_that():
@@ -93,7 +93,7 @@ def test_a_driver_that_has_only_the_old_name_is_asked_by_that():
 
     library.nvmlDeviceGetCurrentClocksEventReasons = unknown
 
-    assert state_of(library, 0, places=("a",)).throttled == ("hw thermal slowdown",)
+    assert state_of(library, 0, platforms=("a",)).throttled == ("hw thermal slowdown",)
 
 
 def test_what_may_not_be_asked_is_null():
@@ -104,7 +104,7 @@ def test_what_may_not_be_asked_is_null():
 
     library.nvmlDeviceGetClockInfo = library.nvmlDeviceGetCurrentClocksThrottleReasons = refuse
 
-    assert state_of(library, 0, places=("a",)) == DeviceState(sweep=7, most_clock_hz=1980 * MHZ)
+    assert state_of(library, 0, platforms=("a",)) == DeviceState(pass_number=7, most_clock_hz=1980 * MHZ)
 
 
 def test_asking_ends_with_the_process_that_times():
@@ -117,7 +117,7 @@ def test_asking_ends_with_the_process_that_times():
     assert not library.open
 
 
-def test_without_a_driver_or_a_place_nothing_is_told():
+def test_without_a_driver_or_a_platform_nothing_is_told():
     without_driver = Library()
 
     def refuse():
@@ -137,7 +137,7 @@ def test_without_the_library_nothing_is_told(monkeypatch):
 
 
 def test_every_reason_is_a_bit_of_its_own():
-    assert list(REASONS) == [2**place for place in range(len(REASONS))]
+    assert list(REASONS) == [2**platform for platform in range(len(REASONS))]
 
 
 # The states of a process
@@ -145,14 +145,16 @@ def test_every_reason_is_a_bit_of_its_own():
 
 def test_states_are_taken_as_often_as_asked_for(monkeypatch):
     closed = []
-    reader = SimpleNamespace(read=lambda sweep: DeviceState(sweep=sweep), close=lambda: closed.append(True))
+    reader = SimpleNamespace(
+        read=lambda pass_number: DeviceState(pass_number=pass_number), close=lambda: closed.append(True)
+    )
     monkeypatch.setitem(LIBRARIES, "nvml", lambda ordinals: reader)
     states = DeviceStates("nvml", [0])
-    for sweep in (1, 3):
-        states.take(sweep)
+    for pass_number in (1, 3):
+        states.take(pass_number)
     states.close()
 
-    assert [one.sweep for one in states.taken] == [1, 3]
+    assert [one.pass_number for one in states.taken] == [1, 3]
     assert closed == [True]
 
 

@@ -127,12 +127,12 @@ def with_timing(measurement, **details):
     return dataclasses.replace(measurement, record=structs.replace(measurement.record, variants=(first, *others)))
 
 
-def test_a_disturbed_time_is_said_in_the_terms_of_one_process(measurement):
-    quiet, disturbed = (repr(with_timing(measurement, contended=count)).splitlines() for count in (0, 1))
-    line = next(line for line in disturbed if line.startswith("scaled:eager") and "contended: " in line)
+def test_a_noisy_time_is_said_in_the_terms_of_one_process(measurement):
+    quiet, noisy = (repr(with_timing(measurement, contended=count)).splitlines() for count in (0, 1))
+    line = next(line for line in noisy if line.startswith("scaled:eager") and "contended: " in line)
 
     assert "other work took much processor time" in line
-    assert "launches" not in line
+    assert "processes" not in line
     assert not any(line.startswith("scaled:eager") and "contended" in line for line in quiet)
 
 
@@ -260,7 +260,7 @@ def test_a_tolerance_says_how_much_error_is_rounding(tolerance, status):
     measurement = measure(nearly, jnp.ones(4))
 
     assert measurement.record.variants[1].outcomes["numerics"].status is status
-    assert measurement.launch is not None
+    assert measurement.process is not None
     assert (measurement.find_speedup("jit") is not None) is (status is Status.OK)
     assert ("a larger tolerance= allows it" in repr(measurement)) is (status is Status.WRONG)
 
@@ -303,7 +303,7 @@ def test_without_a_person_to_look_it_is_silent(capsys):
 
 def test_one_process_says_what_it_cannot_tell(measurement):
     assert IN_PROCESS in measurement.record.notes
-    assert measurement.record.launches == 1
+    assert measurement.record.processes == 1
 
 
 def test_printing_it_shows_a_row_per_mode(measurement):

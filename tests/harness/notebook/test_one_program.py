@@ -6,7 +6,7 @@ import pytest
 
 import harness
 from harness.notebook.one_program import MOST_APART, describe_one_program, is_one_jitted_call
-from harness.record import Block, LaunchRecord, VariantLaunch
+from harness.record import Block, ProcessRecord, VariantSamples
 
 inner = jax.jit(lambda x: x + 1)
 donating = jax.jit(lambda x: x + 1, donate_argnums=0)
@@ -35,12 +35,12 @@ def test_one_jitted_call_is_what_a_jit_around_it_compiles_alike(function, is_one
     assert is_one_jitted_call(traced(function)) is is_one
 
 
-def launch_of(eager_s, jit_s, *, compiles=0):
+def process_of(eager_s, jit_s, *, compiles=0):
     """A process in which a function was timed, eager and jitted."""
 
     def block(number, time_s):
         return Block(
-            sweep=number,
+            pass_number=number,
             samples_s=(time_s,),
             wall_s=time_s,
             wait_s=None,
@@ -50,33 +50,33 @@ def launch_of(eager_s, jit_s, *, compiles=0):
         )
 
     def variant(mode, time_s, compiles_per_call=0):
-        return VariantLaunch(
+        return VariantSamples(
             variant=f"f:{mode}",
             cores=2,
             calls=1,
             warmup_s=(),
             steady=True,
             blocks=tuple(block(number, time_s) for number in range(24)),
-            dispatch_s=(),
+            return_s=(),
             compiles_per_call=compiles_per_call,
         )
 
     variants = (variant("eager", eager_s, compiles), variant("jit", jit_s))
-    return LaunchRecord(schema_version=1, case="f", index=0, seed=0, started="", variants=variants)
+    return ProcessRecord(schema_version=1, case="f", index=0, seed=0, started="", variants=variants)
 
 
 @pytest.mark.parametrize(
-    ("launch", "is_said"),
+    ("process", "is_said"),
     [
-        pytest.param(launch_of(4e-6, 3e-6), True, id="alike"),
-        pytest.param(launch_of(3e-6 * MOST_APART * 1.1, 3e-6), False, id="eager slower"),
-        pytest.param(launch_of(3e-6, 3e-6 * MOST_APART * 1.1), False, id="jit slower"),
-        pytest.param(launch_of(4e-6, 3e-6, compiles=1), False, id="eager compiles"),
+        pytest.param(process_of(4e-6, 3e-6), True, id="alike"),
+        pytest.param(process_of(3e-6 * MOST_APART * 1.1, 3e-6), False, id="eager slower"),
+        pytest.param(process_of(3e-6, 3e-6 * MOST_APART * 1.1), False, id="jit slower"),
+        pytest.param(process_of(4e-6, 3e-6, compiles=1), False, id="eager compiles"),
         pytest.param(None, False, id="not timed"),
     ],
 )
-def test_the_same_program_is_said_only_where_times_and_compiles_agree(launch, is_said):
-    assert bool(describe_one_program(["f"], launch)) is is_said
+def test_the_same_program_is_said_only_where_times_and_compiles_agree(process, is_said):
+    assert bool(describe_one_program(["f"], process)) is is_said
 
 
 def test_of_several_functions_only_those_that_are_one_jitted_call_are_named():

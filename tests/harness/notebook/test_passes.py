@@ -5,39 +5,39 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.notebook.passes import Ratio, compare_passes, find_rank
-from harness.record import SCHEMA_VERSION, Block, LaunchRecord, VariantLaunch
+from harness.record import SCHEMA_VERSION, Block, ProcessRecord, VariantSamples
 
 
 def blocks(times):
     return tuple(
-        Block(sweep=n, samples_s=(t, t, 9.0), wall_s=t, wait_s=0.0, cpu_s=t, steal_s=0.0, involuntary_switches=0)
+        Block(pass_number=n, samples_s=(t, t, 9.0), wall_s=t, wait_s=0.0, cpu_s=t, steal_s=0.0, involuntary_switches=0)
         for n, t in times.items()
     )
 
 
-def launch(**variants):
-    return LaunchRecord(
+def process(**variants):
+    return ProcessRecord(
         schema_version=SCHEMA_VERSION,
         case="case",
         index=0,
         seed=0,
         started="2026-01-01T00:00:00Z",
         variants=tuple(
-            VariantLaunch(variant=name, cores=1, calls=1, warmup_s=(), steady=True, blocks=blocks(times), dispatch_s=())
+            VariantSamples(variant=name, cores=1, calls=1, warmup_s=(), steady=True, blocks=blocks(times), return_s=())
             for name, times in variants.items()
         ),
     )
 
 
 def test_a_speedup_pairs_the_passes():
-    found = compare_passes(launch(base={0: 2.0, 1: 4.0, 2: 9.0}, fast={0: 1.0, 1: 1.0}), "base", "fast")
+    found = compare_passes(process(base={0: 2.0, 1: 4.0, 2: 9.0}, fast={0: 1.0, 1: 1.0}), "base", "fast")
 
     assert found == Ratio(None, 3.0, None, 2)
 
 
 def test_without_a_common_pass_there_is_none():
-    assert compare_passes(launch(base={0: 2.0}, fast={1: 1.0}), "base", "fast") is None
-    assert compare_passes(launch(base={0: 2.0}), "base", "fast") is None
+    assert compare_passes(process(base={0: 2.0}, fast={1: 1.0}), "base", "fast") is None
+    assert compare_passes(process(base={0: 2.0}), "base", "fast") is None
 
 
 @pytest.mark.parametrize(("count", "rank"), [(1, None), (5, None), (6, 0), (9, 1), (20, 5), (80, 30)])
@@ -59,7 +59,7 @@ def test_the_bounds_hold_the_median_with_the_confidence_and_no_narrower_ones_do(
 @given(st.lists(st.floats(0.1, 10), min_size=6, max_size=40))
 def test_the_interval_holds_the_estimate(times):
     found = compare_passes(
-        launch(base=dict(enumerate(times)), fast=dict.fromkeys(range(len(times)), 1.0)), "base", "fast"
+        process(base=dict(enumerate(times)), fast=dict.fromkeys(range(len(times)), 1.0)), "base", "fast"
     )
 
     assert found.low <= found.estimate <= found.high

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 
-from harness.machine.places import PLACES
+from harness.machine.platforms import PLATFORMS
 from harness.parent import execution
 from harness.parent.execution import execute
 from harness.parent.progress import Watcher
@@ -21,12 +21,12 @@ def executed(clock, monkeypatch, tmp_path):
     """Executes a run of cases that are made up; returns the run and the server."""
     monkeypatch.setattr(execution, "time", SimpleNamespace(monotonic=clock))
 
-    def run(settings: Settings, cases, *, budget_s: float | None = 1000.0, places=PLACES, watcher=None, **server):
+    def run(settings: Settings, cases, *, budget_s: float | None = 1000.0, platforms=PLATFORMS, watcher=None, **server):
         clock.now = 64.0  # a clock's beginning means nothing
         taker = NoteTaker(clock, **server)
         manifest = samples.manifest(cases, settings=settings)
         folder = RunFolder(tmp_path)
-        return execute(manifest, folder, taker, watcher or Watcher(), budget_s, places), taker
+        return execute(manifest, folder, taker, watcher or Watcher(), budget_s, platforms), taker
 
     return run
 

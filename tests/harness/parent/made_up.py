@@ -13,21 +13,28 @@ import msgspec
 from harness.parent.fork_client import Ended
 from harness.parent.limits import Overran
 from harness.parent.progress import Watcher
-from harness.plan.launches import SHAPES, Launch
 from harness.plan.messages import Heartbeat, Measure, Result
+from harness.plan.processes import SHAPES, PlannedProcess
 from harness.record import CaseRecord, Outcome, RunFolder, Settings, Status, read_json
 from tests import samples
 from tests.harness.conftest import FakeClock
-from tests.harness.raw import WALL_S, clean, disturbed, launch, variant
+from tests.harness.raw import WALL_S, clean, noisy, process, variant
 
 VARIANTS = ("a:eager", "a:jit", "b:jit", "a:aot", "numpy:native")
 OK = Outcome(status=Status.OK, values={"trace_s": (1.0,)})
 FAILED = Outcome(status=Status.FAILED, reason="no luck")
-ALIVE = {"last": Heartbeat(None, "end"), "signal": None, "timed_out": False, "code": 0, "stderr": "", "peak_bytes": 0}
+ALIVE = {
+    "last": Heartbeat(None, "end"),
+    "signal": None,
+    "timed_out": False,
+    "code": 0,
+    "stderr": "",
+    "planned_peak_bytes": 0,
+}
 
 
-TWICE = {"launches": 2, "fewest_rounds": 2, "most_rounds": 2}
-ONCE = {"launches": 1, "fewest_rounds": 1, "most_rounds": 1}
+TWICE = {"processes": 2, "fewest_rounds": 2, "most_rounds": 2}
+ONCE = {"processes": 1, "fewest_rounds": 1, "most_rounds": 1}
 
 
 @dataclass
@@ -35,31 +42,31 @@ class NoteTaker:
     """Answers every message with what it is told to, and keeps them; each takes a second unless told otherwise."""
 
     clock: FakeClock
-    seconds: Callable[[Launch], float] = lambda launched: 1.0
+    seconds: Callable[[PlannedProcess], float] = lambda launched: 1.0
     wall_s: Callable[[str], float] = lambda variant: WALL_S
     contended: Callable[[Measure], bool] = lambda message: False
-    answers: Callable[[Launch, str], Outcome] = lambda launched, variant: OK
+    answers: Callable[[PlannedProcess, str], Outcome] = lambda launched, variant: OK
     too_large: dict[str, Outcome] = field(default_factory=dict)
-    dies: Callable[[Launch], Ended | None] = lambda launched: None
-    at: Callable[[Launch], Heartbeat] = lambda launched: Heartbeat(None, "start")
+    dies: Callable[[PlannedProcess], Ended | None] = lambda launched: None
+    at: Callable[[PlannedProcess], Heartbeat] = lambda launched: Heartbeat(None, "start")
     messages: list[Measure] = field(default_factory=list)
     limits_s: list[float] = field(default_factory=list)
     scratch: Path = Path("/nowhere")
 
-    def of(self, place):
+    def of(self, platform):
         return self
 
     def list_warnings(self):
         return ()
 
-    def sides_of(self, place, index):
+    def arms_of(self, platform, index):
         return None
 
     def run(self, make, *, stage_limit_s, stage_share_s, end_s, on_beat):
         message = make("/nowhere")
         self.messages.append(message)
         self.limits_s.append(stage_limit_s)
-        launched = message.launch
+        launched = message.process
         at, seconds = self.at(launched), self.seconds(launched)
         if at.stage != "start":
             on_beat(at)
@@ -71,33 +78,37 @@ class NoteTaker:
         self.clock.advance(seconds)
         if (end := self.dies(launched)) is not None:
             return end
-        if launched.kind == "timing":  # as different from launch to launch as makes no interval narrow
+        if launched.kind == "timing":  # as different from process to process as makes no interval narrow
             broken = {name: self.answers(launched, name) for name in launched.variants}
             broken = {name: {"timing": outcome} for name, outcome in broken.items() if outcome is not OK}
             if broken:
                 return Ended(answer=Result(outcomes=broken), **ALIVE)
             times = {name: [2.0 ** (launched.round * len(name))] * 6 for name in launched.variants}
-            blocks = disturbed if self.contended(message) else clean
+            blocks = noisy if self.contended(message) else clean
             found = (variant(name, *blocks(*times[name]), wall_s=self.wall_s(name)) for name in times)
             at = datetime(2026, 1, 2, tzinfo=UTC) + timedelta(seconds=self.clock())
-            timed = launch(*found, index=launched.round)
+            timed = process(*found, index=launched.round)
             timed = msgspec.structs.replace(timed, started=at.isoformat(timespec="seconds"))
-            return Ended(answer=Result(launch=timed), **ALIVE)
+            return Ended(answer=Result(process=timed), **ALIVE)
         if launched.kind == SHAPES:
             outcomes = {name: {"numerics": outcome} for name, outcome in self.too_large.items()}
         else:
             outcomes = {
-                name: {probe: self.answers(launched, name) for probe, names in launched.looks.items() if name in names}
+                name: {
+                    probe: self.answers(launched, name)
+                    for probe, names in launched.assignments.items()
+                    if name in names
+                }
                 for name in launched.variants
             }
         return Ended(answer=Result(outcomes=outcomes), **ALIVE)
 
     @property
-    def launched(self) -> list[Launch]:
-        return [message.launch for message in self.messages]
+    def launched(self) -> list[PlannedProcess]:
+        return [message.process for message in self.messages]
 
     def asked(self, kind: str) -> list[tuple[int, str, tuple[str, ...]]]:
-        return [(one.round, one.regime, one.variants) for one in self.launched if one.kind == kind]
+        return [(one.round, one.cache_state, one.variants) for one in self.launched if one.kind == kind]
 
 
 def dead(**how) -> Ended:
@@ -118,17 +129,17 @@ class Told(Watcher):
 
     words: list[tuple] = field(default_factory=list)
 
-    def run_started(self, manifest, folder, launches, budget_s):
-        self.words.append(("run", launches, budget_s))
+    def run_started(self, manifest, folder, processes, budget_s):
+        self.words.append(("run", processes, budget_s))
 
-    def round_started(self, number, of, launches_left):
-        self.words.append(("round", number, of, launches_left))
+    def round_started(self, number, of, processes_left):
+        self.words.append(("round", number, of, processes_left))
 
-    def launch_started(self, launch):
-        self.words.append(("starts", launch.kind))
+    def process_started(self, process):
+        self.words.append(("starts", process.kind))
 
-    def launch_ended(self, launch, used_s):
-        self.words.append(("ended", launch.kind, used_s))
+    def process_ended(self, process, used_s):
+        self.words.append(("ended", process.kind, used_s))
 
     def said(self, text):
         self.words.append(("said", text))
@@ -156,7 +167,7 @@ def a_case(name: str, *variants: str, **changes):
 
 
 CASES = [a_case("selu"), a_case("matmul"), a_case("mlp")]
-CHECKS = 2  # processes before the first timing launch of a case
+CHECKS = 2  # processes before the first timing process of a case
 
 
 def record_of(folder, case) -> CaseRecord:
@@ -164,7 +175,7 @@ def record_of(folder, case) -> CaseRecord:
 
 
 def stop_before(count: int):
-    """Interrupts a run when so many timing launches have begun."""
+    """Interrupts a run when so many timing processes have begun."""
     begun = []
 
     def dies(launched):

@@ -86,7 +86,7 @@ def test_a_first_round_that_was_cut_is_measured_again_when_the_run_is_resumed(ex
 
 
 def test_a_later_round_that_was_cut_leaves_the_values_of_whole_rounds_and_is_repeated(executed):
-    probes = settings("compilation", "timing", **ROUNDS, cold_launches=3)
+    probes = settings("compilation", "timing", **ROUNDS, cold_processes=3)
 
     def seconds(launched):
         return 1000.0 if launched.round == 1 and launched.kind == "timing" else 1.0
@@ -97,7 +97,7 @@ def test_a_later_round_that_was_cut_leaves_the_values_of_whole_rounds_and_is_rep
     assert cut.cases[0].rounds == 1
     assert cut.cases[0].variants[1].outcomes["compilation"].values == {"trace_s": (1.0,)}
     reason = cut.cases[0].variants[1].outcomes["timing"].reason
-    assert reason.startswith("timed by 1 of at least 3 launches; process 'timing' had been at variant 'a:jit', stage ")
+    assert reason.startswith("timed by 1 of at least 3 processes; process 'timing' had been at variant 'a:jit', stage ")
     assert run.lost() == ()
     assert run.cases[0].variants[1].outcomes["compilation"].values == {"trace_s": (1.0,) * 3}
 
@@ -114,7 +114,7 @@ def test_a_round_beyond_the_fewest_that_the_budget_cuts_costs_no_time_that_was_m
 
 
 def test_without_a_budget_a_process_takes_what_it_takes(executed):
-    fixed = timed(finishes_fewest=True, budget_s=1.0, launches=3, fewest_rounds=3, most_rounds=3)
+    fixed = timed(finishes_fewest=True, budget_s=1.0, processes=3, fewest_rounds=3, most_rounds=3)
 
     run, server = executed(fixed, [SLOW, CASES[1]], budget_s=None, **HANGS)
 

@@ -2,36 +2,36 @@
 
 import pytest
 
-from harness.machine.places import PLACES
-from harness.plan.launches import SHAPES, plan_launches
+from harness.machine.platforms import PLATFORMS
 from harness.plan.messages import Heartbeat
 from harness.plan.probes import CHECK
+from harness.plan.processes import SHAPES, plan_processes
 from harness.record import Outcome, RunFolder, Settings, Status, Stop, StopReason, read_json
 from tests import samples
 from tests.harness.parent.made_up import FAILED, OK, ONCE, TWICE, VARIANTS, case, dead, settings
 
 
 def test_cold_processes_come_in_rounds_over_the_variants(measured):
-    _, server = measured(settings("compilation", cold_launches=2))
+    _, server = measured(settings("compilation", cold_processes=2))
 
     one_round = [("a:eager",), ("a:jit",), ("b:jit",), ("a:aot",)]
     assert server.asked("compilation") == [(index, "", names) for index in (0, 1) for names in one_round]
 
 
 def test_values_of_all_rounds_are_kept(measured):
-    record, _ = measured(settings("compilation", cold_launches=4))
+    record, _ = measured(settings("compilation", cold_processes=4))
 
     assert record.variants[1].outcomes["compilation"].values == {"trace_s": (1.0,) * 4}
 
 
-def test_a_regime_that_fails_costs_the_others_no_round(measured):
+def test_a_cache_state_that_fails_costs_the_others_no_round(measured):
     def answers(launched, variant):
-        failed = launched.regime == "cached"
+        failed = launched.cache_state == "cached"
         return Outcome(status=Status.FAILED, reason="no luck") if failed else OK
 
-    record, server = measured(settings("caching", cold_launches=2), answers=answers, answer=samples.ABOUT_COMPILING)
+    record, server = measured(settings("caching", cold_processes=2), answers=answers, answer=samples.ABOUT_COMPILING)
 
-    asked = [(index, regime) for index, regime, names in server.asked("caching") if names == ("a:jit",)]
+    asked = [(index, cache_state) for index, cache_state, names in server.asked("caching") if names == ("a:jit",)]
     assert asked == [(0, "cold"), (0, "cached"), (0, "warm"), (1, "cold"), (1, "warm")]
     assert record.variants[1].outcomes["caching"].reason == "no luck"
 
@@ -39,7 +39,7 @@ def test_a_regime_that_fails_costs_the_others_no_round(measured):
 def test_what_does_not_fit_by_its_shapes_is_not_called(measured):
     too_large = Outcome(status=Status.TOO_LARGE, reason="needs 2 GiB of 1 GiB")
 
-    record, server = measured(settings("memory", "residency"), too_large={"a:eager": too_large})
+    record, server = measured(settings("memory", "measured_memory"), too_large={"a:eager": too_large})
 
     assert server.launched[0].kind == SHAPES
     assert [one.kind for one in server.launched if "a:eager" in one.variants] == [SHAPES]
@@ -51,7 +51,7 @@ def test_what_has_failed_once_is_not_tried_in_the_next_round(measured):
         failed = launched.kind == "compilation" and variant == "a:jit"
         return Outcome(status=Status.FAILED, reason="no luck") if failed else OK
 
-    record, server = measured(settings("compilation", cold_launches=3), answers=answers)
+    record, server = measured(settings("compilation", cold_processes=3), answers=answers)
 
     assert server.asked("compilation").count((0, "", ("a:jit",))) == 1
     assert (1, "", ("a:jit",)) not in server.asked("compilation")
@@ -59,20 +59,20 @@ def test_what_has_failed_once_is_not_tried_in_the_next_round(measured):
     assert record.variants[2].outcomes["compilation"].status is Status.OK
 
 
-def test_regimes_alternate_within_a_round_and_only_for_what_jit_compiles(measured):
+def test_cache_states_alternate_within_a_round_and_only_for_what_jit_compiles(measured):
     changes = {"answer": samples.ABOUT_COMPILING, "new_static": {"n": 2}}
-    _, server = measured(settings("caching", cold_launches=2), **changes)
+    _, server = measured(settings("caching", cold_processes=2), **changes)
 
     assert server.asked("caching") == [
-        (index, regime, (name,))
+        (index, cache_state, (name,))
         for index in (0, 1)
-        for regime in ("cold", "cached", "warm", "new_static")
+        for cache_state in ("cold", "cached", "warm", "new_static")
         for name in ("a:jit", "b:jit")
     ]
 
 
 def test_without_a_new_static_argument_one_variant_stands_for_its_case(measured):
-    _, server = measured(settings("caching", cold_launches=1), answer=samples.ABOUT_COMPILING, new_shape={"n": 2})
+    _, server = measured(settings("caching", cold_processes=1), answer=samples.ABOUT_COMPILING, new_shape={"n": 2})
 
     assert [names for _, _, names in server.asked("caching")] == [("a:jit",)] * 4
 
@@ -92,9 +92,9 @@ def test_caching_is_not_measured_where_nothing_rests_on_it(measured):
 )
 def test_the_memory_of_calls_is_read_in_one_process_where_its_count_can_be_reset(measured, backend, processes):
     """Not of `aot`, which runs the program of `jit`; an allocator's peak is never forgotten."""
-    _, server = measured(settings("memory", "residency"), where=backend, represents_workload=True)
+    _, server = measured(settings("memory", "measured_memory"), platform=backend, represents_workload=True)
 
-    assert server.asked("residency") == [(0, "", names) for names in processes]
+    assert server.asked("measured_memory") == [(0, "", names) for names in processes]
 
 
 def test_what_gave_no_right_answer_is_looked_at_no_further(measured):
@@ -102,7 +102,7 @@ def test_what_gave_no_right_answer_is_looked_at_no_further(measured):
         return Outcome(status=Status.WRONG, reason="off by one") if variant == "a:jit" else OK
 
     changes = {"answer": samples.ABOUT_COMPILING}
-    _, server = measured(settings("memory", "residency", "compilation", "caching"), answers=answers, **changes)
+    _, server = measured(settings("memory", "measured_memory", "compilation", "caching"), answers=answers, **changes)
 
     later = [one for one in server.launched if one.kind not in (SHAPES, CHECK)]
     assert later
@@ -112,12 +112,12 @@ def test_what_gave_no_right_answer_is_looked_at_no_further(measured):
 # One list for all
 
 
-EVERYTHING = ("numerics", "memory", "residency", "compilation", "caching", "timing", "trace")
+EVERYTHING = ("numerics", "memory", "measured_memory", "compilation", "caching", "timing", "trace")
 
 
 def fixed(**changes) -> Settings:
     """Settings of all probes with counts that nothing cuts."""
-    counts = {**TWICE, "cold_launches": 2, "everywhere": ("caching", "trace")}
+    counts = {**TWICE, "cold_processes": 2, "everywhere": ("caching", "trace")}
     return samples.settings(probes=EVERYTHING, **{**counts, **changes})
 
 
@@ -127,7 +127,7 @@ def test_what_is_started_is_the_planned_list_in_its_order(executed):
 
     _, server = executed(settings, cases)
 
-    assert server.launched == list(plan_launches(cases, settings))
+    assert server.launched == list(plan_processes(cases, settings))
 
 
 def interrupt_at(count: int):
@@ -150,7 +150,7 @@ def test_samples_that_an_interrupted_run_has_left_are_not_taken_again(executed):
     run, server = executed(twice, [case("selu")])
 
     assert len(server.asked("timing")) == 1
-    assert run.cases[0].launches == 2
+    assert run.cases[0].processes == 2
 
 
 def test_samples_of_other_variants_than_those_that_go_on_are_taken_again(executed):
@@ -231,7 +231,7 @@ def test_where_the_look_at_shapes_dies_the_check_tells(measured):
     assert {item.outcomes["numerics"].status for item in record.variants} == {Status.OK}
 
 
-def test_a_variant_that_cannot_be_timed_is_left_out_and_the_launch_is_repeated(measured):
+def test_a_variant_that_cannot_be_timed_is_left_out_and_the_process_is_repeated(measured):
     def answers(launched, name):
         return FAILED if launched.kind == "timing" and name == "a:jit" else OK
 
@@ -265,23 +265,23 @@ TARGET = samples.target()
 
 
 def test_a_case_on_a_target_is_compiled_without_a_check_and_never_called(executed):
-    compiled = case("selu", where=TARGET.name)
+    compiled = case("selu", platform=TARGET.name)
 
-    run, server = executed(fixed(), [compiled], places={**PLACES, TARGET.name: TARGET})
+    run, server = executed(fixed(), [compiled], platforms={**PLATFORMS, TARGET.name: TARGET})
 
     assert {launched.kind for launched in server.launched} == {CHECK, "compilation"}
     assert {launched.probes for launched in server.launched} == {("memory",), ("compilation",)}
-    assert {message.place for message in server.messages} == {TARGET}
+    assert {message.platform for message in server.messages} == {TARGET}
     assert "numpy:native" not in {name for launched in server.launched for name in launched.variants}
     assert run.cases[0].status is Status.OK
 
 
-def test_cases_of_several_places_make_one_run(executed):
-    here, compiled = case("selu"), case("matmul", where=TARGET.name)
+def test_cases_of_several_platforms_make_one_run(executed):
+    here, compiled = case("selu"), case("matmul", platform=TARGET.name)
 
-    run, server = executed(fixed(), [here, compiled], places={**PLACES, TARGET.name: TARGET})
+    run, server = executed(fixed(), [here, compiled], platforms={**PLATFORMS, TARGET.name: TARGET})
 
-    assert {message.case.id: message.place.name for message in server.messages} == {
+    assert {message.case.id: message.platform.name for message in server.messages} == {
         here.id: "cpu",
         compiled.id: TARGET.name,
     }

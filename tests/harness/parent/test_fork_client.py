@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.machine.places import PLACES
+from harness.machine.platforms import PLATFORMS
 from harness.parent.fork_client import STDERR_KEPT, ForkServer, ServerError, ServerLostError
-from harness.plan.launches import plan_launches
 from harness.plan.messages import Describe, Description, Heartbeat, Measure, Problem
+from harness.plan.processes import plan_processes
 from harness.plan.settings import make_settings
 from harness.record import CaseRecord, Outcome, Run, Status, read_json
 
@@ -129,7 +129,7 @@ def troubled(tmp_path_factory) -> Path:
     """The folder of a suite and its run."""
     folder = tmp_path_factory.mktemp("troubles")
     (folder / "troubles.py").write_text(SUITE)
-    options = ("--quick", "--launches", "3", "--probe", "timing", "--out", ".", "--run-id", "run")
+    options = ("--quick", "--processes", "3", "--probe", "timing", "--out", ".", "--run-id", "run")
     ended = harness(folder, "--suites", "troubles.py", *options)
     (folder / "code.txt").write_text(str(ended.returncode))
     (folder / "said.txt").write_text(ended.stdout + ended.stderr)
@@ -228,7 +228,9 @@ def server(tmp_path):
 
 def describe(server: ForkServer, suite: str, **options):
     return server.run(
-        lambda result: Describe(suites=(suite,), place=PLACES["cpu"], level="quick", devices=False, result=result),
+        lambda result: Describe(
+            suites=(suite,), platform=PLATFORMS["cpu"], level="quick", devices=False, result=result
+        ),
         stage_limit_s=60.0,
         **options,
     )
@@ -241,7 +243,7 @@ def test_a_process_answers_and_leaves_no_files(server, tmp_path):
 
     assert isinstance(ended.answer, Description)
     assert (ended.code, ended.signal, ended.timed_out) == (0, None, False)
-    assert ended.peak_bytes > 0
+    assert ended.planned_peak_bytes > 0
     assert [path.name for path in (tmp_path / "scratch").iterdir()] == ["server.stderr"]
 
 
@@ -283,14 +285,14 @@ def test_a_process_that_meets_a_full_disk_is_no_result_and_its_words_are_told(se
     path.write_text(SUITE.replace("return jnp.ones(4)", "raise OSError(28, 'No space left on device', 'it.npy')"))
     (case,) = describe(server, str(path)).answer.cases[:1]
     settings = make_settings("quick", suites=(str(path),), run_id="it")
-    (launch, *_) = [one for one in plan_launches([case], settings) if one.kind == "check"]
+    (process, *_) = [one for one in plan_processes([case], settings) if one.kind == "check"]
 
     with pytest.raises(OSError, match=r"No space left on device: 'it\.npy'") as caught:
         server.run(
             lambda result: Measure(
-                launch=launch,
+                process=process,
                 case=case,
-                place=PLACES["cpu"],
+                platform=PLATFORMS["cpu"],
                 settings=settings,
                 seed=0,
                 cache=str(tmp_path / "cache"),

@@ -34,8 +34,8 @@ def beat(writer: int, variant: str | None, stage: str) -> None:
     os.write(writer, json.dumps([variant, stage]).encode() + b"\n")
 
 
-def say(side: socket.socket, **facts: int) -> None:
-    side.sendall(json.dumps(facts).encode() + b"\n")
+def say(arm: socket.socket, **facts: int) -> None:
+    arm.sendall(json.dumps(facts).encode() + b"\n")
 
 
 def test_what_a_process_began_last_is_known_however_soon_it_died(ends):

@@ -1,76 +1,76 @@
 """What processes took tells what those to come will take."""
 
 from harness.parent.pace import Coming, Pace
-from harness.plan.launches import Launch
+from harness.plan.processes import PlannedProcess
 
 
-def launch(
-    kind: str = "timing", *variants: str, case: str = "a", index: int = 0, regime: str = "", without: str = ""
+def process(
+    kind: str = "timing", *variants: str, case: str = "a", index: int = 0, cache_state: str = "", without: str = ""
 ) -> Coming:
     names = variants or ("f:jit",)
-    planned = Launch(case=case, kind=kind, looks={kind: names}, round=index, regime=regime)
+    planned = PlannedProcess(case=case, kind=kind, assignments={kind: names}, round=index, cache_state=cache_state)
     return Coming(planned, tuple(name for name in names if name != without))
 
 
-def test_a_launch_takes_the_mean_of_those_like_it_in_earlier_rounds():
+def test_a_process_takes_the_mean_of_those_like_it_in_earlier_rounds():
     pace = Pace()
-    pace.add(launch(), 1.0)
-    pace.add(launch(index=1), 4.0)
+    pace.add(process(), 1.0)
+    pace.add(process(index=1), 4.0)
 
-    assert pace.predict_s([launch(index=2)]) == 2.5
-    assert pace.predict_s([launch(index=2), launch(index=3)]) == 5.0
+    assert pace.predict_s([process(index=2)]) == 2.5
+    assert pace.predict_s([process(index=2), process(index=3)]) == 5.0
 
 
-def test_launches_are_alike_by_case_process_regime_and_variant():
+def test_processes_are_alike_by_case_process_cache_state_and_variant():
     pace = Pace()
-    pace.add(launch("compilation", "f:jit"), 1.0)
-    pace.add(launch("compilation", "g:jit"), 10.0)
-    pace.add(launch("caching", "f:jit", regime="cold"), 100.0)
-    pace.add(launch("caching", "f:jit", regime="warm"), 1000.0)
-    pace.add(launch("compilation", "f:jit", case="b"), 10_000.0)
+    pace.add(process("compilation", "f:jit"), 1.0)
+    pace.add(process("compilation", "g:jit"), 10.0)
+    pace.add(process("caching", "f:jit", cache_state="cold"), 100.0)
+    pace.add(process("caching", "f:jit", cache_state="warm"), 1000.0)
+    pace.add(process("compilation", "f:jit", case="b"), 10_000.0)
 
-    assert pace.predict_s([launch("compilation", "f:jit", index=1)]) == 1.0
-    assert pace.predict_s([launch("compilation", "g:jit", index=1)]) == 10.0
-    assert pace.predict_s([launch("caching", "f:jit", index=1, regime="cold")]) == 100.0
-    assert pace.predict_s([launch("caching", "f:jit", index=1, regime="warm")]) == 1000.0
-    assert pace.predict_s([launch("compilation", "f:jit", case="b", index=1)]) == 10_000.0
+    assert pace.predict_s([process("compilation", "f:jit", index=1)]) == 1.0
+    assert pace.predict_s([process("compilation", "g:jit", index=1)]) == 10.0
+    assert pace.predict_s([process("caching", "f:jit", index=1, cache_state="cold")]) == 100.0
+    assert pace.predict_s([process("caching", "f:jit", index=1, cache_state="warm")]) == 1000.0
+    assert pace.predict_s([process("compilation", "f:jit", case="b", index=1)]) == 10_000.0
 
 
-def test_a_launch_that_lost_a_variant_takes_less_by_what_that_took():
+def test_a_process_that_lost_a_variant_takes_less_by_what_that_took():
     pace = Pace()
-    pace.add(launch("timing", "f:eager", "f:jit"), 8.0)
+    pace.add(process("timing", "f:eager", "f:jit"), 8.0)
     pace.add_variant("a", "f:eager", 6.0)
 
-    assert pace.predict_s([launch("timing", "f:eager", "f:jit", index=1, without="f:eager")]) == 2.0
+    assert pace.predict_s([process("timing", "f:eager", "f:jit", index=1, without="f:eager")]) == 2.0
 
 
 def test_once_it_ran_without_a_variant_only_that_tells():
     pace = Pace()
-    pace.add(launch("timing", "f:eager", "f:jit"), 8.0)
+    pace.add(process("timing", "f:eager", "f:jit"), 8.0)
     pace.add_variant("a", "f:eager", 6.0)
-    pace.add(launch("timing", "f:eager", "f:jit", index=1, without="f:eager"), 3.0)
+    pace.add(process("timing", "f:eager", "f:jit", index=1, without="f:eager"), 3.0)
 
-    assert pace.predict_s([launch("timing", "f:eager", "f:jit", index=2, without="f:eager")]) == 3.0
+    assert pace.predict_s([process("timing", "f:eager", "f:jit", index=2, without="f:eager")]) == 3.0
 
 
 def test_a_process_takes_no_less_than_nothing():
     pace = Pace()
-    pace.add(launch("timing", "f:eager", "f:jit"), 8.0)
+    pace.add(process("timing", "f:eager", "f:jit"), 8.0)
     pace.add_variant("a", "f:eager", 9.0)
 
-    assert pace.predict_s([launch("timing", "f:eager", "f:jit", index=1, without="f:eager")]) == 0.0
+    assert pace.predict_s([process("timing", "f:eager", "f:jit", index=1, without="f:eager")]) == 0.0
 
 
-def test_a_launch_like_none_before_takes_the_mean_of_its_kind_and_one_of_a_new_kind_nothing():
+def test_a_process_like_none_before_takes_the_mean_of_its_kind_and_one_of_a_new_kind_nothing():
     pace = Pace()
-    pace.add(launch("timing", case="a"), 1.0)
-    pace.add(launch("timing", case="b"), 2.0)
+    pace.add(process("timing", case="a"), 1.0)
+    pace.add(process("timing", case="b"), 2.0)
 
-    assert pace.predict_s([launch("timing", case="c")]) == 1.5
-    assert pace.predict_s([launch("trace", case="a")]) == 0.0
+    assert pace.predict_s([process("timing", case="c")]) == 1.5
+    assert pace.predict_s([process("trace", case="a")]) == 0.0
 
 
-def test_what_a_variant_takes_of_a_launch_is_that_of_the_last():
+def test_what_a_variant_takes_of_a_process_is_that_of_the_last():
     pace = Pace()
     pace.add_variant("a", "f:eager", 1.0)
     pace.add_variant("a", "f:eager", 2.0)

@@ -7,15 +7,15 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from harness.parent.progress import Lines, Live, Watcher, list_troubles, printable
-from harness.plan.launches import Launch
 from harness.plan.messages import Heartbeat
+from harness.plan.processes import PlannedProcess
 from harness.record import Outcome, Status
 from tests import samples
 
 PLANNED = samples.planned_case("selu", params={"n": 4})
 MANIFEST = samples.manifest([PLANNED], run_id="it")
 FOLDER = Path("results/it")
-LAUNCH = Launch(case=PLANNED.id, kind="timing", looks={"timing": ("selu:eager", "selu:jit")})
+PROCESS = PlannedProcess(case=PLANNED.id, kind="timing", assignments={"timing": ("selu:eager", "selu:jit")})
 
 
 def failed(reason: str) -> Outcome:
@@ -62,7 +62,7 @@ def test_a_run_is_named_with_its_cases_processes_and_folder():
 def test_a_round_is_a_line(lines):
     watcher, said = lines
 
-    watcher.launch_ended(LAUNCH, 59.9)
+    watcher.process_ended(PROCESS, 59.9)
     watcher.round_started(2, 8, 39)
 
     assert said() == ("round 2 of 8: 39 processes left; 60 of 600 s used",)
@@ -71,9 +71,9 @@ def test_a_round_is_a_line(lines):
 def test_processes_and_heartbeats_are_none(lines):
     watcher, said = lines
 
-    watcher.launch_started(LAUNCH)
+    watcher.process_started(PROCESS)
     watcher.beat(Heartbeat("selu:jit", "timing"))
-    watcher.launch_ended(LAUNCH, 3.0)
+    watcher.process_ended(PROCESS, 3.0)
     watcher.run_ended()
 
     assert said() == ()
@@ -84,7 +84,7 @@ def test_a_minute_without_words_is_a_line(lines):
     watcher.round_started(1, 8, 40)
 
     for used_s in (30.0, 60.0, 61.0, 119.0, 121.0):
-        watcher.launch_ended(LAUNCH, used_s)
+        watcher.process_ended(PROCESS, used_s)
 
     assert said()[1:] == (
         "    38 processes left; 60 of 600 s used",
@@ -112,7 +112,7 @@ def test_a_case_is_one_line(lines):
 
     watcher.case_ended(samples.fast_case(PLANNED), 12.4)
 
-    assert said() == ("ok        selu[n=4]  1.0 s, 5 launches; 12 of 600 s used",)
+    assert said() == ("ok        selu[n=4]  1.0 s, 5 processes; 12 of 600 s used",)
 
 
 def test_a_trouble_is_a_line_below_its_case(lines):
@@ -121,7 +121,7 @@ def test_a_trouble_is_a_line_below_its_case(lines):
     watcher.case_ended(samples.record(PLANNED, {"a:jit": {"numerics": failed("no luck")}}), 12.4)
 
     assert said() == (
-        "failed    selu[n=4]  1.0 s, 5 launches; 12 of 600 s used",
+        "failed    selu[n=4]  1.0 s, 5 processes; 12 of 600 s used",
         "    a:jit: failed: no luck",
     )
 
@@ -149,7 +149,7 @@ def test_the_bar_moves_with_every_process(live):
     watcher, shown = live
 
     assert " 0 % budget 0 %" in shown()
-    watcher.launch_ended(LAUNCH, 60.0)
+    watcher.process_ended(PROCESS, 60.0)
     assert " 25 % " in shown()
     assert "budget 10 %" in shown()
 
@@ -158,18 +158,18 @@ def test_it_says_round_case_process_variant_and_stage(live):
     watcher, shown = live
 
     watcher.round_started(1, 8, 4)
-    watcher.launch_started(LAUNCH)
+    watcher.process_started(PROCESS)
     assert "round 1 of 8 budget 0 % selu[n=4] timing 0:00" in shown()
     watcher.beat(Heartbeat("selu:jit", "warm-up"))
     assert "round 1 of 8 budget 0 % selu[n=4] timing: selu:jit warm-up 0:00" in shown()
-    watcher.launch_started(LAUNCH)
+    watcher.process_started(PROCESS)
     assert "selu[n=4] timing 0:00" in shown()
 
 
 def test_a_process_that_is_at_no_variant_shows_its_stage(live):
     watcher, shown = live
 
-    watcher.launch_started(LAUNCH)
+    watcher.process_started(PROCESS)
     watcher.beat(Heartbeat(None, "inputs"))
 
     assert "timing: inputs 0:00" in shown()
@@ -178,7 +178,7 @@ def test_a_process_that_is_at_no_variant_shows_its_stage(live):
 def test_where_fewer_processes_are_left_than_were_planned_the_share_of_the_work_grows(live):
     watcher, shown = live
 
-    watcher.launch_ended(LAUNCH, 1.0)
+    watcher.process_ended(PROCESS, 1.0)
     watcher.round_started(2, 2, 1)
 
     assert " 50 % " in shown()
@@ -227,9 +227,9 @@ def test_nothing_is_shown_where_nothing_is_wanted(capsys):
 
     watcher.run_started(MANIFEST, FOLDER, 4, 600.0)
     watcher.round_started(1, 2, 4)
-    watcher.launch_started(LAUNCH)
+    watcher.process_started(PROCESS)
     watcher.beat(Heartbeat(None, "start"))
-    watcher.launch_ended(LAUNCH, 1.0)
+    watcher.process_ended(PROCESS, 1.0)
     watcher.said("words")
     watcher.case_ended(samples.fast_case(PLANNED), 1.0)
     watcher.run_ended()

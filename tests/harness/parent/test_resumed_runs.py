@@ -19,7 +19,7 @@ from tests.harness.parent.made_up import (
     stop_before,
     timed,
 )
-from tests.harness.raw import clean, launch, variant
+from tests.harness.raw import clean, process, variant
 
 
 def test_a_resumed_run_goes_on_with_the_next_round(executed, tmp_path):
@@ -31,7 +31,7 @@ def test_a_resumed_run_goes_on_with_the_next_round(executed, tmp_path):
     for planned in CASES:
         rounds = [one.round for one in server.launched if one.case == planned.id and one.kind == "timing"]
         assert rounds in ([1, 2, 3], [2, 3])
-    assert [case.launches for case in run.cases] == [4] * 3
+    assert [case.processes for case in run.cases] == [4] * 3
     whole, _ = executed_elsewhere(executed, timed(most_rounds=4), tmp_path)
     assert [one.variants for one in run.cases] == [one.variants for one in whole.cases]
 
@@ -59,7 +59,7 @@ def of_program(fingerprint: str) -> Outcome:
 
 
 @pytest.mark.parametrize(("again", "status"), [("one", Status.OK), ("other", Status.FAILED)])
-def test_a_resumed_run_that_compiles_another_program_does_not_join_its_launches(executed, again, status):
+def test_a_resumed_run_that_compiles_another_program_does_not_join_its_processes(executed, again, status):
     with pytest.raises(KeyboardInterrupt):
         executed(timed(), [CASES[0]], dies=stop_before(1), answers=lambda launched, name: of_program("one"))
     answer = {CHECK: of_program(again)}
@@ -88,20 +88,20 @@ def test_what_failed_before_a_run_was_interrupted_is_not_tried_again(executed):
 
 
 @pytest.mark.parametrize("sample_s", [None, -1.0, 0.0, 1e300])
-def test_a_damaged_launch_of_a_whole_round_is_named_and_measured_again(executed, tmp_path, sample_s):
+def test_a_damaged_process_of_a_whole_round_is_named_and_measured_again(executed, tmp_path, sample_s):
     with pytest.raises(KeyboardInterrupt):
         executed(timed(), [CASES[0]], dies=stop_before(4))
-    path = RunFolder(tmp_path).case(CASES[0].id).launch(1)
+    path = RunFolder(tmp_path).case(CASES[0].id).process(1)
     if sample_s is None:
         path.write_bytes(b"broken")
     else:
-        write_json(path, launch(variant("a:jit", *clean(1.0, sample_s, 1.0)), index=1))
+        write_json(path, process(variant("a:jit", *clean(1.0, sample_s, 1.0)), index=1))
     watcher = Told()
 
     run, server = executed(timed(), [CASES[0]], watcher=watcher)
 
     assert [(one.kind, one.round) for one in server.launched][:2] == [(CHECK, 1), ("timing", 1)]
-    assert (run.cases[0].rounds, run.cases[0].launches) == (8, 8)
+    assert (run.cases[0].rounds, run.cases[0].processes) == (8, 8)
     assert len(run.cases[0].variants[0].outcomes["timing"].values["execution_s"]) == 8
     said = [word[1] for word in watcher.words if word[0] == "said" and str(path) in word[1]]
     assert len(said) == 1
@@ -131,7 +131,7 @@ def test_artifacts_and_time_of_an_interrupted_run_are_kept(executed, tmp_path):
     assert run.cases[0].started == before.started
 
 
-def test_a_resumed_run_does_not_take_a_launch_of_the_round_that_was_cut_as_one_of_a_whole_round(executed, tmp_path):
+def test_a_resumed_run_does_not_take_a_process_of_the_round_that_was_cut_as_one_of_a_whole_round(executed, tmp_path):
     of_two = a_case("selu", "a:jit", "numpy:native")
     with pytest.raises(KeyboardInterrupt):
         executed(timed(), [of_two], dies=stop_before(3))  # the second round has one of its two processes
@@ -141,7 +141,7 @@ def test_a_resumed_run_does_not_take_a_launch_of_the_round_that_was_cut_as_one_o
     assert len([one for one in server.launched if one.round == 1 and one.kind == "timing"]) == 1
     values = [item.outcomes["timing"].values["execution_s"] for item in run.cases[0].variants]
     assert [len(found) for found in values] == [8, 8]
-    assert [item.outcomes["timing"].details.launches for item in run.cases[0].variants] == [8, 8]
+    assert [item.outcomes["timing"].details.processes for item in run.cases[0].variants] == [8, 8]
 
 
 def test_a_resumed_run_remembers_what_was_replaced_and_how_often_it_was_looked_at(executed, tmp_path):
@@ -150,7 +150,7 @@ def test_a_resumed_run_remembers_what_was_replaced_and_how_often_it_was_looked_a
         executed(
             timed(**MORE),
             [wide],
-            contended=lambda message: message.launch.round == 1,
+            contended=lambda message: message.process.round == 1,
             dies=stop_before(3 + 1 + 2),
         )
 
@@ -170,7 +170,7 @@ def test_samples_that_are_read_again_tell_nothing_of_the_time_that_others_will_t
     assert run.cases[0].rounds == 5  # one was whole, one half, three more: for a sixth there is too little time
 
 
-def test_more_launches_of_a_resumed_run_come_after_a_check_too(executed):
+def test_more_processes_of_a_resumed_run_come_after_a_check_too(executed):
     wide = a_case("matmul", "a:jit", "other_one:jit", represents_workload=True)
     with pytest.raises(KeyboardInterrupt):
         executed(timed(**MORE), [wide], dies=stop_before(3 + 1))
@@ -217,7 +217,7 @@ def test_what_was_replaced_in_a_round_that_was_cut_counts(executed):
     of_two = a_case("selu", "a:jit", "numpy:native")
 
     def contended(message):
-        return message.launch.round == 1
+        return message.process.round == 1
 
     with pytest.raises(KeyboardInterrupt):
         executed(timed(), [of_two], contended=contended, dies=stop_before(2 + 2))

@@ -4,7 +4,7 @@ import pytest
 
 from harness.parent.pace import Coming, Pace
 from harness.parent.rounds import TOO_SLOW_S, count_rounds, leave_out
-from harness.plan.launches import Launch
+from harness.plan.processes import PlannedProcess
 from tests import samples
 
 CASES = [samples.planned_case(name, variants=("a:eager", "b:eager", "a:jit")) for name in ("selu", "matmul")]
@@ -14,18 +14,18 @@ ALL = ("a:eager", "b:eager", "a:jit")
 
 
 def timing(case, index: int, *variants: str, extra: bool = False) -> Coming:
-    planned = Launch(case=case.id, kind="timing", looks={"timing": ALL}, round=index, extra=extra)
+    planned = PlannedProcess(case=case.id, kind="timing", assignments={"timing": ALL}, round=index, extra=extra)
     return Coming(planned, variants or ALL)
 
 
 def cold(case, index: int) -> Coming:
-    planned = Launch(case=case.id, kind="compilation", looks={"compilation": ("a:jit",)}, round=index)
+    planned = PlannedProcess(case=case.id, kind="compilation", assignments={"compilation": ("a:jit",)}, round=index)
     return Coming(planned, ("a:jit",))
 
 
 @pytest.fixture
 def pace() -> Pace:
-    """Each timing launch takes ten seconds; of it, a:eager six in selu and b:eager four in matmul."""
+    """Each timing process takes ten seconds; of it, a:eager six in selu and b:eager four in matmul."""
     pace = Pace()
     for case, slow_s in zip(CASES, ({"a:eager": 6.0}, {"b:eager": 4.0}), strict=True):
         pace.add(timing(case, 0), 10.0)
@@ -38,7 +38,7 @@ def pace() -> Pace:
 
 
 TO_COME = [timing(case, index, extra=index >= 3) for index in range(1, 8) for case in CASES]
-FEWEST = [one for one in TO_COME if not one.launch.extra]
+FEWEST = [one for one in TO_COME if not one.process.extra]
 
 
 @pytest.mark.parametrize(("left_s", "rounds"), [(140.0, 8), (139.0, 7), (60.0, 4), (59.0, 3), (40.0, 3), (0.0, 3)])
@@ -108,7 +108,7 @@ def test_where_that_is_not_enough_the_slowest_cold_processes_of_later_rounds_are
 
 
 def test_what_a_first_round_looks_at_and_what_fills_the_cache_is_never_left_out(pace):
-    check = Launch(case=CASES[0].id, kind="check", looks={"numerics": ("a:jit",)}, round=2, refills=True)
+    check = PlannedProcess(case=CASES[0].id, kind="check", assignments={"numerics": ("a:jit",)}, round=2, refills=True)
     refill = Coming(check, ("a:jit",))
     pace.add(refill, 1.0)
 

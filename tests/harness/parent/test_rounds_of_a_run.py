@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
-from harness.plan.launches import SHAPES
 from harness.plan.probes import CHECK
-from harness.plan.settings import MOST_LAUNCHES
+from harness.plan.processes import SHAPES
+from harness.plan.settings import MOST_PROCESSES
 from harness.record import RunFolder, Status
 from tests.harness.parent.made_up import (
     CASES,
@@ -31,41 +31,41 @@ from tests.harness.parent.made_up import (
 def test_as_many_whole_rounds_as_fit_into_the_time_the_same_for_all_cases(executed, budget_s, rounds):
     run, _ = executed(timed(), CASES, budget_s=budget_s)
 
-    assert [case.launches for case in run.cases] == [rounds] * 3
+    assert [case.processes for case in run.cases] == [rounds] * 3
     assert [case.rounds for case in run.cases] == [rounds] * 3
 
 
-def test_a_budget_is_kept_within_one_launch(executed, clock):
+def test_a_budget_is_kept_within_one_process(executed, clock):
     executed(timed(), CASES, budget_s=10.5)
 
     assert clock.now - 64.0 == 11.0
 
 
-def test_timing_of_fewer_launches_than_give_an_interval_is_lost_and_told_as_such(executed):
+def test_timing_of_fewer_processes_than_give_an_interval_is_lost_and_told_as_such(executed):
     run, _ = executed(timed(), CASES, budget_s=6 + 3 * 2.0)
 
     assert len(run.lost()) == 3
     outcome = run.cases[0].variants[0].outcomes["timing"]
-    assert (outcome.status, outcome.reason) == (Status.LOST, "timed by 2 of at least 3 launches")
+    assert (outcome.status, outcome.reason) == (Status.LOST, "timed by 2 of at least 3 processes")
     assert len(outcome.values["execution_s"]) == 2
 
 
-def test_a_record_says_how_far_its_launches_lie_apart_whatever_one_round_took(executed):
+def test_a_record_says_how_far_its_processes_lie_apart_whatever_one_round_took(executed):
     def seconds(launched):
         return 50.0 if launched.round == 2 else 4.0
 
-    run, _ = executed(timed(launches=5, fewest_rounds=5, most_rounds=5), [CASES[0]], seconds=seconds)
+    run, _ = executed(timed(processes=5, fewest_rounds=5, most_rounds=5), [CASES[0]], seconds=seconds)
 
-    assert run.cases[0].launch_gap_s == 4.0
+    assert run.cases[0].process_gap_s == 4.0
 
 
-def test_one_launch_lies_apart_from_none(executed):
+def test_one_process_lies_apart_from_none(executed):
     run, _ = executed(timed(**ONCE), [CASES[0]])
 
-    assert run.cases[0].launch_gap_s is None
+    assert run.cases[0].process_gap_s is None
 
 
-def test_one_launch_that_was_asked_for_is_not_lost(executed):
+def test_one_process_that_was_asked_for_is_not_lost(executed):
     run, _ = executed(timed(**ONCE), CASES)
 
     assert run.lost() == ()
@@ -77,32 +77,32 @@ def test_a_record_is_written_after_each_round_and_says_how_many_are_whole(execut
 
     found = [record_of(tmp_path, case) for case in CASES]
     assert sorted(record.rounds for record in found) == [1, 2, 2]
-    assert [record.launches for record in found] == [record.rounds for record in found]
+    assert [record.processes for record in found] == [record.rounds for record in found]
 
 
-# More launches
+# More processes
 
 
 def test_time_that_is_left_goes_to_the_widest_interval_of_a_case_that_matters(executed):
     wide = a_case("matmul", "a:jit", "other_one:jit", represents_workload=True)
-    narrow = a_case("selu", "a:jit", "b:jit", represents_workload=True)  # equal in every launch
+    narrow = a_case("selu", "a:jit", "b:jit", represents_workload=True)  # equal in every process
     unimportant = a_case("mlp", "a:jit", "other_one:jit")
 
     run, server = executed(timed(**MORE), [wide, narrow, unimportant], budget_s=6 + 3 * 3 + 4.5)
 
-    assert [case.launches for case in run.cases] == [7, 3, 3]  # four more, a second each
+    assert [case.processes for case in run.cases] == [7, 3, 3]  # four more, a second each
     more = [one for one in server.launched if one.round > 2]
     assert [(one.case, one.round) for one in more] == [(wide.id, index) for index in (3, 4, 5, 6)]
     looks = [case.variants[0].outcomes["timing"].details.looks for case in run.cases]
     assert looks == [2, 1, 1]
 
 
-def test_a_case_has_no_more_than_the_most_launches(executed):
+def test_a_case_has_no_more_than_the_most_processes(executed):
     wide = a_case("matmul", "a:jit", "other_one:jit", represents_workload=True)
 
     run, _ = executed(timed(**MORE), [wide])
 
-    assert run.cases[0].launches == MOST_LAUNCHES["default"]
+    assert run.cases[0].processes == MOST_PROCESSES["default"]
 
 
 @pytest.mark.parametrize(("budget_s", "rounds"), [(1000.0, 5), (2 + 4.5, 4)])
@@ -111,31 +111,31 @@ def test_a_quick_run_ends_when_its_rounds_have(executed, budget_s, rounds):
 
     run, _ = executed(timed(most_rounds=5), [wide], budget_s=budget_s)
 
-    assert run.cases[0].launches == rounds
+    assert run.cases[0].processes == rounds
 
 
-# Contended launches
+# Contended processes
 
 
-def test_a_contended_launch_is_replaced_by_a_fresh_process_once(executed, tmp_path):
+def test_a_contended_process_is_replaced_by_a_fresh_process_once(executed, tmp_path):
     def contended(message):
-        return message.launch.round == 1  # and the one that replaces it, too
+        return message.process.round == 1  # and the one that replaces it, too
 
     run, server = executed(timed(**TWICE), [CASES[0]], contended=contended)
 
     assert [one.round for one in server.launched if one.kind == "timing"] == [0, 1, 1]
-    seeds = [message.seed for message in server.messages if message.launch.kind == "timing"]
+    seeds = [message.seed for message in server.messages if message.process.kind == "timing"]
     assert len(set(seeds)) == 3
     details = run.cases[0].variants[0].outcomes["timing"].details
-    assert (details.launches, details.contended, details.replaced) == (2, 1, 1)
+    assert (details.processes, details.contended, details.replaced) == (2, 1, 1)
     folder = RunFolder(tmp_path).case(CASES[0].id)
-    assert folder.launch(1, replaced=True).exists()
-    assert folder.launches() == [folder.launch(0), folder.launch(1)]
+    assert folder.process(1, replaced=True).exists()
+    assert folder.processes() == [folder.process(0), folder.process(1)]
 
 
 def seeds_that_are_contended(first: Callable[[int], bool], again: Callable[[int], bool]):
-    """By the round, of the first process of a launch and of the one that replaces it, which has another seed."""
-    return lambda message: (again if message.seed >= 1000 else first)(message.launch.round)
+    """By the round, of the first process of a process and of the one that replaces it, which has another seed."""
+    return lambda message: (again if message.seed >= 1000 else first)(message.process.round)
 
 
 def test_of_a_case_only_one_process_a_round_is_replaced(executed):
@@ -150,10 +150,10 @@ def test_of_a_case_only_one_process_a_round_is_replaced(executed):
     assert max(replaced) == 2
 
 
-def test_where_the_fresh_process_is_contended_too_later_launches_are_not_replaced(executed):
+def test_where_the_fresh_process_is_contended_too_later_processes_are_not_replaced(executed):
     contended = seeds_that_are_contended(lambda index: index != 1, lambda index: index >= 2)
 
-    run, server = executed(timed(launches=6, fewest_rounds=6, most_rounds=6), [CASES[0]], contended=contended)
+    run, server = executed(timed(processes=6, fewest_rounds=6, most_rounds=6), [CASES[0]], contended=contended)
 
     # Well in the first round, not needed in the second, in vain in the third, and no more after that.
     assert [one.round for one in server.launched if one.kind == "timing"] == [0, 0, 1, 2, 2, 3, 4, 5]
@@ -161,7 +161,7 @@ def test_where_the_fresh_process_is_contended_too_later_launches_are_not_replace
     assert (details.replaced, details.contended) == (2, 4)
 
 
-def test_a_contended_launch_stays_where_the_budget_is_used_up(executed):
+def test_a_contended_process_stays_where_the_budget_is_used_up(executed):
     run, server = executed(timed(**ONCE), [CASES[0]], contended=lambda message: True, budget_s=3.0)
 
     assert len(server.asked("timing")) == 1
@@ -178,7 +178,7 @@ def test_a_replacement_that_dies_replaces_nothing(executed):
     run, _ = executed(timed(**ONCE), [CASES[0]], contended=lambda message: True, dies=dies)
 
     details = run.cases[0].variants[0].outcomes["timing"].details
-    assert (details.launches, details.replaced) == (1, 0)
+    assert (details.processes, details.replaced) == (1, 0)
 
 
 def test_a_resumed_run_tells_the_rounds_that_are_left(executed):

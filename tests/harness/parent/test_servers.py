@@ -4,7 +4,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from harness.machine.places import BACKENDS
+from harness.machine.platforms import BACKENDS
 from harness.parent.servers import Servers
 from harness.record import OtherEnvironment
 

@@ -1,15 +1,15 @@
 """Whose time it is where there is too little: what is left out, what is lost, what a budget keeps."""
 
 from harness.parent.allowance import GRACE_S
-from harness.plan.launches import Launch
 from harness.plan.messages import Heartbeat
+from harness.plan.processes import PlannedProcess
 from harness.record import Status
 from tests.harness.parent.made_up import CASES, ROUNDS, Told, a_case, dead, settings, timed
 
 SLOW = a_case("selu", "a:eager", "a:jit")
 
 
-def slow_eager(launched: Launch) -> float:
+def slow_eager(launched: PlannedProcess) -> float:
     """Seconds of a process: eager code of the slow case takes ten."""
     return 10.0 if launched.kind == "timing" and "a:eager" in launched.variants else 1.0
 
@@ -29,7 +29,7 @@ def test_a_slow_eager_variant_is_left_out_before_anything_else_and_told(executed
     eager = run.cases[0].variants[0].outcomes["timing"]
     assert eager.status is Status.SKIPPED
     assert eager.reason == (
-        "left out: a launch spends 9.0 s on it, too much for a budget of 20 s; a run with a larger --budget times it"
+        "left out: a process spends 9.0 s on it, too much for a budget of 20 s; a run with a larger --budget times it"
     )
     assert ("said", f"{SLOW.name}: a:eager: {eager.reason}") in watcher.words
     assert run.cases[0].variants[1].outcomes["timing"].status is Status.OK
@@ -92,8 +92,8 @@ def test_a_budget_is_kept_within_its_grace_also_where_variants_hang(executed, cl
     assert clock.now - 64.0 == 10 + GRACE_S
 
 
-def test_what_a_fixed_number_of_launches_looks_at_is_never_left_out(executed):
-    fixed_number = timed(launches=3, fewest_rounds=3, most_rounds=3)
+def test_what_a_fixed_number_of_processes_looks_at_is_never_left_out(executed):
+    fixed_number = timed(processes=3, fewest_rounds=3, most_rounds=3)
 
     run, _ = executed(fixed_number, [SLOW], budget_s=15.0, seconds=slow_eager, wall_s=wall_of_slow)
 
@@ -102,7 +102,7 @@ def test_what_a_fixed_number_of_launches_looks_at_is_never_left_out(executed):
 
 def test_cold_processes_are_left_out_where_that_is_not_enough(executed):
     watcher = Told()
-    cold = settings("compilation", "timing", **ROUNDS, cold_launches=3)
+    cold = settings("compilation", "timing", **ROUNDS, cold_processes=3)
 
     def seconds(launched):
         return 5.0 if launched.kind == "compilation" else 1.0
@@ -110,7 +110,7 @@ def test_cold_processes_are_left_out_where_that_is_not_enough(executed):
     run, server = executed(cold, [CASES[0]], budget_s=8 + 2 + 0.5, seconds=seconds, watcher=watcher)
 
     assert len(server.asked("compilation")) == 1
-    assert run.cases[0].launches == 3
+    assert run.cases[0].processes == 3
     words = "2 cold processes left out: the budget had no time for more"
     assert (
         "said",
@@ -119,7 +119,7 @@ def test_cold_processes_are_left_out_where_that_is_not_enough(executed):
     assert run.cases[0].variants[0].outcomes["compilation"].notes == (words,)
 
 
-def slower_each_round(launched: Launch) -> float:
+def slower_each_round(launched: PlannedProcess) -> float:
     """1, 4 and 7 seconds: what nobody foresees."""
     return 1.0 + 3.0 * launched.round
 
@@ -156,15 +156,15 @@ def test_at_twice_the_budget_it_ends_all_the_same(executed):
     assert len(run.lost()) == 1
 
 
-def test_launches_whose_number_was_asked_for_take_what_they_take(executed):
+def test_processes_whose_number_was_asked_for_take_what_they_take(executed):
     watcher = Told()
-    own = timed(finishes_fewest=True, budget_s=1.0, launches=5, fewest_rounds=5, most_rounds=5)
+    own = timed(finishes_fewest=True, budget_s=1.0, processes=5, fewest_rounds=5, most_rounds=5)
 
     run, _ = executed(own, [CASES[1]], budget_s=None, seconds=slower_each_round, watcher=watcher)
 
     assert run.cases[0].rounds == 5
     said = [words[0] for kind, *words in watcher.words if kind == "said"]
-    assert said == ["round 1 took 3 s: there will be 5 rounds"]  # two checks, and a launch
+    assert said == ["round 1 took 3 s: there will be 5 rounds"]  # two checks, and a process
 
 
 def test_rounds_beyond_the_fewest_do_not_begin_after_it(executed):
@@ -176,7 +176,7 @@ def test_rounds_beyond_the_fewest_do_not_begin_after_it(executed):
 
 
 def test_beyond_the_budget_a_variant_that_dies_costs_the_others_nothing(executed):
-    """Without it, the others of its launch would be a launch short, and lost."""
+    """Without it, the others of its process would be a process short, and lost."""
     two = a_case("selu", "a:jit", "b:jit")
 
     def dies(launched):

@@ -35,7 +35,7 @@ def test_the_width_is_half_the_95_percent_interval_of_the_widest_ratio():
     found = measure_width(CASE, ratios)
 
     assert found.half == pytest.approx(0.2 * T_975[2] / math.sqrt(3), rel=1e-6)
-    assert (found.case, found.launches) == (CASE, 3)
+    assert (found.case, found.processes) == (CASE, 3)
 
 
 def test_without_ratios_it_is_that_of_the_times_on_the_logarithm():
@@ -45,11 +45,11 @@ def test_without_ratios_it_is_that_of_the_times_on_the_logarithm():
 
 
 @pytest.mark.parametrize("values", [(0.1, 0.2), (0.1, None, 0.2), ()])
-def test_fewer_than_three_launches_have_no_width(values):
+def test_fewer_than_three_processes_have_no_width(values):
     assert measure_width(CASE, [timing(log_ratio=values)]) is None
 
 
-def test_more_launches_narrow_it_by_the_t_multiplier_and_the_root_of_their_number():
+def test_more_processes_narrow_it_by_the_t_multiplier_and_the_root_of_their_number():
     width = Width(CASE, T_975[2] / math.sqrt(3), 3)
 
     assert width.predict(0) == pytest.approx(width.half)
@@ -65,7 +65,7 @@ def share(widths, left_s: float, seconds: float = 1.0, **settings) -> dict[str, 
     return {names[case_id]: count for case_id, count in given.items()}
 
 
-def test_the_widest_is_given_launches_until_another_would_be_wider():
+def test_the_widest_is_given_processes_until_another_would_be_wider():
     wide, narrow = Width(case("selu"), 0.5, 3), Width(case("mlp"), 0.3, 3)
 
     assert share([narrow, wide], 1.0) == {"selu": 1}  # now 0.42
@@ -75,18 +75,18 @@ def test_the_widest_is_given_launches_until_another_would_be_wider():
 
 
 @pytest.mark.parametrize(
-    ("launches", "fewest"),
+    ("processes", "fewest"),
     [(3, 1), (5, 2), (8, 3), (10, 3), (11, 4), (12, 4), (13, 4), (18, 6), (19, None), (24, None)],
 )
-def test_it_takes_several_launches_to_make_up_for_the_look_that_they_cost(launches, fewest):
-    width = Width(CASE, 0.5, launches)
+def test_it_takes_several_processes_to_make_up_for_the_look_that_they_cost(processes, fewest):
+    width = Width(CASE, 0.5, processes)
 
     assert width.find_fewest(24) == fewest
     if fewest is not None:
         assert width.predict(fewest) < 0.5 <= min((width.predict(more) for more in range(1, fewest)), default=0.5)
 
 
-def test_time_for_too_few_launches_to_narrow_it_goes_to_another():
+def test_time_for_too_few_processes_to_narrow_it_goes_to_another():
     wide, other = Width(case("selu"), 0.5, 10), Width(case("mlp"), 0.3, 3)
     fewest = wide.find_fewest(24)
 
@@ -96,7 +96,7 @@ def test_time_for_too_few_launches_to_narrow_it_goes_to_another():
     assert share([Width(case("selu"), 0.5, 21)], 100.0) == {}
 
 
-def test_nobody_is_given_a_launch_for_which_no_time_is_left():
+def test_nobody_is_given_a_process_for_which_no_time_is_left():
     wide = Width(case("selu"), 0.5, 3)
 
     assert share([wide], 2.9) == {"selu": 2}
@@ -110,5 +110,5 @@ def test_what_is_narrow_enough_is_given_none():
 
 
 @pytest.mark.parametrize(("level", "most"), [("default", 24), ("full", 24)])
-def test_a_level_has_a_limit_of_launches(level, most):
+def test_a_level_has_a_limit_of_processes(level, most):
     assert share([Width(case("selu"), 100.0, 3)], 1000.0, level=level) == {"selu": most - 3}

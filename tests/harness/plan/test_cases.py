@@ -4,13 +4,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness import Caching, Cost, DataSource, Figure, Needs, Published, Skip, State, levels, no_reference, workload
-from harness.machine.places import PLACES
+from harness.machine.platforms import PLATFORMS
 from harness.plan.cases import name_case, plan_case
 from harness.plan.probes import list_of_jax, list_runnable
 from harness.record.layout import name_file
 from tests import samples
 
-CPU = PLACES["cpu"]
+CPU = PLATFORMS["cpu"]
 SETTINGS = samples.settings()
 
 # Names
@@ -160,10 +160,10 @@ def refused(state, batch):
 def test_a_case_says_where_it_runs_and_only_a_targets_name_is_part_of_its_own():
     target = samples.target("tpu:made-up")
 
-    here, compiled = (plan_case("random", sampled, {"n": 4}, place) for place in (CPU, target))
+    here, compiled = (plan_case("random", sampled, {"n": 4}, platform) for platform in (CPU, target))
 
-    assert (here.where, here.name) == ("cpu", "sampled[n=4]")
-    assert (compiled.where, compiled.name) == ("tpu:made-up", "sampled[n=4]@tpu:made-up")
+    assert (here.platform, here.name) == ("cpu", "sampled[n=4]")
+    assert (compiled.platform, compiled.name) == ("tpu:made-up", "sampled[n=4]@tpu:made-up")
     assert here.id != compiled.id
     assert name_case("selu", {}, target) == "selu@tpu:made-up"
 

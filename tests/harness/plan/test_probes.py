@@ -6,28 +6,28 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from harness.machine.places import PLACES
+from harness.machine.platforms import PLATFORMS
 from harness.plan.probes import (
+    CACHE_STATES,
     PROBE_NAMES,
     PROBES,
-    REGIMES,
     group_by_allocator,
     group_by_library,
     group_each,
     group_peers_apart,
     in_cold_rounds,
+    list_cache_states,
     list_cached,
     list_compiled,
     list_measurable,
     list_of_jax,
-    list_regimes,
     list_resident,
     list_runnable,
     list_traced,
 )
 from harness.plan.settings import make_settings
 from harness.probes import find_look
-from harness.probes.caching import REGIMES as KNOWN
+from harness.probes.caching import CACHE_STATES as KNOWN
 from harness.record import Answer, Details, Figure, PlannedCase, Published
 from harness.record.layout import name_file
 from harness.record.metrics import METRICS
@@ -56,7 +56,7 @@ RESTING = [
     ({"answer": samples.ABOUT_COMPILING}, True),
     ({"published": (figure("execution_s"),)}, False),
     ({"published": (figure("compiles"),)}, False),
-    ({"published": (figure("dispatch_s"), figure("compile_total_s"))}, True),
+    ({"published": (figure("return_s"), figure("compile_total_s"))}, True),
     ({"answer": Answer("?", "a:jit"), "published": (figure("cached_s"),)}, True),
     ({"published": (figure("compile_exponent"),)}, True),
     ({"published": (figure("no_such_metric"),)}, False),
@@ -85,7 +85,7 @@ def test_caches_are_looked_at_where_an_answer_rests_on_compiling_or_in_all_cases
         ("default", {"probes": ("compilation",)}, 3, 3),
         ("default", {"probes": ("caching",)}, 3, 3),
         ("default", {"probes": ("timing",)}, 1, 3),
-        ("default", {"launches": 2}, 2, 2),
+        ("default", {"processes": 2}, 2, 2),
         ("full", {}, 5, 5),
     ],
 )
@@ -132,8 +132,8 @@ def test_one_case_of_each_workload_is_traced_or_all_if_asked(level, probes, repr
 def test_only_what_a_workload_names_is_tried_as_new():
     planned = case("s", "w[n=1]", ("a:jit",))
 
-    assert list_regimes(planned) == ("cold", "cached", "warm")
-    assert list_regimes(msgspec.structs.replace(planned, new_static={"n": 2})) == (
+    assert list_cache_states(planned) == ("cold", "cached", "warm")
+    assert list_cache_states(msgspec.structs.replace(planned, new_static={"n": 2})) == (
         "cold",
         "cached",
         "warm",
@@ -141,10 +141,10 @@ def test_only_what_a_workload_names_is_tried_as_new():
     )
 
 
-def test_every_regime_that_a_plan_names_is_known():
+def test_every_cache_state_that_a_plan_names_is_known():
     planned = msgspec.structs.replace(case("s", "w[n=1]", ("a:jit",)), new_shape={"n": 2}, new_static={"n": 2})
 
-    assert list_regimes(planned) == tuple(KNOWN)
+    assert list_cache_states(planned) == tuple(KNOWN)
 
 
 def test_what_raises_as_declared_is_checked_and_not_measured():
@@ -157,7 +157,7 @@ def test_what_raises_as_declared_is_checked_and_not_measured():
     assert names(list_cached(msgspec.structs.replace(case, answer=samples.ABOUT_COMPILING), settings)) == ("g:jit",)
 
 
-def test_what_donates_has_no_caching_regimes():
+def test_what_donates_has_no_caching_cache_states():
     donating = msgspec.structs.replace(samples.planned_variant("f:jit"), donates=("state",))
     case = samples.planned_case(variants=(donating, samples.planned_variant("g:jit")))
 
@@ -202,8 +202,8 @@ def test_a_probe_looks_at_the_modes_that_it_can_say_something_of(choose, expecte
 def test_variants_share_a_process_where_they_do_not_disturb_each_other(group, where, expected):
     variants = tuple(map(samples.planned_variant, ("a:eager", "a:jit", "numpy:native", "torch:native")))
 
-    assert [names(one) for one in group(variants, PLACES[where])] == expected
-    assert group((), PLACES[where]) == []
+    assert [names(one) for one in group(variants, PLATFORMS[where])] == expected
+    assert group((), PLATFORMS[where]) == []
 
 
 # The table
@@ -235,7 +235,7 @@ def test_what_is_part_of_a_probe_is_asked_for_with_it():
         "numerics",
         "memory",
         "export",
-        "residency",
+        "measured_memory",
     )
 
 
@@ -243,9 +243,9 @@ def test_probes_that_share_a_process_agree_on_how_it_is_launched():
     for process in {probe.process for probe in PROBES.values()}:
         sharing = [probe for probe in PROBES.values() if probe.process == process]
 
-        how = {(one.group, one.rounds, one.regimes, one.after, one.side_by_side) for one in sharing}
+        how = {(one.group, one.rounds, one.cache_states, one.after, one.side_by_side) for one in sharing}
         assert len(how) == 1
 
 
-def test_the_regimes_of_the_plan_are_those_that_the_probe_knows():
-    assert set(KNOWN) == set(REGIMES)
+def test_the_cache_states_of_the_plan_are_those_that_the_probe_knows():
+    assert set(KNOWN) == set(CACHE_STATES)

@@ -1,11 +1,11 @@
 import msgspec
 import pytest
 
-from harness.machine.places import PLACES
-from harness.plan.launches import plan_launches_of
+from harness.machine.platforms import PLATFORMS
+from harness.plan.aa_controls import is_unchanged
+from harness.plan.processes import plan_processes_of
 from harness.plan.replays import add_lock_step, add_replays, limit_to
 from harness.plan.settings import make_settings
-from harness.plan.twins import is_unchanged
 from harness.record import Artifact, NumericsDetails, OtherEnvironment, Outcome, Replay, Status
 from tests import samples
 
@@ -93,11 +93,11 @@ def test_a_replay_is_checked_and_timed_beside_todays_program_and_nothing_else():
     planned = add_replays(before, before, record, "run 1")
     settings = make_settings("full", suites=(), run_id="x")
 
-    launches = list(plan_launches_of(planned, settings, PLACES["cpu"]))
+    processes = list(plan_processes_of(planned, settings, PLATFORMS["cpu"]))
 
-    looking = {probe for one in launches for probe, names in one.looks.items() if "selu:jit before" in names}
+    looking = {probe for one in processes for probe, names in one.assignments.items() if "selu:jit before" in names}
     assert looking == {"numerics", "timing"}
-    timing = [one for one in launches if "timing" in one.looks]
+    timing = [one for one in processes if "timing" in one.assignments]
     assert all({"selu:jit", "selu:jit before"} <= set(one.variants) for one in timing)
 
 
@@ -144,11 +144,11 @@ def test_the_earlier_environment_only_tells_times():
     planned = add_lock_step(before, before, record, "run 1")
     settings = make_settings("full", suites=(), run_id="x")
 
-    launches = list(plan_launches_of(planned, settings, PLACES["cpu"]))
+    processes = list(plan_processes_of(planned, settings, PLATFORMS["cpu"]))
 
-    looking = {probe for one in launches for probe, names in one.looks.items() if "selu:jit before" in names}
+    looking = {probe for one in processes for probe, names in one.assignments.items() if "selu:jit before" in names}
     assert looking == {"timing"}
-    timing = [one for one in launches if "timing" in one.looks and "selu:jit" in one.variants]
+    timing = [one for one in processes if "timing" in one.assignments and "selu:jit" in one.variants]
     assert all({"selu:eager before", "selu:jit before"} <= set(one.variants) for one in timing)
 
 
@@ -160,5 +160,5 @@ def test_a_run_in_lock_step_has_longer_turns_more_rounds_and_more_time():
     assert beside.block_s == 10 * plain.block_s
     assert beside.most_rounds > plain.most_rounds
     assert beside.budget_s == 2 * plain.budget_s
-    assert make_settings("quick", suites=(), run_id="x", lock_step=other, launches=3, budget_s=7).most_rounds == 3
+    assert make_settings("quick", suites=(), run_id="x", lock_step=other, processes=3, budget_s=7).most_rounds == 3
     assert make_settings("quick", suites=(), run_id="x", lock_step=other, budget_s=7).budget_s == 7

@@ -108,13 +108,13 @@ def test_one_case_stands_for_each_workload_the_first_where_the_declared_one_is_n
 # Answers
 
 
-def with_answer(answer, *sizes, workload="a", where="cpu", represents=None):
+def with_answer(answer, *sizes, workload="a", platform="cpu", represents=None):
     return [
         samples.planned_case(
             workload,
-            id=f"{workload}{n}{where}",
+            id=f"{workload}{n}{platform}",
             suite="s",
-            where=where,
+            platform=platform,
             params={"n": n},
             represents_workload=n == represents,
             answer=answer,
@@ -142,8 +142,8 @@ def test_one_case_keeps_the_answer_of_its_suite(at, sizes, represents, stands):
     assert {one.id: one.answer for one in found if one.answer is not None} == {stands: answer}
 
 
-def test_each_place_has_its_own_answer():
+def test_each_platform_has_its_own_answer():
     answer = Answer("Is it fast?", "a:jit")
-    cases = [*with_answer(answer, 1, 2), *with_answer(answer, 1, 2, where="tpu:v5e")]
+    cases = [*with_answer(answer, 1, 2), *with_answer(answer, 1, 2, platform="tpu:v5e")]
 
     assert [one.id for one in choose_representatives(cases) if one.answer] == ["a1cpu", "a1tpu:v5e"]

@@ -13,7 +13,7 @@ def test_a_level_decides_how_long_a_run_takes(level):
     assert found.level == level
     assert found.probes == tuple(name for name in PROBES if level != "quick" or name != "caching")
     assert (found.fewest_rounds, found.most_rounds) == (3, MOST_ROUNDS[level])
-    assert found.launches is None
+    assert found.processes is None
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -21,10 +21,10 @@ def test_no_level_has_less_than_five_rounds_where_the_time_allows_them(level):
     assert (make_settings(level, suites=(), run_id="a").most_rounds or 0) >= 5
 
 
-def test_a_fixed_count_of_launches_is_the_number_of_rounds():
-    found = make_settings("default", launches=4, suites=(), run_id="a")
+def test_a_fixed_count_of_processes_is_the_number_of_rounds():
+    found = make_settings("default", processes=4, suites=(), run_id="a")
 
-    assert (found.launches, found.fewest_rounds, found.most_rounds, found.cold_launches) == (4, 4, 4, 4)
+    assert (found.processes, found.fewest_rounds, found.most_rounds, found.cold_processes) == (4, 4, 4, 4)
 
 
 def test_verdicts_go_by_wider_intervals_than_those_that_are_shown():
@@ -38,7 +38,7 @@ def test_numerics_and_export_are_always_among_the_probes_and_numerics_is_first()
         "numerics",
         "memory",
         "export",
-        "residency",
+        "measured_memory",
         "timing",
     )
 
@@ -58,11 +58,13 @@ def test_the_run_id_decides_the_seed():
     ("level", "probes", "expected"),
     [
         ("default", (), ()),
-        ("full", (), ("residency", "trace")),
-        ("default", ("caching", "memory"), ("residency", "caching")),
+        ("full", (), ("measured_memory", "trace")),
+        ("default", ("caching", "memory"), ("measured_memory", "caching")),
         ("full", ("timing",), ()),
         ("full", ("trace",), ("trace",)),
     ],
 )
-def test_what_is_asked_for_looks_at_every_case_and_traces_and_residency_do_at_the_full_level(level, probes, expected):
+def test_what_is_asked_for_looks_at_every_case_and_traces_and_measured_memory_do_at_the_full_level(
+    level, probes, expected
+):
     assert make_settings(level, probes=probes, suites=(), run_id="a").everywhere == expected

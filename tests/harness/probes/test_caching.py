@@ -6,12 +6,12 @@ import jax.numpy as jnp
 import pytest
 
 from harness import workload
-from harness.machine.places import BACKENDS
+from harness.machine.platforms import BACKENDS
 from harness.probes import Context, caching
-from harness.probes.caching import REGIMES, Call
+from harness.probes.caching import CACHE_STATES, Call
 from harness.programs.arguments import make_inputs
 from harness.programs.jax_events import COMPILE, LOWER, TRACE, JaxEvents
-from harness.record import CachingDetails, Outcome, RegimeCall, Status
+from harness.record import CacheStateCall, CachingDetails, Outcome, Status
 from tests import samples
 
 THREE, FOUR = jnp.ones(3), jnp.ones(4)
@@ -39,12 +39,12 @@ def calls(monkeypatch, clock) -> Calls:
 
 @pytest.fixture
 def timed(clock):
-    """(regime, function, measured call) -> (what is told of the call, stages that it told)."""
+    """(cache state, function, measured call) -> (what is told of the call, stages that it told)."""
 
-    def run(regime, function, measured, usual=USUAL, *, stream=False):
+    def run(cache_state, function, measured, usual=USUAL, *, stream=False):
         stages = []
         call = caching.time_call(
-            regime, function, usual=usual, measured=measured, stream=stream, clock=clock, stage=stages.append
+            cache_state, function, usual=usual, measured=measured, stream=stream, clock=clock, stage=stages.append
         )
         return call, stages
 
@@ -53,10 +53,10 @@ def timed(clock):
 
 @pytest.fixture
 def believed(monkeypatch):
-    """Has a regime need no proof."""
+    """Has a cache state need no proof."""
 
     def believe(name):
-        monkeypatch.setitem(REGIMES, name, replace(REGIMES[name], proof=lambda seen: True))
+        monkeypatch.setitem(CACHE_STATES, name, replace(CACHE_STATES[name], proof=lambda seen: True))
         return name
 
     return believe
@@ -73,7 +73,7 @@ def test_where_a_call_comes_before_it_is_the_usual_one_made_once_and_not_timed(t
     found, stages = timed(believed(name), calls, measured)
 
     assert calls.made == [((3,), {"by": 2}), (measured.arguments[0].shape, measured.static)]
-    assert (found.regime, found.proven, found.elapsed_s) == (name, True, measured.arguments[0].size)
+    assert (found.cache_state, found.proven, found.elapsed_s) == (name, True, measured.arguments[0].size)
     assert stages == ["call before", f"{name} call"]
 
 
@@ -82,7 +82,7 @@ def test_where_nothing_comes_before_only_the_timed_call_is_made(timed, calls, be
     found, stages = timed(believed(name), calls, USUAL)
 
     assert calls.made == [((3,), {"by": 2})]
-    assert (found.regime, found.proven, found.elapsed_s) == (name, True, 3)
+    assert (found.cache_state, found.proven, found.elapsed_s) == (name, True, 3)
     assert stages == [f"{name} call"]
 
 
@@ -95,7 +95,7 @@ def test_of_a_stream_one_pass_is_timed_after_one_pass(timed, calls, believed):
     assert found.elapsed_s == 3 + 4
 
 
-# What does not differ as its regime says
+# What does not differ as its cache state says
 
 
 @pytest.mark.parametrize(
@@ -119,12 +119,12 @@ def test_of_a_stream_one_pass_is_timed_after_one_pass(timed, calls, believed):
         "static: other values only",
     ],
 )
-def test_a_call_that_does_not_differ_as_its_regime_says_is_not_made(timed, calls, believed, name, measured):
+def test_a_call_that_does_not_differ_as_its_cache_state_says_is_not_made(timed, calls, believed, name, measured):
     found, stages = timed(believed(name), calls, measured)
 
     assert calls.made == []
     assert stages == []
-    assert found == RegimeCall(regime=name, proven=False, elapsed_s=None)
+    assert found == CacheStateCall(cache_state=name, proven=False, elapsed_s=None)
 
 
 @pytest.mark.parametrize(
@@ -137,10 +137,10 @@ def test_a_call_that_does_not_differ_as_its_regime_says_is_not_made(timed, calls
     ids=["of one call of a stream", "a longer stream", "inside a tree"],
 )
 def test_a_shape_is_new_wherever_it_stands(usual, measured):
-    assert REGIMES["new_shape"].change(Call(usual, {}), Call(measured, {}))
+    assert CACHE_STATES["new_shape"].change(Call(usual, {}), Call(measured, {}))
 
 
-# What proves a regime
+# What proves a cache state
 
 COMPILED = {TRACE: [0.1], LOWER: [0.1], COMPILE: [0.1]}
 PROVEN = {
@@ -163,7 +163,7 @@ SEEN = {
 
 @pytest.mark.parametrize("what", SEEN)
 def test_what_jax_reports_proves_a_state_of_the_caches_or_none(what):
-    assert {name for name, regime in REGIMES.items() if regime.proof(SEEN[what])} == PROVEN[what]
+    assert {name for name, cache_state in CACHE_STATES.items() if cache_state.proof(SEEN[what])} == PROVEN[what]
 
 
 def test_a_time_whose_state_of_the_caches_is_not_proven_says_so_with_what_jax_reported(timed, clock):
@@ -173,13 +173,15 @@ def test_a_time_whose_state_of_the_caches_is_not_proven_says_so_with_what_jax_re
 
     found, _ = timed("cached", function, USUAL)
 
-    assert (found.regime, found.proven, found.elapsed_s, found.traces) == ("cached", False, 1.0, 1)
+    assert (found.cache_state, found.proven, found.elapsed_s, found.traces) == ("cached", False, 1.0, 1)
 
 
 def test_a_function_that_was_called_before_is_neither_traced_nor_compiled_again(timed):
     found, _ = timed("warm", lambda x, *, by: x * by, USUAL)
 
-    assert found == RegimeCall(regime="warm", proven=True, elapsed_s=0.0, traces=0, compiled=0, hits=0, misses=0)
+    assert found == CacheStateCall(
+        cache_state="warm", proven=True, elapsed_s=0.0, traces=0, compiled=0, hits=0, misses=0
+    )
 
 
 def test_each_of_jaxs_reports_is_told_by_its_own_name(timed, calls, monkeypatch):
@@ -188,10 +190,12 @@ def test_each_of_jaxs_reports_is_told_by_its_own_name(timed, calls, monkeypatch)
 
     found, _ = timed("cold", calls, USUAL)
 
-    assert found == RegimeCall(regime="cold", proven=False, elapsed_s=3, traces=7, compiled=5 - 2, hits=2, misses=4)
+    assert found == CacheStateCall(
+        cache_state="cold", proven=False, elapsed_s=3, traces=7, compiled=5 - 2, hits=2, misses=4
+    )
 
 
-# A process of one regime
+# A process of one cache state
 
 
 @pytest.fixture
@@ -207,9 +211,9 @@ PARAMS = {"n": 3, "by": 2}
 
 @pytest.fixture
 def look(calls, clock, forgotten):
-    """(regime, what of the case changes) -> outcome of each of two variants of a product with `by`."""
+    """(cache state, what of the case changes) -> outcome of each of two variants of a product with `by`."""
 
-    def run(regime, *, second=None, **planned):
+    def run(cache_state, *, second=None, **planned):
         def first(x, *, by):
             return calls(x, by=by)
 
@@ -219,52 +223,56 @@ def look(calls, clock, forgotten):
         made.implementation(second or first, name="second", modes=("jit",))
         case = samples.planned_case(params=PARAMS, **planned)
         arguments = make_inputs(made, PARAMS)
-        context = Context(made, PARAMS, BACKENDS["cpu"], arguments, clock, None, case=case, regime=regime)
+        context = Context(made, PARAMS, BACKENDS["cpu"], arguments, clock, None, case=case, cache_state=cache_state)
         return caching.look(("first:jit", "second:jit"), context).outcomes
 
     return run
 
 
 @pytest.mark.parametrize(
-    ("regime", "shape", "by"),
+    ("cache_state", "shape", "by"),
     [("cold", 3, 2), ("cached", 3, 2), ("warm", 3, 2), ("new_shape", 4, 2), ("new_static", 3, 5)],
 )
-def test_the_timed_call_is_of_the_cases_params_but_for_those_that_its_regime_changes(look, calls, regime, shape, by):
-    look(regime, new_shape={"n": 4}, new_static={"by": 5})
+def test_the_timed_call_is_of_the_cases_params_but_for_those_that_its_cache_state_changes(
+    look, calls, cache_state, shape, by
+):
+    look(cache_state, new_shape={"n": 4}, new_static={"by": 5})
 
-    before = [((3,), {"by": 2})] if REGIMES[regime].before else []
+    before = [((3,), {"by": 2})] if CACHE_STATES[cache_state].before else []
     assert calls.made == 2 * [*before, ((shape,), {"by": by})]
 
 
-def test_a_time_has_the_name_of_its_regime_where_that_is_proven(look):
+def test_a_time_has_the_name_of_its_cache_state_where_that_is_proven(look):
     found = look("warm")
 
-    call = RegimeCall(regime="warm", proven=True, elapsed_s=3)
+    call = CacheStateCall(cache_state="warm", proven=True, elapsed_s=3)
     expected = Outcome(status=Status.OK, values={"warm_s": (3,)}, details=CachingDetails(calls=(call,)))
     assert found == {"first:jit": expected, "second:jit": expected}
 
 
-@pytest.mark.parametrize(("regime", "elapsed_s"), [("cold", 3), ("new_shape", None)], ids=["not seen", "not changed"])
-def test_a_time_whose_regime_is_not_proven_has_no_name_and_is_told_all_the_same(look, regime, elapsed_s):
-    found = look(regime)["first:jit"]
+@pytest.mark.parametrize(
+    ("cache_state", "elapsed_s"), [("cold", 3), ("new_shape", None)], ids=["not seen", "not changed"]
+)
+def test_a_time_whose_cache_state_is_not_proven_has_no_name_and_is_told_all_the_same(look, cache_state, elapsed_s):
+    found = look(cache_state)["first:jit"]
 
-    call = RegimeCall(regime=regime, proven=False, elapsed_s=elapsed_s)
+    call = CacheStateCall(cache_state=cache_state, proven=False, elapsed_s=elapsed_s)
     assert found == Outcome(status=Status.OK, values={}, details=CachingDetails(calls=(call,)))
 
 
-@pytest.mark.parametrize("regime", REGIMES)
-def test_the_persistent_cache_stays_only_where_it_is_what_the_call_finds(look, forgotten, regime):
-    look(regime, new_shape={"n": 4}, new_static={"by": 5})
+@pytest.mark.parametrize("cache_state", CACHE_STATES)
+def test_the_persistent_cache_stays_only_where_it_is_what_the_call_finds(look, forgotten, cache_state):
+    look(cache_state, new_shape={"n": 4}, new_static={"by": 5})
 
-    assert forgotten == [regime != "cached"]
+    assert forgotten == [cache_state != "cached"]
 
 
-@pytest.mark.parametrize(("regime", "stage"), [("cold", "cold call"), ("warm", "call before")])
-def test_a_call_that_fails_says_in_which_stage_and_costs_no_other_variant(look, regime, stage):
+@pytest.mark.parametrize(("cache_state", "stage"), [("cold", "cold call"), ("warm", "call before")])
+def test_a_call_that_fails_says_in_which_stage_and_costs_no_other_variant(look, cache_state, stage):
     def broken(x, *, by):
         raise ValueError("no luck")
 
-    found = look(regime, second=broken)
+    found = look(cache_state, second=broken)
 
     assert found["second:jit"].status is Status.FAILED
     assert found["second:jit"].reason == f"in stage '{stage}': ValueError: no luck"

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from harness import no_reference, workload
-from harness.machine.places import BACKENDS
+from harness.machine.platforms import BACKENDS
 from harness.probes import Context, compilation
 from harness.programs import program, serialised
 from harness.programs.cost import NO_COUNT
@@ -47,12 +47,12 @@ def double(x):
 TARGET = samples.target("tpu:v5e", memory_bytes=16 * 2**30, product_dtype="bfloat16")
 
 
-def context(folder=None, *, index=0, compiles=None, place=BACKENDS["cpu"]) -> Context:
+def context(folder=None, *, index=0, compiles=None, platform=BACKENDS["cpu"]) -> Context:
     declared = workload(
         inputs=lambda key: ARGUMENT, reference=no_reference("none"), modes=("jit", "aot"), compiles=compiles
     )
     kept = None if folder is None else CaseFolder(folder)
-    return Context(declared(double), {}, place, (ARGUMENT,), time.perf_counter, kept, index=index)
+    return Context(declared(double), {}, platform, (ARGUMENT,), time.perf_counter, kept, index=index)
 
 
 def prepared(function=double, mode="jit", argument=ARGUMENT) -> Prepared:
@@ -364,7 +364,7 @@ def test_of_a_target_nothing_is_called_and_the_program_is_told_all_the_same(tmp_
 
     compiled = dataclasses.replace(prepared(mode=mode), call=called)
 
-    found = compilation.compile_and_call(f"double:{mode}", compiled, context(tmp_path, place=TARGET))
+    found = compilation.compile_and_call(f"double:{mode}", compiled, context(tmp_path, platform=TARGET))
 
     assert set(found.values) == STAGES | COUNTS - {"cache_entries"}
     assert files(CaseFolder(tmp_path).programs(f"double:{mode}")) == set(PROGRAM_TEXTS.values())

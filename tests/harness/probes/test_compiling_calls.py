@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import pytest
 from jax.experimental.compilation_cache import compilation_cache
 
-from harness.probes.subject import Subject
+from harness.probes.sampler import Sampler
 from harness.programs.caches import use_cache
 from harness.programs.jax_events import watch_jax
 from harness.programs.modes import How, prepare_as
@@ -36,14 +36,14 @@ def compiling(x):
     return jax.jit(lambda x: jnp.sin(x) + 1)(x)
 
 
-def calibrated(function, *args, how=None) -> Subject:
+def calibrated(function, *args, how=None) -> Sampler:
     """A variant that was called once, and has its number of calls."""
     prepared = prepare_as("mixed", function, args, how or How(), time.perf_counter, lambda stage: None)
     prepared.reset()
     prepared.wait(prepared.call(*prepared.args))
-    subject = Subject(prepared, time.perf_counter, sample_s=0.0)
-    subject.calibrate()
-    return subject
+    sampler = Sampler(prepared, time.perf_counter, sample_s=0.0)
+    sampler.calibrate()
+    return sampler
 
 
 def test_a_call_that_compiles_says_how_many_programs():
@@ -60,22 +60,22 @@ def test_a_call_that_finds_its_programs_compiles_none():
 def test_a_state_that_is_weakly_typed_at_first_is_no_compiling_call():
     step = jax.jit(lambda state: state + jnp.ones(()))
 
-    subject = calibrated(step, jnp.asarray(1.0), how=How(carry={0: 0}))
-    subject.prepared.reset()
+    sampler = calibrated(step, jnp.asarray(1.0), how=How(carry={0: 0}))
+    sampler.prepared.reset()
     with watch_jax() as first:
-        subject.prepared.call(*subject.prepared.args)
+        sampler.prepared.call(*sampler.prepared.args)
 
-    assert subject.compiles_per_call == 0
+    assert sampler.compiles_per_call == 0
     assert first.requested == 0
 
 
 def test_a_call_that_compiles_is_timed_without_the_cache_that_an_earlier_process_has_filled(filled_cache):
     with watch_jax() as read:
         compiling(jnp.ones(3))
-    subject = calibrated(compiling, jnp.ones(3))
+    sampler = calibrated(compiling, jnp.ones(3))
 
     with watch_jax() as timed:
-        subject.warm_up()
+        sampler.warm_up()
 
     assert (read.hits, read.compiled) == (1, 0)
     assert timed.hits == 0

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from harness import State, no_reference, workload
-from harness.machine.places import BACKENDS
+from harness.machine.platforms import BACKENDS
 from harness.plan.cases import plan_case
 from harness.probes import Context, look_with
 from harness.probes.conditioning import Judge
@@ -351,7 +351,7 @@ def test_a_program_that_counts_its_calls_is_not_deterministic():
     assert look_at(counts, reference=lambda x: x - 1).details.verdict is Verdict.NOT_DETERMINISTIC
 
 
-def test_places_of_equal_values_get_a_hint():
+def test_platforms_of_equal_values_get_a_hint():
     ties = jnp.asarray([1.0, 0.0, 1.0, 0.0])
 
     outcome = look_at(jnp.argsort, inputs=(ties,), reference=lambda x: np.argsort(x, kind="stable")[[1, 0, 2, 3]])

@@ -5,9 +5,9 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from harness.machine.places import BACKENDS
+from harness.machine.platforms import BACKENDS
 from harness.probes import Context
-from harness.probes.fit import compare_with_capacity, peak_bytes
+from harness.probes.fit import compare_with_capacity, planned_peak_bytes
 from harness.programs.modes import How, Prepared, prepare_as
 from tests.harness.probes.made_up import plan
 
@@ -21,24 +21,24 @@ GIB = 2**30
 def test_a_peak_that_counts_temporaries_is_the_compilers(backend):
     compiled = plan(argument=1, output=2, temp=4, alias=1, peak_memory_in_bytes=5)
 
-    assert peak_bytes(compiled, BACKENDS[backend]) == 5
+    assert planned_peak_bytes(compiled, BACKENDS[backend]) == 5
 
 
 def test_a_peak_that_leaves_temporaries_out_is_what_the_plan_adds_up_to():
     compiled = plan(argument=16, output=8, temp=4, alias=2, peak_memory_in_bytes=24)
 
-    assert peak_bytes(compiled, BACKENDS["cpu"]) == 16 + 8 + 4 - 2
+    assert planned_peak_bytes(compiled, BACKENDS["cpu"]) == 16 + 8 + 4 - 2
 
 
 @pytest.mark.parametrize("told", [{}, {"peak_memory_in_bytes": 0}], ids=["not told", "zero"])
 def test_a_peak_that_the_compiler_does_not_tell_is_what_the_plan_adds_up_to(told):
     compiled = plan(argument=16, output=8, temp=4, alias=2, **told)
 
-    assert peak_bytes(compiled, BACKENDS["gpu"]) == 16 + 8 + 4 - 2
+    assert planned_peak_bytes(compiled, BACKENDS["gpu"]) == 16 + 8 + 4 - 2
 
 
 def test_without_a_plan_there_is_no_peak():
-    assert peak_bytes(SimpleNamespace(memory_analysis=lambda: None), BACKENDS["cpu"]) is None
+    assert planned_peak_bytes(SimpleNamespace(memory_analysis=lambda: None), BACKENDS["cpu"]) is None
 
 
 # Against what there is

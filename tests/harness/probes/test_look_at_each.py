@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import pytest
 
 from harness import State, no_reference, workload
-from harness.machine.places import BACKENDS
+from harness.machine.platforms import BACKENDS
 from harness.plan.probes import PROBES
 from harness.probes import Context, find_look, look_with
 from harness.probes.context import Findings
@@ -247,7 +247,7 @@ def looked(monkeypatch):
 def test_probes_of_one_process_look_at_a_variant_together_before_the_next(looked):
     context = context_of(one_more, modes=("jit", "aot"))
 
-    found, launch = look_with(dict.fromkeys(("numerics", "memory"), ("one_more:jit", "one_more:aot")), context)
+    found, process = look_with(dict.fromkeys(("numerics", "memory"), ("one_more:jit", "one_more:aot")), context)
 
     assert looked == [
         (probe, (variant,)) for variant in ("one_more:jit", "one_more:aot") for probe in ("numerics", "memory")
@@ -255,7 +255,7 @@ def test_probes_of_one_process_look_at_a_variant_together_before_the_next(looked
     assert {variant: {probe: one.notes for probe, one in of.items()} for variant, of in found.items()} == {
         variant: {probe: (probe,) for probe in ("numerics", "memory")} for variant in ("one_more:jit", "one_more:aot")
     }
-    assert launch is None
+    assert process is None
 
 
 def test_a_probe_that_needs_variants_side_by_side_has_them_at_once(looked):

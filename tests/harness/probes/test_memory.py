@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from harness.machine.places import BACKENDS
+from harness.machine.platforms import BACKENDS
 from harness.probes import Context
 from harness.probes.memory import LONGEST_COMPILE_S, read_plan
 from harness.programs.modes import How, Prepared, prepare_as
@@ -42,7 +42,7 @@ def test_the_plan_is_told_in_parts():
     assert found.status is Status.OK
     assert (parts["argument_bytes"], parts["output_bytes"], parts["alias_bytes"]) == (2 * SQUARE_BYTES, SQUARE_BYTES, 0)
     assert parts["temp_bytes"] >= SQUARE_BYTES
-    assert parts["peak_bytes"] == parts["argument_bytes"] + parts["output_bytes"] + parts["temp_bytes"]
+    assert parts["planned_peak_bytes"] == parts["argument_bytes"] + parts["output_bytes"] + parts["temp_bytes"]
 
 
 def test_a_variant_without_one_program_has_no_plan():
@@ -128,5 +128,5 @@ def test_arguments_that_cannot_be_donated_cost_no_other_value():
     found = measured(lambda x: x + 1, SQUARE, donated=donated)
 
     assert found.status is Status.OK
-    assert found.values["peak_bytes"] == (2 * SQUARE_BYTES,)
+    assert found.values["planned_peak_bytes"] == (2 * SQUARE_BYTES,)
     assert found.notes == ("what donating saves is not known: cannot donate",)

@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from harness import State, no_reference, workload
-from harness.machine.places import BACKENDS
+from harness.machine.platforms import BACKENDS
 from harness.probes import Context, look_with, numerics
 from harness.probes.errors import relative_error
 from harness.probes.formats import TOLERANCE, find_tolerance
@@ -60,17 +60,17 @@ def test_equal_arrays_have_no_error(array):
 
 
 @given(array=arrays, data=st.data())
-def test_a_changed_entry_is_an_error_in_its_place_relative_to_the_largest_entry(array, data):
-    place = data.draw(st.integers(0, array.size - 1))
+def test_a_changed_entry_is_an_error_in_its_platform_relative_to_the_largest_entry(array, data):
+    platform = data.draw(st.integers(0, array.size - 1))
     changed = array.copy()
-    changed[place] = data.draw(entries)
-    assume(changed[place] != array[place])
+    changed[platform] = data.draw(entries)
+    assume(changed[platform] != array[platform])
 
     error, index = relative_error(changed, array)
 
     largest = np.abs(array).max() or 1.0
-    assert index == (place,)
-    assert error == abs(changed[place] - array[place]) / largest > 0
+    assert index == (platform,)
+    assert error == abs(changed[platform] - array[platform]) / largest > 0
 
 
 @given(array=arrays, noise=st.floats(0, 1e-3), power=st.integers(-20, 20))
@@ -100,18 +100,18 @@ def test_equal_infinities_agree_and_so_do_two_nan(array, value, data):
 def test_any_other_non_finite_entry_is_an_infinite_error(array, got, want, data):
     assume(not (math.isfinite(got) and math.isfinite(want)))
     assume(got != want and not (math.isnan(got) and math.isnan(want)))
-    place = data.draw(st.integers(0, array.size - 1))
+    platform = data.draw(st.integers(0, array.size - 1))
     other = array.copy()
-    other[place], array[place] = got, want
+    other[platform], array[platform] = got, want
 
-    assert relative_error(other, array) == (math.inf, (place,))
+    assert relative_error(other, array) == (math.inf, (platform,))
 
 
 def test_an_infinite_reference_entry_does_not_hide_an_error_in_another():
     assert relative_error(np.array([math.inf, 3.0]), np.array([math.inf, 4.0])) == (0.25, (1,))
 
 
-def test_places_are_indices_of_all_dimensions():
+def test_platforms_are_indices_of_all_dimensions():
     want = np.ones((2, 3, 4))
     got = want.copy()
     got[1, 2, 3] = 2.0

@@ -13,30 +13,30 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from harness import no_reference, workload
-from harness.machine.disturbance import Reading
 from harness.machine.environment import paid_cores
-from harness.machine.places import BACKENDS
+from harness.machine.interference import Reading
+from harness.machine.platforms import BACKENDS
 from harness.machine.states import LIBRARIES
 from harness.plan.timing_process import (
-    DISPATCH_LAUNCHES,
-    FEWEST_DISPATCHES,
-    FEWEST_SLOW_SWEEPS,
-    FEWEST_SWEEPS,
-    MOST_DISPATCHES,
+    FEWEST_PASSES,
+    FEWEST_RETURNS,
+    FEWEST_SLOW_PASSES,
+    ISOLATED_BLOCKS,
+    ISOLATED_PROCESSES,
+    MOST_RETURNS,
     ONE_PASS_S,
-    SOLO_BLOCKS,
-    SOLO_LAUNCHES,
+    RETURN_PROCESSES,
     WARM_UP_BLOCK_S,
     WARM_UP_LIMIT_S,
     WARM_UP_S,
-    count_sweeps,
+    count_passes,
 )
 from harness.probes import Context, timing
-from harness.probes.subject import Subject
-from harness.probes.timing import look, measure, time_launch
+from harness.probes.sampler import Sampler
+from harness.probes.timing import look, measure, time_process
 from harness.programs.modes import Prepared
-from harness.record import SCHEMA_VERSION, Load, Status, VariantLaunch
-from harness.record.launches import DeviceState
+from harness.record import SCHEMA_VERSION, Load, Status, VariantSamples
+from harness.record.processes import DeviceState
 from tests import samples
 from tests.harness.conftest import FakeClock
 
@@ -47,13 +47,13 @@ SAMPLE_S, BLOCK_S, BLOCKS = 2**-12, 2**-6, 8
 SETTINGS = samples.settings(sample_s=SAMPLE_S, block_s=BLOCK_S, blocks=BLOCKS)
 
 
-def prepared(clock: FakeClock, durations_s: Iterable[float], *, dispatch_s: float = 0.0) -> Prepared:
-    """A call that takes `dispatch_s` to return and is ready after the next of the durations."""
+def prepared(clock: FakeClock, durations_s: Iterable[float], *, return_s: float = 0.0) -> Prepared:
+    """A call that takes `return_s` to return and is ready after the next of the durations."""
     ready_after = iter(durations_s)
     return Prepared(
-        call=lambda: clock.advance(dispatch_s),
+        call=lambda: clock.advance(return_s),
         args=(),
-        wait=lambda result: clock.advance(next(ready_after) - dispatch_s),
+        wait=lambda result: clock.advance(next(ready_after) - return_s),
     )
 
 
@@ -61,7 +61,7 @@ def reading(wait_s: float | None) -> Reading:
     return Reading(wait_s=wait_s, cpu_s=0.0, steal_s=None, involuntary_switches=0)
 
 
-def undisturbed() -> Reading:
+def quiet() -> Reading:
     return reading(0.0)
 
 
@@ -78,30 +78,30 @@ def waiting(shares: Iterable[float]) -> Callable[[], Reading]:
     return totals().__next__
 
 
-def time_of(clock: FakeClock, *durations_s: float, disturbance: Callable[[], Reading] = undisturbed) -> VariantLaunch:
-    """A launch of one variant whose calls take these durations, the last one from then on."""
+def time_of(clock: FakeClock, *durations_s: float, interference: Callable[[], Reading] = quiet) -> VariantSamples:
+    """A process of one variant whose calls take these durations, the last one from then on."""
     calls = prepared(clock, chain(durations_s, repeat(durations_s[-1])))
-    (launch,) = measure({"a": calls}, SETTINGS, seed=0, clock=clock, disturbance=disturbance, cores=2, beat=nobody)
-    return launch
+    (process,) = measure({"a": calls}, SETTINGS, seed=0, clock=clock, interference=interference, cores=2, beat=nobody)
+    return process
 
 
 def nobody(variant: str | None, stage: str) -> None:
     """Is told what begins."""
 
 
-def all_samples(launch: VariantLaunch) -> set[float]:
-    return {sample for block in launch.blocks for sample in block.samples_s}
+def all_samples(process: VariantSamples) -> set[float]:
+    return {sample for block in process.blocks for sample in block.samples_s}
 
 
 # Samples and blocks
 
 
 def test_a_short_call_is_repeated_until_a_sample_is_long_enough(clock):
-    launch = time_of(clock, SHORT_S)
+    process = time_of(clock, SHORT_S)
 
     # One more than the quotient: a sample is never a little too short.
-    assert launch.calls == SAMPLE_S / SHORT_S + 1
-    assert all_samples(launch) == {SHORT_S}
+    assert process.calls == SAMPLE_S / SHORT_S + 1
+    assert all_samples(process) == {SHORT_S}
 
 
 def test_a_call_that_is_long_enough_is_a_sample_by_itself(clock):
@@ -109,62 +109,62 @@ def test_a_call_that_is_long_enough_is_a_sample_by_itself(clock):
 
 
 def test_a_slow_first_call_does_not_mislead_the_tuning(clock):
-    launch = time_of(clock, ONE_PASS_S / 2, SHORT_S)
+    process = time_of(clock, ONE_PASS_S / 2, SHORT_S)
 
-    assert launch.calls == SAMPLE_S / SHORT_S + 1
+    assert process.calls == SAMPLE_S / SHORT_S + 1
 
 
 def test_calls_that_were_slow_only_while_tuning_are_counted_anew_after_the_warm_up(clock):
-    launch = time_of(clock, SAMPLE_S, SAMPLE_S, SHORT_S)
+    process = time_of(clock, SAMPLE_S, SAMPLE_S, SHORT_S)
 
-    assert launch.calls == SAMPLE_S / SHORT_S
+    assert process.calls == SAMPLE_S / SHORT_S
 
 
 def test_a_block_takes_samples_until_its_time_is_up(clock):
-    launch = time_of(clock, 2**-10)
+    process = time_of(clock, 2**-10)
 
-    assert [block.samples_s for block in launch.blocks] == [(2**-10,) * 16] * BLOCKS
-    assert {block.wall_s for block in launch.blocks} == {BLOCK_S}
+    assert [block.samples_s for block in process.blocks] == [(2**-10,) * 16] * BLOCKS
+    assert {block.wall_s for block in process.blocks} == {BLOCK_S}
 
 
 def test_a_call_longer_than_a_block_is_a_block_by_itself(clock):
-    launch = time_of(clock, LONG_S)
+    process = time_of(clock, LONG_S)
 
-    assert {block.samples_s for block in launch.blocks} == {(LONG_S,)}
+    assert {block.samples_s for block in process.blocks} == {(LONG_S,)}
 
 
 @pytest.mark.parametrize(
-    ("duration_s", "sweeps"), [(0.25, FEWEST_SWEEPS), (0.5, FEWEST_SWEEPS), (1.0, 2), (8.0, 2)], ids=str
+    ("duration_s", "passes"), [(0.25, FEWEST_PASSES), (0.5, FEWEST_PASSES), (1.0, 2), (8.0, 2)], ids=str
 )
-def test_slow_calls_have_few_sweeps_and_very_slow_ones_an_order_and_its_reverse(clock, duration_s, sweeps):
-    assert len(time_of(clock, duration_s).blocks) == sweeps
+def test_slow_calls_have_few_passes_and_very_slow_ones_an_order_and_its_reverse(clock, duration_s, passes):
+    assert len(time_of(clock, duration_s).blocks) == passes
 
 
-@pytest.mark.parametrize(("duration_s", "warm_up", "dispatch"), [(5.0, 2, 1), (ONE_PASS_S, 1, 0), (64.0, 1, 0)])
-def test_a_launch_of_very_slow_calls_makes_as_few_as_can_be(clock, duration_s, warm_up, dispatch):
+@pytest.mark.parametrize(("duration_s", "warm_up", "times_return"), [(5.0, 2, 1), (ONE_PASS_S, 1, 0), (64.0, 1, 0)])
+def test_a_process_of_very_slow_calls_makes_as_few_as_can_be(clock, duration_s, warm_up, times_return):
     time_of(clock, duration_s)
 
-    assert clock.now == duration_s * (warm_up + FEWEST_SLOW_SWEEPS + dispatch)
+    assert clock.now == duration_s * (warm_up + FEWEST_SLOW_PASSES + times_return)
 
 
 @pytest.mark.parametrize(("then_s", "is_steady"), [(16.0, True), (16.5, True), (17.0, False), (15.0, False)])
 def test_the_first_block_tells_whether_a_call_was_steady_that_was_made_once(clock, then_s, is_steady):
-    launch = time_of(clock, 16.0, then_s)
+    process = time_of(clock, 16.0, then_s)
 
-    assert launch.warmup_s == (16.0,)
-    assert launch.steady is is_steady
+    assert process.warmup_s == (16.0,)
+    assert process.steady is is_steady
 
 
 def test_beside_a_slow_call_a_quick_one_has_as_much_time_in_few_blocks_as_in_all(clock):
     variants = {"quick": prepared(clock, repeat(BLOCK_S / 4)), "slow": prepared(clock, repeat(8.0))}
 
-    quick, _ = measure(variants, SETTINGS, seed=0, clock=clock, disturbance=undisturbed, cores=2, beat=nobody)
+    quick, _ = measure(variants, SETTINGS, seed=0, clock=clock, interference=quiet, cores=2, beat=nobody)
 
     assert [block.wall_s for block in quick.blocks] == [BLOCKS * BLOCK_S / 2] * 2
 
 
 @pytest.mark.parametrize(
-    ("blocks", "block_s", "call_s", "sweeps"),
+    ("blocks", "block_s", "call_s", "passes"),
     [
         (80, 0.002, 0.002, 80),
         (80, 0.002, 0.003, 80),
@@ -174,26 +174,26 @@ def test_beside_a_slow_call_a_quick_one_has_as_much_time_in_few_blocks_as_in_all
         (10, 0.020, 0.020, 10),
     ],
 )
-def test_of_slow_calls_there_are_as_many_sweeps_as_blocks_of_3_ms_take(blocks, block_s, call_s, sweeps):
+def test_of_slow_calls_there_are_as_many_passes_as_blocks_of_3_ms_take(blocks, block_s, call_s, passes):
     given = samples.settings(blocks=blocks, block_s=block_s)
 
-    assert count_sweeps([call_s], given) == count_sweeps([call_s] * 3, given) == sweeps
+    assert count_passes([call_s], given) == count_passes([call_s] * 3, given) == passes
 
 
-def test_calls_that_became_slow_after_tuning_have_few_sweeps(clock):
+def test_calls_that_became_slow_after_tuning_have_few_passes(clock):
     tuned = int(SAMPLE_S / SHORT_S) + 1
 
-    launch = time_of(clock, *[SHORT_S] * (1 + 1 + tuned), BLOCK_S)
+    process = time_of(clock, *[SHORT_S] * (1 + 1 + tuned), BLOCK_S)
 
-    assert launch.calls == tuned
-    assert len(launch.blocks) == FEWEST_SLOW_SWEEPS
+    assert process.calls == tuned
+    assert len(process.blocks) == FEWEST_SLOW_PASSES
 
 
 def test_every_raw_sample_is_kept(clock):
     # Every eighth call is an outlier.
-    launch = time_of(clock, *[*[2**-12] * 7, 2**-8] * 1000)
+    process = time_of(clock, *[*[2**-12] * 7, 2**-8] * 1000)
 
-    kept = [sample for block in launch.blocks for sample in block.samples_s]
+    kept = [sample for block in process.blocks for sample in block.samples_s]
     assert kept.count(2**-8) == pytest.approx(len(kept) / 8, abs=BLOCKS)
 
 
@@ -203,33 +203,33 @@ def test_every_raw_sample_is_kept(clock):
 def test_warm_up_is_recorded_apart_from_the_samples(clock):
     tuning_s = [2**-8] * 2
 
-    launch = time_of(clock, *tuning_s, 2**-5, 2**-6, 2**-7, 2**-10)
+    process = time_of(clock, *tuning_s, 2**-5, 2**-6, 2**-7, 2**-10)
 
-    assert launch.warmup_s == (2**-5, 2**-6, 2**-7, 2**-10, 2**-10)
-    assert launch.steady
-    assert all_samples(launch) == {2**-10}
+    assert process.warmup_s == (2**-5, 2**-6, 2**-7, 2**-10, 2**-10)
+    assert process.steady
+    assert all_samples(process) == {2**-10}
 
 
 def test_a_call_that_is_steady_at_once_is_warmed_up_for_the_least_time(clock):
-    launch = time_of(clock, 2**-10)
+    process = time_of(clock, 2**-10)
 
     block_s = math.ceil(WARM_UP_BLOCK_S / 2**-10) * 2**-10
-    assert launch.warmup_s == (2**-10,) * math.ceil(WARM_UP_S / block_s)
+    assert process.warmup_s == (2**-10,) * math.ceil(WARM_UP_S / block_s)
 
 
 def test_a_restless_call_is_given_up_after_the_warm_up_limit(clock):
-    launch = time_of(clock, *[2**-7, 2**-6] * 1000)
+    process = time_of(clock, *[2**-7, 2**-6] * 1000)
 
-    assert not launch.steady
-    assert WARM_UP_LIMIT_S <= sum(launch.warmup_s) <= WARM_UP_LIMIT_S + 2**-6
-    assert len(launch.blocks) == BLOCKS
+    assert not process.steady
+    assert WARM_UP_LIMIT_S <= sum(process.warmup_s) <= WARM_UP_LIMIT_S + 2**-6
+    assert len(process.blocks) == BLOCKS
 
 
 def test_the_calls_that_tune_a_slow_one_warm_it_up_too(clock):
-    launch = time_of(clock, 2.0, 4.0, 8.0)
+    process = time_of(clock, 2.0, 4.0, 8.0)
 
-    assert launch.warmup_s == (2.0, 4.0)
-    assert not launch.steady
+    assert process.warmup_s == (2.0, 4.0)
+    assert not process.steady
 
 
 @pytest.mark.parametrize("duration_s", [0.5, 1.0, 8.0, 16.0])
@@ -241,7 +241,7 @@ def test_a_slow_call_that_always_takes_equally_long_is_steady(clock, duration_s)
 
 
 def order_of(clock: FakeClock, names: str, seed: int) -> list[str]:
-    """The variants' names in the order of their blocks, a text per sweep."""
+    """The variants' names in the order of their blocks, a text per pass."""
     begun = []
     variants = {name: prepared(clock, repeat(BLOCK_S)) for name in names}
     measure(
@@ -249,20 +249,20 @@ def order_of(clock: FakeClock, names: str, seed: int) -> list[str]:
         SETTINGS,
         seed=seed,
         clock=clock,
-        disturbance=undisturbed,
+        interference=quiet,
         cores=2,
         beat=lambda variant, stage: begun.append(variant) if stage == "timing" else None,
     )
     return ["".join(begun[start : start + len(names)]) for start in range(0, len(begun), len(names))]
 
 
-def test_sweeps_are_a_shuffled_order_then_its_reverse(clock):
-    sweeps = order_of(clock, "abcd", seed=0)
+def test_passes_are_a_shuffled_order_then_its_reverse(clock):
+    passes = order_of(clock, "abcd", seed=0)
 
-    assert len(sweeps) == BLOCKS
-    assert all(sorted(sweep) == list("abcd") for sweep in sweeps)
-    assert sweeps[1::2] == [sweep[::-1] for sweep in sweeps[::2]]
-    assert len(set(sweeps[::2])) > 1
+    assert len(passes) == BLOCKS
+    assert all(sorted(pass_number) == list("abcd") for pass_number in passes)
+    assert passes[1::2] == [pass_number[::-1] for pass_number in passes[::2]]
+    assert len(set(passes[::2])) > 1
 
 
 def test_the_seed_decides_the_order(clock):
@@ -273,39 +273,39 @@ def test_the_seed_decides_the_order(clock):
 def test_variants_come_back_in_the_order_given(clock):
     variants = {name: prepared(clock, repeat(BLOCK_S)) for name in "dbca"}
 
-    launches = measure(variants, SETTINGS, seed=0, clock=clock, disturbance=undisturbed, cores=2, beat=nobody)
+    processes = measure(variants, SETTINGS, seed=0, clock=clock, interference=quiet, cores=2, beat=nobody)
 
-    assert [launch.variant for launch in launches] == list("dbca")
+    assert [process.variant for process in processes] == list("dbca")
 
 
 @settings(max_examples=30)
 @given(powers=st.lists(st.integers(-9, 2), min_size=1, max_size=4), seed=st.integers(0, 100))
-def test_every_variant_has_a_block_in_every_sweep(powers, seed):
+def test_every_variant_has_a_block_in_every_pass(powers, seed):
     clock = FakeClock()
     variants = {f"takes 2**{power} s ({n})": prepared(clock, repeat(2.0**power)) for n, power in enumerate(powers)}
 
-    launches = measure(variants, SETTINGS, seed=seed, clock=clock, disturbance=undisturbed, cores=2, beat=nobody)
+    processes = measure(variants, SETTINGS, seed=seed, clock=clock, interference=quiet, cores=2, beat=nobody)
 
-    (count,) = {len(launch.blocks) for launch in launches}
-    assert FEWEST_SLOW_SWEEPS <= count <= BLOCKS
-    assert all([block.sweep for block in launch.blocks] == list(range(count)) for launch in launches)
-    assert [all_samples(launch) for launch in launches] == [{2.0**power} for power in powers]
-
-
-# Disturbance
+    (count,) = {len(process.blocks) for process in processes}
+    assert FEWEST_SLOW_PASSES <= count <= BLOCKS
+    assert all([block.pass_number for block in process.blocks] == list(range(count)) for process in processes)
+    assert [all_samples(process) for process in processes] == [{2.0**power} for power in powers]
 
 
-def test_a_launch_that_stays_disturbed_has_no_more_sweeps_than_any_other(clock):
-    launch = time_of(clock, BLOCK_S, disturbance=waiting(repeat(0.5)))
+# Interference
 
-    assert [block.wait_s for block in launch.blocks] == [0.5 * BLOCK_S] * BLOCKS
+
+def test_a_process_that_stays_noisy_has_no_more_passes_than_any_other(clock):
+    process = time_of(clock, BLOCK_S, interference=waiting(repeat(0.5)))
+
+    assert [block.wait_s for block in process.blocks] == [0.5 * BLOCK_S] * BLOCKS
 
 
 def test_the_counters_of_a_block_are_of_the_very_time_that_its_samples_took(clock):
     # What comes before a block, copying state above all, takes as long as the block, and runs on all the time.
     calls = replace(prepared(clock, repeat(BLOCK_S)), reset=lambda: clock.advance(BLOCK_S))
 
-    def disturbance() -> Reading:
+    def interference() -> Reading:
         return Reading(
             wait_s=clock() / 4,
             cpu_s=clock(),
@@ -313,30 +313,30 @@ def test_the_counters_of_a_block_are_of_the_very_time_that_its_samples_took(cloc
             involuntary_switches=int(clock() / BLOCK_S),
         )
 
-    (launch,) = measure({"a": calls}, SETTINGS, seed=0, clock=clock, disturbance=disturbance, cores=2, beat=nobody)
+    (process,) = measure({"a": calls}, SETTINGS, seed=0, clock=clock, interference=interference, cores=2, beat=nobody)
 
-    found = {(one.wall_s, one.cpu_s, one.wait_s, one.steal_s, one.involuntary_switches) for one in launch.blocks}
+    found = {(one.wall_s, one.cpu_s, one.wait_s, one.steal_s, one.involuntary_switches) for one in process.blocks}
     assert found == {(BLOCK_S, BLOCK_S, BLOCK_S / 4, BLOCK_S / 8, 1)}
 
 
 def test_a_system_that_does_not_tell_gives_null(clock):
-    launch = time_of(clock, BLOCK_S, disturbance=lambda: reading(None))
+    process = time_of(clock, BLOCK_S, interference=lambda: reading(None))
 
-    assert [(block.wait_s, block.steal_s) for block in launch.blocks] == [(None, None)] * BLOCKS
+    assert [(block.wait_s, block.steal_s) for block in process.blocks] == [(None, None)] * BLOCKS
 
 
 def test_a_counter_that_is_told_at_only_one_end_of_a_block_gives_null(clock):
     readings = (reading(wait_s) for wait_s in cycle([0.0, None]))
 
-    launch = time_of(clock, BLOCK_S, disturbance=readings.__next__)
+    process = time_of(clock, BLOCK_S, interference=readings.__next__)
 
-    assert [block.wait_s for block in launch.blocks] == [None] * BLOCKS
+    assert [block.wait_s for block in process.blocks] == [None] * BLOCKS
 
 
 def test_a_counter_that_went_back_with_a_thread_that_ended_is_no_negative_wait(clock):
-    launch = time_of(clock, BLOCK_S, disturbance=waiting(repeat(-0.5)))
+    process = time_of(clock, BLOCK_S, interference=waiting(repeat(-0.5)))
 
-    assert [block.wait_s for block in launch.blocks] == [0.0] * BLOCKS
+    assert [block.wait_s for block in process.blocks] == [0.0] * BLOCKS
 
 
 # Alone
@@ -351,45 +351,46 @@ def two_that_slow_each_other_down(clock: FakeClock, call_s: float) -> dict[str, 
         last.append(name)
 
     return {
-        name: Prepared(call=partial(call, name), args=(), wait=lambda result: result, dispatches=False) for name in "ab"
+        name: Prepared(call=partial(call, name), args=(), wait=lambda result: result, returns_early=False)
+        for name in "ab"
     }
 
 
-def test_after_the_sweeps_each_variant_is_timed_alone_where_the_caches_hold_its_own_data(clock):
+def test_after_the_passes_each_variant_is_timed_alone_where_the_caches_hold_its_own_data(clock):
     variants = two_that_slow_each_other_down(clock, BLOCK_S)
 
-    one, other = measure(variants, SETTINGS, seed=0, clock=clock, disturbance=undisturbed, cores=2, beat=nobody)
+    one, other = measure(variants, SETTINGS, seed=0, clock=clock, interference=quiet, cores=2, beat=nobody)
 
     assert 2 * BLOCK_S in all_samples(one)
-    assert one.solo_s == other.solo_s == (BLOCK_S,) * SOLO_BLOCKS
+    assert one.isolated_s == other.isolated_s == (BLOCK_S,) * ISOLATED_BLOCKS
 
 
 def test_a_variant_that_is_timed_alone_anyway_has_no_time_of_its_own_for_that(clock):
-    assert time_of(clock, BLOCK_S).solo_s == ()
+    assert time_of(clock, BLOCK_S).isolated_s == ()
 
 
-def test_a_launch_that_is_not_asked_for_it_times_no_variant_alone(clock):
+def test_a_process_that_is_not_asked_for_it_times_no_variant_alone(clock):
     variants = two_that_slow_each_other_down(clock, BLOCK_S)
 
-    launches = measure(
-        variants, SETTINGS, seed=0, clock=clock, disturbance=undisturbed, cores=2, beat=nobody, solo=False
+    processes = measure(
+        variants, SETTINGS, seed=0, clock=clock, interference=quiet, cores=2, beat=nobody, isolated=False
     )
 
-    assert [launch.solo_s for launch in launches] == [(), ()]
+    assert [process.isolated_s for process in processes] == [(), ()]
 
 
 def test_slow_calls_are_not_timed_alone_too(clock):
     variants = two_that_slow_each_other_down(clock, 2**-2)
 
-    launches = measure(variants, SETTINGS, seed=0, clock=clock, disturbance=undisturbed, cores=2, beat=nobody)
+    processes = measure(variants, SETTINGS, seed=0, clock=clock, interference=quiet, cores=2, beat=nobody)
 
-    assert [launch.solo_s for launch in launches] == [(), ()]
-
-
-# Between the sweeps
+    assert [process.isolated_s for process in processes] == [(), ()]
 
 
-def test_after_every_second_sweep_others_have_their_turn(clock):
+# Between the passes
+
+
+def test_after_every_second_pass_others_have_their_turn(clock):
     turns = []
 
     measure(
@@ -397,7 +398,7 @@ def test_after_every_second_sweep_others_have_their_turn(clock):
         SETTINGS,
         seed=0,
         clock=clock,
-        disturbance=undisturbed,
+        interference=quiet,
         cores=2,
         beat=lambda variant, stage: turns.append(stage),
         between=turns.append,
@@ -406,36 +407,36 @@ def test_after_every_second_sweep_others_have_their_turn(clock):
     assert turns == [
         *["warm-up"] * 2,
         *[item for last in (1, 3, 5, 7) for item in ("timing", "timing", last)],
-        "dispatch",
+        "time until return",
     ]
 
 
-def test_a_canary_is_taken_before_and_after_each_block_and_its_time_is_not_the_blocks(clock):
+def test_a_calibration_is_taken_before_and_after_each_block_and_its_time_is_not_the_blocks(clock):
     taken_s = iter([1.0, 3.0, 4.0, 2.0, *[1.0] * 12])
 
-    def canary() -> float:
+    def calibration() -> float:
         clock.advance(64.0)
         return next(taken_s)
 
-    (launch,) = measure(
+    (process,) = measure(
         {"a": prepared(clock, repeat(BLOCK_S))},
         SETTINGS,
         seed=0,
         clock=clock,
-        disturbance=undisturbed,
+        interference=quiet,
         cores=2,
         beat=nobody,
-        canary=canary,
+        calibration=calibration,
     )
 
-    assert [block.canary_s for block in launch.blocks] == [3.0, 4.0, *[1.0] * 6]
-    assert {block.wall_s for block in launch.blocks} == {BLOCK_S}
+    assert [block.calibration_s for block in process.blocks] == [3.0, 4.0, *[1.0] * 6]
+    assert {block.wall_s for block in process.blocks} == {BLOCK_S}
 
 
 # Where threads run
 
 
-def test_each_quick_variant_is_called_on_drawn_cores_before_every_second_sweep(clock):
+def test_each_quick_variant_is_called_on_drawn_cores_before_every_second_pass(clock):
     words = []
 
     @contextmanager
@@ -456,26 +457,26 @@ def test_each_quick_variant_is_called_on_drawn_cores_before_every_second_sweep(c
         SETTINGS,
         seed=0,
         clock=clock,
-        disturbance=undisturbed,
+        interference=quiet,
         cores=2,
         beat=lambda variant, stage: words.append(stage),
         draw_cores=draw_cores,
     )
 
-    assert [words[place : place + 3] for place, word in enumerate(words) if word == "drawn"] == [
+    assert [words[platform : platform + 3] for platform, word in enumerate(words) if word == "drawn"] == [
         ["drawn", "quick", "given back"]
     ] * 3
-    sweeps = [word for word in words if word in ("drawn", "timing")]
-    assert sweeps == ["drawn", *["timing"] * 4] * 3
+    passes = [word for word in words if word in ("drawn", "timing")]
+    assert passes == ["drawn", *["timing"] * 4] * 3
 
 
 def test_a_variant_that_carries_state_is_reset_before_it_is_called_on_drawn_cores(clock):
     resets = []
     call = Prepared(call=lambda: None, args=(), wait=lambda result: None, reset=lambda: resets.append(clock.now))
-    subject = Subject(call, clock, sample_s=1.0, call_s=1.0)
+    sampler = Sampler(call, clock, sample_s=1.0, call_s=1.0)
 
-    subject.stir(1.0)
-    subject.stir(0.5)
+    sampler.wake_threads(1.0)
+    sampler.wake_threads(0.5)
 
     assert len(resets) == 1
 
@@ -493,37 +494,37 @@ def test_untimed_calls_open_a_block_of_calls_that_are_no_longer(clock, call_s, m
         clock.advance(call_s)
 
     one = Prepared(call=call, args=(), wait=lambda result: None, reset=made.clear, most_calls=most_calls)
-    subject = Subject(one, clock, sample_s=0.0, settle_s=1.0, call_s=call_s)
+    sampler = Sampler(one, clock, sample_s=0.0, settle_s=1.0, call_s=call_s)
 
-    subject.take_block(0, 0.0, undisturbed)
-    assert (len(made), len(subject.blocks[0].samples_s)) == (untimed + 1, 1)
+    sampler.take_block(0, 0.0, quiet)
+    assert (len(made), len(sampler.blocks[0].samples_s)) == (untimed + 1, 1)
 
-    subject.take_solos(1, 0.0)
+    sampler.take_isolated(1, 0.0)
     assert len(made) == untimed + 1
 
 
-# Dispatch
+# Time until return
 
 
-def dispatch_of(clock: FakeClock, call: Prepared) -> VariantLaunch:
-    (launch,) = measure({"a": call}, SETTINGS, seed=0, clock=clock, disturbance=undisturbed, cores=2, beat=nobody)
-    return launch
+def return_of(clock: FakeClock, call: Prepared) -> VariantSamples:
+    (process,) = measure({"a": call}, SETTINGS, seed=0, clock=clock, interference=quiet, cores=2, beat=nobody)
+    return process
 
 
 def test_dispatch_is_the_time_until_the_call_returns(clock):
-    launch = dispatch_of(clock, prepared(clock, repeat(2**-8), dispatch_s=2**-14))
+    process = return_of(clock, prepared(clock, repeat(2**-8), return_s=2**-14))
 
-    assert set(launch.dispatch_s) == {2**-14}
-    assert all_samples(launch) == {2**-8}
+    assert set(process.return_s) == {2**-14}
+    assert all_samples(process) == {2**-8}
 
 
 @pytest.mark.parametrize(
     ("duration_s", "expected"),
-    [(SHORT_S, MOST_DISPATCHES), (2**-9, 10), (2**-8, 5), (2**-2, FEWEST_DISPATCHES), (8.0, 1), (16.0, 0)],
+    [(SHORT_S, MOST_RETURNS), (2**-9, 10), (2**-8, 5), (2**-2, FEWEST_RETURNS), (8.0, 1), (16.0, 0)],
     ids=["short", "10 in 20 ms", "5 in 20 ms", "long", "slow", "very slow"],
 )
 def test_dispatch_has_many_samples_of_a_short_call_and_few_of_a_slow_one(clock, duration_s, expected):
-    assert len(time_of(clock, duration_s).dispatch_s) == expected
+    assert len(time_of(clock, duration_s).return_s) == expected
 
 
 class Large:
@@ -547,29 +548,29 @@ def freed_in(clock: FakeClock, seconds: float, *, call_s: float) -> Prepared:
 
 
 def test_freeing_the_previous_result_is_no_part_of_the_dispatch(clock):
-    launch = dispatch_of(clock, freed_in(clock, 2**-7, call_s=2**-8))
+    process = return_of(clock, freed_in(clock, 2**-7, call_s=2**-8))
 
-    assert set(launch.dispatch_s) == {2**-8}
+    assert set(process.return_s) == {2**-8}
 
 
 def test_freeing_the_result_is_no_part_of_a_sample_of_one_call(clock):
-    launch = dispatch_of(clock, freed_in(clock, 2**-7, call_s=2**-8))
+    process = return_of(clock, freed_in(clock, 2**-7, call_s=2**-8))
 
-    assert launch.calls == 1
-    assert all_samples(launch) == {2**-8}
+    assert process.calls == 1
+    assert all_samples(process) == {2**-8}
 
 
 def test_freeing_results_is_part_of_a_sample_of_several_calls(clock):
-    launch = dispatch_of(clock, freed_in(clock, 2**-16, call_s=2**-16))
+    process = return_of(clock, freed_in(clock, 2**-16, call_s=2**-16))
 
-    assert launch.calls > 1
-    assert all_samples(launch) == {2**-15}
+    assert process.calls > 1
+    assert all_samples(process) == {2**-15}
 
 
 def test_a_peer_that_returns_its_result_has_no_dispatch(clock):
-    peer = Prepared(call=lambda: clock.advance(2**-8), args=(), wait=lambda result: result, dispatches=False)
+    peer = Prepared(call=lambda: clock.advance(2**-8), args=(), wait=lambda result: result, returns_early=False)
 
-    assert dispatch_of(clock, peer).dispatch_s == ()
+    assert return_of(clock, peer).return_s == ()
 
 
 # Around the measurement
@@ -582,7 +583,7 @@ def test_the_garbage_collector_rests_while_calls_are_timed_and_only_then(clock):
         rested.append(not gc.isenabled())
         clock.advance(BLOCK_S)
 
-    dispatch_of(clock, Prepared(call=call, args=(), wait=lambda result: result))
+    return_of(clock, Prepared(call=call, args=(), wait=lambda result: result))
 
     assert all(rested)
     assert gc.isenabled()
@@ -593,7 +594,7 @@ def test_the_garbage_collector_works_again_after_a_call_that_raises(clock):
         raise ValueError("too small")
 
     with pytest.raises(ValueError, match="too small"):
-        dispatch_of(clock, Prepared(call=call, args=(), wait=lambda result: result))
+        return_of(clock, Prepared(call=call, args=(), wait=lambda result: result))
 
     assert gc.isenabled()
 
@@ -607,7 +608,7 @@ def test_every_stage_is_told_before_it_begins(clock):
         SETTINGS,
         seed=0,
         clock=clock,
-        disturbance=undisturbed,
+        interference=quiet,
         cores=2,
         beat=lambda variant, stage: told.append((variant, stage)),
     )
@@ -615,8 +616,8 @@ def test_every_stage_is_told_before_it_begins(clock):
     timed = {("a", "timing"), ("b", "timing")}
     assert told[:4] == [("a", "warm-up"), ("a", "warm-up"), ("b", "warm-up"), ("b", "warm-up")]
     assert set(told[4:-4]) == timed
-    assert told[-4:-2] == [("a", "solo"), ("b", "solo")]
-    assert told[-2:] == [("a", "dispatch"), ("b", "dispatch")]
+    assert told[-4:-2] == [("a", "isolated"), ("b", "isolated")]
+    assert told[-2:] == [("a", "time until return"), ("b", "time until return")]
 
 
 # A process that times
@@ -629,11 +630,11 @@ def context_of(*functions, clock: FakeClock, **of_context) -> Context:
     for other in others:
         made.implementation(other)
     case = samples.planned_case(variants=tuple(made.variants))
-    as_usual = {"place": BACKENDS["cpu"], "case": case, "settings": SETTINGS, "index": 3, "seed": 5}
+    as_usual = {"platform": BACKENDS["cpu"], "case": case, "settings": SETTINGS, "index": 3, "seed": 5}
     return Context(workload=made, params={}, arguments=(), clock=clock, folder=None, **{**as_usual, **of_context})
 
 
-def test_a_launch_tells_what_it_is_of_and_times_every_variant(clock):
+def test_a_process_tells_what_it_is_of_and_times_every_variant(clock):
     def short():
         clock.advance(2**-10)
 
@@ -644,18 +645,25 @@ def test_a_launch_tells_what_it_is_of_and_times_every_variant(clock):
 
     found = look(("short:eager", "long:eager"), context)
 
-    launch = found.launch
+    process = found.process
     assert found.outcomes == {}
-    assert (launch.schema_version, launch.case, launch.index, launch.seed) == (SCHEMA_VERSION, context.case.id, 3, 5)
-    assert {one.variant: all_samples(one) for one in launch.variants} == {
+    assert (process.schema_version, process.case, process.index, process.seed) == (
+        SCHEMA_VERSION,
+        context.case.id,
+        3,
+        5,
+    )
+    assert {one.variant: all_samples(one) for one in process.variants} == {
         "short:eager": {2**-10},
         "long:eager": {2**-8},
     }
-    assert {one.cores for one in launch.variants} == {paid_cores()}
+    assert {one.cores for one in process.variants} == {paid_cores()}
 
 
-@pytest.mark.parametrize("index", [0, SOLO_LAUNCHES - 1, SOLO_LAUNCHES, DISPATCH_LAUNCHES - 1, DISPATCH_LAUNCHES])
-def test_only_the_first_launches_time_each_variant_alone_and_how_long_a_call_takes_to_return(clock, index):
+@pytest.mark.parametrize(
+    "index", [0, ISOLATED_PROCESSES - 1, ISOLATED_PROCESSES, RETURN_PROCESSES - 1, RETURN_PROCESSES]
+)
+def test_only_the_first_processes_time_each_variant_alone_and_how_long_a_call_takes_to_return(clock, index):
     def one():
         clock.advance(2**-10)
 
@@ -664,11 +672,11 @@ def test_only_the_first_launches_time_each_variant_alone_and_how_long_a_call_tak
 
     found = look(("one:eager", "other:eager"), context_of(one, other, clock=clock, index=index))
 
-    assert [bool(launch.solo_s) for launch in found.launch.variants] == [index < SOLO_LAUNCHES] * 2
-    assert [bool(launch.dispatch_s) for launch in found.launch.variants] == [index < DISPATCH_LAUNCHES] * 2
+    assert [bool(process.isolated_s) for process in found.process.variants] == [index < ISOLATED_PROCESSES] * 2
+    assert [bool(process.return_s) for process in found.process.variants] == [index < RETURN_PROCESSES] * 2
 
 
-def test_a_launch_holds_canaries_of_every_second_sweep_and_of_both_sides_of_each_block(clock):
+def test_a_process_holds_calibrations_of_every_second_pass_and_of_both_sides_of_each_block(clock):
     def one():
         clock.advance(2**-10)
 
@@ -677,27 +685,34 @@ def test_a_launch_holds_canaries_of_every_second_sweep_and_of_both_sides_of_each
 
     found = look(("one:eager", "other:eager"), context_of(one, other, clock=clock))
 
-    assert {one.name: len(one.samples_s) for one in found.launch.canaries} == {"copy": BLOCKS / 2, "alu": 4 * BLOCKS}
-    assert {block.canary_s for one in found.launch.variants for block in one.blocks} == {0.0}  # by a clock that stands
-    assert found.launch.device_states == ()
+    assert {one.name: len(one.samples_s) for one in found.process.calibrations} == {
+        "copy": BLOCKS / 2,
+        "alu": 4 * BLOCKS,
+    }
+    assert {block.calibration_s for one in found.process.variants for block in one.blocks} == {
+        0.0
+    }  # by a clock that stands
+    assert found.process.device_states == ()
 
 
-def test_a_launch_holds_the_states_of_the_devices_that_a_case_uses(clock, monkeypatch):
+def test_a_process_holds_the_states_of_the_devices_that_a_case_uses(clock, monkeypatch):
     asked = []
 
     def open_library(ordinals):
         asked.append(list(ordinals))
-        return SimpleNamespace(read=lambda sweep: DeviceState(sweep=sweep), close=lambda: asked.append("closed"))
+        return SimpleNamespace(
+            read=lambda pass_number: DeviceState(pass_number=pass_number), close=lambda: asked.append("closed")
+        )
 
     monkeypatch.setitem(LIBRARIES, "made up", open_library)
-    place = structs.replace(BACKENDS["cpu"], state_library="made up")
-    found = look(("<lambda>:eager",), context_of(lambda: clock.advance(BLOCK_S), clock=clock, place=place))
+    platform = structs.replace(BACKENDS["cpu"], state_library="made up")
+    found = look(("<lambda>:eager",), context_of(lambda: clock.advance(BLOCK_S), clock=clock, platform=platform))
 
-    assert [one.sweep for one in found.launch.device_states] == [1, 3, 5, 7]
+    assert [one.pass_number for one in found.process.device_states] == [1, 3, 5, 7]
     assert asked == [[0], "closed"]
 
 
-def test_a_launch_tells_what_the_machine_ran_from_its_warm_up_to_its_last_dispatch(clock, monkeypatch):
+def test_a_process_tells_what_the_machine_ran_from_its_warm_up_to_its_last_dispatch(clock, monkeypatch):
     class Machine:
         def __call__(self) -> Reading:
             return Reading(
@@ -713,12 +728,12 @@ def test_a_launch_tells_what_the_machine_ran_from_its_warm_up_to_its_last_dispat
         def close(self) -> None:
             pass
 
-    monkeypatch.setattr(timing, "Disturbance", Machine)
+    monkeypatch.setattr(timing, "Interference", Machine)
 
     found = look(("<lambda>:eager",), context_of(lambda: clock.advance(BLOCK_S), clock=clock))
 
     wall_s = clock() - BLOCK_S  # all but the first call
-    assert found.launch.load == Load(
+    assert found.process.load == Load(
         wall_s=wall_s, cpu_s=1.25 * wall_s, machine_s=2 * wall_s, steal_s=wall_s / 8, throttled_s=wall_s / 16
     )
 
@@ -732,7 +747,7 @@ def test_a_variant_that_cannot_be_called_is_named_and_nothing_is_timed(clock):
 
     found = look(("fine:eager", "broken:eager"), context_of(fine, broken, clock=clock))
 
-    assert found.launch is None
+    assert found.process is None
     assert {name: (one.status, one.reason) for name, one in found.outcomes.items()} == {
         "broken:eager": (Status.FAILED, "in stage 'first call': ValueError: no luck")
     }
@@ -742,4 +757,4 @@ def test_a_variant_that_cannot_be_called_is_named_and_nothing_is_timed(clock):
 @pytest.mark.parametrize("lacking", ["case", "settings"])
 def test_what_is_planned_must_be_known(clock, lacking):
     with pytest.raises(ValueError, match="timing needs the planned case, and the settings of the run"):
-        time_launch({}, context_of(lambda: None, clock=clock, **{lacking: None}))
+        time_process({}, context_of(lambda: None, clock=clock, **{lacking: None}))

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from harness.machine.places import BACKENDS
+from harness.machine.platforms import BACKENDS
 from harness.probes import Context
 from harness.probes.trace import STEPS, capture, has_activity
 from harness.programs.modes import Prepared
@@ -48,15 +48,15 @@ def test_a_capture_without_a_device_has_no_activity_of_one(tmp_path):
     assert has_activity(capture, "/host:CPU")
 
 
-@pytest.mark.parametrize(("place", "activity"), [("cpu", None), ("gpu", False)])
+@pytest.mark.parametrize(("platform", "activity"), [("cpu", None), ("gpu", False)])
 def test_a_capture_is_kept_and_says_whether_its_device_did_anything_where_there_is_one_to_look_for(
-    tmp_path, place, activity
+    tmp_path, platform, activity
 ):
     calls = []
     prepared = Prepared(calls.append, (1,), lambda result: result)
     folder = CaseFolder(tmp_path)
 
-    found = capture("a:jit", prepared, Context(None, {}, BACKENDS[place], (), time.perf_counter, folder))
+    found = capture("a:jit", prepared, Context(None, {}, BACKENDS[platform], (), time.perf_counter, folder))
 
     kept = folder.artifacts("trace", "a:jit")
     captures = [path for path in kept if path.name.endswith(".xplane.pb")]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from harness import Needs, Peer, State, workload
-from harness.machine.places import BACKENDS
+from harness.machine.platforms import BACKENDS
 from harness.probes import Context, look_with
 from harness.programs.arguments import make_inputs
 from harness.programs.jax_events import watch_jax
@@ -312,7 +312,7 @@ def test_another_error_than_the_declared_has_failed():
     assert outcome(made, "otherwise:jit").status is Status.FAILED
 
 
-def test_a_prepared_variant_knows_its_places_by_the_decorated_functions_names():
+def test_a_prepared_variant_knows_its_platforms_by_the_decorated_functions_names():
     made = running_sum(inputs=lambda key: (jnp.float32(1), jnp.float32(2)))
     made.implementation(lambda a, b: (a + b, 2 * b), name="renamed", modes=("jit",), donate=("total",))
 

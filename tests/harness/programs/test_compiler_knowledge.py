@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from harness.record import Outcome, RegimeCall, Run, Status, read_json
+from harness.record import CacheStateCall, Outcome, Run, Status, read_json
 
 pytestmark = pytest.mark.slow
 
@@ -180,8 +180,8 @@ def folder(tmp_path_factory) -> Path:
     # One case at a time: some of them make the cache unusable for whatever comes after.
     each = ("stream", "plain", "compiles_too_long", "too_large", "inputs_too_large", "damaged", "unwritable")
     runs = {name: (name, "2", probes) for name in each} | {INPUTS: ("makes_inputs_*", "1", ("--probe", "memory"))}
-    for name, (selected, launches, chosen) in runs.items():
-        options = ("--quick", "--launches", launches, *chosen, "--out", ".", "--run-id", name, "--select", selected)
+    for name, (selected, processes, chosen) in runs.items():
+        options = ("--quick", "--processes", processes, *chosen, "--out", ".", "--run-id", name, "--select", selected)
         ended = subprocess.run(
             [sys.executable, "-m", "harness", "run", "--suites", "knowledge.py", *options],
             cwd=folder,
@@ -265,7 +265,7 @@ def test_a_program_that_cannot_be_made_says_in_which_stage_and_why(outcome, vari
     assert found.reason.startswith(f"in stage '{stage}': {error}")
 
 
-def test_every_regime_is_proven_by_what_jax_reports(outcome):
+def test_every_cache_state_is_proven_by_what_jax_reports(outcome):
     found = outcome("plain", "plain:jit", "caching")
 
     assert {name: len(values) for name, values in found.values.items()} == {
@@ -276,14 +276,14 @@ def test_every_regime_is_proven_by_what_jax_reports(outcome):
         "new_static_s": 2,
     }
     assert [msgspec.structs.replace(call, elapsed_s=None) for call in found.details.calls] == 2 * [
-        RegimeCall(regime="cold", proven=True, traces=1, compiled=1),
-        RegimeCall(regime="cached", proven=True, traces=1, hits=1),
-        RegimeCall(regime="warm", proven=True),
-        RegimeCall(regime="new_shape", proven=True, traces=1, compiled=1),
-        RegimeCall(regime="new_static", proven=True, traces=1, compiled=1),
+        CacheStateCall(cache_state="cold", proven=True, traces=1, compiled=1),
+        CacheStateCall(cache_state="cached", proven=True, traces=1, hits=1),
+        CacheStateCall(cache_state="warm", proven=True),
+        CacheStateCall(cache_state="new_shape", proven=True, traces=1, compiled=1),
+        CacheStateCall(cache_state="new_static", proven=True, traces=1, compiled=1),
     ]
     for call in found.details.calls:
-        assert call.elapsed_s in found.values[f"{call.regime}_s"]
+        assert call.elapsed_s in found.values[f"{call.cache_state}_s"]
 
 
 def test_a_compile_beyond_its_budget_is_ended_and_says_so(outcome, code):
@@ -311,7 +311,7 @@ def test_inputs_that_do_not_fit_are_never_made_and_the_program_is_planned_all_th
     planned = outcome("inputs_too_large", "inputs_too_large:jit", "memory")
 
     assert planned.values["argument_bytes"] == (40_000_000_000_000,)
-    assert planned.values["peak_bytes"] == (80_000_000_000_000,)
+    assert planned.values["planned_peak_bytes"] == (80_000_000_000_000,)
     eager = outcome("inputs_too_large", "inputs_too_large:eager", "numerics")
     assert eager.status is Status.TOO_LARGE
     assert eager.reason.endswith("for its arguments alone")
@@ -350,13 +350,13 @@ def test_an_argument_that_does_not_fit_is_no_failure_even_where_it_is_not_used(o
 
 
 @pytest.mark.parametrize("name", ["damaged", "unwritable"])
-def test_a_cache_that_cannot_be_used_costs_a_regime_its_name_and_nothing_else(outcome, code, name):
+def test_a_cache_that_cannot_be_used_costs_a_cache_state_its_name_and_nothing_else(outcome, code, name):
     found = outcome(name, f"{name}:jit", "caching")
 
     assert found.status is Status.OK
     assert "cached_s" not in found.values
     assert set(found.values) == {"cold_s", "warm_s"}
-    cached = [call for call in found.details.calls if call.regime == "cached"]
+    cached = [call for call in found.details.calls if call.cache_state == "cached"]
     assert len(cached) == 2
     for call in cached:
         assert (call.proven, call.traces, call.compiled, call.hits) == (False, 1, 1, 0)

@@ -68,4 +68,4 @@ def test_a_function_that_was_compiled_before_is_traced_anew(prepare, mode):
 
 
 def test_only_a_peer_has_its_result_when_it_returns(prepare):
-    assert [mode for mode in ALL if not prepare(mode).dispatches] == ["native"]
+    assert [mode for mode in ALL if not prepare(mode).returns_early] == ["native"]

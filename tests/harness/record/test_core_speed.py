@@ -4,11 +4,11 @@ import pytest
 
 from harness.record.core_speed import find_slow_share
 from harness.record.statistics import SLOWED
-from tests.harness.raw import beside, launch
+from tests.harness.raw import beside, process
 
 
-def canaries(*taken_s: float | None):
-    return launch(beside(taken_s, *[1.0] * len(taken_s)))
+def calibrations(*taken_s: float | None):
+    return process(beside(taken_s, *[1.0] * len(taken_s)))
 
 
 @pytest.mark.parametrize(
@@ -24,9 +24,9 @@ def canaries(*taken_s: float | None):
         ([], None),
     ],
 )
-def test_a_core_is_slow_where_its_canary_takes_a_fifth_more_than_at_full_speed(taken_s, expected):
-    assert find_slow_share([canaries(*taken_s)]) == expected
+def test_a_core_is_slow_where_its_calibration_takes_a_fifth_more_than_at_full_speed(taken_s, expected):
+    assert find_slow_share([calibrations(*taken_s)]) == expected
 
 
 def test_full_speed_is_that_of_all_processes_together():
-    assert find_slow_share([canaries(3.0), canaries(2.0)]) == 0.5
+    assert find_slow_share([calibrations(3.0), calibrations(2.0)]) == 0.5

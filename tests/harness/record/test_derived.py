@@ -33,12 +33,12 @@ def variants_of(outcomes, *, memory_bytes=None, settings=None, **planned):
     return {one.planned.name: one for one in found}
 
 
-def timed(execution_s, log_ratio=None, *, contended=0, dispatch_s=(1e-6,), **more):
-    """A timing; `more` are further values by launch."""
-    values = {"execution_s": tuple(execution_s), "dispatch_s": dispatch_s, **more}
+def timed(execution_s, log_ratio=None, *, contended=0, return_s=(1e-6,), **more):
+    """A timing; `more` are further values by process."""
+    values = {"execution_s": tuple(execution_s), "return_s": return_s, **more}
     if log_ratio is not None:
         values["log_ratio"] = tuple(log_ratio)
-    details = samples.TimingDetails(launches=len(values["execution_s"]), contended=contended)
+    details = samples.TimingDetails(processes=len(values["execution_s"]), contended=contended)
     return {"timing": Outcome(status=Status.OK, values=values, details=details)}
 
 
@@ -52,7 +52,7 @@ FULL = variants_of(
             **timed((2.0, 2.0, 2.0)),
             **compiled(first_call_s=(8.0,)),
             "memory": samples.memory(4, 4, 2, more={"donation_saves_bytes": 5}),
-            "residency": samples.residency(20),
+            "measured_memory": samples.measured_memory(20),
         },
         "f:jit": {
             **timed((1.0, 1.0, 1.0), (math.log(2),) * 3),
@@ -66,7 +66,7 @@ FULL = variants_of(
             ),
             "caching": samples.caching(processes=1, cold_s=5.0, cached_s=7.0),
             "memory": samples.memory(4, 4, 2, more={"donation_saves_bytes": 5}),
-            "residency": samples.residency(20),
+            "measured_memory": samples.measured_memory(20),
         },
     },
     memory_bytes=40,
@@ -83,7 +83,7 @@ EXPECTED = {
     "bytes_over_declared": 6.0,
     "cache_saving_s": -2.0,
     "capacity_share": 0.25,
-    "call_over_plan": 2.0,
+    "measured_over_planned": 2.0,
     "donation_share": 0.5,
     "achieved_flops": 2e6,
     "achieved_bandwidth": 4e6,
@@ -93,9 +93,7 @@ EXPECTED = {
 
 
 def test_every_derived_metric_is_derived_here():
-    assert {*EXPECTED, "at_reference_speed_s"} == {
-        name for name, metric in METRICS.items() if metric.derive is not None
-    }
+    assert {*EXPECTED, "normalised_s"} == {name for name, metric in METRICS.items() if metric.derive is not None}
 
 
 @pytest.mark.parametrize("metric", EXPECTED)
@@ -138,7 +136,7 @@ def test_a_time_beside_a_failure_keeps_the_failure():
 
 
 @pytest.mark.parametrize("metric", ["speedup"])
-def test_the_baseline_has_no_gain_over_itself(metric):
+def test_the_baseline_has_no_speedup_over_itself(metric):
     assert FULL["f:eager"].read(metric).fault.lack is Lack.NOT_DEFINED
 
 
@@ -146,7 +144,7 @@ def test_the_baseline_has_no_gain_over_itself(metric):
     ("mode", "own", "baseline", "contended"),
     [("jit", 1, 1, False), ("native", 0, 0, False), ("native", 1, 0, True), ("native", 0, 1, True)],
 )
-def test_what_is_contended_matters_for_the_gain_of_a_peer_only(mode, own, baseline, contended):
+def test_what_is_contended_matters_for_the_speedup_of_a_peer_only(mode, own, baseline, contended):
     name = f"g:{mode}"
     found = variants_of({"f:eager": timed((2.0,), contended=baseline), name: timed((1.0,), (0.5,), contended=own)})
 
@@ -170,7 +168,7 @@ def test_what_is_contended_matters_for_the_gain_of_a_peer_only(mode, own, baseli
         ((0.0,), (0.0,), (1, 1), True),
     ],
 )
-def test_a_contended_gain_of_sides_that_keep_processors_busy_unlike_is_not_to_be_trusted(
+def test_a_contended_speedup_of_sides_that_keep_processors_busy_unlike_is_not_to_be_trusted(
     busy, other_busy, contended, trusted
 ):
     found = variants_of(
@@ -180,11 +178,11 @@ def test_a_contended_gain_of_sides_that_keep_processors_busy_unlike_is_not_to_be
         }
     )
 
-    gain = found["g:jit"].read("speedup")
+    speedup = found["g:jit"].read("speedup")
 
-    assert gain.contended is not trusted
-    assert bool(gain.doubt) is not trusted
-    assert doubt_ratio(found["f:jit"], found["g:jit"]) == doubt_ratio(found["g:jit"], found["f:jit"]) == gain.doubt
+    assert speedup.contended is not trusted
+    assert bool(speedup.doubt) is not trusted
+    assert doubt_ratio(found["f:jit"], found["g:jit"]) == doubt_ratio(found["g:jit"], found["f:jit"]) == speedup.doubt
 
 
 def test_the_reason_names_the_processors_that_each_side_keeps_busy():
@@ -201,13 +199,13 @@ def test_the_reason_names_the_processors_that_each_side_keeps_busy():
 
 
 @pytest.mark.parametrize(("other", "words"), [("f:jit", TOO_FEW_PAIRS), ("h:jit", "")])
-def test_too_few_undisturbed_pairs_make_the_gain_over_the_baseline_doubtful(other, words):
+def test_too_few_quiet_pairs_make_the_speedup_over_the_baseline_doubtful(other, words):
     outcomes = {
         "f:jit": timed((2.0,) * 3),
         "g:jit": timed((1.0,) * 3, (0.7,) * 3),
         "h:jit": timed((1.0,) * 3, (0.7,) * 3),
     }
-    doubtful = samples.TimingDetails(launches=3, doubtful_ratios=True)
+    doubtful = samples.TimingDetails(processes=3, doubtful_ratios=True)
     outcomes["g:jit"]["timing"] = msgspec.structs.replace(outcomes["g:jit"]["timing"], details=doubtful)
     found = variants_of(outcomes)
 
@@ -215,7 +213,7 @@ def test_too_few_undisturbed_pairs_make_the_gain_over_the_baseline_doubtful(othe
     assert found["g:jit"].read("speedup").doubt == TOO_FEW_PAIRS
 
 
-def test_a_ratio_over_the_baseline_is_the_gain_also_where_the_baselines_time_was_set_aside():
+def test_a_ratio_over_the_baseline_is_the_speedup_also_where_the_baselines_time_was_set_aside():
     ratios = (0.5, 0.6, 0.7, 0.8)
     found = variants_of({"f:eager": timed((None, 4.0, 4.0, 4.0)), "f:jit": timed((2.0,) * 4, ratios)})
 
@@ -230,7 +228,7 @@ def test_the_looks_of_a_ratio_are_those_of_the_side_that_was_looked_at_more_ofte
     def ratio(own, other):
         outcomes = {"f:jit": timed((2.0,) * 3), "g:jit": timed((1.0,) * 3, (0.5, 0.6, 0.7))}
         for probes, looks in zip(outcomes.values(), (other, own), strict=True):
-            details = samples.TimingDetails(launches=3, looks=looks)
+            details = samples.TimingDetails(processes=3, looks=looks)
             probes["timing"] = msgspec.structs.replace(probes["timing"], details=details)
         found = variants_of(outcomes)
         return compare_paired(found["g:jit"], found["f:jit"])
@@ -250,7 +248,7 @@ def test_a_paired_ratio_has_the_bounds_that_are_shown_and_those_of_verdicts():
     assert ratio.decisive == decisive
 
 
-def test_a_ratio_of_two_variants_is_the_difference_of_theirs_to_the_baseline_in_the_same_launch():
+def test_a_ratio_of_two_variants_is_the_difference_of_theirs_to_the_baseline_in_the_same_process():
     found = variants_of(
         {
             "f:eager": timed((4.0, 4.0, None, 4.0)),
@@ -265,7 +263,7 @@ def test_a_ratio_of_two_variants_is_the_difference_of_theirs_to_the_baseline_in_
     assert compare_paired(found["f:eager"], found["f:jit"]).estimate == pytest.approx(0.5)
 
 
-def test_without_a_time_or_a_common_launch_there_is_no_ratio():
+def test_without_a_time_or_a_common_process_there_is_no_ratio():
     found = variants_of({"f:eager": timed((4.0, None)), "f:jit": timed((1.0,), (None,)), "g:jit": {}})
 
     assert read_log_ratios(found["g:jit"]) == ()
@@ -379,11 +377,11 @@ def paying(log_ratios, *, eager_cold_s=(1.0,) * 3, jit_cold_s=(101.0,) * 3, eage
 
 
 def spread(log_ratio, by):
-    """Of three launches; half of the 99 % interval is 5.7301 times as wide, t of 2 degrees over the root of 3."""
+    """Of three processes; half of the 99 % interval is 5.7301 times as wide, t of 2 degrees over the root of 3."""
     return log_ratio - by, log_ratio, log_ratio + by
 
 
-def test_jit_pays_between_the_fewest_and_the_most_calls_that_the_gain_allows():
+def test_jit_pays_between_the_fewest_and_the_most_calls_that_the_speedup_allows():
     # Gains of 1.9832 to 2.2241: 1 + 100 / (1 - 1 / gain).
     calls = paying(spread(math.log(2.1), 0.01)).interval
 
@@ -391,26 +389,26 @@ def test_jit_pays_between_the_fewest_and_the_most_calls_that_the_gain_allows():
 
 
 def test_cold_starts_and_the_eager_call_widen_the_range():
-    gain = spread(math.log(2.1), 0.01)
-    alone = paying(gain).interval
+    speedup = spread(math.log(2.1), 0.01)
+    alone = paying(speedup).interval
 
     wider = [
-        paying(gain, jit_cold_s=(100.0, 101.0, 102.0)).interval,
-        paying(gain, eager_cold_s=(0.5, 1.0, 2.0)).interval,
-        paying(gain, eager_s=(0.98, 1.0, 1.02)).interval,
+        paying(speedup, jit_cold_s=(100.0, 101.0, 102.0)).interval,
+        paying(speedup, eager_cold_s=(0.5, 1.0, 2.0)).interval,
+        paying(speedup, eager_s=(0.98, 1.0, 1.02)).interval,
     ]
 
     assert all(one.low < alone.low and one.high > alone.high for one in wider)
 
 
-def test_a_gain_that_may_be_none_leaves_the_fewest_calls_alone():
-    # At most a gain of 1.1 * 1.7736.
+def test_a_speedup_that_may_be_none_leaves_the_fewest_calls_alone():
+    # At most a speedup of 1.1 * 1.7736.
     calls = paying(spread(math.log(1.1), 0.1))
 
     assert (calls.interval.low, calls.interval.high, calls.fault) == (207, None, None)
 
 
-def test_a_gain_that_may_be_none_and_a_cold_start_that_costs_nothing_tell_nothing():
+def test_a_speedup_that_may_be_none_and_a_cold_start_that_costs_nothing_tell_nothing():
     calls = paying(spread(math.log(1.1), 0.1), jit_cold_s=(1.0,) * 3)
 
     assert calls.fault.lack is Lack.NO_DIFFERENCE

@@ -6,10 +6,10 @@ import statistics
 import pytest
 
 from harness.record import PlannedVariant
-from harness.record.equal_programs import (
+from harness.record.aa_test import (
     Comparison,
+    compare_aa_controls,
     compare_runs,
-    compare_twins,
     count,
     find_smallest,
     make_self_test,
@@ -20,19 +20,21 @@ from harness.record.statistics import Interval, differs, geometric_interval, spe
 from tests import samples
 
 FIRST = samples.planned_variant("f:jit")
-TWIN = PlannedVariant(
+AA_CONTROL = PlannedVariant(
     name="f:jit again", implementation="f", mode="jit", description="Sample.", source="0" * 16, same_as="f:jit"
 )
 SETTINGS = samples.settings(shown_confidence=0.95, looks=(), most_rounds=5)
 WAVE = (0.01, -0.01, 0.02, -0.02, 0.0)
-"""Log ratios of five launches whose mean is 0."""
+"""Log ratios of five processes whose mean is 0."""
 
 
-def run_of(*, times_s=(1e-3, 1.01e-3, 0.99e-3), log_ratios=WAVE, canary_s=1e-4, identity=samples.CANARY, number=0):
-    """A run of one case: a program that took these times, and its twin with these ratios to it."""
-    planned = samples.planned_case(variants=(FIRST, TWIN))
-    own = {"execution_s": tuple(times_s), "dispatch_s": (1e-6,), "canary_s": (canary_s,) * len(times_s)}
-    details = samples.TimingDetails(launches=len(times_s), canary=identity, looks=1)
+def run_of(
+    *, times_s=(1e-3, 1.01e-3, 0.99e-3), log_ratios=WAVE, calibration_s=1e-4, identity=samples.CALIBRATION, number=0
+):
+    """A run of one case: a program that took these times, and its A/A control with these ratios to it."""
+    planned = samples.planned_case(variants=(FIRST, AA_CONTROL))
+    own = {"execution_s": tuple(times_s), "return_s": (1e-6,), "calibration_s": (calibration_s,) * len(times_s)}
+    details = samples.TimingDetails(processes=len(times_s), calibration=identity, looks=1)
     first = samples.Outcome(status=samples.Status.OK, values=own, details=details)
     values = {"execution_s": (1e-3,) * len(log_ratios), "log_ratio": tuple(log_ratios)}
     again = samples.Outcome(status=samples.Status.OK, values=values, details=details)
@@ -47,31 +49,31 @@ def comparison(ratio, *, held=()):
 # Gains
 
 
-def test_a_gain_of_a_twin_is_read_as_pages_read_it_and_its_truth_is_1():
-    (found,) = compare_twins(run_of())
+def test_a_speedup_of_a_aa_control_is_read_as_pages_read_it_and_its_truth_is_1():
+    (found,) = compare_aa_controls(run_of())
 
     assert found.ratio.low == pytest.approx(speedup(WAVE, confidence=0.95).low)
     assert found.ratio.decisive.low == pytest.approx(speedup(WAVE, confidence=0.99).low)
     assert (found.held_shown, found.held_decisive) == ((True,), (True,))
 
 
-def test_a_gain_between_both_intervals_is_missed_by_that_which_is_shown_alone():
+def test_a_speedup_between_both_intervals_is_missed_by_that_which_is_shown_alone():
     half_shown, half_decisive = (math.log(speedup(WAVE, confidence=level).high) for level in (0.95, 0.99))
     off = (half_shown + half_decisive) / 2
 
-    (found,) = compare_twins(run_of(log_ratios=[value + off for value in WAVE]))
+    (found,) = compare_aa_controls(run_of(log_ratios=[value + off for value in WAVE]))
 
     assert (found.held_shown, found.held_decisive) == ((False,), (True,))
 
 
-def test_a_twin_that_looks_faster_beyond_doubt_is_a_false_difference():
-    tally = count(compare_twins(run_of(log_ratios=[value + 0.1 for value in WAVE])))
+def test_a_aa_control_that_looks_faster_beyond_doubt_is_a_false_difference():
+    tally = count(compare_aa_controls(run_of(log_ratios=[value + 0.1 for value in WAVE])))
 
     assert (tally.compared, tally.differ, tally.intervals, tally.held_decisive) == (1, 1, 1, 0)
 
 
-def test_a_twin_that_was_timed_twice_has_no_interval_and_says_nothing():
-    assert count(compare_twins(run_of(log_ratios=WAVE[:2]))) == Tally(
+def test_a_aa_control_that_was_timed_twice_has_no_interval_and_says_nothing():
+    assert count(compare_aa_controls(run_of(log_ratios=WAVE[:2]))) == Tally(
         compared=0, differ=0, intervals=0, held_shown=0, held_decisive=0, smallest_difference=None
     )
 
@@ -80,7 +82,7 @@ def test_a_twin_that_was_timed_twice_has_no_interval_and_says_nothing():
 
 
 def test_two_runs_are_compared_at_the_reference_speed_of_the_first():
-    slow = run_of(times_s=(2e-3, 2.02e-3, 1.98e-3), canary_s=2e-4)
+    slow = run_of(times_s=(2e-3, 2.02e-3, 1.98e-3), calibration_s=2e-4)
 
     (found,) = compare_runs(run_of(), slow)
 
@@ -107,7 +109,7 @@ def test_times_differ_by_welchs_interval_for_verdicts():
     assert differs(found.ratio)
 
 
-@pytest.mark.parametrize("other", [run_of(canary_s=None, identity=None), run_of(identity="alu 2")])
+@pytest.mark.parametrize("other", [run_of(calibration_s=None, identity=None), run_of(identity="alu 2")])
 def test_without_a_reference_speed_in_common_two_runs_are_not_compared(other):
     assert compare_runs(run_of(), other) is None
     assert make_self_test("here", [run_of(), other]).times is None
@@ -116,12 +118,12 @@ def test_without_a_reference_speed_in_common_two_runs_are_not_compared(other):
 # Together
 
 
-def test_a_self_test_counts_every_gain_and_each_run_beside_the_one_before_it():
+def test_a_self_test_counts_every_speedup_and_each_run_beside_the_one_before_it():
     runs = [run_of(number=1), run_of(number=2), run_of(number=3, times_s=(1.2e-3, 1.21e-3, 1.19e-3))]
 
     found = make_self_test("here", runs)
 
-    assert (found.machine, found.at, found.runs, found.cases, found.launches) == (
+    assert (found.machine, found.at, found.runs, found.cases, found.processes) == (
         "here",
         "2026-01-02T03:03:05Z",
         3,
@@ -130,15 +132,15 @@ def test_a_self_test_counts_every_gain_and_each_run_beside_the_one_before_it():
     )
     assert found.packages == {"jax": "0.10.0", "jaxlib": "0.10.0"}
     assert (found.shown_confidence, found.confidence, found.minimum_effect) == (0.95, 0.99, 0.03)
-    assert (found.gains.compared, found.gains.differ, found.gains.held_shown) == (3, 0, 3)
+    assert (found.speedups.compared, found.speedups.differ, found.speedups.held_shown) == (3, 0, 3)
     assert found.times is not None
     assert (found.times.compared, found.times.differ, found.times.intervals) == (2, 1, 2)
 
 
-def test_one_run_has_gains_and_nothing_to_compare_its_times_with():
+def test_one_run_has_speedups_and_nothing_to_compare_its_times_with():
     found = make_self_test("here", [run_of()])
 
-    assert (found.gains.compared, found.times) == (1, count([]))
+    assert (found.speedups.compared, found.times) == (1, count([]))
 
 
 def test_without_a_run_there_is_no_self_test():
@@ -149,7 +151,7 @@ def test_without_a_run_there_is_no_self_test():
 # The smallest difference
 
 
-def test_a_ratio_that_is_so_many_times_larger_in_every_launch_has_the_same_interval_times_that():
+def test_a_ratio_that_is_so_many_times_larger_in_every_process_has_the_same_interval_times_that():
     values = (1.0, 1.1, 0.9)
 
     found = scale(geometric_interval(values), 1.5)

@@ -10,7 +10,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from harness.record import CaseRecord, LaunchRecord, RunFolder, json_schema, read_json, read_manifest, read_run
+from harness.record import CaseRecord, ProcessRecord, RunFolder, json_schema, read_json, read_manifest, read_run
 from harness.record.statistics import VERSION
 from harness.record.timing_summary import summarise
 
@@ -20,11 +20,12 @@ FOLDERS = sorted(GOLDEN.iterdir())
 every_version = pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 
 
-def launches_of(folder: Path, case: CaseRecord) -> list[list[LaunchRecord]]:
-    """The processes of each launch; files are named by launch index first."""
-    paths = sorted((folder / "cases" / case.id / "launches").glob("*.json.gz"))
+def processes_of(folder: Path, case: CaseRecord) -> list[list[ProcessRecord]]:
+    """The processes of each process; files are named by process index first."""
+    paths = sorted((folder / "cases" / case.id / "processes").glob("*.json.gz"))
     return [
-        [read_json(path, LaunchRecord) for path in group] for _, group in groupby(paths, key=lambda path: path.name[:2])
+        [read_json(path, ProcessRecord) for path in group]
+        for _, group in groupby(paths, key=lambda path: path.name[:2])
     ]
 
 
@@ -39,13 +40,13 @@ def test_a_run_of_an_earlier_version_stays_readable(folder):
 
 
 @every_version
-def test_summaries_made_again_from_the_launches_are_those_stored(folder):
+def test_summaries_made_again_from_the_processes_are_those_stored(folder):
     run = read_run(RunFolder(folder))
     for planned, case in zip(run.manifest.cases, run.cases, strict=True):
-        launches = launches_of(folder, case)
-        assert len(launches) == case.launches
+        processes = processes_of(folder, case)
+        assert len(processes) == case.processes
 
-        again = {item.name: summarise(launches, item.name, planned.baseline) for item in case.variants}
+        again = {item.name: summarise(processes, item.name, planned.baseline) for item in case.variants}
 
         if case.statistics_version == VERSION:  # else they were made by other rules
             assert again == {item.name: item.outcomes["timing"] for item in case.variants}
@@ -63,7 +64,7 @@ def test_a_run_of_an_earlier_version_fits_the_schema(folder):
 @every_version
 def test_the_schema_refuses_a_run_with_a_wrong_field(folder):
     data = json.loads((folder / "run.json").read_text())
-    data["cases"][0]["launches"] = "three"
+    data["cases"][0]["processes"] = "three"
 
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(data, json_schema())

@@ -5,13 +5,13 @@ import pytest
 
 from harness.record import (
     Buffer,
+    CacheStateCall,
     CachingDetails,
     CompilationDetails,
     Details,
     MemoryDetails,
     NumericsDetails,
     Outcome,
-    RegimeCall,
     Status,
     TimingDetails,
     TraceDetails,
@@ -79,8 +79,8 @@ def test_the_first_explanation_of_a_compilation_stands():
     assert join(first, second).details.explanation == "first"
 
 
-def test_calls_in_the_regimes_of_caches_stand_in_the_order_of_their_processes():
-    cold, warm = (RegimeCall(regime=name, proven=True) for name in ("cold", "warm"))
+def test_calls_in_the_cache_states_of_caches_stand_in_the_order_of_their_processes():
+    cold, warm = (CacheStateCall(cache_state=name, proven=True) for name in ("cold", "warm"))
 
     found = join(ok(details=CachingDetails(calls=(cold, warm))), ok(details=CachingDetails(calls=(cold,))))
 
@@ -92,10 +92,10 @@ def test_calls_in_the_regimes_of_caches_stand_in_the_order_of_their_processes():
     [
         NumericsDetails(outputs=2),
         MemoryDetails(),
-        TimingDetails(launches=3),
+        TimingDetails(processes=3),
         TraceDetails(device_activity=True),
         CompilationDetails(explanation="why"),
-        CachingDetails(calls=(RegimeCall(regime="cold", proven=False),)),
+        CachingDetails(calls=(CacheStateCall(cache_state="cold", proven=False),)),
     ],
     ids=lambda details: type(details).__name__,
 )
@@ -117,9 +117,9 @@ def test_details_of_two_probes_are_never_one_outcome():
 
 
 def test_what_a_process_does_not_tell_is_nothing():
-    call = RegimeCall(regime="cold", proven=True)
+    call = CacheStateCall(cache_state="cold", proven=True)
     assert (call.elapsed_s, call.traces, call.compiled, call.hits, call.misses) == (None, 0, 0, 0, 0)
-    timing = TimingDetails(launches=1)
+    timing = TimingDetails(processes=1)
     assert (timing.contended, timing.unsteady) == (0, 0)
     numerics = NumericsDetails()
     assert (numerics.products, numerics.outputs, numerics.unchecked, numerics.raised) == (None, None, 0, None)

@@ -14,5 +14,5 @@ def test_bounds_of_a_rate_are_those_of_clopper_and_pearson():
 def test_an_honest_interval_holds_an_equal_runs_mean_less_often_than_the_truth():
     # Of a normal mean with a known variance: P(|z| < 1.96 / sqrt(2)).
     assert hold_another(0.95, 1e9) == pytest.approx(0.83422, abs=1e-5)
-    # Of three launches: P(|t| < 4.303 / sqrt(2)), t with two degrees: x / sqrt(2 + x²).
+    # Of three processes: P(|t| < 4.303 / sqrt(2)), t with two degrees: x / sqrt(2 + x²).
     assert hold_another(0.95, 2) == pytest.approx(0.90685, abs=1e-4)

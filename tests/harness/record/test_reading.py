@@ -44,15 +44,15 @@ def test_log_ratios_become_a_mean():
     assert read("log_ratio", -1.0, 0.0, 4.0).estimate == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize(("metric", "wider"), [("execution_s", True), ("dispatch_s", True), ("compile_s", False)])
-def test_looks_widen_the_interval_of_launches_whose_number_followed_from_them(metric, wider):
+@pytest.mark.parametrize(("metric", "wider"), [("execution_s", True), ("return_s", True), ("compile_s", False)])
+def test_looks_widen_the_interval_of_processes_whose_number_followed_from_them(metric, wider):
     once, often = (read(metric, 1.0, 1.1, 1.2, looks=looks).interval for looks in ((3,), (1, 2, 3)))
 
     assert (often.half_width > once.half_width) is wider
 
 
 @pytest.mark.parametrize(
-    ("planned", "taken", "launches", "shared"),
+    ("planned", "taken", "processes", "shared"),
     [
         ((5, 8, 12), None, 3, 1),
         ((5, 8, 12), None, 4, 1),
@@ -67,12 +67,12 @@ def test_looks_widen_the_interval_of_launches_whose_number_followed_from_them(me
         ((5, 8, 12), 0, 12, 1),
     ],
 )
-def test_the_error_is_shared_among_the_looks_that_were_taken_or_else_reached(planned, taken, launches, shared):
-    values = tuple(1 + 0.1 * number for number in range(launches))
+def test_the_error_is_shared_among_the_looks_that_were_taken_or_else_reached(planned, taken, processes, shared):
+    values = tuple(1 + 0.1 * number for number in range(processes))
     timing = Outcome(
         status=Status.OK,
         values={"execution_s": values},
-        details=TimingDetails(launches=launches, looks=taken),
+        details=TimingDetails(processes=processes, looks=taken),
     )
 
     reading = variant_of({"timing": timing}, looks=planned).read("execution_s")
@@ -81,13 +81,13 @@ def test_the_error_is_shared_among_the_looks_that_were_taken_or_else_reached(pla
     assert reading.interval == geometric_interval(values, looks=shared)
 
 
-def test_a_launch_without_a_value_was_reached_all_the_same():
+def test_a_process_without_a_value_was_reached_all_the_same():
     timing = Outcome(status=Status.OK, values={"execution_s": (1.0, 1.1, 1.2, None, None, 1.3, 1.4, 1.5)})
 
     assert variant_of({"timing": timing}, looks=(5, 8)).read("execution_s").looks == 2
 
 
-def test_three_launches_that_the_clock_stopped_have_bounds_of_5_7_standard_deviations():
+def test_three_processes_that_the_clock_stopped_have_bounds_of_5_7_standard_deviations():
     values = (math.exp(-0.01), 1.0, math.exp(0.01))
 
     interval = read("execution_s", *values, looks=(5, 8, 12)).interval
@@ -130,10 +130,10 @@ def test_a_run_without_looks_has_looked_once():
     ("metric", "estimate"),
     [
         ("max_error", 3.0),
-        ("runtime_peak_bytes", 3.0),
+        ("measured_peak_bytes", 3.0),
         ("executable_bytes", 3.0),
         ("hlo_fusions", 7.0),
-        ("peak_bytes", 7.0),
+        ("planned_peak_bytes", 7.0),
         ("compiles", 7.0),
         ("recompiles", 7.0),
     ],
@@ -153,7 +153,7 @@ def test_other_metrics_take_the_middle_the_first_or_the_largest_of_their_process
         ("hlo_fusions", (3, 4), False),
         ("hlo_fusions", (None,), False),
         ("max_error", (3, 3), False),
-        ("runtime_peak_bytes", (3, 3), False),
+        ("measured_peak_bytes", (3, 3), False),
     ],
 )
 def test_a_number_is_exact_where_its_metric_is_and_all_processes_agree(metric, values, exact):
@@ -167,7 +167,7 @@ def test_a_number_is_exact_where_its_metric_is_and_all_processes_agree(metric, v
         ("compile_s", SHORTEST_S, LONGEST_S),
         ("log_ratio", -LARGEST_LOG_RATIO, LARGEST_LOG_RATIO),
         ("hlo_fusions", 0.0, LARGEST_COUNT),
-        ("peak_bytes", 0.0, LARGEST_COUNT),
+        ("planned_peak_bytes", 0.0, LARGEST_COUNT),
         ("max_error", 0.0, LARGEST_COUNT),
         ("donation_saves_bytes", -LARGEST_COUNT, LARGEST_COUNT),
     ],
@@ -219,7 +219,7 @@ def test_a_wrong_result_has_no_speed_but_keeps_what_was_compiled():
 
 
 @pytest.mark.parametrize(("metric", "kept"), [("execution_s", ()), ("compile_s", (1.0,))])
-def test_a_probe_that_failed_has_no_time_of_launches_and_keeps_what_else_it_measured(metric, kept):
+def test_a_probe_that_failed_has_no_time_of_processes_and_keeps_what_else_it_measured(metric, kept):
     reading = read(metric, 1.0, status=Status.FAILED)
 
     assert reading.values == kept
@@ -246,11 +246,11 @@ def test_a_missing_number_has_its_reason_as_fields(outcomes, probes, lack, probe
 
 
 @pytest.mark.parametrize(
-    ("launches", "contended", "expected"),
+    ("processes", "contended", "expected"),
     [(3, 0, False), (3, 1, True), (4, 1, False), (12, 6, False), (12, 7, True), (1, 0, False), (1, 1, True)],
 )
-def test_a_time_is_contended_where_fewer_than_three_or_half_of_the_launches_are_clean(launches, contended, expected):
-    details = TimingDetails(launches=launches, contended=contended)
+def test_a_time_is_contended_where_fewer_than_three_or_half_of_the_processes_are_clean(processes, contended, expected):
+    details = TimingDetails(processes=processes, contended=contended)
     one = variant_of({"timing": Outcome(status=Status.OK, values={"execution_s": (1.0,)}, details=details)})
 
     assert one.read("execution_s").contended is expected

@@ -20,8 +20,9 @@ from harness.record import (
     Artifact,
     Block,
     Buffer,
+    CacheStateCall,
     CachingDetails,
-    Canary,
+    CalibrationLoop,
     CaseRecord,
     CompilationDetails,
     Conditioning,
@@ -29,7 +30,6 @@ from harness.record import (
     DeviceState,
     Environment,
     Figure,
-    LaunchRecord,
     Load,
     Manifest,
     MemoryDetails,
@@ -38,10 +38,10 @@ from harness.record import (
     Outcome,
     PlannedCase,
     PlannedVariant,
+    ProcessRecord,
     ProcessWarning,
     Published,
     RecordError,
-    RegimeCall,
     Replay,
     Run,
     RunFolder,
@@ -52,14 +52,14 @@ from harness.record import (
     TraceDetails,
     Trap,
     UnreadableError,
-    VariantLaunch,
     VariantRecord,
+    VariantSamples,
     cases,
     environment,
     files,
     json_schema,
-    launches,
     outcomes,
+    processes,
     read_json,
     read_manifest,
     read_run,
@@ -73,7 +73,7 @@ from harness.record.files import LARGEST_RECORD, read_bytes, read_kept
 from harness.record.holders import Holder
 from harness.record.self_test import SelfTest, Tally
 from tests import samples
-from tests.harness.raw import clean, launch, variant
+from tests.harness.raw import clean, process, variant
 
 STRUCTURES = (
     Answer,
@@ -81,7 +81,7 @@ STRUCTURES = (
     Block,
     Buffer,
     CachingDetails,
-    Canary,
+    CalibrationLoop,
     CaseRecord,
     CompilationDetails,
     Conditioning,
@@ -90,7 +90,7 @@ STRUCTURES = (
     Environment,
     Figure,
     Holder,
-    LaunchRecord,
+    ProcessRecord,
     Load,
     Manifest,
     MemoryDetails,
@@ -101,7 +101,7 @@ STRUCTURES = (
     PlannedVariant,
     ProcessWarning,
     Published,
-    RegimeCall,
+    CacheStateCall,
     Replay,
     Run,
     SelfTest,
@@ -111,7 +111,7 @@ STRUCTURES = (
     TimingDetails,
     TraceDetails,
     Trap,
-    VariantLaunch,
+    VariantSamples,
     VariantRecord,
 )
 
@@ -169,7 +169,7 @@ def as_data(value: msgspec.Struct) -> dict:
 def test_every_structure_of_the_record_is_tested():
     declared = {
         kind
-        for module in (cases, environment, launches, outcomes, runs, self_test, settings)
+        for module in (cases, environment, processes, outcomes, runs, self_test, settings)
         for kind in vars(module).values()
         if isinstance(kind, type) and issubclass(kind, msgspec.Struct)
     }
@@ -190,7 +190,7 @@ def test_whatever_is_written_is_read_back_the_same(value, name):
 def test_a_compressed_file_does_not_say_when_it_was_written_so_equal_records_give_equal_files(tmp_path):
     path = tmp_path / "00.json.gz"
 
-    write_json(path, launch(variant("a", *clean(1.0))))
+    write_json(path, process(variant("a", *clean(1.0))))
 
     time_field = path.read_bytes()[4:8]  # RFC 1952, section 2.3
     assert time_field == bytes(4)

@@ -78,7 +78,7 @@ def test_all_of_it_is_told_with_bounds():
         "Their 95 % intervals hold the true ratio, 1, in 45 of 48 (95 % bounds 82.8 to 98.7 %), those of 99 % in "
         "48 of 48 (95 % bounds 92.6 to 100.0 %). "
         "A difference of 3 % is found in 95 % of cases. "
-        "One program's time at reference speed in two runs: 1 of 24 (95 % bounds 0.1 to 21.1 %) are falsely called "
+        "One program's normalised time in two runs: 1 of 24 (95 % bounds 0.1 to 21.1 %) are falsely called "
         "different, by 99 % intervals, beyond 3 %. "
         "One run's 95 % intervals hold the time of the other in 41 of 48 (95 % bounds 72.2 to 93.9 %), those of "
         "99 % in 46 of 48 (95 % bounds 85.7 to 99.5 %); honest ones of 95 % do so in 83 to 91 %, since both times "
@@ -88,9 +88,9 @@ def test_all_of_it_is_told_with_bounds():
 
 
 def test_more_false_differences_than_verdicts_allow_for_are_a_warning():
-    gains = Tally(compared=48, differ=5, intervals=48, held_shown=40, held_decisive=43)
+    speedups = Tally(compared=48, differ=5, intervals=48, held_shown=40, held_decisive=43)
 
-    told = describe_self_test(samples.self_test(gains=gains, times=None))
+    told = describe_self_test(samples.self_test(speedups=speedups, times=None))
 
     assert told[2] == "That is beyond the 1 % that verdicts allow for: doubt what differs by little."
     assert told[4] == "No difference up to 50 % is found in 95 % of cases."
@@ -100,8 +100,8 @@ def test_more_false_differences_than_verdicts_allow_for_are_a_warning():
 def test_what_has_nothing_to_count_has_no_rate():
     nothing = Tally(compared=0, differ=0, intervals=0, held_shown=0, held_decisive=0)
 
-    assert "95 % intervals hold the truth in 0 of 0" in describe_in_short(samples.self_test(gains=nothing))
-    assert "a run: 0 of 0 are falsely" in describe_self_test(samples.self_test(gains=nothing, times=nothing))[1]
+    assert "95 % intervals hold the truth in 0 of 0" in describe_in_short(samples.self_test(speedups=nothing))
+    assert "a run: 0 of 0 are falsely" in describe_self_test(samples.self_test(speedups=nothing, times=nothing))[1]
 
 
 def test_without_a_self_test_the_page_says_how_to_make_one():
@@ -119,8 +119,8 @@ def test_without_a_self_test_the_page_says_how_to_make_one():
         {"shown_confidence": 0.0},
         {"minimum_effect": -1.0},
         {"cases": 10**40},
-        {"gains": Tally(compared=1, differ=2, intervals=1, held_shown=1, held_decisive=1)},
-        {"gains": Tally(compared=1, differ=0, intervals=10**40, held_shown=1, held_decisive=1)},
+        {"speedups": Tally(compared=1, differ=2, intervals=1, held_shown=1, held_decisive=1)},
+        {"speedups": Tally(compared=1, differ=0, intervals=10**40, held_shown=1, held_decisive=1)},
         {"times": Tally(compared=1, differ=0, intervals=1, held_shown=2, held_decisive=1)},
         {"times": Tally(compared=1, differ=0, intervals=1, held_shown=1, held_decisive=1, smallest_difference=1e300)},
     ],

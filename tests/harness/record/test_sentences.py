@@ -9,15 +9,15 @@ from harness.record.sentences import NO_DEVICE_ACTIVITY, describe_details
     [
         (None, ()),
         (CachingDetails(), ()),
-        (TimingDetails(launches=5), ()),
+        (TimingDetails(processes=5), ()),
         (
-            TimingDetails(launches=5, contended=3, unsteady=1),
+            TimingDetails(processes=5, contended=3, unsteady=1),
             (
-                "contended: 3 of 5 launches were too disturbed",
-                "no steady state within the warm-up in 1 of 5 launches",
+                "contended: 3 of 5 processes were contended",
+                "no steady state within the warm-up in 1 of 5 processes",
             ),
         ),
-        (TimingDetails(launches=5, contended=2), ("set aside: 2 of 5 launches, too disturbed",)),
+        (TimingDetails(processes=5, contended=2), ("set aside: 2 of 5 processes, contended",)),
         (NumericsDetails(outputs=3), ()),
         (
             NumericsDetails(products="tensorfloat32", outputs=3, unchecked=1),

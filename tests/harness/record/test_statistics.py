@@ -12,7 +12,7 @@ from harness.record.statistics import (
     OWN_WAIT,
     Borrowed,
     Interval,
-    UsualLaunch,
+    PseudoProcess,
     agree,
     clean_blocks,
     differs,
@@ -75,7 +75,7 @@ def test_three_looks_together_miss_the_truth_in_at_most_1_percent_of_draws():
     assert missed <= 0.0167 * len(draws)
 
 
-def test_three_launches_have_bounds_of_5_7_standard_deviations():
+def test_three_processes_have_bounds_of_5_7_standard_deviations():
     values = [-1.0, 0.0, 1.0]
 
     assert mean_interval(values).high == pytest.approx(5.7301, abs=1e-4)
@@ -97,7 +97,7 @@ def test_a_moderated_interval_has_the_moderated_deviation_and_its_degrees():
     assert bounds(interval) == pytest.approx((-half, 0.0, half))
 
 
-def test_what_launches_share_widens_an_interval_however_many_there_are():
+def test_what_processes_share_widens_an_interval_however_many_there_are():
     few = mean_interval([-1.0, 0.0, 1.0], shared=0.25)
     many = mean_interval([-1.0, 1.0] * 10_000, shared=0.25, confidence=0.95)
 
@@ -106,7 +106,7 @@ def test_what_launches_share_widens_an_interval_however_many_there_are():
     assert many.high == pytest.approx(scipy.stats.norm.ppf(0.975) * 0.5, rel=1e-3)
 
 
-def test_launches_that_agree_are_known_as_well_as_what_they_share():
+def test_processes_that_agree_are_known_as_well_as_what_they_share():
     found = geometric_interval([2.0, 2.0, 2.0], shared=0.01)
 
     assert found.high == pytest.approx(2 * math.exp(0.1 * scipy.stats.norm.ppf(0.995)))
@@ -123,9 +123,9 @@ def test_a_geometric_interval_is_moderated_on_the_logs():
     assert (interval.low, interval.high) == pytest.approx((math.exp(logs.low), math.exp(logs.high)))
 
 
-def test_a_usual_launch_counts_once_beside_those_that_there_are():
-    # Own variance 1 with 2 degrees, one launch more with 10: 12 / 3, and still 2 degrees.
-    interval = mean_interval([-1.0, 0.0, 1.0], borrowed=UsualLaunch(variance=10.0))
+def test_a_usual_process_counts_once_beside_those_that_there_are():
+    # Own variance 1 with 2 degrees, one process more with 10: 12 / 3, and still 2 degrees.
+    interval = mean_interval([-1.0, 0.0, 1.0], borrowed=PseudoProcess(variance=10.0))
 
     half = scipy.stats.t.ppf(0.995, 2) * math.sqrt(4 / 3)
     assert bounds(interval) == pytest.approx((-half, 0.0, half))
@@ -135,8 +135,8 @@ def test_a_usual_launch_counts_once_beside_those_that_there_are():
     values=st.lists(st.integers(-1000, 1000).map(lambda number: number / 100), min_size=3, max_size=12),
     usual=st.integers(0, 10_000).map(lambda number: number / 100),
 )
-def test_a_usual_launch_never_narrows_an_interval(values, usual):
-    own, widened = mean_interval(values), mean_interval(values, borrowed=UsualLaunch(usual))
+def test_a_usual_process_never_narrows_an_interval(values, usual):
+    own, widened = mean_interval(values), mean_interval(values, borrowed=PseudoProcess(usual))
 
     if usual <= statistics.variance(values):
         assert bounds(widened) == pytest.approx(bounds(own))
@@ -144,14 +144,14 @@ def test_a_usual_launch_never_narrows_an_interval(values, usual):
         assert widened.low < own.low <= own.high < widened.high
 
 
-def test_a_speed_ups_interval_counts_the_usual_launch():
-    ratios, usual = [0.1, 0.2, 0.3], UsualLaunch(1.0)
+def test_a_speed_ups_interval_counts_the_usual_process():
+    ratios, usual = [0.1, 0.2, 0.3], PseudoProcess(1.0)
 
     assert speedup(ratios, borrowed=usual).low == pytest.approx(math.exp(mean_interval(ratios, borrowed=usual).low))
     assert speedup(ratios, borrowed=usual).low < speedup(ratios).low
 
 
-def test_two_launches_have_no_bounds_whatever_they_borrow():
+def test_two_processes_have_no_bounds_whatever_they_borrow():
     borrowed = Borrowed(variance=0.01, degrees=math.inf, most_degrees=100.0)
 
     assert bounds(mean_interval([1.0, 3.0], borrowed=borrowed)) == (None, 2.0, None)
@@ -173,7 +173,7 @@ def test_whether_a_ratio_differs_is_told_by_the_interval_for_verdicts(low, expec
 
 
 @pytest.mark.parametrize("values", [[2.0], [2.0, 4.0]])
-def test_fewer_than_3_launches_give_an_estimate_without_bounds(values):
+def test_fewer_than_3_processes_give_an_estimate_without_bounds(values):
     interval = mean_interval(values)
 
     assert bounds(interval) == (None, statistics.mean(values), None)
@@ -223,10 +223,10 @@ def test_a_speedup_is_the_mean_interval_of_the_log_ratios_looked_at_once():
     assert bounds(speedup([0.1, 0.2, 0.4], shared=0.01)) == tuple(map(math.exp, bounds(shared)))
 
 
-@given(launches=st.lists(st.tuples(times, times), min_size=3, max_size=12))
-def test_exchanging_baseline_and_variant_inverts_the_speedup(launches):
-    there = speedup([paired_log_ratio([one], [other]) for one, other in launches])
-    back = speedup([paired_log_ratio([other], [one]) for one, other in launches])
+@given(processes=st.lists(st.tuples(times, times), min_size=3, max_size=12))
+def test_exchanging_baseline_and_variant_inverts_the_speedup(processes):
+    there = speedup([paired_log_ratio([one], [other]) for one, other in processes])
+    back = speedup([paired_log_ratio([other], [one]) for one, other in processes])
     assume(there.high < 1e300)
 
     assert back.estimate == pytest.approx(1 / there.estimate, rel=1e-9)
@@ -238,20 +238,20 @@ def test_exchanging_baseline_and_variant_inverts_the_speedup(launches):
     ratios=st.lists(st.floats(-0.1, 0.1), min_size=1, max_size=15),
     speed=st.floats(0.5, 2.0),
 )
-def test_a_paired_log_ratio_is_the_median_of_the_sweeps_ratios(ratios, speed):
+def test_a_paired_log_ratio_is_the_median_of_the_passes_ratios(ratios, speed):
     baseline_s = [math.exp(ratio) * speed for ratio in ratios]
 
     assert paired_log_ratio(baseline_s, [speed] * len(ratios)) == pytest.approx(statistics.median(ratios), abs=1e-12)
 
 
 @given(st.lists(st.floats(0.1, 10), min_size=6, max_size=6))
-def test_fewer_than_half_of_the_sweeps_may_be_anything(wild):
-    """Seven of thirteen sweeps have the same ratio."""
+def test_fewer_than_half_of_the_passes_may_be_anything(wild):
+    """Seven of thirteen passes have the same ratio."""
     assert paired_log_ratio([2.0] * 7 + wild, [1.0] * 13) == pytest.approx(math.log(2))
 
 
-def test_slow_sweeps_move_the_ratio_of_the_medians_but_not_the_median_of_the_paired_ratios():
-    # Both variants take equally long; two of five sweeps are slow, and slow sweeps hit both.
+def test_slow_passes_move_the_ratio_of_the_medians_but_not_the_median_of_the_paired_ratios():
+    # Both variants take equally long; two of five passes are slow, and slow passes hit both.
     baseline_s = [1.0, 1.0, 2.0, 2.0, 1.5]
     variant_s = [1.0, 1.0, 2.0, 2.0, 2.5]
 
@@ -259,7 +259,7 @@ def test_slow_sweeps_move_the_ratio_of_the_medians_but_not_the_median_of_the_pai
     assert statistics.median(baseline_s) / statistics.median(variant_s) == 0.75
 
 
-def test_sweeps_without_a_partner_are_an_error():
+def test_passes_without_a_partner_are_an_error():
     with pytest.raises(ValueError, match="shorter"):
         paired_log_ratio([1.0, 1.0], [1.0])
 
@@ -299,7 +299,7 @@ def test_code_that_always_waits_a_little_has_a_limit_of_twice_its_own_wait():
     assert clean_blocks([0.055, 0.055, 0.055, 0.11, 0.12]) == (True, True, True, True, False)
 
 
-def test_a_launch_that_always_waits_much_is_not_taken_for_clean():
+def test_a_process_that_always_waits_much_is_not_taken_for_clean():
     assert clean_blocks([0.5] * 10) == (False,) * 10
     assert clean_blocks([OWN_WAIT * 2 + 0.01] * 10) == (False,) * 10
 

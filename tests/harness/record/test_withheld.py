@@ -29,7 +29,7 @@ WITHOUT_SPEEDUP = {
 
 def timed(execution_s, log_ratio):
     values = {"execution_s": (execution_s,) * 3, "log_ratio": (log_ratio,) * 3}
-    return Outcome(status=Status.OK, values=values, details=TimingDetails(launches=3))
+    return Outcome(status=Status.OK, values=values, details=TimingDetails(processes=3))
 
 
 def variants_of(numerics, *, of="f:jit", **settings):

@@ -14,7 +14,7 @@ from reporting.compare.snapshot import take_snapshots
 from tests import samples
 
 BEFORE, AFTER = "before", "after"
-CANARIES = (1e-3,) * 5
+CALIBRATIONS = (1e-3,) * 5
 
 
 def checked(fingerprint: str | None = "aa", **changes: object) -> Outcome:
@@ -24,9 +24,11 @@ def checked(fingerprint: str | None = "aa", **changes: object) -> Outcome:
     )
 
 
-def timed(time_s: float, *, scatter: float = 1.0, canary_s: Sequence[float] = CANARIES, **details: object) -> Outcome:
-    """Launches around a time."""
-    return samples.timing(time_s, spread=scatter, canary_s=tuple(canary_s), **details)
+def timed(
+    time_s: float, *, scatter: float = 1.0, calibration_s: Sequence[float] = CALIBRATIONS, **details: object
+) -> Outcome:
+    """Processes around a time."""
+    return samples.timing(time_s, spread=scatter, calibration_s=tuple(calibration_s), **details)
 
 
 def case(
@@ -70,7 +72,7 @@ def replayed(
     *,
     fingerprint: str = "bb",
     of_replay: str = "aa",
-    launches: int = 5,
+    processes: int = 5,
     scatter: float = 0.2,
     contended: int = 0,
     wobble: float = 1,
@@ -79,8 +81,12 @@ def replayed(
 ) -> Run:
     """A run that timed the earlier program beside today's, which takes `ratio` times as long."""
     planned, own = case(name, source="1" * 16, replayed=True), f"{name}:jit"
-    before = timed(1e-4, baseline_s=1e-4 * ratio, launches=launches, scatter=scatter, canary_s=(1e-3,) * launches)
-    now = timed(1e-4 * ratio, scatter=wobble, launches=launches, canary_s=(1e-3,) * launches, contended=contended)
+    before = timed(
+        1e-4, baseline_s=1e-4 * ratio, processes=processes, scatter=scatter, calibration_s=(1e-3,) * processes
+    )
+    now = timed(
+        1e-4 * ratio, scatter=wobble, processes=processes, calibration_s=(1e-3,) * processes, contended=contended
+    )
     outcomes = {
         own: {"numerics": checked(fingerprint), "timing": now},
         f"{own} before": {"numerics": checked(of_replay), "timing": before},

@@ -19,7 +19,7 @@ def test_a_budget_is_found_by_suite_and_case_and_brackets_mean_themselves(tmp_pa
     budgets = read_budgets(path)
 
     assert budgets.find("mlp", "mlp_step[network=784-512-10]", "execution_s") == Allowance(share=0.1)
-    assert budgets.find("mlp", "mlp_step[network=784-512-10]", "peak_bytes") == Allowance(more=64)
+    assert budgets.find("mlp", "mlp_step[network=784-512-10]", "planned_peak_bytes") == Allowance(more=64)
     assert budgets.find("mlp", "other", "execution_s") == Allowance(share=0.05)
     assert budgets.find("cnn", "cnn_step", "execution_s") == Allowance(share=0.03)
     assert budgets.find("cnn", "cnn_step", "hlo_fusions") is None

@@ -6,15 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from harness.record.statistics import CONFIDENCE, FEWEST_LAUNCHES
+from harness.record.statistics import CONFIDENCE, FEWEST_PROCESSES
 from tests.reporting.compare.changed import BEFORE, compare, plain, replayed, time_of
 
-RATIOS = st.lists(st.floats(0.9, 1.3), min_size=FEWEST_LAUNCHES, max_size=8)
+RATIOS = st.lists(st.floats(0.9, 1.3), min_size=FEWEST_PROCESSES, max_size=8)
 
 
 def with_ratios(ratios, looks=1):
-    """The finding about a program that took so many times as long as the earlier one, a ratio a launch."""
-    run = replayed(1, launches=len(ratios))
+    """The finding about a program that took so many times as long as the earlier one, a ratio a process."""
+    run = replayed(1, processes=len(ratios))
     (record,) = run.cases
     own, before = record.variants
     timing = before.outcomes["timing"]
@@ -29,7 +29,7 @@ def with_ratios(ratios, looks=1):
 
 
 @given(RATIOS)
-def test_the_chance_is_that_of_a_t_test_of_the_launches_ratios(ratios):
+def test_the_chance_is_that_of_a_t_test_of_the_processes_ratios(ratios):
     logs = [math.log(one) for one in ratios]
     if max(logs) - min(logs) < 1e-6:
         return
@@ -55,11 +55,11 @@ def test_each_look_shares_it_and_it_is_1_at_most():
     assert with_ratios((0.99, 1.01, 1.0, 1.001), looks=3).chance == 1
 
 
-def test_launches_that_agree_to_the_last_digit_leave_nothing_to_chance():
+def test_processes_that_agree_to_the_last_digit_leave_nothing_to_chance():
     assert with_ratios((1.1,) * 4).chance == pytest.approx(0, abs=1e-12)
     assert with_ratios((1.0,) * 4).chance == 1
 
 
-def test_too_few_launches_have_no_chance():
-    assert with_ratios((1.1,) * FEWEST_LAUNCHES).chance is not None
-    assert with_ratios((1.1,) * (FEWEST_LAUNCHES - 1)).chance is None
+def test_too_few_processes_have_no_chance():
+    assert with_ratios((1.1,) * FEWEST_PROCESSES).chance is not None
+    assert with_ratios((1.1,) * (FEWEST_PROCESSES - 1)).chance is None

@@ -18,13 +18,13 @@ def test_a_program_that_was_kept_and_ran_beside_todays_confirms_what_changed(rat
 
     assert found.finding is finding
     assert found.replayed
-    assert found.launches == 5
+    assert found.processes == 5
     assert found.effect.estimate == pytest.approx(ratio, rel=1e-2)
     assert found.effect.decisive.low < found.effect.estimate < found.effect.decisive.high
     assert found.smallest >= 0.03
 
 
-def test_launches_that_scatter_by_more_than_they_differ_decide_nothing():
+def test_processes_that_scatter_by_more_than_they_differ_decide_nothing():
     found = time_of(compare(plain(BEFORE), replayed(1.05, scatter=8)))
 
     assert found.finding is Finding.INCONCLUSIVE
@@ -47,15 +47,15 @@ def test_stored_times_raise_a_suspicion_and_no_more():
 
 
 @pytest.mark.parametrize(
-    ("canaries_s", "finding"),
+    ("calibrations_s", "finding"),
     [((1e-3,) * 5, Finding.SUSPECTED_SLOWER), ((1e-3, 1e-3, 1e-3, 1e-3, 2e-3), Finding.INCONCLUSIVE)],
     ids=["constant", "varied"],
 )
-def test_where_the_machines_speed_varied_two_runs_may_differ_by_a_tenth(canaries_s, finding):
+def test_where_the_machines_speed_varied_two_runs_may_differ_by_a_tenth(calibrations_s, finding):
     def timed(time_s):
-        # The times follow the canary, so that at reference speed all launches agree.
-        times = tuple(time_s * canary_s / 1e-3 for canary_s in canaries_s)
-        told = changed.timed(time_s, canary_s=canaries_s)
+        # The times follow the calibration loop, so that normalised all processes agree.
+        times = tuple(time_s * calibration_s / 1e-3 for calibration_s in calibrations_s)
+        told = changed.timed(time_s, calibration_s=calibrations_s)
         return msgspec.structs.replace(told, values={**told.values, "execution_s": times})
 
     before = plain(BEFORE, probes={"timing": timed(1e-4)})
@@ -65,7 +65,7 @@ def test_where_the_machines_speed_varied_two_runs_may_differ_by_a_tenth(canaries
 
 
 def test_stored_times_are_brought_to_one_speed_of_the_machine():
-    half_speed = changed.timed(2e-4, canary_s=(2e-3,) * 5)
+    half_speed = changed.timed(2e-4, calibration_s=(2e-3,) * 5)
     after = plain(AFTER, probes={"timing": half_speed}, fingerprint="bb", source="1" * 16)
 
     found = time_of(compare(plain(BEFORE), after))
@@ -74,17 +74,17 @@ def test_stored_times_are_brought_to_one_speed_of_the_machine():
     assert found.after == pytest.approx(1e-4, rel=1e-2)
 
 
-def test_another_canary_leaves_nothing_to_compare_times_by():
-    other = changed.timed(2e-4, canary="alu 2")
+def test_another_calibration_leaves_nothing_to_compare_times_by():
+    other = changed.timed(2e-4, calibration="alu 2")
     after = plain(AFTER, probes={"timing": other}, fingerprint="bb", source="1" * 16)
 
     found = time_of(compare(plain(BEFORE), after))
 
     assert found.finding is Finding.NOT_COMPARABLE
-    assert "no time at reference speed" in found.reason
+    assert "no normalised time" in found.reason
 
 
-def test_where_no_run_could_time_a_canary_the_raw_times_are_suspected():
+def test_where_no_run_could_time_a_calibration_the_raw_times_are_suspected():
     runs = [
         plain(name, probes={"timing": samples.timing(time_s)}, fingerprint=name, source=str(time_s))
         for name, time_s in ((BEFORE, 1e-4), (AFTER, 2e-4))
@@ -250,7 +250,7 @@ def test_programs_that_ran_beside_each_other_on_another_machine_are_suspected_an
 
     assert time_of(compare(before, after)).finding is Finding.SUSPECTED_SLOWER
     larger = plain(AFTER, machine="lab 2", probes={"memory": samples.memory(0, 0, 200)})
-    assert ("selu:jit", "peak_bytes", Finding.MORE) in tell(compare(before, larger))
+    assert ("selu:jit", "planned_peak_bytes", Finding.MORE) in tell(compare(before, larger))
 
 
 def test_another_definition_is_another_case():
@@ -391,7 +391,7 @@ def test_a_variant_that_is_skipped_now_is_gone():
 @pytest.mark.parametrize(
     ("metric", "probe", "finding"),
     [
-        ("peak_bytes", "memory", Finding.MORE),
+        ("planned_peak_bytes", "memory", Finding.MORE),
         ("compiles", "compilation", Finding.MORE),
         ("counted_flops", "compilation", Finding.CHANGED),
         ("hlo_instructions", "compilation", Finding.MORE),
@@ -413,11 +413,11 @@ def test_what_follows_from_the_program_alone_is_compared_exactly(metric, probe, 
 
 def test_equal_counts_are_no_finding_and_unequal_processes_decide_nothing():
     def with_peak(name, *values):
-        return plain(name, probes={"memory": Outcome(status=Status.OK, values={"peak_bytes": values})})
+        return plain(name, probes={"memory": Outcome(status=Status.OK, values={"planned_peak_bytes": values})})
 
     assert tell(compare(with_peak(BEFORE, 100), with_peak(AFTER, 100))) == []
     assert tell(compare(with_peak(BEFORE, 100), with_peak(AFTER, 101, 100))) == [
-        ("selu:jit", "peak_bytes", Finding.INCONCLUSIVE)
+        ("selu:jit", "planned_peak_bytes", Finding.INCONCLUSIVE)
     ]
 
 
@@ -498,23 +498,23 @@ def test_compiling_the_same_program_again_is_not_compared():
     assert {one.metric for one in compare(*runs).found} == {TIME}
 
 
-def with_solos(run, **alone_s):
+def with_isolated(run, **alone_s):
     """The run, with what each variant takes alone."""
     (record,) = run.cases
     variants = []
     for variant in record.variants:
         timing = variant.outcomes["timing"]
         seconds = alone_s["before" if variant.name.endswith("before") else "now"]
-        values = {**timing.values, "solo_s": (seconds, seconds, seconds, None, None)}
+        values = {**timing.values, "isolated_s": (seconds, seconds, seconds, None, None)}
         outcomes = {**variant.outcomes, "timing": msgspec.structs.replace(timing, values=values)}
         variants.append(msgspec.structs.replace(variant, outcomes=outcomes))
     return msgspec.structs.replace(run, cases=(msgspec.structs.replace(record, variants=tuple(variants)),))
 
 
 def test_programs_that_disturb_each_other_and_are_equal_alone_only_suspect():
-    disturbed = with_solos(replayed(1.5), before=1e-4, now=1.02e-4)
+    noisy = with_isolated(replayed(1.5), before=1e-4, now=1.02e-4)
 
-    found = time_of(compare(plain(BEFORE), disturbed))
+    found = time_of(compare(plain(BEFORE), noisy))
 
     assert found.finding is Finding.SUSPECTED_SLOWER
     assert "beside each other they take longer than alone, where the change is +2.0" in found.reason
@@ -522,7 +522,7 @@ def test_programs_that_disturb_each_other_and_are_equal_alone_only_suspect():
 
 @pytest.mark.parametrize("alone", [{"before": 1e-4, "now": 1.5e-4}, {"before": 0.7e-4, "now": 1.05e-4}])
 def test_programs_that_differ_as_much_alone_are_confirmed(alone):
-    assert time_of(compare(plain(BEFORE), with_solos(replayed(1.5), **alone))).finding is Finding.SLOWER
+    assert time_of(compare(plain(BEFORE), with_isolated(replayed(1.5), **alone))).finding is Finding.SLOWER
 
 
 @pytest.mark.parametrize(
@@ -535,8 +535,8 @@ def test_programs_that_differ_as_much_alone_are_confirmed(alone):
     ],
     ids=["less than half as much", "more than half as much", "quicker alone", "neither is slowed by the other"],
 )
-def test_a_disturbance_is_slower_beside_and_less_than_half_the_change_alone(alone, finding):
-    assert time_of(compare(plain(BEFORE), with_solos(replayed(1.5), **alone))).finding is finding
+def test_a_interference_is_slower_beside_and_less_than_half_the_change_alone(alone, finding):
+    assert time_of(compare(plain(BEFORE), with_isolated(replayed(1.5), **alone))).finding is finding
 
 
 def test_what_ran_beside_the_earlier_runs_variants_is_no_variant_of_it():

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.record import Outcome, Status
-from harness.record.suspects import CONFIRMING_LAUNCHES, MOST_CONFIRMING
+from harness.record.suspects import CONFIRMING_PROCESSES, MOST_CONFIRMING
 from reporting.compare.budgets import Allowance, Budgets, make_defaults
 from reporting.compare.chance import reject_by_holm
 from reporting.compare.findings import Finding
@@ -30,7 +30,7 @@ def test_an_unchanged_program_passes_and_nothing_is_suspected():
 
 
 def test_a_slower_program_is_suspected_and_fails_once_it_is_confirmed():
-    first, again = compare(plain(BEFORE), replayed(1.05)), compare(plain(BEFORE), replayed(1.05, launches=12))
+    first, again = compare(plain(BEFORE), replayed(1.05)), compare(plain(BEFORE), replayed(1.05, processes=12))
 
     assert suspects_of(first) == ["selu:jit"]
     judgement = judge(first, USUAL, confirmed_by=again)
@@ -44,40 +44,40 @@ def test_a_suspect_that_nothing_has_confirmed_leaves_no_answer():
     assert (judgement.code, [one.variant for one in judgement.unconfirmed]) == (UNDECIDED, ["selu:jit"])
 
 
-def test_a_suspect_that_many_launches_do_not_find_slower_passes():
+def test_a_suspect_that_many_processes_do_not_find_slower_passes():
     first = compare(plain(BEFORE), replayed(1.05))
 
-    for again in (replayed(1.001, launches=12), replayed(0.9, launches=12), replayed(1.01, launches=12, scatter=3)):
+    for again in (replayed(1.001, processes=12), replayed(0.9, processes=12), replayed(1.01, processes=12, scatter=3)):
         assert judge(first, USUAL, confirmed_by=compare(plain(BEFORE), again)).code == FINE
 
 
-def test_a_confirmation_that_was_disturbed_refutes_nothing():
+def test_a_confirmation_that_was_noisy_refutes_nothing():
     first = compare(plain(BEFORE), replayed(1.05))
-    again = compare(plain(BEFORE), replayed(1.05, launches=12))
+    again = compare(plain(BEFORE), replayed(1.05, processes=12))
     found = (replace(one, finding=Finding.INCONCLUSIVE, reason="busy") for one in again.found)
     doubted = replace(again, found=tuple(found))
 
     assert judge(first, USUAL, confirmed_by=doubted).code == UNDECIDED
 
 
-def test_what_may_be_slower_is_suspected_though_few_launches_do_not_tell():
+def test_what_may_be_slower_is_suspected_though_few_processes_do_not_tell():
     assert suspects_of(compare(plain(BEFORE), replayed(1.05, scatter=8))) == ["selu:jit"]
     assert suspects_of(compare(plain(BEFORE), replayed(0.95, scatter=8))) == []
 
 
-def test_a_suspect_whose_launches_scatter_is_confirmed_by_more():
+def test_a_suspect_whose_processes_scatter_is_confirmed_by_more():
     found = [
         list_suspects(compare(plain(BEFORE), replayed(1.05, scatter=scatter)), budgets)
         for scatter, budgets in ((0.2, USUAL), (8, USUAL), (80, USUAL), (8, Budgets(defaults=make_defaults(0.04))))
     ]
 
     assert [len(one.suspects) for one in found] == [1] * 4
-    assert [one.launches for one in found] == [CONFIRMING_LAUNCHES, 18, MOST_CONFIRMING, CONFIRMING_LAUNCHES]
+    assert [one.processes for one in found] == [CONFIRMING_PROCESSES, 18, MOST_CONFIRMING, CONFIRMING_PROCESSES]
 
 
 def test_a_budget_decides_what_counts():
     generous = Budgets((("selu/*", {"execution_s": Allowance(share=0.1)}),))
-    first, again = compare(plain(BEFORE), replayed(1.05)), compare(plain(BEFORE), replayed(1.05, launches=12))
+    first, again = compare(plain(BEFORE), replayed(1.05)), compare(plain(BEFORE), replayed(1.05, processes=12))
 
     assert suspects_of(first, generous) == []
     assert judge(first, generous, confirmed_by=again).code == FINE
@@ -86,7 +86,7 @@ def test_a_budget_decides_what_counts():
 @pytest.mark.parametrize(("after", "code"), [(101, REGRESSED), (100, FINE), (99, FINE)])
 def test_more_planned_memory_is_a_regression_by_itself(after, code):
     runs = [
-        plain(name, probes={"memory": Outcome(status=Status.OK, values={"peak_bytes": (value,)})})
+        plain(name, probes={"memory": Outcome(status=Status.OK, values={"planned_peak_bytes": (value,)})})
         for name, value in ((BEFORE, 100), (AFTER, after))
     ]
 
@@ -141,7 +141,7 @@ def test_too_few_times_speak_for_no_others():
         pairs = []
         for index, scatter in enumerate(undecided):
             planned = changed.case(f"w{index}", source=name)
-            timing = samples.timing(1e-4, spread=scatter, canary_s=changed.CANARIES)
+            timing = samples.timing(1e-4, spread=scatter, calibration_s=changed.CALIBRATIONS)
             pairs.append((planned, {f"w{index}:jit": {"numerics": changed.checked(name), "timing": timing}}))
         return changed.run(name, *pairs)
 
@@ -175,8 +175,8 @@ def test_the_defaults_allow_the_minimum_effect_and_nothing_more_of_memory():
     defaults = make_defaults(0.02)
 
     assert defaults["execution_s"] == Allowance(share=0.02)
-    assert defaults["peak_bytes"].is_exceeded(100, 101)
-    assert not defaults["peak_bytes"].is_exceeded(100, 100)
+    assert defaults["planned_peak_bytes"].is_exceeded(100, 101)
+    assert not defaults["planned_peak_bytes"].is_exceeded(100, 100)
 
 
 def test_cases_that_cannot_be_compared_speak_for_none():
@@ -194,7 +194,7 @@ def test_cases_that_cannot_be_compared_speak_for_none():
 
 def test_a_confirmation_that_could_not_have_found_a_slowdown_refutes_nothing():
     first = compare(plain(BEFORE), replayed(1.2, scatter=8))
-    vague, sharp = (compare(plain(BEFORE), replayed(1.02, launches=12, scatter=one)) for one in (25, 3))
+    vague, sharp = (compare(plain(BEFORE), replayed(1.02, processes=12, scatter=one)) for one in (25, 3))
 
     assert judge(first, USUAL, confirmed_by=vague).code == UNDECIDED
     assert judge(first, USUAL, confirmed_by=sharp).code == FINE
@@ -215,7 +215,7 @@ def test_a_confirmation_has_to_hold_among_all_times_that_were_looked_at():
         return first, samples.run(other, *unchanged(count), run_id=AFTER, against=BEFORE)
 
     before, _ = runs(0)
-    again = compare(before, replayed(1.05, launches=5, scatter=4))
+    again = compare(before, replayed(1.05, processes=5, scatter=4))
     chance = changed.time_of(again).chance
     assert 0.01 / 30 < chance < 0.01
 
@@ -235,7 +235,7 @@ def test_the_exact_part_needs_at_least_one_exact_number():
 
 
 def test_budgets_know_the_smallest_time_that_they_ask_for():
-    rules = (("a", {"execution_s": Allowance(share=0.01)}), ("b", {"peak_bytes": Allowance(share=0.0)}))
+    rules = (("a", {"execution_s": Allowance(share=0.01)}), ("b", {"planned_peak_bytes": Allowance(share=0.0)}))
 
     assert Budgets(rules).least_time(0.03) == 0.01
     assert Budgets().least_time(0.03) == 0.03

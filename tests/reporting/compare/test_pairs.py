@@ -30,11 +30,11 @@ def test_every_variant_with_a_program_in_both_runs_is_compared(tmp_path):
 
 @pytest.mark.parametrize("damaged", [-1, 2**63, math.nan])
 def test_planned_memory_that_no_compiler_can_have_planned_is_left_out(tmp_path, damaged):
-    a, b = recorded(tmp_path / "a", memory={**PLANNED, "peak_bytes": damaged}), recorded(tmp_path / "b")
+    a, b = recorded(tmp_path / "a", memory={**PLANNED, "planned_peak_bytes": damaged}), recorded(tmp_path / "b")
 
     (pair,) = find_pairs(a, b, "selu").pairs
 
-    assert pair.a.memory == {name: value for name, value in PLANNED.items() if name != "peak_bytes"}
+    assert pair.a.memory == {name: value for name, value in PLANNED.items() if name != "planned_peak_bytes"}
     assert pair.b.memory == PLANNED
 
 

@@ -20,10 +20,10 @@ def test_another_program_tells_what_is_gone_and_what_is_new():
 
 
 def test_the_verdict_tells_how_the_planned_peak_changed():
-    diff = compared(program(), program(memory={**PLANNED, "peak_bytes": 3 * 2**20}))
+    diff = compared(program(), program(memory={**PLANNED, "planned_peak_bytes": 3 * 2**20}))
 
     assert diff.verdict.replace("\u202f", " ") == "same program; planned peak 1.17 KiB → 3.00 MiB"
-    assert diff.memory == (MemoryChange("peak_bytes", 1200, 3 * 2**20),)
+    assert diff.memory == (MemoryChange("planned_peak_bytes", 1200, 3 * 2**20),)
 
 
 def test_a_change_of_an_attribute_alone_is_another_program():
@@ -159,8 +159,8 @@ def test_the_largest_change_is_that_of_the_difference_not_of_the_numbers():
 
 
 def test_a_size_that_only_one_program_has_is_no_change():
-    assert compared(program(memory={"peak_bytes": 1}), program(memory={})).memory == ()
-    assert compared(program(memory={}), program(memory={"peak_bytes": 1})).memory == ()
+    assert compared(program(memory={"planned_peak_bytes": 1}), program(memory={})).memory == ()
+    assert compared(program(memory={}), program(memory={"planned_peak_bytes": 1})).memory == ()
 
 
 def test_a_text_that_only_one_program_has_is_not_counted():

@@ -35,9 +35,9 @@ def test_the_error_of_a_ratio_is_shared_among_the_looks_of_the_side_that_was_loo
     assert (ours.low, ours.high) == pytest.approx((expected.low, expected.high))
 
 
-def test_times_at_reference_speed_of_two_runs_differ_by_more_than_their_launches_tell():
+def test_times_at_reference_speed_of_two_runs_differ_by_more_than_their_processes_tell():
     values = (4.0, 4.1, 4.2), (1.0, 1.1, 1.2)
-    metric = METRICS["at_reference_speed_s"]
+    metric = METRICS["normalised_s"]
     sides = [Reading(metric, one, shared=variance) for one, variance in zip(values, (0.01, 0.02), strict=True)]
 
     within, between = (divide_readings(*sides, ONCE, two_runs=two_runs) for two_runs in (False, True))

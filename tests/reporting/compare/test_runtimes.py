@@ -59,8 +59,8 @@ def of_two_runtimes():
     """Two runs of two Pythons, and so with two calibration loops."""
     image = samples.environment(python="3.13.5", image=f"{OWN.image} sha256:1f0c9a7")
     local = samples.environment(python="3.11.7")
-    after = {"numerics": checked("bb"), "timing": timed(1e-4, canary="alu 2: CPython 3.11.7")}
-    before = {"numerics": checked("aa"), "timing": timed(1e-4, canary="alu 2: CPython 3.13.5")}
+    after = {"numerics": checked("bb"), "timing": timed(1e-4, calibration="alu 2: CPython 3.11.7")}
+    before = {"numerics": checked("aa"), "timing": timed(1e-4, calibration="alu 2: CPython 3.13.5")}
     return compare(
         plain(BEFORE, probes=before, environment=image), plain(AFTER, source="1", probes=after, environment=local)
     )
@@ -80,7 +80,7 @@ def test_every_output_says_it_once():
     assert judgement.obstacles == (SENTENCE,)
     assert write_markdown(changes, judgement).count("the baseline was measured in") == 1
     assert next(item.text.lower() for item in list_changed(changes)) == SENTENCE.lower()
-    assert sum("calibration" in item.text or "canary" in item.text for item in list_changed(changes)) == 0
+    assert sum("calibration" in item.text or "calibration" in item.text for item in list_changed(changes)) == 0
     assert make_verdict(changes, judgement)["other_runtime"] == SENTENCE
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from harness.record.metric import Reading
 from harness.record.metrics import METRICS
 from harness.record.statistics import Interval
-from reporting.compare.growth import Growth
+from reporting.compare.scaling import Scaling
 from reporting.compare.verdicts import (
     ABOUT_SAME,
     LIKE,
@@ -89,13 +89,13 @@ def test_without_both_bounds_nothing_is_said(low, high):
     half = Interval(low, 2.5, high, 2)
 
     assert judge_ratio(6, half, exact=True) == Judgement(UNTOLD, Reason.NO_INTERVAL)
-    assert judge_exponent(2, Growth(half)) == Judgement(UNTOLD, Reason.NO_INTERVAL)
+    assert judge_exponent(2, Scaling(half)) == Judgement(UNTOLD, Reason.NO_INTERVAL)
 
 
 def test_an_exponent_that_is_bounded_at_the_lower_level_alone_could_be_any():
     shown = Interval(0.8, 1.2, 1.8, 5, Interval(None, 1.2, None, 5))
 
-    assert judge_exponent(2, Growth(shown)) == Judgement(UNTOLD, Reason.ANY_EXPONENT)
+    assert judge_exponent(2, Scaling(shown)) == Judgement(UNTOLD, Reason.ANY_EXPONENT)
 
 
 ratios = st.floats(1e-3, 1e3)
@@ -159,7 +159,7 @@ def test_a_count_holds_where_it_is_equal_in_all_processes(theirs, values, judgem
     ],
 )
 def test_an_exponent_holds_where_our_whole_interval_is_near_it_so_vague_data_hold_nothing(theirs, low, high, judgement):
-    assert judge_exponent(theirs, Growth(interval(low, high))) == judgement
+    assert judge_exponent(theirs, Scaling(interval(low, high))) == judgement
 
 
 @pytest.mark.parametrize(
@@ -174,18 +174,18 @@ def test_an_exponent_holds_where_our_whole_interval_is_near_it_so_vague_data_hol
     ],
 )
 def test_without_an_interval_the_exponents_between_all_sizes_decide(slopes, judgement):
-    ours = Growth(Interval(None, 2.0, None, 3), tuple(interval(*one) for one in slopes))
+    ours = Scaling(Interval(None, 2.0, None, 3), tuple(interval(*one) for one in slopes))
 
     assert judge_exponent(2, ours) == judgement
 
 
 def test_exponents_between_sizes_decide_nothing_where_a_constant_may_have_bent_them():
-    ours = Growth(Interval(None, 0.6, None, 5), (interval(0.1, 0.2), interval(0.4, 0.6), *[interval(1.1, 1.7)] * 2))
+    ours = Scaling(Interval(None, 0.6, None, 5), (interval(0.1, 0.2), interval(0.4, 0.6), *[interval(1.1, 1.7)] * 2))
 
     assert judge_exponent(2, ours) == Judgement(UNTOLD, Reason.BESIDE_CONSTANT)
 
 
 def test_one_exponent_between_sizes_that_has_no_bounds_leaves_it_open():
-    ours = Growth(Interval(None, 2.0, None, 3), (interval(1.9, 2.1), Interval(None, 2.0, None, 1)))
+    ours = Scaling(Interval(None, 2.0, None, 3), (interval(1.9, 2.1), Interval(None, 2.0, None, 1)))
 
     assert judge_exponent(2, ours) == Judgement(UNTOLD, Reason.NO_INTERVAL)

@@ -1,4 +1,4 @@
-"""Made-up runs of one machine, night after night."""
+"""Made-up runs of one machine, night after nightly run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from reporting.view.runs import label_runs
 from tests import samples
 
 MACHINE = "sample machine"
-CANARY_S = 1e-4
+CALIBRATION_S = 1e-4
 REVISIONS = ("a" * 40, "b" * 40)
 
 
@@ -47,14 +47,14 @@ def case_of_night(
     """A case with one variant.
 
     Args:
-      time_s: At reference speed, of a machine whose canary takes CANARY_S.
-      speed: How many times faster the machine was that night.
+      time_s: Normalised, of a machine whose calibration loop takes CALIBRATION_S.
+      speed: How many times faster the machine was that nightly run.
     """
     planned = case or samples.planned_case(variants=("selu:jit",))
     numerics = Outcome(status=Status.OK, values={"max_error": (0.0,)}, details=NumericsDetails(fingerprint=program))
     outcomes = {
         "numerics": numerics,
-        "timing": samples.timing(time_s / speed, canary_s=(CANARY_S / speed,) * 5, contended=contended),
+        "timing": samples.timing(time_s / speed, calibration_s=(CALIBRATION_S / speed,) * 5, contended=contended),
         "memory": samples.memory(peak, 0, 0),
     }
     return planned, samples.record(planned, {"selu:jit": outcomes})

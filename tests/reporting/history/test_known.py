@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reporting.history.known import KnownError, KnownStep, read_known
+from reporting.history.known import KnownChangePoint, KnownError, read_known
 from tests import samples
 
 CASE = samples.planned_case()
@@ -18,11 +18,14 @@ def file(tmp_path: Path) -> Path:
 
 def test_a_file_names_run_case_variant_and_reason(file):
     file.write_text(
-        '[[step]]\nrun = "a"\nwhy = "because"\n\n'
-        '[[step]]\nrun = "b"\ncase = "selu*"\nvariant = "selu:jit"\nwhy = "it is so"\n'
+        '[[change_point]]\nrun = "a"\nwhy = "because"\n\n'
+        '[[change_point]]\nrun = "b"\ncase = "selu*"\nvariant = "selu:jit"\nwhy = "it is so"\n'
     )
 
-    assert read_known(file) == (KnownStep("a", "because"), KnownStep("b", "it is so", "selu*", "selu:jit"))
+    assert read_known(file) == (
+        KnownChangePoint("a", "because"),
+        KnownChangePoint("b", "it is so", "selu*", "selu:jit"),
+    )
 
 
 def test_an_empty_file_knows_of_none(file):
@@ -34,14 +37,17 @@ def test_an_empty_file_knows_of_none(file):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('[[step]]\nwhy = "x"', "known.toml: step 1 lacks 'run'; write run = \"…\""),
-        ('[[step]]\nrun = "x"', "known.toml: step 1 lacks 'why'; write why = \"…\""),
-        ('[[step]]\nrun = "x"\nwhi = "x"', "known.toml: step 1 has no 'whi', nearest: why; it may have run, case, var"),
-        ('[[step]]\nrun = 1\nwhy = "x"', "known.toml: step 1: run = 1 is no text"),
-        ('[[step]]\nrun = ""\nwhy = "x"', "known.toml: step 1: run = '' is no text"),
-        ("step = [1]", "known.toml: step 1 is no table"),
-        ("step = 1", "known.toml: holds other things than [[step]] tables"),
-        ('[known]\nrun = "x"', "known.toml: holds other things than [[step]] tables"),
+        ('[[change_point]]\nwhy = "x"', "known.toml: change point 1 lacks 'run'; write run = \"…\""),
+        ('[[change_point]]\nrun = "x"', "known.toml: change point 1 lacks 'why'; write why = \"…\""),
+        (
+            '[[change_point]]\nrun = "x"\nwhi = "x"',
+            "known.toml: change point 1 has no 'whi', nearest: why; it may have run, case, var",
+        ),
+        ('[[change_point]]\nrun = 1\nwhy = "x"', "known.toml: change point 1: run = 1 is no text"),
+        ('[[change_point]]\nrun = ""\nwhy = "x"', "known.toml: change point 1: run = '' is no text"),
+        ("change_point = [1]", "known.toml: change point 1 is no table"),
+        ("change_point = 1", "known.toml: holds other things than [[change_point]] tables"),
+        ('[known]\nrun = "x"', "known.toml: holds other things than [[change_point]] tables"),
         ("[[step]", "known.toml: is no TOML"),
     ],
 )
@@ -79,4 +85,4 @@ def test_any_bytes_are_known_steps_or_an_error_of_ours(data, tmp_path_factory):
     ],
 )
 def test_a_step_means_some_cases_and_variants(pattern, variant, expected):
-    assert KnownStep("a", "why", pattern, variant).means(CASE, "selu:jit") is expected
+    assert KnownChangePoint("a", "why", pattern, variant).means(CASE, "selu:jit") is expected

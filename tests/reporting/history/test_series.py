@@ -7,7 +7,7 @@ from harness.record import Outcome, Status
 from reporting.compare.findings import PROGRAM, TIME
 from reporting.history.series import gather_series
 from tests import samples
-from tests.reporting.history.runs import CANARY_S, another_definition, night, nights, snapshots
+from tests.reporting.history.runs import CALIBRATION_S, another_definition, night, nights, snapshots
 
 
 def series_of(runs, metric=TIME):
@@ -18,7 +18,7 @@ def test_a_variant_has_a_series_of_times_programs_and_exact_numbers():
     found = gather_series(snapshots(nights(3, lambda number: 1e-3)))
 
     assert [(one.case.name, one.variant, one.metric, len(one.points)) for one in found] == [
-        ("selu[dtype=float32,n=10000]", "selu:jit", metric, 3) for metric in (TIME, PROGRAM, "peak_bytes")
+        ("selu[dtype=float32,n=10000]", "selu:jit", metric, 3) for metric in (TIME, PROGRAM, "planned_peak_bytes")
     ]
 
 
@@ -28,25 +28,25 @@ def test_times_are_brought_to_the_speed_of_the_first_run():
     (series,) = series_of(runs)
 
     assert [point.value for point in series.points] == pytest.approx([1e-3] * 3, rel=1e-3)
-    assert series.canary == samples.CANARY
+    assert series.calibration == samples.CALIBRATION
 
 
-def test_what_launches_tell_of_the_canary_beside_their_blocks_goes_before_the_launches_canary():
+def test_what_processes_tell_of_the_calibration_beside_their_blocks_goes_before_the_processes_calibration():
     def told(run):
         (record,) = run.cases
         (variant,) = record.variants
         timing = variant.outcomes["timing"]
-        values = {**timing.values, "over_canary": (7.0,) * 5}
+        values = {**timing.values, "over_calibration": (7.0,) * 5}
         outcomes = {**variant.outcomes, "timing": structs.replace(timing, values=values)}
         variants = (structs.replace(variant, outcomes=outcomes),)
         return structs.replace(run, cases=(structs.replace(record, variants=variants),))
 
     (series,) = series_of([told(run) for run in nights(2, lambda number: 1e-3)])
 
-    assert [point.value for point in series.points] == pytest.approx([7.0 * CANARY_S] * 2)
+    assert [point.value for point in series.points] == pytest.approx([7.0 * CALIBRATION_S] * 2)
 
 
-def test_without_a_canary_the_times_are_as_they_were_measured():
+def test_without_a_calibration_the_times_are_as_they_were_measured():
     planned = samples.planned_case(variants=("selu:jit",))
 
     def measured(number, time_s):
@@ -56,26 +56,26 @@ def test_without_a_canary_the_times_are_as_they_were_measured():
     (series,) = series_of([measured(0, 1e-3), measured(1, 2e-3)])
 
     assert [point.value for point in series.points] == pytest.approx([1e-3, 2e-3], rel=1e-3)
-    assert series.canary == ""
+    assert series.calibration == ""
 
 
-def test_times_over_another_canary_are_a_series_of_their_own():
-    def with_canary(run, name):
+def test_times_over_another_calibration_are_a_series_of_their_own():
+    def with_calibration(run, name):
         (record,) = run.cases
         (variant,) = record.variants
         timing = variant.outcomes["timing"]
-        other = structs.replace(timing, details=structs.replace(timing.details, canary=name))
+        other = structs.replace(timing, details=structs.replace(timing.details, calibration=name))
         outcomes = {**variant.outcomes, "timing": other}
         return structs.replace(
             run, cases=(structs.replace(record, variants=(structs.replace(variant, outcomes=outcomes),)),)
         )
 
     runs = nights(4, lambda number: 1e-3)
-    runs = [*runs[:2], *(with_canary(run, "alu 2") for run in runs[2:])]
+    runs = [*runs[:2], *(with_calibration(run, "alu 2") for run in runs[2:])]
 
     found = series_of(runs)
 
-    assert [(one.canary, [point.index for point in one.points]) for one in found] == [
+    assert [(one.calibration, [point.index for point in one.points]) for one in found] == [
         ("alu 1", [0, 1]),
         ("alu 2", [2, 3]),
     ]

@@ -2,9 +2,9 @@ import pytest
 from msgspec import structs
 
 from reporting.compare.findings import PROGRAM, TIME, Finding
-from reporting.history.known import KnownStep
+from reporting.history.change_points import THE_MACHINE, find_change_points
+from reporting.history.known import KnownChangePoint
 from reporting.history.series import gather_series
-from reporting.history.steps import THE_MACHINE, find_steps
 from tests import samples
 from tests.reporting.history.runs import case_of_night, environment_of, night, nights, snapshots
 
@@ -15,36 +15,36 @@ def slower_from(at, factor=1.2):
     return lambda number: 1e-3 * (factor if number >= at else 1)
 
 
-def steps_of(runs, *known, metric=None, effect=0.03):
-    found = find_steps(gather_series(snapshots(runs)), known, effect)
+def change_points_of(runs, *known, metric=None, effect=0.03):
+    found = find_change_points(gather_series(snapshots(runs)), known, effect)
     return [one for one in found if metric in (None, one.metric)]
 
 
 def test_nights_that_are_alike_have_no_step():
-    assert steps_of(nights(20, lambda number: 1e-3)) == []
+    assert change_points_of(nights(20, lambda number: 1e-3)) == []
 
 
 def test_a_step_names_both_levels_the_runs_and_the_commits():
     runs = nights(20, slower_from(AT), environment=lambda number: environment_of(number, AT))
 
-    (step,) = steps_of(runs)
+    (change_point,) = change_points_of(runs)
 
-    assert (step.suite, step.case, step.where, step.variant) == (
+    assert (change_point.suite, change_point.case, change_point.platform, change_point.variant) == (
         "selu",
         "selu[dtype=float32,n=10000]",
         "cpu",
         "selu:jit",
     )
-    assert (step.metric, step.finding) == (TIME, Finding.SUSPECTED_SLOWER)
-    assert (step.before, step.after) == pytest.approx((1e-3, 1.2e-3), rel=0.01)
-    assert step.effect == pytest.approx(1.2, rel=0.01)
-    assert (step.last, step.first, step.index) == ("run-009", "run-010", AT)
-    assert step.began == "2026-01-11T02:00:00Z"
-    assert step.runs == (10, 10)
-    assert step.commits == "commit aaaaaaa → bbbbbbb"
-    assert step.versions == ""
-    assert step.cause == "nothing known"
-    assert step.known == ""
+    assert (change_point.metric, change_point.finding) == (TIME, Finding.SUSPECTED_SLOWER)
+    assert (change_point.before, change_point.after) == pytest.approx((1e-3, 1.2e-3), rel=0.01)
+    assert change_point.effect == pytest.approx(1.2, rel=0.01)
+    assert (change_point.last, change_point.first, change_point.index) == ("run-009", "run-010", AT)
+    assert change_point.began == "2026-01-11T02:00:00Z"
+    assert change_point.runs == (10, 10)
+    assert change_point.commits == "commit aaaaaaa → bbbbbbb"
+    assert change_point.versions == ""
+    assert change_point.cause == "nothing known"
+    assert change_point.known == ""
 
 
 @pytest.mark.parametrize("revisions", [(None, "b" * 40), ("a" * 40, None), (None, None), ("a" * 40, "a" * 40)])
@@ -52,48 +52,48 @@ def test_commits_are_told_where_both_are_known_and_differ(revisions):
     def make(number):
         return samples.environment(git_revision=revisions[number >= AT])
 
-    (step,) = steps_of(nights(20, slower_from(AT), environment=make))
+    (change_point,) = change_points_of(nights(20, slower_from(AT), environment=make))
 
-    assert step.commits == ""
+    assert change_point.commits == ""
 
 
 def test_of_what_was_nothing_before_there_is_no_effect():
     runs = nights(3, lambda number: 1e-3, peak=lambda number: 1200 if number >= 2 else 0)
 
-    (step,) = steps_of(runs)
+    (change_point,) = change_points_of(runs)
 
-    assert (step.before, step.after, step.effect) == (0, 1200, None)
+    assert (change_point.before, change_point.after, change_point.effect) == (0, 1200, None)
 
 
 def test_as_few_runs_as_can_be_tell_a_step():
-    assert len(steps_of(nights(14, slower_from(7, 2.0)))) == 1
+    assert len(change_points_of(nights(14, slower_from(7, 2.0)))) == 1
 
 
 def test_what_is_faster_is_told_as_well():
-    (step,) = steps_of(nights(20, slower_from(AT, 0.8)))
+    (change_point,) = change_points_of(nights(20, slower_from(AT, 0.8)))
 
-    assert step.finding is Finding.SUSPECTED_FASTER
+    assert change_point.finding is Finding.SUSPECTED_FASTER
 
 
 def test_a_step_below_the_minimum_effect_is_none():
     runs = nights(20, slower_from(AT, 1.05))
 
-    assert [len(steps_of(runs, effect=effect)) for effect in (0.03, 0.1)] == [1, 0]
+    assert [len(change_points_of(runs, effect=effect)) for effect in (0.03, 0.1)] == [1, 0]
 
 
 def test_other_versions_are_told_and_may_be_the_cause():
     packages = {"jax": "0.10.0", "jaxlib": "0.10.1", "numpy": "2.0.0"}
     runs = nights(20, slower_from(AT), environment=lambda number: environment_of(number, AT, packages=packages))
 
-    (step,) = steps_of(runs)
+    (change_point,) = change_points_of(runs)
 
-    assert (step.versions, step.cause) == ("jaxlib 0.10.0 → 0.10.1", "jaxlib 0.10.0 → 0.10.1")
+    assert (change_point.versions, change_point.cause) == ("jaxlib 0.10.0 → 0.10.1", "jaxlib 0.10.0 → 0.10.1")
 
 
 def test_another_program_is_a_step_by_itself_and_the_likely_cause():
     runs = nights(20, slower_from(AT), program=lambda number: "q" if number >= AT else "p")
 
-    program, time = sorted(steps_of(runs), key=lambda one: one.metric == TIME)
+    program, time = sorted(change_points_of(runs), key=lambda one: one.metric == TIME)
 
     assert (program.metric, program.finding, program.first, program.effect) == (
         PROGRAM,
@@ -108,16 +108,21 @@ def test_another_program_is_a_step_by_itself_and_the_likely_cause():
 def test_an_exact_number_changes_at_the_very_run_and_needs_no_others(after, finding):
     runs = nights(3, lambda number: 1e-3, peak=lambda number: after if number >= 2 else 1000)
 
-    (step,) = steps_of(runs)
+    (change_point,) = change_points_of(runs)
 
-    assert (step.metric, step.finding, step.before, step.after) == ("peak_bytes", finding, 1000, after)
-    assert (step.last, step.first, step.runs) == ("run-001", "run-002", (2, 1))
+    assert (change_point.metric, change_point.finding, change_point.before, change_point.after) == (
+        "planned_peak_bytes",
+        finding,
+        1000,
+        after,
+    )
+    assert (change_point.last, change_point.first, change_point.runs) == ("run-001", "run-002", (2, 1))
 
 
 def test_between_two_steps_a_level_is_that_of_its_own_runs():
     runs = nights(36, lambda number: 1e-3 * (1, 1.2, 1.5)[number // 12])
 
-    later, earlier = steps_of(runs)
+    later, earlier = change_points_of(runs)
 
     assert (earlier.first, later.first) == ("run-012", "run-024")
     assert (earlier.after, later.before) == pytest.approx((1.2e-3, 1.2e-3), rel=0.01)
@@ -125,51 +130,51 @@ def test_between_two_steps_a_level_is_that_of_its_own_runs():
 
 
 def test_too_few_nights_tell_no_step_of_times():
-    assert steps_of(nights(13, slower_from(7, 2.0))) == []
+    assert change_points_of(nights(13, slower_from(7, 2.0))) == []
 
 
 def test_a_gap_is_between_the_last_run_that_has_it_and_the_first_again():
     runs = nights(21, slower_from(AT))
     runs[AT] = night(AT, 1e-3, case=samples.planned_case("mlp", variants=("selu:jit",)))
 
-    (step,) = steps_of(runs)
+    (change_point,) = change_points_of(runs)
 
-    assert (step.last, step.first) == ("run-009", "run-011")
+    assert (change_point.last, change_point.first) == ("run-009", "run-011")
 
 
 @pytest.mark.parametrize("run", ["run-007", "run-010", "run-013"])
 def test_a_known_step_of_times_may_be_some_runs_away(run):
-    (step,) = steps_of(nights(20, slower_from(AT)), KnownStep(run, "on purpose"))
+    (change_point,) = change_points_of(nights(20, slower_from(AT)), KnownChangePoint(run, "on purpose"))
 
-    assert step.known == "on purpose"
+    assert change_point.known == "on purpose"
 
 
 @pytest.mark.parametrize(
     "known",
     [
-        KnownStep("run-006", "x"),
-        KnownStep("run-014", "x"),
-        KnownStep("run-010", "x", case="mlp"),
-        KnownStep("run-010", "x", variant="selu:eager"),
+        KnownChangePoint("run-006", "x"),
+        KnownChangePoint("run-014", "x"),
+        KnownChangePoint("run-010", "x", case="mlp"),
+        KnownChangePoint("run-010", "x", variant="selu:eager"),
     ],
 )
 def test_a_step_is_news_where_a_known_one_is_of_another_run_case_or_variant(known):
-    (step,) = steps_of(nights(20, slower_from(AT)), known)
+    (change_point,) = change_points_of(nights(20, slower_from(AT)), known)
 
-    assert step.known == ""
+    assert change_point.known == ""
 
 
 @pytest.mark.parametrize(("run", "expected"), [("run-002", "on purpose"), ("run-001", "")])
 def test_a_known_step_of_an_exact_number_is_of_the_very_run(run, expected):
     runs = nights(3, lambda number: 1e-3, peak=lambda number: 1200 if number >= 2 else 1000)
 
-    (step,) = steps_of(runs, KnownStep(run, "on purpose"))
+    (change_point,) = change_points_of(runs, KnownChangePoint(run, "on purpose"))
 
-    assert step.known == expected
+    assert change_point.known == expected
 
 
 def together(count, slower, at=AT):
-    """Nights of some cases, the first of which are slower from one on."""
+    """Nightly runs of some cases, the first of which are slower from one on."""
     cases = [samples.planned_case(params={"n": n}, variants=("selu:jit",)) for n in range(count)]
 
     def make(number):
@@ -188,7 +193,7 @@ def together(count, slower, at=AT):
 
 @pytest.mark.parametrize(("count", "slower", "blamed"), [(4, 4, True), (6, 3, True), (7, 3, False), (3, 2, False)])
 def test_where_most_cases_change_together_it_may_be_the_machine(count, slower, blamed):
-    found = steps_of(together(count, slower))
+    found = change_points_of(together(count, slower))
 
     assert len(found) == slower
     assert {one.cause for one in found} == {THE_MACHINE if blamed else "nothing known"}
@@ -208,7 +213,7 @@ def test_steps_some_runs_apart_are_together_too():
         began = f"2026-01-{number + 1:02}T02:00:00Z"
         return samples.run(*pairs, run_id=f"run-{number:03}", started=began, machine="m")
 
-    found = steps_of([make(number) for number in range(24)])
+    found = change_points_of([make(number) for number in range(24)])
 
     assert [(one.index, one.cause) for one in found] == [(13, THE_MACHINE), (10, THE_MACHINE), (10, THE_MACHINE)]
 
@@ -216,17 +221,17 @@ def test_steps_some_runs_apart_are_together_too():
 def test_the_newest_steps_come_first():
     runs = nights(30, lambda number: 1e-3, peak=lambda number: 1000 + 100 * (number >= 5) + 100 * (number >= 20))
 
-    assert [one.first for one in steps_of(runs)] == ["run-020", "run-005"]
+    assert [one.first for one in change_points_of(runs)] == ["run-020", "run-005"]
 
 
 def test_a_number_that_goes_to_and_fro_is_told_once():
-    (step,) = steps_of(nights(9, lambda number: 1e-3, peak=lambda number: 1000 + number % 2))
+    (change_point,) = change_points_of(nights(9, lambda number: 1e-3, peak=lambda number: 1000 + number % 2))
 
-    assert (step.first, step.cause) == ("run-008", "it goes to and fro: 8 changes in 9 runs")
+    assert (change_point.first, change_point.cause) == ("run-008", "it goes to and fro: 8 changes in 9 runs")
 
 
 def test_one_that_changed_some_times_is_told_each_time():
-    assert len(steps_of(nights(5, lambda number: 1e-3, peak=lambda number: 1000 + number))) == 4
+    assert len(change_points_of(nights(5, lambda number: 1e-3, peak=lambda number: 1000 + number))) == 4
 
 
 @pytest.mark.parametrize("at", [AT - 3, AT + 3])
@@ -236,7 +241,7 @@ def test_a_commit_near_a_step_of_times_is_told_and_the_machine_not_blamed(at):
         for number, run in enumerate(together(4, 4))
     ]
 
-    found = [one for one in steps_of(runs) if one.metric == TIME]
+    found = [one for one in change_points_of(runs) if one.metric == TIME]
 
     assert {(one.commits, one.cause) for one in found} == {("commit aaaaaaa → bbbbbbb", "nothing known")}
 
@@ -249,11 +254,11 @@ def test_variants_of_one_case_are_one_case():
         pairs = []
         for index, case in enumerate(cases):
             time_s = 1e-3 * (samples.WOBBLE[number % 5] + 1e-6 * number) * (1.2 if number >= AT and index == 0 else 1)
-            outcomes = {"numerics": samples.numerics(), "timing": samples.timing(time_s, canary_s=(1e-4,) * 5)}
+            outcomes = {"numerics": samples.numerics(), "timing": samples.timing(time_s, calibration_s=(1e-4,) * 5)}
             pairs.append((case, samples.record(case, dict.fromkeys(variants, outcomes))))
         began = f"2026-01-{number + 1:02}T02:00:00Z"
         return samples.run(*pairs, run_id=f"run-{number:03}", started=began, machine="m")
 
-    found = steps_of([make(number) for number in range(20)])
+    found = change_points_of([make(number) for number in range(20)])
 
     assert [one.cause for one in found] == ["nothing known"] * 3

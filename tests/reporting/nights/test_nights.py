@@ -12,7 +12,7 @@ from reporting.nights.ending import conclude
 from reporting.nights.night import Night, NightError, end_night, read_night, write_night, write_steps
 from reporting.nights.steps import begin, list_suspects
 from reporting.nights.verdicts import Acceptance
-from reporting.store.places import StoreError, open_store
+from reporting.store.stores import StoreError, open_store
 from tests import samples
 from tests.reporting.compare.changed import AFTER, BEFORE, case, checked, plain, replayed, run, timed
 
@@ -73,7 +73,9 @@ def test_the_first_night_has_nothing_to_compare_with_and_becomes_the_baseline(as
     verdict = live(plain(BEFORE))
 
     assert (verdict.exit_code, verdict.good, verdict.baselines) == (0, True, ())
-    assert verdict.heading == ("Nothing to compare with yet: the first night of this machine; it becomes the baseline")
+    assert verdict.heading == (
+        "Nothing to compare with yet: the first nightly run of this machine; it becomes the baseline"
+    )
     begun = begin(ask(AFTER), out)
     assert [(one.role, one.run) for one in begun.night.beside] == [("last", BEFORE)]
     folder = begun.night.beside[0].folder
@@ -87,7 +89,7 @@ def test_the_first_night_has_nothing_to_compare_with_and_becomes_the_baseline(as
 def test_a_night_that_is_slower_fails_and_does_not_become_a_baseline(ask, live, out):
     live(plain(BEFORE))
 
-    verdict = live(replayed(1.5), again=replayed(1.5, launches=12))
+    verdict = live(replayed(1.5), again=replayed(1.5, processes=12))
 
     assert (verdict.exit_code, verdict.good) == (1, False)
     assert (
@@ -134,7 +136,7 @@ def test_what_may_be_slower_than_the_pinned_run_is_timed_once_more_too(ask, live
 
 def test_an_accepted_run_is_the_pinned_one_from_then_on(ask, live, out):
     live(plain(BEFORE))
-    live(replayed(1.5), again=replayed(1.5, launches=12))
+    live(replayed(1.5), again=replayed(1.5, processes=12))
     store = open_store(ask("any").store)
 
     assert verdicts.accept(store, Acceptance(run=AFTER, why="a safer algorithm", at="2026-03-03"))
@@ -189,7 +191,7 @@ def test_a_night_that_cannot_be_concluded_does_not_stand_in_the_way_of_the_next(
     begun = begin(ask("next", begun="2026-03-02T02:00:00+00:00"), out)
 
     assert begun.night.run == "next"
-    assert begun.notes[0].startswith(f"the night of {AFTER} cannot be concluded (")
+    assert begun.notes[0].startswith(f"the nightly run of {AFTER} cannot be concluded (")
     assert (out / AFTER / "run.json").is_file()
 
 
@@ -201,7 +203,7 @@ def test_what_was_fetched_may_be_removed_before_a_night_goes_on_or_is_concluded(
 
     begun = begin(ask("next", begun="2026-03-02T02:00:00+00:00"), out)
 
-    assert begun.notes[0].startswith(f"the night of {AFTER} was cut short, and is concluded now: Passed")
+    assert begun.notes[0].startswith(f"the nightly run of {AFTER} was cut short, and is concluded now: Passed")
 
 
 def test_a_night_that_passes_on_a_busy_machine_says_why_it_is_no_baseline(live):
@@ -211,7 +213,8 @@ def test_a_night_that_passes_on_a_busy_machine_says_why_it_is_no_baseline(live):
 
     assert (verdict.exit_code, verdict.good) == (0, False)
     assert verdict.heading.endswith(
-        "; too busy for later nights to be compared with it: 1 of 1 times are known to no better than a factor of two"
+        "; too busy for later nightly runs to be compared with it: 1 of 1 times are known to no better than a factor "
+        "of two"
     )
 
 
@@ -240,8 +243,8 @@ def test_nights_of_other_machines_or_options_are_not_compared(ask, live, out):
     live(plain(BEFORE))
 
     for changes, why in (
-        ({"machine": "another"}, f"the nights before are of other machines ('{MACHINE}'; this is 'another')"),
-        ({"measuring": ("--full",)}, "the nights before had other options"),
+        ({"machine": "another"}, f"the nightly runs before are of other machines ('{MACHINE}'; this is 'another')"),
+        ({"measuring": ("--full",)}, "the nightly runs before had other options"),
     ):
         begun = begin(ask("next", **changes), out)
         assert (begun.night.beside, begun.night.why_alone) == ((), why)
@@ -287,7 +290,7 @@ def test_the_night_before_is_concluded_first_if_its_run_has_ended(ask, out, begu
 
     assert (next_one.goes_on, next_one.night.run) == (False, AFTER)
     assert next_one.notes[0].startswith(
-        f"the night of {BEFORE} was cut short, and is concluded now: Nothing to compare"
+        f"the nightly run of {BEFORE} was cut short, and is concluded now: Nothing to compare"
     )
     assert [one.run for one in next_one.night.beside] == [BEFORE]
 
@@ -299,7 +302,7 @@ def test_the_night_before_is_given_up_if_its_run_has_not_ended(ask, out):
     next_one = begin(ask("two", begun="2026-03-02T02:00:00+00:00"), out)
 
     assert next_one.night.run == "two"
-    assert next_one.notes == (f"the night of one is given up; what is there of its run stays in {out}",)
+    assert next_one.notes == (f"the nightly run of one is given up; what is there of its run stays in {out}",)
     assert (out / "one" / "manifest.json").is_file()
 
 
@@ -364,7 +367,7 @@ def test_verdicts_are_read_from_the_cache_once_they_are_there(ask, live, monkeyp
 
 
 def test_without_a_night_there_is_nothing_to_conclude(out):
-    with pytest.raises(NightError, match="no night is under way"):
+    with pytest.raises(NightError, match="no nightly run is under way"):
         conclude(out)
 
 
@@ -397,7 +400,7 @@ def test_a_night_by_its_commands_says_in_three_lines_what_happened(ask, call, ou
     store = ask("any").store
     code, said, _ = call("begin", store, "--machine", MACHINE, "--out", out, "--", "--quick")
     run_id = read_night(out).run
-    assert (code, said) == (0, f"the night of {run_id} begins, beside nothing\n")
+    assert (code, said) == (0, f"the nightly run of {run_id} begins, beside nothing\n")
     samples.write_run(out / run_id, plain(run_id))
     assert call("suspects", "--out", out) == (0, "", "")
 
@@ -408,7 +411,7 @@ def test_a_night_by_its_commands_says_in_three_lines_what_happened(ask, call, ou
     assert (code, complained) == (0, "")
     assert said.splitlines() == [
         f"1 case on {MACHINE}, pushed to {store}/{run_id}",
-        "Nothing to compare with yet: the first night of this machine; it becomes the baseline",
+        "Nothing to compare with yet: the first nightly run of this machine; it becomes the baseline",
         f"page: reports/report-{run_id}.html; verdict: {store}/verdicts/{run_id}.json",
     ]
     assert json.loads((tmp_path / "a.json").read_text())["good"] is True

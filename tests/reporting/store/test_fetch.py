@@ -3,8 +3,8 @@ import pytest
 from reporting.load import load
 from reporting.store import fetch as fetching
 from reporting.store.fetch import fetch, fetch_whole, find_cache
-from reporting.store.places import Store, StoreError, open_store
 from reporting.store.push import list_local, push
+from reporting.store.stores import Store, StoreError, open_store
 
 
 @pytest.fixture
@@ -237,7 +237,7 @@ def test_a_name_that_leads_out_of_the_cache_is_not_written(path):
     assert not fetching._is_wanted(path)
 
 
-@pytest.mark.parametrize("path", ["run.json", "cases/a=1/launches/00.json.gz", "a/..b"])
+@pytest.mark.parametrize("path", ["run.json", "cases/a=1/processes/00.json.gz", "a/..b"])
 def test_names_of_a_run_are_fetched(path):
     assert fetching._is_wanted(path)
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from harness.record import RunFolder
 from reporting.store import push as pushing
-from reporting.store.places import BrokenOffError, Store, StoreError, TakenError, open_store
 from reporting.store.push import list_local, push
+from reporting.store.stores import BrokenOffError, Store, StoreError, TakenError, open_store
 
 
 def no_wait(seconds):

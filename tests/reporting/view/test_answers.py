@@ -16,11 +16,11 @@ JIT_OVER_EAGER = Answer("What is fusing worth?", "f:jit", against="f:eager")
 
 
 def timed(ratio=1.0, errors=STEADY, *, is_baseline=False, **details):
-    """A time in as many launches as errors, with its gain over a baseline of 1 ms."""
+    """A time in as many processes as errors, with its speedup over a baseline of 1 ms."""
     logs = tuple(math.log(ratio) + error for error in errors)
     values = {"execution_s": tuple(1e-3 / math.exp(one) for one in logs)}
     values |= {} if is_baseline else {"log_ratio": logs}
-    told = TimingDetails(launches=len(errors), **details)
+    told = TimingDetails(processes=len(errors), **details)
     return Outcome(status=Status.OK, values=values, details=told)
 
 
@@ -43,7 +43,7 @@ def plain(text):
         (4, STEADY, "f:jit is 4.0× [3.8, 4.2] as fast as f:eager.", Tone.GOOD),
         (0.25, STEADY, "f:jit is 0.25× [0.24, 0.26] as fast as f:eager.", Tone.WARN),
         (1.01, STEADY, "No difference is told: f:jit is 1.01× [0.95, 1.07] as fast as f:eager.", Tone.MUTED),
-        (4, (0.0, 0.1), "f:jit is 4.2× as fast as f:eager; no interval from 2 launches.", Tone.MUTED),
+        (4, (0.0, 0.1), "f:jit is 4.2× as fast as f:eager; no interval from 2 processes.", Tone.MUTED),
         (9, (-0.1, 0.0, 0.1), "f:jit is 9.0× [5.1, 16] as fast as f:eager; a wide interval.", Tone.GOOD),
     ],
 )
@@ -68,7 +68,7 @@ def test_a_ratio_that_is_not_to_be_trusted_is_told_with_the_reason():
     line = answered(JIT_OVER_EAGER, {"timing": timed(4, doubtful_ratios=True)})
 
     assert line.text == (
-        "f:jit is 4.0× [3.8, 4.2] as fast as f:eager; not to be trusted: too few of its launches were undisturbed on "
+        "f:jit is 4.0× [3.8, 4.2] as fast as f:eager; not to be trusted: too few of its processes were quiet on "
         "both sides."
     )
     assert line.tone is Tone.WARN
@@ -140,11 +140,11 @@ def test_without_a_number_the_reason_stands_in_its_place(answer, jit, reason):
     assert (line.text, line.tone) == (f"No answer: {reason}.", Tone.MUTED)
 
 
-def test_launches_that_timed_only_one_side_each_give_no_ratio():
+def test_processes_that_timed_only_one_side_each_give_no_ratio():
     jit = timed(2)
     apart = msgspec.structs.replace(jit, values={**jit.values, "log_ratio": (None, None, None)})
 
-    assert answered(JIT_OVER_EAGER, {"timing": apart}).text == "No answer: no launch timed both."
+    assert answered(JIT_OVER_EAGER, {"timing": apart}).text == "No answer: no process timed both."
 
 
 def test_a_lost_case_says_why():
@@ -156,7 +156,7 @@ def test_a_lost_case_says_why():
     assert "no record" in line.text
 
 
-def test_a_suite_that_declares_no_answer_is_told_by_its_surest_gain():
+def test_a_suite_that_declares_no_answer_is_told_by_its_surest_speedup():
     planned = samples.planned_case(variants=("base:eager", "wild:jit", "sure:jit"), represents_workload=True)
     outcomes = {"base:eager": timed(is_baseline=True), "wild:jit": timed(9, (-0.6, 0.0, 0.6)), "sure:jit": timed(4)}
     record = samples.record(planned, {name: {"timing": one} for name, one in outcomes.items()})
@@ -244,8 +244,8 @@ def test_an_interval_without_1_that_is_not_sure_enough_says_so():
     record = samples.record(
         planned,
         {
-            "f:eager": {"timing": samples.timing(1e-4, launches=3)},
-            "f:jit": {"timing": Outcome(status=Status.OK, values=values, details=TimingDetails(launches=3))},
+            "f:eager": {"timing": samples.timing(1e-4, processes=3)},
+            "f:jit": {"timing": Outcome(status=Status.OK, values=values, details=TimingDetails(processes=3))},
         },
     )
     settings = samples.settings(shown_confidence=0.8)

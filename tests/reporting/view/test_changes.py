@@ -48,7 +48,7 @@ def test_a_change_is_told_with_both_numbers_its_interval_and_the_likely_cause():
     assert (
         re.fullmatch(
             r"selu\[dtype=float32,n=10000\] selu:jit: time 10\d µs → 15\d µs, \+50 % \[\+\d+, \+\d+\], "
-            r"5 launches beside each other; likely cause: the code of selu has changed; its program has changed",
+            r"5 processes beside each other; likely cause: the code of selu has changed; its program has changed",
             text,
         )
         or "100 µs → 150 µs, +50 %" in text
@@ -150,7 +150,7 @@ def test_a_run_that_only_confirms_replaces_first_findings():
     from tests.reporting.views import kept
 
     runs = kept(plain(BEFORE), replayed(1.05, scatter=8))
-    (confirmation,) = kept(replayed(1.05, launches=12))
+    (confirmation,) = kept(replayed(1.05, processes=12))
 
     assert "1 inconclusive" in build(Loaded(tuple(runs), ())).finding
     assert "1 slower (confirmed)" in build(Loaded(tuple(runs), ()), confirmation).finding

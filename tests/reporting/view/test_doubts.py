@@ -55,7 +55,7 @@ def test_a_trap_marks_the_time_and_the_speedup_and_is_named_after_them():
     found = results_of(run_with(DEAD))
 
     for name in TRAPPED:
-        for value in (found[name].time, found[name].gain):
+        for value in (found[name].time, found[name].speedup):
             assert value.text.startswith("! ")
             assert value.text.endswith("trap: dead work")
             assert value.tone is Tone.WARN
@@ -111,8 +111,8 @@ def test_an_answer_names_the_traps_of_its_variants():
 def test_a_variant_with_a_trap_leads_no_page():
     facts = [item.text for item in page_of(run_with(DEAD)).facts]
 
-    assert not any("Largest gain" in text for text in facts)
-    assert any("Largest gain" in item.text for item in page_of(run_with()).facts)
+    assert not any("Largest speedup" in text for text in facts)
+    assert any("Largest speedup" in item.text for item in page_of(run_with()).facts)
 
 
 def test_a_trap_of_a_later_version_is_shown_with_its_evidence():
@@ -150,7 +150,7 @@ def test_both_times_that_are_at_odds_with_a_speedup_are_marked_with_the_reason()
         assert found[name].time.text.endswith(AT_ODDS)
         assert rows[name]["Time"].startswith("! ")
         assert "trust the speedup" in rows[name]["Notes"]
-    assert not found["f:jit"].gain.text.startswith("!")
+    assert not found["f:jit"].speedup.text.startswith("!")
     assert not found["g:jit"].time.text.startswith("!")
 
 

@@ -6,7 +6,7 @@ from harness.record import Outcome, Status, TimingDetails
 from harness.record.statistics import Interval, differs
 from reporting.compare.verdicts import Reason, Verdict, judge_ratio
 from reporting.view.cases import gather_cases
-from reporting.view.jit_gains import compare_jit_with_eager
+from reporting.view.jit_speedups import compare_jit_with_eager
 from reporting.view.runs import label_runs
 from reporting.view.sections.crossovers import compare_times, describe_crossovers
 from tests import samples
@@ -17,13 +17,13 @@ LENIENT = {"confidence": 0.90, "shown_confidence": 0.99}
 levels = pytest.mark.parametrize(("settings", "decided"), [(STRICT, False), (LENIENT, True)])
 
 LOG_RATIOS = (0.05, 0.10, 0.15)
-"""Of three launches: told apart from 0 at 90 %, and not at 99 %."""
+"""Of three processes: told apart from 0 at 90 %, and not at 99 %."""
 
 
 def timed(execution_s, log_ratios=None, *, contended=0, **more):
     values = {"execution_s": execution_s, **more}
     values |= {"log_ratio": log_ratios} if log_ratios is not None else {}
-    details = TimingDetails(launches=len(execution_s), contended=contended)
+    details = TimingDetails(processes=len(execution_s), contended=contended)
     return {"timing": Outcome(status=Status.OK, values=values, details=details)}
 
 
@@ -53,8 +53,8 @@ def test_no_line_is_ahead_where_one_is_contended_and_they_keep_processors_busy_u
 
 @levels
 def test_whether_work_outweighs_dispatch(settings, decided):
-    work = timed((2.9e-6, 3.0e-6, 3.1e-6), dispatch_s=(1.25e-6,) * 3)
-    little = timed((1e-6,) * 3, dispatch_s=(1e-6,) * 3)
+    work = timed((2.9e-6, 3.0e-6, 3.1e-6), return_s=(1.25e-6,) * 3)
+    little = timed((1e-6,) * 3, return_s=(1e-6,) * 3)
     line = [(size, *variants_of({"f:jit": outcomes}, **settings)) for size, outcomes in ((1.0, little), (2.0, work))]
 
     assert bool(describe_crossovers("n", {"f:jit": line})) is decided

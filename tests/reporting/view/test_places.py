@@ -1,11 +1,11 @@
-from reporting.view.places import group_places
+from reporting.view.machines import group_by_machine
 from reporting.view.runs import label_runs
 from tests import samples
 from tests.reporting.views import answers_of_suites, kept, page_of
 
 
 def grouped(*runs):
-    return [[run.run_id for run in place.runs] for place in group_places(label_runs(kept(*runs)))]
+    return [[run.run_id for run in machine.runs] for machine in group_by_machine(label_runs(kept(*runs)))]
 
 
 def test_runs_of_one_place_are_its_history_and_the_place_of_the_newest_comes_first():

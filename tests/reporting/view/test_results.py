@@ -15,12 +15,12 @@ def told(value):
     return value.text.replace("\u202f", " ")
 
 
-def test_a_result_has_time_gain_first_call_and_memory_in_words_and_as_they_were_read():
+def test_a_result_has_time_speedup_first_call_and_memory_in_words_and_as_they_were_read():
     planned = samples.planned_case()
 
     result = results_of((planned, samples.fast_case(planned)))["selu:jit"]
 
-    assert (told(result.gain), result.gain.tone) == ("10× [9.9, 10.1]", Tone.GOOD)
+    assert (told(result.speedup), result.speedup.tone) == ("10× [9.9, 10.1]", Tone.GOOD)
     assert told(result.time) == "50.0 µs [49.2, 50.8]"
     assert result.time.value == pytest.approx(5e-5, rel=1e-3)
     assert result.time.low < result.time.value < result.time.high
@@ -28,12 +28,12 @@ def test_a_result_has_time_gain_first_call_and_memory_in_words_and_as_they_were_
     assert (result.status, result.where) == ("ok", "● cpu")
 
 
-def test_the_baseline_has_no_gain_over_itself():
+def test_the_baseline_has_no_speedup_over_itself():
     planned = samples.planned_case()
 
-    gain = results_of((planned, samples.fast_case(planned)))["selu:eager"].gain
+    speedup = results_of((planned, samples.fast_case(planned)))["selu:eager"].speedup
 
-    assert (gain.text, gain.value, gain.tone) == ("baseline", None, Tone.MUTED)
+    assert (speedup.text, speedup.value, speedup.tone) == ("baseline", None, Tone.MUTED)
 
 
 def test_a_contended_time_is_marked_before_and_named_after():
@@ -71,10 +71,13 @@ def test_a_variant_without_a_time_shows_how_it_ended(status):
 
 def test_memory_is_the_plan_and_without_one_what_a_call_held():
     planned = samples.planned_case(variants=("f:jit", "numpy:native"))
-    call = samples.Outcome(status=Status.OK, values={"runtime_peak_bytes": (2048,)})
+    call = samples.Outcome(status=Status.OK, values={"measured_peak_bytes": (2048,)})
     record = samples.record(
         planned,
-        {"f:jit": {"memory": samples.memory(1024, 0, 0), "residency": call}, "numpy:native": {"residency": call}},
+        {
+            "f:jit": {"memory": samples.memory(1024, 0, 0), "measured_memory": call},
+            "numpy:native": {"measured_memory": call},
+        },
     )
 
     results = results_of((planned, record))

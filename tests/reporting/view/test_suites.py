@@ -33,16 +33,16 @@ def test_a_suite_has_its_answer_a_figure_and_a_row_for_each_variant_of_each_case
     assert isinstance(selu.parts[0].plot, Dumbbells)
 
 
-def test_the_sweeps_of_a_suite_are_unpacked_with_it():
+def test_the_passes_of_a_suite_are_unpacked_with_it():
     (suite,) = page_of(samples.sweep_run()).suites
 
-    (growth,) = suite.more
-    assert isinstance(growth.plot, Plot)
-    assert growth.tables
+    (scaling,) = suite.more
+    assert isinstance(scaling.plot, Plot)
+    assert scaling.tables
     assert [isinstance(part.plot, Dumbbells) for part in suite.parts] == [True]
 
 
-def test_a_suite_that_was_not_timed_shows_its_sweep():
+def test_a_suite_that_was_not_timed_shows_its_pass():
     run = samples.sweep_run()
     untimed = tuple(
         msgspec.structs.replace(
@@ -128,13 +128,13 @@ def test_runs_of_two_machines_are_no_series():
     assert "history" not in [section.id for section in view.sections]
 
 
-def test_a_case_of_a_sweep_marks_its_size_in_the_suite_s_figure():
+def test_a_case_of_a_pass_marks_its_size_in_the_suite_s_figure():
     page = page_of(samples.sweep_run())
 
     (suite,) = page.suites
-    marked = {case.name: [part.plot.panels[0].marked for part in case.growth] for case in suite.cases}
+    marked = {case.name: [part.plot.panels[0].marked for part in case.scaling] for case in suite.cases}
     assert marked["cumulative_sum[n=64]"] == [64]
-    assert {part.id for case in suite.cases for part in case.growth} == {part.id for part in suite.more}
+    assert {part.id for case in suite.cases for part in case.scaling} == {part.id for part in suite.more}
 
 
 def test_a_case_names_what_the_run_kept_and_the_commands_that_open_it():

@@ -10,73 +10,76 @@ from reporting.view.trust import describe_trust, is_vague, is_vague_range
 from tests import samples
 from tests.reporting.views import kept
 
-BASELINE = Outcome(status=Status.OK, values={"execution_s": (1e-3,) * 3}, details=TimingDetails(launches=3))
+BASELINE = Outcome(status=Status.OK, values={"execution_s": (1e-3,) * 3}, details=TimingDetails(processes=3))
 
 
-def gain(error, *, launches=3, contended=0):
-    """A gain of 2 whose launches err by so much either way."""
-    logs = (math.log(2) - error, math.log(2), math.log(2) + error)[:launches]
+def speedup(error, *, processes=3, contended=0):
+    """A speedup of 2 whose processes err by so much either way."""
+    logs = (math.log(2) - error, math.log(2), math.log(2) + error)[:processes]
     values = {"execution_s": tuple(1e-3 / math.exp(one) for one in logs), "log_ratio": logs}
-    return Outcome(status=Status.OK, values=values, details=TimingDetails(launches=launches, contended=contended))
+    return Outcome(status=Status.OK, values=values, details=TimingDetails(processes=processes, contended=contended))
 
 
-def told(*gains, baseline=BASELINE, mode="jit"):
-    planned = samples.planned_case(variants=("f:eager", *(f"g{index}:{mode}" for index in range(len(gains)))))
-    outcomes = {f"g{index}:{mode}": {"timing": one} for index, one in enumerate(gains)}
+def told(*speedups, baseline=BASELINE, mode="jit"):
+    planned = samples.planned_case(variants=("f:eager", *(f"g{index}:{mode}" for index in range(len(speedups)))))
+    outcomes = {f"g{index}:{mode}": {"timing": one} for index, one in enumerate(speedups)}
     run = samples.run((planned, samples.record(planned, {"f:eager": {"timing": baseline}, **outcomes})))
     return describe_trust(gather_cases(label_runs(kept(run)))).replace("\u202f", " ")
 
 
 def test_the_smallest_difference_is_what_the_intervals_for_verdicts_tell():
-    # Three launches: t(99.5 %, 2 degrees) = 9.925, over the root of 3, of a standard deviation of 1, 2 and 4 %.
+    # Three processes: t(99.5 %, 2 degrees) = 9.925, over the root of 3, of a standard deviation of 1, 2 and 4 %.
     halves = [math.exp(9.925 * error / math.sqrt(3)) - 1 for error in (0.01, 0.02, 0.04)]
 
     assert [round(100 * half, 1) for half in halves] == [5.9, 12.1, 25.8]
-    assert told(gain(0.01), gain(0.02), gain(0.04)) == (
-        "A difference of 12 % shows in half of 3 gains, one of 23 % in nine of ten; 0 of 4 times are contended."
+    assert told(speedup(0.01), speedup(0.02), speedup(0.04)) == (
+        "A difference of 12 % shows in half of 3 speedups, one of 23 % in nine of ten; 0 of 4 times are contended."
     )
 
 
 @pytest.mark.parametrize(("mode", "smallest"), [("jit", "5.9"), ("native", "11")])
-def test_what_two_runs_of_a_gain_differ_by_counts_beside_a_peer_alone(mode, smallest):
+def test_what_two_runs_of_a_speedup_differ_by_counts_beside_a_peer_alone(mode, smallest):
     varied = Outcome(
         status=Status.OK,
-        values={**BASELINE.values, "canary_s": (1e-4, 1e-4, 2e-4)},
-        details=TimingDetails(launches=3, canary=samples.CANARY),
+        values={**BASELINE.values, "calibration_s": (1e-4, 1e-4, 2e-4)},
+        details=TimingDetails(processes=3, calibration=samples.CALIBRATION),
     )
 
     # Of a peer the sum of squares of log(1.059) and 2.576 times 3.5 %.
-    assert told(gain(0.01), baseline=varied, mode=mode).startswith(
-        f"A difference of {smallest} % shows in its one gain"
+    assert told(speedup(0.01), baseline=varied, mode=mode).startswith(
+        f"A difference of {smallest} % shows in its one speedup"
     )
 
 
 def test_nothing_below_the_minimum_effect_is_told():
-    assert told(gain(0.0001), gain(0.0001)).startswith(
-        "A difference of 3 % shows in half of 2 gains, one of 3 % in nine of ten"
+    assert told(speedup(0.0001), speedup(0.0001)).startswith(
+        "A difference of 3 % shows in half of 2 speedups, one of 3 % in nine of ten"
     )
 
 
 @pytest.mark.parametrize(
-    ("gains", "text"),
+    ("speedups", "text"),
     [
-        ((gain(0.01),), "A difference of 5.9 % shows in its one gain; 0 of 2 times are contended."),
+        ((speedup(0.01),), "A difference of 5.9 % shows in its one speedup; 0 of 2 times are contended."),
         (
-            (gain(0.01, launches=2),),
-            "No gain has an interval; 0 of 2 times are contended.",
+            (speedup(0.01, processes=2),),
+            "No speedup has an interval; 0 of 2 times are contended.",
         ),
         (
             (),
-            "No gain has an interval; 0 of 1 time is contended.",
+            "No speedup has an interval; 0 of 1 time is contended.",
         ),
         (
-            (gain(0.01, contended=2), gain(0.01)),
-            ("A difference of 5.9 % shows in half of 2 gains, one of 5.9 % in nine of ten; 1 of 3 times is contended."),
+            (speedup(0.01, contended=2), speedup(0.01)),
+            (
+                "A difference of 5.9 % shows in half of 2 speedups, one of 5.9 % in nine of ten; 1 of 3 times is "
+                "contended."
+            ),
         ),
     ],
 )
-def test_few_gains_and_contended_times_are_told(gains, text):
-    assert told(*gains) == text
+def test_few_speedups_and_contended_times_are_told(speedups, text):
+    assert told(*speedups) == text
 
 
 def test_without_a_time_there_is_nothing_to_trust():
@@ -87,7 +90,7 @@ def test_without_a_time_there_is_nothing_to_trust():
 
 
 def test_a_difference_beyond_double_is_told_as_a_factor():
-    assert told(gain(0.4)).startswith("Only a factor of 9.9 shows in its one gain")  # exp(9.925 * 0.4 / 3 ** 0.5)
+    assert told(speedup(0.4)).startswith("Only a factor of 9.9 shows in its one speedup")  # exp(9.925 * 0.4 / 3 ** 0.5)
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ def test_what_went_wrong_comes_first():
 
 
 def test_runs_of_several_places_are_counted_together():
-    assert page_of(samples.run(), samples.gpu_run()).finding == "3 of 3 cases measured at 2 places"
+    assert page_of(samples.run(), samples.gpu_run()).finding == "3 of 3 cases measured at 2 machines"
 
 
 def test_a_case_of_which_nothing_was_to_be_run_here_is_skipped_and_not_measured():
@@ -53,7 +53,7 @@ def test_a_case_that_was_too_slow_for_the_budget_was_to_be_run():
 
 def test_the_summary_counts_cases_and_variants_by_status():
     assert page_of(samples.troubled_run()).summary == (
-        "A difference of 6.7\u202f% shows in its one gain; 1 of 3 times is contended.",
+        "A difference of 6.7\u202f% shows in its one speedup; 1 of 3 times is contended.",
         "Of 11 variants: 3 measured, 1 skipped, 3 lost, 1 timed out, 1 killed, 1 failed, 1 wrong.",
         "Checks of the data: 1 warning.",
         "How often the numbers of this machine err has not been measured; nox -s self-test does that.",
@@ -166,8 +166,8 @@ def test_contention_is_told_of_the_variants_that_have_it_as_the_table_marks_them
     page = page_of(samples.run((planned, samples.record(planned, outcomes))))
 
     assert next(item.text for item in page.warnings if item.label == "contended") == (
-        "1 variant had too few undisturbed launches (selu[dtype=float32,n=10000] · selu:eager · ● cpu): "
-        "a time marked ! is not to be trusted; a gain is, since both of its sides met the same disturbance, "
+        "1 variant had too few quiet processes (selu[dtype=float32,n=10000] · selu:eager · ● cpu): "
+        "a time marked ! is not to be trusted; a speedup is, since both of its sides met the same interference, "
         "unless it is marked ! too"
     )
     rows = by_variant(page)
@@ -176,17 +176,17 @@ def test_contention_is_told_of_the_variants_that_have_it_as_the_table_marks_them
         "selu:jit": False,
         "numpy:native": False,
     }
-    assert {name: row["Gain"].startswith("! ") for name, row in rows.items()} == {
+    assert {name: row["Speedup"].startswith("! ") for name, row in rows.items()} == {
         "selu:eager": False,
         "selu:jit": False,
         "numpy:native": True,
     }
 
 
-def test_a_fast_case_leads_with_the_paired_gain():
+def test_a_fast_case_leads_with_the_paired_speedup():
     row = by_variant(page_of(samples.run()))["selu:jit"]
 
-    assert row["Gain"] == "10× [9.9, 10.1]"
+    assert row["Speedup"] == "10× [9.9, 10.1]"
     assert row["Time"] == "50.0 µs [49.2, 50.8]"
     assert row["n"] == "5"
     assert row["Max error"] == "1.2e−7"
@@ -194,12 +194,12 @@ def test_a_fast_case_leads_with_the_paired_gain():
     assert row["Notes"] == ""
 
 
-def test_the_baseline_variant_is_the_first_row_and_has_no_gain():
+def test_the_baseline_variant_is_the_first_row_and_has_no_speedup():
     planned = samples.planned_case(baseline="selu:jit")
     rows = by_variant(page_of(samples.run((planned, samples.fast_case(planned)))))
 
     assert list(rows) == ["selu:jit", "selu:eager"]
-    assert rows["selu:jit"]["Gain"] == "baseline"
+    assert rows["selu:jit"]["Speedup"] == "baseline"
 
 
 def test_jit_pays_after_the_calls_that_earn_its_compilation_back():
@@ -223,7 +223,7 @@ def test_jit_that_is_slower_never_pays():
 
     row = by_variant(page_of(samples.run((planned, samples.fast_case(planned, eager_s=1e-5, jit_s=1e-4)))))["selu:jit"]
 
-    assert row["Gain"].startswith("0.10×")
+    assert row["Speedup"].startswith("0.10×")
     assert row["jit pays"] == "never"
 
 
@@ -237,7 +237,7 @@ def test_where_jit_and_eager_do_not_differ_nothing_is_said_of_when_jit_pays():
     assert row["jit pays"] == "no difference"
 
 
-def test_a_peer_s_gain_over_a_contended_baseline_is_marked_and_leads_nothing():
+def test_a_peer_s_speedup_over_a_contended_baseline_is_marked_and_leads_nothing():
     planned = samples.planned_case(
         variants=(samples.planned_variant("selu:eager"), samples.planned_variant("numpy:native"))
     )
@@ -251,8 +251,8 @@ def test_a_peer_s_gain_over_a_contended_baseline_is_marked_and_leads_nothing():
 
     page = page_of(samples.run((planned, record)))
 
-    assert by_variant(page)["numpy:native"]["Gain"].startswith("! 10×")
-    assert "Largest gain" not in " ".join(section.answer for section in page.sections)
+    assert by_variant(page)["numpy:native"]["Speedup"].startswith("! 10×")
+    assert "Largest speedup" not in " ".join(section.answer for section in page.sections)
 
 
 def test_a_rate_comes_from_the_declared_cost():
@@ -287,11 +287,11 @@ def test_one_device_sends_nothing_and_has_no_bus_bandwidth():
 def test_a_wrong_variant_has_no_speed_although_it_was_timed():
     row = by_variant(page_of(samples.troubled_run()))["wrong:jit"]
 
-    assert (row["Gain"], row["Time"], row["Rate"]) == ("—", "—", "—")
+    assert (row["Speedup"], row["Time"], row["Rate"]) == ("—", "—", "—")
     assert row["Notes"] == "numerics wrong: largest error 0.5, allowed 1e-05"
 
 
-def test_a_wrong_baseline_gives_no_gain():
+def test_a_wrong_baseline_gives_no_speedup():
     planned = samples.planned_case()
     record = samples.fast_case(planned)
     wrong = samples.Outcome(status=Status.WRONG, reason="nan", values={})
@@ -300,20 +300,20 @@ def test_a_wrong_baseline_gives_no_gain():
 
     row = by_variant(page_of(samples.run((planned, samples.record(planned, outcomes)))))["selu:jit"]
 
-    assert row["Gain"] == "—"
+    assert row["Speedup"] == "—"
     assert row["Time"] == "50.0 µs [49.2, 50.8]"
-    assert row["Notes"] == "no gain: the baseline variant has no time"
+    assert row["Notes"] == "no speedup: the baseline variant has no time"
 
 
 def test_contention_and_an_unreached_target_stand_beside_the_number():
     rows = by_variant(page_of(samples.troubled_run()))
 
     assert rows["a:eager"]["Time"].startswith("! 1.00 ms")
-    assert rows["a:eager"]["Notes"] == "contended: 3 of 5 launches were too disturbed"
+    assert rows["a:eager"]["Notes"] == "contended: 3 of 5 processes were contended"
     assert rows["ok:jit"]["Notes"].startswith("target ±2 % not reached: ±6")
     assert rows["torch:native"]["Notes"] == (
         "gain not to be trusted: a peer is timed in a process of its own, and what disturbed the two met them unlike; "
-        "no interval: 2 launches"
+        "no interval: 2 processes"
     )
 
 
@@ -451,7 +451,7 @@ def test_memory_with_a_missing_part_is_not_listed_but_counted():
     assert part.notes == ("Not listed: 12 variants without a memory analysis.",)
 
 
-def test_a_sweep_has_a_figure_and_the_exponents_with_their_intervals():
+def test_a_pass_has_a_figure_and_the_exponents_with_their_intervals():
     (part,) = section(page_of(samples.sweep_run()), "sweeps").parts
 
     exponents = {row.cells[0].text: texts(row)[1:] for row in part.tables[0].rows}
@@ -497,7 +497,7 @@ def test_data_that_were_asked_for_and_are_not_there_are_told_first_and_beside_th
     assert "data: synthetic · --data has none of the files looked for" in first.detail
 
 
-def test_cases_that_differ_in_their_devices_are_a_sweep_of_devices():
+def test_cases_that_differ_in_their_devices_are_a_pass_of_devices():
     cases = []
     for devices in (1, 2, 4):
         params = {"devices": devices, "scaling": "strong"}
@@ -530,11 +530,11 @@ def test_any_number_of_three_values_is_swept_and_memory_is_shown_where_it_is_pla
     panels = [(panel.title, panel.unit) for panel in part.plot.panels]
     assert panels == [
         ("Execution time", "s"),
-        ("Planned memory", "B"),
+        ("Planned peak memory", "B"),
     ]
     assert texts(exponents.rows[0]) == ["formula:jit", "1.00 1.00, 1.00", "2.00 2.00, 2.00", "exact"]
     assert exponents.rows[0].cells[1].fold == "1.00 [0.99, 1.01]\n1.00 [0.99, 1.01]"
-    assert [column.title for column in values.columns] == ["length", "Execution time", "Planned memory"]
+    assert [column.title for column in values.columns] == ["length", "Execution time", "Planned peak memory"]
     assert [texts(row)[0] for row in values.rows] == ["128", "1 024", "4 096"]
     assert [texts(row)[2] for row in values.rows] == ["16.0 KiB", "1.00 MiB", "16.0 MiB"]
 
@@ -577,7 +577,7 @@ def test_each_implementation_is_shown_in_the_mode_that_compiles_most_of_it():
     ]
 
 
-def test_a_variant_that_a_sweep_skips_is_listed_with_the_declared_reason():
+def test_a_variant_that_a_pass_skips_is_listed_with_the_declared_reason():
     (part,) = section(page_of(samples.sweep_run()), "sweeps").parts
 
     assert texts(part.tables[1].groups[1].rows[-1]) == ["1 024", "—", "—", "—", "skipped: unrolled, minutes to compile"]
@@ -603,7 +603,7 @@ def scan(run, panel):
     return part.plot.panels[panel].series[0].points
 
 
-def test_growth_of_compile_time_is_that_of_the_mean_over_cold_processes():
+def test_scaling_of_compile_time_is_that_of_the_mean_over_cold_processes():
     outcome = samples.compilation(1.0, 1.0, 1.0, 1.0)
     values = {"trace_s": (1, 1, 1), "lower_s": (1, 1, 1), "compile_s": (2, 2, 6), "first_call_s": (1, 1, 1)}
 
@@ -624,7 +624,7 @@ def test_a_point_with_a_wide_interval_is_shown_and_fitted_like_any_other():
     assert texts(part.tables[1].groups[0].rows[1])[1].count("[") == 1
 
 
-def test_growth_leads_with_the_first_measure_of_which_it_can_be_told():
+def test_scaling_leads_with_the_first_measure_of_which_it_can_be_told():
     run = samples.sweep_run()
     cases = []
     for index, case in enumerate(run.cases):
@@ -646,7 +646,7 @@ def test_growth_leads_with_the_first_measure_of_which_it_can_be_told():
     assert erratic_told.startswith("Execution time grows as")
 
 
-def test_contended_points_of_a_sweep_are_hollow_and_counted():
+def test_contended_points_of_a_pass_are_hollow_and_counted():
     run = grown(64, timing=samples.timing(6.4e-6, contended=3))
 
     (part,) = section(page_of(run), "sweeps").parts
@@ -659,7 +659,7 @@ def test_contended_points_of_a_sweep_are_hollow_and_counted():
     assert texts(part.tables[1].groups[0].rows[1])[2] == "! 6.40 µs [6.30, 6.50] contended"
 
 
-def test_a_sweep_without_contended_points_has_no_note_on_them():
+def test_a_pass_without_contended_points_has_no_note_on_them():
     (part,) = section(page_of(samples.sweep_run()), "sweeps").parts
 
     _, note = part.notes
@@ -668,7 +668,7 @@ def test_a_sweep_without_contended_points_has_no_note_on_them():
     )
 
 
-def test_two_sizes_are_no_sweep():
+def test_two_sizes_are_no_pass():
     assert section(page_of(samples.gpu_run()), "sweeps").parts == ()
 
 
@@ -741,29 +741,29 @@ def test_a_run_without_any_record_is_a_page_of_reasons(run):
     assert section(page, "memory").answer == "No memory analysis was recorded."
 
 
-def test_launches_without_values_are_missing_not_zero():
+def test_processes_without_values_are_missing_not_zero():
     planned = samples.planned_case()
     nothing = samples.Outcome(status=Status.OK, values={"execution_s": (None, None), "log_ratio": (None, None)})
     record = samples.record(planned, {name: {"timing": nothing} for name in ("selu:eager", "selu:jit")})
 
     row = by_variant(page_of(samples.run((planned, record))))["selu:jit"]
 
-    assert (row["Gain"], row["Time"], row["n"]) == ("—", "—", "—")
+    assert (row["Speedup"], row["Time"], row["n"]) == ("—", "—", "—")
 
 
-def test_one_launch_gives_a_number_without_an_interval():
+def test_one_process_gives_a_number_without_an_interval():
     planned = samples.planned_case()
     record = samples.record(
         planned,
         {
-            "selu:eager": {"timing": samples.timing(1e-3, launches=1)},
-            "selu:jit": {"timing": samples.timing(1e-4, baseline_s=1e-3, launches=1)},
+            "selu:eager": {"timing": samples.timing(1e-3, processes=1)},
+            "selu:jit": {"timing": samples.timing(1e-4, baseline_s=1e-3, processes=1)},
         },
     )
 
     row = by_variant(page_of(samples.run((planned, record))))["selu:jit"]
 
-    assert (row["Gain"], row["Time"], row["Notes"]) == ("10× —", "100 µs —", "no interval: 1 launch")
+    assert (row["Speedup"], row["Time"], row["Notes"]) == ("10× —", "100 µs —", "no interval: 1 process")
 
 
 def test_values_that_nothing_can_have_measured_are_missing():
@@ -776,7 +776,7 @@ def test_values_that_nothing_can_have_measured_are_missing():
     assert by_variant(page_of(samples.run((planned, record))))["selu:jit"]["Time"] == "—"
 
 
-def test_a_gain_is_coloured_only_beyond_the_smallest_effect_worth_a_verdict():
+def test_a_speedup_is_coloured_only_beyond_the_smallest_effect_worth_a_verdict():
     planned = samples.planned_case()
     rows = {
         jit_s: tables(page_of(samples.run((planned, samples.fast_case(planned, eager_s=1e-4, jit_s=jit_s)))), "speed")[

@@ -4,7 +4,7 @@ import pytest
 from harness.record import Status
 from harness.record.metrics import METRICS
 from reporting.view.page_model import Tone
-from reporting.view.sections.caching import REGIMES
+from reporting.view.sections.caching import CACHE_STATES
 from tests import samples
 from tests.reporting.views import by_variant, headings, page_of, section, tables, texts
 
@@ -20,7 +20,7 @@ def row_of(page):
     return by_variant(page, "caching")["f:jit"]
 
 
-def test_a_variant_has_a_time_by_regime_and_what_the_cache_saves():
+def test_a_variant_has_a_time_by_cache_state_and_what_the_cache_saves():
     row = by_variant(page_of(samples.watched_run()), "caching")["selu:jit"]
 
     assert row == {
@@ -54,7 +54,7 @@ def test_what_is_new_in_the_shape_and_the_static_argument_is_told():
     ]
 
 
-def test_a_regime_that_was_not_proven_says_so_with_its_reason():
+def test_a_cache_state_that_was_not_proven_says_so_with_its_reason():
     page = page_of(samples.watched_run())
 
     row = by_variant(page, "caching")["restless:jit"]
@@ -64,14 +64,14 @@ def test_a_regime_that_was_not_proven_says_so_with_its_reason():
     assert tables(page, "caching")[0].rows[0].cells[-1].tone is Tone.WARN
 
 
-def test_a_planned_regime_without_a_number_or_a_word_says_so():
+def test_a_planned_cache_state_without_a_number_or_a_word_says_so():
     row = by_variant(page_of(samples.watched_run()), "caching")["restless:jit"]
 
     assert (row["New shape"], row["New static"]) == ("no number", "—")
     assert row["No number, why"].endswith("; no number recorded: new shape")
 
 
-def test_a_regime_that_failed_has_the_reason_of_the_failure():
+def test_a_cache_state_that_failed_has_the_reason_of_the_failure():
     failed = samples.Outcome(
         status=Status.FAILED, reason="in stage 'cold': ValueError: no", values={"warm_s": (1e-3,) * 3}
     )
@@ -82,8 +82,8 @@ def test_a_regime_that_failed_has_the_reason_of_the_failure():
     assert row["No number, why"] == "failed: in stage 'cold': ValueError: no"
 
 
-def test_a_regime_that_was_proven_in_some_processes_only_has_a_time_and_the_reason():
-    unproven = samples.RegimeCall(regime="warm", proven=False, elapsed_s=0.031, traces=1)
+def test_a_cache_state_that_was_proven_in_some_processes_only_has_a_time_and_the_reason():
+    unproven = samples.CacheStateCall(cache_state="warm", proven=False, elapsed_s=0.031, traces=1)
     outcome = samples.caching(calls=(samples.PROVEN_COLD, unproven), cold_s=1.0, cached_s=0.5, warm_s=0.1)
 
     row = row_of(page_with(outcome))
@@ -97,7 +97,7 @@ def test_a_regime_that_was_proven_in_some_processes_only_has_a_time_and_the_reas
     )
 
 
-def test_regimes_that_nobody_declared_have_no_column():
+def test_cache_states_that_nobody_declared_have_no_column():
     page = page_with(samples.caching(cold_s=0.06, cached_s=0.012, warm_s=5e-5))
 
     assert headings(page, "caching") == [
@@ -157,10 +157,10 @@ def test_two_processes_give_no_interval_and_a_note():
 
     assert (row_of(page)["Cold"], row_of(page)["Cold / filled"]) == ("60.3 ms 60.0 to 60.6", "5.0× —")
     (part,) = section(page, "caching").parts
-    assert part.notes[0] == "No interval for 1 variant: fewer than 3 processes in some regime."
+    assert part.notes[0] == "No interval for 1 variant: fewer than 3 processes in some cache state."
 
 
-def test_regimes_of_different_numbers_of_processes_say_so():
+def test_cache_states_of_different_numbers_of_processes_say_so():
     outcome = samples.caching(processes=3, cold_s=1.0, cached_s=0.5, warm_s=0.1)
 
     row = row_of(page_with(msgspec.structs.replace(outcome, values={**outcome.values, "warm_s": (0.1,)})))
@@ -179,7 +179,7 @@ def test_where_it_was_measured_is_told_unless_everywhere():
     assert everywhere.notes == ()
 
 
-def test_a_run_that_measured_no_regime_says_so():
+def test_a_run_that_measured_no_cache_state_says_so():
     assert section(page_of(samples.run()), "caching").answer == "Caching was not measured."
 
 
@@ -203,7 +203,7 @@ def test_processes_that_differ_beyond_measure_have_a_ratio_without_bounds():
     assert row["Cold / filled"] == "1.00× —"
 
 
-def test_every_regime_of_the_probe_has_a_column():
+def test_every_cache_state_of_the_probe_has_a_column():
     measured = [name for name, metric in METRICS.items() if metric.probe == "caching"]
 
-    assert [regime.metric for regime in REGIMES] == measured
+    assert [cache_state.metric for cache_state in CACHE_STATES] == measured

@@ -12,13 +12,13 @@ def variant(name):
     return f"{name}:{'native' if name == 'numpy' else 'jit'}"
 
 
-def notes(times, *, dispatch=None, spread=1, contended=(), launches=5, dispatches=5):
+def notes(times, *, times_return=None, spread=1, contended=(), processes=5, returns_early=5):
     """What the section Growth notes of one workload.
 
     Args:
-      times, dispatch: Seconds at each of SIZES by implementation, the baseline first; None is not timed.
+      times, times_return: Seconds at each of SIZES by implementation, the baseline first; None is not timed.
       contended: Sizes at which all are.
-      launches, dispatches: How many of them have a time, and a dispatch; fewer than 3 give no bounds.
+      processes, returns_early: How many of them have a time, and a time until return; fewer than 3 give no bounds.
     """
     pairs = []
     for index, size in enumerate(SIZES):
@@ -31,11 +31,11 @@ def notes(times, *, dispatch=None, spread=1, contended=(), launches=5, dispatche
                     seconds[index],
                     baseline_s=baseline_s,
                     spread=spread,
-                    contended=launches * (size in contended),
-                    launches=launches,
+                    contended=processes * (size in contended),
+                    processes=processes,
                 )
-                if dispatch is not None:
-                    values = {**timing.values, "dispatch_s": samples.wobbling(dispatch[name][index], dispatches)}
+                if times_return is not None:
+                    values = {**timing.values, "return_s": samples.wobbling(times_return[name][index], returns_early)}
                     timing = msgspec.structs.replace(timing, values=values)
                 outcomes[variant(name)] = {"timing": timing}
         pairs.append((planned, samples.record(planned, outcomes)))
@@ -128,30 +128,33 @@ def test_those_that_cross_one_line_at_the_same_sizes_share_a_sentence():
 
 
 def test_dispatch_is_told_where_the_work_comes_to_outweigh_it():
-    dispatch = {"tanh": (4e-6, 4e-6, 4e-6, 4e-6), "square": (5e-6, 4e-6, 4e-6, 4e-6), "inline": FLAT}
+    times_return = {"tanh": (4e-6, 4e-6, 4e-6, 4e-6), "square": (5e-6, 4e-6, 4e-6, 4e-6), "inline": FLAT}
     times = {"tanh": (5e-6, 6e-6, 5e-5, 5e-4), "square": (5e-6, 6e-6, 5e-5, 5e-4), "inline": FLAT}
 
-    assert notes(times, dispatch=dispatch)[-1] == (
-        "Dispatch is more than half of the execution time up to n = 100, less from 1 000 on: tanh:jit, square:jit."
+    assert notes(times, times_return=times_return)[-1] == (
+        "Time until return is more than half of the execution time up to n = 100, less from 1 000 on: tanh:jit, "
+        "square:jit."
     )
-    assert notes({"inline": FLAT}, dispatch=dispatch) == ()
-    assert notes({"tanh": times["tanh"]}, dispatch=dispatch, contended=SIZES)[0].startswith("Execution time: 4 of 4")
+    assert notes({"inline": FLAT}, times_return=times_return) == ()
+    assert notes({"tanh": times["tanh"]}, times_return=times_return, contended=SIZES)[0].startswith(
+        "Execution time: 4 of 4"
+    )
 
 
 def test_dispatch_is_outweighed_where_it_is_less_than_half_of_the_time():
-    dispatch, times = {"tanh": (4e-6,) * 4}, {"tanh": (7e-6, 7e-6, 9e-6, 9e-6)}
+    times_return, times = {"tanh": (4e-6,) * 4}, {"tanh": (7e-6, 7e-6, 9e-6, 9e-6)}
 
-    assert notes(times, dispatch=dispatch) == (
-        "Dispatch is more than half of the execution time up to n = 100, less from 1 000 on: tanh:jit.",
+    assert notes(times, times_return=times_return) == (
+        "Time until return is more than half of the execution time up to n = 100, less from 1 000 on: tanh:jit.",
     )
 
 
-@pytest.mark.parametrize(("launches", "dispatches"), [(5, 2), (2, 5), (2, 2)])
-def test_without_the_bounds_of_both_nothing_is_told_of_dispatch(launches, dispatches):
-    dispatch, times = {"tanh": (4e-6,) * 4}, {"tanh": (5e-6, 6e-6, 5e-5, 5e-4)}
+@pytest.mark.parametrize(("processes", "returns_early"), [(5, 2), (2, 5), (2, 2)])
+def test_without_the_bounds_of_both_nothing_is_told_of_dispatch(processes, returns_early):
+    times_return, times = {"tanh": (4e-6,) * 4}, {"tanh": (5e-6, 6e-6, 5e-5, 5e-4)}
 
-    assert len(notes(times, dispatch=dispatch)) == 1
-    assert notes(times, dispatch=dispatch, launches=launches, dispatches=dispatches) == ()
+    assert len(notes(times, times_return=times_return)) == 1
+    assert notes(times, times_return=times_return, processes=processes, returns_early=returns_early) == ()
 
 
 def test_as_many_sentences_as_there_may_be_are_all():
@@ -163,7 +166,7 @@ def test_as_many_sentences_as_there_may_be_are_all():
     assert not any(note.startswith("+") for note in found)
 
 
-def test_a_sweep_has_a_few_sentences_and_says_how_many_more_there_are():
+def test_a_pass_has_a_few_sentences_and_says_how_many_more_there_are():
     fans = {f"f{index}": tuple(1e-5 * (size / 300) ** (index / 5) for size in SIZES) for index in range(11)}
 
     found = notes(fans)

@@ -13,7 +13,7 @@ MIB = 2**20
 
 def page_with(outcome, *, held=None, capacity=None, devices=1, **changes):
     planned = samples.planned_case(variants=("f:jit",), devices=devices)
-    called = {} if held is None else {"residency": samples.residency(held)}
+    called = {} if held is None else {"measured_memory": samples.measured_memory(held)}
     run = samples.run(
         (planned, samples.record(planned, {"f:jit": {"memory": outcome, **called}})),
         **{"environment": samples.environment(device_memory_bytes=capacity), **changes},
@@ -37,7 +37,7 @@ def test_a_program_shows_its_plan_beside_the_call_the_device_and_what_donation_s
 
 
 def test_what_is_planned_is_the_compiler_s_peak_and_no_sum_of_the_parts():
-    assert row_of(page_with(samples.memory(4, 4, 4, more={"peak_bytes": 10})))["Planned"] == "10 B"
+    assert row_of(page_with(samples.memory(4, 4, 4, more={"planned_peak_bytes": 10})))["Planned"] == "10 B"
 
 
 def test_a_run_that_watched_no_call_and_knows_no_device_has_no_columns_for_them():
@@ -91,7 +91,7 @@ def test_a_plan_beyond_the_device_does_not_fit_and_says_what_it_needs():
 
 @pytest.mark.parametrize(("devices", "told"), [(1, "4.0× the plan"), (8, "4.0× one device's plan")])
 def test_a_call_on_several_devices_is_set_against_the_plan_of_one(devices, told):
-    outcome = samples.memory(4, 4, 4, more={"peak_bytes": 10})
+    outcome = samples.memory(4, 4, 4, more={"planned_peak_bytes": 10})
 
     assert row_of(page_with(outcome, held=40, devices=devices))["A call"] == f"40 B {told}"
 
@@ -153,11 +153,11 @@ def test_donation_that_saves_nothing_says_so():
 
 def test_why_a_number_of_memory_is_missing_is_told_once_with_who_lacks_it():
     planned = samples.planned_case(variants=("f:eager", "f:jit", "g:jit"))
-    little = samples.residency(notes=("too little to tell",))
+    little = samples.measured_memory(notes=("too little to tell",))
     outcomes = {
-        "f:eager": {"residency": little},
+        "f:eager": {"measured_memory": little},
         "f:jit": {"memory": samples.memory(1, 1, 1, notes=("slow to compile",))},
-        "g:jit": {"memory": samples.memory(1, 1, 1), "residency": little},
+        "g:jit": {"memory": samples.memory(1, 1, 1), "measured_memory": little},
     }
 
     (part,) = section(page_of(samples.run((planned, samples.record(planned, outcomes)))), "memory").parts
@@ -214,7 +214,7 @@ def test_buffers_are_few_and_of_the_programs_that_hold_most():
 
 @pytest.mark.parametrize("damaged", [-1, 10**400, 1e300, None])
 def test_damaged_sizes_are_dashes(damaged):
-    page = page_with(samples.memory(4, 4, 4, more={"peak_bytes": damaged}), held=5, capacity=8)
+    page = page_with(samples.memory(4, 4, 4, more={"planned_peak_bytes": damaged}), held=5, capacity=8)
 
     assert row_of(page)["Planned"] == "—"
     assert "Of the device" not in headings(page, "memory")

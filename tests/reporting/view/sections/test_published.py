@@ -30,12 +30,12 @@ def run_of(*claims, outcomes=None, planned=None, **changes):
     return samples.run((planned, samples.record(planned, {**usual, **(outcomes or {})})), **changes)
 
 
-def slower_by(ratio, *, spread=0.0, launches=5):
-    """Outcomes in which a:eager takes `ratio` times as long as a:jit, give or take `spread` of it, by launch."""
-    steps = [0.0, 1.0, -1.0, 0.5, -0.5]
-    log_ratios = tuple(math.log(ratio) + spread * steps[index % 5] for index in range(launches))
-    jit = Outcome(status=Status.OK, values={"execution_s": (1e-3,) * launches, "log_ratio": log_ratios})
-    eager = Outcome(status=Status.OK, values={"execution_s": (1e-3 * ratio,) * launches})
+def slower_by(ratio, *, spread=0.0, processes=5):
+    """Outcomes in which a:eager takes `ratio` times as long as a:jit, give or take `spread` of it, by process."""
+    change_points = [0.0, 1.0, -1.0, 0.5, -0.5]
+    log_ratios = tuple(math.log(ratio) + spread * change_points[index % 5] for index in range(processes))
+    jit = Outcome(status=Status.OK, values={"execution_s": (1e-3,) * processes, "log_ratio": log_ratios})
+    eager = Outcome(status=Status.OK, values={"execution_s": (1e-3 * ratio,) * processes})
     return {"a:eager": {"timing": eager}, "a:jit": {"timing": jit}}
 
 
@@ -68,7 +68,7 @@ def test_a_claim_stands_beside_ours_with_its_source_and_what_differs():
     }
 
 
-def test_our_ratio_is_paired_by_launch_with_the_confidence_of_the_run():
+def test_our_ratio_is_paired_by_process_with_the_confidence_of_the_run():
     half = 4.604094871 * math.sqrt(0.625 / 5)  # t of 4 degrees at 99 %; the steps' variance is 0.625.
     run = run_of(MADE_UP, outcomes=slower_by(6, spread=0.1))
 
@@ -197,10 +197,10 @@ def test_a_ratio_of_pairs_that_are_not_to_be_trusted_decides_nothing_though_both
     row = only_row(run_of(MADE_UP, outcomes={"a:jit": {"timing": timing}}))
 
     assert row["Verdict"].startswith("cannot be told")
-    assert row["Verdict"].endswith("; too few of its launches were undisturbed on both sides")
+    assert row["Verdict"].endswith("; too few of its processes were quiet on both sides")
 
 
-@pytest.mark.parametrize(("variant", "metric"), [("numpy:native", "execution_s"), ("b:jit", "dispatch_s")])
+@pytest.mark.parametrize(("variant", "metric"), [("numpy:native", "execution_s"), ("b:jit", "return_s")])
 def test_any_other_contended_ratio_is_shown_but_decides_nothing(variant, metric):
     timing = samples.timing(1e-2, baseline_s=1e-2, contended=3)
     planned = samples.planned_case(variants=("a:eager", "a:jit", "b:jit", "numpy:native"))
@@ -209,15 +209,15 @@ def test_any_other_contended_ratio_is_shown_but_decides_nothing(variant, metric)
     row = only_row(run_of(claim, planned=planned, outcomes={variant: {"timing": timing}}))
 
     assert row["Ours"] != "–"
-    assert f"{variant}: contended, too few undisturbed launches" in row["Verdict"]
+    assert f"{variant}: contended, too few quiet processes" in row["Verdict"]
     assert row["Verdict"].startswith("cannot be told")
 
 
-def test_too_few_launches_give_a_ratio_without_a_verdict():
-    row = only_row(run_of(MADE_UP, outcomes=slower_by(6, launches=2)))
+def test_too_few_processes_give_a_ratio_without_a_verdict():
+    row = only_row(run_of(MADE_UP, outcomes=slower_by(6, processes=2)))
 
     assert row["Ours"] == "6.0×"
-    assert row["Verdict"] == "cannot be told 1.00× theirs; no interval: 2 launches, it takes 3"
+    assert row["Verdict"] == "cannot be told 1.00× theirs; no interval: 2 processes, it takes 3"
 
 
 def test_times_of_other_kinds_are_compared_over_their_processes():
@@ -232,16 +232,16 @@ def test_times_of_other_kinds_are_compared_over_their_processes():
 
 
 def test_one_variant_can_stand_on_both_sides_with_two_metrics():
-    claim = samples.claim(Figure("a:eager", 4.33e-3), Figure("a:eager", 0.77e-3, metric="dispatch_s"))
+    claim = samples.claim(Figure("a:eager", 4.33e-3), Figure("a:eager", 0.77e-3, metric="return_s"))
 
     row = only_row(run_of(claim))
 
-    assert row["Claim"] == "a:eager (execution time) takes 5.6 times as long as a:eager (dispatch)"
+    assert row["Claim"] == "a:eager (execution time) takes 5.6 times as long as a:eager (time until return)"
     assert row["Verdict"].startswith("same direction, larger")
 
 
-def test_looks_widen_the_interval_of_launches_but_not_of_cold_processes():
-    dispatch = samples.claim(EAGER, Figure("a:eager", 1e-3, metric="dispatch_s"))
+def test_looks_widen_the_interval_of_processes_but_not_of_cold_processes():
+    times_return = samples.claim(EAGER, Figure("a:eager", 1e-3, metric="return_s"))
     first = samples.claim(Figure("a:jit", 9, metric="first_call_s"), Figure("b:jit", 3, metric="first_call_s"))
     cold = {name: {"compilation": samples.compilation(1, processes=5)} for name in ("a:jit", "b:jit")}
 
@@ -249,7 +249,7 @@ def test_looks_widen_the_interval_of_launches_but_not_of_cold_processes():
         run = run_of(claim, outcomes=cold, settings=samples.settings(looks=looks))
         return only_row(run)["Ours"]
 
-    assert ours(dispatch, (5,)) == ours(dispatch, (5, 8, 12)) != ours(dispatch, (3, 5))
+    assert ours(times_return, (5,)) == ours(times_return, (5, 8, 12)) != ours(times_return, (3, 5))
     assert ours(first, (5,)) == ours(first, (5, 8, 12))
 
 
@@ -344,7 +344,7 @@ def test_an_exponent_is_as_published_where_our_interval_is_near_it_and_is_listed
     assert row["Verdict"] == verdict
 
 
-def test_an_exponent_is_the_one_that_the_section_on_growth_shows():
+def test_an_exponent_is_the_one_that_the_section_on_scaling_shows():
     run = samples.published_run()
     page = page_of(run)
 

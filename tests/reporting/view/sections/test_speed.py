@@ -1,4 +1,4 @@
-"""What the table on speed shows of launches and of intervals."""
+"""What the table on speed shows of processes and of intervals."""
 
 import io
 
@@ -10,12 +10,12 @@ from reporting.view.page_model import Tone
 from tests import samples
 from tests.reporting.views import by_variant, headings, page_of, tables
 
-CANARY_S = tuple(1e-4 * factor for factor in samples.WOBBLE)
+CALIBRATION_S = tuple(1e-4 * factor for factor in samples.WOBBLE)
 
 
 def run_with(*, settings=None, peer=None, **jit):
-    """Eager and jit code of one case, in rounds with a canary unless `jit` says otherwise."""
-    jit = {"canary_s": CANARY_S, **jit}
+    """Eager and jit code of one case, in rounds with a calibration loop unless `jit` says otherwise."""
+    jit = {"calibration_s": CALIBRATION_S, **jit}
     planned = samples.planned_case(variants=("f:eager", "f:jit", *(["p:native"] if peer else [])))
     outcomes = {
         "f:eager": {"timing": samples.timing(1e-3, **jit)},
@@ -31,19 +31,19 @@ def details(page):
     return {column.title: column.detail.replace("\u202f", " ") for column in table.columns}
 
 
-def test_a_time_has_the_range_of_its_launches_and_at_reference_speed_an_interval():
+def test_a_time_has_the_range_of_its_processes_and_at_reference_speed_an_interval():
     page = page_of(run_with())
 
     row = by_variant(page)["f:jit"]
-    assert (row["Time"], row["At reference speed"]) == ("100 µs 99 to 101", "100 µs [100, 100]")
-    assert (details(page)["Time"], details(page)["At reference speed"]) == ("launches", "95 % interval")
+    assert (row["Time"], row["Normalised"]) == ("100 µs 99 to 101", "100 µs [100, 100]")
+    assert (details(page)["Time"], details(page)["Normalised"]) == ("processes", "95 % interval")
 
 
-def test_without_a_canary_the_time_itself_has_the_interval():
-    page = page_of(run_with(canary_s=()))
+def test_without_a_calibration_the_time_itself_has_the_interval():
+    page = page_of(run_with(calibration_s=()))
 
     assert by_variant(page)["f:jit"]["Time"] == "100 µs [99, 101]"
-    assert "At reference speed" not in headings(page, "speed")
+    assert "Normalised" not in headings(page, "speed")
     assert details(page)["Time"] == "95 % interval"
 
 
@@ -51,36 +51,36 @@ def test_beside_times_at_reference_speed_one_without_has_its_interval_and_a_dash
     page = page_of(run_with(peer=samples.timing(1e-3, baseline_s=1e-3)))
 
     row = by_variant(page)["p:native"]
-    assert (row["Time"], row["At reference speed"]) == ("1.00 ms [0.99, 1.01]", "—")
+    assert (row["Time"], row["Normalised"]) == ("1.00 ms [0.99, 1.01]", "—")
 
 
 def test_two_launches_are_shown_in_place_of_an_interval():
-    row = by_variant(page_of(run_with(launches=2, canary_s=(1e-4, 1.1e-4))))["f:jit"]
+    row = by_variant(page_of(run_with(processes=2, calibration_s=(1e-4, 1.1e-4))))["f:jit"]
 
-    assert row["Gain"] == "10× 10.00 to 10.05"
+    assert row["Speedup"] == "10× 10.00 to 10.05"
     assert row["Time"] == "100 µs 100 to 101"
-    assert row["At reference speed"] == "101 µs 96 to 105"
+    assert row["Normalised"] == "101 µs 96 to 105"
 
 
 def test_a_contended_time_is_marked_in_both_columns():
     row = by_variant(page_of(run_with(contended=3)))["f:jit"]
 
     assert row["Time"].startswith("! 100 µs")
-    assert row["At reference speed"].startswith("! 100 µs")
+    assert row["Normalised"].startswith("! 100 µs")
 
 
 @pytest.mark.parametrize(("shown", "level", "bounds"), [(0.95, "95 %", "[9.95, 10.05]"), (None, "99 %", "[9.9, 10.1]")])
-def test_a_gain_has_the_interval_that_is_shown(shown, level, bounds):
+def test_a_speedup_has_the_interval_that_is_shown(shown, level, bounds):
     page = page_of(run_with(settings=samples.settings(shown_confidence=shown)))
 
-    assert details(page)["Gain"] == f"{level} interval"
-    assert by_variant(page)["f:jit"]["Gain"] == f"10× {bounds}"
+    assert details(page)["Speedup"] == f"{level} interval"
+    assert by_variant(page)["f:jit"]["Speedup"] == f"10× {bounds}"
 
 
-def jit_that_gains(log_ratios, **settings):
-    """The cell of a gain whose launches have these log ratios."""
+def jit_that_speedups(log_ratios, **settings):
+    """The cell of a speedup whose processes have these log ratios."""
     planned = samples.planned_case(variants=("f:eager", "f:jit"))
-    timing = samples.timing(1e-3, launches=len(log_ratios))
+    timing = samples.timing(1e-3, processes=len(log_ratios))
     jit = samples.Outcome(
         status=samples.Status.OK,
         values={**timing.values, "log_ratio": log_ratios},
@@ -89,18 +89,18 @@ def jit_that_gains(log_ratios, **settings):
     record = samples.record(planned, {"f:eager": {"timing": timing}, "f:jit": {"timing": jit}})
     page = page_of(samples.run((planned, record), settings=samples.settings(**settings)))
     (row,) = [row for row in tables(page, "speed")[0].rows if row.cells[0].text == "f:jit"]
-    return row.cells[headings(page, "speed").index("Gain")]
+    return row.cells[headings(page, "speed").index("Speedup")]
 
 
-def test_a_gain_that_the_shown_interval_tells_from_1_has_no_colour_where_that_for_verdicts_does_not():
+def test_a_speedup_that_the_shown_interval_tells_from_1_has_no_colour_where_that_for_verdicts_does_not():
     log_ratios = (0.05, 0.10, 0.15)
 
-    assert jit_that_gains(log_ratios, confidence=0.90).tone is Tone.GOOD
-    assert jit_that_gains(log_ratios, confidence=0.99, shown_confidence=0.90).tone is Tone.MUTED
-    assert jit_that_gains(log_ratios, confidence=0.90, shown_confidence=0.99).tone is Tone.GOOD
+    assert jit_that_speedups(log_ratios, confidence=0.90).tone is Tone.GOOD
+    assert jit_that_speedups(log_ratios, confidence=0.99, shown_confidence=0.90).tone is Tone.MUTED
+    assert jit_that_speedups(log_ratios, confidence=0.90, shown_confidence=0.99).tone is Tone.GOOD
 
 
-def test_a_contended_gain_of_unlike_sides_is_marked_and_the_notes_say_why():
+def test_a_contended_speedup_of_unlike_sides_is_marked_and_the_notes_say_why():
     planned = samples.planned_case(variants=("f:jit", "g:jit"))
     outcomes = {
         "f:jit": {"timing": samples.timing(1e-3, contended=3, parallelism=(1.9,) * 5)},
@@ -109,7 +109,7 @@ def test_a_contended_gain_of_unlike_sides_is_marked_and_the_notes_say_why():
 
     row = by_variant(page_of(samples.run((planned, samples.record(planned, outcomes)))))["g:jit"]
 
-    assert row["Gain"].startswith("! 10×")
+    assert row["Speedup"].startswith("! 10×")
     assert row["Notes"].startswith(
         "gain not to be trusted: its sides keep 1.0 and 1.9 processors busy, and what disturbed them slowed them unlike"
     )
@@ -136,18 +136,20 @@ def test_a_terminal_says_what_its_numbers_are():
 def test_markdown_says_which_interval_a_column_holds():
     text = markdown.render(page_of(run_with())).replace("\u202f", " ")
 
-    assert "| Case | Variant | Gain | Time | First result | Memory |" in text
-    assert r"\[a, b\]: interval; (a to b): its launches." in text
+    assert "| Case | Variant | Speedup | Time | First result | Memory |" in text
+    assert r"\[a, b\]: interval; (a to b): its processes." in text
 
 
 def test_a_variant_without_a_time_at_reference_speed_says_why_where_others_have_one():
     planned = samples.planned_case(variants=("f:jit", "g:jit"))
     outcomes = {
-        "f:jit": {"timing": samples.timing(1e-3, canary_s=(1e-4,) * 5)},
-        "g:jit": {"timing": samples.timing(1e-3, baseline_s=1e-3, canary_s=(0.0,) * 5)},
+        "f:jit": {"timing": samples.timing(1e-3, calibration_s=(1e-4,) * 5)},
+        "g:jit": {"timing": samples.timing(1e-3, baseline_s=1e-3, calibration_s=(0.0,) * 5)},
     }
 
     rows = by_variant(page_of(samples.run((planned, samples.record(planned, outcomes)))))
 
-    assert "no time at reference speed" not in rows["f:jit"]["Notes"]
-    assert "no time at reference speed: none of its launches has a canary's time that can be" in rows["g:jit"]["Notes"]
+    assert "no normalised time" not in rows["f:jit"]["Notes"]
+    assert (
+        "no normalised time: none of its processes has a calibration loop's time that can be" in rows["g:jit"]["Notes"]
+    )

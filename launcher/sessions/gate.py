@@ -1,0 +1,112 @@
+"""A gate: measured beside a baseline run, suspects confirmed by fresh processes, then judged."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+
+from launcher.command_line import read_backend, read_request
+from launcher.gates import read_gate_request
+from launcher.locks import SMALLEST_LOCK
+from launcher.request import Request
+from launcher.runs import Run, is_store, new_run_id, plan_beside
+from launcher.sessions.baseline import offer_baseline
+from launcher.sessions.measuring import run_harness
+from launcher.sessions.same_runtime import follow_baseline, is_chosen, is_other_runtime
+from launcher.sessions.shell import (
+    INTERRUPTED,
+    NO_ANSWER,
+    USAGE_ERROR,
+    Shell,
+    prepare_stores,
+    run_program,
+    take_given,
+)
+
+
+def pass_gate(shell: Shell, arguments: Sequence[str]) -> int:
+    """Measure, confirm what is suspected, judge and report; the exit code of the judge, or of what went wrong before.
+
+    Raises:
+      UsageError: What was asked cannot be done.
+    """
+    asked = read_gate_request(_fetch_baseline(shell, arguments))
+    backend, measuring = read_backend(asked.measuring)
+    limits = take_given(asked.judging, "--budgets", "--min-effect")
+    shell.install(SMALLEST_LOCK)
+    if code := run_program(shell, "reporting", "limits", *limits):  # before anything is measured
+        return code
+    chosen = is_chosen(read_request(backend, measuring, shell.variables))
+    followed = follow_baseline(shell, backend, measuring, asked.baseline)
+    measuring = [*followed, *measuring]
+    with ExitStack() as stack:
+        other = None
+        if not asked.exact:
+            # Where the baseline's runtime is not here, no image is built only to say so.
+            here = measuring if chosen or followed else ["--runtime", "local", *measuring]
+            planned = _plan_beside(shell, backend, here, asked.baseline)
+            ask = partial(run_program, shell, "reporting")
+            is_other = is_other_runtime(shell, backend, planned, asked.baseline, ask, is_certain=chosen)
+            if is_other and not chosen:
+                return NO_ANSWER
+            request, run = _plan_beside(shell, backend, measuring, asked.baseline)
+            other = stack.enter_context(offer_baseline(shell, backend, request, run, asked.baseline))
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        suspects = Path(folder) / "suspects.json"
+        run, code = _measure_beside(shell, backend, measuring, asked.baseline, other=other)
+        if not run.has_measured(code):
+            return code if code in (USAGE_ERROR, INTERRUPTED) else NO_ANSWER
+        shell.install(SMALLEST_LOCK)
+        confirmed: tuple[str, ...] = ()
+        if not asked.exact:
+            runs = (str(asked.baseline), str(run.folder))
+            run_program(shell, "reporting", "compare", *runs, "--suspects", str(suspects), *limits)
+            if suspects.is_file():
+                again, code = _measure_beside(shell, backend, measuring, asked.baseline, suspects, other)
+                if again.has_measured(code):
+                    confirmed = ("--confirmed-by", str(again.folder))
+                shell.install(SMALLEST_LOCK)
+        judged = (str(asked.baseline), str(run.folder), *confirmed)
+        code = run_program(shell, "reporting", "gate", *judged, *asked.judging)
+        run_program(shell, "reporting", "report", *judged, *take_given(asked.judging, "--min-effect"))
+    return code
+
+
+def _fetch_baseline(shell: Shell, arguments: Sequence[str]) -> list[str]:
+    """The arguments of a gate, with the folder in the cache in place of the URL of a baseline run."""
+    if not arguments or not is_store(arguments[0]):
+        return list(arguments)
+    folder = shell.ask(str(prepare_stores(shell)), "-m", "reporting", "fetch", arguments[0])
+    return [folder.strip(), *arguments[1:]]
+
+
+def _measure_beside(
+    shell: Shell,
+    backend: str,
+    arguments: Sequence[str],
+    baseline: Path,
+    suspects: Path | None = None,
+    other: Path | None = None,
+) -> tuple[Run, int]:
+    """A run beside an earlier one, and the harness' exit code.
+
+    Args:
+      other: The earlier run's environment, where its calls and today's take turns: its python, or a socket.
+    """
+    request, run = _plan_beside(shell, backend, arguments, baseline, suspects, other)
+    return run, run_harness(shell, backend, request, run)
+
+
+def _plan_beside(
+    shell: Shell,
+    backend: str,
+    arguments: Sequence[str],
+    baseline: Path,
+    suspects: Path | None = None,
+    other: Path | None = None,
+) -> tuple[Request, Run]:
+    request = read_request(backend, arguments, shell.variables)
+    return request, plan_beside(baseline, request.arguments, new_run_id(backend), suspects, other)

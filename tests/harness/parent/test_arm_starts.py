@@ -1,0 +1,149 @@
+"""Servers of another container: here of another process, which shares a folder with this one."""
+
+from __future__ import annotations
+
+import os
+import platform
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.child.arms import exchange_variables
+from harness.parent.arm_starts import choose_start
+from harness.parent.arm_variables import choose_steering
+from harness.parent.arms import ArmServer
+from harness.parent.fork_client import ServerError
+from harness.record import OtherEnvironment
+
+CODE = "from harness.child.arms import main; main()"
+VARIABLES = {**os.environ, "JAX_PLATFORMS": "cpu"}
+
+
+def wait_for(condition):
+    """Until something is so; the test fails by its own time limit."""
+    until = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+def start(folder: Path, code: str = CODE) -> subprocess.Popen[bytes]:
+    """A process like the one that the launcher starts in another container."""
+    return subprocess.Popen([sys.executable, "-c", code, str(folder / "door")], stdin=subprocess.PIPE, env=VARIABLES)
+
+
+@pytest.fixture
+def there(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[subprocess.Popen[bytes], OtherEnvironment]]:
+    folder = tmp_path_factory.mktemp("t")
+    with start(folder) as process:
+        wait_for((folder / "door").is_socket)
+        yield process, make(folder / "door")
+        process.kill()
+
+
+def make(path: Path | str) -> OtherEnvironment:
+    return OtherEnvironment(python=str(path), version=platform.python_version(), packages={}, variables={})
+
+
+def list_servers(process: subprocess.Popen[bytes]) -> list[int]:
+    """Process ids of what it has started, and of what that has."""
+    found = [process.pid]
+    for one in found:
+        for children in Path(f"/proc/{one}/task").glob("*/children"):
+            found += map(int, children.read_text().split())
+    return found[1:]
+
+
+def test_a_server_of_another_container_answers_and_ends_with_its_use(there):
+    process, environment = there
+    with ArmServer(environment, VARIABLES) as server:
+        first = Path(server.reach(0))
+        assert first.is_socket()
+        assert first.parent.parent == Path(environment.python).parent  # a folder that both see
+        assert len(list_servers(process)) >= 2
+        assert server.reach(0) == str(first)
+        assert server.reach(1) != str(first)
+        assert not first.exists()
+
+    wait_for(lambda: not list_servers(process))
+    assert [one.name for one in Path(environment.python).parent.iterdir()] == ["door"]
+
+
+def test_a_server_there_that_has_ended_is_started_again(there):
+    process, environment = there
+    with ArmServer(environment, VARIABLES) as server:
+        first = server.reach(0)
+        os.kill(list_servers(process)[-1], signal.SIGKILL)
+        wait_for(lambda: not server._server.is_alive())
+
+        assert server.reach(0) != first
+
+
+def test_what_starts_servers_ends_with_its_standard_input_and_they_with_it(there):
+    process, environment = there
+    with ArmServer(environment, VARIABLES):
+        servers = list_servers(process)
+        process.stdin.close()
+
+        assert process.wait(timeout=10) == 0
+        wait_for(lambda: not any(map(is_running, servers)))
+
+
+def is_running(pid: int) -> bool:
+    """Whether it has not ended, or only waits for being noticed."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_what_a_server_there_complains_of_is_said(tmp_path):
+    code = f"import sys; sys.executable = {str(make_false_python(tmp_path))!r}; {CODE}"
+    with start(tmp_path, code) as process:
+        wait_for((tmp_path / "door").is_socket)
+        with pytest.raises(ServerError, match="no module named jax"), ArmServer(make(tmp_path / "door"), VARIABLES):
+            pass
+        process.kill()
+
+
+def make_false_python(folder: Path) -> Path:
+    path = folder / "python"
+    path.write_text("#!/bin/sh\necho 'no module named jax' >&2\nexit 1\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_a_container_that_has_ended_is_said(there):
+    process, environment = there
+    process.kill()
+    process.wait()
+
+    with (
+        pytest.raises(ServerError, match="the other container has ended"),
+        ArmServer(environment, VARIABLES),
+    ):
+        pass
+
+
+def test_a_folder_in_another_container_is_short_and_beside_the_socket(there):
+    _, environment = there
+
+    folder = choose_start(environment.python).make_folder()
+
+    assert folder.parent == Path(environment.python).parent
+    assert len(folder.name) < 12  # a socket's whole path has 107 bytes at most
+    folder.rmdir()
+
+
+def test_another_container_takes_what_steers_jax_and_keeps_its_own_files():
+    todays = {"XLA_FLAGS": "--a", "JAX_PLATFORMS": "cpu", "OMP_NUM_THREADS": "2", "JAXMETER_DATA": "/d"}
+    here = {**todays, "LD_PRELOAD": "here.so", "PATH": "/here", "PYTHONPATH": "/code", "JAXMETER_IMAGE": "here"}
+    own = {"XLA_FLAGS": "--b", "JAX_ENABLE_X64": "1", "LD_PRELOAD": "there.so", "PATH": "/there"}
+
+    assert choose_steering(here) == todays
+    assert exchange_variables(own, choose_steering(here)) == {**todays, "LD_PRELOAD": "there.so", "PATH": "/there"}

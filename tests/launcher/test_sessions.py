@@ -1,0 +1,127 @@
+"""The steps of the larger sessions, with a shell that writes down what it is asked."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+
+import pytest
+
+from launcher.sessions import nightly
+from launcher.sessions.nightly import pass_night
+from launcher.sessions.shell import take_given
+from tests import samples
+
+STORE = "s3://bucket/team"
+
+
+class NotedShell:
+    """Answers programs by their words; the steps of a night leave files as the reporter does."""
+
+    def __init__(self, folder: Path, codes: dict[str, int], files: dict[str, list[str]]) -> None:
+        self.checkout, self.variables = folder, {"PATH": ""}
+        self.codes, self.files = codes, files
+        self.said: list[str] = []
+        (folder / "docker" / "locks").mkdir(parents=True)
+        (folder / "docker" / "locks" / "cpu.txt").touch()
+
+    def install(self, *lock_names):
+        pass
+
+    def set_variable(self, name, value):
+        pass
+
+    def ask(self, *command):
+        return "a machine\n" if "machine" in command else ""
+
+    def run(self, *command):
+        words = list(command[2:])
+        name = f"{words[0]} {words[2 if words[1] == 'night' else 1]}"
+        anew = " anew" if "--anew" in words else ""
+        resumed = " resume" if "--resume" in words else ""
+        self.said.append(f"{name}{anew}{resumed}")
+        night = self.checkout / "results" / ".night"
+        if words[1:3] == ["night", "begin"]:
+            night.mkdir(parents=True, exist_ok=True)
+            (night / "measure").write_text("".join(f"{one}\n" for one in self.files.get(f"measure{anew}", ["--quick"])))
+        if words[1:3] == ["night", "suspects"]:
+            for step in self.files.get("confirm", []):
+                (night / step).write_text("--quick\n")
+        return self.codes.get(f"{name}{anew}{resumed}", 0)
+
+
+@pytest.fixture
+def night(tmp_path, monkeypatch):
+    """Passes a night; its exit code, and which programs were called."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(nightly, "prepare_stores", lambda shell: tmp_path / "python")
+
+    def run(codes=None, files=None):
+        shell = NotedShell(tmp_path, codes or {}, files or {})
+        code = pass_night(shell, ["--store", STORE, "--runtime", "local"])
+        return code, shell.said
+
+    return run
+
+
+def test_a_night_takes_its_steps_in_order_and_ends_with_the_verdict(night):
+    code, said = night({"reporting conclude": 1}, {"confirm": ["confirm-pinned", "confirm-last"]})
+
+    steps = ["reporting begin", "harness run", "reporting suspects", "harness run", "harness run", "reporting conclude"]
+    assert (code, said) == (1, steps)
+
+
+def test_an_incomplete_run_is_judged_all_the_same(night):
+    code, said = night({"harness run": 3, "reporting conclude": 3})
+
+    assert (code, said[-1]) == (3, "reporting conclude")
+
+
+@pytest.mark.parametrize(
+    ("codes", "last"),
+    [
+        ({"reporting begin": 2}, "reporting begin"),
+        ({"harness run": 130}, "harness run"),
+        ({"harness run": 2}, "harness run"),
+        ({"reporting suspects": 3}, "reporting suspects"),
+    ],
+)
+def test_a_step_that_fails_ends_the_night_with_its_code(night, codes, last):
+    code, said = night(codes)
+
+    assert (code, said[-1]) == (next(iter(codes.values())), last)
+
+
+def test_what_cannot_be_gone_on_with_gives_way_to_a_new_night(night):
+    code, said = night({"harness run resume": 2}, {"measure": ["--resume", "results/old"]})
+
+    assert code == 0
+    assert said[:4] == ["reporting begin", "harness run resume", "reporting begin anew", "harness run"]
+
+
+@pytest.mark.parametrize("option", ["--against", "--resume"])
+def test_a_night_measures_in_the_runtime_of_what_it_is_compared_or_goes_on_with(tmp_path, monkeypatch, option):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(nightly, "prepare_stores", lambda shell: tmp_path / "python")
+    monkeypatch.setattr(nightly, "offer_baseline", lambda *words: nullcontext())
+    earlier = samples.write_run(tmp_path / "earlier", samples.run())
+    shell = NotedShell(tmp_path, {"reporting runtime": 3}, {"measure": [option, str(earlier)]})
+    measured = []
+
+    def run_harness(shell, backend, request, run):
+        measured.append(request.runtime)
+        return 0
+
+    monkeypatch.setattr(nightly, "run_harness", run_harness)
+    monkeypatch.setattr(nightly, "name_machine", lambda *words: "a machine")
+
+    pass_night(shell, ["--store", STORE])
+
+    assert measured == ["local"]
+    assert ("reporting runtime" in shell.said) == (option == "--against")
+
+
+def test_options_are_passed_on_as_they_were_given():
+    words = ["--budgets", "b.toml", "--quick", "--min-effect=2%"]
+
+    assert take_given(words, "--min-effect", "--budgets", "--other") == ["--min-effect", "2%", "--budgets", "b.toml"]

@@ -1,0 +1,104 @@
+from itertools import pairwise
+
+import numpy
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reporting.history.segmentation import FEWEST, FEWEST_BESIDE, find_splits
+
+SEEDS = st.integers(min_value=0, max_value=10_000)
+NOISE = 0.01
+
+
+def noisy(seed: int, *levels: tuple[int, float]) -> list[float]:
+    """So many values around each level, with a deviation of 1 %."""
+    random = numpy.random.default_rng(seed)
+    return [float(level * numpy.exp(random.normal(0, NOISE))) for count, level in levels for _ in range(count)]
+
+
+def test_a_step_is_where_the_new_level_begins():
+    assert find_splits(noisy(1, (20, 1.0), (20, 1.2))) == (20,)
+
+
+def test_a_step_down_is_one_too():
+    assert find_splits(noisy(2, (20, 1.0), (20, 0.8))) == (20,)
+
+
+def test_several_steps_are_told_apart():
+    assert find_splits(noisy(3, (20, 1.0), (20, 1.3), (20, 1.0), (20, 1.1))) == (20, 40, 60)
+
+
+def test_a_level_that_comes_back_is_two_steps():
+    assert find_splits(noisy(4, (25, 1.0), (10, 1.2), (25, 1.0))) == (25, 35)
+
+
+@pytest.mark.parametrize(("effect", "expected"), [(0.03, (20,)), (0.05, ())])
+def test_a_step_below_the_minimum_effect_is_none(effect, expected):
+    assert find_splits(noisy(5, (20, 1.0), (20, 1.04)), effect) == expected
+
+
+def test_values_that_are_all_equal_have_no_step():
+    assert find_splits([1.0] * 40) == ()
+
+
+def test_exact_values_with_one_step_have_it():
+    assert find_splits([1.0] * 10 + [1.1] * 10) == (10,)
+
+
+@pytest.mark.parametrize("count", range(2 * FEWEST_BESIDE, FEWEST))
+def test_too_few_values_have_no_step(count):
+    assert find_splits([1.0] * (count // 2) + [2.0] * (count - count // 2)) == ()
+
+
+def test_as_few_as_can_be_have_a_step_in_the_middle():
+    assert find_splits([1.0] * (FEWEST // 2) + [2.0] * (FEWEST // 2)) == (FEWEST // 2,)
+
+
+@pytest.mark.parametrize("at", [0, 7, 19, 38, 39])
+def test_an_outlier_is_no_step(at):
+    values = noisy(6, (40, 1.0))
+    values[at] *= 3
+
+    assert find_splits(values) == ()
+
+
+def test_an_outlier_on_either_side_does_not_hide_a_step():
+    values = noisy(7, (20, 1.0), (20, 1.1))
+    values[5] *= 3
+    values[30] /= 3
+
+    assert find_splits(values) == (20,)
+
+
+@given(seed=SEEDS, factor=st.floats(min_value=1e-9, max_value=1e9))
+@settings(max_examples=30, deadline=None)
+def test_the_unit_does_not_matter(seed, factor):
+    values = noisy(seed, (15, 1.0), (15, 1.05))
+
+    assert find_splits(values) == find_splits([value * factor for value in values])
+
+
+@given(seed=SEEDS, at=st.integers(min_value=8, max_value=32))
+@settings(max_examples=30, deadline=None)
+def test_a_large_step_is_found_within_a_run_of_where_it_is(seed, at):
+    (found,) = find_splits(noisy(seed, (at, 1.0), (40 - at, 1.2)))
+
+    assert abs(found - at) <= 1
+
+
+@given(values=st.lists(st.floats(min_value=1e-9, max_value=1e9), max_size=60))
+@settings(max_examples=60, deadline=None)
+def test_steps_are_in_order_and_have_values_enough_on_both_sides(values):
+    found = find_splits(values)
+
+    edges = [0, *found, len(values)]
+    assert not found or min(after - before for before, after in pairwise(edges)) >= FEWEST_BESIDE
+
+
+@given(seed=SEEDS)
+@settings(max_examples=30, deadline=None)
+def test_backwards_in_time_the_steps_are_the_same(seed):
+    values = noisy(seed, (20, 1.0), (20, 1.3))
+
+    assert find_splits(values[::-1]) == tuple(len(values) - at for at in find_splits(values)[::-1])

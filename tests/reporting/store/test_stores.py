@@ -1,0 +1,210 @@
+import errno
+import os
+
+import pytest
+
+from reporting.store import stores
+from reporting.store.stores import ATTEMPTS, BrokenOffError, StoreError, is_url, open_store, persist, told
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("s3://a/b", True), ("results/a", False), ("/a:/b", False), ("file:///a", True)]
+)
+def test_a_url_is_told_from_a_folder(text, expected):
+    assert is_url(text) is expected
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("s4://bucket/a", "s4://bucket/a: nothing reads 's4://'; nearest: s3://, or a folder's path"),
+        ("https://host/a", "nothing reads 'https://'"),
+        ("s3://", "s3://: names no bucket; write s3://bucket/folder"),
+        ("s3:///", "s3:///: names no bucket"),
+        ("file://here/a", "file://here/a: names no bucket; write file:///folder"),
+        ("memory://a/b", "nothing reads 'memory://'"),
+        ("s3://bucket/*", "s3://bucket/*: a store's path has none of * ? [ ] ::"),
+        ("file:///a/b[1]", "a store's path has none of"),
+        ("file:///a::b", "a store's path has none of"),
+        ("s3://AKIA:secret@bucket/a", "s3://…: a URL with a password"),
+    ],
+)
+def test_what_is_no_store_is_said_with_the_nearest(url, said):
+    with pytest.raises(StoreError) as caught:
+        open_store(url)
+
+    assert said in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+def test_what_reads_it_is_named_where_it_is_not_installed(monkeypatch):
+    def refuse(url, **options):
+        raise ImportError("Install s3fs to access S3")
+
+    monkeypatch.setattr("fsspec.core.url_to_fs", refuse)
+
+    with pytest.raises(StoreError, match=r"s3://b/a: needs jaxmeter\[s3\]: pip install 'jaxmeter\[s3\]'"):
+        open_store("s3://b/a")
+
+
+def test_a_file_is_created_once_and_never_written_again(url):
+    store = open_store(url)
+
+    assert store.create(b"one", "a", "b.json")
+    assert not store.create(b"two", "a", "b.json")
+    assert store.read("a", "b.json") == b"one"
+
+
+def test_creating_leaves_nothing_else_behind(url):
+    store = open_store(url)
+
+    store.create(b"one", "a", "b.json")
+    store.create(b"two", "a", "b.json")
+
+    assert store.list_files("a") == {"b.json": 3}
+
+
+def test_a_file_that_is_not_there_is_none(url):
+    store = open_store(url)
+
+    assert store.read("a", "b.json") is None
+    assert store.list_files("a") == {}
+    assert store.read_all(["a/b.json"]) == {}
+    assert store.read_all([]) == {}
+
+
+def test_many_files_are_read_at_once_without_the_missing(url):
+    store = open_store(url)
+    store.create(b"one", "a", "x")
+    store.create(b"two", "b", "x")
+
+    assert store.read_all(["a/x", "b/x", "c/x"]) == {"a/x": b"one", "b/x": b"two"}
+
+
+def test_names_that_look_like_patterns_are_read_as_they_are(url):
+    store = open_store(url)
+    for name in ("a*", "a[1]", "ab"):
+        store.create(name.encode(), "run", name)
+
+    assert store.read_all(["run/a*", "run/a[1]", "run/ab"]) == {"run/a*": b"a*", "run/a[1]": b"a[1]", "run/ab": b"ab"}
+
+
+def test_a_folder_in_place_of_a_file_is_none(url):
+    store = open_store(url)
+    store.create(b"", "run", "run.json", "x")
+
+    assert store.read("run", "run.json") is None
+    assert store.read_all(["run/run.json"]) == {}
+
+
+def test_files_are_sent_over_what_is_there(url, tmp_path):
+    (tmp_path / "f").write_bytes(b"new")
+    store = open_store(url)
+    store.create(b"old one", "a", "deep", "f")
+
+    store.send({tmp_path / "f": ("a", "deep", "f")})
+
+    assert store.list_files("a") == {"deep/f": 3}
+
+
+def test_folders_are_listed_by_name_without_hidden_ones(url):
+    store = open_store(url)
+    for name in ("b", "a", ".self-tests"):
+        store.create(b"", name, "x")
+    store.create(b"", "file")
+
+    assert store.list_folders() == ("a", "b")
+
+
+def test_a_store_that_is_not_there_is_said(tmp_path):
+    with pytest.raises(StoreError, match="none: there is no such bucket or folder"):
+        open_store((tmp_path / "none").as_uri()).list_folders()
+
+
+class NoCredentialsError(Exception):
+    """As of a library of clouds."""
+
+
+class ParamValidationError(Exception):
+    """As of a library of clouds."""
+
+
+class UnreachableError(Exception):
+    """As of a library of clouds."""
+
+
+UnreachableError.__module__ = "botocore.exceptions"
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "said"),
+    [
+        (ParamValidationError("AKIA-secret"), StoreError, "s3://b: no name that a bucket can have"),
+        (PermissionError("AKIA-secret"), StoreError, "s3://b: no access; check the credentials"),
+        (NoCredentialsError("AKIA-secret"), StoreError, "s3://b: no usable credentials (NoCredentialsError)"),
+        (UnreachableError("AKIA-secret"), BrokenOffError, "s3://b: cannot be reached (UnreachableError); try again"),
+        (TimeoutError("AKIA-secret"), BrokenOffError, "s3://b: cannot be reached (TimeoutError); try again"),
+        (OSError("AKIA-secret"), BrokenOffError, "s3://b: cannot be reached (OSError); try again"),
+        (OSError(errno.ENOSPC, "x"), BrokenOffError, "s3://b: there is no room left; make some, and the same command"),
+    ],
+)
+def test_what_a_library_complains_of_is_told_without_its_own_words(error, kind, said):
+    with pytest.raises(kind) as caught, told("s3://b"):
+        raise error
+
+    assert said in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+def test_a_fault_of_our_own_stays_one():
+    with pytest.raises(ZeroDivisionError), told("s3://b"):
+        _ = 1 / 0
+
+
+def broken(times):
+    """Breaks off so many times; then it is done."""
+    calls = []
+
+    def do():
+        calls.append(1)
+        if len(calls) <= times:
+            raise BrokenOffError("broken off")
+        return len(calls)
+
+    return do
+
+
+def test_what_breaks_off_is_tried_again_after_waits_that_double():
+    waited = []
+
+    assert persist(broken(ATTEMPTS - 1), waited.append) == ATTEMPTS
+    assert waited == [1.0, 2.0, 4.0, 8.0]
+
+
+def test_after_the_last_attempt_it_is_told():
+    with pytest.raises(BrokenOffError):
+        persist(broken(ATTEMPTS), lambda seconds: None)
+
+
+def test_what_is_refused_is_not_tried_again():
+    calls = []
+
+    def refuse():
+        calls.append(1)
+        raise StoreError("no")
+
+    with pytest.raises(StoreError):
+        persist(refuse)
+    assert calls == [1]
+
+
+@pytest.mark.skipif(os.getuid() == 0, reason="root may write anywhere")
+def test_a_folder_that_cannot_be_written_is_told(tmp_path):
+    (tmp_path / "store").mkdir(mode=0o500)
+
+    with pytest.raises(StoreError, match="no access"):
+        open_store((tmp_path / "store").as_uri()).create(b"", "a", "x")
+
+
+def test_waiting_is_a_matter_of_seconds():
+    assert sum(stores.FIRST_WAIT_S * 2**number for number in range(ATTEMPTS - 1)) == 15
