@@ -84,7 +84,7 @@ def list_readings(variants: Variants, workload: str, name: str) -> list[Reading]
 
 
 def describe_readings(readings: Sequence[Reading]) -> str:
-    """How many differ, from how many processes, how far their estimates are from 1, and how wide their intervals are."""
+    """How many differ, from how many processes, how far estimates are from 1, and how wide intervals are."""
     intervals = [interval for interval in map(find_verdict_interval, readings) if interval is not None]
     doubted = sum(map(is_doubted, readings))
     if not intervals:

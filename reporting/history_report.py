@@ -97,7 +97,7 @@ def _list_lines(found: MachineChanges) -> Iterator[Text]:
 
 
 def group_change_points(change_points: Sequence[ChangePoint]) -> list[list[ChangePoint]]:
-    """Change points that one change may have made, the newest first: those of one run, and times within NEAR runs of it."""
+    """Change points that may have one cause, the newest first: those of one run, and times within NEAR runs of it."""
     groups: list[list[ChangePoint]] = []
     for change_point in sorted(change_points, key=lambda one: (one.metric == TIME, -one.index)):
         near = NEAR if change_point.metric == TIME else 0

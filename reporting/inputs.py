@@ -1,4 +1,4 @@
-"""What several commands are given: their common options, runs, limits, known change points. What cannot be used ends them."""
+"""What several commands take: common options, runs, limits, known change points. Unusable input ends them."""
 
 from __future__ import annotations
 

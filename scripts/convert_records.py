@@ -1,4 +1,3 @@
-# ruff: noqa
 """Converts records of schema version 2 into version 3: `python scripts/convert_records.py RUN ...`. In place."""
 
 from __future__ import annotations

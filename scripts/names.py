@@ -1,4 +1,3 @@
-# ruff: noqa
 """The mapping table: one row a word. Vocabulary: docs/words.md says what each new word means."""
 
 from __future__ import annotations

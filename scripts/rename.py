@@ -1,4 +1,3 @@
-# ruff: noqa
 """Renames words of the code base by the tables in scripts/names.py: `python scripts/rename.py [--check]`.
 
 Names in code are mapped part by part (`find_launch_gap`, `LaunchRecord`, `FEWEST_LAUNCHES`), text word by word.

@@ -1,4 +1,3 @@
-# ruff: noqa
 """Wraps lines that have become longer than 120 characters: comments, docstrings and string literals."""
 
 import io, re, subprocess, sys, tokenize, ast

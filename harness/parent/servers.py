@@ -1,4 +1,4 @@
-"""The servers of a run: one for each platform whose processes have an environment of their own, and an earlier run's."""
+"""The servers of a run: one for each platform with an environment of its own, and an earlier run's."""
 
 from __future__ import annotations
 

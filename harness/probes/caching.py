@@ -1,4 +1,4 @@
-"""What a call costs by what the caches hold: each cache state in a fresh process, proven by what JAX reports, or unnamed."""
+"""What a call costs in each cache state: a fresh process for each, proven by what JAX reports, or unnamed."""
 
 from __future__ import annotations
 

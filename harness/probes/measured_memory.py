@@ -62,7 +62,7 @@ def look(variants: tuple[str, ...], context: Context) -> Findings:
 
 
 def watch_call(variant: str, prepared: Prepared, context: Context) -> Outcome:
-    """Reads measured peak memory at most, its arguments included: of the device's allocator the first, else a warm one."""
+    """Measures a call's peak memory with its arguments: the first call where an allocator counts, else a warm one."""
     if prepared.returns_early and (device := _find_device(prepared.args)).memory_stats():
         return _of_allocator(prepared, device)
     libc = _return_memory_at_once()

@@ -147,7 +147,7 @@ class RemoteVariant:
     def take_block(
         self, pass_number: int, block_s: float, interference: ReadInterference, calibration: TakeCalibration = take_none
     ) -> None:
-        """As `Sampler`'s; counters are those of the process that works, the calibration loop is this one's, on the same core."""
+        """As `Sampler`'s; counters are the working process's, the calibration loop is this one's, on the same core."""
         before_s = calibration()
         self._take(Turn(variant=self.there, step=Step.BLOCK, pass_number=pass_number, block_s=block_s))
         self._calibrations_s.append(find_slower(before_s, calibration()))

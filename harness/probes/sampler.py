@@ -104,7 +104,7 @@ class Sampler:
     def take_block(
         self, pass_number: int, block_s: float, interference: ReadInterference, calibration: TakeCalibration = take_none
     ) -> None:
-        """One block of samples, with what the counters say of that very time, and the calibration loop just before and after."""
+        """One block of samples, with the counters of that very time, and the calibration loop just before and after."""
         self.prepared.reset()
         self._settle()
         calibration_before_s = calibration()

@@ -16,7 +16,7 @@ from harness.record.statistics import FULL_SPEED_SHARE, SLOWED
 
 
 def find_slow_share(processes: Iterable[ProcessRecord]) -> float | None:
-    """The share of the blocks of a case's processes beside which the core was slow; None where no calibration loop tells."""
+    """The share of blocks of a case's processes next to which the core was slow; None without a calibration loop."""
     beside = sorted(
         calibration_s
         for process in processes

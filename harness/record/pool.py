@@ -88,7 +88,7 @@ class ReferenceSpeed:
 
     @cached_property
     def is_constant(self) -> bool:
-        """Whether the machine had one speed: dividing by the calibration loop changes nothing that is worth a verdict."""
+        """Whether the machine had one speed: then dividing by the calibration loop changes no verdict."""
         low, high = numpy.quantile(self.processes_s, [(1 - MIDDLE) / 2, (1 + MIDDLE) / 2])
         return bool(high <= low * (1 + MINIMUM_EFFECT)) and self.slow_share <= 1 - MIDDLE
 

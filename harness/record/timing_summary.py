@@ -79,7 +79,7 @@ def summarise(rounds: Sequence[Sequence[ProcessRecord]], variant: str, baseline:
 
 
 BESIDE = ", beside each block"
-"""What the identity of a calibration loop ends with that each block is held against: times over it are another measure."""
+"""How the identity of a calibration loop ends that runs next to each block: times over it are another measure."""
 
 _ALWAYS = frozenset({"execution_s", "return_s", "log_ratio"})
 """Values that an outcome has also where no process has any."""

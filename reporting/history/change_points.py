@@ -1,4 +1,4 @@
-"""Change points: what changed for good in a series, with the first run that has it, what else changed there, and the cause."""
+"""Change points: what changed for good in a series, since which run, what else changed there, and the cause."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def _describe_commits(last: Point, first: Point) -> str:
 
 
 def _blame_machine(change_point: ChangePoint, together: int, cases: int) -> ChangePoint:
-    """The change point, its cause being the machine where most cases changed with it and nothing that is recorded did."""
+    """The change point; its cause is the machine where most cases changed and nothing that is recorded did."""
     is_explained = change_point.cause != NOTHING_KNOWN or change_point.commits or change_point.versions
     if change_point.metric != TIME or is_explained or together < max(FEWEST_TOGETHER, cases / 2):
         return change_point

@@ -1,5 +1,4 @@
-"""Where a series of times changed for good: a change point from one level to another, told from outliers and from
-noise.
+"""Where a series of times changed for good: from one level to another, distinguished from outliers and noise.
 
 The split is that of E-divisive (Matteson & James 2014, A nonparametric approach for multiple change point analysis):
 the one that sets both sides farthest apart, by the distances of all pairs; then both sides are split, and so on. Of

@@ -120,7 +120,7 @@ def _list_times(
 
 
 def _read_time(variant: Readable, snapshot: Snapshot) -> float | None:
-    """The geometric mean over processes, normalised; None where the run's calibration loop is not that of the series."""
+    """The geometric mean over processes, normalised; None where the run has another calibration loop."""
     reference = snapshot.pool.reference
     times = read_values(variant, METRICS[TIME])
     if reference is None:

@@ -16,8 +16,7 @@ MOST_RUNS = 30
 
 
 def build_night_page(ended: Ended) -> Page:
-    """The page of the nightly run's run, of those that it was compared with, and of the same machine's nightly runs
-    before.
+    """The page of a nightly run, of the runs that it was compared with, and of the machine's nightly runs before.
 
     Raises:
       NightError, StoreError, BrokenOffError: As for the steps of a night.

@@ -1,4 +1,4 @@
-"""Verdicts on nightly runs, a file each beside the runs of a store: what was found, and whether the run is a good one."""
+"""Verdicts on nightly runs, a file each next to the runs of a store: the findings, and whether the run is good."""
 
 from __future__ import annotations
 

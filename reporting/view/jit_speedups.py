@@ -16,7 +16,7 @@ from .headlines import count_sides
 
 
 def compare_jit_with_eager(cases: Iterable[Case]) -> tuple[tuple[Interval, bool], ...]:
-    """The speedup of jit over eager, and whether it can be trusted, for every implementation that was timed both ways."""
+    """The speedup of jit over eager, and whether to trust it, for every implementation that was timed both ways."""
     pairs = []
     for case in cases:
         by_name = {(one.planned.implementation, one.planned.mode): one for one in case.variants}

@@ -100,7 +100,7 @@ def label_runs(loaded: Sequence[LoadedRun]) -> tuple[LabelledRun, ...]:
 
 
 def _with_baselines(runs: Iterable[LabelledRun]) -> Iterator[LabelledRun]:
-    """The runs, each beside the first of its machine that has the same calibration loop, and the first that has another."""
+    """The runs, each with the first of its machine that has the same calibration loop, and the first with another."""
     of_machines: dict[str, LabelledRun] = {}
     first: dict[tuple[str, str], LabelledRun] = {}
     for run in runs:

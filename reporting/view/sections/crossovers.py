@@ -1,4 +1,4 @@
-"""Crossovers: from which measured size on another implementation is ahead, or the work outweighs its time until return."""
+"""Crossovers: the measured size from which another implementation is ahead, or work outweighs the time until return."""
 
 from __future__ import annotations
 

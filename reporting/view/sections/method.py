@@ -19,13 +19,17 @@ UNLIKE = numbers.speedup(math.exp(LOG_UNLIKE))
 RULES = (
     "Timed: one call until its result is ready, compiled and warmed up, with inputs made beforehand.",
     "Not timed: making inputs, their transfer to the device, compilation, the first calls.",
-    "A process is a fresh process, and the replicate: n counts processes, never samples.",
+    "A timing process is a fresh process, and the replicate: n counts processes, never samples.",
     "Intervals are t intervals over processes on the logarithm, widened for every look that decided whether to go on.",
-    "Normalised time: each block's time over the calibration loop beside it, a process's median, times the median "
-    "calibration loop.",
+    (
+        "Normalised time: each block's time over the calibration loop beside it, a process's median, times the median "
+        "calibration loop."
+    ),
     "That median is the run's own, or that of the first run on the same machine with the same calibration loop.",
-    f"Where the calibration loop varied, the error of such a time has {numbers.percent(BETWEEN_RUNS)} by which two "
-    f"runs differ.",
+    (
+        f"Where the calibration loop varied, the error of such a time has {numbers.percent(BETWEEN_RUNS)} by which two "
+        f"runs differ."
+    ),
     f"That of a speedup has {numbers.percent(RATIOS_BETWEEN_RUNS)} there from {UNLIKE} on, less below, none at 1×.",
     f"Beside a peer, which is timed in a process of its own, a speedup has {numbers.percent(BETWEEN_RUNS)}.",
     "Stages of compilation and cache states are means over cold processes, each compiling one variant.",
