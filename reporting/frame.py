@@ -42,7 +42,7 @@ COLUMNS = {
     "variant": "implementation and mode, `step:jit`",
     "implementation": "name of the function, or of the peer",
     "mode": "eager, jit, aot, mixed, or native for a peer",
-    "is_baseline": "whether the case's gains refer to this variant",
+    "is_baseline": "whether the case's speedups refer to this variant",
     "metric": "name of the metric, as the page's section on the method defines it",
     "unit": "s, B, FLOP/s, count, ratio …",
     "value": "the number; missing where `status` says why",

@@ -61,7 +61,7 @@ def make_self_test(machine: str, runs: Sequence[Run]) -> SelfTest:
 
 
 def compare_aa_controls(run: Run) -> list[Comparison]:
-    """Every A/A control's gain, which is 1, as pages would show it."""
+    """Every A/A control's speedup, which is 1, as pages would show it."""
     readings = [one.read("speedup") for one in _list_variants(run, gather_pool(run)) if one.planned.same_as is not None]
     found = [reading.interval for reading in readings if reading.interval is not None]
     return [Comparison(speedup, _ask([speedup], [1.0]), _ask([speedup.decisive], [1.0])) for speedup in found]

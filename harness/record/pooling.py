@@ -86,7 +86,7 @@ def _find_reference(variants: Iterable[Readable]) -> Pool:
             continue
         identities.add(details.calibration)
         slow += [] if (share := keep_between(details.slow_share, 0.0, 1.0)) is None else [share]
-        # JAX's variants share the process of a process, and its calibration loop; a peer has its own.
+        # JAX's variants of a round share a process, and its calibration loop; a peer has its own.
         peer = variant.planned.name if kind_of(variant.planned) is Kind.PEERS else ""
         for index, calibration_s in enumerate(read_values(variant, METRICS["calibration_s"])):
             if calibration_s is not None:

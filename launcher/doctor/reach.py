@@ -75,7 +75,7 @@ def index_address(index: Index, variables: Mapping[str, str]) -> Address:
 
 
 def registry_address(image: str, variables: Mapping[str, str]) -> Address:
-    """The address of the registry that an image comes from; the first part of its name is a host if it looks like one."""
+    """The address of the registry of an image; the first part of its name is a host if it looks like one."""
     first, slash, _ = image.partition("/")
     is_host = bool(slash) and ("." in first or ":" in first or first == "localhost")
     host = first if is_host and first not in HUB_NAMES else HUB

@@ -51,7 +51,7 @@ def describe_jit(cases: Iterable[Case], *, begins: bool = False) -> str:
 
 
 def _find_middle(pairs: Sequence[Interval]) -> Interval:
-    """The median gain. It lies between the median bounds wherever each speedup lies between its own."""
+    """The median speedup. It lies between the median bounds wherever each speedup lies between its own."""
     lows = [0.0 if pair.low is None else pair.low for pair in pairs]
     highs = [math.inf if pair.high is None else pair.high for pair in pairs]
     return Interval(

@@ -1,4 +1,4 @@
-"""A variant's numbers that a reader compares: time, gain, first result, memory. Tables, search and CSV show these."""
+"""A variant's numbers that a reader compares: time, speedup, first result, memory. Tables, search and CSV show these."""
 
 from __future__ import annotations
 

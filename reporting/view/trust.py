@@ -34,7 +34,7 @@ def is_vague_range(values: Sequence[float]) -> bool:
 
 
 def describe_trust(cases: Sequence[Case]) -> str:
-    """The smallest differences that one run's gains tell, and how many of its times are contended.
+    """The smallest differences that one run's speedups tell, and how many of its times are contended.
 
     Args:
       cases: Of one place.

@@ -23,7 +23,7 @@ from launcher.jobs import build_images
 from launcher.locks import LOCKS, locate_lock
 from launcher.options import UsageError
 from launcher.request import BASE_IMAGE_VARIABLE, DEFAULT_BASE_IMAGE
-from tests.container.process import CHECKOUT
+from tests.container.launch import CHECKOUT
 
 BASE = os.environ.get(BASE_IMAGE_VARIABLE) or DEFAULT_BASE_IMAGE
 REQUIRE_PODMAN = "JAXMETER_REQUIRE_PODMAN"

@@ -24,7 +24,7 @@ from launcher.options import UsageError
 from launcher.runtime import choose_engine
 from tests.container.conftest import BASE, run_inside, write_lock
 from tests.container.package_index import closed_port, locked, make_certificate, make_wheel, serving
-from tests.container.process import CHECKOUT
+from tests.container.launch import CHECKOUT
 
 pytestmark = pytest.mark.container
 

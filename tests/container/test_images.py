@@ -15,7 +15,7 @@ from launcher.images import LOCK_LABEL, Image, image_size_bytes, lock_sha256, ve
 from launcher.jobs import build_images
 from launcher.locks import LOCKS, locate_lock
 from tests.container.conftest import BASE, BuiltImage, configuration, run_inside
-from tests.container.process import CHECKOUT
+from tests.container.launch import CHECKOUT
 
 pytestmark = pytest.mark.container
 

@@ -14,7 +14,7 @@ import pytest
 from harness.record import CaseRecord, Run, read_json
 from launcher.engines import ENGINE_VARIABLE, Engine
 from tests.container.conftest import BuiltImage, containers
-from tests.container.process import CHECKOUT
+from tests.container.launch import CHECKOUT
 
 pytestmark = pytest.mark.container
 

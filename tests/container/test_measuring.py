@@ -18,7 +18,7 @@ from launcher.images import image_id, lock_sha256
 from launcher.jobs import measure_in_container
 from launcher.runs import plan_beside
 from tests.container.conftest import BuiltImage, containers, owners
-from tests.container.process import CHECKOUT, cpu_job
+from tests.container.launch import CHECKOUT, cpu_job
 
 pytestmark = pytest.mark.container
 

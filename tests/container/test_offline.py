@@ -16,7 +16,7 @@ from launcher.locks import locate_lock
 from launcher.options import UsageError
 from launcher.supply import download_asked_wheels
 from tests.container.conftest import BASE, write_lock
-from tests.container.process import CHECKOUT, cpu_job
+from tests.container.launch import CHECKOUT, cpu_job
 
 pytestmark = pytest.mark.container
 

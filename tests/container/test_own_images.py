@@ -17,7 +17,7 @@ from launcher.images import image_id
 from launcher.jobs import NEEDED_MODULES, measure_in_container
 from launcher.options import UsageError
 from tests.container.conftest import BASE, BuiltImage
-from tests.container.process import cpu_job
+from tests.container.launch import cpu_job
 
 pytestmark = pytest.mark.container
 

@@ -20,7 +20,7 @@ from launcher.jobs import measure_in_container
 from launcher.sessions.baseline import offer_baseline
 from launcher.upgrades import AFTER, BEFORE
 from tests.container.conftest import BuiltImage, containers
-from tests.container.process import CHECKOUT, cpu_job
+from tests.container.launch import CHECKOUT, cpu_job
 
 pytestmark = pytest.mark.container
 

@@ -73,7 +73,7 @@ GLOSSARY = (
     ("lost", "planned, but without a record, or timed too seldom before the run stopped"),
     (
         "contended",
-        "disturbed in too many processes: by other work, by a quota or the hypervisor, or as a slowed device",
+        "noisy in too many processes: by other work, by a quota or the hypervisor, or as a slowed device",
     ),
 )
 

@@ -61,7 +61,7 @@ def make_speed_section(runs: Sequence[LabelledRun], cases: Sequence[Case]) -> Se
     )
     groups = tuple(_group(case, axis, fair) for case in cases)
     caption = (
-        "Gain: the baseline variant's time over this variant's, paired within each process; above 1× is faster. "
+        "Speedup: the baseline variant's time over this variant's, paired within each process; above 1× is faster. "
         f"[a, b]: {level}. a to b: the fastest and the slowest process. "
         f"{REFERENCE if fair else ''}{OF_FIRST_RUN if brought else ''}"
         "n: processes, each a fresh process and a dot. !: see the notes. A wrong result has no speed. "
@@ -206,10 +206,10 @@ def _notes(variant: Variant) -> Cell:
     if time.interval is None and not told and variant.planned.raises is None:  # whose error is its note
         parts.append(_why_untimed(variant, time))
     doubt = variant.read("speedup").doubt
-    parts += [f"gain not to be trusted: {doubt}" if doubt else "", describe_unreached_target(variant)]
+    parts += [f"speedup not to be trusted: {doubt}" if doubt else "", describe_unreached_target(variant)]
     parts.append(_why_no_fair_time(variant))
     over_eager = variant.read("break_even_calls").doubt
-    parts += [f"gain over eager code not to be trusted: {over_eager}" if over_eager and not doubt else ""]
+    parts += [f"speedup over eager code not to be trusted: {over_eager}" if over_eager and not doubt else ""]
     baseline = variant.case.baseline
     no_speedup = baseline is None or baseline.read(TIME).interval is None
     if time.interval is not None and not variant.is_baseline and no_speedup:

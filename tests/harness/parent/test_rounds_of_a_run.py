@@ -134,7 +134,7 @@ def test_a_contended_process_is_replaced_by_a_fresh_process_once(executed, tmp_p
 
 
 def seeds_that_are_contended(first: Callable[[int], bool], again: Callable[[int], bool]):
-    """By the round, of the first process of a process and of the one that replaces it, which has another seed."""
+    """By the round, of the first process and of the one that replaces it, which has another seed."""
     return lambda message: (again if message.seed >= 1000 else first)(message.process.round)
 
 
