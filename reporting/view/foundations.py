@@ -59,9 +59,8 @@ def _describe_spread(run: LabelledRun, metric: str, kind: Kind) -> str:
 def describe_usual_ratios(run: LabelledRun) -> tuple[str, ...]:
     """What the intervals of ratios borrow from the run, by kind of variant."""
     return tuple(
-        f"Speedup, {kind.value}: t intervals of its processes and one more, {numbers.percent(math.sqrt(variance))} off, "
-        f"as "
-        "is usual in this run, where that makes it wider."
+        f"Speedup, {kind.value}: t intervals of its processes and one more, {numbers.percent(math.sqrt(variance))} "
+        "off, as is usual in this run, where that makes it wider."
         for kind, variance in run.pool.usual_ratios.items()
     )
 

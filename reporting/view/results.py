@@ -1,4 +1,4 @@
-"""A variant's numbers that a reader compares: time, speedup, first result, memory. Tables, search and CSV show these."""
+"""Numbers of a variant that a reader compares: time, speedup, first result, memory; for tables, search and CSV."""
 
 from __future__ import annotations
 

@@ -23,8 +23,8 @@ from launcher.locks import LOCKS
 from launcher.options import UsageError
 from launcher.runtime import choose_engine
 from tests.container.conftest import BASE, run_inside, write_lock
-from tests.container.package_index import closed_port, locked, make_certificate, make_wheel, serving
 from tests.container.launch import CHECKOUT
+from tests.container.package_index import closed_port, locked, make_certificate, make_wheel, serving
 
 pytestmark = pytest.mark.container
 

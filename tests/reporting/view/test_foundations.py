@@ -88,7 +88,7 @@ def test_what_the_speedups_borrow_is_told():
 
     usual = math.sqrt(run.pool.usual_ratios[Kind.JAX])
     assert told == (
-        f"Gain, JAX's variants: t intervals of its processes and one more, {100 * usual:.2g} % off, as is usual in "
+        f"Speedup, JAX's variants: t intervals of its processes and one more, {100 * usual:.2g} % off, as is usual in "
         f"this "
         "run, where that makes it wider."
     )

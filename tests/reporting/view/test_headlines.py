@@ -12,7 +12,7 @@ from tests.reporting.views import by_variant, page_of, section, texts
 
 
 def processes(ratio, *log_errors, baseline_s=1e-3):
-    """A time in as many processes as errors, with its paired gain over the baseline."""
+    """A time in as many processes as errors, with its paired speedup over the baseline."""
     log_ratios = tuple(math.log(ratio) + error for error in log_errors)
     values = {"execution_s": tuple(baseline_s / math.exp(one) for one in log_ratios), "log_ratio": log_ratios}
     return {"timing": Outcome(status=Status.OK, values=values)}
@@ -199,7 +199,7 @@ def test_a_speedup_over_eager_code_that_is_not_to_be_trusted_is_said_though_the_
 
     row = by_variant(page_of(samples.run((planned, samples.record(planned, outcomes)))))["f:jit"]
 
-    assert "gain over eager code not to be trusted: its sides keep 1.0 and 1.9 processors busy" in row["Notes"]
+    assert "speedup over eager code not to be trusted: its sides keep 1.0 and 1.9 processors busy" in row["Notes"]
     assert row["jit pays"].startswith("! ")
     assert not row["Speedup"].startswith("!")
 

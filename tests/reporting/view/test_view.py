@@ -312,7 +312,8 @@ def test_contention_and_an_unreached_target_stand_beside_the_number():
     assert rows["a:eager"]["Notes"] == "contended: 3 of 5 processes were contended"
     assert rows["ok:jit"]["Notes"].startswith("target ±2 % not reached: ±6")
     assert rows["torch:native"]["Notes"] == (
-        "gain not to be trusted: a peer is timed in a process of its own, and what disturbed the two met them unlike; "
+        "speedup not to be trusted: a peer is timed in a process of its own, and what disturbed the two met them "
+        "unlike; "
         "no interval: 2 processes"
     )
 

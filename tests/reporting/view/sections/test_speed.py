@@ -111,7 +111,8 @@ def test_a_contended_speedup_of_unlike_sides_is_marked_and_the_notes_say_why():
 
     assert row["Speedup"].startswith("! 10×")
     assert row["Notes"].startswith(
-        "gain not to be trusted: its sides keep 1.0 and 1.9 processors busy, and what disturbed them slowed them unlike"
+        "speedup not to be trusted: its sides keep 1.0 and 1.9 processors busy, and what disturbed them slowed them "
+        "unlike"
     )
 
 
