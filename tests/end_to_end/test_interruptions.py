@@ -59,7 +59,7 @@ def assert_nothing_runs(folder: Path) -> None:
 def kept_processes(folder: Path) -> dict[str, bytes]:
     """Raw samples of what was measured; of a case that has no record yet they are taken again."""
     measured = [record.parent for record in folder.glob("cases/*/case.json")]
-    return {str(path): path.read_bytes() for case in measured for path in case.glob("launches/*.json.gz")}
+    return {str(path): path.read_bytes() for case in measured for path in case.glob("processes/*.json.gz")}
 
 
 def assert_finished(folder: Path) -> None:
