@@ -61,7 +61,7 @@ def test_commands_read_a_bucket_as_they_read_folders(make, bucket, tmp_path):
     assert [one.returncode for one in ended] == [0, 0, 0, 0], [one.stderr for one in ended]
     assert "run-1" in page.read_text()
     assert {line.split(",")[0] for line in table.read_text().splitlines()[1:]} == {"run-1", "run-2"}
-    assert json.loads(ended[3].stdout)["places"][0]["runs"] == ["run-1", "run-2"]
+    assert json.loads(ended[3].stdout)["machines"][0]["runs"] == ["run-1", "run-2"]
 
 
 def test_of_processes_that_push_one_id_at_once_one_wins(make, bucket, tmp_path):
