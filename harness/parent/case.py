@@ -54,7 +54,7 @@ class CaseProgress:
       processes: All that are planned of it.
       timed: Raw samples by round, a record for each process.
       rounds: How many rounds are whole.
-      replaced: How many contended launches a fresh one has replaced.
+      replaced: How many contended processes a fresh one has replaced.
       tried_again: Rounds in which a fresh process was given a try.
       replaced_in_vain: Variants of processes that were contended again.
       looks: How often its intervals were looked at to decide on more processes, and at the end.

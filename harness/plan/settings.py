@@ -36,7 +36,7 @@ BLOCK_S = 0.002
 """Finer than 20 ms: on a busy machine the ratios scattered less in 6 of 8 comparisons of 8 processes each."""
 
 BLOCKS = 80
-"""Of each variant in a process. Between launches the standard deviation of times was 20 % with 10, 18 % with 40 and 17
+"""Of each variant in a process. Between processes the standard deviation of times was 20 % with 10, 18 % with 40 and 17
 % with 60 blocks: what is left differs from process to process. That of ratios was 2.9, 2.1 and 1.9 % with 40, 80 and
 160 blocks (medians of 28 ratios), beside a process that used a core 1.5 and 1.1 % with 80 and 160 (22 ratios). A
 process of four variants takes 0.3 s longer with 80 than with 40. They are 160 ms of samples; 44 to 220 ms were best by

@@ -56,7 +56,7 @@ TURN_S = 0.02
 """A block's length where two processes take turns: waking the other one takes 0.1 ms, 0.5 % of it."""
 
 TURNS = 10
-"""Of each variant in a process of two processes. Between launches the ratios of eight programs, two environments on one
+"""Of each variant in a round of two processes. Between rounds the ratios of eight programs, two environments on one
 core, scattered by 1.3 % with 4 turns, by 1.2 % with 12 and by 1.2 % with 40: more processes tell more."""
 
 LOCK_STEP_ROUNDS = 8

@@ -1,6 +1,6 @@
 """What many variances of a few values each tell of one of them: the empirical-Bayes prior of variances.
 
-With three launches a variant's own variance is hardly known. Those of many variants together tell how variances
+With three processes a variant's own variance is hardly known. Those of many variants together tell how variances
 scatter: as s0² · F, with each variant's own degrees of freedom and d0 more. Each is then moderated, as if d0 further
 processes had had the variance s0². Variants that scatter far more than the rest borrow less, and do not spoil what the
 others borrow.

@@ -1,4 +1,4 @@
-"""How many launches a confirmation should have, by how much the first ones scatter."""
+"""How many processes a confirmation should have, by how much the first ones scatter."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def test_beside_times_at_reference_speed_one_without_has_its_interval_and_a_dash
     assert (row["Time"], row["Normalised"]) == ("1.00 ms [0.99, 1.01]", "—")
 
 
-def test_two_launches_are_shown_in_place_of_an_interval():
+def test_two_processes_are_shown_in_place_of_an_interval():
     row = by_variant(page_of(run_with(processes=2, calibration_s=(1e-4, 1.1e-4))))["f:jit"]
 
     assert row["Speedup"] == "10× 10.00 to 10.05"
