@@ -40,7 +40,7 @@ from launcher.sessions.bisect import find_first_bad
 from launcher.sessions.gate import pass_gate
 from launcher.sessions.measuring import measure
 from launcher.sessions.nightly import pass_night
-from launcher.sessions.shell import FINE, INTERRUPTED, NO_ANSWER, USAGE_ERROR, ProgramError, Shell, run_program
+from launcher.sessions.shell import FINE, INTERRUPTED, NO_ANSWER, USAGE_ERROR, ProgramError, Shell, run_jaxmeter
 from launcher.sessions.upgrade import compare_environments
 from launcher.supply import build_asked_images, download_asked_wheels
 from launcher.traces import copy_captures, read_trace_request
@@ -95,7 +95,7 @@ def report(session: nox.Session) -> None:
     shell = NoxShell(session)
     shell.install(choose_lock(session.posargs))
     verb = () if session.posargs[:1] in VERBS else ("report",)
-    end(run_program(shell, "reporting", *verb, *session.posargs))
+    end(run_jaxmeter(shell, *verb, *session.posargs))
 
 
 @nox.session
@@ -312,7 +312,7 @@ def answer(ask: Callable[[], int]) -> None:
 def compare_runs(shell: Shell, arguments: Sequence[str]) -> int:
     """The exit code of a comparison."""
     shell.install(choose_lock(arguments))
-    return run_program(shell, "reporting", "compare", *arguments)
+    return run_jaxmeter(shell, "compare", *arguments)
 
 
 @contextmanager

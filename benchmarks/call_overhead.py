@@ -15,11 +15,11 @@ import timeit
 import jax
 import jax.numpy as jnp
 
-from harness.machine.environment import allowed_cores
-from harness.machine.interference import Interference
-from harness.plan.settings import make_settings
-from harness.probes.timing import measure
-from harness.programs.modes import How, prepare_as
+from jaxmeter.harness.machine.environment import allowed_cores
+from jaxmeter.harness.machine.interference import Interference
+from jaxmeter.harness.plan.settings import make_settings
+from jaxmeter.harness.probes.timing import measure
+from jaxmeter.harness.programs.modes import How, prepare_as
 
 ROUNDS = 15
 

@@ -20,9 +20,9 @@ import msgspec
 
 from benchmarks.here import describe_here
 from benchmarks.page_scale import read_largest, write_runs
-from harness.record import Run, RunFolder, read_run, write_json
-from reporting.compare_report import compare
-from reporting.load import load
+from jaxmeter.harness.record import Run, RunFolder, read_run, write_json
+from jaxmeter.reporting.compare_report import compare
+from jaxmeter.reporting.load import load
 
 ROUNDS = 5
 
@@ -42,7 +42,7 @@ def main() -> None:
         print(f"reading both: {_least_s(lambda: load(paths)):.2f} s")
         runs = load(paths).runs
         print(f"comparing: {_least_s(lambda: compare(*runs)):.2f} s")
-        command = [sys.executable, "-m", "reporting", "compare", *map(str, paths)]
+        command = [sys.executable, "-m", "jaxmeter", "compare", *map(str, paths)]
         whole = _least_s(lambda: subprocess.run(command, capture_output=True, check=False))
         print(f"the whole command: {whole:.2f} s")
 

@@ -24,8 +24,8 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-from harness.record import Run, read_json
-from harness.record.statistics import geometric_interval
+from jaxmeter.harness.record import Run, read_json
+from jaxmeter.harness.record.statistics import geometric_interval
 from launcher.containers import Container, caller_here, run_arguments
 from launcher.engines import Engine
 from launcher.host import GB
@@ -39,7 +39,7 @@ CHECKOUT = Path(__file__).parents[1]
 STARTS = 10
 ROUNDS = 12
 CASES = ("selu[dtype=float32,n=1000000]", "matmul[dtype=float32,n=512,precision=default]", "cumulative_sum[n=100]")
-HARNESS = ("-m", "harness", "run", "--probe", "timing", "--processes", "3", "--quiet")
+HARNESS = ("-m", "jaxmeter", "run", "--probe", "timing", "--processes", "3", "--quiet")
 VERSIONS = (
     "import json, platform, importlib.metadata as m; print(json.dumps([platform.python_version(), m.version('jax')]))"
 )

@@ -1,7 +1,7 @@
 """What do the estimate's constants have to be? `python -m benchmarks.estimate_constants RUN`.
 
-Fits those of harness/plan/work.py to what a run has measured, and says how far off the fit is. RUN is the folder of a
-run on a processor, by default the first in examples/; its suites are traced here, and nothing is measured.
+Fits those of `jaxmeter.harness.plan.work` to what a run has measured, and says how far off the fit is. RUN is the
+folder of a run on a processor, by default the first in examples/; its suites are traced here, and nothing is measured.
 
 Then it sets the estimate, by the constants that are in the code, beside what each case took.
 
@@ -19,13 +19,13 @@ import msgspec
 import numpy
 from scipy.optimize import least_squares
 
-from harness.child.describe import describe
-from harness.machine.platforms import PLATFORMS
-from harness.plan.estimate import Works, process_s
-from harness.plan.messages import Describe, Description
-from harness.plan.processes import PlannedProcess, plan_processes
-from harness.plan.work import Work
-from harness.record import CaseRecord, Outcome, Run, RunFolder, read_run
+from jaxmeter.harness.child.describe import describe
+from jaxmeter.harness.machine.platforms import PLATFORMS
+from jaxmeter.harness.plan.estimate import Works, process_s
+from jaxmeter.harness.plan.messages import Describe, Description
+from jaxmeter.harness.plan.processes import PlannedProcess, plan_processes
+from jaxmeter.harness.plan.work import Work
+from jaxmeter.harness.record import CaseRecord, Outcome, Run, RunFolder, read_run
 
 EXAMPLE = Path("examples/2026-11-26T05-47-53Z-cpu-25d9d66")
 

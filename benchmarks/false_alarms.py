@@ -22,8 +22,8 @@ from pathlib import Path
 from benchmarks.here import describe_here
 from benchmarks.two_runs import Variants, find_verdict_interval, is_doubted, read_variants
 from benchmarks.verdicts import write_rate
-from harness.record.metric import Reading
-from harness.record.statistics import MINIMUM_EFFECT, differs
+from jaxmeter.harness.record.metric import Reading
+from jaxmeter.harness.record.statistics import MINIMUM_EFFECT, differs
 
 CASES = 300
 BUDGET = "100m"
@@ -66,7 +66,7 @@ def measure(cases: int, folder: Path, *options: str) -> Variants:
     """A default run of so many cases; every third is of the unequally parallel."""
     names = [f"{'unequal' if number % 3 == 2 else 'twice'}[number={number}]" for number in range(cases)]
     selection = [word for name in names for word in ("--select", name)]
-    command = [sys.executable, "-m", "harness", "run", "--suites", str(SUITE), "--out", str(folder), "--run-id", "aa"]
+    command = [sys.executable, "-m", "jaxmeter", "run", "--suites", str(SUITE), "--out", str(folder), "--run-id", "aa"]
     ended = subprocess.run([*command, "--probe", "timing", *options, *selection], check=False)
     if ended.returncode not in (0, INCOMPLETE):
         raise SystemExit(f"the run ended with {ended.returncode}")

@@ -16,7 +16,7 @@ PROCESSES = 20
 PROGRAM = """\
 import jax
 import jax.numpy as jnp
-from harness.programs import program
+from jaxmeter.harness.programs import program
 
 TABLE = jnp.asarray([0.5 + (i * 7919 % 101) / 100 for i in range(100)])
 

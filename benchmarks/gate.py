@@ -24,12 +24,12 @@ from benchmarks.false_alarms import BUSY
 from benchmarks.gated import kind_of
 from benchmarks.here import describe_here
 from benchmarks.verdicts import write_rate
-from reporting.compare.budgets import Budgets, make_defaults
-from reporting.compare.changes import find_changes
-from reporting.compare.findings import TIME
-from reporting.compare.gate import judge
-from reporting.compare.snapshot import take_snapshots
-from reporting.load import LoadedRun, load
+from jaxmeter.reporting.compare.budgets import Budgets, make_defaults
+from jaxmeter.reporting.compare.changes import find_changes
+from jaxmeter.reporting.compare.findings import TIME
+from jaxmeter.reporting.compare.gate import judge
+from jaxmeter.reporting.compare.snapshot import take_snapshots
+from jaxmeter.reporting.load import LoadedRun, load
 
 SUITE = Path(__file__).parent / "gated.py"
 EFFECTS = (0.02, 0.03)
@@ -84,7 +84,7 @@ def pass_gate(folder: Path, version: str) -> tuple[Counter[tuple[float, str, str
     effect = min(EFFECTS)
     suspects = folder / "suspects.json"
     compare = ("compare", str(first), str(second), "--suspects", str(suspects), "--min-effect", f"{100 * effect:g}%")
-    subprocess.run([sys.executable, "-m", "reporting", *compare], stdout=subprocess.DEVNULL, check=False)
+    subprocess.run([sys.executable, "-m", "jaxmeter", *compare], stdout=subprocess.DEVNULL, check=False)
     again, elapsed_s = None, 0.0
     if suspects.is_file():
         start = time.monotonic()
@@ -112,7 +112,7 @@ def pass_gate(folder: Path, version: str) -> tuple[Counter[tuple[float, str, str
 def measure(folder: Path, run_id: str, version: str, *arguments: str) -> Path:
     """A run of the suite, of one version."""
     where = ("--suites", str(SUITE), "--budget", "2h", "--out", str(folder), "--run-id", run_id)
-    command = (sys.executable, "-m", "harness", "run", *where, "--probe", "timing", "--quiet", *arguments)
+    command = (sys.executable, "-m", "jaxmeter", "run", *where, "--probe", "timing", "--quiet", *arguments)
     environment = {**os.environ, "BENCHMARK_VERSION": version}
     ended = subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, check=False)
     if ended.returncode not in (0, INCOMPLETE):

@@ -9,7 +9,7 @@ import os
 import jax
 import jax.numpy as jnp
 
-from harness import no_reference, workload
+from jaxmeter import no_reference, workload
 
 CASES = 60
 STEPS = 100

@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from benchmarks.here import describe_here
 from benchmarks.verdicts import write_rate
-from reporting.history.change_points import NEAR
-from reporting.history.segmentation import find_splits
+from jaxmeter.reporting.history.change_points import NEAR
+from jaxmeter.reporting.history.segmentation import find_splits
 
 RUNS = 60
 STEPS = (0.0, 0.05, 0.1)

@@ -25,9 +25,9 @@ from benchmarks.gate import EFFECTS, measure, read
 from benchmarks.gated import CASES, kind_of
 from benchmarks.here import describe_here
 from benchmarks.verdicts import write_rate
-from reporting.compare.changes import find_changes
-from reporting.compare.findings import Change, Finding
-from reporting.compare.snapshot import take_snapshots
+from jaxmeter.reporting.compare.changes import find_changes
+from jaxmeter.reporting.compare.findings import Change, Finding
+from jaxmeter.reporting.compare.snapshot import take_snapshots
 
 WRONG = {"same": (Finding.SLOWER, Finding.FASTER)}
 EXPECTED = {"three": math.log(1.03), "five": math.log(1.05)}

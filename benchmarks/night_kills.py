@@ -25,17 +25,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks.here import describe_here
-from harness.record import ProcessRecord, RecordError, RunFolder, read_json, read_manifest, read_run
-from harness.record.cases import CaseRecord
-from reporting.nights import verdicts
-from reporting.store.push import list_local
-from reporting.store.stores import open_store
+from jaxmeter.harness.record import ProcessRecord, RecordError, RunFolder, read_json, read_manifest, read_run
+from jaxmeter.harness.record.cases import CaseRecord
+from jaxmeter.reporting.nights import verdicts
+from jaxmeter.reporting.store.push import list_local
+from jaxmeter.reporting.store.stores import open_store
 from tests.cloud.servers import find_port, make_credentials, serve
 
 SUITE = '''"""Two small cases."""
 
 import jax.numpy as jnp
-from harness import workload
+from jaxmeter import workload
 
 
 @workload(
@@ -52,12 +52,12 @@ def increment(x):
 NIGHT = """
 set -e
 python=$1 store=$2 out=$3 suite=$4
-step() {{ if [ -e "$1" ]; then "$python" -m harness run "@$1" --quiet || [ $? -eq 3 ]; fi; }}
-"$python" -m reporting night begin "$store" --machine box --out "$out" -- --suites "$suite" --processes 3 --probe timing
+step() {{ if [ -e "$1" ]; then "$python" -m jaxmeter run "@$1" --quiet || [ $? -eq 3 ]; fi; }}
+"$python" -m jaxmeter night begin "$store" --machine box --out "$out" -- --suites "$suite" --processes 3 --probe timing
 step "$out/.night/measure"
-"$python" -m reporting night suspects --out "$out"
+"$python" -m jaxmeter night suspects --out "$out"
 for file in "$out"/.night/confirm-*; do step "$file"; done
-"$python" -m reporting night conclude --out "$out" --page "$out/page.html"
+"$python" -m jaxmeter night conclude --out "$out" --page "$out/page.html"
 """.replace("{{", "{").replace("}}", "}")
 
 LONGEST_S = 600

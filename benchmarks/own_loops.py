@@ -1,4 +1,4 @@
-"""`harness.measure` compared with a careful loop of a user's own, in the same process: programs that take a while.
+"""`jaxmeter.measure` compared with a careful loop of a user's own, in the same process: programs that take a while.
 
     python -m benchmarks.own_loops [PROGRAM ...]
 
@@ -25,7 +25,7 @@ from flax import linen, nnx
 from jax.sharding import NamedSharding, PartitionSpec
 
 from benchmarks.here import describe_here
-from harness import measure
+from jaxmeter import measure
 
 LOOP_S = 1.0
 WARM_UPS = 3

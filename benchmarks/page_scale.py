@@ -26,7 +26,7 @@ from shutil import which
 import msgspec
 
 from benchmarks.here import describe_here
-from harness.record import CaseRecord, Outcome, Run, RunFolder, read_run, write_json
+from jaxmeter.harness.record import CaseRecord, Outcome, Run, RunFolder, read_run, write_json
 
 EXAMPLES = Path("examples")
 FIRST = datetime(2026, 1, 1, tzinfo=UTC)
@@ -127,7 +127,7 @@ def _move(outcome: Outcome, drawn: random.Random) -> Outcome:
 def report(runs: Path, page: Path, *options: str) -> Cost:
     """What it takes to make the page of all runs in a folder."""
     folders = [str(path) for path in sorted(runs.iterdir())]
-    return measure([sys.executable, "-m", "reporting", "report", *folders, "--out", str(page), *options], Path.cwd())
+    return measure([sys.executable, "-m", "jaxmeter", "report", *folders, "--out", str(page), *options], Path.cwd())
 
 
 def measure(command: list[str], folder: Path, variables: dict[str, str] | None = None) -> Cost:

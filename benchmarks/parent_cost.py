@@ -83,7 +83,7 @@ def add_up(moments: Sequence[Moment]) -> tuple[float, float, float]:
 
 def watch_run(folder: Path, processes: int, *, live: bool) -> list[Moment]:
     """Runs the harness and looks at it until it ends."""
-    command = [sys.executable, "-m", "harness", "run", "--probe", "timing", "--processes", str(processes)]
+    command = [sys.executable, "-m", "jaxmeter", "run", "--probe", "timing", "--processes", str(processes)]
     chosen = [word for case in CASES for word in ("--select", case)]
     screen, terminal = pty.openpty() if live else (None, None)
     output = subprocess.DEVNULL if terminal is None else terminal
@@ -114,7 +114,7 @@ def _drain(screen: int) -> None:
 
 
 def _look(parent: int) -> Moment:
-    servers = [child for child in _children(parent) if b"harness.child.server" in _read(child, "cmdline")]
+    servers = [child for child in _children(parent) if b"jaxmeter.harness.child.server" in _read(child, "cmdline")]
     measuring = [child for server in servers for child in _children(server)]
     return Moment(
         time_s=time.monotonic(),

@@ -32,7 +32,7 @@ from benchmarks.two_runs import (
     read_variants,
 )
 from benchmarks.verdicts import write_rate
-from harness.record.statistics import CONFIDENCE, MINIMUM_EFFECT, differs
+from jaxmeter.harness.record.statistics import CONFIDENCE, MINIMUM_EFFECT, differs
 
 SUITE = Path(__file__).parent / "twelve_cases.py"
 QUICK_CASES = 3
@@ -73,7 +73,7 @@ def _show(rule: str, flagged: Collection[str], of: int) -> None:
 
 
 def _measure_ours(folder: Path, run: str, cases: Collection[str], quick: bool) -> None:
-    command = [sys.executable, "-m", "harness", "run", "--suites", str(SUITE), "--probe", "timing", "--quiet"]
+    command = [sys.executable, "-m", "jaxmeter", "run", "--suites", str(SUITE), "--probe", "timing", "--quiet"]
     selection = [word for case in cases for word in ("--select", f"twelve[case={case}]")]
     options = ["--out", str(folder), "--run-id", run, *(["--quick"] if quick else [])]
     subprocess.run([*command, *selection, *options], check=True, stdout=subprocess.DEVNULL)

@@ -17,17 +17,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.here import describe_here
-from harness.declare.catalogue import DEFAULT_SUITES
-from harness.machine.platforms import BACKENDS
-from harness.parent import fork_client
-from harness.parent.prepare_run import describe_suites
-from harness.parent.servers import start_servers
-from harness.plan.messages import Heartbeat, Measure
-from harness.plan.probes import CHECK
-from harness.plan.processes import PlannedProcess, plan_processes_of
-from harness.plan.selection import select
-from harness.plan.settings import make_settings
-from harness.record import PlannedCase, Settings
+from jaxmeter.harness.declare.catalogue import DEFAULT_SUITES
+from jaxmeter.harness.machine.platforms import BACKENDS
+from jaxmeter.harness.parent import fork_client
+from jaxmeter.harness.parent.prepare_run import describe_suites
+from jaxmeter.harness.parent.servers import start_servers
+from jaxmeter.harness.plan.messages import Heartbeat, Measure
+from jaxmeter.harness.plan.probes import CHECK
+from jaxmeter.harness.plan.processes import PlannedProcess, plan_processes_of
+from jaxmeter.harness.plan.selection import select
+from jaxmeter.harness.plan.settings import make_settings
+from jaxmeter.harness.record import PlannedCase, Settings
 
 Beats = list[tuple[float, Heartbeat]]
 

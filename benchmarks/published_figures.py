@@ -12,17 +12,17 @@ import argparse
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from harness.record.derived import compare_paired, doubt_ratio
-from harness.record.statistics import Interval, differs
-from reporting import numbers
-from reporting.compare.verdicts import Verdict
-from reporting.load import load
-from reporting.markdown import escape
-from reporting.view.cases import Case, Variant, gather_cases
-from reporting.view.claims import Judged, judge_claims
-from reporting.view.machines import choose_newest, group_by_machine
-from reporting.view.runs import label_runs, name_device
-from reporting.view.sections.published import claim_in_words, write_ours, write_theirs
+from jaxmeter.harness.record.derived import compare_paired, doubt_ratio
+from jaxmeter.harness.record.statistics import Interval, differs
+from jaxmeter.reporting import numbers
+from jaxmeter.reporting.compare.verdicts import Verdict
+from jaxmeter.reporting.load import load
+from jaxmeter.reporting.markdown import escape
+from jaxmeter.reporting.view.cases import Case, Variant, gather_cases
+from jaxmeter.reporting.view.claims import Judged, judge_claims
+from jaxmeter.reporting.view.machines import choose_newest, group_by_machine
+from jaxmeter.reporting.view.runs import label_runs, name_device
+from jaxmeter.reporting.view.sections.published import claim_in_words, write_ours, write_theirs
 
 HEAD = """\
 # Published figures beside ours
@@ -39,7 +39,7 @@ PEERS = """\
 ## Where another library is faster
 
 Cases in which a peer is surely ahead of the fastest of JAX's variants in the same run. Why, as far as that is known, is
-told [suite by suite](../suites/README.md).
+told [suite by suite](../jaxmeter/suites/README.md).
 
 | case | faster | slower | times as fast |
 |---|---|---|---|"""

@@ -3,7 +3,7 @@
 import jax
 import jax.numpy as jnp
 
-from harness import no_reference, workload
+from jaxmeter import no_reference, workload
 
 STEPS = 4
 ROWS, MORE_ROWS = 800, 840

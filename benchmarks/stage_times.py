@@ -45,7 +45,7 @@ def names() -> list[str]:
     """`case index/variant` of every jitted variant."""
     return [
         f"{suite.name}/{workload.name}/{number}/{item.name}:jit"
-        for suite in find_suites(["suites"])
+        for suite in find_suites([DEFAULT_SUITES])
         for workload in suite.workloads
         for number, params in enumerate(workload.list_cases("quick", "cpu"))
         for item in workload.implementations
@@ -58,7 +58,9 @@ def measure(name: str) -> list[tuple[str, float, float]]:
     _, workload_name, number, variant = name.split("/")
     gc.collect()
     gc.freeze()  # as the processes of a run begin, whose server has done it
-    (workload,) = (one for suite in find_suites(["suites"]) for one in suite.workloads if one.name == workload_name)
+    (workload,) = (
+        one for suite in find_suites([DEFAULT_SUITES]) for one in suite.workloads if one.name == workload_name
+    )
     params = list(workload.list_cases("quick", "cpu"))[int(number)]
     context = Context(workload, params, BACKENDS["cpu"], make_inputs(workload, params), time.perf_counter, folder=None)
     jax.clear_caches()
@@ -79,10 +81,10 @@ if __name__ == "__main__":
 
     import jax
 
-    from harness.declare.catalogue import find_suites
-    from harness.machine.platforms import BACKENDS
-    from harness.probes import Context
-    from harness.programs.arguments import make_inputs
-    from harness.programs.jax_events import COMPILE, LOWER, TRACE
+    from jaxmeter.harness.declare.catalogue import DEFAULT_SUITES, find_suites
+    from jaxmeter.harness.machine.platforms import BACKENDS
+    from jaxmeter.harness.probes import Context
+    from jaxmeter.harness.programs.arguments import make_inputs
+    from jaxmeter.harness.programs.jax_events import COMPILE, LOWER, TRACE
 
     print(json.dumps(names() if sys.argv[1] == "names" else measure(sys.argv[1])))

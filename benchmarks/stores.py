@@ -21,17 +21,17 @@ import msgspec
 
 from benchmarks.here import describe_here
 from benchmarks.page_scale import MEBIBYTE, Cost, measure, read_largest, write_runs
-from harness.record import Run, RunFolder, write_json
-from reporting.store.push import list_local
-from reporting.store.stores import open_store
+from jaxmeter.harness.record import Run, RunFolder, write_json
+from jaxmeter.reporting.store.push import list_local
+from jaxmeter.reporting.store.stores import open_store
 from tests.cloud.servers import find_port, make_credentials, serve
 
 WRITERS = 16
 
 MERGE = """
 import sys
-from reporting.load import load
-from reporting.store.fetch import fetch
+from jaxmeter.reporting.load import load
+from jaxmeter.reporting.store.fetch import fetch
 loaded = load(fetch(sys.argv[1]).folders, only_newest=True)
 assert len(loaded.runs) == int(sys.argv[2]), loaded.warnings
 """
@@ -74,7 +74,7 @@ def read(folder: Path, url: str, runs: int, cases: int) -> None:
     for what in ("empty cache", "full cache"):
         print(f"read into one, {what}: {describe(measure(command, Path.cwd()))}", flush=True)
     page = folder / "page.html"
-    cost = measure([sys.executable, "-m", "reporting", "report", url, "--out", str(page)], Path.cwd())
+    cost = measure([sys.executable, "-m", "jaxmeter", "report", url, "--out", str(page)], Path.cwd())
     print(f"one page of them, full cache: {describe(cost)}", flush=True)
 
 
@@ -98,7 +98,7 @@ def race(folder: Path, url: str) -> bool:
         write_json(run.manifest, manifest)
         write_json(run.mark, Run(manifest=manifest, cases=example.cases, ended=manifest.started))
         runs.append(run)
-    command = [sys.executable, "-m", "reporting", "push"]
+    command = [sys.executable, "-m", "jaxmeter", "push"]
     writers = [
         subprocess.Popen([*command, run.path, url], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         for run in runs

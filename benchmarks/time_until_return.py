@@ -2,7 +2,7 @@
 
     python -m benchmarks.time_until_return [ROUNDS]
 
-One jitted call at three sizes, measured in this process in turn by `harness.measure` and here, where every result is
+One jitted call at three sizes, measured in this process in turn by `jaxmeter.measure` and here, where every result is
 kept in a list until the round is over: so nothing is freed inside the clock, and each call gets memory that is new to
 the process, which a call of ours may not. The figure is the median of the rounds' ratios.
 """
@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 
 from benchmarks.here import describe_here
-from harness import measure
+from jaxmeter import measure
 
 ROUNDS = 9
 FLOATS = (10**5, 10**6, 10**7)

@@ -20,8 +20,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from benchmarks.here import describe_here
-from suites.attention import HEAD, HEADS
-from suites.models import CNN_CHANNELS, CNN_HIDDEN, CNN_IMAGE
+from jaxmeter.suites.attention import HEAD, HEADS
+from jaxmeter.suites.models import CNN_CHANNELS, CNN_HIDDEN, CNN_IMAGE
 
 ROUNDS = 15
 BATCH = 128

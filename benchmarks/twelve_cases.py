@@ -12,10 +12,10 @@ from typing import Any
 
 import jax
 
-from harness import no_reference, workload
-from harness.declare.workload import Workload
-from harness.programs.arguments import choose_static, make_inputs
-from suites import (
+from jaxmeter import no_reference, workload
+from jaxmeter.harness.declare.workload import Workload
+from jaxmeter.harness.programs.arguments import choose_static, make_inputs
+from jaxmeter.suites import (
     attention,
     cnn,
     compilation,

@@ -18,14 +18,14 @@ from pathlib import Path
 
 from benchmarks.here import describe_here
 from benchmarks.verdicts import write_rate
-from harness.record import Run, RunFolder, Settings, TimingDetails
-from harness.record.metric import Reading
-from harness.record.metrics import METRICS
-from harness.record.statistics import CONFIDENCE, MINIMUM_EFFECT, Interval, differs
-from reporting.compare.statistics import compare_unpaired
-from reporting.load import LoadedRun, load
-from reporting.view.cases import Variant, gather_cases
-from reporting.view.runs import label_runs
+from jaxmeter.harness.record import Run, RunFolder, Settings, TimingDetails
+from jaxmeter.harness.record.metric import Reading
+from jaxmeter.harness.record.metrics import METRICS
+from jaxmeter.harness.record.statistics import CONFIDENCE, MINIMUM_EFFECT, Interval, differs
+from jaxmeter.reporting.compare.statistics import compare_unpaired
+from jaxmeter.reporting.load import LoadedRun, load
+from jaxmeter.reporting.view.cases import Variant, gather_cases
+from jaxmeter.reporting.view.runs import label_runs
 
 NORMALISED = "normalised_s"
 

@@ -10,9 +10,9 @@ import subprocess
 import sys
 import time
 
-from harness.record.metrics import METRICS
-from reporting.compare.scaling import fit_exponent
-from reporting.write import write_interval
+from jaxmeter.harness.record.metrics import METRICS
+from jaxmeter.reporting.compare.scaling import fit_exponent
+from jaxmeter.reporting.write import write_interval
 
 SIZES = {"loop_list": (100, 150, 220, 330, 500, 750), "loop_stacked": (10, 20, 40, 60, 80, 100)}
 BEYOND = {"loop_stacked": (100, 130, 170, 220, 280, 360)}
@@ -42,8 +42,8 @@ if __name__ == "__main__":
     import jax
     import jax.numpy as jnp
 
-    from harness.programs.modes import How, prepare_as
-    from suites import cumulative_sum
+    from jaxmeter.harness.programs.modes import How, prepare_as
+    from jaxmeter.suites import cumulative_sum
 
     jax.jit(lambda x: x + 1)(jnp.ones(3))  # the compiler's own start does not count
     function, argument = getattr(cumulative_sum, sys.argv[1]), jnp.ones(int(sys.argv[2]))

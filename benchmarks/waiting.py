@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 
 from benchmarks.here import describe_here
-from harness.programs.waiting import make_wait
+from jaxmeter.harness.programs.waiting import make_wait
 
 ROUNDS = 15
 ROUND_S = 0.02

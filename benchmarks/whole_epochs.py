@@ -18,13 +18,13 @@ import time
 from collections.abc import Iterator
 
 from benchmarks.here import describe_here
-from harness.declare.catalogue import find_suites
-from harness.declare.workload import Workload
-from harness.machine.platforms import BACKENDS
-from harness.plan.cases import name_case
-from harness.record import Param
+from jaxmeter.harness.declare.catalogue import DEFAULT_SUITES, find_suites
+from jaxmeter.harness.declare.workload import Workload
+from jaxmeter.harness.machine.platforms import BACKENDS
+from jaxmeter.harness.plan.cases import name_case
+from jaxmeter.harness.record import Param
 
-SUITES = ("suites",)
+SUITES = (DEFAULT_SUITES,)
 EPOCHS = (
     "mlp_toy_epoch",
     "mlp_epoch",
@@ -89,8 +89,8 @@ def measure_apart(name: str, params: dict[str, Param], variant: str) -> list[flo
 
 def time_passes(workload: Workload, params: dict[str, Param], variant: str) -> Iterator[float]:
     """Seconds of the first pass, with what it compiles, and of later ones, each from the same state and waited for."""
-    from harness.probes import Context
-    from harness.programs.arguments import make_inputs
+    from jaxmeter.harness.probes import Context
+    from jaxmeter.harness.programs.arguments import make_inputs
 
     context = Context(workload, params, CPU, make_inputs(workload, params), time.perf_counter, folder=None)
     start = time.perf_counter()

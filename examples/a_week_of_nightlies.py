@@ -31,7 +31,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from harness import workload
+from jaxmeter import workload
 
 STEPS, EXTRA = 40, {extra}
 

@@ -4,7 +4,7 @@
 
 It does what `nox -s upgrade` does, for all neighbours from the first release to the last: it makes an environment of
 each, measures the first one, and then each next one while the processes of both take turns. OPTIONS are those of
-`python -m harness run`; without any it measures the quick cases with six processes, in some nine minutes a release. In
+`jaxmeter run`; without any it measures the quick cases with six processes, in some nine minutes a release. In
 DIR (results/releases) stand the runs, `releases.md` with what each release changed, and `releases.html`, the page of
 all runs. Begun again, it goes on where it was. It ends with 0 where every release was measured and compared.
 """
@@ -36,7 +36,7 @@ def main() -> int:
     parser.add_argument("--good", default="jax==0.9.0", metavar="RELEASE", help="the first one")
     parser.add_argument("--bad", default="jax==0.10.2", metavar="RELEASE", help="the last one")
     parser.add_argument("--out", type=Path, default=Path("results/releases"), metavar="DIR")
-    parser.add_argument("options", nargs="*", help="of python -m harness run, after --")
+    parser.add_argument("options", nargs="*", help="of jaxmeter run, after --")
     given = parser.parse_args()
     options = given.options or ["--quick", "--processes", "6"]
     given.out = given.out.absolute()
@@ -93,7 +93,7 @@ def compare(runs: Sequence[Path], told: Path) -> list[int]:
 
 def call(python: Path, *words: str) -> int:
     """The exit code of a measurement in an environment."""
-    return subprocess.run([str(python), "-m", "harness", *words], cwd=CHECKOUT, check=False).returncode
+    return subprocess.run([str(python), "-m", "jaxmeter", *words], cwd=CHECKOUT, check=False).returncode
 
 
 def nox(session: str, *words: str) -> int:

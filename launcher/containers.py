@@ -188,8 +188,8 @@ def forwarded_variables(variables: Mapping[str, str]) -> dict[str, str]:
 
 
 def own_image_mounts(checkout: Path) -> tuple[Mount, ...]:
-    """The harness and its suites, for an image that has neither."""
-    return tuple(Mount(checkout / name, CONTAINER_CODE / name) for name in ("harness", "suites"))
+    """Return jaxmeter's code, for an image that lacks it."""
+    return (Mount(checkout / "jaxmeter", CONTAINER_CODE / "jaxmeter"),)
 
 
 def mount_value(mount: Mount) -> str:

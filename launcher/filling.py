@@ -126,7 +126,7 @@ def _fill_yaml(asked: Asked, here: Here) -> dict[str, str]:
         "limit_minutes": str(LIMIT_S // 60),
         "image": quote_yaml(asked.image),
         "store_image": quote_yaml(asked.store_image),
-        "begin": quote_pod_words(["-m", "reporting", "night", "begin", *_begin(asked)]),
+        "begin": quote_pod_words(["-m", "jaxmeter", "night", "begin", *_begin(asked)]),
         "nodes": quote_yaml(asked.nodes),
         "device": asked.backend.cluster_device,
         "devices": str(asked.devices),

@@ -16,7 +16,7 @@ from launcher.options import UsageError
 
 DOCKERFILE = Path("docker/Dockerfile")
 WHEELS = Path("docker/wheels")
-CODE = ("harness", "suites", "reporting")
+CODE = "jaxmeter"
 TAG_DIGITS = 12
 OWN_IMAGES = "jaxmeter:"
 """How the names of all images begin that are built here."""
@@ -143,8 +143,8 @@ def revision_of(folder: Path) -> str:
 
 
 def version_of(checkout: Path) -> str:
-    """The version of jaxmeter, as harness/version.py has it; the launcher does not import the harness."""
-    found = re.search(r'__version__ = "([^"]+)"', (checkout / "harness/version.py").read_text(encoding="utf8"))
+    """The version of jaxmeter, as jaxmeter/version.py has it; the launcher does not import the harness."""
+    found = re.search(r'__version__ = "([^"]+)"', (checkout / "jaxmeter/version.py").read_text(encoding="utf8"))
     return found[1] if found else UNKNOWN
 
 
@@ -158,10 +158,9 @@ def _inputs(checkout: Path, lock: str) -> Iterator[Path]:
     yield checkout / DOCKERFILE
     yield checkout / ".dockerignore"
     yield checkout / locate_lock(lock)
-    for folder in CODE:
-        for path in sorted((checkout / folder).rglob("*")):
-            if path.is_file() and "__pycache__" not in path.parts:
-                yield path
+    for path in sorted((checkout / CODE).rglob("*")):
+        if path.is_file() and "__pycache__" not in path.parts:
+            yield path
 
 
 def _inspect(engine: Engine, name: str, wanted: str) -> Answer:

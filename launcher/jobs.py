@@ -165,7 +165,7 @@ def measuring_container(job: Job) -> Container:
     revision = revision_of(job.caller.folder)
     return Container(
         image=request.image or job.image_of(request.lock).name,
-        arguments=("-m", "harness", job.run.verb, "--backend", job.backend, *job.run.arguments),
+        arguments=("-m", "jaxmeter", job.run.verb, "--backend", job.backend, *job.run.arguments),
         mounts=(*mounts, *(own_image_mounts(job.checkout) if request.image else ())),
         variables={
             "JAXMETER_COMMAND": format_command(job.backend, request),
@@ -189,7 +189,7 @@ def reporting_container(job: Job) -> Container:
     """The container that makes the page; it needs no device."""
     return Container(
         image=job.image_of(SMALLEST_LOCK if job.request.image else job.request.lock).name,
-        arguments=("-m", "reporting", "report", str(job.run.folder)),
+        arguments=("-m", "jaxmeter", "report", str(job.run.folder)),
         mounts=report_mounts((job.run.folder,), job.caller.folder),
         variables=forwarded_variables(job.variables),
         has_terminal=_is_watched(),

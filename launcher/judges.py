@@ -30,7 +30,7 @@ Run = Callable[[Path, Sequence[str]], int]
 """Python and arguments of the harness -> its exit code."""
 
 Compare = Callable[[Sequence[str]], int]
-"""Arguments of `reporting compare` -> its exit code."""
+"""Arguments of `jaxmeter compare` -> its exit code."""
 
 
 @dataclass

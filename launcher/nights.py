@@ -16,7 +16,7 @@ FOLDER = ".night"
 LOCK = ".night.lock"
 MEASURE = "measure"
 CONFIRM = "confirm-*"
-"""Files of arguments, as `reporting.nights.night` calls them; a test holds that they are the same."""
+"""Files of arguments, as `jaxmeter.reporting.nights.night` calls them; a test holds that they are the same."""
 
 BEGINNING = ("--baseline", "--budgets", "--min-effect")
 ENDING = ("--markdown", "--verdict", "--page")

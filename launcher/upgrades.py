@@ -20,7 +20,7 @@ FORBIDDEN = {
     "--suspects": "all is confirmed",
     "--resume": "an upgrade is measured anew",
     "--run-id": "an upgrade makes two runs, and names them",
-    "--dry-run": "an upgrade that measures nothing can say nothing; python -m harness run --dry-run tells how long",
+    "--dry-run": "an upgrade that measures nothing can say nothing; jaxmeter run --dry-run tells how long",
     "--image": "an upgrade is of two: --old name@sha256:… --new name@sha256:…",
     "--probe": "an upgrade looks at times, programs, compilation and memory",
 }

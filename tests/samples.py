@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from harness.machine.platforms import Target
-from harness.record import (
+from jaxmeter.harness.machine.platforms import Target
+from jaxmeter.harness.record import (
     SCHEMA_VERSION,
     Answer,
     Buffer,
@@ -38,8 +38,8 @@ from harness.record import (
     VariantRecord,
     write_json,
 )
-from harness.record.self_test import SelfTest, Tally
-from harness.record.statistics import VERSION as STATISTICS_VERSION
+from jaxmeter.harness.record.self_test import SelfTest, Tally
+from jaxmeter.harness.record.statistics import VERSION as STATISTICS_VERSION
 
 WOBBLE = (1.0, 1.01, 0.99, 1.005, 0.995)
 """Process to process; its geometric mean is nearly 1."""
@@ -111,7 +111,7 @@ def settings(**changes: Any) -> Settings:
         confidence=0.99,
         target_half_width=0.02,
         select=(),
-        suites=("suites",),
+        suites=("jaxmeter.suites",),
     )
     return msgspec.structs.replace(made_up, **changes)
 

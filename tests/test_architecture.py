@@ -1,4 +1,4 @@
-"""Imports run one way: suites -> harness, and reporting -> a few modules of harness, without jax."""
+"""Imports run one way: suites -> the public names; reporting -> the record, without jax; cli -> both."""
 
 import ast
 import subprocess
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 CHECKOUT = Path(__file__).parents[1]
-PACKAGES = ("harness", "suites", "reporting", "launcher")
+PACKAGES = ("jaxmeter", "launcher")
 
 
 def imports(root: Path, package: str) -> Iterator[tuple[str, str]]:
@@ -61,31 +61,42 @@ HARNESS: dict[str, tuple[str, ...]] = {
     "notebook": ("record", "machine", "declare", "plan", "programs", "probes"),
     "parent": ("record", "machine", "declare", "plan"),
 }
-"""Which folders of the harness each one may import, beside itself."""
+"""Which folders of the harness each one may import, in addition to itself."""
 
-BELOW_HISTORY = ("history", "compare", "load", "outdated", "text")
+BELOW_COMPARE = ("load", "numbers", "text")
+BELOW_HISTORY = ("compare", "load", "outdated", "text")
 
 WITHOUT_JAX = ("record", "machine", "declare", "plan", "parent")
 
+
+def of_harness(module: str, *folders: str) -> bool:
+    return within(module, *(f"jaxmeter.harness.{folder}" for folder in folders), "jaxmeter.version")
+
+
+def of_reporting(module: str, *folders: str) -> bool:
+    return within(module, "jaxmeter.harness.record", *(f"jaxmeter.reporting.{folder}" for folder in folders))
+
+
+def without_jax(module: str) -> bool:
+    return of_others(module) and not within(module, "jax", "jaxlib")
+
+
 ARROWS: dict[str, Callable[[str], bool]] = {
-    "suites": lambda module: of_others(module) or within(module, "suites") or module == "harness",
-    "harness": lambda module: of_others(module) or within(module, "harness"),
+    "jaxmeter/suites": lambda module: of_others(module) or within(module, "jaxmeter.suites") or module == "jaxmeter",
+    "jaxmeter/harness": lambda module: of_others(module) or within(module, "jaxmeter.harness", "jaxmeter.version"),
     **{
-        f"harness/{folder}": lambda module, folder=folder, others=others: (
-            (of_others(module) and not (folder in WITHOUT_JAX and within(module, "jax", "jaxlib")))
-            or within(module, *(f"harness.{name}" for name in (folder, *others)), "harness.version")
+        f"jaxmeter/harness/{folder}": lambda module, folder=folder, others=others: (
+            (without_jax(module) if folder in WITHOUT_JAX else of_others(module)) or of_harness(module, folder, *others)
         )
         for folder, others in HARNESS.items()
     },
-    "reporting": lambda module: (
-        (of_others(module) and not within(module, "jax", "jaxlib")) or within(module, "reporting", "harness.record")
+    "jaxmeter/reporting": lambda module: (
+        without_jax(module) or within(module, "jaxmeter.reporting", "jaxmeter.harness.record")
     ),
-    "reporting/history": lambda module: (
-        of_others(module) or within(module, "harness.record", *(f"reporting.{name}" for name in BELOW_HISTORY))
-    ),
-    "reporting/compare": lambda module: (
-        of_others(module)
-        or within(module, "harness.record", *(f"reporting.{name}" for name in ("compare", "load", "numbers", "text")))
+    "jaxmeter/reporting/history": lambda module: of_others(module) or of_reporting(module, "history", *BELOW_HISTORY),
+    "jaxmeter/reporting/compare": lambda module: of_others(module) or of_reporting(module, "compare", *BELOW_COMPARE),
+    "jaxmeter/cli": lambda module: (
+        without_jax(module) or (within(module, "jaxmeter") and not within(module, "jaxmeter.suites"))
     ),
     "launcher": lambda module: within(module, "launcher", *sys.stdlib_module_names),
 }
@@ -103,7 +114,7 @@ def test_imports_run_one_way(package):
 
 
 def test_every_folder_of_the_harness_has_its_arrows():
-    folders = {path.parent.name for path in (CHECKOUT / "harness").glob("*/__init__.py")}
+    folders = {path.parent.name for path in (CHECKOUT / "jaxmeter/harness").glob("*/__init__.py")}
 
     assert folders == set(HARNESS)
 
@@ -111,50 +122,87 @@ def test_every_folder_of_the_harness_has_its_arrows():
 @pytest.mark.parametrize(
     ("module", "code", "violation"),
     [
-        ("suites/selu.py", "from harness import workload", None),
-        ("suites/selu.py", "import numpy, jax.numpy", None),
-        ("suites/selu.py", "from harness.declare import workload", "imports harness.declare.workload"),
-        ("suites/selu.py", "from harness import record", "imports harness.record"),
-        ("suites/selu.py", "import reporting", "imports reporting"),
-        ("harness/probes/timing.py", "from ..record import Case", None),
-        ("harness/probes/timing.py", "from . import memory", None),
-        ("harness/probes/timing.py", "import suites.selu", "imports suites.selu"),
-        ("harness/commands.py", "def late():\n    from reporting import load", "imports reporting"),
-        ("harness/commands.py", "import launcher", "imports launcher"),
-        ("harness/record/layout.py", "from harness.plan import cases", "imports harness.plan"),
-        ("harness/record/layout.py", "import jax", "imports jax"),
-        ("harness/plan/cases.py", "from jax import numpy", "imports jax"),
-        ("harness/plan/cases.py", "from harness.programs import modes", "imports harness.programs"),
-        ("harness/parent/prepare_run.py", "def late():\n    import jax", "imports jax"),
-        ("harness/parent/prepare_run.py", "from harness.child import worker", "imports harness.child"),
-        ("harness/programs/modes.py", "import jax", None),
-        ("harness/programs/modes.py", "from harness.probes import timing", "imports harness.probes"),
-        ("reporting/load.py", "from harness.record import load_run", None),
-        ("reporting/load.py", "from harness.record import metrics, statistics", None),
-        ("reporting/view/__init__.py", "from .words import name_of", None),
-        ("reporting/compare/pairs.py", "from ..load import LoadedRun", None),
-        ("reporting/compare/pairs.py", "from ..view import build", "imports reporting.view"),
-        ("reporting/compare/pairs.py", "from ..html import render", "imports reporting.html"),
-        ("reporting/load.py", "from harness import measure", "imports harness"),
-        ("reporting/load.py", "from harness.declare.workload import Skip", "imports harness.declare.workload"),
-        ("reporting/load.py", "from jax import numpy", "imports jax"),
-        ("reporting/load.py", "import launcher.runs", "imports launcher.runs"),
+        ("jaxmeter/suites/selu.py", "from jaxmeter import workload", None),
+        ("jaxmeter/suites/selu.py", "import numpy, jax.numpy", None),
+        (
+            "jaxmeter/suites/selu.py",
+            "from jaxmeter.harness.declare import workload",
+            "imports jaxmeter.harness.declare.workload",
+        ),
+        ("jaxmeter/suites/selu.py", "from jaxmeter.harness import record", "imports jaxmeter.harness.record"),
+        ("jaxmeter/suites/selu.py", "import jaxmeter.reporting", "imports jaxmeter.reporting"),
+        ("jaxmeter/harness/probes/timing.py", "from ..record import Case", None),
+        ("jaxmeter/harness/probes/timing.py", "from . import memory", None),
+        ("jaxmeter/harness/probes/timing.py", "import jaxmeter.suites.selu", "imports jaxmeter.suites.selu"),
+        (
+            "jaxmeter/harness/request.py",
+            "def late():\n    from jaxmeter.reporting import load",
+            "imports jaxmeter.reporting.load",
+        ),
+        ("jaxmeter/harness/request.py", "import launcher", "imports launcher"),
+        (
+            "jaxmeter/harness/record/layout.py",
+            "from jaxmeter.harness.plan import cases",
+            "imports jaxmeter.harness.plan",
+        ),
+        ("jaxmeter/harness/record/layout.py", "import jax", "imports jax"),
+        ("jaxmeter/harness/plan/cases.py", "from jax import numpy", "imports jax"),
+        (
+            "jaxmeter/harness/plan/cases.py",
+            "from jaxmeter.harness.programs import modes",
+            "imports jaxmeter.harness.programs",
+        ),
+        ("jaxmeter/harness/parent/prepare_run.py", "def late():\n    import jax", "imports jax"),
+        (
+            "jaxmeter/harness/parent/prepare_run.py",
+            "from jaxmeter.harness.child import worker",
+            "imports jaxmeter.harness.child",
+        ),
+        ("jaxmeter/harness/programs/modes.py", "import jax", None),
+        (
+            "jaxmeter/harness/programs/modes.py",
+            "from jaxmeter.harness.probes import timing",
+            "imports jaxmeter.harness.probes",
+        ),
+        ("jaxmeter/reporting/load.py", "from jaxmeter.harness.record import load_run", None),
+        ("jaxmeter/reporting/load.py", "from jaxmeter.harness.record import metrics, statistics", None),
+        ("jaxmeter/reporting/view/__init__.py", "from .words import name_of", None),
+        ("jaxmeter/reporting/compare/pairs.py", "from ..load import LoadedRun", None),
+        ("jaxmeter/reporting/compare/pairs.py", "from ..view import build", "imports jaxmeter.reporting.view"),
+        ("jaxmeter/reporting/compare/pairs.py", "from ..html import render", "imports jaxmeter.reporting.html"),
+        ("jaxmeter/reporting/load.py", "from jaxmeter import measure", "imports jaxmeter"),
+        (
+            "jaxmeter/reporting/load.py",
+            "from jaxmeter.harness.declare.workload import Skip",
+            "imports jaxmeter.harness.declare.workload",
+        ),
+        ("jaxmeter/reporting/load.py", "from jax import numpy", "imports jax"),
+        ("jaxmeter/reporting/load.py", "import launcher.runs", "imports launcher.runs"),
         ("launcher/runs.py", "from pathlib import Path\nfrom launcher.options import take_option", None),
         ("launcher/runs.py", "import numpy", "imports numpy"),
-        ("launcher/runs.py", "import harness", "imports harness"),
+        ("launcher/runs.py", "import jaxmeter", "imports jaxmeter"),
+        ("jaxmeter/cli/run.py", "from jaxmeter.harness.parent import execution", None),
+        ("jaxmeter/cli/run.py", "import jax", "imports jax"),
+        ("jaxmeter/cli/list.py", "from jaxmeter.suites import selu", "imports jaxmeter.suites.selu"),
     ],
 )
 def test_an_import_against_the_arrows_is_found(tmp_path, module, code, violation):
-    (tmp_path / "harness" / "declare").mkdir(parents=True)
-    for name in ("record", "declare/workload"):
-        (tmp_path / "harness" / f"{name}.py").touch()
-    # As in the real package, `workload` is a module and the decorator that it offers.
-    (tmp_path / "harness" / "__init__.py").write_text("__all__ = ['measure', 'workload']")
+    for name in (
+        "harness/record",
+        "harness/declare/workload",
+        "reporting/load",
+        "suites/selu",
+        "harness/parent/execution",
+    ):
+        (tmp_path / "jaxmeter" / f"{name}.py").parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "jaxmeter" / f"{name}.py").touch()
+    # As in the real package, `workload` is a public name and a module.
+    (tmp_path / "jaxmeter" / "__init__.py").write_text("__all__ = ['measure', 'workload']")
     path = tmp_path / module
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(code)
-    folder = "/".join(Path(module).parts[:-1][:2])
-    package = folder if folder in ARROWS else Path(module).parts[0]
+    folders = ["/".join(Path(module).parts[:count]) for count in (3, 2, 1)]
+    package = next(folder for folder in folders if folder in ARROWS)
 
     found = violations(tmp_path, package)
 
@@ -165,9 +213,9 @@ def test_an_import_against_the_arrows_is_found(tmp_path, module, code, violation
 @pytest.mark.parametrize(
     "modules",
     [
-        "harness.record, harness.record.metrics",
-        "harness.plan.cases, harness.parent.prepare_run",
-        "reporting.html, reporting.__main__",
+        "jaxmeter.harness.record, jaxmeter.harness.record.metrics",
+        "jaxmeter.harness.plan.cases, jaxmeter.harness.parent.prepare_run",
+        "jaxmeter.reporting.html, jaxmeter.cli.report, jaxmeter.cli.app",
     ],
 )
 def test_records_are_read_and_shown_without_jax(modules):

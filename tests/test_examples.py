@@ -3,8 +3,8 @@
 import pytest
 
 from benchmarks.published_figures import make_page
-from reporting.load import load
-from reporting.view import build
+from jaxmeter.reporting.load import load
+from jaxmeter.reporting.view import build
 from tests.end_to_end.conftest import CHECKOUT
 from tests.notebooks import run_cells, stored_outputs
 

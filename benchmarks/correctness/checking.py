@@ -14,14 +14,14 @@ import jax
 from benchmarks.correctness import double, linear_algebra, numerical, suite_cases, training, updates
 from benchmarks.correctness.planting import TIMES, plant
 from benchmarks.correctness.program import Program, in_precision
-from harness.declare.declaration import Declaration
-from harness.declare.workload import Workload
-from harness.machine.platforms import BACKENDS
-from harness.probes import Context
-from harness.probes.errors import as_array, relative_error
-from harness.probes.formats import choose_coarsest, find_tolerance
-from harness.probes.numerics import check
-from harness.record import Outcome, Status, Verdict
+from jaxmeter.harness.declare.declaration import Declaration
+from jaxmeter.harness.declare.workload import Workload
+from jaxmeter.harness.machine.platforms import BACKENDS
+from jaxmeter.harness.probes import Context
+from jaxmeter.harness.probes.errors import as_array, relative_error
+from jaxmeter.harness.probes.formats import choose_coarsest, find_tolerance
+from jaxmeter.harness.probes.numerics import check
+from jaxmeter.harness.record import Outcome, Status, Verdict
 
 SEED = 1
 """Of the arguments. The rule was chosen with this one; others are a test of it."""

@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from harness.programs.modes import as_new_function
+from jaxmeter.harness.programs.modes import as_new_function
 
 TIMES = 10
 """How many times the tolerance a scaled output is off."""

@@ -10,7 +10,7 @@ from typing import Any
 import jax
 import numpy
 
-from harness.programs.arguments import widest
+from jaxmeter.harness.programs.arguments import widest
 
 
 @dataclass(frozen=True)

@@ -9,16 +9,16 @@ from typing import Any
 import jax
 
 from benchmarks.correctness.program import Program
-from harness.declare.catalogue import find_suites
-from harness.declare.levels import call_with
-from harness.declare.workload import Workload
-from harness.programs.arguments import as_tuple, choose_static
-from harness.record import NATIVE
+from jaxmeter.harness.declare.catalogue import DEFAULT_SUITES, find_suites
+from jaxmeter.harness.declare.levels import call_with
+from jaxmeter.harness.declare.workload import Workload
+from jaxmeter.harness.programs.arguments import as_tuple, choose_static
+from jaxmeter.harness.record import NATIVE
 
 
 def list_programs() -> Iterator[Program]:
     """A program of each workload that has such a case."""
-    for suite in find_suites(("suites",)):
+    for suite in find_suites((DEFAULT_SUITES,)):
         for workload in suite.workloads:
             program = _make(workload)
             if program is not None:

@@ -37,7 +37,7 @@ with_store() (
         set +a
     fi
     export JAXMETER_CACHE=/work/results/.cache
-    step --export=ALL --container-image=${store_image} python3 -m reporting night "$@"
+    step --export=ALL --container-image=${store_image} python3 -m jaxmeter night "$@"
 )
 
 # A step that measures what a file says, if it is there. Exit code 3, a run that is not complete, does not stop the night.
@@ -45,7 +45,7 @@ measure() {
     [[ -f $night/$1 ]] || return 0
     local code=0
     step --export=HOME,NVIDIA_VISIBLE_DEVICES=all,NVIDIA_DRIVER_CAPABILITIES=all --container-image=${image} \
-        python3 -m harness run "@/work/results/.night/$1" || code=$?
+        python3 -m jaxmeter run "@/work/results/.night/$1" || code=$?
     ((code == 3)) || return "$code"
 }
 

@@ -15,7 +15,7 @@ from launcher.locks import SMALLEST_LOCK
 from launcher.measurements import check_packages
 from launcher.releases import list_releases
 from launcher.runs import new_run_id
-from launcher.sessions.shell import FINE, NO_ANSWER, Shell, prepare_environment, run_elsewhere, run_program
+from launcher.sessions.shell import FINE, NO_ANSWER, Shell, prepare_environment, run_elsewhere, run_jaxmeter
 
 
 def find_first_bad(shell: Shell, arguments: Sequence[str]) -> int:
@@ -55,8 +55,8 @@ def _make_judge(shell: Shell, asked: BisectRequest, backend: str, measuring: Seq
         measuring,
         new_run_id(backend),
         make,
-        run=lambda python, words: run_elsewhere(shell, python, "harness", *words),
-        compare=lambda words: run_program(shell, "reporting", "compare", *words),
+        run=lambda python, words: run_elsewhere(shell, python, *words),
+        compare=lambda words: run_jaxmeter(shell, "compare", *words),
     )
     judge.begin()
     return judge

@@ -22,7 +22,7 @@ from launcher.sessions.shell import (
     USAGE_ERROR,
     Shell,
     prepare_stores,
-    run_program,
+    run_jaxmeter,
     take_given,
 )
 
@@ -37,7 +37,7 @@ def pass_gate(shell: Shell, arguments: Sequence[str]) -> int:
     backend, measuring = read_backend(asked.measuring)
     limits = take_given(asked.judging, "--budgets", "--min-effect")
     shell.install(SMALLEST_LOCK)
-    if code := run_program(shell, "reporting", "limits", *limits):  # before anything is measured
+    if code := run_jaxmeter(shell, "limits", *limits):  # before anything is measured
         return code
     chosen = is_chosen(read_request(backend, measuring, shell.variables))
     followed = follow_baseline(shell, backend, measuring, asked.baseline)
@@ -48,7 +48,7 @@ def pass_gate(shell: Shell, arguments: Sequence[str]) -> int:
             # Where the baseline's runtime is not here, no image is built only to say so.
             here = measuring if chosen or followed else ["--runtime", "local", *measuring]
             planned = _plan_beside(shell, backend, here, asked.baseline)
-            ask = partial(run_program, shell, "reporting")
+            ask = partial(run_jaxmeter, shell)
             is_other = is_other_runtime(shell, backend, planned, asked.baseline, ask, is_certain=chosen)
             if is_other and not chosen:
                 return NO_ANSWER
@@ -63,15 +63,15 @@ def pass_gate(shell: Shell, arguments: Sequence[str]) -> int:
         confirmed: tuple[str, ...] = ()
         if not asked.exact:
             runs = (str(asked.baseline), str(run.folder))
-            run_program(shell, "reporting", "compare", *runs, "--suspects", str(suspects), *limits)
+            run_jaxmeter(shell, "compare", *runs, "--suspects", str(suspects), *limits)
             if suspects.is_file():
                 again, code = _measure_beside(shell, backend, measuring, asked.baseline, suspects, other)
                 if again.has_measured(code):
                     confirmed = ("--confirmed-by", str(again.folder))
                 shell.install(SMALLEST_LOCK)
         judged = (str(asked.baseline), str(run.folder), *confirmed)
-        code = run_program(shell, "reporting", "gate", *judged, *asked.judging)
-        run_program(shell, "reporting", "report", *judged, *take_given(asked.judging, "--min-effect"))
+        code = run_jaxmeter(shell, "gate", *judged, *asked.judging)
+        run_jaxmeter(shell, "report", *judged, *take_given(asked.judging, "--min-effect"))
     return code
 
 
@@ -79,7 +79,7 @@ def _fetch_baseline(shell: Shell, arguments: Sequence[str]) -> list[str]:
     """The arguments of a gate, with the folder in the cache in place of the URL of a baseline run."""
     if not arguments or not is_store(arguments[0]):
         return list(arguments)
-    folder = shell.ask(str(prepare_stores(shell)), "-m", "reporting", "fetch", arguments[0])
+    folder = shell.ask(str(prepare_stores(shell)), "-m", "jaxmeter", "fetch", arguments[0])
     return [folder.strip(), *arguments[1:]]
 
 

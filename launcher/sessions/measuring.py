@@ -17,7 +17,7 @@ from launcher.preflight import check, find_warnings
 from launcher.request import Request, format_command
 from launcher.runs import DEFAULT_OUT, Run, take_store
 from launcher.runtime import choose_engine
-from launcher.sessions.shell import FINE, NO_ANSWER, Shell, prepare_stores, run_elsewhere, run_program
+from launcher.sessions.shell import FINE, NO_ANSWER, Shell, prepare_stores, run_elsewhere, run_jaxmeter
 
 
 def measure(shell: Shell, backend: str, arguments: Sequence[str], plan: Callable[[Sequence[str]], Run]) -> int:
@@ -58,10 +58,10 @@ def run_harness(shell: Shell, backend: str, request: Request, run: Run) -> int:
     shell.set_variable("JAXMETER_COMMAND", format_command(backend, request))
     shell.set_variable("JAXMETER_FINISH", run.finish)
     shell.set_variable("JAXMETER_LOCK_SHA256", lock_sha256(shell.checkout, request.lock))
-    code = run_program(shell, "harness", run.verb, "--backend", backend, *run.arguments)
+    code = run_jaxmeter(shell, run.verb, "--backend", backend, *run.arguments)
     report_code = FINE
     if run.can_be_reported(code):
-        report_code = run_program(shell, "reporting", "report", str(run.folder))
+        report_code = run_jaxmeter(shell, "report", str(run.folder))
     return code or report_code
 
 
@@ -93,7 +93,7 @@ def name_machine(shell: Shell, backend: str, request: Request) -> str:
     if engine is not None:
         return ask_machine(Job(backend, request, run, engine, host, caller, shell.checkout, shell.variables))
     shell.install(request.lock)
-    return shell.ask("python", "-m", "harness", run.verb, "--backend", backend, *run.arguments).strip()
+    return shell.ask("python", "-m", "jaxmeter", run.verb, "--backend", backend, *run.arguments).strip()
 
 
 def reach(shell: Shell, run: Run, store: str) -> int:
@@ -104,7 +104,7 @@ def reach(shell: Shell, run: Run, store: str) -> int:
     """
     if not run.is_reported:
         raise UsageError(f"--out {store}: a self-test stays on its machine; name a folder")
-    return run_elsewhere(shell, prepare_stores(shell), "reporting", "reach", store)
+    return run_elsewhere(shell, prepare_stores(shell), "reach", store)
 
 
 def push(shell: Shell, run: Run, store: str) -> int:
@@ -112,7 +112,7 @@ def push(shell: Shell, run: Run, store: str) -> int:
     if not run.has_ended():
         say(f"not pushed to {store}: {run.folder} has not ended; finish it with --resume, then push it")
         return NO_ANSWER
-    return run_elsewhere(shell, prepare_stores(shell), "reporting", "push", str(run.folder), store)
+    return run_elsewhere(shell, prepare_stores(shell), "push", str(run.folder), store)
 
 
 def show_page(shell: Shell, request: Request, run: Run) -> None:

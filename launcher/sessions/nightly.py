@@ -40,7 +40,7 @@ def _pass_held(shell: Shell, asked: NightRequest) -> int:
     python, where = prepare_stores(shell), ("--out", str(asked.out))
 
     def report(step: str, *words: str) -> int:
-        return run_elsewhere(shell, python, "reporting", "night", step, *words)
+        return run_elsewhere(shell, python, "night", step, *words)
 
     machine = asked.machine or name_machine(shell, backend, request)
     beginning = (asked.store, *where, "--backend", backend, "--machine", machine, *asked.beginning)
@@ -83,7 +83,7 @@ def _take_step(shell: Shell, backend: str, request: Request, step: Path) -> int:
         if against is not None:
             shell.install(request.lock)
             # Said before it is measured; the verdict says it once more. Later nights are compared with this one.
-            ask_reporter = partial(run_elsewhere, shell, prepare_stores(shell), "reporting")
+            ask_reporter = partial(run_elsewhere, shell, prepare_stores(shell))
             is_other_runtime(shell, backend, plan(), Path(against), ask_reporter, is_certain=True)
             other = stack.enter_context(offer_baseline(shell, backend, *plan(), Path(against)))
             beside = () if other is None else ("--lock-step", str(other))

@@ -19,7 +19,7 @@ from launcher.sessions.measuring import plan_job
 from launcher.sessions.shell import FINE, Shell
 
 AskReporter = Callable[..., int]
-"""Exit code of `python -m reporting` with these words."""
+"""Exit code of `jaxmeter` with these words."""
 
 
 def is_chosen(request: Request) -> bool:

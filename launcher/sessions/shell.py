@@ -59,14 +59,14 @@ class Shell(Protocol):
         """
 
 
-def run_program(shell: Shell, program: str, *arguments: str) -> int:
-    """Exit code of `python -m program arguments`."""
-    return shell.run("python", "-m", program, *arguments)
+def run_jaxmeter(shell: Shell, *arguments: str) -> int:
+    """Return the exit code of `jaxmeter ARGUMENTS` in the session's environment."""
+    return shell.run("python", "-m", "jaxmeter", *arguments)
 
 
-def run_elsewhere(shell: Shell, python: Path, program: str, *arguments: str) -> int:
-    """The same in an environment that is not the session's."""
-    return shell.run(str(python), "-m", program, *arguments)
+def run_elsewhere(shell: Shell, python: Path, *arguments: str) -> int:
+    """Return the exit code of `jaxmeter ARGUMENTS` in the environment of an interpreter."""
+    return shell.run(str(python), "-m", "jaxmeter", *arguments)
 
 
 def prepare_stores(shell: Shell) -> Path:

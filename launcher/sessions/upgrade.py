@@ -22,7 +22,7 @@ from launcher.sessions.shell import (
     Shell,
     prepare_environment,
     run_elsewhere,
-    run_program,
+    run_jaxmeter,
     take_given,
 )
 from launcher.upgrades import AFTER, BEFORE, read_upgrade_request
@@ -42,7 +42,7 @@ def compare_environments(shell: Shell, arguments: Sequence[str]) -> int:
         check_images(backend, ("--image", str(asked.old), *measuring), "an upgrade")
     shell.install(SMALLEST_LOCK)
     limits = take_given(asked.judging, "--budgets", "--min-effect")
-    if code := run_program(shell, "reporting", "limits", *limits):  # before anything is measured
+    if code := run_jaxmeter(shell, "limits", *limits):  # before anything is measured
         return code
     name = new_run_id(backend)
     before, after = (asked.out / f"{name}-{arm}" for arm in ("old", "new"))
@@ -52,8 +52,8 @@ def compare_environments(shell: Shell, arguments: Sequence[str]) -> int:
         codes = _measure_images(shell, backend, measuring, (str(asked.old), str(asked.new)), (before, after))
     if codes[-1] not in (FINE, NO_ANSWER) or len(codes) == 1:
         return codes[-1] if codes[-1] in (USAGE_ERROR, INTERRUPTED) else NO_ANSWER
-    code = run_program(shell, "reporting", "compare", str(before), str(after), *asked.judging)
-    run_program(shell, "reporting", "report", str(before), str(after), *take_given(asked.judging, "--min-effect"))
+    code = run_jaxmeter(shell, "compare", str(before), str(after), *asked.judging)
+    run_jaxmeter(shell, "report", str(before), str(after), *take_given(asked.judging, "--min-effect"))
     return code or max(codes)  # what was not measured was not compared
 
 
@@ -67,10 +67,10 @@ def _measure_packages(
     """
     old, new = (prepare_environment(shell, one) for one in arms)
     measured = ("run", "--backend", backend, *measuring)
-    codes = [run_elsewhere(shell, old, "harness", *measured, *BEFORE, "--run-id", runs[0].name)]
+    codes = [run_elsewhere(shell, old, *measured, *BEFORE, "--run-id", runs[0].name)]
     if codes[0] in (FINE, NO_ANSWER):
         beside = ("--against", str(runs[0]), "--lock-step", str(old))
-        codes.append(run_elsewhere(shell, new, "harness", *measured, *AFTER, *beside, "--run-id", runs[1].name))
+        codes.append(run_elsewhere(shell, new, *measured, *AFTER, *beside, "--run-id", runs[1].name))
     return codes
 
 

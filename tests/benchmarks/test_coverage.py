@@ -14,7 +14,7 @@ from benchmarks.coverage import (
     process,
     time_cases,
 )
-from harness.record.moderation import FEWEST_POOLED
+from jaxmeter.harness.record.moderation import FEWEST_POOLED
 
 RUNS = 500
 

@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks.process_overhead import add_up_loading
-from harness.plan.messages import Heartbeat
+from jaxmeter.harness.plan.messages import Heartbeat
 
 
 def test_loading_is_what_comes_before_the_first_call_of_each_variant():

@@ -6,9 +6,9 @@ import pytest
 
 from benchmarks import two_runs
 from benchmarks.two_runs import KINDS, NothingToCompareError, Pair, describe_kind, describe_widths, find_pairs
-from harness.record.metric import Reading
-from harness.record.metrics import METRICS
-from harness.record.statistics import geometric_interval, speedup
+from jaxmeter.harness.record.metric import Reading
+from jaxmeter.harness.record.metrics import METRICS
+from jaxmeter.harness.record.statistics import geometric_interval, speedup
 from tests.samples import planned_case, record, run, timing
 
 RATIOS, PEERS, TIMES, NORMALISED = KINDS

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from harness.record import RunFolder
+from jaxmeter.harness.record import RunFolder
 from tests import samples
 from tests.cloud.servers import find_port, make_credentials, serve
 

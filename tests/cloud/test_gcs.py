@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from reporting.store.fetch import fetch
-from reporting.store.push import list_local, push
-from reporting.store.stores import open_store
+from jaxmeter.reporting.store.fetch import fetch
+from jaxmeter.reporting.store.push import list_local, push
+from jaxmeter.reporting.store.stores import open_store
 from tests.cloud.servers import find_port, serve
 
 pytestmark = pytest.mark.cloud

@@ -12,9 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from examples import a_week_of_nightlies as week
+from jaxmeter.reporting.store.stores import StoreError, open_store
 from launcher.options import UsageError
 from launcher.runtime import choose_engine
-from reporting.store.stores import StoreError, open_store
 from tests.end_to_end.conftest import CHECKOUT
 
 pytestmark = pytest.mark.cloud

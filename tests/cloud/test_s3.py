@@ -8,9 +8,9 @@ import sys
 
 import pytest
 
-from reporting.store.fetch import fetch
-from reporting.store.push import list_local, push
-from reporting.store.stores import open_store
+from jaxmeter.reporting.store.fetch import fetch
+from jaxmeter.reporting.store.push import list_local, push
+from jaxmeter.reporting.store.stores import open_store
 from tests.end_to_end.conftest import CHECKOUT
 
 pytestmark = pytest.mark.cloud
@@ -19,8 +19,8 @@ WRITERS = 16
 
 
 def report(*arguments):
-    """`python -m reporting ARGUMENTS` to its end."""
-    command = [sys.executable, "-m", "reporting", *map(str, arguments)]
+    """`jaxmeter ARGUMENTS` to its end."""
+    command = [sys.executable, "-m", "jaxmeter", *map(str, arguments)]
     return subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, timeout=120, check=False)
 
 
@@ -66,7 +66,7 @@ def test_commands_read_a_bucket_as_they_read_folders(make, bucket, tmp_path):
 
 def test_of_processes_that_push_one_id_at_once_one_wins(make, bucket, tmp_path):
     runs = [make(place=f"results-{number}", started=f"2026-01-02T03:04:{number:02}Z") for number in range(WRITERS)]
-    command = [sys.executable, "-m", "reporting", "push"]
+    command = [sys.executable, "-m", "jaxmeter", "push"]
     writers = [
         subprocess.Popen([*command, run.path, bucket], cwd=CHECKOUT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         for run in runs

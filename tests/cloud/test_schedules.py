@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 import yaml
 
+from jaxmeter.reporting.markdown import MARKER
+from jaxmeter.reporting.nights.verdicts import find_verdict
+from jaxmeter.reporting.store.stores import open_store
 from launcher.cron import read_cron
 from launcher.filling import Here, fill_schedule
 from launcher.schedules import read_schedule_request
-from reporting.markdown import MARKER
-from reporting.nights.verdicts import find_verdict
-from reporting.store.stores import open_store
 from tests.cloud.slurm import ENDED, start_slurm, wait_until
 from tests.end_to_end.conftest import CHECKOUT
 
@@ -315,7 +315,7 @@ SUITE = '''"""Small."""
 
 import jax.numpy as jnp
 
-from harness import workload
+from jaxmeter import workload
 
 
 @workload(inputs=lambda key, *, n: jnp.arange(n, dtype="float32"), params={"n": (1000,)}, reference=lambda x: x + 1)

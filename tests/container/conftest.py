@@ -99,7 +99,7 @@ def suite(tmp_path: Path) -> Path:
 
 import jax.numpy as jnp
 
-from harness import workload
+from jaxmeter import workload
 
 
 @workload(
@@ -121,8 +121,7 @@ def increment(x):
 def checkout(tmp_path: Path) -> Path:
     """A copy of what images are built from. Its cpu lock is empty and like no other, so no layer of it is there yet."""
     folder = tmp_path / "checkout"
-    for name in CODE:
-        shutil.copytree(CHECKOUT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(CHECKOUT / CODE, folder / CODE, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(CHECKOUT / DOCKERFILE.parent, folder / DOCKERFILE.parent, ignore=shutil.ignore_patterns("*.whl"))
     shutil.copy(CHECKOUT / ".dockerignore", folder)
     write_lock(folder, "")

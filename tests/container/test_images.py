@@ -23,7 +23,7 @@ pytestmark = pytest.mark.container
 TESTED = ("cpu", "tpu", "gpu")
 
 REVISION = "org.opencontainers.image.revision"
-IMPORTS = "import jax, harness, reporting; print(jax.__version__)"
+IMPORTS = "import jax, jaxmeter.cli.run, jaxmeter.cli.report; print(jax.__version__)"
 
 
 @pytest.mark.parametrize("lock", TESTED)
@@ -61,7 +61,7 @@ def test_an_image_names_the_revision_that_it_was_built_from(
     clean = Image("cpu", BASE, checkout).name
     build_images(each_engine, (Image("cpu", BASE, checkout),), {})
     removed(each_engine, clean)
-    (checkout / "suites" / "new.py").write_text('"""Not committed."""\n', encoding="utf8")
+    (checkout / "jaxmeter/suites/new.py").write_text('"""Not committed."""\n', encoding="utf8")
     subprocess.run(["git", "-C", str(checkout), "add", "."], check=True)
 
     changed = Image("cpu", BASE, checkout).name
@@ -86,7 +86,9 @@ def test_an_image_refuses_to_measure_on_a_device_that_is_not_there(
 ) -> None:
     name = image(engine, backend)
 
-    done = run_inside(engine, caller, name, "-m", "harness", "run", "--backend", backend, "--quick", "--out", "/tmp/it")
+    done = run_inside(
+        engine, caller, name, "-m", "jaxmeter", "run", "--backend", backend, "--quick", "--out", "/tmp/it"
+    )
 
     assert done.returncode == 2, done.stdout + done.stderr
     assert done.stderr.startswith(f"error: no device for --backend {backend}: looked for ")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.record import CaseRecord, Run, read_json
+from jaxmeter.harness.record import CaseRecord, Run, read_json
 from launcher.engines import ENGINE_VARIABLE, Engine
 from tests.container.conftest import BuiltImage, containers
 from tests.container.launch import CHECKOUT

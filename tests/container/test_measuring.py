@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.record import Run, Status, VariantRecord, read_json, write_json
-from harness.record.suspects import Suspect, Suspects
+from jaxmeter.harness.record import Run, Status, VariantRecord, read_json, write_json
+from jaxmeter.harness.record.suspects import Suspect, Suspects
 from launcher.containers import Caller
 from launcher.engines import Engine
 from launcher.images import image_id, lock_sha256
@@ -89,9 +89,9 @@ def test_runs_in_an_image_and_in_the_local_environment_merge_into_one_page(
 ) -> None:
     image(engine, "cpu")
     measure_in_container(cpu_job(engine, caller, *SMALLEST, "--run-id", "inside"))
-    run_here("harness", "run", *SMALLEST, "--run-id", "outside")
+    run_here("run", *SMALLEST, "--run-id", "outside")
 
-    shown = run_here("reporting", "report", "results/inside", "results/outside", "--out", "both.html")
+    shown = run_here("report", "results/inside", "results/outside", "--out", "both.html")
 
     inside, outside = (read_json(Path("results", name, "run.json"), Run) for name in ("inside", "outside"))
     assert [case.id for case in inside.cases] == [case.id for case in outside.cases]
@@ -142,9 +142,9 @@ def values_of(variant: VariantRecord, probe: str) -> dict[str, object]:
     return dict(variant.outcomes[probe].values) if probe in variant.outcomes else {}
 
 
-def run_here(program: str, *arguments: str) -> str:
+def run_here(*arguments: str) -> str:
     done = subprocess.run(
-        [sys.executable, "-m", program, *arguments],
+        [sys.executable, "-m", "jaxmeter", *arguments],
         env={**os.environ, "PYTHONPATH": str(CHECKOUT)},
         capture_output=True,
         text=True,

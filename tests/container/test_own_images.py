@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.record import Run, read_json
+from jaxmeter.harness.record import Run, read_json
 from launcher.containers import Caller
 from launcher.engines import Engine
 from launcher.images import image_id
@@ -35,7 +35,7 @@ SUITE = '''"""Reads the user's data; a container in which it could be written wo
 import jax.numpy as jnp
 import numpy as np
 
-from harness import data_folder, workload
+from jaxmeter import data_folder, workload
 
 
 def values(key, *, name):

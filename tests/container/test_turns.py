@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.record import Run, read_json
+from jaxmeter.harness.record import Run, read_json
 from launcher.arm_containers import offer_environment
 from launcher.containers import caller_here
 from launcher.engines import Engine

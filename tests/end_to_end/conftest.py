@@ -21,11 +21,11 @@ def environment() -> dict[str, str]:
 
 @pytest.fixture
 def harness(tmp_path: Path, environment: dict[str, str]) -> Harness:
-    """Runs `python -m harness ARGUMENTS` to its end, in an empty folder."""
+    """Runs `jaxmeter ARGUMENTS` to its end, in an empty folder."""
 
     def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [sys.executable, "-m", "harness", *map(str, arguments)],
+            [sys.executable, "-m", "jaxmeter", *map(str, arguments)],
             cwd=tmp_path,
             env=environment,
             capture_output=True,
@@ -46,7 +46,7 @@ def suite(tmp_path: Path) -> Path:
 
 import jax.numpy as jnp
 
-from harness import workload
+from jaxmeter import workload
 
 
 @workload(

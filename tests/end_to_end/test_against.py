@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.record import RunFolder, Status, read_run
-from harness.record.suspects import CONFIRMING_PROCESSES
+from jaxmeter.harness.record import RunFolder, Status, read_run
+from jaxmeter.harness.record.suspects import CONFIRMING_PROCESSES
 from tests.end_to_end.conftest import CHECKOUT, Harness
 
 pytestmark = [pytest.mark.end_to_end, pytest.mark.slow]
@@ -23,7 +23,7 @@ SUITE = """
 import jax
 import jax.numpy as jnp
 
-from harness import State, workload
+from jaxmeter import State, workload
 
 
 def scaled(x):
@@ -62,7 +62,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of the plain suite, of which every test has a copy."""
     folder = tmp_path_factory.mktemp("measured")
     (folder / "two.py").write_text(SUITE.format(body=PLAIN))
-    command = (sys.executable, "-m", "harness", "run", "--suites", "two.py", "--quick", "--run-id", "before")
+    command = (sys.executable, "-m", "jaxmeter", "run", "--suites", "two.py", "--quick", "--run-id", "before")
     environment = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
     subprocess.run(command, cwd=folder, env=environment, capture_output=True, check=True, timeout=300)
     return folder / "results" / "before"
@@ -93,7 +93,7 @@ def statuses(run: Path) -> dict[str, Status]:
 
 def report(tmp_path: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "reporting", *map(str, arguments)],
+        [sys.executable, "-m", "jaxmeter", *map(str, arguments)],
         cwd=tmp_path,
         env={"PYTHONPATH": str(CHECKOUT), "PATH": "/usr/bin"},
         capture_output=True,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.record import Run, Stop, StopReason, read_json
+from jaxmeter.harness.record import Run, Stop, StopReason, read_json
 from tests.end_to_end.conftest import Harness
 
 pytestmark = pytest.mark.end_to_end
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.end_to_end
         (("--resume", "absent"), "cannot resume: results/absent/manifest.json"),
         (("--data", "absent"), "--data 'absent' is not a folder"),
         (("--run-id", "../up"), "--run-id '../up' cannot be a folder's name"),
-        (("--out", "s3://bucket/runs"), "measuring writes into a folder; `python -m reporting push RUN URL` copies"),
+        (("--out", "s3://bucket/runs"), "measuring writes into a folder; `jaxmeter push RUN URL` copies"),
         (("--out", "/proc/no"), "choose a writable place with --out DIR"),
         (("--run-id", "a\udcffb"), "'a?b' is no text in UTF-8; give a name that is"),
         (("--suites", "\udcff.py"), "'?.py' is no text in UTF-8"),
@@ -84,7 +84,7 @@ import time
 
 import jax.numpy as jnp
 
-from harness import Skip, workload
+from jaxmeter import Skip, workload
 
 ONE = jnp.ones(())
 
@@ -176,7 +176,7 @@ def test_a_budget_that_is_used_up_loses_the_rest_and_says_how_to_go_on(
 
     assert ended.returncode == 3, ended.stderr
     assert "lost" in ended.stdout
-    assert "python -m harness run --resume results/it" in ended.stdout
+    assert "jaxmeter run --resume results/it" in ended.stdout
     folder = tmp_path / "results" / "it"
     assert not (folder / "run.json").exists()
     stop = read_json(folder / "stopped.json", Stop)
@@ -206,7 +206,7 @@ import pathlib
 
 import jax.numpy as jnp
 
-from harness import workload
+from jaxmeter import workload
 
 
 def edit(x):
@@ -260,7 +260,7 @@ WRONG = """'''Declares what cannot be.'''
 
 import jax.numpy as jnp
 
-from harness import Needs, workload
+from jaxmeter import Needs, workload
 
 
 @workload(inputs=lambda key: jnp.ones(2), reference=lambda x: x, OPTION)

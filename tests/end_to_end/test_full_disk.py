@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.record import Run, read_json
+from jaxmeter.harness.record import Run, read_json
 from tests.end_to_end.conftest import Harness
 
 pytestmark = [pytest.mark.end_to_end, pytest.mark.slow]
@@ -25,7 +25,7 @@ import time
 
 import jax.numpy as jnp
 
-from harness import workload
+from jaxmeter import workload
 
 WAIT = pathlib.Path(__file__).parent / "wait"
 
@@ -67,7 +67,7 @@ def test_a_full_disk_stops_the_run_and_the_same_case_is_measured_once_there_is_r
     (tmp_path / "wait").touch()
     options = ["--suites", "slow.py", "--quick", "--probe", "timing", "--probe", "compilation", "--run-id", "it"]
     running = subprocess.Popen(
-        [sys.executable, "-m", "harness", "run", *options, "--out", "disk"],
+        [sys.executable, "-m", "jaxmeter", "run", *options, "--out", "disk"],
         cwd=tmp_path,
         env=environment,
         stdout=subprocess.PIPE,
@@ -86,7 +86,7 @@ def test_a_full_disk_stops_the_run_and_the_same_case_is_measured_once_there_is_r
 
     assert running.returncode == 3, said + complaint
     assert "error: the disk is full (disk/" in complaint
-    assert "; free some room, then go on with: python -m harness run --resume disk/it --suites slow.py" in complaint
+    assert "; free some room, then go on with: jaxmeter run --resume disk/it --suites slow.py" in complaint
     assert "Traceback" not in complaint
     assert "failed" not in said
     assert not (folder / "run.json").exists()

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.parent.scratch import PREFIX
-from harness.record import CaseRecord, Run, RunFolder, Stop, StopReason, read_json, read_manifest
+from jaxmeter.harness.parent.scratch import PREFIX
+from jaxmeter.harness.record import CaseRecord, Run, RunFolder, Stop, StopReason, read_json, read_manifest
 from tests.end_to_end.conftest import Harness
 
 pytestmark = [pytest.mark.end_to_end, pytest.mark.slow]
@@ -22,7 +22,7 @@ ARGUMENTS = ("--quick", "--processes", "3", "--probe", "timing", "--probe", "com
 
 
 def start(suite: Path, environment: dict[str, str]) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "harness", "run", "--suites", str(suite), *ARGUMENTS]
+    command = [sys.executable, "-m", "jaxmeter", "run", "--suites", str(suite), *ARGUMENTS]
     return subprocess.Popen(
         command, cwd=suite.parent, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )
@@ -86,7 +86,7 @@ def test_an_interrupted_run_says_what_it_kept_and_is_finished_by_resume(
 
     assert running.returncode == 130
     assert "what was measured is kept (" in said
-    assert "python -m harness run --resume results/it" in said
+    assert "jaxmeter run --resume results/it" in said
     assert_nothing_runs(tmp_path)
     assert read_json(folder / "stopped.json", Stop).reason is StopReason.INTERRUPTED
     kept = kept_processes(folder)
@@ -123,7 +123,7 @@ def test_a_killed_fork_server_costs_no_case(suite: Path, tmp_path: Path, environ
     folder = tmp_path / "results" / "it"
     running = start(suite, environment)
     wait_until_it_measures(folder)
-    servers = [pid for pid, command in processes_in(tmp_path).items() if "harness.child.server" in command]
+    servers = [pid for pid, command in processes_in(tmp_path).items() if "jaxmeter.harness.child.server" in command]
 
     os.kill(min(servers), signal.SIGKILL)
     running.communicate(timeout=120)

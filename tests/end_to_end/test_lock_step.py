@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.record import LOCK_STEP, RunFolder, Status, read_run
+from jaxmeter.harness.record import LOCK_STEP, RunFolder, Status, read_run
 from tests.end_to_end.conftest import CHECKOUT, Harness
 
 pytestmark = [pytest.mark.end_to_end, pytest.mark.slow]
@@ -22,7 +22,7 @@ import jax
 import jax.numpy as jnp
 import numpy
 
-from harness import workload
+from jaxmeter import workload
 
 
 @workload(inputs=lambda key, *, n: jnp.linspace(0.0, 1.0, n), params={{"n": 200_000}},
@@ -49,7 +49,7 @@ def measure_before(harness: Harness, suite: Path) -> None:
 
 
 def compare(folder: Path, *arguments: str) -> tuple[int, dict]:
-    command = [sys.executable, "-m", "reporting", "compare", "results/before", "results/after", *arguments]
+    command = [sys.executable, "-m", "jaxmeter", "compare", "results/before", "results/after", *arguments]
     ended = subprocess.run(
         [*command, "--verdict", "verdict.json"],
         cwd=folder,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.record import Run, RunFolder, read_json, read_manifest
+from jaxmeter.harness.record import Run, RunFolder, read_json, read_manifest
 from tests.end_to_end.conftest import Harness
 
 pytestmark = [pytest.mark.end_to_end, pytest.mark.slow]
@@ -34,7 +34,7 @@ def start(suite: Path, tmp_path: Path, environment: dict[str, str]) -> Start:
 
     def until(name: str) -> subprocess.Popen[str]:
         running = subprocess.Popen(
-            [sys.executable, "-c", OBEYING_MODES, "-m", "harness", "run", "--suites", str(suite), *ARGUMENTS],
+            [sys.executable, "-c", OBEYING_MODES, "-m", "jaxmeter", "run", "--suites", str(suite), *ARGUMENTS],
             cwd=tmp_path,
             env=environment,
             stdout=subprocess.PIPE,
@@ -85,7 +85,7 @@ def test_a_run_whose_folder_becomes_read_only_says_what_it_kept_and_is_finished_
 
     assert running.returncode == 3, said
     assert "cannot be read or written: Permission denied: what was measured is kept (" in said
-    assert "; mend that, then go on with: python -m harness run --resume results/it" in said
+    assert "; mend that, then go on with: jaxmeter run --resume results/it" in said
     assert "Traceback" not in said
     resumed = harness("run", "--resume", "it", "--suites", suite)
     assert resumed.returncode == 0, resumed.stderr

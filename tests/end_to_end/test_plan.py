@@ -8,19 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from harness.machine.platforms import PLATFORMS
-from harness.parent.case import NOTHING_TO_COMPILE
-from harness.parent.execution import execute
-from harness.parent.fork_client import ForkServer
-from harness.parent.prepare_run import describe_suites, make_manifest
-from harness.parent.progress import Watcher
-from harness.parent.servers import Servers, start_servers
-from harness.plan.estimate import estimate
-from harness.plan.probes import PROBE_NAMES, PROBES
-from harness.plan.processes import PlannedProcess, plan_processes
-from harness.plan.selection import choose_representatives
-from harness.plan.settings import make_settings
-from harness.record import Outcome, RunFolder, Status
+from jaxmeter.harness.machine.platforms import PLATFORMS
+from jaxmeter.harness.parent.case import NOTHING_TO_COMPILE
+from jaxmeter.harness.parent.execution import execute
+from jaxmeter.harness.parent.fork_client import ForkServer
+from jaxmeter.harness.parent.prepare_run import describe_suites, make_manifest
+from jaxmeter.harness.parent.progress import Watcher
+from jaxmeter.harness.parent.servers import Servers, start_servers
+from jaxmeter.harness.plan.estimate import estimate
+from jaxmeter.harness.plan.probes import PROBE_NAMES, PROBES
+from jaxmeter.harness.plan.processes import PlannedProcess, plan_processes
+from jaxmeter.harness.plan.selection import choose_representatives
+from jaxmeter.harness.plan.settings import make_settings
+from jaxmeter.harness.record import Outcome, RunFolder, Status
 from tests import samples
 
 pytestmark = pytest.mark.end_to_end
@@ -29,7 +29,7 @@ SUITE = '''"""Doubles: every mode, a peer, a new shape."""
 
 import jax.numpy as jnp
 
-from harness import workload
+from jaxmeter import workload
 
 
 @workload(

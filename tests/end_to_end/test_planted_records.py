@@ -28,7 +28,7 @@ SUITE = '''"""Small."""
 
 import jax.numpy as jnp
 
-from harness import workload
+from jaxmeter import workload
 
 
 @workload(inputs=lambda key, *, n: jnp.arange(n, dtype="float32"), params={"n": 3}, reference=lambda x: x + 1,
@@ -73,7 +73,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("measured")
     (folder / "small.py").write_text(SUITE)
     options = ("--suites", "small.py", "--quick", "--processes", "3", "--run-id", "own", "--quiet")
-    assert call(folder, "harness", "run", *options).returncode == 0
+    assert call(folder, "run", *options).returncode == 0
     return folder
 
 
@@ -95,10 +95,10 @@ def folder(measured: Path, tmp_path: Path) -> Path:
     return here
 
 
-def call(folder: Path, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Runs `python -m program arguments` in a folder to its end."""
+def call(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run `jaxmeter ARGUMENTS` in a folder to its end."""
     return subprocess.run(
-        [sys.executable, "-m", program, *arguments],
+        [sys.executable, "-m", "jaxmeter", *arguments],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(CHECKOUT), "JAXMETER_CACHE": str(folder / "cache")},
         capture_output=True,
@@ -133,7 +133,7 @@ def test_what_reads_a_record_runs_none_of_it(folder, command):
     if command == "fetch":
         shutil.copytree(folder / "results" / "planted", folder / "store" / "planted")
 
-    ended = call(folder, "reporting", *name_all(folder, REPORTING[command]))
+    ended = call(folder, *name_all(folder, REPORTING[command]))
 
     assert ended.returncode in (0, 1, 2, 3), ended.stderr
     assert "fault of jaxmeter" not in ended.stderr
@@ -142,7 +142,7 @@ def test_what_reads_a_record_runs_none_of_it(folder, command):
 
 @pytest.mark.parametrize("command", HARNESS)
 def test_what_measures_by_a_record_runs_none_of_it(folder, command):
-    ended = call(folder, "harness", *name_all(folder, HARNESS[command]))
+    ended = call(folder, *name_all(folder, HARNESS[command]))
 
     assert ended.returncode in (0, 2, 3), ended.stderr
     assert "fault of jaxmeter" not in ended.stderr
@@ -152,7 +152,7 @@ def test_what_measures_by_a_record_runs_none_of_it(folder, command):
 
 @pytest.mark.parametrize("command", ["run --against", "run --resume"])
 def test_suites_that_a_record_names_are_asked_for(folder, command):
-    ended = call(folder, "harness", *name_all(folder, HARNESS[command]))
+    ended = call(folder, *name_all(folder, HARNESS[command]))
 
     assert ended.returncode == 2
     assert "--suites PATH" in ended.stderr
@@ -163,7 +163,7 @@ def test_with_suites_of_the_persons_own_such_a_run_is_measured(folder, words):
     for name in ("planted", "cut"):
         heal_but_suites(folder / "results" / name)
 
-    ended = call(folder, "harness", "run", *name_all(folder, words), "--suites", "small.py")
+    ended = call(folder, "run", *name_all(folder, words), "--suites", "small.py")
 
     assert ended.returncode == 0, ended.stderr
     assert list_markers(folder) == []

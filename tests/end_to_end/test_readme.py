@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.record import Run, read_json
+from jaxmeter.harness.record import Run, read_json
 from launcher.backends import OPTIONS
 from tests.end_to_end.conftest import CHECKOUT, Harness
 
@@ -28,7 +28,7 @@ LINKING = [
     *CHECKED,
     CHECKOUT / "CHANGELOG.md",
     CHECKOUT / "benchmarks" / "README.md",
-    CHECKOUT / "suites" / "README.md",
+    CHECKOUT / "jaxmeter" / "suites" / "README.md",
 ]
 
 
@@ -51,17 +51,21 @@ def find_table(page: str, heading: str) -> str:
 
 
 def test_the_commands_run_as_written_one_after_the_other(tmp_path: Path) -> None:
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    command = tmp_path / "bin" / "jaxmeter"  # as `pip install` makes it
+    command.parent.mkdir()
+    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m jaxmeter "$@"\n')
+    command.chmod(0o755)
+    path = f"{command.parent}:{os.environ['PATH']}"
     environment = {**os.environ, "PYTHONPATH": str(CHECKOUT), "PATH": path}
     block = README.split("<!-- These lines are run by a test, in this order. -->")[1].split("```")[1]
     commands = block.strip().splitlines()[1:]
     assert len(commands) == 6
 
-    for command in commands:
+    for line in commands:
         ended = subprocess.run(
-            ["bash", "-c", command], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+            ["bash", "-c", line], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
         )
-        assert ended.returncode == 0, f"{command}\n{ended.stdout}\n{ended.stderr}"
+        assert ended.returncode == 0, f"{line}\n{ended.stdout}\n{ended.stderr}"
 
     assert (tmp_path / "results" / "example" / "run.json").is_file()
     assert list((tmp_path / "reports").glob("*.html"))
@@ -102,7 +106,7 @@ def test_every_option_of_the_launcher_stands_in_the_table_and_no_other() -> None
 
 
 def test_every_option_of_a_declaration_stands_on_the_page_of_suites() -> None:
-    from harness.declare.declaration import Caching, Declaration, ImplementationOptions, Needs, Peer, State
+    from jaxmeter.harness.declare.declaration import Caching, Declaration, ImplementationOptions, Needs, Peer, State
 
     page = (CHECKOUT / "docs" / "suites.md").read_text(encoding="utf8")
     structures = (Declaration, ImplementationOptions, State, Caching, Needs, Peer)
@@ -131,7 +135,7 @@ def test_every_relative_link_leads_to_a_file_and_a_heading(page: Path) -> None:
 
 @pytest.mark.parametrize("page", CHECKED, ids=name_page)
 def test_every_file_that_a_page_names_is_there(page: Path) -> None:
-    folders = "benchmarks|docker|docs|harness|launcher|reporting|suites|tests"
+    folders = "benchmarks|docker|docs|jaxmeter|launcher|reporting|suites|tests"
     named = re.findall(rf"`((?:{folders})/[\w./-]*)`", page.read_text(encoding="utf8"))
 
     assert [name for name in named if not (CHECKOUT / name).exists()] == []

@@ -22,7 +22,7 @@ import jax
 import jax.numpy as jnp
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from harness import Needs, no_reference, workload
+from jaxmeter import Needs, no_reference, workload
 
 
 @workload(inputs=lambda key: (jnp.ones((8, 4), jnp.bfloat16), jnp.arange(8) % 4, jax.random.key(0), jnp.array(True)),
@@ -72,7 +72,7 @@ def test_a_script_runs_its_program_where_there_is_jax_alone(
         *("--run-id", "it"),
     )
     assert measured.returncode == 0, measured.stdout + measured.stderr
-    command = [sys.executable, "-m", "reporting", "reproduce", "results/it", "--case", case, "--out", "it.zip"]
+    command = [sys.executable, "-m", "jaxmeter", "reproduce", "results/it", "--case", case, "--out", "it.zip"]
     subprocess.run(command, cwd=tmp_path, env=environment, check=True, timeout=60)
     with zipfile.ZipFile(tmp_path / "it.zip") as archive:
         archive.extractall(tmp_path / "unpacked")

@@ -16,11 +16,11 @@ from pathlib import Path
 import jax
 import pytest
 
-from harness.declare.catalogue import Suite, find_suites
-from harness.machine.environment import make_private
-from harness.machine.platforms import PLATFORMS
-from harness.plan.cases import name_case
-from harness.record import ProcessRecord, Run, RunFolder, Status, read_json, read_manifest
+from jaxmeter.harness.declare.catalogue import DEFAULT_SUITES, Suite, find_suites
+from jaxmeter.harness.machine.environment import make_private
+from jaxmeter.harness.machine.platforms import PLATFORMS
+from jaxmeter.harness.plan.cases import name_case
+from jaxmeter.harness.record import ProcessRecord, Run, RunFolder, Status, read_json, read_manifest
 from launcher.traces import TraceRequest, copy_captures
 from tests.end_to_end.conftest import Harness
 
@@ -29,7 +29,7 @@ READER = """
 
 import jax.numpy as jnp
 
-from harness import data_folder, workload
+from jaxmeter import data_folder, workload
 
 
 @workload(inputs=lambda key: jnp.array([*map(float, (data_folder() / "numbers.txt").read_text().split())]),
@@ -56,7 +56,7 @@ def first_case(suite: Suite) -> str:
 
 @pytest.mark.suites
 def test_the_smallest_case_of_every_suite_is_measured_whole_and_right(harness: Harness, tmp_path: Path) -> None:
-    smallest = [first_case(suite) for suite in find_suites(("suites",))]
+    smallest = [first_case(suite) for suite in find_suites((DEFAULT_SUITES,))]
     selection = [word for name in smallest for word in ("--select", name)]
     probes = [word for name in ("memory", "compilation", "timing", "trace") for word in ("--probe", name)]
 
@@ -181,7 +181,7 @@ from pathlib import Path
 
 import jax.numpy as jnp
 
-from harness import workload
+from jaxmeter import workload
 
 SEEN = Path("seen")
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.record import RunFolder, read_manifest
-from harness.record.self_test import SelfTest, find_self_test, keep_self_test, locate_self_test
-from reporting.load import load
-from reporting.view import build
+from jaxmeter.harness.record import RunFolder, read_manifest
+from jaxmeter.harness.record.self_test import SelfTest, find_self_test, keep_self_test, locate_self_test
+from jaxmeter.reporting.load import load
+from jaxmeter.reporting.view import build
 from tests import samples
 from tests.end_to_end.conftest import Harness
 
@@ -21,7 +21,7 @@ TWO_CASES = """
 
 import jax.numpy as jnp
 
-from harness import workload
+from jaxmeter import workload
 
 
 @workload(inputs=lambda key, *, n: jnp.ones(n), params={"n": (2, 3)}, reference=lambda x: x + 1,

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from msgspec import structs
 
-from harness.record import SCHEMA_VERSION, Block, CalibrationLoop, Load, ProcessRecord, VariantSamples
-from harness.record.processes import DeviceState
+from jaxmeter.harness.record import SCHEMA_VERSION, Block, CalibrationLoop, Load, ProcessRecord, VariantSamples
+from jaxmeter.harness.record.processes import DeviceState
 
 WALL_S = 0.25
 CLEAN, NOISY = 0.0, 0.5

@@ -2,10 +2,10 @@ import re
 
 import msgspec
 
-from harness.listing import catalogue_lines, data_warnings, plan_lines
-from harness.plan.messages import Description, SuiteDescription, WorkloadDescription
-from harness.plan.processes import plan_processes
-from harness.plan.work import Work
+from jaxmeter.harness.listing import catalogue_lines, data_warnings, plan_lines
+from jaxmeter.harness.plan.messages import Description, SuiteDescription, WorkloadDescription
+from jaxmeter.harness.plan.processes import plan_processes
+from jaxmeter.harness.plan.work import Work
 from tests import samples
 
 SELU = WorkloadDescription(

@@ -7,13 +7,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from harness.parent.against import read_suspects
-from harness.parent.prepare_run import UsageError
-from harness.plan.settings import make_settings
-from harness.plan.timing_process import TURNS
-from harness.record import OtherEnvironment
-from harness.record.suspects import CONFIRMING_BLOCKS, CONFIRMING_PROCESSES, Suspects
-from harness.request import RunRequest, choose_settings, complete_request
+from jaxmeter.harness.parent.against import read_suspects
+from jaxmeter.harness.parent.prepare_run import UsageError
+from jaxmeter.harness.plan.settings import make_settings
+from jaxmeter.harness.plan.timing_process import TURNS
+from jaxmeter.harness.record import OtherEnvironment
+from jaxmeter.harness.record.suspects import CONFIRMING_BLOCKS, CONFIRMING_PROCESSES, Suspects
+from jaxmeter.harness.request import RunRequest, choose_settings, complete_request
 from tests import samples
 
 ASKED = RunRequest(
@@ -29,7 +29,7 @@ ASKED = RunRequest(
     run_id=None,
 )
 ELSEWHERE = OtherEnvironment(python="/elsewhere/bin/python", version="3.11.2", packages={}, variables={})
-BEFORE = make_settings("quick", suites=("suites",), run_id="before", select=("mlp",), processes=4)
+BEFORE = make_settings("quick", suites=("jaxmeter.suites",), run_id="before", select=("mlp",), processes=4)
 
 
 def settings_beside(suspects):

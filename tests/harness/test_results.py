@@ -1,7 +1,7 @@
 from msgspec import structs
 
-from harness.record import NumericsDetails, Outcome, Status, Verdict
-from harness.results import MOST_LINES, describe_results, list_results
+from jaxmeter.harness.record import NumericsDetails, Outcome, Status, Verdict
+from jaxmeter.harness.results import MOST_LINES, describe_results, list_results
 from tests import samples
 
 

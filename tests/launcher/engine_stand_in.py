@@ -25,7 +25,7 @@ elif words[0] == "build":
         images.write_text(images.read_text() + " " + words[words.index("--tag") + 1])
     sys.exit(1 if script.get("build fails") else 0)
 elif words[0] == "run":
-    program = "report" if "reporting" in words else "harness" if "harness" in words else "other"
+    program = "report" if "report" in words else "harness" if "jaxmeter" in words else "other"
     if program == "harness" and "--run-id" in words and script.get("leaves a run", True):
         run = pathlib.Path(script["results"], words[words.index("--run-id") + 1])
         run.mkdir(parents=True, exist_ok=True)

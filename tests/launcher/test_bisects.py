@@ -60,7 +60,7 @@ def test_what_a_bisection_does_not_take_is_said(name):
 
 
 def test_metrics_are_called_as_budgets_call_them():
-    from reporting.compare.budgets import NAMES
+    from jaxmeter.reporting.compare.budgets import NAMES
 
     assert {name: told for name, told in METRICS.items() if name != "program"} == {
         name: told for name, told in NAMES.items() if name != "time"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.machine import environment
+from jaxmeter.harness.machine import environment
 from launcher import containers
 from launcher.backends import BACKENDS
 from launcher.command_line import read_request
@@ -72,7 +72,7 @@ def container_of(engine, backend, options, host=HOST, **changes):
     traits = {
         "name": "jaxmeter-1",
         "image": "jaxmeter:cpu-1",
-        "arguments": ("-m", "harness", "run"),
+        "arguments": ("-m", "jaxmeter", "run"),
         "mounts": MOUNTS,
         "devices": needs.devices.container_arguments(engine, request, host),
         "network": needs.network,
@@ -111,7 +111,7 @@ def test_whatever_the_engine_the_backend_and_the_options_these_hold(engine, back
         "/tmp:rw,exec,nosuid,nodev,mode=1777",
         "/home/ana:rw,exec,nosuid,nodev,mode=1777",
     ]
-    assert arguments[-6:] == ["--entrypoint", "python3", "jaxmeter:cpu-1", "-m", "harness", "run"]
+    assert arguments[-6:] == ["--entrypoint", "python3", "jaxmeter:cpu-1", "-m", "jaxmeter", "run"]
 
 
 @every_engine
@@ -372,11 +372,8 @@ def test_a_mount_of_any_path_is_read_back_as_it_was(source: Path, target: Path, 
     assert fields == ["type=bind", f"source={source}", f"target={target}", *([] if writable else ["readonly"])]
 
 
-def test_an_image_of_ones_own_is_given_harness_and_suites_to_read():
-    assert own_image_mounts(Path("/src/jaxmeter")) == (
-        Mount(Path("/src/jaxmeter/harness"), Path("/opt/jaxmeter/harness")),
-        Mount(Path("/src/jaxmeter/suites"), Path("/opt/jaxmeter/suites")),
-    )
+def test_an_image_of_ones_own_is_given_the_package_to_read():
+    assert own_image_mounts(Path("/src")) == (Mount(Path("/src/jaxmeter"), Path("/opt/jaxmeter/jaxmeter")),)
 
 
 def test_a_command_is_shown_so_that_it_can_be_typed():

@@ -56,7 +56,7 @@ def test_a_programs_exit_code_is_handed_on(tmp_path):
     docker = Docker(tmp_path / "engine", **{"harness code": 3})
     engine = Engine(str(docker.client), "docker", "20.10")
 
-    assert run_container(engine, [engine.client, "run", "harness"], "one") == 3
+    assert run_container(engine, [engine.client, "run", "jaxmeter"], "one") == 3
 
 
 def keep(docker, is_ready):

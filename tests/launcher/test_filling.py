@@ -14,13 +14,13 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jaxmeter.reporting.markdown import MARKER
+from jaxmeter.reporting.nights.baselines import TITLES
+from jaxmeter.reporting.nights.night import FOLDER, MEASURE
 from launcher.filling import Here, fill_schedule, name_objects, write_asked_schedule
 from launcher.options import UsageError
 from launcher.schedulers import SCHEDULERS
 from launcher.schedules import read_schedule_request
-from reporting.markdown import MARKER
-from reporting.nights.baselines import TITLES
-from reporting.nights.night import FOLDER, MEASURE
 
 CHECKOUT = Path(__file__).parents[2]
 HERE = Here("/opt/my python/bin/python3", CHECKOUT, "me")
@@ -107,7 +107,7 @@ def asked_of_the_night(store, machine, option):
 def test_a_pod_reads_the_words_that_were_asked_for(engine, machine, path, option):
     text = fill(engine, "--select", option, store=f"s3://b/{path}", machine=machine)
 
-    asked = ["-m", "reporting", "night", "begin", f"s3://b/{path}", "--machine", machine]
+    asked = ["-m", "jaxmeter", "night", "begin", f"s3://b/{path}", "--machine", machine]
     backend = SCHEDULERS[engine].backends[0]
     assert list(map(expand, read_steps(text)["begin"]["args"])) == [
         *(*asked, "--backend", backend, "--out", "/work/results", "--", "--select", option)
@@ -279,7 +279,7 @@ def test_an_incomplete_measurement_lets_a_pods_night_go_on_and_no_other_failure_
 
     done, absent = run(tmp_path / "measure"), run(tmp_path / "nothing")
 
-    assert (done.returncode, done.stdout) == (expected, f"-m harness run @{tmp_path}/measure\n")
+    assert (done.returncode, done.stdout) == (expected, f"-m jaxmeter run @{tmp_path}/measure\n")
     assert (absent.returncode, absent.stdout) == (0, "")
 
 
@@ -293,7 +293,7 @@ case "$*" in
     *"night begin --anew"*) : > "$results/.night/measure" ;;
     *"night begin"*) mkdir -p "$results/.night"; echo "$BEGUN" > "$results/.night/measure" ;;
     *"night suspects"*) touch "$results/.night/confirm-last" ;;
-    *"harness run"*) grep -q -e --resume "$results/.night/measure" && exit 2; exit "${HARNESS_CODE:-3}" ;;
+    *"jaxmeter run"*) grep -q -e --resume "$results/.night/measure" && exit 2; exit "${HARNESS_CODE:-3}" ;;
     *"night conclude"*) exit 1 ;;
 esac
 """
@@ -320,11 +320,11 @@ def test_in_containers_of_slurm_only_steps_with_the_store_have_credentials(run_p
     code, steps = run_pyxis()
 
     assert code == 1
-    assert [(re.findall(r"(?:night|harness) \w+", step)[0], step.rpartition(" | ")[2]) for step in steps] == [
+    assert [(re.findall(r"night \w+|jaxmeter run", step)[0], step.rpartition(" | ")[2]) for step in steps] == [
         ("night begin", "planted"),
-        ("harness run", "none"),
+        ("jaxmeter run", "none"),
         ("night suspects", "planted"),
-        ("harness run", "none"),
+        ("jaxmeter run", "none"),
         ("night conclude", "planted"),
     ]
     assert "@/work/results/.night/measure" in steps[1]
@@ -341,9 +341,9 @@ def test_in_containers_of_slurm_a_night_that_cannot_be_gone_on_with_is_begun_ane
     code, steps = run_pyxis(BEGUN="--resume")
 
     assert code == 1
-    assert [re.findall(r"night \w+(?: --anew)?|harness run", step)[0] for step in steps] == [
-        *("night begin", "harness run", "night begin --anew", "harness run"),
-        *("night suspects", "harness run", "night conclude"),
+    assert [re.findall(r"night \w+(?: --anew)?|jaxmeter run", step)[0] for step in steps] == [
+        *("night begin", "jaxmeter run", "night begin --anew", "jaxmeter run"),
+        *("night suspects", "jaxmeter run", "night conclude"),
     ]
 
 

@@ -35,10 +35,10 @@ def checkout(tmp_path):
         "docker/locks/gpu.txt": "jax==0.10.2\njax-cuda13-plugin==0.10.2\n",
         "docker/wheels/.gitkeep": "",
         ".dockerignore": "*\n",
-        "harness/version.py": '"""The version."""\n\n__version__ = "0.3.0"\n',
-        "harness/deep/probe.py": "",
-        "suites/matmul.py": "",
-        "reporting/page.html": "",
+        "jaxmeter/version.py": '"""The version."""\n\n__version__ = "0.3.0"\n',
+        "jaxmeter/harness/deep/probe.py": "",
+        "jaxmeter/suites/matmul.py": "",
+        "jaxmeter/reporting/page.html": "",
         "docs/containers.md": "",
         "README.md": "",
         "tests/test_it.py": "",
@@ -68,9 +68,9 @@ def test_a_name_has_the_lock_and_a_short_hash(checkout):
         "docker/Dockerfile",
         "docker/locks/cpu.txt",
         ".dockerignore",
-        "harness/deep/probe.py",
-        "suites/matmul.py",
-        "reporting/page.html",
+        "jaxmeter/harness/deep/probe.py",
+        "jaxmeter/suites/matmul.py",
+        "jaxmeter/reporting/page.html",
     ],
 )
 def test_another_input_is_another_name(checkout, file):
@@ -82,7 +82,9 @@ def test_another_input_is_another_name(checkout, file):
     assert name_of(checkout) != before
 
 
-@pytest.mark.parametrize("file", ["harness/new.py", "suites/new.py", "reporting/templates/new.html"])
+@pytest.mark.parametrize(
+    "file", ["jaxmeter/harness/new.py", "jaxmeter/suites/new.py", "jaxmeter/reporting/templates/new.html"]
+)
 def test_a_new_file_of_code_is_another_name_even_if_it_is_empty(checkout, file):
     before = name_of(checkout)
 
@@ -95,18 +97,18 @@ def test_a_new_file_of_code_is_another_name_even_if_it_is_empty(checkout, file):
 def test_a_renamed_file_is_another_name(checkout):
     before = name_of(checkout)
 
-    (checkout / "suites/matmul.py").rename(checkout / "suites/product.py")
+    (checkout / "jaxmeter/suites/matmul.py").rename(checkout / "jaxmeter/suites/product.py")
 
     assert name_of(checkout) != before
 
 
 def test_code_that_moves_from_one_file_to_the_next_is_another_name(checkout):
-    (checkout / "suites/a.py").write_text("one\n")
-    (checkout / "suites/b.py").write_text("two\n")
+    (checkout / "jaxmeter/suites/a.py").write_text("one\n")
+    (checkout / "jaxmeter/suites/b.py").write_text("two\n")
     before = name_of(checkout)
 
-    (checkout / "suites/a.py").write_text("two\n")
-    (checkout / "suites/b.py").write_text("one\n")
+    (checkout / "jaxmeter/suites/a.py").write_text("two\n")
+    (checkout / "jaxmeter/suites/b.py").write_text("one\n")
 
     assert name_of(checkout) != before
 
@@ -130,7 +132,7 @@ def test_another_lock_is_another_name_even_with_the_same_packages(checkout):
         "tests/test_it.py",
         "docker/locks/gpu.txt",
         "docker/wheels/jax-0.10.2-py3-none-any.whl",
-        "harness/__pycache__/version.cpython-313.pyc",
+        "jaxmeter/__pycache__/version.cpython-313.pyc",
         "suites/__pycache__/deep/matmul.cpython-313.pyc",
     ],
 )
@@ -152,7 +154,7 @@ def test_two_checkouts_of_the_same_code_have_the_same_image(checkout, tmp_path):
 def test_equal_locks_have_equal_hashes_whatever_the_code(checkout):
     before = Image("cpu", BASE, checkout).lock_sha256
 
-    (checkout / "suites/matmul.py").write_text("changed")
+    (checkout / "jaxmeter/suites/matmul.py").write_text("changed")
 
     assert Image("cpu", "another", checkout).lock_sha256 == before
     assert Image("gpu", BASE, checkout).lock_sha256 != before
@@ -331,13 +333,13 @@ def test_outside_a_repository_and_before_its_first_commit_the_revision_is_unknow
 
 
 def test_the_version_is_the_harness_own(checkout):
-    from harness.version import __version__
+    from jaxmeter.version import __version__
 
     assert version_of(checkout) == "0.3.0"
     assert version_of(Path(__file__).parents[2]) == __version__
 
 
 def test_a_version_that_is_written_otherwise_is_unknown(checkout):
-    (checkout / "harness/version.py").write_text("version = 3\n")
+    (checkout / "jaxmeter/version.py").write_text("version = 3\n")
 
     assert version_of(checkout) == "unknown"

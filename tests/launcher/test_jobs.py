@@ -64,10 +64,10 @@ def test_the_image_is_built_once_and_then_used(docker, job):
 def test_the_run_is_measured_and_then_reported_with_its_folder_read_only(docker, job):
     measure_in_container(job("--quick"))
 
-    harness, report = ran(docker, "harness"), ran(docker, "reporting")
+    harness, report = ran(docker, "--backend"), ran(docker, "report")
     run = f"{docker.folder}/results/a-run"
-    assert harness[harness.index("-m") :][:6] == ["-m", "harness", "run", "--backend", "cpu", "--quick"]
-    assert report[-4:] == ["-m", "reporting", "report", run]
+    assert harness[harness.index("-m") :][:6] == ["-m", "jaxmeter", "run", "--backend", "cpu", "--quick"]
+    assert report[-4:] == ["-m", "jaxmeter", "report", run]
     assert f"type=bind,source={run},target={run},readonly" in report
 
 
@@ -77,17 +77,17 @@ def test_a_self_test_runs_where_a_run_would_and_is_not_reported_on(docker, job):
 
     code = measure_in_container(replace(job(), run=planned))
 
-    words = ran(docker, "harness")
+    words = ran(docker, "--backend")
     assert code == 0
-    assert words[words.index("-m") :][:7] == ["-m", "harness", "self-test", "--backend", "cpu", "--machine", "lab 3"]
+    assert words[words.index("-m") :][:7] == ["-m", "jaxmeter", "self-test", "--backend", "cpu", "--machine", "lab 3"]
     assert f"type=bind,source={out},target={out}" in words
-    assert not [words for words in docker.calls("run") if "reporting" in words]
+    assert not [words for words in docker.calls("run") if "report" in words]
 
 
 def test_a_run_knows_its_image_and_how_it_was_started(docker, job):
     measure_in_container(job())
 
-    told = variables(ran(docker, "harness"))
+    told = variables(ran(docker, "--backend"))
     (build,) = docker.calls("build")
     assert told["JAXMETER_IMAGE"] == f"{build[build.index('--tag') + 1]} sha256:{'1f0c9a7b' * 8}"
     assert told["JAXMETER_COMMAND"] == "nox -s cpu --"
@@ -106,7 +106,7 @@ def test_what_was_not_measured_is_not_reported(docker, job, code):
     docker.script(results=str(docker.folder / "results"), **{"harness code": code})
 
     assert measure_in_container(job()) == code
-    assert not [words for words in docker.calls("run") if "reporting" in words]
+    assert not [words for words in docker.calls("run") if "report" in words]
 
 
 def test_no_container_is_left_behind(docker, job):
@@ -129,14 +129,14 @@ def test_a_second_start_of_the_same_run_never_touches_the_containers_of_the_firs
 def test_the_line_that_says_how_to_go_on_names_the_launchers_options_too(docker, job):
     measure_in_container(job("--runtime", "container", "--cuda=12", backend="gpu"))
 
-    assert variables(ran(docker, "harness"))["JAXMETER_COMMAND"] == "nox -s gpu -- --runtime container --cuda 12"
+    assert variables(ran(docker, "--backend"))["JAXMETER_COMMAND"] == "nox -s gpu -- --runtime container --cuda 12"
 
 
 def test_only_a_gpus_container_is_for_nvidias_hook(docker, job):
     measure_in_container(job())
-    (cpu,) = [variables(words) for words in docker.calls("run") if "harness" in words]
+    (cpu,) = [variables(words) for words in docker.calls("run") if "--backend" in words]
     measure_in_container(job(backend="gpu"))
-    gpu = variables([words for words in docker.calls("run") if "harness" in words][-1])
+    gpu = variables([words for words in docker.calls("run") if "--backend" in words][-1])
 
     assert "NVIDIA_VISIBLE_DEVICES" not in cpu
     assert gpu["NVIDIA_VISIBLE_DEVICES"] == "all"
@@ -148,8 +148,8 @@ def test_a_dry_run_prints_the_commands_and_starts_nothing(docker, job, capsys):
     build, harness, report = capsys.readouterr().out.splitlines()
     assert code == 0
     assert " build " in build
-    assert harness.endswith(f"-m harness run --backend cpu --quick --out {docker.folder}/results --run-id a-run")
-    assert report.endswith(f"-m reporting report {docker.folder}/results/a-run")
+    assert harness.endswith(f"-m jaxmeter run --backend cpu --quick --out {docker.folder}/results --run-id a-run")
+    assert report.endswith(f"-m jaxmeter report {docker.folder}/results/a-run")
     assert docker.calls("run") == docker.calls("build") == []
 
 
@@ -191,8 +191,8 @@ def test_an_image_of_ones_own_is_given_the_harness_and_reported_in_jaxmeters(doc
 
     measure_in_container(job("--image", "mine@sha256:00"))
 
-    harness, report = ran(docker, "harness"), ran(docker, "reporting")
-    code = f"type=bind,source={CHECKOUT}/harness,target=/opt/jaxmeter/harness,readonly"
+    harness, report = ran(docker, "--backend"), ran(docker, "report")
+    code = f"type=bind,source={CHECKOUT}/jaxmeter,target=/opt/jaxmeter/jaxmeter,readonly"
     assert code in harness
     assert variables(harness)["PYTHONPATH"] == "/opt/jaxmeter"
     assert variables(harness)["JAXMETER_IMAGE"] == f"mine@sha256:00 sha256:{'1f0c9a7b' * 8}"

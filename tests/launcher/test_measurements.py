@@ -1,7 +1,6 @@
 import pytest
-import typer
 
-from harness.__main__ import app
+from jaxmeter.cli.app import load_verb
 from launcher.backends import BACKENDS
 from launcher.measurements import FLAGS, VALUED, check_images, check_night, check_packages
 from launcher.nights import BEGINNING, ENDING, FORBIDDEN
@@ -12,7 +11,7 @@ OF_THE_NIGHT = {*FORBIDDEN, "--backend", "--machine", "--help"}
 
 
 def test_every_option_of_a_measurement_is_known():
-    run = typer.main.get_command(app).commands["run"]
+    run = load_verb("run")
     found = {name: one.is_flag for one in run.params for name in one.opts if name not in OF_THE_NIGHT}
 
     assert found == {**dict.fromkeys(VALUED, False), **dict.fromkeys(FLAGS, True)}

@@ -96,7 +96,7 @@ def test_a_module_of_the_working_folder_is_seen_alone(here):
 
 
 def test_a_module_that_is_not_in_the_working_folder_is_the_images_own(here):
-    assert readable(here, "--suites", "suites.matmul") == []
+    assert readable(here, "--suites", "jaxmeter.suites.matmul") == []
 
 
 def test_suites_and_data_of_one_folder_are_mounted_once(here):

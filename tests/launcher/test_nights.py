@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
+from jaxmeter.reporting.nights import night
 from launcher.nights import CONFIRM, FOLDER, MEASURE, hold, read_night_request, read_step
 from launcher.options import UsageError
-from reporting.nights import night
 
 STORE = "s3://bucket/team"
 

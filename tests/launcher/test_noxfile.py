@@ -53,6 +53,12 @@ page.touch()
 sys.exit(int(os.environ.get("STAND_IN_REPORT_CODE", "0")))
 """
 
+PROGRAM = """
+import runpy, sys
+part = "harness" if sys.argv[1] in ("run", "self-test") else "reporting"
+runpy.run_module(f"jaxmeter.{part}", run_name="__main__")
+"""
+
 
 @pytest.fixture
 def checkout(tmp_path):
@@ -61,9 +67,10 @@ def checkout(tmp_path):
     for lock in ("cpu", "gpu"):
         (tmp_path / "docker" / "locks").mkdir(parents=True, exist_ok=True)
         (tmp_path / "docker" / "locks" / f"{lock}.txt").touch()
-    for program, code in {"harness": HARNESS, "reporting": REPORTING}.items():
-        (tmp_path / program).mkdir()
-        (tmp_path / program / "__main__.py").write_text(code)
+    (tmp_path / "jaxmeter").mkdir()
+    (tmp_path / "jaxmeter" / "__main__.py").write_text(PROGRAM)
+    (tmp_path / "jaxmeter" / "harness.py").write_text(HARNESS)
+    (tmp_path / "jaxmeter" / "reporting.py").write_text(REPORTING)
     return tmp_path
 
 
@@ -143,7 +150,7 @@ def test_the_page_is_opened_in_a_browser_on_request(checkout, options, environme
 
 @pytest.mark.end_to_end
 def test_a_self_test_hands_the_machines_name_on_and_ends_with_the_code_of_the_harness(checkout):
-    (checkout / "harness" / "__main__.py").write_text(ECHO)
+    (checkout / "jaxmeter" / "harness.py").write_text(ECHO)
 
     returned, output = run_nox(
         checkout, "self-test", "--", "--runtime", "local", "--machine", "lab 3", STAND_IN_CODE="3"
@@ -209,7 +216,7 @@ def test_a_backend_without_its_device_is_refused_before_anything_is_installed(ch
 @pytest.mark.end_to_end
 def test_the_lock_that_an_environment_was_made_from_goes_with_the_run(checkout):
     (checkout / "docker" / "locks" / "cpu.txt").write_text("jax==0\n")
-    (checkout / "harness" / "__main__.py").write_text("import os; print('lock', os.environ['JAXMETER_LOCK_SHA256'])")
+    (checkout / "jaxmeter" / "harness.py").write_text("import os; print('lock', os.environ['JAXMETER_LOCK_SHA256'])")
 
     _, output = run_nox(checkout, "cpu")
 
@@ -245,7 +252,7 @@ def test_a_schedule_is_printed_alone_and_installs_nothing(checkout):
 
 @pytest.mark.end_to_end
 def test_an_interrupted_harness_has_time_to_keep_what_it_measured_and_nox_ends_with_130(checkout):
-    (checkout / "harness" / "__main__.py").write_text(INTERRUPTED_HARNESS)
+    (checkout / "jaxmeter" / "harness.py").write_text(INTERRUPTED_HARNESS)
     nox = start_nox(checkout, "cpu")
     wait_for(checkout / "measuring")
 

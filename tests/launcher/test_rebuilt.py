@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.machine.platforms import _NOT_USED
-from harness.record.differences import STEERING as HARNESS_STEERING
+from jaxmeter.harness.machine.platforms import _NOT_USED
+from jaxmeter.harness.record.differences import STEERING as HARNESS_STEERING
 from launcher import rebuilt
 from launcher.options import UsageError
 from launcher.rebuilt import Baseline, find_changes, find_obstacle, read_baseline, read_installed

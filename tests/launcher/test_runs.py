@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.record import RunFolder
-from harness.record.layout import SELF_TESTS as FOLDER_OF_SELF_TESTS
+from jaxmeter.cli.inputs import FOLDER, name_report
+from jaxmeter.harness.record import RunFolder
+from jaxmeter.harness.record.layout import SELF_TESTS as FOLDER_OF_SELF_TESTS
+from jaxmeter.reporting.load import LoadedRun
 from launcher.runs import LARGEST_RECORD, MANIFEST, SELF_TESTS, new_run_id, plan_run, plan_self_test, read_record
-from reporting.commands import FOLDER, name_report
-from reporting.load import LoadedRun
 from tests import samples
 
 ID = "2026-08-22T10-15-30Z-cpu-1f0c9a7"

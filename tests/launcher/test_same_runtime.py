@@ -133,7 +133,7 @@ def test_a_gate_measures_in_the_runtime_of_its_baseline(passed, engine):
     _, shell, measured = passed()
 
     assert measured == ["local"]
-    (asked,) = [words for words in shell.ran("reporting") if words[1] == "runtime"]
+    (asked,) = [words for words in shell.ran("jaxmeter") if words[1] == "runtime"]
     assert asked[3:] == ["--python", "3.11.0"]
 
 
@@ -143,7 +143,7 @@ def test_where_it_cannot_be_had_nothing_is_measured_and_there_is_no_answer(passe
     code, shell, measured = passed(image=OWN, codes={"runtime": 3})
 
     assert (code, measured) == (3, [])
-    assert shell.ran("reporting")[-1][1:] == ["runtime", shell.ran("reporting")[-1][2], "--python", "3.11.0"]
+    assert shell.ran("jaxmeter")[-1][1:] == ["runtime", shell.ran("jaxmeter")[-1][2], "--python", "3.11.0"]
 
 
 def test_another_python_is_another_runtime(passed, engine):
@@ -152,7 +152,7 @@ def test_another_python_is_another_runtime(passed, engine):
     code, shell, measured = passed(python="3.13.5", codes={"runtime": 3})
 
     assert (code, measured) == (3, [])
-    assert shell.ran("reporting")[-1][-1] == "3.13.5"
+    assert shell.ran("jaxmeter")[-1][-1] == "3.13.5"
 
 
 def test_a_runtime_that_was_chosen_is_measured_in_after_the_sentence(passed, engine):
@@ -161,7 +161,7 @@ def test_a_runtime_that_was_chosen_is_measured_in_after_the_sentence(passed, eng
     _, shell, measured = passed("--runtime", "local", image=OWN, codes={"runtime": 3})
 
     assert measured == ["local"]
-    assert shell.ran("reporting")[-1][1] == "runtime"
+    assert shell.ran("jaxmeter")[-1][1] == "runtime"
 
 
 def test_programs_alone_are_compared_whatever_the_runtime(passed, engine):
@@ -170,4 +170,4 @@ def test_programs_alone_are_compared_whatever_the_runtime(passed, engine):
     _, shell, measured = passed("--exact", image=OWN, codes={"runtime": 3})
 
     assert measured == ["auto"]
-    assert not [words for words in shell.ran("reporting") if words[1] == "runtime"]
+    assert not [words for words in shell.ran("jaxmeter") if words[1] == "runtime"]

@@ -35,16 +35,16 @@ class NotedShell:
         return "a machine\n" if "machine" in command else ""
 
     def run(self, *command):
-        words = list(command[2:])
-        name = f"{words[0]} {words[2 if words[1] == 'night' else 1]}"
+        words = list(command[3:])
+        name = " ".join(words[:2]) if words[0] == "night" else words[0]
         anew = " anew" if "--anew" in words else ""
         resumed = " resume" if "--resume" in words else ""
         self.said.append(f"{name}{anew}{resumed}")
         night = self.checkout / "results" / ".night"
-        if words[1:3] == ["night", "begin"]:
+        if words[:2] == ["night", "begin"]:
             night.mkdir(parents=True, exist_ok=True)
             (night / "measure").write_text("".join(f"{one}\n" for one in self.files.get(f"measure{anew}", ["--quick"])))
-        if words[1:3] == ["night", "suspects"]:
+        if words[:2] == ["night", "suspects"]:
             for step in self.files.get("confirm", []):
                 (night / step).write_text("--quick\n")
         return self.codes.get(f"{name}{anew}{resumed}", 0)
@@ -65,25 +65,25 @@ def night(tmp_path, monkeypatch):
 
 
 def test_a_night_takes_its_steps_in_order_and_ends_with_the_verdict(night):
-    code, said = night({"reporting conclude": 1}, {"confirm": ["confirm-pinned", "confirm-last"]})
+    code, said = night({"night conclude": 1}, {"confirm": ["confirm-pinned", "confirm-last"]})
 
-    steps = ["reporting begin", "harness run", "reporting suspects", "harness run", "harness run", "reporting conclude"]
+    steps = ["night begin", "run", "night suspects", "run", "run", "night conclude"]
     assert (code, said) == (1, steps)
 
 
 def test_an_incomplete_run_is_judged_all_the_same(night):
-    code, said = night({"harness run": 3, "reporting conclude": 3})
+    code, said = night({"run": 3, "night conclude": 3})
 
-    assert (code, said[-1]) == (3, "reporting conclude")
+    assert (code, said[-1]) == (3, "night conclude")
 
 
 @pytest.mark.parametrize(
     ("codes", "last"),
     [
-        ({"reporting begin": 2}, "reporting begin"),
-        ({"harness run": 130}, "harness run"),
-        ({"harness run": 2}, "harness run"),
-        ({"reporting suspects": 3}, "reporting suspects"),
+        ({"night begin": 2}, "night begin"),
+        ({"run": 130}, "run"),
+        ({"run": 2}, "run"),
+        ({"night suspects": 3}, "night suspects"),
     ],
 )
 def test_a_step_that_fails_ends_the_night_with_its_code(night, codes, last):
@@ -93,10 +93,10 @@ def test_a_step_that_fails_ends_the_night_with_its_code(night, codes, last):
 
 
 def test_what_cannot_be_gone_on_with_gives_way_to_a_new_night(night):
-    code, said = night({"harness run resume": 2}, {"measure": ["--resume", "results/old"]})
+    code, said = night({"run resume": 2}, {"measure": ["--resume", "results/old"]})
 
     assert code == 0
-    assert said[:4] == ["reporting begin", "harness run resume", "reporting begin anew", "harness run"]
+    assert said[:4] == ["night begin", "run resume", "night begin anew", "run"]
 
 
 @pytest.mark.parametrize("option", ["--against", "--resume"])
@@ -105,7 +105,7 @@ def test_a_night_measures_in_the_runtime_of_what_it_is_compared_or_goes_on_with(
     monkeypatch.setattr(nightly, "prepare_stores", lambda shell: tmp_path / "python")
     monkeypatch.setattr(nightly, "offer_baseline", lambda *words: nullcontext())
     earlier = samples.write_run(tmp_path / "earlier", samples.run())
-    shell = NotedShell(tmp_path, {"reporting runtime": 3}, {"measure": [option, str(earlier)]})
+    shell = NotedShell(tmp_path, {"runtime": 3}, {"measure": [option, str(earlier)]})
     measured = []
 
     def run_harness(shell, backend, request, run):
@@ -118,7 +118,7 @@ def test_a_night_measures_in_the_runtime_of_what_it_is_compared_or_goes_on_with(
     pass_night(shell, ["--store", STORE])
 
     assert measured == ["local"]
-    assert ("reporting runtime" in shell.said) == (option == "--against")
+    assert ("runtime" in shell.said) == (option == "--against")
 
 
 def test_options_are_passed_on_as_they_were_given():

@@ -2,12 +2,12 @@
 
 import hashlib
 
-from harness.record import Artifact, Outcome, RunFolder, Status, write_bytes
-from harness.record.layout import EXPORTED, PROGRAM_TEXTS
-from reporting.compare.pairs import Pair
-from reporting.compare.program_diff import compare_programs
-from reporting.compare.programs import Program
-from reporting.load import LoadedRun
+from jaxmeter.harness.record import Artifact, Outcome, RunFolder, Status, write_bytes
+from jaxmeter.harness.record.layout import EXPORTED, PROGRAM_TEXTS
+from jaxmeter.reporting.compare.pairs import Pair
+from jaxmeter.reporting.compare.program_diff import compare_programs
+from jaxmeter.reporting.compare.programs import Program
+from jaxmeter.reporting.load import LoadedRun
 from tests import samples
 
 JAXPR = """{ lambda ; a:f32[8]. let

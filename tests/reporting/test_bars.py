@@ -2,8 +2,8 @@ import re
 
 import pytest
 
-from reporting import bars
-from reporting.view.page_model import Bar, Dumbbells, End
+from jaxmeter.reporting import bars
+from jaxmeter.reporting.view.page_model import Bar, Dumbbells, End
 
 
 def drawn(*rows):

@@ -3,8 +3,8 @@
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from reporting import html
-from reporting.text import visible
+from jaxmeter.reporting import html
+from jaxmeter.reporting.text import visible
 from tests import samples
 from tests.reporting.browser import Visit
 from tests.reporting.views import page_of

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from harness.record.suspects import CONFIRMING_PROCESSES
-from reporting.commands import app
-from reporting.compare_report import EffectError, read_effect
+from jaxmeter.cli.app import app
+from jaxmeter.harness.record.suspects import CONFIRMING_PROCESSES
+from jaxmeter.reporting.compare_report import EffectError, read_effect
 from tests import samples
 from tests.reporting.compare import changed
 from tests.reporting.compare.changed import AFTER, BEFORE, plain, replayed
@@ -280,7 +280,7 @@ def test_suspects_that_nothing_has_confirmed_are_named(call, tmp_path):
 
 
 def test_what_nobody_expected_never_ends_with_1(tmp_path):
-    broken = "import reporting.change_commands as c; c.load_one = None; from reporting.__main__ import main"
+    broken = "import jaxmeter.cli.compare as c; c.load_one = None; from jaxmeter.__main__ import main"
     command = [sys.executable, "-c", f"{broken}; import sys; sys.argv = ['x', 'compare', 'a', 'b']; main()"]
 
     ended = subprocess.run(command, capture_output=True, text=True, check=False, cwd=CHECKOUT)

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.record import RunFolder
-from reporting.copies import SEAL, is_sealed, is_sound, read_sum, seal
+from jaxmeter.harness.record import RunFolder
+from jaxmeter.reporting.copies import SEAL, is_sealed, is_sound, read_sum, seal
 
 RECORD = b'{"a": "record"}'
 

@@ -1,14 +1,14 @@
 import msgspec
 import pytest
 
-from harness.record import RunFolder
-from reporting import html
-from reporting.copies import SEAL
-from reporting.cut_runs import FILE, read_cut
-from reporting.load import load
-from reporting.store.fetch import fetch
-from reporting.store.push import push
-from reporting.view import build
+from jaxmeter.harness.record import RunFolder
+from jaxmeter.reporting import html
+from jaxmeter.reporting.copies import SEAL
+from jaxmeter.reporting.cut_runs import FILE, read_cut
+from jaxmeter.reporting.load import load
+from jaxmeter.reporting.store.fetch import fetch
+from jaxmeter.reporting.store.push import push
+from jaxmeter.reporting.view import build
 from tests import samples
 
 RUNS = 5
@@ -37,7 +37,7 @@ def test_of_older_runs_in_the_cache_the_times_are_kept_and_read_from_then_on(fol
 
     # Two are kept whole: the newest, and the one that it is compared with.
     assert kept(folders) == ["run-0", "run-1", "run-2"]
-    monkeypatch.setattr("reporting.load._load_run", only(folders[-2:]))
+    monkeypatch.setattr("jaxmeter.reporting.load._load_run", only(folders[-2:]))
     again = load(folders, only_newest=True)
     assert [one.run for one in again.runs] == [one.run for one in first.runs]
     assert html.render(build(again)) == html.render(build(first))
@@ -45,7 +45,7 @@ def test_of_older_runs_in_the_cache_the_times_are_kept_and_read_from_then_on(fol
 
 def only(allowed):
     """Reading a run whole, which is not wanted of others."""
-    from reporting.load import _load_run
+    from jaxmeter.reporting.load import _load_run
 
     def read(folder, warnings):
         assert folder.path in allowed

@@ -6,9 +6,9 @@ from rich.cells import cell_len
 from rich.console import Console
 from typer.testing import CliRunner
 
-from reporting import diff_terminal
-from reporting.commands import app
-from reporting.compare import Difference
+from jaxmeter.cli.app import app
+from jaxmeter.reporting import diff_terminal
+from jaxmeter.reporting.compare import Difference
 from tests import samples
 from tests.reporting.recorded_programs import HLO, JAXPR, OTHER, PLANNED, TEXTS, compared, program, recorded
 

@@ -10,13 +10,12 @@ import pandas
 import pytest
 from typer.testing import CliRunner
 
-from harness.record import Outcome, RecordError, Status
-from harness.record.metrics import METRICS
-from reporting import COLUMNS, load_frame
-from reporting.commands import app
-from reporting.endings import UNUSABLE
-from reporting.export import FORMATS, to_csv, to_google_benchmark, to_json
-from reporting.frame import make_frame
+from jaxmeter.cli.app import app
+from jaxmeter.cli.ending import UNUSABLE
+from jaxmeter.harness.record import Outcome, RecordError, Status
+from jaxmeter.harness.record.metrics import METRICS
+from jaxmeter.reporting.export import FORMATS, to_csv, to_google_benchmark, to_json
+from jaxmeter.reporting.frame import COLUMNS, load_frame, make_frame
 from tests import samples
 from tests.reporting.views import loaded
 

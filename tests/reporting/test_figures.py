@@ -2,9 +2,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from reporting import figures
-from reporting.text import visible
-from reporting.view.page_model import Panel, Plot, Point, Series
+from jaxmeter.reporting import figures
+from jaxmeter.reporting.text import visible
+from jaxmeter.reporting.view.page_model import Panel, Plot, Point, Series
 from tests import samples
 
 

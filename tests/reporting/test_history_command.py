@@ -3,7 +3,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from reporting.commands import app
+from jaxmeter.cli.app import app
 from tests import samples
 from tests.reporting.history.runs import case_of_night, environment_of, night, nights
 

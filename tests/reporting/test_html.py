@@ -8,8 +8,8 @@ from urllib.parse import unquote
 
 import pytest
 
-from reporting import html, panels
-from reporting.text import visible
+from jaxmeter.reporting import html, panels
+from jaxmeter.reporting.text import visible
 from tests import samples
 from tests.reporting.views import page_of
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from harness.record.statistics import Interval
-from reporting import numbers
+from jaxmeter.harness.record.statistics import Interval
+from jaxmeter.reporting import numbers
 
 SECONDS = {"s": 1.0, "ms": 1e-3, "µs": 1e-6, "ns": 1e-9}
 ANY = st.one_of(st.none(), st.floats(), st.integers())

@@ -3,10 +3,10 @@ from itertools import permutations
 import msgspec
 import pytest
 
-from harness.record import Artifact, Outcome, Status
-from reporting.load import load
-from reporting.outdated import TIMES, Outdated
-from reporting.view import build
+from jaxmeter.harness.record import Artifact, Outcome, Status
+from jaxmeter.reporting.load import load
+from jaxmeter.reporting.outdated import TIMES, Outdated
+from jaxmeter.reporting.view import build
 from tests import samples
 from tests.reporting.views import page_of
 

@@ -2,8 +2,8 @@ import math
 
 import pytest
 
-from reporting import panels
-from reporting.view.page_model import Panel, Plot, Point, Series
+from jaxmeter.reporting import panels
+from jaxmeter.reporting.view.page_model import Panel, Plot, Point, Series
 
 
 def plot(*series, unit="s"):

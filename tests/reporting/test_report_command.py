@@ -3,9 +3,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from harness.record import RunFolder
-from reporting.commands import app, name_report
-from reporting.load import LoadedRun, choose_folders
+from jaxmeter.cli.app import app
+from jaxmeter.cli.inputs import name_report
+from jaxmeter.harness.record import RunFolder
+from jaxmeter.reporting.load import LoadedRun, choose_folders
 from tests import samples
 
 
@@ -169,7 +170,7 @@ def test_a_choice_that_leaves_nothing_is_an_error(words, message, history):
 
 def test_a_large_page_is_refused_unless_it_is_allowed(tmp_path, monkeypatch):
     folder, out = samples.write_run(tmp_path / "a", samples.run()), tmp_path / "page.html"
-    monkeypatch.setattr("reporting.commands.LARGEST_PAGE", 2**10)
+    monkeypatch.setattr("jaxmeter.cli.report.LARGEST_PAGE", 2**10)
 
     refused = invoke(folder, "--out", out)
 

@@ -8,11 +8,11 @@ import msgspec
 import pytest
 from typer.testing import CliRunner
 
-from harness.record import Outcome, Status
-from harness.record.layout import EXPORTED
-from reporting.commands import app
-from reporting.load import LoadedRun, load
-from reporting.reproduce import NothingToReproduceError, find_subject, make_zip
+from jaxmeter.cli.app import app
+from jaxmeter.harness.record import Outcome, Status
+from jaxmeter.harness.record.layout import EXPORTED
+from jaxmeter.reporting.load import LoadedRun, load
+from jaxmeter.reporting.reproduce import NothingToReproduceError, find_subject, make_zip
 from tests import samples
 from tests.reporting.recorded_programs import TEXTS, recorded
 

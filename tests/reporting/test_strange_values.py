@@ -12,10 +12,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from reporting import html
-from reporting.commands import app
-from reporting.load import load
-from reporting.view import build
+from jaxmeter.cli.app import app
+from jaxmeter.reporting import html
+from jaxmeter.reporting.load import load
+from jaxmeter.reporting.view import build
 from tests import samples
 
 DEEP = 100_000

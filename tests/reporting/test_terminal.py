@@ -4,8 +4,8 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from harness.record import Answer
-from reporting import terminal
+from jaxmeter.harness.record import Answer
+from jaxmeter.reporting import terminal
 from tests import samples
 from tests.reporting.views import page_of
 

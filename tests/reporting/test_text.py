@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reporting.text import by_numbers, counted, shorten, visible, visible_record
+from jaxmeter.reporting.text import by_numbers, counted, shorten, visible, visible_record
 from tests import samples
 
 

@@ -9,9 +9,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from reporting import html, load_frame
-from reporting.load import Loaded, load
-from reporting.view import build
+from jaxmeter.reporting import html
+from jaxmeter.reporting.frame import load_frame
+from jaxmeter.reporting.load import Loaded, load
+from jaxmeter.reporting.view import build
 from tests import samples
 from tests.reporting.browser import EXAMPLES, Visit
 from tests.reporting.views import page_of
@@ -229,7 +230,7 @@ def test_without_a_script_every_answer_suite_table_and_figure_is_there(chromium,
     assert page.locator("details.suite table.results tbody tr").count() > 100
     assert page.locator("details.suite figure").count() == page.locator("details.suite").count()
     assert page.locator("#without-script").is_visible()
-    assert "python -m reporting export" in page.locator("#without-script").inner_text()
+    assert "jaxmeter export" in page.locator("#without-script").inner_text()
     assert page.locator(".scripted:visible").count() == 0
     assert page.locator("#lost").inner_text() == ""
 

@@ -6,9 +6,9 @@ import subprocess
 import msgspec
 import pytest
 
-from reporting import html
-from reporting.load import load
-from reporting.view import build
+from jaxmeter.reporting import html
+from jaxmeter.reporting.load import load
+from jaxmeter.reporting.view import build
 from tests import samples
 from tests.reporting.browser import EXAMPLES, ROOT, Visit
 from tests.reporting.test_html import unpacked

@@ -3,18 +3,18 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.record import RunFolder
-from reporting.load import Loaded, LoadedRun
-from reporting.view import build
-from reporting.view.cases import gather_cases
-from reporting.view.page_model import Page, Section
-from reporting.view.runs import label_runs
-from reporting.view.sections.caching import make_caching_section
-from reporting.view.sections.compilation import make_compilation_section
-from reporting.view.sections.memory import make_memory_section
-from reporting.view.sections.speed import make_speed_section
-from reporting.view.sections.sweeps import make_sweep_part
-from reporting.view.sweeps import find_sweeps
+from jaxmeter.harness.record import RunFolder
+from jaxmeter.reporting.load import Loaded, LoadedRun
+from jaxmeter.reporting.view import build
+from jaxmeter.reporting.view.cases import gather_cases
+from jaxmeter.reporting.view.page_model import Page, Section
+from jaxmeter.reporting.view.runs import label_runs
+from jaxmeter.reporting.view.sections.caching import make_caching_section
+from jaxmeter.reporting.view.sections.compilation import make_compilation_section
+from jaxmeter.reporting.view.sections.memory import make_memory_section
+from jaxmeter.reporting.view.sections.speed import make_speed_section
+from jaxmeter.reporting.view.sections.sweeps import make_sweep_part
+from jaxmeter.reporting.view.sweeps import find_sweeps
 
 OF_CASES = {
     "speed": lambda page: make_speed_section(page.runs, page.cases),

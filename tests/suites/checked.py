@@ -15,20 +15,20 @@ import jax
 import msgspec
 import numpy as np
 
-from harness.declare.catalogue import find_suites
-from harness.declare.declaration import NoReference
-from harness.machine.platforms import BACKENDS
-from harness.plan.cases import name_case
-from harness.probes import Context, look_with
-from harness.probes.numerics import check
-from harness.programs.arguments import make_inputs
-from harness.programs.traps import find_traps
-from harness.record import NATIVE, Outcome, Status
-from harness.record.traps import describe_trap
+from jaxmeter.harness.declare.catalogue import DEFAULT_SUITES, find_suites
+from jaxmeter.harness.declare.declaration import NoReference
+from jaxmeter.harness.machine.platforms import BACKENDS
+from jaxmeter.harness.plan.cases import name_case
+from jaxmeter.harness.probes import Context, look_with
+from jaxmeter.harness.probes.numerics import check
+from jaxmeter.harness.programs.arguments import make_inputs
+from jaxmeter.harness.programs.traps import find_traps
+from jaxmeter.harness.record import NATIVE, Outcome, Status
+from jaxmeter.harness.record.traps import describe_trap
 
 CPU = BACKENDS["cpu"]
 CHECKOUT = Path(__file__).parents[2]
-SUITES = find_suites(("suites",))
+SUITES = find_suites((DEFAULT_SUITES,))
 WORKLOADS = [workload for suite in SUITES for workload in suite.workloads]
 
 DEVICES = 8

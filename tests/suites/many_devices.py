@@ -14,8 +14,8 @@ PROGRAM = """
 import collections, json
 import jax, numpy
 jax.config.update("jax_num_cpu_devices", 8)
-from harness.record import hlo
-from harness.probes.errors import relative_error
+from jaxmeter.harness.record import hlo
+from jaxmeter.harness.probes.errors import relative_error
 from suites.{suite} import {workload} as workload
 
 for name in {without}:

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import jax
 
-from harness.machine.platforms import BACKENDS
-from harness.probes import Context, look_with
-from harness.programs.arguments import make_inputs, widest
+from jaxmeter.harness.machine.platforms import BACKENDS
+from jaxmeter.harness.probes import Context, look_with
+from jaxmeter.harness.programs.arguments import make_inputs, widest
 
 
 def outcome_of(workload, function, **params):

@@ -5,10 +5,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from harness.declare.levels import call_with
-from harness.probes.errors import relative_error
-from harness.probes.formats import TOLERANCE
-from suites.attention import (
+from jaxmeter.harness.declare.levels import call_with
+from jaxmeter.harness.probes.errors import relative_error
+from jaxmeter.harness.probes.formats import TOLERANCE
+from jaxmeter.suites.attention import (
     HEAD,
     HEADS,
     attention,

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suites import augmentation
+from jaxmeter.suites import augmentation
 
 MEANS, DEVIATIONS = np.zeros(3, np.float32), np.ones(3, np.float32)
 

@@ -2,9 +2,9 @@ import jax
 import numpy as np
 import pytest
 
-from harness.record import Status
-from suites import cnn, cnn_in_torch, cnn_networks, models
-from suites.networks_in_numpy import EPSILON, windows
+from jaxmeter.harness.record import Status
+from jaxmeter.suites import cnn, cnn_in_torch, cnn_networks, models
+from jaxmeter.suites.networks_in_numpy import EPSILON, windows
 from tests.suites.outcomes import outcome_of, without_kernels
 
 # What is caught

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from suites import collectives
+from jaxmeter.suites import collectives
 from tests.suites.many_devices import on_eight_devices
 
 OPERATIONS = collectives.collective.params["operation"].at("full", "cpu")

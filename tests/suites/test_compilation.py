@@ -2,9 +2,9 @@ import jax
 import numpy as np
 import pytest
 
-from harness.probes.errors import relative_error
-from harness.record import Status
-from suites import compilation, selu
+from jaxmeter.harness.probes.errors import relative_error
+from jaxmeter.harness.record import Status
+from jaxmeter.suites import compilation, selu
 from tests.suites.outcomes import outcome_of, without_kernels
 
 KEY = jax.random.key(0)

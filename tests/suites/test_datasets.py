@@ -13,9 +13,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from harness.machine.data import DATA_VARIABLE, DataSource
-from suites.datasets import LARGEST_BATCH, MNIST_FILES, cifar10, cifar10_source, mnist, mnist_source
-from suites.image_files import DataError
+from jaxmeter.harness.machine.data import DATA_VARIABLE, DataSource
+from jaxmeter.suites.datasets import LARGEST_BATCH, MNIST_FILES, cifar10, cifar10_source, mnist, mnist_source
+from jaxmeter.suites.image_files import DataError
 
 ROWS = 3
 

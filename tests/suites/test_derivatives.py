@@ -2,8 +2,8 @@ import jax
 import numpy as np
 import pytest
 
-from suites import derivatives
-from suites.networks_in_numpy import logistic
+from jaxmeter.suites import derivatives
+from jaxmeter.suites.networks_in_numpy import logistic
 
 RANDOM = np.random.default_rng(0)
 

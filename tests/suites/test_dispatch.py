@@ -2,8 +2,8 @@ import jax
 import numpy as np
 import pytest
 
-from harness.programs.jax_events import watch_jax
-from suites.dispatch import SMALL, hidden_return, queued_calls, values
+from jaxmeter.harness.programs.jax_events import watch_jax
+from jaxmeter.suites.dispatch import SMALL, hidden_return, queued_calls, values
 
 QUEUED = 3
 

@@ -8,12 +8,12 @@ from importlib import util
 import jax
 import pytest
 
-from harness import Skip
-from harness import workload as declared
-from harness.declare.levels import call_with
-from harness.machine.platforms import BACKENDS
-from harness.plan.cases import name_case
-from harness.record import NATIVE, Status
+from jaxmeter import Skip
+from jaxmeter import workload as declared
+from jaxmeter.harness.declare.levels import call_with
+from jaxmeter.harness.machine.platforms import BACKENDS
+from jaxmeter.harness.plan.cases import name_case
+from jaxmeter.harness.record import NATIVE, Status
 from tests.suites.checked import (
     SUITES,
     WORKLOADS,

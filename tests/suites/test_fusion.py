@@ -2,9 +2,9 @@ import jax
 import numpy as np
 import pytest
 
-from harness.probes.errors import relative_error
-from harness.probes.formats import TOLERANCE
-from suites import fusion
+from jaxmeter.harness.probes.errors import relative_error
+from jaxmeter.harness.probes.formats import TOLERANCE
+from jaxmeter.suites import fusion
 
 X = np.random.default_rng(0).normal(size=20)
 

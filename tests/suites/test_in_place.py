@@ -2,7 +2,7 @@ import jax
 import numpy as np
 import pytest
 
-from suites.in_place import add_in_numpy, at_add, at_set, distinct, repeated
+from jaxmeter.suites.in_place import add_in_numpy, at_add, at_set, distinct, repeated
 
 N, UPDATES = 1_000, 100
 

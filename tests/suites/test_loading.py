@@ -2,8 +2,8 @@ import jax
 import numpy as np
 import pytest
 
-from harness.record import Status
-from suites import loading, mlp, mnist_by_hand
+from jaxmeter.harness.record import Status
+from jaxmeter.suites import loading, mlp, mnist_by_hand
 from tests.suites.outcomes import outcome_of
 
 KEY = jax.random.key(0)

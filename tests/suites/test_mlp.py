@@ -8,13 +8,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from harness import Skip
-from harness.probes.errors import relative_error
-from harness.probes.formats import TOLERANCE
-from harness.programs.arguments import widest
-from harness.programs.jax_events import watch_jax
-from harness.programs.modes import Carried
-from suites import mlp, mlp_in_torch, mlp_networks, models, peers
+from jaxmeter import Skip
+from jaxmeter.harness.probes.errors import relative_error
+from jaxmeter.harness.probes.formats import TOLERANCE
+from jaxmeter.harness.programs.arguments import widest
+from jaxmeter.harness.programs.jax_events import watch_jax
+from jaxmeter.harness.programs.modes import Carried
+from jaxmeter.suites import mlp, mlp_in_torch, mlp_networks, models, peers
 from tests.suites.outcomes import without_kernels
 
 KEY = jax.random.key(0)

@@ -3,8 +3,8 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from suites import mlp, mnist_by_hand
-from suites.mlp_networks import NETWORKS
+from jaxmeter.suites import mlp, mnist_by_hand
+from jaxmeter.suites.mlp_networks import NETWORKS
 from tests.suites.outcomes import exact
 
 STEP = 1e-6

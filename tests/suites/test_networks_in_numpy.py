@@ -4,7 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from suites import networks_in_numpy as networks
+from jaxmeter.suites import networks_in_numpy as networks
 
 STEP = 1e-7
 """So short that few values change their sign or their place among four."""

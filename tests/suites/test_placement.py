@@ -7,7 +7,7 @@ import jax
 import numpy as np
 import pytest
 
-from suites.placement import (
+from jaxmeter.suites.placement import (
     ALIGNMENT,
     AS_ALLOCATED,
     device_to_host,
@@ -27,8 +27,8 @@ IN_TWO_PLACES = """
 import json
 import jax
 jax.config.update("jax_num_cpu_devices", 2)
-from harness.declare.levels import call_with
-from suites.placement import placement
+from jaxmeter.harness.declare.levels import call_with
+from jaxmeter.suites.placement import placement
 
 found = {}
 for data_on in ("default", "other", "uncommitted"):

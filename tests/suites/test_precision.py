@@ -4,8 +4,8 @@ import jax
 import numpy as np
 import pytest
 
-from harness.probes.errors import relative_error
-from suites.precision import (
+from jaxmeter.harness.probes.errors import relative_error
+from jaxmeter.suites.precision import (
     BATCH,
     CHANNELS,
     FORMATS,

@@ -2,13 +2,13 @@
 
 import pytest
 
-from harness import Figure, Published
-from harness.declare.catalogue import find_suites
-from suites.published import at_both_sizes
+from jaxmeter import Figure, Published
+from jaxmeter.harness.declare.catalogue import DEFAULT_SUITES, find_suites
+from jaxmeter.suites.published import at_both_sizes
 
 CLAIMS = [
     claim
-    for suite in find_suites(("suites",))
+    for suite in find_suites((DEFAULT_SUITES,))
     for workload in suite.workloads
     for claim in workload.declaration.published
 ]

@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from harness.probes.errors import relative_error
-from suites.random_numbers import (
+from jaxmeter.harness.probes.errors import relative_error
+from jaxmeter.suites.random_numbers import (
     BINS,
     SAMPLING_ERROR,
     SAMPLING_ERROR_OF_KEYS,

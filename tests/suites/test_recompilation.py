@@ -2,8 +2,8 @@ import jax
 import numpy as np
 import pytest
 
-from harness.programs.jax_events import watch_jax
-from suites import recompilation
+from jaxmeter.harness.programs.jax_events import watch_jax
+from jaxmeter.suites import recompilation
 
 KEY = jax.random.key(0)
 

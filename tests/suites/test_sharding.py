@@ -4,10 +4,10 @@ import jax
 import numpy as np
 import pytest
 
-from harness.declare.levels import call_with
-from harness.probes.errors import relative_error
-from harness.probes.formats import TOLERANCE
-from suites import sharding
+from jaxmeter.harness.declare.levels import call_with
+from jaxmeter.harness.probes.errors import relative_error
+from jaxmeter.harness.probes.formats import TOLERANCE
+from jaxmeter.suites import sharding
 from tests.suites.many_devices import on_eight_devices
 
 WIDTH = 64

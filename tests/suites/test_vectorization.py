@@ -3,9 +3,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from harness.programs.jax_events import watch_jax
-from harness.programs.program import walk_equations
-from suites import vectorization
+from jaxmeter.harness.programs.jax_events import watch_jax
+from jaxmeter.harness.programs.program import walk_equations
+from jaxmeter.suites import vectorization
 
 
 def primitives(function, *args):

@@ -3,13 +3,13 @@ import sys
 import jax
 import pytest
 
-from harness.child.describe import describe
-from harness.declare.catalogue import SuiteError
-from harness.declare.levels import DeclarationError
-from harness.machine.platforms import BACKENDS
-from harness.plan.messages import Describe, Description, Problem
+from jaxmeter.harness.child.describe import describe
+from jaxmeter.harness.declare.catalogue import SuiteError
+from jaxmeter.harness.declare.levels import DeclarationError
+from jaxmeter.harness.machine.platforms import BACKENDS
+from jaxmeter.harness.plan.messages import Describe, Description, Problem
 
-SUITE = """from harness import {names}
+SUITE = """from jaxmeter import {names}
 
 
 def square(*, n):

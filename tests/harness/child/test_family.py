@@ -12,19 +12,22 @@ from pathlib import Path
 
 import pytest
 
+from jaxmeter.harness.child import begin
+
 pytestmark = [
     pytest.mark.end_to_end,
     pytest.mark.skipif(sys.platform != "linux", reason="only there does a kernel end what has lost its parent"),
 ]
 
 CHECKOUT = Path(__file__).parents[3]
+BEGIN = Path(begin.__file__)
 NOBODY = 2**22 + 1
 """More than any process id of Linux."""
 
 LEAVES = """
 import os
 import subprocess
-from harness.child import family
+from jaxmeter.harness.child import family
 
 def sleeping(detached):
     return subprocess.Popen(["sleep", "600"], start_new_session=detached).pid
@@ -47,8 +50,8 @@ os.kill(before, 9)
 STARTS_A_SERVER = """
 import os
 from pathlib import Path
-from harness.machine.platforms import PLATFORMS, make_process_environment
-from harness.parent.fork_client import ForkServer
+from jaxmeter.harness.machine.platforms import PLATFORMS, make_process_environment
+from jaxmeter.harness.parent.fork_client import ForkServer
 
 variables = make_process_environment(PLATFORMS["cpu"], os.environ, allowed_cores=1, data=None)
 with ForkServer(variables, Path("scratch"), ("stops.py",)):
@@ -101,16 +104,20 @@ def wait_until(true: Callable[[], bool]) -> None:
 
 
 def test_a_process_that_has_lost_its_parent_already_ends_before_it_imports_jax(start) -> None:
-    lost = start("-c", f"from harness.child.family import die_with_parent; die_with_parent({NOBODY}); print(1)")
+    lost = start(
+        "-c", f"from jaxmeter.harness.child.family import die_with_parent; die_with_parent({NOBODY}); print(1)"
+    )
     said, _ = lost.communicate(timeout=60)
-    server = start("-m", "harness.child.begin", str(NOBODY), "no.such.module")
+    server = start(str(BEGIN), "", str(NOBODY), "no.such.module")
 
     assert (lost.returncode, said) == (-signal.SIGKILL, "")
     assert server.wait(60) == -signal.SIGKILL
 
 
 def test_a_process_whose_parent_is_there_goes_on(start) -> None:
-    alive = start("-c", f"from harness.child.family import die_with_parent; die_with_parent({os.getpid()}); print(1)")
+    alive = start(
+        "-c", f"from jaxmeter.harness.child.family import die_with_parent; die_with_parent({os.getpid()}); print(1)"
+    )
 
     assert (alive.communicate(timeout=60)[0], alive.returncode) == ("1\n", 0)
 

@@ -10,8 +10,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from harness import Needs, no_reference, workload
-from harness.child.inputs import LARGEST_BYTES, find_inputs
+from jaxmeter import Needs, no_reference, workload
+from jaxmeter.harness.child.inputs import LARGEST_BYTES, find_inputs
 
 
 class Pair(NamedTuple):

@@ -6,11 +6,11 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from harness import no_reference, workload
-from harness.child.shapes import ONLY_TRACED, look_at_shapes
-from harness.machine.platforms import BACKENDS
-from harness.probes import Context
-from harness.record import Outcome, Status
+from jaxmeter import no_reference, workload
+from jaxmeter.harness.child.shapes import ONLY_TRACED, look_at_shapes
+from jaxmeter.harness.machine.platforms import BACKENDS
+from jaxmeter.harness.probes import Context
+from jaxmeter.harness.record import Outcome, Status
 
 N = 1_000
 SQUARE_BYTES = 4 * N * N

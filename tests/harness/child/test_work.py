@@ -5,12 +5,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from harness import State, no_reference, workload
-from harness.child.work import CONVOLUTION_COST, HARD_ELEMENTS, count_work
-from harness.machine.platforms import BACKENDS
-from harness.plan.cases import plan_case
-from harness.plan.work import Work
-from harness.programs.equations import WHILE_STEPS
+from jaxmeter import State, no_reference, workload
+from jaxmeter.harness.child.work import CONVOLUTION_COST, HARD_ELEMENTS, count_work
+from jaxmeter.harness.machine.platforms import BACKENDS
+from jaxmeter.harness.plan.cases import plan_case
+from jaxmeter.harness.plan.work import Work
+from jaxmeter.harness.programs.equations import WHILE_STEPS
 
 N = 32
 SQUARE_BYTES = 4 * N * N

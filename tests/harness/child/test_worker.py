@@ -4,9 +4,9 @@ import os
 
 import pytest
 
-from harness.child.worker import take_memory_ahead
-from harness.machine.platforms import BACKENDS
-from harness.plan.processes import PlannedProcess
+from jaxmeter.harness.child.worker import take_memory_ahead
+from jaxmeter.harness.machine.platforms import BACKENDS
+from jaxmeter.harness.plan.processes import PlannedProcess
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,11 @@ import sys
 
 import pytest
 
-from harness.declare.catalogue import SuiteError, find_suites
+from jaxmeter.harness.declare.catalogue import DEFAULT_SUITES, SuiteError, find_suites
 
 WORKLOAD = '''"""{title}"""
 
-from harness import workload
+from jaxmeter import workload
 
 
 @workload(inputs=lambda key: 1, reference=lambda x: x, modes=("jit",))
@@ -142,7 +142,7 @@ def test_a_workload_that_another_suite_imports_is_listed_once(write):
         ("import jax\n\nvalue = 1 / 0\n", "broken.py:3: ZeroDivisionError: division by zero"),
         ("def f(:\n", "broken.py:1: SyntaxError: "),
         ("\nimport not_there_at_all\n", "broken.py:2: ModuleNotFoundError: No module named 'not_there_at_all'"),
-        ("\n\nfrom harness import workloads\n", "broken.py:3: ImportError: cannot import name 'workloads'"),
+        ("\n\nfrom jaxmeter import workloads\n", "broken.py:3: ImportError: cannot import name 'workloads'"),
         ("def f():\n    raise ValueError('no data')\n\nf()\n", "broken.py:2: ValueError: no data"),
     ],
     ids=["an error", "a syntax error", "a missing module", "a missing name", "in a function"],
@@ -229,7 +229,7 @@ def test_two_workloads_of_one_name_in_one_file_are_named_with_their_lines(write)
 
 def test_two_workloads_of_one_name_in_two_variables_of_a_file_are_named(write):
     made = "def make():\n    def same(x):\n        return x\n    return workload(inputs=len, reference=len)(same)\n"
-    path = write("one.py", f"from harness import workload\n{made}first, second = make(), make()\n")
+    path = write("one.py", f"from jaxmeter import workload\n{made}first, second = make(), make()\n")
 
     with pytest.raises(SuiteError, match=r"two workloads are named 'same', both in line 5 of one\.py; rename one"):
         find_suites([path])
@@ -245,7 +245,7 @@ def test_a_module_may_be_imported_again(write, tmp_path):
 
 LOOP = '''from functools import partial
 
-from harness import workload
+from jaxmeter import workload
 
 
 def scale(x, *, by):
@@ -312,7 +312,7 @@ def test_a_name_that_no_case_can_have_is_refused(write, name):
 def test_workloads_that_a_helper_declares_belong_to_the_suite_that_calls_it(write):
     write(
         "_shared_by_two.py",
-        "from harness import workload\n\n\n"
+        "from jaxmeter import workload\n\n\n"
         "def declare(name):\n    workload(inputs=len, reference=len, name=name)(lambda x: x)\n",
     )
     files = [write(f"{name}.py", f"from _shared_by_two import declare\n\ndeclare('{name}')\n") for name in "ab"]
@@ -389,14 +389,14 @@ def test_a_suite_of_a_folder_and_a_file_of_one_name_are_refused(write, tmp_path)
 
 
 def test_the_projects_own_suites_are_complete_declarations():
-    names = [suite.name for suite in find_suites(["suites"])]
+    names = [suite.name for suite in find_suites([DEFAULT_SUITES])]
 
     assert {"cumulative_sum", "matmul", "selu"} <= set(names)
 
 
 def test_a_suite_has_one_answer(write):
     line = "@workload(inputs=len, reference=len, answer=Answer('Is it?', '{name}:jit'))\ndef {name}(x):\n    return x\n"
-    path = write("one.py", "from harness import Answer, workload\n" + line.format(name="a") + line.format(name="b"))
+    path = write("one.py", "from jaxmeter import Answer, workload\n" + line.format(name="a") + line.format(name="b"))
 
     with pytest.raises(SuiteError, match="a and b each have an answer; a suite has one question, so leave answer= at"):
         find_suites([path])

@@ -3,10 +3,10 @@ import sys
 import jax
 import pytest
 
-from harness.declare.catalogue import SuiteError, find_suites
+from jaxmeter.harness.declare.catalogue import SuiteError, find_suites
 
 SUITE = """
-from harness import Needs, workload
+from jaxmeter import Needs, workload
 
 
 @workload(inputs=lambda key: 1, reference=len{option})

@@ -3,10 +3,10 @@ from dataclasses import FrozenInstanceError, fields
 
 import pytest
 
-import harness
-from harness import Caching, DeclarationError, Needs, Peer, State, Workload, workload
-from harness.declare.declaration import Declaration, ImplementationOptions
-from harness.declare.implementation import Implementation
+import jaxmeter
+from jaxmeter import Caching, DeclarationError, Needs, Peer, State, Workload, workload
+from jaxmeter.harness.declare.declaration import Declaration, ImplementationOptions
+from jaxmeter.harness.declare.implementation import Implementation
 
 STRUCTURES = (Declaration, ImplementationOptions, Peer, State, Caching, Needs)
 
@@ -67,8 +67,8 @@ def test_every_option_is_described_once(structure):
 
 
 def test_the_decorators_show_the_options_and_their_descriptions():
-    assert list(inspect.signature(harness.workload).parameters) == [option.name for option in fields(Declaration)]
-    assert harness.workload.__doc__ == Declaration.__doc__
+    assert list(inspect.signature(jaxmeter.workload).parameters) == [option.name for option in fields(Declaration)]
+    assert jaxmeter.workload.__doc__ == Declaration.__doc__
     assert declare().implementation.__doc__ == ImplementationOptions.__doc__
 
 

@@ -1,7 +1,7 @@
 import pytest
 
-from harness import no_reference, workload
-from harness.declare.levels import DeclarationError
+from jaxmeter import no_reference, workload
+from jaxmeter.harness.declare.levels import DeclarationError
 
 
 def declare(**options):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.declare.fingerprint import fingerprint
+from jaxmeter.harness.declare.fingerprint import fingerprint
 from tests.harness.conftest import Import
 
 CHECKOUT = Path(__file__).parents[3]
@@ -125,7 +125,7 @@ def test_the_docstring_of_an_inner_function_does_not_count(module_of: Import):
 def another_process(folder: Path, seed: int) -> str:
     """The fingerprint of `names.f`, where hashes and addresses are others."""
     code = (
-        "x = [object()] * {seed}0000; import names; from harness.declare.fingerprint import fingerprint; "
+        "x = [object()] * {seed}0000; import names; from jaxmeter.harness.declare.fingerprint import fingerprint; "
         "print(fingerprint(names.f))"
     )
     ended = subprocess.run(
@@ -194,7 +194,7 @@ def test_a_lambda_is_the_same_wherever_it_stands(module_of: Import):
 def test_a_decorator_of_the_harness_does_not_count(module_of: Import):
     plain = module_of("def f(x):\n    return x + 1\n")
     decorated = module_of(
-        "from harness import workload\n\n"
+        "from jaxmeter import workload\n\n"
         "@workload(inputs=lambda key: 1, reference=lambda x: x,\n          modes=('jit',))\n"
         "def f(x):\n    return x + 1\n"
     )

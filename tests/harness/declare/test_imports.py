@@ -7,10 +7,10 @@ LAYERS = (
 
 
 def test_what_is_declared_is_written_in_layers_that_import_only_those_before():
-    inside = "harness.declare."
+    inside = "jaxmeter.harness.declare."
     arrows = [
         (importing.removeprefix(inside), imported.removeprefix(inside))
-        for importing, imported in imports(CHECKOUT, "harness/declare")
+        for importing, imported in imports(CHECKOUT, "jaxmeter/harness/declare")
         if imported.startswith(inside)
     ]
 

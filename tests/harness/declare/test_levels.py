@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness import DeclarationError, itemsize, levels
-from harness.declare.levels import call_with
+from jaxmeter import DeclarationError, itemsize, levels
+from jaxmeter.harness.declare.levels import call_with
 
 LEVELS = ("quick", "default", "full")
 

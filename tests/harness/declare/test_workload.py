@@ -3,7 +3,7 @@ from functools import partial, wraps
 import numpy as np
 import pytest
 
-from harness import (
+from jaxmeter import (
     Answer,
     Caching,
     Cost,
@@ -19,7 +19,7 @@ from harness import (
     no_reference,
     workload,
 )
-from harness.declare.fingerprint import fingerprint
+from jaxmeter.harness.declare.fingerprint import fingerprint
 
 LEVELS = ("quick", "default", "full")
 

@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from harness import data_folder
-from harness.machine.data import DATA_VARIABLE
+from jaxmeter import data_folder
+from jaxmeter.harness.machine.data import DATA_VARIABLE
 
 
 def test_the_folder_is_the_one_that_was_given(monkeypatch):

@@ -2,8 +2,8 @@ import errno
 
 import pytest
 
-from harness.machine.disk import is_disk_full
-from harness.probes.look_at_each import describe_failure
+from jaxmeter.harness.machine.disk import is_disk_full
+from jaxmeter.harness.probes.look_at_each import describe_failure
 
 
 def caused_by(error: Exception) -> Exception:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.machine import environment
-from harness.machine.environment import (
+from jaxmeter.harness.machine import environment
+from jaxmeter.harness.machine.environment import (
     LONGEST_WORDS,
     allowed_cores,
     cpu_quota,
@@ -24,7 +24,7 @@ from harness.machine.environment import (
     recorded_variables,
     usable_cores,
 )
-from harness.probes.look_at_each import LONGEST_REASON, describe_failure
+from jaxmeter.harness.probes.look_at_each import LONGEST_REASON, describe_failure
 from launcher.host import cpu_quota as quota_as_the_launcher_reads_it
 
 

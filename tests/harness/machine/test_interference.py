@@ -9,8 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness.machine import interference
-from harness.machine.interference import Interference, Reading
+from jaxmeter.harness.machine import interference
+from jaxmeter.harness.machine.interference import Interference, Reading
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux counts run-queue waits")
 

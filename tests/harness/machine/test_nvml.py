@@ -3,10 +3,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness.machine.nvml import REASONS, open_nvml
-from harness.machine.platforms import BACKENDS
-from harness.machine.states import LIBRARIES, DeviceStates
-from harness.record.processes import DeviceState
+from jaxmeter.harness.machine.nvml import REASONS, open_nvml
+from jaxmeter.harness.machine.platforms import BACKENDS
+from jaxmeter.harness.machine.states import LIBRARIES, DeviceStates
+from jaxmeter.harness.record.processes import DeviceState
 
 MHZ = 1e6
 

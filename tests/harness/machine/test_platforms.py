@@ -1,6 +1,6 @@
 import pytest
 
-from harness.machine.platforms import (
+from jaxmeter.harness.machine.platforms import (
     BACKENDS,
     DEFAULT_BACKEND,
     PLATFORMS,
@@ -8,7 +8,7 @@ from harness.machine.platforms import (
     list_unused_variables,
     make_process_environment,
 )
-from harness.probes.formats import TOLERANCE
+from jaxmeter.harness.probes.formats import TOLERANCE
 from tests import samples
 
 CPU, GPU = BACKENDS["cpu"], BACKENDS["gpu"]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.machine.secrets import SHORTEST_SECRET, hide_in_text
+from jaxmeter.harness.machine.secrets import SHORTEST_SECRET, hide_in_text
 
 NAMES = st.sampled_from(["MY_TOKEN", "API", "DB_PASSWORD", "SSH_KEY", "credentials"])
 
@@ -55,7 +55,7 @@ def test_what_a_text_calls_a_secret_is_hidden(text, hidden):
         "%token.1 = token[] after-all()",
         "dot_general requires contracting dimensions of equal size: got 3 and 4",
         "unexpected token: )",
-        'File "suites/selu.py", line 3, in selu',
+        'File "jaxmeter/suites/selu.py", line 3, in selu',
     ],
 )
 def test_words_about_programs_stay(text):

@@ -1,8 +1,8 @@
 import pytest
 
-import harness
-from harness.notebook.agreement import find_disagreement
-from harness.notebook.passes import Ratio
+import jaxmeter
+from jaxmeter.harness.notebook.agreement import find_disagreement
+from jaxmeter.harness.notebook.passes import Ratio
 
 SPEEDUP = Ratio(1.9, 2.0, 2.1, 24)
 
@@ -28,7 +28,7 @@ def test_without_a_time_or_an_interval_nothing_disagrees(times, speedup):
 
 @pytest.fixture(scope="module")
 def measured():
-    return harness.measure({"a": lambda x: x + 1, "b": lambda x: x + 1.0}, 1.0)
+    return jaxmeter.measure({"a": lambda x: x + 1, "b": lambda x: x + 1.0}, 1.0)
 
 
 def test_both_times_are_marked_with_the_reason(measured, monkeypatch):

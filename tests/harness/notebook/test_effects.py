@@ -4,8 +4,8 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-import harness
-from harness.record import Status
+import jaxmeter
+from jaxmeter.harness.record import Status
 
 X = jnp.ones(4)
 MOST = 40
@@ -19,7 +19,7 @@ def tick(*_):
 def count_after(function, *args, **options):
     """How often `tick` was called while a function is measured, and the result."""
     COUNTS["calls"] = itertools.count()
-    measurement = harness.measure.with_options(most_calls=MOST, **options)(function, *args)
+    measurement = jaxmeter.measure.with_options(most_calls=MOST, **options)(function, *args)
     jax.effects_barrier()
     return next(COUNTS["calls"]), measurement
 

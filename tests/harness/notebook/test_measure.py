@@ -8,11 +8,11 @@ import pytest
 from jax.experimental.compilation_cache import compilation_cache
 from msgspec import structs
 
-import harness
-from harness.notebook import IN_PROCESS
-from harness.programs.jax_events import watch_jax
-from harness.record import Status
-from harness.record.remarks import NOT_COUNTED
+import jaxmeter
+from jaxmeter.harness.notebook import IN_PROCESS
+from jaxmeter.harness.programs.jax_events import watch_jax
+from jaxmeter.harness.record import Status
+from jaxmeter.harness.record.remarks import NOT_COUNTED
 
 
 def scaled(x, *, factor):
@@ -22,7 +22,7 @@ def scaled(x, *, factor):
 
 @pytest.fixture(scope="module")
 def measurement():
-    return harness.measure(scaled, jnp.ones(1000), factor=3.0)
+    return jaxmeter.measure(scaled, jnp.ones(1000), factor=3.0)
 
 
 def test_one_function_is_measured_in_every_mode(measurement):
@@ -63,7 +63,7 @@ def test_a_speedup_of_a_variant_that_there_is_not_is_an_error(measurement):
 
 @pytest.mark.parametrize("name", ["as given", "as_given", "<lambda>:as given", "<lambda>:as_given"])
 def test_a_variant_as_given_is_found_as_it_is_shown_and_as_it_is_recorded(name):
-    measurement = harness.measure.with_options(modes=("jit", "as given"))(jax.jit(lambda x: x + 1), jnp.ones(4))
+    measurement = jaxmeter.measure.with_options(modes=("jit", "as given"))(jax.jit(lambda x: x + 1), jnp.ones(4))
 
     assert measurement.value(name, "execution_s") > 0
     assert measurement.find_speedup(name) is not None
@@ -72,13 +72,13 @@ def test_a_variant_as_given_is_found_as_it_is_shown_and_as_it_is_recorded(name):
 @pytest.mark.parametrize("name", [1, None, "", "a:b"])
 def test_a_name_that_no_function_can_have_is_an_error(name):
     with pytest.raises(ValueError, match=f"a function's name must be a text without a colon, .*; got {name!r}"):
-        harness.measure({name: scaled}, jnp.ones(4), factor=1.0)
+        jaxmeter.measure({name: scaled}, jnp.ones(4), factor=1.0)
 
 
 def test_another_number_of_arrays_is_said_as_such():
     functions = {"one": lambda x: x * 2, "two": lambda x: (x * 2, x * 2)}
 
-    measurement = harness.measure.with_options(modes=("jit",))(functions, jnp.ones(4))
+    measurement = jaxmeter.measure.with_options(modes=("jit",))(functions, jnp.ones(4))
 
     assert measurement.record.variants[1].outcomes["numerics"].reason == "returned 2 arrays, the reference 1"
 
@@ -89,7 +89,7 @@ def test_eager_code_has_the_hint_that_its_program_has_for_the_same_fault():
         "last": lambda x: x.size - 1 - jnp.argsort(x[::-1], stable=True),
     }
 
-    measurement = harness.measure.with_options(modes=("eager", "jit"))(functions, jnp.arange(100.0) % 7)
+    measurement = jaxmeter.measure.with_options(modes=("eager", "jit"))(functions, jnp.arange(100.0) % 7)
 
     eager, jitted = (variant.outcomes["numerics"] for variant in measurement.record.variants[2:])
     assert eager.status is Status.WRONG
@@ -99,7 +99,7 @@ def test_eager_code_has_the_hint_that_its_program_has_for_the_same_fault():
 
 def test_a_mode_that_needs_a_compiler_says_so_first_where_jit_is_disabled():
     with jax.disable_jit():
-        measurement = harness.measure.with_options(modes=("jit", "aot"))(lambda x: x + 1, jnp.ones(4))
+        measurement = jaxmeter.measure.with_options(modes=("jit", "aot"))(lambda x: x + 1, jnp.ones(4))
 
     aot = measurement.record.variants[1].outcomes["numerics"]
     assert aot.status is Status.UNSUPPORTED
@@ -107,7 +107,7 @@ def test_a_mode_that_needs_a_compiler_says_so_first_where_jit_is_disabled():
 
 
 def test_a_table_without_a_count_does_not_say_why_there_is_none():
-    measurement = harness.measure.with_options(modes=("jit",))(lambda x: jax.lax.top_k(x, 3), jnp.arange(100.0))
+    measurement = jaxmeter.measure.with_options(modes=("jit",))(lambda x: jax.lax.top_k(x, 3), jnp.arange(100.0))
 
     notes = [note for outcome in measurement.record.variants[0].outcomes.values() for note in outcome.notes]
     assert any(note.startswith(NOT_COUNTED) for note in notes)
@@ -153,7 +153,7 @@ def test_hostile_text_is_text_in_a_notebook():
             raise ValueError("<script>alert(1)</script>")
         return x
 
-    html = harness.measure(broken, jnp.ones(4))._repr_html_()
+    html = jaxmeter.measure(broken, jnp.ones(4))._repr_html_()
 
     assert "<script>" not in html
     assert "&lt;script&gt;" in html
@@ -164,7 +164,7 @@ def names_of(measurement):
 
 
 def test_only_the_modes_that_are_asked_for_are_measured():
-    measurement = harness.measure.with_options(modes=("jit", "eager"))(lambda x: x + 1, jnp.ones(4))
+    measurement = jaxmeter.measure.with_options(modes=("jit", "eager"))(lambda x: x + 1, jnp.ones(4))
 
     assert names_of(measurement) == ["jit", "eager"]
     assert measurement.value("eager", "speedup") > 0
@@ -183,7 +183,7 @@ def test_only_the_modes_that_are_asked_for_are_measured():
 def test_a_transformed_callable_is_measured_in_the_modes_that_are_named_and_compared_with_the_first(asked, measured):
     donating = jax.jit(lambda x: x + 1, donate_argnums=0)
 
-    measurement = harness.measure.with_options(modes=asked)(donating, jnp.ones(4))
+    measurement = jaxmeter.measure.with_options(modes=asked)(donating, jnp.ones(4))
 
     assert names_of(measurement) == measured
     assert measurement.case.baseline == f"<lambda>:{measured[0]}"
@@ -198,15 +198,15 @@ def test_modes_that_a_callable_does_not_have_are_an_error_or_a_note():
     compiled = jax.jit(lambda x: x + 1).lower(x).compile()
 
     with pytest.raises(ValueError, match="'program' has only the mode as given"):
-        harness.measure.with_options(modes=("jit",))({"program": compiled}, x)
-    measurement = harness.measure.with_options(modes=("as given", "jit"))({"program": compiled}, x)
+        jaxmeter.measure.with_options(modes=("jit",))({"program": compiled}, x)
+    measurement = jaxmeter.measure.with_options(modes=("as given", "jit"))({"program": compiled}, x)
 
     assert names_of(measurement) == ["as_given"]
     assert any(note.startswith("program is not measured in jit: ") for note in measurement.record.notes)
 
 
 def test_a_plain_function_as_given_is_eager():
-    measurement = harness.measure.with_options(modes=("as given",))(scaled, jnp.ones(4), factor=2.0)
+    measurement = jaxmeter.measure.with_options(modes=("as given",))(scaled, jnp.ones(4), factor=2.0)
 
     assert names_of(measurement) == ["eager"]
     assert "scaled has no transformation: as given, it is eager" in measurement.record.notes
@@ -240,12 +240,12 @@ def test_a_plain_function_as_given_is_eager():
 )
 def test_an_option_that_can_be_nothing_is_an_error(options, message):
     with pytest.raises(ValueError, match=message):
-        harness.measure.with_options(**options)
+        jaxmeter.measure.with_options(**options)
 
 
 def test_an_option_that_there_is_not_is_an_error_that_names_those_that_there_are():
     with pytest.raises(TypeError, match="no option 'mode'; options are modes, tolerance"):
-        harness.measure.with_options(mode="jit")
+        jaxmeter.measure.with_options(mode="jit")
 
 
 def nearly(x):
@@ -255,7 +255,7 @@ def nearly(x):
 
 @pytest.mark.parametrize(("tolerance", "status"), [(None, Status.WRONG), (1e-3, Status.OK), (1e-5, Status.WRONG)])
 def test_a_tolerance_says_how_much_error_is_rounding(tolerance, status):
-    measure = harness.measure.with_options(modes=("eager", "jit"), tolerance=tolerance)
+    measure = jaxmeter.measure.with_options(modes=("eager", "jit"), tolerance=tolerance)
 
     measurement = measure(nearly, jnp.ones(4))
 
@@ -266,7 +266,7 @@ def test_a_tolerance_says_how_much_error_is_rounding(tolerance, status):
 
 
 def test_after_its_limit_nothing_more_is_begun():
-    measurement = harness.measure.with_options(time_limit_s=0)(lambda x: x + 1, jnp.ones(4))
+    measurement = jaxmeter.measure.with_options(time_limit_s=0)(lambda x: x + 1, jnp.ones(4))
 
     reasons = {variant.outcomes["numerics"].reason for variant in measurement.record.variants}
     assert reasons == {"the limit of 0 s was used up before it"}
@@ -275,9 +275,9 @@ def test_after_its_limit_nothing_more_is_begun():
 
 def test_a_limit_that_ends_while_modes_are_checked_leaves_them_untimed(monkeypatch):
     ticks = iter([0.0, 1.0, 2.0, 3.0, 100.0, 100.0])
-    monkeypatch.setattr("harness.notebook.one_process.time.monotonic", lambda: next(ticks, 100.0))
+    monkeypatch.setattr("jaxmeter.harness.notebook.one_process.time.monotonic", lambda: next(ticks, 100.0))
 
-    measurement = harness.measure.with_options(time_limit_s=50)(lambda x: x + 1, jnp.ones(4))
+    measurement = jaxmeter.measure.with_options(time_limit_s=50)(lambda x: x + 1, jnp.ones(4))
 
     assert {one.outcomes["numerics"].status for one in measurement.record.variants} == {Status.OK}
     assert measurement.record.variants[1].outcomes["timing"].reason == (
@@ -286,17 +286,17 @@ def test_a_limit_that_ends_while_modes_are_checked_leaves_them_untimed(monkeypat
 
 
 def test_progress_is_told_where_it_is_asked_for(capsys):
-    harness.measure.with_options(modes=("jit",), progress=True)(lambda x: x + 1, jnp.ones(4))
+    jaxmeter.measure.with_options(modes=("jit",), progress=True)(lambda x: x + 1, jnp.ones(4))
 
     assert capsys.readouterr().err.splitlines() == [
-        "harness.measure: calling <lambda>:jit for the reference",
-        "harness.measure: checking <lambda>:jit",
-        "harness.measure: timing <lambda>:jit",
+        "jaxmeter.measure: calling <lambda>:jit for the reference",
+        "jaxmeter.measure: checking <lambda>:jit",
+        "jaxmeter.measure: timing <lambda>:jit",
     ]
 
 
 def test_without_a_person_to_look_it_is_silent(capsys):
-    harness.measure.with_options(modes=("jit",))(lambda x: x + 1, jnp.ones(4))
+    jaxmeter.measure.with_options(modes=("jit",))(lambda x: x + 1, jnp.ones(4))
 
     assert capsys.readouterr().err == ""
 
@@ -316,7 +316,7 @@ def test_printing_it_shows_a_row_per_mode(measurement):
 
 
 def test_a_jitted_function_is_measured_as_given_and_without_its_jit():
-    measurement = harness.measure(jax.jit(lambda x: x + 1), jnp.ones(4))
+    measurement = jaxmeter.measure(jax.jit(lambda x: x + 1), jnp.ones(4))
 
     assert names_of(measurement) == ["as_given", "eager", "jit"]
     assert measurement.record.status is Status.OK
@@ -324,7 +324,7 @@ def test_a_jitted_function_is_measured_as_given_and_without_its_jit():
 
 
 def test_what_fails_in_every_look_is_said_once():
-    measurement = harness.measure(lambda x: x if x.sum() > 0 else -x, jnp.ones(4))
+    measurement = jaxmeter.measure(lambda x: x if x.sum() > 0 else -x, jnp.ones(4))
 
     lines = [line for line in repr(measurement).splitlines() if "TracerBoolConversionError" in line]
     assert [line.partition(": ")[0] for line in lines] == ["<lambda>:jit, <lambda>:aot"]
@@ -335,7 +335,7 @@ def test_what_the_function_raises_is_raised():
         raise ValueError("no luck")
 
     with pytest.raises(ValueError, match="no luck"):
-        harness.measure(broken, jnp.ones(4))
+        jaxmeter.measure(broken, jnp.ones(4))
 
 
 def test_what_gives_another_answer_each_time_is_wrong_and_has_no_speedup():
@@ -344,7 +344,7 @@ def test_what_gives_another_answer_each_time_is_wrong_and_has_no_speedup():
     def forgetful(x):
         return x + next(numbers)
 
-    measurement = harness.measure(forgetful, jnp.ones(4))
+    measurement = jaxmeter.measure(forgetful, jnp.ones(4))
 
     for variant in measurement.record.variants:
         assert variant.outcomes["numerics"].status is Status.WRONG
@@ -356,7 +356,7 @@ def test_a_random_key_may_go_in_and_come_out():
         key, use = jax.random.split(key)
         return key, x + jax.random.normal(use, x.shape)
 
-    measurement = harness.measure(advance, jax.random.key(1), jnp.ones(4))
+    measurement = jaxmeter.measure(advance, jax.random.key(1), jnp.ones(4))
 
     assert measurement.record.status is Status.OK
 
@@ -390,14 +390,14 @@ def test_what_is_measured_is_compiled_and_never_taken_from_the_users_own_cache(o
     kept = set(own_cache.iterdir())
 
     with watch_jax() as events:
-        harness.measure(hyperbolic, x)
-        harness.measure(hyperbolic, x)
+        jaxmeter.measure(hyperbolic, x)
+        jaxmeter.measure(hyperbolic, x)
 
     assert (events.hits, set(own_cache.iterdir()) - kept) == (0, set())
 
 
 def test_the_users_own_cache_is_used_again_afterwards(own_cache):
-    harness.measure(hyperbolic, jnp.ones((3, 3)))
+    jaxmeter.measure(hyperbolic, jnp.ones((3, 3)))
     kept = set(own_cache.iterdir())
 
     jax.jit(lambda x: jnp.tanh(x) - 17)(jnp.ones(5)).block_until_ready()
@@ -408,6 +408,6 @@ def test_the_users_own_cache_is_used_again_afterwards(own_cache):
 
 def test_a_setting_that_changes_what_is_timed_stands_first_among_the_notes():
     with jax.debug_nans(True):
-        measurement = harness.measure.with_options(modes=("jit",))(lambda x: x + 1, jnp.ones(4))
+        measurement = jaxmeter.measure.with_options(modes=("jit",))(lambda x: x + 1, jnp.ones(4))
 
     assert measurement.record.notes[0].startswith("jax_debug_nans is True: every result is checked for NaN")

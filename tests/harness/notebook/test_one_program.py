@@ -4,9 +4,9 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-import harness
-from harness.notebook.one_program import MOST_APART, describe_one_program, is_one_jitted_call
-from harness.record import Block, ProcessRecord, VariantSamples
+import jaxmeter
+from jaxmeter.harness.notebook.one_program import MOST_APART, describe_one_program, is_one_jitted_call
+from jaxmeter.harness.record import Block, ProcessRecord, VariantSamples
 
 inner = jax.jit(lambda x: x + 1)
 donating = jax.jit(lambda x: x + 1, donate_argnums=0)
@@ -80,7 +80,7 @@ def test_the_same_program_is_said_only_where_times_and_compiles_agree(process, i
 
 
 def test_of_several_functions_only_those_that_are_one_jitted_call_are_named():
-    measure = harness.measure.with_options(modes=("eager", "jit"))
+    measure = jaxmeter.measure.with_options(modes=("eager", "jit"))
 
     def wrapped(x):
         return inner(x)
@@ -94,6 +94,6 @@ def test_a_function_jitted_anew_in_every_call_is_another_program():
     def build(x):
         return jax.jit(lambda y: y + 1)(x)
 
-    measurement = harness.measure.with_options(modes=("eager", "jit"))(build, jnp.ones(4))
+    measurement = jaxmeter.measure.with_options(modes=("eager", "jit"))(build, jnp.ones(4))
 
     assert not [note for note in measurement.record.notes if "same program" in note]

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.notebook.passes import Ratio, compare_passes, find_rank
-from harness.record import SCHEMA_VERSION, Block, ProcessRecord, VariantSamples
+from jaxmeter.harness.notebook.passes import Ratio, compare_passes, find_rank
+from jaxmeter.harness.record import SCHEMA_VERSION, Block, ProcessRecord, VariantSamples
 
 
 def blocks(times):

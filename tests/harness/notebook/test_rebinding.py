@@ -7,13 +7,13 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
-import harness
-from harness.record import Status
+import jaxmeter
+from jaxmeter.harness.record import Status
 
 WEIGHTS = jnp.ones(4)
 LAST = None
-measure = harness.measure.with_options(modes=("eager", "jit"))
-measure_transformed = harness.measure.with_options(modes=("as given", "eager", "jit"))
+measure = jaxmeter.measure.with_options(modes=("eager", "jit"))
+measure_transformed = jaxmeter.measure.with_options(modes=("as given", "eager", "jit"))
 
 
 def find_statuses(measurement):
@@ -137,7 +137,7 @@ def test_another_function_that_does_not_change_the_same_arrays_is_wrong_by_their
         total += 1
         return x
 
-    measurement = harness.measure.with_options(modes=("eager",))(
+    measurement = jaxmeter.measure.with_options(modes=("eager",))(
         {"old": step, "new": lambda x, total: x}, jnp.ones(4), np.zeros(3)
     )
 

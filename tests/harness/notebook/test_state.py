@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from flax import nnx
 
-from harness.notebook import state as module
-from harness.notebook.state import State, StateError
+from jaxmeter.harness.notebook import state as module
+from jaxmeter.harness.notebook.state import State, StateError
 
 
 class Trainer:

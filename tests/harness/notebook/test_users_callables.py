@@ -14,10 +14,10 @@ from flax import linen, nnx
 from flax.training import train_state
 from jax.experimental import checkify
 
-import harness
-from harness.notebook.calls import CarryError
-from harness.notebook.tracing import RETURN_CHANGES
-from harness.record import Status
+import jaxmeter
+from jaxmeter.harness.notebook.calls import CarryError
+from jaxmeter.harness.notebook.tracing import RETURN_CHANGES
+from jaxmeter.harness.record import Status
 
 
 def names_of(measurement):
@@ -61,7 +61,7 @@ def test_an_nnx_step_is_called_as_it_is_and_leaves_the_model_as_it_was(options):
     model, optimizer, x = make_model()
     before = [np.asarray(leaf) for leaf in jax.tree.leaves(nnx.state((model, optimizer)))]
 
-    measurement = harness.measure(nnx.jit(train, **options), model, optimizer, x)
+    measurement = jaxmeter.measure(nnx.jit(train, **options), model, optimizer, x)
 
     after = [np.asarray(leaf) for leaf in jax.tree.leaves(nnx.state((model, optimizer)))]
     assert all(map(np.array_equal, before, after))
@@ -87,7 +87,7 @@ def test_a_step_with_a_cached_model_is_called_as_it_is_and_leaves_the_model_as_i
     before = [np.asarray(leaf) for leaf in jax.tree.leaves(nnx.state((model, optimizer)))]
     step = nnx.cached_partial(nnx.jit(train), model, optimizer)
 
-    measurement = harness.measure(step, jnp.ones((2, 4)))
+    measurement = jaxmeter.measure(step, jnp.ones((2, 4)))
 
     after = [np.asarray(leaf) for leaf in jax.tree.leaves(nnx.state((model, optimizer)))]
     assert all(map(np.array_equal, before, after))
@@ -98,7 +98,7 @@ def test_a_step_with_a_cached_model_is_called_as_it_is_and_leaves_the_model_as_i
 
 
 def test_changes_in_place_that_jit_would_lose_are_refused_by_name():
-    measurement = harness.measure(train, *make_model())
+    measurement = jaxmeter.measure(train, *make_model())
 
     assert statuses_of(measurement) == {"eager": Status.OK, "jit": Status.UNSUPPORTED, "aot": Status.UNSUPPORTED}
     reason = measurement.record.variants[1].outcomes["numerics"].reason
@@ -116,7 +116,7 @@ def test_a_split_model_whose_update_is_returned_is_right_in_every_mode():
         nnx.update(model, jax.tree.map(lambda p, g: p - 0.1 * g, nnx.state(model), gradient))
         return nnx.split(model)[1]
 
-    measurement = harness.measure(step, state, jnp.ones((2, 4)))
+    measurement = jaxmeter.measure(step, state, jnp.ones((2, 4)))
 
     assert all_right(measurement)
     assert all(map(np.array_equal, before, map(np.asarray, jax.tree.leaves(state))))
@@ -136,7 +136,7 @@ def test_state_in_self_is_put_back_and_holds_no_tracer():
     trainer = Trainer()
     weights = trainer.weights
 
-    measurement = harness.measure(trainer.step, jnp.ones((2, 4)))
+    measurement = jaxmeter.measure(trainer.step, jnp.ones((2, 4)))
 
     assert (trainer.weights is weights, trainer.steps) == (True, 0)
     assert statuses_of(measurement) == {"eager": Status.OK, "jit": Status.UNSUPPORTED, "aot": Status.UNSUPPORTED}
@@ -155,7 +155,7 @@ def test_state_is_put_back_after_an_exception():
         raise ValueError("no luck")
 
     with pytest.raises(ValueError, match="no luck"):
-        harness.measure(broken, jnp.ones((2, 4)))
+        jaxmeter.measure(broken, jnp.ones((2, 4)))
 
     assert trainer.weights is weights
 
@@ -164,7 +164,7 @@ def test_donated_arguments_are_threaded_and_the_users_arrays_live():
     params = {"w": jnp.ones((8, 8))}
     step = jax.jit(lambda params, x: (jax.tree.map(lambda w: w - x.mean(), params), x.sum()), donate_argnums=0)
 
-    measurement = harness.measure(step, params, jnp.ones(8))
+    measurement = jaxmeter.measure(step, params, jnp.ones(8))
 
     assert not params["w"].is_deleted()
     assert all_right(measurement)
@@ -181,7 +181,7 @@ def test_a_donated_train_state_is_threaded_though_its_step_is_a_python_int_at_fi
         loss, gradient = jax.value_and_grad(lambda params: (state.apply_fn(params, x) ** 2).mean())(state.params)
         return state.apply_gradients(grads=gradient), loss
 
-    measurement = harness.measure.with_options(modes=("as_given",))(jax.jit(step, donate_argnums=0), state, x)
+    measurement = jaxmeter.measure.with_options(modes=("as_given",))(jax.jit(step, donate_argnums=0), state, x)
 
     assert state.step == 0
     assert not any(leaf.is_deleted() for leaf in jax.tree.leaves(params))
@@ -193,7 +193,7 @@ def test_donated_arguments_that_nothing_replaces_are_copied():
     x = jnp.ones((8, 8))
     step = jax.jit(lambda x: x.reshape(64) + 1, donate_argnums=0)
 
-    measurement = harness.measure(step, x)
+    measurement = jaxmeter.measure(step, x)
 
     assert not x.is_deleted()
     assert all_right(measurement)
@@ -204,7 +204,7 @@ def test_arguments_that_a_function_inside_donates_live():
     params = {"w": jnp.ones((8, 8))}
     inner = jax.jit(lambda params, x: jax.tree.map(lambda w: w - x.mean(), params), donate_argnums=0)
 
-    measurement = harness.measure(lambda params, x: inner(params, 2 * x), params, jnp.ones(8))
+    measurement = jaxmeter.measure(lambda params, x: inner(params, 2 * x), params, jnp.ones(8))
 
     assert not params["w"].is_deleted()
     assert all_right(measurement)
@@ -217,7 +217,7 @@ def test_a_carry_goes_from_one_call_to_the_next():
         jax.debug.callback(lambda value: seen.put(float(value)), x[0])
         return x + 1
 
-    harness.measure.with_options(modes=("jit",), carry={"x": "result"}, most_calls=40)(step, jnp.zeros(3))
+    jaxmeter.measure.with_options(modes=("jit",), carry={"x": "result"}, most_calls=40)(step, jnp.zeros(3))
     jax.effects_barrier()
 
     assert {0.0, 1.0} <= {seen.get() for _ in range(seen.qsize())}
@@ -227,8 +227,8 @@ def test_a_carry_goes_from_one_call_to_the_next():
 def test_a_carry_of_a_donated_argument_is_threaded_in_every_mode_and_copies_nothing(carry):
     step = jax.jit(lambda params, x: (params - x, params + x), donate_argnums=0)
 
-    given = harness.measure.with_options(carry=carry)(step, jnp.ones(8), jnp.ones(8))
-    plain = harness.measure.with_options(carry=carry)(lambda params, x: (params - x, x), jnp.ones(8), jnp.ones(8))
+    given = jaxmeter.measure.with_options(carry=carry)(step, jnp.ones(8), jnp.ones(8))
+    plain = jaxmeter.measure.with_options(carry=carry)(lambda params, x: (params - x, x), jnp.ones(8), jnp.ones(8))
 
     assert all_right(given)
     assert all_right(plain)
@@ -241,13 +241,13 @@ def test_a_carry_of_a_donated_argument_is_threaded_in_every_mode_and_copies_noth
 )
 def test_a_carry_that_is_not_there_is_an_error(carry, message):
     with pytest.raises(CarryError, match=message):
-        harness.measure.with_options(carry=carry)(lambda x: x + 1, jnp.zeros(3))
+        jaxmeter.measure.with_options(carry=carry)(lambda x: x + 1, jnp.zeros(3))
 
 
 def test_arrays_by_keyword_are_arguments():
     x = jnp.ones((64, 64))
 
-    measurement = harness.measure(lambda *, a, b: a @ b, a=x, b=x)
+    measurement = jaxmeter.measure(lambda *, a, b: a @ b, a=x, b=x)
 
     assert all_right(measurement)
     assert measurement.value("jit", "argument_bytes") == 2 * x.nbytes
@@ -257,7 +257,7 @@ def test_static_arguments_by_position_are_static():
     def pool(x, how, shape, act):
         return act(jnp.zeros(shape) + (x.max() if how == "max" else x.sum()))
 
-    measurement = harness.measure(pool, jnp.ones(3), "max", (2, 3), jnp.tanh)
+    measurement = jaxmeter.measure(pool, jnp.ones(3), "max", (2, 3), jnp.tanh)
 
     assert all_right(measurement)
     assert "pool:jit, pool:aot: shape[0], shape[1] are static: tracing it fails" in measurement.record.notes
@@ -269,11 +269,11 @@ def test_a_method_whose_self_is_static_is_called_as_it_is():
         def apply(self, x):
             return 2 * x
 
-    assert all_right(harness.measure(Model().apply, jnp.ones(3)))
+    assert all_right(jaxmeter.measure(Model().apply, jnp.ones(3)))
 
 
 def test_a_compiled_program_is_timed():
-    measurement = harness.measure(jax.jit(lambda x: x + 1).lower(jnp.ones(3)).compile(), jnp.ones(3))
+    measurement = jaxmeter.measure(jax.jit(lambda x: x + 1).lower(jnp.ones(3)).compile(), jnp.ones(3))
 
     assert names_of(measurement) == ["as_given"]
     assert all_right(measurement)
@@ -284,7 +284,7 @@ def test_eager_is_not_called_where_it_is_not_asked_for():
         assert isinstance(x, jax.core.Tracer)
         return x + 1
 
-    measurement = harness.measure.with_options(modes=("jit", "aot"))(only_traced, jnp.ones(3))
+    measurement = jaxmeter.measure.with_options(modes=("jit", "aot"))(only_traced, jnp.ones(3))
 
     assert names_of(measurement) == ["jit", "aot"]
     assert all_right(measurement)
@@ -294,7 +294,7 @@ def test_eager_is_not_called_where_it_is_not_asked_for():
 def test_several_functions_are_compared_with_the_first():
     functions = {"old": lambda x: x @ x, "new": lambda x: 2 * (x @ x)}
 
-    measurement = harness.measure.with_options(modes=("jit",))(functions, jnp.ones((8, 8)))
+    measurement = jaxmeter.measure.with_options(modes=("jit",))(functions, jnp.ones((8, 8)))
 
     assert {variant.name: variant.outcomes["numerics"].status for variant in measurement.record.variants} == {
         "old:jit": Status.OK,
@@ -307,7 +307,7 @@ def test_several_functions_are_compared_with_the_first():
 def test_a_speedup_has_an_interval_within_the_process():
     x = jnp.ones((64, 64))
 
-    measurement = harness.measure.with_options(modes=("jit",))(
+    measurement = jaxmeter.measure.with_options(modes=("jit",))(
         {"two": lambda x: x @ x @ x, "one": lambda x: (x @ x) @ x}, x
     )
 
@@ -325,7 +325,7 @@ def test_an_error_of_checkify_is_compared_by_what_failed():
         checkify.check(x.sum() > 100, "the sum must be large")
         return jnp.log(x)
 
-    measure = harness.measure.with_options(modes=("as given", "jit"))
+    measure = jaxmeter.measure.with_options(modes=("as given", "jit"))
     functions = {name: jax.jit(checkify.checkify(each)) for name, each in (("ok", logarithm), ("fails", failing))}
 
     measurement = measure(functions, jnp.arange(1.0, 9.0))
@@ -343,7 +343,7 @@ def test_keywords_of_any_name_are_the_users():
     def function(x, *, modes, tolerance, progress):
         return x * tolerance + modes
 
-    assert all_right(harness.measure(function, jnp.ones(3), modes=1, tolerance=2.0, progress="yes"))
+    assert all_right(jaxmeter.measure(function, jnp.ones(3), modes=1, tolerance=2.0, progress="yes"))
 
 
 def test_callbacks_are_announced_and_limited():
@@ -353,7 +353,7 @@ def test_callbacks_are_announced_and_limited():
         jax.debug.callback(lambda value: next(calls), x.sum())
         return x + 1
 
-    measurement = harness.measure.with_options(modes=("jit", "aot"), most_calls=60)(function, jnp.ones(3))
+    measurement = jaxmeter.measure.with_options(modes=("jit", "aot"), most_calls=60)(function, jnp.ones(3))
     jax.effects_barrier()
 
     assert next(calls) <= 60
@@ -366,7 +366,7 @@ def test_a_result_that_only_python_knows_is_compared_by_its_fields():
     class Result:
         value: jax.Array
 
-    measurement = harness.measure(lambda x: Result(x + 1), jnp.ones(3))
+    measurement = jaxmeter.measure(lambda x: Result(x + 1), jnp.ones(3))
 
     assert statuses_of(measurement)["eager"] is Status.OK
 
@@ -383,7 +383,7 @@ def test_an_optimizer_that_turns_rounding_into_steps_is_right_within_the_conditi
     model = nnx.MultiHeadAttention(2, 16, decode=False, rngs=nnx.Rngs(0))
     optimizer = nnx.Optimizer(model, optax.adamw(1e-3), wrt=nnx.Param)
 
-    measurement = harness.measure(attend, model, optimizer, jax.random.normal(jax.random.key(1), (2, 8, 16)))
+    measurement = jaxmeter.measure(attend, model, optimizer, jax.random.normal(jax.random.key(1), (2, 8, 16)))
 
     assert all_right(measurement)
     details = measurement.record.variants[0].outcomes["numerics"].details
@@ -403,7 +403,7 @@ def test_a_donating_step_is_judged_on_arguments_that_live():
         updates, slots = tx.update(gradient, slots, params)
         return optax.apply_updates(params, updates), slots
 
-    measurement = harness.measure(step, (params, tx.init(params)), jax.random.normal(jax.random.key(1), (2, 8, 16)))
+    measurement = jaxmeter.measure(step, (params, tx.init(params)), jax.random.normal(jax.random.key(1), (2, 8, 16)))
 
     assert all_right(measurement)
 
@@ -412,6 +412,6 @@ def test_a_fault_larger_than_rounding_is_wrong():
     x = jax.random.normal(jax.random.key(0), (64, 64))
     functions = {"inverse": jnp.linalg.inv, "off": lambda x: jnp.linalg.inv(x) * 1.001}
 
-    measurement = harness.measure.with_options(modes=("jit",))(functions, x)
+    measurement = jaxmeter.measure.with_options(modes=("jit",))(functions, x)
 
     assert measurement.record.variants[-1].outcomes["numerics"].status is Status.WRONG

@@ -7,11 +7,11 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 
-from harness.machine.platforms import PLATFORMS
-from harness.parent import execution
-from harness.parent.execution import execute
-from harness.parent.progress import Watcher
-from harness.record import RunFolder, Settings
+from jaxmeter.harness.machine.platforms import PLATFORMS
+from jaxmeter.harness.parent import execution
+from jaxmeter.harness.parent.execution import execute
+from jaxmeter.harness.parent.progress import Watcher
+from jaxmeter.harness.record import RunFolder, Settings
 from tests import samples
 from tests.harness.parent.made_up import OK, VARIANTS, NoteTaker
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import msgspec
 
-from harness.parent.fork_client import Ended
-from harness.parent.limits import Overran
-from harness.parent.progress import Watcher
-from harness.plan.messages import Heartbeat, Measure, Result
-from harness.plan.processes import SHAPES, PlannedProcess
-from harness.record import CaseRecord, Outcome, RunFolder, Settings, Status, read_json
+from jaxmeter.harness.parent.fork_client import Ended
+from jaxmeter.harness.parent.limits import Overran
+from jaxmeter.harness.parent.progress import Watcher
+from jaxmeter.harness.plan.messages import Heartbeat, Measure, Result
+from jaxmeter.harness.plan.processes import SHAPES, PlannedProcess
+from jaxmeter.harness.record import CaseRecord, Outcome, RunFolder, Settings, Status, read_json
 from tests import samples
 from tests.harness.conftest import FakeClock
 from tests.harness.raw import WALL_S, clean, noisy, process, variant

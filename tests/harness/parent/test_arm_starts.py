@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from harness.child.arms import exchange_variables
-from harness.parent.arm_starts import choose_start
-from harness.parent.arm_variables import choose_steering
-from harness.parent.arms import ArmServer
-from harness.parent.fork_client import ServerError
-from harness.record import OtherEnvironment
+from jaxmeter.harness.child.arms import exchange_variables
+from jaxmeter.harness.parent.arm_starts import choose_start
+from jaxmeter.harness.parent.arm_variables import choose_steering
+from jaxmeter.harness.parent.arms import ArmServer
+from jaxmeter.harness.parent.fork_client import ServerError
+from jaxmeter.harness.record import OtherEnvironment
 
-CODE = "from harness.child.arms import main; main()"
+CODE = "from jaxmeter.harness.child.arms import main; main()"
 VARIABLES = {**os.environ, "JAX_PLATFORMS": "cpu"}
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from harness.parent.case import CaseProgress
+from jaxmeter.harness.parent.case import CaseProgress
 from tests import samples
 
 

@@ -7,12 +7,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness.machine.disk import EXIT_CODE
-from harness.parent.ended import describe_end
-from harness.parent.fork_client import LOW_BYTES, Ended, raise_if_disk_full
-from harness.parent.limits import START_LIMIT_S
-from harness.plan.messages import Heartbeat, Problem
-from harness.record import Outcome, Status
+from jaxmeter.harness.machine.disk import EXIT_CODE
+from jaxmeter.harness.parent.ended import describe_end
+from jaxmeter.harness.parent.fork_client import LOW_BYTES, Ended, raise_if_disk_full
+from jaxmeter.harness.parent.limits import START_LIMIT_S
+from jaxmeter.harness.plan.messages import Heartbeat, Problem
+from jaxmeter.harness.record import Outcome, Status
 
 LIMIT_S = 90.0
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from harness.machine.platforms import PLATFORMS
-from harness.plan.messages import Heartbeat
-from harness.plan.probes import CHECK
-from harness.plan.processes import SHAPES, plan_processes
-from harness.record import Outcome, RunFolder, Settings, Status, Stop, StopReason, read_json
+from jaxmeter.harness.machine.platforms import PLATFORMS
+from jaxmeter.harness.plan.messages import Heartbeat
+from jaxmeter.harness.plan.probes import CHECK
+from jaxmeter.harness.plan.processes import SHAPES, plan_processes
+from jaxmeter.harness.record import Outcome, RunFolder, Settings, Status, Stop, StopReason, read_json
 from tests import samples
 from tests.harness.parent.made_up import FAILED, OK, ONCE, TWICE, VARIANTS, case, dead, settings
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.machine.platforms import PLATFORMS
-from harness.parent.fork_client import STDERR_KEPT, ForkServer, ServerError, ServerLostError
-from harness.plan.messages import Describe, Description, Heartbeat, Measure, Problem
-from harness.plan.processes import plan_processes
-from harness.plan.settings import make_settings
-from harness.record import CaseRecord, Outcome, Run, Status, read_json
+from jaxmeter.harness.machine.platforms import PLATFORMS
+from jaxmeter.harness.parent.fork_client import STDERR_KEPT, ForkServer, ServerError, ServerLostError
+from jaxmeter.harness.plan.messages import Describe, Description, Heartbeat, Measure, Problem
+from jaxmeter.harness.plan.processes import plan_processes
+from jaxmeter.harness.plan.settings import make_settings
+from jaxmeter.harness.record import CaseRecord, Outcome, Run, Status, read_json
 
 pytestmark = pytest.mark.end_to_end
 
@@ -29,7 +29,7 @@ from pathlib import Path
 
 import jax.numpy as jnp
 
-from harness import workload
+from jaxmeter import workload
 
 NOTES = Path(__file__).parent
 
@@ -114,7 +114,7 @@ def leaves_processes_behind(x):
 
 def harness(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        [sys.executable, "-m", "harness", "run", *arguments],
+        [sys.executable, "-m", "jaxmeter", "run", *arguments],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(CHECKOUT)},
         capture_output=True,
@@ -307,18 +307,18 @@ def test_a_process_that_meets_a_full_disk_is_no_result_and_its_words_are_told(se
 
 
 def test_a_server_that_cannot_start_says_what_python_said(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)  # `python -m` looks here first
-    (tmp_path / "harness").mkdir()
-    (tmp_path / "harness" / "__init__.py").write_text("raise RuntimeError('broken install')")
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "jaxmeter").mkdir()
+    (tmp_path / "jaxmeter" / "__init__.py").write_text("raise RuntimeError('broken install')")
 
     with pytest.raises(ServerError, match="broken install"), ForkServer(os.environ, tmp_path / "scratch"):
         pass
 
 
 def test_a_server_that_is_ended_while_it_starts_is_no_fault_of_what_was_asked(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "harness").mkdir()
-    (tmp_path / "harness" / "__init__.py").write_text("import os\nos.kill(os.getpid(), 9)")
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "jaxmeter").mkdir()
+    (tmp_path / "jaxmeter" / "__init__.py").write_text("import os\nos.kill(os.getpid(), 9)")
 
     with (
         pytest.raises(ServerLostError, match="was ended by signal 9 while it started, which the harness did not send"),

@@ -8,10 +8,10 @@ import socket
 
 import pytest
 
-from harness.parent import fork_client
-from harness.parent.fork_client import ForkServer
-from harness.parent.limits import Limits, Overran
-from harness.plan.messages import Heartbeat
+from jaxmeter.harness.parent import fork_client
+from jaxmeter.harness.parent.fork_client import ForkServer
+from jaxmeter.harness.parent.limits import Limits, Overran
+from jaxmeter.harness.plan.messages import Heartbeat
 
 ENDED = {"status": signal.SIGSEGV, "peak_kib": 7}
 

@@ -1,7 +1,7 @@
 """What processes took tells what those to come will take."""
 
-from harness.parent.pace import Coming, Pace
-from harness.plan.processes import PlannedProcess
+from jaxmeter.harness.parent.pace import Coming, Pace
+from jaxmeter.harness.plan.processes import PlannedProcess
 
 
 def process(

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from harness.parent.progress import Lines, Live, Watcher, list_troubles, printable
-from harness.plan.messages import Heartbeat
-from harness.plan.processes import PlannedProcess
-from harness.record import Outcome, Status
+from jaxmeter.harness.parent.progress import Lines, Live, Watcher, list_troubles, printable
+from jaxmeter.harness.plan.messages import Heartbeat
+from jaxmeter.harness.plan.processes import PlannedProcess
+from jaxmeter.harness.record import Outcome, Status
 from tests import samples
 
 PLANNED = samples.planned_case("selu", params={"n": 4})

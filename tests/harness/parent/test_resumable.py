@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from harness.parent.prepare_run import UsageError, check_resumable
-from harness.plan.messages import Description
-from harness.version import __version__
+from jaxmeter.harness.parent.prepare_run import UsageError, check_resumable
+from jaxmeter.harness.plan.messages import Description
+from jaxmeter.version import __version__
 from tests import samples
 
 CASE = samples.planned_case("selu")

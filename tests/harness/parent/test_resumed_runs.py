@@ -3,9 +3,9 @@
 import msgspec
 import pytest
 
-from harness.parent.case import ANOTHER_PROGRAM
-from harness.plan.probes import CHECK
-from harness.record import CaseRecord, NumericsDetails, Outcome, RunFolder, Status, read_json, write_json
+from jaxmeter.harness.parent.case import ANOTHER_PROGRAM
+from jaxmeter.harness.plan.probes import CHECK
+from jaxmeter.harness.record import CaseRecord, NumericsDetails, Outcome, RunFolder, Status, read_json, write_json
 from tests.harness.parent.made_up import (
     CASES,
     CHECKS,

@@ -2,9 +2,9 @@
 
 import pytest
 
-from harness.parent.pace import Coming, Pace
-from harness.parent.rounds import TOO_SLOW_S, count_rounds, leave_out
-from harness.plan.processes import PlannedProcess
+from jaxmeter.harness.parent.pace import Coming, Pace
+from jaxmeter.harness.parent.rounds import TOO_SLOW_S, count_rounds, leave_out
+from jaxmeter.harness.plan.processes import PlannedProcess
 from tests import samples
 
 CASES = [samples.planned_case(name, variants=("a:eager", "b:eager", "a:jit")) for name in ("selu", "matmul")]

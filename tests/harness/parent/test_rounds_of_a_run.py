@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 import pytest
 
-from harness.plan.probes import CHECK
-from harness.plan.processes import SHAPES
-from harness.plan.settings import MOST_PROCESSES
-from harness.record import RunFolder, Status
+from jaxmeter.harness.plan.probes import CHECK
+from jaxmeter.harness.plan.processes import SHAPES
+from jaxmeter.harness.plan.settings import MOST_PROCESSES
+from jaxmeter.harness.record import RunFolder, Status
 from tests.harness.parent.made_up import (
     CASES,
     MORE,

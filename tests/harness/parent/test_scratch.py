@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.parent.scratch import PREFIX, find_parent, make_scratch
+from jaxmeter.harness.parent.scratch import PREFIX, find_parent, make_scratch
 
 
 def test_a_scratch_folder_is_new_private_and_gone_at_the_end(tmp_path):

@@ -4,9 +4,9 @@ from contextlib import ExitStack
 
 import pytest
 
-from harness.machine.platforms import BACKENDS
-from harness.parent.servers import Servers
-from harness.record import OtherEnvironment
+from jaxmeter.harness.machine.platforms import BACKENDS
+from jaxmeter.harness.parent.servers import Servers
+from jaxmeter.harness.record import OtherEnvironment
 
 OTHER = OtherEnvironment(python="python", version="3.11.9", packages={}, variables={})
 PREALLOCATE = "XLA_PYTHON_CLIENT_PREALLOCATE"

@@ -1,9 +1,9 @@
 """Whose time it is where there is too little: what is left out, what is lost, what a budget keeps."""
 
-from harness.parent.allowance import GRACE_S
-from harness.plan.messages import Heartbeat
-from harness.plan.processes import PlannedProcess
-from harness.record import Status
+from jaxmeter.harness.parent.allowance import GRACE_S
+from jaxmeter.harness.plan.messages import Heartbeat
+from jaxmeter.harness.plan.processes import PlannedProcess
+from jaxmeter.harness.record import Status
 from tests.harness.parent.made_up import CASES, ROUNDS, Told, a_case, dead, settings, timed
 
 SLOW = a_case("selu", "a:eager", "a:jit")

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from harness.parent.widest import Width, matters, measure_width, share_out
-from harness.record import Answer, Figure, Outcome, Status
+from jaxmeter.harness.parent.widest import Width, matters, measure_width, share_out
+from jaxmeter.harness.record import Answer, Figure, Outcome, Status
 from tests import samples
 
 T_975 = {2: 4.302653, 4: 2.776445}  # of so many degrees of freedom

@@ -1,7 +1,7 @@
 import pytest
 
-from harness.parent.written import KNOWN_HARMLESS, MOST_KEPT, Warnings, find_last_words, find_warnings
-from harness.record import ProcessWarning
+from jaxmeter.harness.parent.written import KNOWN_HARMLESS, MOST_KEPT, Warnings, find_last_words, find_warnings
+from jaxmeter.harness.record import ProcessWarning
 
 ABSL = 'W1126 21:51:38.260352   15447 debug_options_flags.cc:1357] "xla_cpu_use_thunk_runtime" is no longer supported.'
 FATAL = "F1126 21:51:40.642342   15474 parse_flags_from_env.cc:234] Unknown flag in XLA_FLAGS: --xla_no_such=false"

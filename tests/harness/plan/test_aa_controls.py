@@ -3,10 +3,10 @@
 import msgspec
 import pytest
 
-from harness.machine.platforms import PLATFORMS
-from harness.plan.aa_controls import add_aa_control, is_unchanged
-from harness.plan.processes import plan_processes_of
-from harness.plan.settings import make_settings
+from jaxmeter.harness.machine.platforms import PLATFORMS
+from jaxmeter.harness.plan.aa_controls import add_aa_control, is_unchanged
+from jaxmeter.harness.plan.processes import plan_processes_of
+from jaxmeter.harness.plan.settings import make_settings
 from tests import samples
 
 

@@ -3,11 +3,11 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness import Caching, Cost, DataSource, Figure, Needs, Published, Skip, State, levels, no_reference, workload
-from harness.machine.platforms import PLATFORMS
-from harness.plan.cases import name_case, plan_case
-from harness.plan.probes import list_of_jax, list_runnable
-from harness.record.layout import name_file
+from jaxmeter import Caching, Cost, DataSource, Figure, Needs, Published, Skip, State, levels, no_reference, workload
+from jaxmeter.harness.machine.platforms import PLATFORMS
+from jaxmeter.harness.plan.cases import name_case, plan_case
+from jaxmeter.harness.plan.probes import list_of_jax, list_runnable
+from jaxmeter.harness.record.layout import name_file
 from tests import samples
 
 CPU = PLATFORMS["cpu"]

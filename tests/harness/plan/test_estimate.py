@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.machine.platforms import PLATFORMS
-from harness.parent.prepare_run import UsageError, check_budget
-from harness.plan import estimate as module
-from harness.plan.estimate import (
+from jaxmeter.harness.machine.platforms import PLATFORMS
+from jaxmeter.harness.parent.prepare_run import UsageError, check_budget
+from jaxmeter.harness.plan import estimate as module
+from jaxmeter.harness.plan.estimate import (
     LOADING,
     PROCESS_S,
     TIMED_VARIANT_S,
@@ -18,12 +18,12 @@ from harness.plan.estimate import (
     first_round_s,
     process_s,
 )
-from harness.plan.probes import PROBE_NAMES
-from harness.plan.processes import PlannedProcess, plan_processes
-from harness.plan.settings import make_settings
-from harness.plan.work import UNKNOWN, Work, call_s, compile_s
-from harness.record import PlannedCase
-from harness.record.layout import name_file
+from jaxmeter.harness.plan.probes import PROBE_NAMES
+from jaxmeter.harness.plan.processes import PlannedProcess, plan_processes
+from jaxmeter.harness.plan.settings import make_settings
+from jaxmeter.harness.plan.work import UNKNOWN, Work, call_s, compile_s
+from jaxmeter.harness.record import PlannedCase
+from jaxmeter.harness.record.layout import name_file
 from tests import samples
 
 LEVELS = ("quick", "default", "full")

@@ -6,8 +6,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from harness.machine.platforms import PLATFORMS
-from harness.plan.probes import (
+from jaxmeter.harness.machine.platforms import PLATFORMS
+from jaxmeter.harness.plan.probes import (
     CACHE_STATES,
     PROBE_NAMES,
     PROBES,
@@ -25,12 +25,12 @@ from harness.plan.probes import (
     list_runnable,
     list_traced,
 )
-from harness.plan.settings import make_settings
-from harness.probes import find_look
-from harness.probes.caching import CACHE_STATES as KNOWN
-from harness.record import Answer, Details, Figure, PlannedCase, Published
-from harness.record.layout import name_file
-from harness.record.metrics import METRICS
+from jaxmeter.harness.plan.settings import make_settings
+from jaxmeter.harness.probes import find_look
+from jaxmeter.harness.probes.caching import CACHE_STATES as KNOWN
+from jaxmeter.harness.record import Answer, Details, Figure, PlannedCase, Published
+from jaxmeter.harness.record.layout import name_file
+from jaxmeter.harness.record.metrics import METRICS
 from tests import samples
 
 PROBE_FILES = Path(inspect.getfile(find_look)).parent
@@ -211,7 +211,9 @@ def test_variants_share_a_process_where_they_do_not_disturb_each_other(group, wh
 
 def test_every_probe_has_a_file_of_its_name_that_can_look():
     files = {
-        path.stem for path in PROBE_FILES.glob("*.py") if hasattr(import_module(f"harness.probes.{path.stem}"), "look")
+        path.stem
+        for path in PROBE_FILES.glob("*.py")
+        if hasattr(import_module(f"jaxmeter.harness.probes.{path.stem}"), "look")
     }
 
     assert files == set(PROBES)

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.machine.platforms import PLATFORMS
-from harness.plan.probes import CHECK, PROBES
-from harness.plan.processes import SHAPES, PlannedProcess, plan_more, plan_processes, plan_processes_of
-from harness.plan.settings import make_settings
+from jaxmeter.harness.machine.platforms import PLATFORMS
+from jaxmeter.harness.plan.probes import CHECK, PROBES
+from jaxmeter.harness.plan.processes import SHAPES, PlannedProcess, plan_more, plan_processes, plan_processes_of
+from jaxmeter.harness.plan.settings import make_settings
 from tests import samples
 
 VARIANTS = ("a:eager", "a:jit", "a:aot", "numpy:native")

@@ -1,12 +1,12 @@
 import msgspec
 import pytest
 
-from harness.machine.platforms import PLATFORMS
-from harness.plan.aa_controls import is_unchanged
-from harness.plan.processes import plan_processes_of
-from harness.plan.replays import add_lock_step, add_replays, limit_to
-from harness.plan.settings import make_settings
-from harness.record import Artifact, NumericsDetails, OtherEnvironment, Outcome, Replay, Status
+from jaxmeter.harness.machine.platforms import PLATFORMS
+from jaxmeter.harness.plan.aa_controls import is_unchanged
+from jaxmeter.harness.plan.processes import plan_processes_of
+from jaxmeter.harness.plan.replays import add_lock_step, add_replays, limit_to
+from jaxmeter.harness.plan.settings import make_settings
+from jaxmeter.harness.record import Artifact, NumericsDetails, OtherEnvironment, Outcome, Replay, Status
 from tests import samples
 
 

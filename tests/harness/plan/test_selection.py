@@ -2,9 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.plan.selection import SelectionError, choose_representatives, select, shuffle
-from harness.record import Answer, PlannedCase
-from harness.record.layout import name_file
+from jaxmeter.harness.plan.selection import SelectionError, choose_representatives, select, shuffle
+from jaxmeter.harness.record import Answer, PlannedCase
+from jaxmeter.harness.record.layout import name_file
 from tests import samples
 
 
@@ -61,7 +61,7 @@ def test_a_pattern_that_matches_nothing_names_the_nearest_and_the_list():
         chosen("selu", "matmull")
 
     assert str(caught.value) == (
-        "no case of this level matches --select 'matmull'; nearest: 'matmul'; list all: python -m harness list --full"
+        "no case of this level matches --select 'matmull'; nearest: 'matmul'; list all: jaxmeter list --full"
     )
 
 
@@ -69,10 +69,7 @@ def test_where_nothing_is_near_only_the_list_is_named():
     with pytest.raises(SelectionError) as caught:
         chosen("zzzzzzzz")
 
-    assert (
-        str(caught.value)
-        == "no case of this level matches --select 'zzzzzzzz'; list all: python -m harness list --full"
-    )
+    assert str(caught.value) == "no case of this level matches --select 'zzzzzzzz'; list all: jaxmeter list --full"
 
 
 # Order

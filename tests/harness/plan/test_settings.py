@@ -1,14 +1,14 @@
 import pytest
 
-from harness.plan.probes import PROBES
-from harness.plan.settings import MOST_ROUNDS, make_settings
+from jaxmeter.harness.plan.probes import PROBES
+from jaxmeter.harness.plan.settings import MOST_ROUNDS, make_settings
 
 LEVELS = ("quick", "default", "full")
 
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_a_level_decides_how_long_a_run_takes(level):
-    found = make_settings(level, suites=("suites",), run_id="a")
+    found = make_settings(level, suites=("jaxmeter.suites",), run_id="a")
 
     assert found.level == level
     assert found.probes == tuple(name for name in PROBES if level != "quick" or name != "caching")

@@ -1,7 +1,7 @@
 import msgspec
 import pytest
 
-from harness.plan.work import (
+from jaxmeter.harness.plan.work import (
     ACCELERATION,
     AGAIN_S,
     COMPILED,

@@ -5,13 +5,13 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from harness import workload
-from harness.machine.platforms import BACKENDS
-from harness.probes import Context, caching
-from harness.probes.caching import CACHE_STATES, Call
-from harness.programs.arguments import make_inputs
-from harness.programs.jax_events import COMPILE, LOWER, TRACE, JaxEvents
-from harness.record import CacheStateCall, CachingDetails, Outcome, Status
+from jaxmeter import workload
+from jaxmeter.harness.machine.platforms import BACKENDS
+from jaxmeter.harness.probes import Context, caching
+from jaxmeter.harness.probes.caching import CACHE_STATES, Call
+from jaxmeter.harness.programs.arguments import make_inputs
+from jaxmeter.harness.programs.jax_events import COMPILE, LOWER, TRACE, JaxEvents
+from jaxmeter.harness.record import CacheStateCall, CachingDetails, Outcome, Status
 from tests import samples
 
 THREE, FOUR = jnp.ones(3), jnp.ones(4)

@@ -4,8 +4,8 @@ import jax
 import numpy
 import pytest
 
-from harness.machine.platforms import BACKENDS
-from harness.probes.calibration import (
+from jaxmeter.harness.machine.platforms import BACKENDS
+from jaxmeter.harness.probes.calibration import (
     ALU_STEPS,
     Calibrations,
     Work,

@@ -10,14 +10,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from harness import no_reference, workload
-from harness.machine.platforms import BACKENDS
-from harness.probes import Context, compilation
-from harness.programs import program, serialised
-from harness.programs.cost import NO_COUNT
-from harness.programs.modes import How, Prepared, prepare_as
-from harness.record import CaseFolder, CompilationDetails, Outcome, Status
-from harness.record.layout import PROGRAM_TEXTS
+from jaxmeter import no_reference, workload
+from jaxmeter.harness.machine.platforms import BACKENDS
+from jaxmeter.harness.probes import Context, compilation
+from jaxmeter.harness.programs import program, serialised
+from jaxmeter.harness.programs.cost import NO_COUNT
+from jaxmeter.harness.programs.modes import How, Prepared, prepare_as
+from jaxmeter.harness.record import CaseFolder, CompilationDetails, Outcome, Status
+from jaxmeter.harness.record.layout import PROGRAM_TEXTS
 from tests import samples
 
 STAGES = {"trace_s", "lower_s", "compile_s"}

@@ -5,10 +5,10 @@ import jax.numpy as jnp
 import pytest
 from jax.experimental.compilation_cache import compilation_cache
 
-from harness.probes.sampler import Sampler
-from harness.programs.caches import use_cache
-from harness.programs.jax_events import watch_jax
-from harness.programs.modes import How, prepare_as
+from jaxmeter.harness.probes.sampler import Sampler
+from jaxmeter.harness.programs.caches import use_cache
+from jaxmeter.harness.programs.jax_events import watch_jax
+from jaxmeter.harness.programs.modes import How, prepare_as
 
 CACHE_OPTIONS = (
     "jax_enable_compilation_cache",

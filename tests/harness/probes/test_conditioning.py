@@ -8,15 +8,15 @@ import msgspec
 import numpy as np
 import pytest
 
-from harness import State, no_reference, workload
-from harness.machine.platforms import BACKENDS
-from harness.plan.cases import plan_case
-from harness.probes import Context, look_with
-from harness.probes.conditioning import Judge
-from harness.probes.errors import relative_error
-from harness.probes.numerics import check
-from harness.record import Replay, Status, Verdict
-from harness.record.sentences import describe_details
+from jaxmeter import State, no_reference, workload
+from jaxmeter.harness.machine.platforms import BACKENDS
+from jaxmeter.harness.plan.cases import plan_case
+from jaxmeter.harness.probes import Context, look_with
+from jaxmeter.harness.probes.conditioning import Judge
+from jaxmeter.harness.probes.errors import relative_error
+from jaxmeter.harness.probes.numerics import check
+from jaxmeter.harness.record import Replay, Status, Verdict
+from jaxmeter.harness.record.sentences import describe_details
 
 NUMBERS = jnp.asarray(np.random.default_rng(0).normal(size=(16, 16)), "float32")
 SMALL = NUMBERS * 1e-3

@@ -6,12 +6,12 @@ import jax.numpy as jnp
 import numpy
 import pytest
 
-from harness import no_reference, workload
-from harness.machine.platforms import BACKENDS
-from harness.plan.aa_controls import add_aa_control
-from harness.plan.cases import plan_case
-from harness.probes import Context, look_with
-from harness.record import Status
+from jaxmeter import no_reference, workload
+from jaxmeter.harness.machine.platforms import BACKENDS
+from jaxmeter.harness.plan.aa_controls import add_aa_control
+from jaxmeter.harness.plan.cases import plan_case
+from jaxmeter.harness.probes import Context, look_with
+from jaxmeter.harness.record import Status
 
 
 def add_one(x):

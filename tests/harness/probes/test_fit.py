@@ -5,10 +5,10 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from harness.machine.platforms import BACKENDS
-from harness.probes import Context
-from harness.probes.fit import compare_with_capacity, planned_peak_bytes
-from harness.programs.modes import How, Prepared, prepare_as
+from jaxmeter.harness.machine.platforms import BACKENDS
+from jaxmeter.harness.probes import Context
+from jaxmeter.harness.probes.fit import compare_with_capacity, planned_peak_bytes
+from jaxmeter.harness.programs.modes import How, Prepared, prepare_as
 from tests.harness.probes.made_up import plan
 
 GIB = 2**30

@@ -4,13 +4,13 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from harness import State, no_reference, workload
-from harness.machine.platforms import BACKENDS
-from harness.plan.probes import PROBES
-from harness.probes import Context, find_look, look_with
-from harness.probes.context import Findings
-from harness.probes.look_at_each import LONGEST_REASON, LONGEST_TRACEBACK, describe_failure, look_at_each
-from harness.record import Outcome, Status
+from jaxmeter import State, no_reference, workload
+from jaxmeter.harness.machine.platforms import BACKENDS
+from jaxmeter.harness.plan.probes import PROBES
+from jaxmeter.harness.probes import Context, find_look, look_with
+from jaxmeter.harness.probes.context import Findings
+from jaxmeter.harness.probes.look_at_each import LONGEST_REASON, LONGEST_TRACEBACK, describe_failure, look_at_each
+from jaxmeter.harness.record import Outcome, Status
 
 SIDE = 64
 SQUARE_BYTES = SIDE * SIDE * 4
@@ -74,7 +74,7 @@ def fails_in(stage_name, raising):
 
 
 def test_a_compiler_that_finds_a_program_too_large_says_that_it_does_not_fit(monkeypatch):
-    monkeypatch.setattr("harness.probes.context.prepare_as", fails_in("compile", exhausted))
+    monkeypatch.setattr("jaxmeter.harness.probes.context.prepare_as", fails_in("compile", exhausted))
 
     found = look(context_of(jnp.sin), "numerics", "memory")
 
@@ -93,7 +93,7 @@ def test_a_compiler_that_fails_otherwise_has_failed(monkeypatch):
     def bug():
         raise jax.errors.JaxRuntimeError("INTERNAL: a bug")
 
-    monkeypatch.setattr("harness.probes.context.prepare_as", fails_in("compile", bug))
+    monkeypatch.setattr("jaxmeter.harness.probes.context.prepare_as", fails_in("compile", bug))
 
     assert look(context_of(jnp.sin), "memory")["memory"].status is Status.FAILED
 
@@ -106,7 +106,7 @@ def test_what_cannot_be_prepared_names_its_stage_for_every_probe(monkeypatch, st
     def unlucky():
         raise ValueError("no\nluck")
 
-    monkeypatch.setattr("harness.probes.context.prepare_as", fails_in(stage, unlucky))
+    monkeypatch.setattr("jaxmeter.harness.probes.context.prepare_as", fails_in(stage, unlucky))
 
     found = look(context_of(one_more), "numerics", "memory")
 
@@ -215,7 +215,7 @@ def test_a_variant_that_cannot_be_prepared_is_tried_once_and_raises_the_same_aga
         tried.append(1)
         raise ValueError("no luck")
 
-    monkeypatch.setattr("harness.probes.context.prepare_as", fails_in("trace", unlucky))
+    monkeypatch.setattr("jaxmeter.harness.probes.context.prepare_as", fails_in("trace", unlucky))
     context = context_of(one_more)
 
     for _ in range(2):
@@ -240,7 +240,7 @@ def looked(monkeypatch):
 
         return look
 
-    monkeypatch.setattr("harness.probes.find_look", find)
+    monkeypatch.setattr("jaxmeter.harness.probes.find_look", find)
     return order
 
 
@@ -279,7 +279,7 @@ def test_where_probes_share_a_process_each_looks_at_its_own_variants(looked):
 
 @pytest.mark.parametrize("probe", PROBES)
 def test_what_a_probe_does_is_in_the_file_that_has_its_name(probe):
-    assert find_look(probe).__module__ == f"harness.probes.{probe}"
+    assert find_look(probe).__module__ == f"jaxmeter.harness.probes.{probe}"
 
 
 def test_a_variant_that_cannot_be_prepared_fails_alike_for_every_probe_with_its_own_traceback():

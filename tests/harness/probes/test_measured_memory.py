@@ -12,11 +12,19 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from harness.machine.platforms import BACKENDS
-from harness.probes import Context, measured_memory
-from harness.probes.measured_memory import CALLS, HIDDEN, NO_COUNTER, SLOW_S, SMALLEST_BYTES, TOO_SMALL, TRIAL_BYTES
-from harness.programs.modes import Prepared
-from harness.record import Outcome, Status
+from jaxmeter.harness.machine.platforms import BACKENDS
+from jaxmeter.harness.probes import Context, measured_memory
+from jaxmeter.harness.probes.measured_memory import (
+    CALLS,
+    HIDDEN,
+    NO_COUNTER,
+    SLOW_S,
+    SMALLEST_BYTES,
+    TOO_SMALL,
+    TRIAL_BYTES,
+)
+from jaxmeter.harness.programs.modes import Prepared
+from jaxmeter.harness.record import Outcome, Status
 
 CHECKOUT = Path(__file__).parents[3]
 MIB = 2**20
@@ -34,10 +42,10 @@ def measured(call, *, argument=ARGUMENT, clock=lambda: 0.0, returns_early=True) 
 REAL = """
 import json, time
 import jax, jax.numpy as jnp
-from harness.machine.platforms import BACKENDS
-from harness.programs.modes import How, prepare_as
-from harness.probes import Context
-from harness.probes.measured_memory import watch_call
+from jaxmeter.harness.machine.platforms import BACKENDS
+from jaxmeter.harness.programs.modes import How, prepare_as
+from jaxmeter.harness.probes import Context
+from jaxmeter.harness.probes.measured_memory import watch_call
 
 MIB = 2**20
 context = Context(None, {}, BACKENDS["cpu"], (), time.perf_counter, None)

@@ -6,11 +6,11 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from harness.machine.platforms import BACKENDS
-from harness.probes import Context
-from harness.probes.memory import LONGEST_COMPILE_S, read_plan
-from harness.programs.modes import How, Prepared, prepare_as
-from harness.record import MemoryDetails, Outcome, Status
+from jaxmeter.harness.machine.platforms import BACKENDS
+from jaxmeter.harness.probes import Context
+from jaxmeter.harness.probes.memory import LONGEST_COMPILE_S, read_plan
+from jaxmeter.harness.programs.modes import How, Prepared, prepare_as
+from jaxmeter.harness.record import MemoryDetails, Outcome, Status
 from tests.harness.probes.made_up import plan
 
 SIDE = 64

@@ -10,12 +10,12 @@ from flax import nnx
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from harness import State, no_reference, workload
-from harness.machine.platforms import BACKENDS
-from harness.probes import Context, look_with, numerics
-from harness.probes.errors import relative_error
-from harness.probes.formats import TOLERANCE, find_tolerance
-from harness.record import NumericsDetails, Outcome, Status
+from jaxmeter import State, no_reference, workload
+from jaxmeter.harness.machine.platforms import BACKENDS
+from jaxmeter.harness.probes import Context, look_with, numerics
+from jaxmeter.harness.probes.errors import relative_error
+from jaxmeter.harness.probes.formats import TOLERANCE, find_tolerance
+from jaxmeter.harness.record import NumericsDetails, Outcome, Status
 
 entries = st.floats(-1e6, 1e6).filter(lambda value: value == 0 or abs(value) > 1e-6)
 arrays = st.lists(entries, min_size=1, max_size=6).map(np.array)

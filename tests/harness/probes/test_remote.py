@@ -12,22 +12,22 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from harness.child.inputs import find_inputs
-from harness.declare.catalogue import find_suites
-from harness.machine.environment import recorded_variables
-from harness.machine.platforms import PLATFORMS
-from harness.parent.arm_variables import restore_variables
-from harness.parent.arms import ArmServer, check_environment
-from harness.parent.fork_client import ServerError
-from harness.parent.prepare_run import UsageError
-from harness.plan.cases import plan_case
-from harness.plan.settings import make_settings
-from harness.plan.turns import Begin, Ready
-from harness.probes.context import Context
-from harness.probes.remote import Address, Arm, ArmError, meet
-from harness.probes.timing import look
-from harness.programs.arguments import hash_arguments, pack_numbers
-from harness.record import OtherEnvironment, Replay, Status
+from jaxmeter.harness.child.inputs import find_inputs
+from jaxmeter.harness.declare.catalogue import find_suites
+from jaxmeter.harness.machine.environment import recorded_variables
+from jaxmeter.harness.machine.platforms import PLATFORMS
+from jaxmeter.harness.parent.arm_variables import restore_variables
+from jaxmeter.harness.parent.arms import ArmServer, check_environment
+from jaxmeter.harness.parent.fork_client import ServerError
+from jaxmeter.harness.parent.prepare_run import UsageError
+from jaxmeter.harness.plan.cases import plan_case
+from jaxmeter.harness.plan.settings import make_settings
+from jaxmeter.harness.plan.turns import Begin, Ready
+from jaxmeter.harness.probes.context import Context
+from jaxmeter.harness.probes.remote import Address, Arm, ArmError, meet
+from jaxmeter.harness.probes.timing import look
+from jaxmeter.harness.programs.arguments import hash_arguments, pack_numbers
+from jaxmeter.harness.record import OtherEnvironment, Replay, Status
 
 SUITE = """
 '''One program, and some that fail.'''
@@ -37,7 +37,7 @@ import time
 
 import jax.numpy as jnp
 
-from harness import workload
+from jaxmeter import workload
 
 
 @workload(inputs=lambda key: jnp.arange(1000.0), reference=lambda x: x * 2, modes=("eager", "jit"))

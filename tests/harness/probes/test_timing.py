@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
-from harness import no_reference, workload
-from harness.machine.environment import paid_cores
-from harness.machine.interference import Reading
-from harness.machine.platforms import BACKENDS
-from harness.machine.states import LIBRARIES
-from harness.plan.timing_process import (
+from jaxmeter import no_reference, workload
+from jaxmeter.harness.machine.environment import paid_cores
+from jaxmeter.harness.machine.interference import Reading
+from jaxmeter.harness.machine.platforms import BACKENDS
+from jaxmeter.harness.machine.states import LIBRARIES
+from jaxmeter.harness.plan.timing_process import (
     FEWEST_PASSES,
     FEWEST_RETURNS,
     FEWEST_SLOW_PASSES,
@@ -31,12 +31,12 @@ from harness.plan.timing_process import (
     WARM_UP_S,
     count_passes,
 )
-from harness.probes import Context, timing
-from harness.probes.sampler import Sampler
-from harness.probes.timing import look, measure, time_process
-from harness.programs.modes import Prepared
-from harness.record import SCHEMA_VERSION, Load, Status, VariantSamples
-from harness.record.processes import DeviceState
+from jaxmeter.harness.probes import Context, timing
+from jaxmeter.harness.probes.sampler import Sampler
+from jaxmeter.harness.probes.timing import look, measure, time_process
+from jaxmeter.harness.programs.modes import Prepared
+from jaxmeter.harness.record import SCHEMA_VERSION, Load, Status, VariantSamples
+from jaxmeter.harness.record.processes import DeviceState
 from tests import samples
 from tests.harness.conftest import FakeClock
 

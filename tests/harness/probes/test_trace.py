@@ -9,11 +9,11 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from harness.machine.platforms import BACKENDS
-from harness.probes import Context
-from harness.probes.trace import STEPS, capture, has_activity
-from harness.programs.modes import Prepared
-from harness.record import CaseFolder, Status, TraceDetails
+from jaxmeter.harness.machine.platforms import BACKENDS
+from jaxmeter.harness.probes import Context
+from jaxmeter.harness.probes.trace import STEPS, capture, has_activity
+from jaxmeter.harness.programs.modes import Prepared
+from jaxmeter.harness.record import CaseFolder, Status, TraceDetails
 
 CAPTURES = Path(__file__).parents[4] / "shared" / "traces"
 

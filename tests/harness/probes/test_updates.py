@@ -6,9 +6,9 @@ import numpy as np
 import optax
 import pytest
 
-import harness
-from harness.probes.updates import ALLOWED, Olds
-from harness.record import Status
+import jaxmeter
+from jaxmeter.harness.probes.updates import ALLOWED, Olds
+from jaxmeter.harness.record import Status
 from tests.harness.probes.test_conditioning import look
 
 KEYS = jax.random.split(jax.random.key(0), 4)
@@ -69,7 +69,7 @@ def test_an_update_smaller_than_the_tolerance_is_compared_by_itself(fault):
 
 @pytest.mark.parametrize("fault", [frozen, reversed_sign, stale_layer])
 def test_in_a_notebook_too(fault):
-    measure = harness.measure.with_options(modes=("jit",))
+    measure = jaxmeter.measure.with_options(modes=("jit",))
 
     measurement = measure({"right": right, "other": other_order, "fault": fault}, WEIGHTS, X, Y)
 
@@ -87,7 +87,7 @@ def test_a_tolerance_that_is_given_leaves_updates_unchecked():
 @pytest.mark.parametrize("function", [right, frozen, reversed_sign])
 def test_an_update_that_bfloat16_cannot_hold_is_noted_and_not_wrong(function):
     narrow = jax.tree.map(lambda leaf: leaf.astype("bfloat16"), (WEIGHTS, X, Y))
-    measure = harness.measure.with_options(modes=("jit",))
+    measure = jaxmeter.measure.with_options(modes=("jit",))
 
     measurement = measure({"right": right, "other": function}, *narrow)
 
@@ -99,7 +99,7 @@ def test_an_update_that_bfloat16_cannot_hold_is_noted_and_not_wrong(function):
 def test_an_argument_that_is_passed_on_is_no_update():
     narrow = jax.tree.map(lambda leaf: leaf.astype("bfloat16"), (WEIGHTS, X, Y))
 
-    measurement = harness.measure.with_options(modes=("jit",))(frozen, *narrow)
+    measurement = jaxmeter.measure.with_options(modes=("jit",))(frozen, *narrow)
 
     assert measurement.record.variants[0].outcomes["numerics"].notes == ()
 
@@ -117,7 +117,7 @@ def adam(weights, x, y, *, compute, seed=0):
 @pytest.mark.parametrize("compute", ["float32", "bfloat16"])
 @pytest.mark.parametrize("seed", range(3))
 def test_signs_that_rounding_turns_are_not_wrong(compute, seed):
-    measure = harness.measure.with_options(modes=("jit",))
+    measure = jaxmeter.measure.with_options(modes=("jit",))
     functions = {"a": partial(adam, compute=compute), "b": partial(adam, compute=compute, seed=seed + 1)}
 
     measurement = measure(functions, WEIGHTS, X, Y)
@@ -136,7 +136,7 @@ def test_an_update_whose_direction_is_rounding_cannot_be_checked(compute, freque
     weights = jax.random.uniform(KEYS[0], (64,), minval=1.0, maxval=2.0)
     make = partial(partial, follow_rounding, compute=compute, frequency=frequency)
 
-    measurement = harness.measure.with_options(modes=("jit",))({"a": make(sign=1.0), "b": make(sign=-1.0)}, weights)
+    measurement = jaxmeter.measure.with_options(modes=("jit",))({"a": make(sign=1.0), "b": make(sign=-1.0)}, weights)
 
     first, second = (variant.outcomes["numerics"] for variant in measurement.record.variants)
     assert (first.status, second.status) == (Status.OK, Status.OK)

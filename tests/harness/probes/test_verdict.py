@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.probes.verdict import FACTOR, Judged, Leaf, count_digits, judge, judge_leaf
-from harness.record import Verdict
+from jaxmeter.harness.probes.verdict import FACTOR, Judged, Leaf, count_digits, judge, judge_leaf
+from jaxmeter.harness.record import Verdict
 
 errors = st.floats(0, 1e3)
 tolerances = st.sampled_from([0.0, 1e-12, 2e-5, 3e-2])

@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from harness import Needs, workload
-from harness.programs.arguments import (
+from jaxmeter import Needs, workload
+from jaxmeter.harness.programs.arguments import (
     as_numpy,
     choose_static,
     hash_arguments,
@@ -154,7 +154,7 @@ def test_random_keys_hold_the_words_that_they_are_made_of(implementation, words)
 EIGHT_DEVICES = """
 import jax, numpy
 from jax.sharding import NamedSharding, PartitionSpec
-from harness.programs.arguments import size_bytes
+from jaxmeter.harness.programs.arguments import size_bytes
 
 mesh = jax.make_mesh((8,), ("x",))
 for parts in (PartitionSpec("x"), PartitionSpec()):

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from harness.programs.callbacks import has_callbacks, is_calling_python, watch_writing
+from jaxmeter.harness.programs.callbacks import has_callbacks, is_calling_python, watch_writing
 
 X = jnp.ones(4)
 

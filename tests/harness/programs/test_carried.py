@@ -7,13 +7,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from harness import Needs, Peer, State, workload
-from harness.machine.platforms import BACKENDS
-from harness.probes import Context, look_with
-from harness.programs.arguments import make_inputs
-from harness.programs.jax_events import watch_jax
-from harness.programs.modes import Carried, How, prepare_as
-from harness.record import NumericsDetails, Status
+from jaxmeter import Needs, Peer, State, workload
+from jaxmeter.harness.machine.platforms import BACKENDS
+from jaxmeter.harness.probes import Context, look_with
+from jaxmeter.harness.programs.arguments import make_inputs
+from jaxmeter.harness.programs.jax_events import watch_jax
+from jaxmeter.harness.programs.modes import Carried, How, prepare_as
+from jaxmeter.harness.record import NumericsDetails, Status
 
 CARRIED = How(carry={0: 0})
 DONATED = How(carry={0: 0}, donate=(0,))

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from harness.record import CacheStateCall, Outcome, Run, Status, read_json
+from jaxmeter.harness.record import CacheStateCall, Outcome, Run, Status, read_json
 
 pytestmark = pytest.mark.slow
 
@@ -28,7 +28,7 @@ import jax.numpy as jnp
 import numpy
 from jax.extend.core import Primitive
 
-from harness import Caching, no_reference, workload
+from jaxmeter import Caching, no_reference, workload
 
 UNKNOWN = Primitive("unheard_of")
 UNKNOWN.def_abstract_eval(lambda x: x)
@@ -183,7 +183,7 @@ def folder(tmp_path_factory) -> Path:
     for name, (selected, processes, chosen) in runs.items():
         options = ("--quick", "--processes", processes, *chosen, "--out", ".", "--run-id", name, "--select", selected)
         ended = subprocess.run(
-            [sys.executable, "-m", "harness", "run", "--suites", "knowledge.py", *options],
+            [sys.executable, "-m", "jaxmeter", "run", "--suites", "knowledge.py", *options],
             cwd=folder,
             env={**os.environ, "PYTHONPATH": str(CHECKOUT), "JAX_COMPILATION_CACHE_DIR": str(folder / "inherited")},
             capture_output=True,

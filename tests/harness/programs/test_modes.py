@@ -3,9 +3,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from harness.declare.implementation import MIXED, MODES
-from harness.programs.modes import How, prepare_as
-from harness.record import NATIVE
+from jaxmeter.harness.declare.implementation import MIXED, MODES
+from jaxmeter.harness.programs.modes import How, prepare_as
+from jaxmeter.harness.record import NATIVE
 
 ALL = (*MODES, MIXED, NATIVE)
 

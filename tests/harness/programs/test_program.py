@@ -8,9 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from harness.programs import buffers, cost, program
-from harness.programs.modes import How, prepare_as
-from harness.record.layout import PROGRAM_TEXTS
+from jaxmeter.harness.programs import buffers, cost, program
+from jaxmeter.harness.programs.modes import How, prepare_as
+from jaxmeter.harness.record.layout import PROGRAM_TEXTS
 
 SIDE = 64
 PRODUCT_FLOPS = 2 * SIDE**3

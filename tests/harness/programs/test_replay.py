@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from jax import export
 
-from harness.programs import replay as replays
-from harness.programs.modes import How, prepare_as
-from harness.programs.program import find_fingerprint, read_hlo
-from harness.programs.replay import ReplayError, list_targets, make_replay, read_program, write_program
+from jaxmeter.harness.programs import replay as replays
+from jaxmeter.harness.programs.modes import How, prepare_as
+from jaxmeter.harness.programs.program import find_fingerprint, read_hlo
+from jaxmeter.harness.programs.replay import ReplayError, list_targets, make_replay, read_program, write_program
 
 
 class Pair:
@@ -101,7 +101,7 @@ TWO_DEVICES = """
 import jax, jax.numpy as jnp, numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from harness.programs.program import find_fingerprint
+from jaxmeter.harness.programs.program import find_fingerprint
 from tests.harness.programs.test_replay import run_again
 
 mesh = Mesh(np.array(jax.devices()), ("rows",))

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from jax.experimental import checkify
 
-from harness.programs import traps
-from harness.programs.modes import How, prepare_as
-from harness.record.traps import KINDS, LEAST_CAPTURED_BYTES, LEAST_FROM_ONE_LINE
+from jaxmeter.harness.programs import traps
+from jaxmeter.harness.programs.modes import How, prepare_as
+from jaxmeter.harness.record.traps import KINDS, LEAST_CAPTURED_BYTES, LEAST_FROM_ONE_LINE
 
 N = 64
 MATRIX = np.linspace(0.0, 1.0, N * N, dtype=np.float32).reshape(N, N)

@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from harness.record.agreement import find_disagreement
+from jaxmeter.harness.record.agreement import find_disagreement
 from tests import samples
 from tests.harness.record.test_derived import timed, variants_of
 

@@ -2,8 +2,8 @@ import math
 
 import pytest
 
-from harness.record.core_speed import find_slow_share
-from harness.record.statistics import SLOWED
+from jaxmeter.harness.record.core_speed import find_slow_share
+from jaxmeter.harness.record.statistics import SLOWED
 from tests.harness.raw import beside, process
 
 

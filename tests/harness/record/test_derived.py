@@ -5,8 +5,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from harness.record import CompilationDetails, Cost, Outcome, Status
-from harness.record.derived import (
+from jaxmeter.harness.record import CompilationDetails, Cost, Outcome, Status
+from jaxmeter.harness.record.derived import (
     TOO_FEW_PAIRS,
     compare_paired,
     count_break_even,
@@ -15,10 +15,10 @@ from harness.record.derived import (
     is_peer,
     read_log_ratios,
 )
-from harness.record.metric import Lack
-from harness.record.metrics import METRICS
-from harness.record.recorded import list_variants
-from harness.record.statistics import speedup
+from jaxmeter.harness.record.metric import Lack
+from jaxmeter.harness.record.metrics import METRICS
+from jaxmeter.harness.record.recorded import list_variants
+from jaxmeter.harness.record.statistics import speedup
 from tests import samples
 
 COST = Cost(flops=2e6, bytes=4e6, message_bytes=1e6, bus_bytes=2e6)

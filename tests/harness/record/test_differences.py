@@ -1,8 +1,8 @@
 import msgspec
 import pytest
 
-from harness.record import Environment, Settings
-from harness.record.differences import facts_of, find_differences, flatten
+from jaxmeter.harness.record import Environment, Settings
+from jaxmeter.harness.record.differences import facts_of, find_differences, flatten
 from tests import samples
 
 

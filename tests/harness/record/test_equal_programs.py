@@ -5,8 +5,8 @@ import statistics
 
 import pytest
 
-from harness.record import PlannedVariant
-from harness.record.aa_test import (
+from jaxmeter.harness.record import PlannedVariant
+from jaxmeter.harness.record.aa_test import (
     Comparison,
     compare_aa_controls,
     compare_runs,
@@ -15,8 +15,8 @@ from harness.record.aa_test import (
     make_self_test,
     scale,
 )
-from harness.record.self_test import LADDER, Tally
-from harness.record.statistics import Interval, differs, geometric_interval, speedup
+from jaxmeter.harness.record.self_test import LADDER, Tally
+from jaxmeter.harness.record.statistics import Interval, differs, geometric_interval, speedup
 from tests import samples
 
 FIRST = samples.planned_variant("f:jit")

@@ -10,9 +10,17 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from harness.record import CaseRecord, ProcessRecord, RunFolder, json_schema, read_json, read_manifest, read_run
-from harness.record.statistics import VERSION
-from harness.record.timing_summary import summarise
+from jaxmeter.harness.record import (
+    CaseRecord,
+    ProcessRecord,
+    RunFolder,
+    json_schema,
+    read_json,
+    read_manifest,
+    read_run,
+)
+from jaxmeter.harness.record.statistics import VERSION
+from jaxmeter.harness.record.timing_summary import summarise
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 FOLDERS = sorted(GOLDEN.iterdir())

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from harness.record import hlo
-from harness.record.hlo import Counts, HloError
+from jaxmeter.harness.record import hlo
+from jaxmeter.harness.record.hlo import Counts, HloError
 
 CHECKOUT = Path(__file__).parents[3]
 
@@ -427,7 +427,7 @@ PROGRAM = """
 import os
 os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
 import jax, jax.numpy as jnp
-from harness.record import hlo
+from jaxmeter.harness.record import hlo
 {space}
 def {function}({argument}):
     return jax.lax.scan(lambda c, t: (jnp.tanh(c @ t), c.sum() * {factor}), {argument}[0], {argument})

@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.record import CaseFolder, RunFolder
-from harness.record.layout import PROGRAM_TEXTS
+from jaxmeter.harness.record import CaseFolder, RunFolder
+from jaxmeter.harness.record.layout import PROGRAM_TEXTS
 
 RUN = RunFolder(Path("results/2026"))
 CASE = RUN.case("selu-1")

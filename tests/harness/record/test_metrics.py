@@ -1,7 +1,7 @@
 import pytest
 
-from harness.record.metric import Direction, Family, Summary, Unit
-from harness.record.metrics import METRICS, metrics_in
+from jaxmeter.harness.record.metric import Direction, Family, Summary, Unit
+from jaxmeter.harness.record.metrics import METRICS, metrics_in
 
 ENDINGS = {"_s": Unit.SECONDS, "_bytes": Unit.BYTES}
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.record.moderation import FEWEST_POOLED, fit_plainly, fit_prior
-from harness.record.statistics import Borrowed
+from jaxmeter.harness.record.moderation import FEWEST_POOLED, fit_plainly, fit_prior
+from jaxmeter.harness.record.statistics import Borrowed
 
 GOLDEN = Path(__file__).parent / "golden_limma"
 

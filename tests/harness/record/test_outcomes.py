@@ -3,7 +3,7 @@ import typing
 
 import pytest
 
-from harness.record import (
+from jaxmeter.harness.record import (
     Buffer,
     CacheStateCall,
     CachingDetails,
@@ -16,7 +16,7 @@ from harness.record import (
     TimingDetails,
     TraceDetails,
 )
-from harness.record.outcomes import join
+from jaxmeter.harness.record.outcomes import join
 
 
 def ok(*notes: str, details: Details | None = None, **values: float) -> Outcome:

@@ -5,14 +5,14 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 
-from harness.record import Outcome, Status, TimingDetails
-from harness.record.derived import compare_paired
-from harness.record.metric import Lack
-from harness.record.moderation import FEWEST_POOLED, fit_prior
-from harness.record.pool import EMPTY, NO_CALIBRATION, Kind, Pool, ReferenceSpeed, refer_to
-from harness.record.pooling import find_process_gap, find_reference, gather_pool
-from harness.record.recorded import list_variants
-from harness.record.statistics import BETWEEN_RUNS, PseudoProcess, geometric_interval, speedup
+from jaxmeter.harness.record import Outcome, Status, TimingDetails
+from jaxmeter.harness.record.derived import compare_paired
+from jaxmeter.harness.record.metric import Lack
+from jaxmeter.harness.record.moderation import FEWEST_POOLED, fit_prior
+from jaxmeter.harness.record.pool import EMPTY, NO_CALIBRATION, Kind, Pool, ReferenceSpeed, refer_to
+from jaxmeter.harness.record.pooling import find_process_gap, find_reference, gather_pool
+from jaxmeter.harness.record.recorded import list_variants
+from jaxmeter.harness.record.statistics import BETWEEN_RUNS, PseudoProcess, geometric_interval, speedup
 from tests import samples
 
 IN_ROUNDS = samples.settings(most_rounds=12)

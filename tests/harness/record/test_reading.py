@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.record import Outcome, Status, TimingDetails
-from harness.record.guards import LARGEST_COUNT, LARGEST_LOG_RATIO, LONGEST_S, SHORTEST_S, usable_size
-from harness.record.metric import Direction, Lack, Metric, Summary, Unit
-from harness.record.metrics import METRICS
-from harness.record.reading import find_worst, read_metric
-from harness.record.recorded import list_variants
-from harness.record.statistics import geometric_interval
+from jaxmeter.harness.record import Outcome, Status, TimingDetails
+from jaxmeter.harness.record.guards import LARGEST_COUNT, LARGEST_LOG_RATIO, LONGEST_S, SHORTEST_S, usable_size
+from jaxmeter.harness.record.metric import Direction, Lack, Metric, Summary, Unit
+from jaxmeter.harness.record.metrics import METRICS
+from jaxmeter.harness.record.reading import find_worst, read_metric
+from jaxmeter.harness.record.recorded import list_variants
+from jaxmeter.harness.record.statistics import geometric_interval
 from tests import samples
 
 T_995 = 9.924843  # Student's t of 2 degrees of freedom at 99 %, two-sided.

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from harness.record import (
+from jaxmeter.harness.record import (
     INCOMPLETE,
     SCHEMA_VERSION,
     Answer,
@@ -69,9 +69,9 @@ from harness.record import (
     write_bytes,
     write_json,
 )
-from harness.record.files import LARGEST_RECORD, read_bytes, read_kept
-from harness.record.holders import Holder
-from harness.record.self_test import SelfTest, Tally
+from jaxmeter.harness.record.files import LARGEST_RECORD, read_bytes, read_kept
+from jaxmeter.harness.record.holders import Holder
+from jaxmeter.harness.record.self_test import SelfTest, Tally
 from tests import samples
 from tests.harness.raw import clean, process, variant
 
@@ -548,6 +548,4 @@ def test_the_published_schema_is_the_one_that_the_code_has():
     published = Path(__file__).parents[3] / "docs" / "record.schema.json"
 
     expected = json.loads(json.dumps(json_schema()))
-    assert json.loads(published.read_text()) == expected, (
-        "make it again: python -m harness schema > docs/record.schema.json"
-    )
+    assert json.loads(published.read_text()) == expected, "make it again: jaxmeter schema > docs/record.schema.json"

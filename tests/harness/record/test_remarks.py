@@ -1,8 +1,8 @@
 """One line for each remark, and the names most like an unknown one."""
 
-from harness.record.metrics import METRICS
-from harness.record.patterns import explain_unknown, list_nearest
-from harness.record.remarks import join_remarks
+from jaxmeter.harness.record.metrics import METRICS
+from jaxmeter.harness.record.patterns import explain_unknown, list_nearest
+from jaxmeter.harness.record.remarks import join_remarks
 
 
 def test_a_remark_on_several_variants_is_one_line():

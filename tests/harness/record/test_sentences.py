@@ -1,7 +1,7 @@
 import pytest
 
-from harness.record import CachingDetails, Conditioning, NumericsDetails, TimingDetails, TraceDetails, Verdict
-from harness.record.sentences import NO_DEVICE_ACTIVITY, describe_details
+from jaxmeter.harness.record import CachingDetails, Conditioning, NumericsDetails, TimingDetails, TraceDetails, Verdict
+from jaxmeter.harness.record.sentences import NO_DEVICE_ACTIVITY, describe_details
 
 
 @pytest.mark.parametrize(

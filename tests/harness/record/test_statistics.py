@@ -7,7 +7,7 @@ import scipy.stats
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from harness.record.statistics import (
+from jaxmeter.harness.record.statistics import (
     LARGEST_WAIT,
     OWN_WAIT,
     Borrowed,

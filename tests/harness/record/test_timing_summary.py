@@ -3,13 +3,13 @@ import math
 import pytest
 from msgspec import structs
 
-from harness.record import Block, CalibrationLoop, ProcessRecord, Status, TimingDetails, VariantSamples
-from harness.record.contention import contended, enough_quiet, is_noisy, is_slowed
-from harness.record.processes import DeviceState
-from harness.record.reading import is_contended
-from harness.record.sentences import describe_details
-from harness.record.statistics import FEWEST_CLEAN_BLOCKS, FEWEST_CLEAN_S, SLOW_SPELL_S
-from harness.record.timing_summary import execution_s, summarise
+from jaxmeter.harness.record import Block, CalibrationLoop, ProcessRecord, Status, TimingDetails, VariantSamples
+from jaxmeter.harness.record.contention import contended, enough_quiet, is_noisy, is_slowed
+from jaxmeter.harness.record.processes import DeviceState
+from jaxmeter.harness.record.reading import is_contended
+from jaxmeter.harness.record.sentences import describe_details
+from jaxmeter.harness.record.statistics import FEWEST_CLEAN_BLOCKS, FEWEST_CLEAN_S, SLOW_SPELL_S
+from jaxmeter.harness.record.timing_summary import execution_s, summarise
 from tests.harness.raw import NOISY, WALL_S, block, calibration, clean, load, process, variant
 
 STEADY = clean(*[1.0] * 6)

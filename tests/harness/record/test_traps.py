@@ -2,14 +2,14 @@ from pathlib import Path
 
 import pytest
 
-from harness.record import CompilationDetails, NumericsDetails, Outcome, Status, Trap
-from harness.record.outcomes import join
-from harness.record.sentences import describe_details
-from harness.record.traps import KINDS, describe_trap, find_no_input_objection, find_traps, name_trap
+from jaxmeter.harness.record import CompilationDetails, NumericsDetails, Outcome, Status, Trap
+from jaxmeter.harness.record.outcomes import join
+from jaxmeter.harness.record.sentences import describe_details
+from jaxmeter.harness.record.traps import KINDS, describe_trap, find_no_input_objection, find_traps, name_trap
 
 CHECKOUT = Path(__file__).parents[3]
 
-DEAD = Trap(kind="dead_work", evidence="98 % of the traced FLOPs", sources=("suites/a.py:3",), share=0.98)
+DEAD = Trap(kind="dead_work", evidence="98 % of the traced FLOPs", sources=("jaxmeter/suites/a.py:3",), share=0.98)
 CALLBACK = Trap(kind="callbacks", evidence="debug_print", count=1, declared=True)
 
 

@@ -6,8 +6,8 @@ import scipy.stats
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from harness.record.statistics import Interval
-from harness.record.unpaired import subtract_means
+from jaxmeter.harness.record.statistics import Interval
+from jaxmeter.harness.record.unpaired import subtract_means
 
 SIDE = st.lists(st.floats(-1e9, 1e9), min_size=3, max_size=8)
 

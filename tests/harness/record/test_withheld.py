@@ -2,11 +2,11 @@ import math
 
 import pytest
 
-from harness.record import Conditioning, NumericsDetails, Outcome, Status, TimingDetails, Verdict
-from harness.record.derived import compare_paired, find_withheld
-from harness.record.metric import Lack
-from harness.record.recorded import list_variants
-from harness.record.withheld import find_objection
+from jaxmeter.harness.record import Conditioning, NumericsDetails, Outcome, Status, TimingDetails, Verdict
+from jaxmeter.harness.record.derived import compare_paired, find_withheld
+from jaxmeter.harness.record.metric import Lack
+from jaxmeter.harness.record.recorded import list_variants
+from jaxmeter.harness.record.withheld import find_objection
 from tests import samples
 
 BEYOND = Conditioning(beyond=1, error=1e-3, allowed=1e-2, digits=2.4)

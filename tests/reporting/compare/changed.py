@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from harness.record import NumericsDetails, Outcome, PlannedCase, Replay, Run, Status
-from reporting.compare.changes import find_changes
-from reporting.compare.findings import TIME, Change, Changes, Finding
-from reporting.compare.snapshot import take_snapshots
+from jaxmeter.harness.record import NumericsDetails, Outcome, PlannedCase, Replay, Run, Status
+from jaxmeter.reporting.compare.changes import find_changes
+from jaxmeter.reporting.compare.findings import TIME, Change, Changes, Finding
+from jaxmeter.reporting.compare.snapshot import take_snapshots
 from tests import samples
 
 BEFORE, AFTER = "before", "after"

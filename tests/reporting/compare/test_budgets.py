@@ -1,6 +1,6 @@
 import pytest
 
-from reporting.compare.budgets import Allowance, BudgetError, read_budgets
+from jaxmeter.reporting.compare.budgets import Allowance, BudgetError, read_budgets
 
 
 def write(tmp_path, text):

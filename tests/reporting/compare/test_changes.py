@@ -1,9 +1,9 @@
 import msgspec
 import pytest
 
-from harness.record import Outcome, Status
-from harness.record.statistics import Interval
-from reporting.compare.findings import TIME, WHOLE, Finding, merge
+from jaxmeter.harness.record import Outcome, Status
+from jaxmeter.harness.record.statistics import Interval
+from jaxmeter.reporting.compare.findings import TIME, WHOLE, Finding, merge
 from tests import samples
 from tests.reporting.compare import changed
 from tests.reporting.compare.changed import AFTER, BEFORE, compare, in_lock_step, plain, replayed, run, tell, time_of

@@ -1,7 +1,7 @@
 import pytest
 
-from harness.record import Manifest
-from reporting.compare.conditions import LONGEST_FACT, MOST_NAMED, Conditions, compare_conditions
+from jaxmeter.harness.record import Manifest
+from jaxmeter.reporting.compare.conditions import LONGEST_FACT, MOST_NAMED, Conditions, compare_conditions
 from tests import samples
 
 NEWER = {"packages": {"jax": "0.10.0", "jaxlib": "0.10.2", "numpy": "2.0.0"}}

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import stdtrit
 
-from harness.record.statistics import CONFIDENCE, Interval, speedup
-from harness.record.suspects import CONFIRMING_PROCESSES, MOST_CONFIRMING
-from reporting.compare.effort import SHORTER, find_scatter, plan_processes
+from jaxmeter.harness.record.statistics import CONFIDENCE, Interval, speedup
+from jaxmeter.harness.record.suspects import CONFIRMING_PROCESSES, MOST_CONFIRMING
+from jaxmeter.reporting.compare.effort import SHORTER, find_scatter, plan_processes
 
 
 def ratio_of(scatter, *, count=5, estimate=1.04):

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.record import Outcome, Status
-from harness.record.suspects import CONFIRMING_PROCESSES, MOST_CONFIRMING
-from reporting.compare.budgets import Allowance, Budgets, make_defaults
-from reporting.compare.chance import reject_by_holm
-from reporting.compare.findings import Finding
-from reporting.compare.gate import FINE, REGRESSED, UNDECIDED, judge, list_suspects
+from jaxmeter.harness.record import Outcome, Status
+from jaxmeter.harness.record.suspects import CONFIRMING_PROCESSES, MOST_CONFIRMING
+from jaxmeter.reporting.compare.budgets import Allowance, Budgets, make_defaults
+from jaxmeter.reporting.compare.chance import reject_by_holm
+from jaxmeter.reporting.compare.findings import Finding
+from jaxmeter.reporting.compare.gate import FINE, REGRESSED, UNDECIDED, judge, list_suspects
 from tests import samples
 from tests.reporting.compare import changed
 from tests.reporting.compare.changed import AFTER, BEFORE, compare, plain, replayed

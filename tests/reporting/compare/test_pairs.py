@@ -4,10 +4,10 @@ import math
 import msgspec
 import pytest
 
-from harness.record import RunFolder
-from reporting.compare.pairs import find_pairs
-from reporting.compare.programs import NothingToCompareError
-from reporting.load import LoadedRun
+from jaxmeter.harness.record import RunFolder
+from jaxmeter.reporting.compare.pairs import find_pairs
+from jaxmeter.reporting.compare.programs import NothingToCompareError
+from jaxmeter.reporting.load import LoadedRun
 from tests import samples
 from tests.reporting.recorded_programs import OTHER, PLANNED, TEXTS, recorded
 

@@ -2,8 +2,8 @@ from collections import Counter
 
 import pytest
 
-from harness.record import hlo
-from reporting.compare import program_counts
+from jaxmeter.harness.record import hlo
+from jaxmeter.reporting.compare import program_counts
 from tests.reporting.recorded_programs import HLO, JAXPR
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from reporting.compare.program_diff import MemoryChange
+from jaxmeter.reporting.compare.program_diff import MemoryChange
 from tests.reporting.recorded_programs import HLO, JAXPR, OTHER, PLANNED, TEXTS, compared, program
 
 

@@ -1,10 +1,10 @@
 import pytest
 
-from harness.record import statistics
-from harness.record.metric import Reading
-from harness.record.metrics import METRICS
-from reporting.compare.ratios import divide_readings, divide_unpaired
-from reporting.compare.statistics import compare_unpaired
+from jaxmeter.harness.record import statistics
+from jaxmeter.harness.record.metric import Reading
+from jaxmeter.harness.record.metrics import METRICS
+from jaxmeter.reporting.compare.ratios import divide_readings, divide_unpaired
+from jaxmeter.reporting.compare.statistics import compare_unpaired
 from tests import samples
 
 ONCE = samples.settings()

@@ -3,13 +3,13 @@
 import pytest
 from typer.testing import CliRunner
 
-from reporting.commands import app
-from reporting.compare.budgets import Budgets, make_defaults
-from reporting.compare.findings import Finding
-from reporting.compare.gate import judge
-from reporting.compare.runtimes import Runtime, describe_other_runtime
-from reporting.compare_report import make_verdict, write_markdown
-from reporting.view.changes import list_changed
+from jaxmeter.cli.app import app
+from jaxmeter.reporting.compare.budgets import Budgets, make_defaults
+from jaxmeter.reporting.compare.findings import Finding
+from jaxmeter.reporting.compare.gate import judge
+from jaxmeter.reporting.compare.runtimes import Runtime, describe_other_runtime
+from jaxmeter.reporting.compare_report import make_verdict, write_markdown
+from jaxmeter.reporting.view.changes import list_changed
 from tests import samples
 from tests.reporting.compare.changed import AFTER, BEFORE, checked, compare, plain, time_of, timed
 

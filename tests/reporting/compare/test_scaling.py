@@ -4,8 +4,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from harness.record.statistics import Interval
-from reporting.compare.scaling import NEAR, Scaling, find_slope, fit_exponent
+from jaxmeter.harness.record.statistics import Interval
+from jaxmeter.reporting.compare.scaling import NEAR, Scaling, find_slope, fit_exponent
 
 # Quantiles of Student's t, as every table has them: by degrees of freedom, of 97.5 % and of 99.5 %.
 T_975, T_995 = {2: 4.302653}, {2: 9.924843}

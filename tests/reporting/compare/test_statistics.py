@@ -5,8 +5,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from harness.record.statistics import Interval
-from reporting.compare.statistics import compare_unpaired
+from jaxmeter.harness.record.statistics import Interval
+from jaxmeter.reporting.compare.statistics import compare_unpaired
 
 times = st.floats(1e-6, 1e2)
 SHARES = st.floats(0.5, 0.999)

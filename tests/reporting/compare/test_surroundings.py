@@ -1,8 +1,8 @@
 import pytest
 
-from reporting.compare import Difference
-from reporting.compare.pairs import Pair
-from reporting.compare.surroundings import find_changed_code, find_surroundings
+from jaxmeter.reporting.compare import Difference
+from jaxmeter.reporting.compare.pairs import Pair
+from jaxmeter.reporting.compare.surroundings import find_changed_code, find_surroundings
 from tests import samples
 from tests.reporting.recorded_programs import program
 

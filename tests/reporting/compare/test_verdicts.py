@@ -4,11 +4,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from harness.record.metric import Reading
-from harness.record.metrics import METRICS
-from harness.record.statistics import Interval
-from reporting.compare.scaling import Scaling
-from reporting.compare.verdicts import (
+from jaxmeter.harness.record.metric import Reading
+from jaxmeter.harness.record.metrics import METRICS
+from jaxmeter.harness.record.statistics import Interval
+from jaxmeter.reporting.compare.scaling import Scaling
+from jaxmeter.reporting.compare.verdicts import (
     ABOUT_SAME,
     LIKE,
     Judgement,

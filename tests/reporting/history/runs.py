@@ -8,10 +8,10 @@ from typing import Any
 
 import msgspec
 
-from harness.record import NumericsDetails, Outcome, PlannedCase, Run, RunFolder, Status
-from reporting.compare.snapshot import Snapshot
-from reporting.load import Loaded, LoadedRun
-from reporting.view.runs import label_runs
+from jaxmeter.harness.record import NumericsDetails, Outcome, PlannedCase, Run, RunFolder, Status
+from jaxmeter.reporting.compare.snapshot import Snapshot
+from jaxmeter.reporting.load import Loaded, LoadedRun
+from jaxmeter.reporting.view.runs import label_runs
 from tests import samples
 
 MACHINE = "sample machine"

@@ -3,9 +3,9 @@ import math
 import pytest
 from msgspec import structs
 
-from harness.record import Outcome, Status
-from reporting.compare.findings import PROGRAM, TIME
-from reporting.history.series import gather_series
+from jaxmeter.harness.record import Outcome, Status
+from jaxmeter.reporting.compare.findings import PROGRAM, TIME
+from jaxmeter.reporting.history.series import gather_series
 from tests import samples
 from tests.reporting.history.runs import CALIBRATION_S, another_definition, night, nights, snapshots
 

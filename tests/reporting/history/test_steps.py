@@ -1,10 +1,10 @@
 import pytest
 from msgspec import structs
 
-from reporting.compare.findings import PROGRAM, TIME, Finding
-from reporting.history.change_points import THE_MACHINE, find_change_points
-from reporting.history.known import KnownChangePoint
-from reporting.history.series import gather_series
+from jaxmeter.reporting.compare.findings import PROGRAM, TIME, Finding
+from jaxmeter.reporting.history.change_points import THE_MACHINE, find_change_points
+from jaxmeter.reporting.history.known import KnownChangePoint
+from jaxmeter.reporting.history.series import gather_series
 from tests import samples
 from tests.reporting.history.runs import case_of_night, environment_of, night, nights, snapshots
 

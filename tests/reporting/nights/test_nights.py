@@ -6,13 +6,13 @@ import msgspec
 import pytest
 from typer.testing import CliRunner
 
-from reporting.commands import app
-from reporting.nights import verdicts
-from reporting.nights.ending import conclude
-from reporting.nights.night import Night, NightError, end_night, read_night, write_night, write_steps
-from reporting.nights.steps import begin, list_suspects
-from reporting.nights.verdicts import Acceptance
-from reporting.store.stores import StoreError, open_store
+from jaxmeter.cli.app import app
+from jaxmeter.reporting.nights import verdicts
+from jaxmeter.reporting.nights.ending import conclude
+from jaxmeter.reporting.nights.night import Night, NightError, end_night, read_night, write_night, write_steps
+from jaxmeter.reporting.nights.steps import begin, list_suspects
+from jaxmeter.reporting.nights.verdicts import Acceptance
+from jaxmeter.reporting.store.stores import StoreError, open_store
 from tests import samples
 from tests.reporting.compare.changed import AFTER, BEFORE, case, checked, plain, replayed, run, timed
 

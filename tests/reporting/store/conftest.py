@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.record import RunFolder
+from jaxmeter.harness.record import RunFolder
 from tests import samples
 
 

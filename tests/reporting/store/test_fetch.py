@@ -1,10 +1,10 @@
 import pytest
 
-from reporting.load import load
-from reporting.store import fetch as fetching
-from reporting.store.fetch import fetch, fetch_whole, find_cache
-from reporting.store.push import list_local, push
-from reporting.store.stores import Store, StoreError, open_store
+from jaxmeter.reporting.load import load
+from jaxmeter.reporting.store import fetch as fetching
+from jaxmeter.reporting.store.fetch import fetch, fetch_whole, find_cache
+from jaxmeter.reporting.store.push import list_local, push
+from jaxmeter.reporting.store.stores import Store, StoreError, open_store
 
 
 @pytest.fixture
@@ -178,7 +178,7 @@ def test_a_cache_that_cannot_be_written_is_said(make, url, tmp_path, monkeypatch
 def test_a_store_without_runs_says_how_one_gets_there(url, cache):
     open_store(url).create(b"x", "other", "x")
 
-    with pytest.raises(StoreError, match="holds no whole run; `python -m reporting push RUN "):
+    with pytest.raises(StoreError, match="holds no whole run; `jaxmeter push RUN "):
         fetch(url)
 
 

@@ -3,10 +3,10 @@ from datetime import UTC, datetime
 import pytest
 from typer.testing import CliRunner
 
-from harness.record import RunFolder
-from reporting.commands import app
-from reporting.store.old import find_old, find_time
-from reporting.store.push import push
+from jaxmeter.cli.app import app
+from jaxmeter.harness.record import RunFolder
+from jaxmeter.reporting.store.old import find_old, find_time
+from jaxmeter.reporting.store.push import push
 from tests import samples
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)

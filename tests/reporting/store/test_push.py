@@ -5,10 +5,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from harness.record import RunFolder
-from reporting.store import push as pushing
-from reporting.store.push import list_local, push
-from reporting.store.stores import BrokenOffError, Store, StoreError, TakenError, open_store
+from jaxmeter.harness.record import RunFolder
+from jaxmeter.reporting.store import push as pushing
+from jaxmeter.reporting.store.push import list_local, push
+from jaxmeter.reporting.store.stores import BrokenOffError, Store, StoreError, TakenError, open_store
 
 
 def no_wait(seconds):

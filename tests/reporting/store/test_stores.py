@@ -3,8 +3,8 @@ import os
 
 import pytest
 
-from reporting.store import stores
-from reporting.store.stores import ATTEMPTS, BrokenOffError, StoreError, is_url, open_store, persist, told
+from jaxmeter.reporting.store import stores
+from jaxmeter.reporting.store.stores import ATTEMPTS, BrokenOffError, StoreError, is_url, open_store, persist, told
 
 
 @pytest.mark.parametrize(

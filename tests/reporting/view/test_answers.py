@@ -3,11 +3,11 @@ import math
 import msgspec
 import pytest
 
-from harness.record import Answer, Artifact, Outcome, Status, TimingDetails
-from reporting.view.answers import choose_standing
-from reporting.view.cases import gather_cases
-from reporting.view.page_model import Tone
-from reporting.view.runs import label_runs
+from jaxmeter.harness.record import Answer, Artifact, Outcome, Status, TimingDetails
+from jaxmeter.reporting.view.answers import choose_standing
+from jaxmeter.reporting.view.cases import gather_cases
+from jaxmeter.reporting.view.page_model import Tone
+from jaxmeter.reporting.view.runs import label_runs
 from tests import samples
 from tests.reporting.views import answers_of_suites, kept, page_of
 

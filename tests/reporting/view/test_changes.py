@@ -2,10 +2,17 @@ import re
 
 import pytest
 
-from harness.record import Outcome, Status
-from reporting.compare.findings import TIME, Finding
-from reporting.view.changes import TONES, describe_changes, list_changed, make_change_table, order_changes, write_change
-from reporting.view.page_model import Tone
+from jaxmeter.harness.record import Outcome, Status
+from jaxmeter.reporting.compare.findings import TIME, Finding
+from jaxmeter.reporting.view.changes import (
+    TONES,
+    describe_changes,
+    list_changed,
+    make_change_table,
+    order_changes,
+    write_change,
+)
+from jaxmeter.reporting.view.page_model import Tone
 from tests import samples
 from tests.reporting.compare import changed
 from tests.reporting.compare.changed import AFTER, BEFORE, compare, in_lock_step, plain, replayed
@@ -145,8 +152,8 @@ def test_replays_stand_where_it_is_told_what_changed_and_nowhere_else():
 
 
 def test_a_run_that_only_confirms_replaces_first_findings():
-    from reporting.load import Loaded
-    from reporting.view import build
+    from jaxmeter.reporting.load import Loaded
+    from jaxmeter.reporting.view import build
     from tests.reporting.views import kept
 
     runs = kept(plain(BEFORE), replayed(1.05, scatter=8))

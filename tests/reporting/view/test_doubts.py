@@ -5,16 +5,16 @@ import math
 
 import msgspec
 
-from harness.record import Answer, CompilationDetails, Trap
-from harness.record.traps import KINDS, describe_trap
-from harness.results import describe_results, list_results
-from reporting.export import to_json
-from reporting.view.doubts import AT_ODDS
-from reporting.view.page_model import Tone
+from jaxmeter.harness.record import Answer, CompilationDetails, Trap
+from jaxmeter.harness.record.traps import KINDS, describe_trap
+from jaxmeter.harness.results import describe_results, list_results
+from jaxmeter.reporting.export import to_json
+from jaxmeter.reporting.view.doubts import AT_ODDS
+from jaxmeter.reporting.view.page_model import Tone
 from tests import samples
 from tests.reporting.views import by_variant, case_view, loaded, page_of, tables, texts
 
-DEAD = Trap(kind="dead_work", evidence="98 % of the traced FLOPs", sources=("suites/a.py:3",), share=0.98)
+DEAD = Trap(kind="dead_work", evidence="98 % of the traced FLOPs", sources=("jaxmeter/suites/a.py:3",), share=0.98)
 CALLBACKS = Trap(kind="callbacks", evidence="debug_print", count=1)
 TRAPPED = ("f:jit", "f:aot")
 

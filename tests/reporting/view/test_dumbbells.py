@@ -1,4 +1,4 @@
-from reporting.view.dumbbells import MOST_BARS, make_dumbbells
+from jaxmeter.reporting.view.dumbbells import MOST_BARS, make_dumbbells
 from tests import samples
 from tests.reporting.views import page_of
 

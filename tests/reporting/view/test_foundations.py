@@ -2,8 +2,8 @@ import math
 
 import pytest
 
-from harness.record.pool import Kind, Pool, ReferenceSpeed
-from reporting.view.foundations import (
+from jaxmeter.harness.record.pool import Kind, Pool, ReferenceSpeed
+from jaxmeter.reporting.view.foundations import (
     describe_calibration,
     describe_contention,
     describe_foundations,
@@ -11,9 +11,9 @@ from reporting.view.foundations import (
     describe_spreads,
     describe_usual_ratios,
 )
-from reporting.view.runs import label_runs
-from reporting.view.sections.method import MODERATED
-from reporting.view.sections.speed import OF_FIRST_RUN
+from jaxmeter.reporting.view.runs import label_runs
+from jaxmeter.reporting.view.sections.method import MODERATED
+from jaxmeter.reporting.view.sections.speed import OF_FIRST_RUN
 from tests import samples
 from tests.reporting.views import kept, page_of, section
 

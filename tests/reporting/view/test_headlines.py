@@ -3,10 +3,10 @@ import math
 import msgspec
 import pytest
 
-from harness.record import Outcome, Status
-from harness.record.statistics import Interval
-from reporting.view.headlines import count_sides, find_surest_speedup
-from reporting.view.page_model import Tone
+from jaxmeter.harness.record import Outcome, Status
+from jaxmeter.harness.record.statistics import Interval
+from jaxmeter.reporting.view.headlines import count_sides, find_surest_speedup
+from jaxmeter.reporting.view.page_model import Tone
 from tests import samples
 from tests.reporting.views import by_variant, page_of, section, texts
 

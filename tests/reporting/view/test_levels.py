@@ -2,13 +2,13 @@
 
 import pytest
 
-from harness.record import Outcome, Status, TimingDetails
-from harness.record.statistics import Interval, differs
-from reporting.compare.verdicts import Reason, Verdict, judge_ratio
-from reporting.view.cases import gather_cases
-from reporting.view.jit_speedups import compare_jit_with_eager
-from reporting.view.runs import label_runs
-from reporting.view.sections.crossovers import compare_times, describe_crossovers
+from jaxmeter.harness.record import Outcome, Status, TimingDetails
+from jaxmeter.harness.record.statistics import Interval, differs
+from jaxmeter.reporting.compare.verdicts import Reason, Verdict, judge_ratio
+from jaxmeter.reporting.view.cases import gather_cases
+from jaxmeter.reporting.view.jit_speedups import compare_jit_with_eager
+from jaxmeter.reporting.view.runs import label_runs
+from jaxmeter.reporting.view.sections.crossovers import compare_times, describe_crossovers
 from tests import samples
 from tests.reporting.views import kept
 

@@ -1,7 +1,7 @@
 import pytest
 
-from harness.record import Status
-from reporting.view.page_model import Tone
+from jaxmeter.harness.record import Status
+from jaxmeter.reporting.view.page_model import Tone
 from tests import samples
 from tests.reporting.views import page_of
 

@@ -1,10 +1,10 @@
 import msgspec
 import pytest
 
-from harness.record import Artifact, Status
-from reporting.view import suites as limits
-from reporting.view.keys import make_fragment
-from reporting.view.page_model import Dumbbells, Plot
+from jaxmeter.harness.record import Artifact, Status
+from jaxmeter.reporting.view import suites as limits
+from jaxmeter.reporting.view.keys import make_fragment
+from jaxmeter.reporting.view.page_model import Dumbbells, Plot
 from tests import samples
 from tests.reporting.views import case_view, page_of
 

@@ -2,11 +2,11 @@ import math
 
 import pytest
 
-from harness.record import Outcome, Status, TimingDetails
-from harness.record.statistics import Interval
-from reporting.view.cases import gather_cases
-from reporting.view.runs import label_runs
-from reporting.view.trust import describe_trust, is_vague, is_vague_range
+from jaxmeter.harness.record import Outcome, Status, TimingDetails
+from jaxmeter.harness.record.statistics import Interval
+from jaxmeter.reporting.view.cases import gather_cases
+from jaxmeter.reporting.view.runs import label_runs
+from jaxmeter.reporting.view.trust import describe_trust, is_vague, is_vague_range
 from tests import samples
 from tests.reporting.views import kept
 

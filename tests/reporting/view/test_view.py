@@ -1,9 +1,9 @@
 import msgspec
 import pytest
 
-from harness.record import Outcome, ProcessWarning, Status
-from harness.record.trust import describe_in_short, describe_self_test
-from reporting.view.page_model import IntervalMark, Tone
+from jaxmeter.harness.record import Outcome, ProcessWarning, Status
+from jaxmeter.harness.record.trust import describe_in_short, describe_self_test
+from jaxmeter.reporting.view.page_model import IntervalMark, Tone
 from tests import samples
 from tests.reporting.views import by_variant, page_of, section, tables, texts
 

@@ -1,10 +1,10 @@
 import msgspec
 import pytest
 
-from harness.record import Status
-from harness.record.metrics import METRICS
-from reporting.view.page_model import Tone
-from reporting.view.sections.caching import CACHE_STATES
+from jaxmeter.harness.record import Status
+from jaxmeter.harness.record.metrics import METRICS
+from jaxmeter.reporting.view.page_model import Tone
+from jaxmeter.reporting.view.sections.caching import CACHE_STATES
 from tests import samples
 from tests.reporting.views import by_variant, headings, page_of, section, tables, texts
 

@@ -3,8 +3,8 @@ import math
 import msgspec
 import pytest
 
-from harness.record import NumericsDetails, Status
-from reporting.view.page_model import StackMark, Tone
+from jaxmeter.harness.record import NumericsDetails, Status
+from jaxmeter.reporting.view.page_model import StackMark, Tone
 from tests import samples
 from tests.reporting.views import by_variant, headings, page_of, section, tables, texts
 

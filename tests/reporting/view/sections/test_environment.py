@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.record import RunFolder
-from harness.record.differences import facts_of
-from reporting.load import LoadedRun
-from reporting.view.first_screen import make_subtitle
-from reporting.view.runs import label_runs
-from reporting.view.sections.environment import describe_place
+from jaxmeter.harness.record import RunFolder
+from jaxmeter.harness.record.differences import facts_of
+from jaxmeter.reporting.load import LoadedRun
+from jaxmeter.reporting.view.first_screen import make_subtitle
+from jaxmeter.reporting.view.runs import label_runs
+from jaxmeter.reporting.view.sections.environment import describe_place
 from tests import samples
 
 

@@ -1,10 +1,10 @@
 import msgspec
 import pytest
 
-from harness.record import Status
-from reporting.view.page_model import StackMark, Tone
-from reporting.view.reasons import MOST_NOTES
-from reporting.view.sections.memory import MOST_BUFFERS, MOST_PROGRAMS
+from jaxmeter.harness.record import Status
+from jaxmeter.reporting.view.page_model import StackMark, Tone
+from jaxmeter.reporting.view.reasons import MOST_NOTES
+from jaxmeter.reporting.view.sections.memory import MOST_BUFFERS, MOST_PROGRAMS
 from tests import samples
 from tests.reporting.views import by_variant, headings, page_of, section, tables, texts
 

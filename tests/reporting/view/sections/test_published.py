@@ -5,11 +5,11 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from harness.record import Figure, Outcome, Status
-from reporting import html, markdown, terminal
-from reporting.view import build
-from reporting.view.page_model import Tone
-from reporting.view.sections.published import HOW_TO_READ
+from jaxmeter.harness.record import Figure, Outcome, Status
+from jaxmeter.reporting import html, markdown, terminal
+from jaxmeter.reporting.view import build
+from jaxmeter.reporting.view.page_model import Tone
+from jaxmeter.reporting.view.sections.published import HOW_TO_READ
 from tests import samples
 from tests.reporting.test_html import unpacked
 from tests.reporting.views import headings, loaded, page_of, section, tables, texts

@@ -1,6 +1,0 @@
-"""`harness.measure` for notebooks: a user's own callable, called as it is, measured inside the user's process."""
-
-from harness.notebook.measurement import IN_PROCESS, Measurement
-from harness.notebook.measuring import Measure, measure
-
-__all__ = ["IN_PROCESS", "Measure", "Measurement", "measure"]

@@ -1,0 +1,43 @@
+"""`jaxmeter compare`: what changed between two runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from jaxmeter.cli.complaints import write_file
+from jaxmeter.cli.findings import warn_of_unused, write_findings
+from jaxmeter.cli.inputs import BudgetsFile, MarkdownFile, MinEffect, VerdictFile, load_one, read_limits
+from jaxmeter.reporting import compare_report
+from jaxmeter.reporting.compare.gate import judge_alone
+from jaxmeter.reporting.compare_report import FailOn
+from jaxmeter.reporting.console import open_console
+
+
+def command(
+    baseline: Annotated[str, typer.Argument(metavar="BASELINE", help="Folder or URL of the earlier run.")],
+    candidate: Annotated[str, typer.Argument(metavar="CANDIDATE", help="Folder or URL of the later run.")],
+    fail_on: Annotated[FailOn, typer.Option("--fail-on", help="What ends this command with 1.")] = FailOn.CONFIRMED,
+    min_effect: MinEffect = "3%",
+    markdown_file: MarkdownFile = None,
+    verdict_file: VerdictFile = None,
+    suspects_file: Annotated[
+        Path | None,
+        typer.Option("--suspects", metavar="FILE", help="Write what a run should confirm, if there is anything."),
+    ] = None,
+    budgets_file: BudgetsFile = None,
+) -> None:
+    """Ends with 1 where something got worse, and 3 where nothing could be compared."""
+    effect, budgets = read_limits(min_effect, budgets_file)
+    changes = compare_report.compare(load_one(baseline), load_one(candidate), effect)
+    warn_of_unused(budgets, changes)
+    judgement = judge_alone(changes, budgets, count_suspected=fail_on is FailOn.SUSPECTED)
+    told = judgement if judgement.code else None
+    if suspects_file is not None:
+        write_file(suspects_file, compare_report.encode_suspects(changes, budgets))
+    write_findings(changes, told, markdown_file, verdict_file)
+    # In the terminal, what takes the suspects judges.
+    compare_report.show(changes, open_console(), told if suspects_file is None else None)
+    raise typer.Exit(judgement.code)

@@ -1,0 +1,42 @@
+"""`jaxmeter diff`: the programs of two runs."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from jaxmeter.cli.complaints import complain
+from jaxmeter.cli.ending import UNUSABLE
+from jaxmeter.cli.inputs import load_one
+from jaxmeter.reporting import diff_terminal
+from jaxmeter.reporting.compare.pairs import find_pairs
+from jaxmeter.reporting.compare.program_diff import compare_programs
+from jaxmeter.reporting.compare.programs import NothingToCompareError
+from jaxmeter.reporting.compare.surroundings import find_surroundings
+from jaxmeter.reporting.console import open_console
+
+
+def command(
+    run_a: Annotated[str, typer.Argument(metavar="RUN_A", help="Folder or URL of the earlier run.")],
+    run_b: Annotated[str, typer.Argument(metavar="RUN_B", help="Folder or URL of the later run.")],
+    case: Annotated[str, typer.Option(help="Name of a case, its workload or suite; * is any text, ? one character.")],
+    variant: Annotated[str | None, typer.Option(help="Only this one; default: all with a program in both.")] = None,
+) -> None:
+    """It names what may explain each difference."""
+    a, b = load_one(run_a), load_one(run_b)
+    try:
+        found = find_pairs(a, b, case, variant)
+    except NothingToCompareError as error:
+        for line in str(error).split("\n"):
+            complain(line)
+        raise typer.Exit(UNUSABLE) from None
+    sheet = diff_terminal.Sheet(
+        a=a.run.manifest.run_id,
+        b=b.run.manifest.run_id,
+        diffs=tuple(compare_programs(pair) for pair in found.pairs),
+        surroundings=find_surroundings(a.run.manifest, b.run.manifest),
+    )
+    for warning in found.warnings:
+        complain(warning, "warning")
+    diff_terminal.show(sheet, open_console())

@@ -1,0 +1,53 @@
+"""Exit codes, and how the program ends: with 1 only where a verb decides so, since 1 means a confirmed regression."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from typing import NoReturn
+
+FINE, INTERRUPTED = 0, 130
+
+UNUSABLE = 2
+"""Usage; or nothing could be read, or nothing written."""
+
+INCOMPLETE = 3
+"""A case failed, is wrong, timed out or was lost; or a store could not be reached, and the same command goes on."""
+
+UNEXPECTED = 3
+"""Python's own would be 1, and so would be that of Typer and Rich where nobody reads what they print."""
+
+
+def raise_interruptions() -> None:
+    """Have Ctrl-C be an exception again, which it is not while imports run: see `jaxmeter.__main__`."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def end_program(program: Callable[[], object]) -> NoReturn:
+    """Run a program that exits by itself; where it does not get so far, say why and exit with UNEXPECTED."""
+    try:
+        try:
+            program()
+        except SystemExit as ended:
+            if isinstance(ended.__context__, BrokenPipeError):
+                raise ended.__context__ from None
+            raise
+        finally:
+            print(end="", flush=True)
+    except OSError as error:
+        from jaxmeter.harness.record.wording import visible  # half a second, which `--version` need not wait for
+
+        what = f"{visible(str(error.filename))} cannot be used" if error.filename else "the output cannot be printed"
+        words = f"error: {what}: {error.strerror or error}"
+    except Exception:  # noqa: BLE001  a program that fails in a way of its own says why, and exits
+        words = f"{traceback.format_exc()}error: this is a fault of jaxmeter"
+    with suppress(OSError):  # stderr may be as full
+        print(words, file=sys.stderr, flush=True)
+    for stream in (1, 2):  # Python would try to print the rest once more, and end with 120
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
+    sys.exit(UNEXPECTED)

@@ -1,0 +1,37 @@
+"""`jaxmeter export`: runs as a table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from jaxmeter.cli.complaints import complain, give_up, write_file
+from jaxmeter.cli.inputs import FOLDER, LONGEST_NAME, Last, Runs, Since, load_any, name_report
+from jaxmeter.harness.record.wording import visible
+from jaxmeter.reporting.export import FORMATS, ExportError
+from jaxmeter.reporting.text import shorten
+
+
+def command(
+    runs: Runs,
+    to: Annotated[str, typer.Option(metavar="FORMAT", help=f"One of {', '.join(FORMATS)}.")] = "csv",
+    out: Annotated[Path | None, typer.Option(help="The file; default: reports/export-<run ids>.<format>.")] = None,
+    since: Since = "",
+    last: Last = None,
+) -> None:
+    """What cannot be read is named and left out."""
+    if to not in FORMATS:
+        give_up(f"no format '{shorten(to, LONGEST_NAME)}'; formats are {', '.join(FORMATS)}")
+    loaded = load_any(runs, since, last)
+    for warning in loaded.warnings:
+        complain(warning, "warning")
+    write, ending = FORMATS[to]
+    try:
+        data = write(loaded)
+    except ExportError as error:
+        give_up(str(error))
+    path = out if out is not None else FOLDER / f"export-{name_report(loaded.runs)}.{ending}"
+    write_file(path, data)
+    typer.echo(visible(str(path)))

@@ -1,0 +1,18 @@
+"""`jaxmeter fetch`: a run of a store."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from jaxmeter.cli.complaints import report_store_errors
+from jaxmeter.reporting.store.fetch import fetch_whole
+
+
+def command(
+    url: Annotated[str, typer.Argument(metavar="URL", help="A run in a store: s3://bucket/folder/RUN.")],
+) -> None:
+    """It comes with the programs that it kept."""
+    with report_store_errors():
+        typer.echo(str(fetch_whole(url)))

@@ -1,0 +1,47 @@
+"""`jaxmeter gate`: a verdict on a run."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from jaxmeter.cli.findings import warn_of_unused, write_findings
+from jaxmeter.cli.inputs import BudgetsFile, MarkdownFile, MinEffect, VerdictFile, load_one, read_limits
+from jaxmeter.reporting import compare_report
+from jaxmeter.reporting.compare.findings import leave_out_times, merge
+from jaxmeter.reporting.compare.gate import judge
+from jaxmeter.reporting.console import open_console
+
+
+def command(
+    baseline: Annotated[str, typer.Argument(metavar="BASELINE", help="Folder or URL of the earlier run.")],
+    candidate: Annotated[str, typer.Argument(metavar="CANDIDATE", help="Folder or URL of a run --against it.")],
+    confirmed_by: Annotated[
+        str | None,
+        typer.Option("--confirmed-by", metavar="RUN", help="Folder of the run that timed the suspects alone."),
+    ] = None,
+    exact: Annotated[
+        bool, typer.Option("--exact", help="Judge what follows from programs alone, and no time.")
+    ] = False,
+    min_effect: MinEffect = "3%",
+    budgets_file: BudgetsFile = None,
+    markdown_file: MarkdownFile = None,
+    verdict_file: VerdictFile = None,
+) -> None:
+    """Ends with 0 if it passed, 1 at a confirmed regression, 3 without an answer that can be relied on."""
+    effect, budgets = read_limits(min_effect, budgets_file)
+    before = load_one(baseline)
+    changes = compare_report.compare(before, load_one(candidate), effect)
+    confirmation = None
+    if confirmed_by is not None:
+        confirmation = compare_report.compare(before, load_one(confirmed_by), effect)
+    warn_of_unused(budgets, changes)
+    if exact:
+        changes = leave_out_times(changes)
+    judgement = judge(changes, budgets, confirmed_by=confirmation, exact=exact)
+    if confirmation is not None and not exact:
+        changes = merge(changes, confirmation)
+    write_findings(changes, judgement, markdown_file, verdict_file)
+    compare_report.show(changes, open_console(), judgement)
+    raise typer.Exit(judgement.code)

@@ -1,0 +1,47 @@
+"""`jaxmeter gc`: old runs of a folder."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from jaxmeter.cli.complaints import give_up, report_store_errors
+from jaxmeter.harness.record.wording import counted, visible
+from jaxmeter.reporting import numbers
+from jaxmeter.reporting.store import old
+
+
+def command(
+    out: Annotated[Path, typer.Argument(metavar="DIR", help="A folder of runs on this machine.")] = Path("results"),
+    keep_days: Annotated[int, typer.Option(metavar="N", min=0, help="Younger runs stay.")] = 30,
+    pushed_to: Annotated[
+        str | None, typer.Option(metavar="URL", help="What this store does not hold whole stays, too.")
+    ] = None,
+    delete: Annotated[bool, typer.Option("--delete", help="Remove them; without it they are only listed.")] = False,
+) -> None:
+    """Unfinished runs and all else there stay; stores are not touched."""
+    if not out.is_dir():
+        give_up(f"{out}: no such folder")
+    with report_store_errors():
+        found = list(old.find_old(out, old.find_time(keep_days, datetime.now(UTC)), pushed_to))
+    for one in found:
+        size = numbers.memory(one.size_bytes)
+        words = f"stays: {one.stays}" if one.stays else "removed" if delete else "old"
+        typer.echo(visible(f"{one.folder}: {size}, begun {one.started[:10]}: {words}"))
+    goes = [one for one in found if not one.stays]
+    if delete:
+        for one in goes:
+            _remove(one)
+    total = f"{counted(len(goes), 'run')}, {numbers.memory(sum(one.size_bytes for one in goes))}"
+    hint = "" if delete or not goes else "; --delete removes them"
+    typer.echo(f"{total} older than {counted(keep_days, 'day')}{hint}")
+
+
+def _remove(run: old.OldRun) -> None:
+    try:
+        old.remove(run)
+    except OSError as error:
+        give_up(f"{run.folder}: cannot be removed: {error.strerror}; see whose it is")

@@ -1,0 +1,43 @@
+"""`jaxmeter history`: change points of many runs."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from jaxmeter.cli.complaints import complain, give_up
+from jaxmeter.cli.inputs import LONGEST_NAME, KnownFile, Last, MinEffect, Runs, Since, load_any, load_known, read_limits
+from jaxmeter.harness.record.wording import visible
+from jaxmeter.reporting import history_report
+from jaxmeter.reporting.console import open_console
+from jaxmeter.reporting.load import leave_out_confirming
+from jaxmeter.reporting.text import shorten
+
+
+def command(
+    runs: Runs,
+    case: Annotated[str, typer.Option(help="Suite, workload or case name; * is any text, ? one character.")] = "*",
+    known_file: KnownFile = None,
+    min_effect: MinEffect = "3%",
+    since: Since = "",
+    last: Last = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Machine-readable output on stdout.")] = False,
+) -> None:
+    """It names what else changed there, and the likely cause."""
+    effect, _ = read_limits(min_effect, None)
+    known = load_known(known_file)
+    loaded = leave_out_confirming(load_any(runs, since, last))
+    found = history_report.find_history(loaded, known, case, effect)
+    faults = [*loaded.warnings, *map(visible, history_report.list_faults(loaded))]
+    for warning in faults:
+        complain(warning, "warning")
+    for run in history_report.find_unused(known, loaded):
+        complain(f"--known: no run '{shorten(run, LONGEST_NAME)}' is among these", "warning")
+    if not any(one.series for one in found):
+        give_up(history_report.explain_nothing(loaded, case))
+    if as_json:
+        sys.stdout.buffer.write(history_report.encode(found, faults))
+    else:
+        history_report.show(found, open_console())

@@ -1,0 +1,137 @@
+"""What verbs of reports take: common options, runs, limits, known change points. Unusable input ends them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import Progress
+
+from jaxmeter.cli.complaints import complain, give_up, report_store_errors
+from jaxmeter.cli.ending import UNUSABLE
+from jaxmeter.harness.record.wording import counted, visible
+from jaxmeter.reporting.compare.budgets import BudgetError, Budgets
+from jaxmeter.reporting.compare_report import EffectError, choose_budgets, read_effect
+from jaxmeter.reporting.history.known import KnownChangePoint, KnownError, read_known
+from jaxmeter.reporting.load import Loaded, LoadedRun, choose_folders, load
+from jaxmeter.reporting.store.fetch import fetch, fetch_whole
+from jaxmeter.reporting.store.stores import is_url
+from jaxmeter.reporting.text import shorten
+
+FOLDER = Path("reports")
+"""Where files are written that no option names."""
+
+LONGEST_NAME = 60
+"""Characters of what a user wrote, in a complaint."""
+
+MANY_RUNS = 20
+"""Fewer are read before one could look at a bar."""
+
+_DATE = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d)?)?")
+
+Runs = Annotated[
+    list[str], typer.Argument(metavar="RUN...", help="Run folders, such as results/*; or a store, s3://bucket/folder.")
+]
+Since = Annotated[str, typer.Option(metavar="DATE", help="Only runs that began then or later, in UTC: 2026-11-22.")]
+KnownFile = Annotated[
+    Path | None,
+    typer.Option("--known", metavar="FILE", help="Change points of the history that are no news, and why, in TOML."),
+]
+Last = Annotated[int | None, typer.Option(metavar="N", min=1, help="Only the N newest runs.")]
+MinEffect = Annotated[
+    str, typer.Option("--min-effect", metavar="PERCENT", help="The smallest difference of a time that counts.")
+]
+BudgetsFile = Annotated[
+    Path | None,
+    typer.Option("--budgets", metavar="FILE", help="How much more is allowed, by case and metric, in TOML."),
+]
+MarkdownFile = Annotated[Path | None, typer.Option("--markdown", metavar="FILE", help="Also for a pull request.")]
+VerdictFile = Annotated[Path | None, typer.Option("--verdict", metavar="FILE", help="Also all findings, as JSON.")]
+
+
+def read_limits(min_effect: str, budgets_file: Path | None) -> tuple[float, Budgets]:
+    """The smallest difference that counts, and what is allowed."""
+    try:
+        effect = read_effect(min_effect)
+        budgets = choose_budgets(budgets_file, effect)
+        return budgets.least_time(effect), budgets
+    except (EffectError, BudgetError) as error:
+        give_up(str(error))
+
+
+def load_known(path: Path | None) -> tuple[KnownChangePoint, ...]:
+    """The change points that are no news."""
+    try:
+        return () if path is None else read_known(path)
+    except KnownError as error:
+        give_up(str(error))
+
+
+def load_any(runs: Sequence[str], since: str, last: int | None, *, only_newest: bool = False) -> Loaded:
+    """The runs in some folders and stores; without any there is nothing to do."""
+    if since and not _DATE.fullmatch(since):
+        give_up(f"--since '{shorten(since, LONGEST_NAME)}' is no date; write 2026-11-22 or 2026-11-22T10:30")
+    folders, warnings, older = _locate(runs, since, last)
+    chosen = choose_folders(folders, since=since, last=last) if since or last is not None else folders
+    if not chosen and (known := len(folders) + older):
+        for warning in warnings:
+            complain(visible(warning))
+        give_up(f"none of {counted(known, 'run')} began on {since} or later; give an earlier --since")
+    loaded = _load_with_progress(chosen, only_newest=only_newest)
+    loaded = replace(loaded, warnings=(*map(visible, warnings), *loaded.warnings))
+    if not loaded.runs:
+        for warning in loaded.warnings:
+            complain(warning)
+        give_up("no usable run; give folders that `jaxmeter run` has written, such as results/*")
+    return loaded
+
+
+def _load_with_progress(folders: Sequence[Path], *, only_newest: bool) -> Loaded:
+    """The runs, with a bar in a terminal where they are many."""
+    console = Console(stderr=True)
+    shown = len(folders) >= MANY_RUNS and console.is_terminal
+    with Progress(console=console, transient=True, disable=not shown) as progress:
+        task = progress.add_task("reading runs", total=len(folders))
+        return load(folders, only_newest=only_newest, on_read=lambda: progress.advance(task))
+
+
+def _locate(runs: Sequence[str], since: str, last: int | None) -> tuple[list[Path], list[str], int]:
+    """Folders of what is named, those of a store in its cache; what of a store is no whole run; how many are older."""
+    folders: list[Path] = []
+    warnings: list[str] = []
+    older = 0
+    for run in runs:
+        if not is_url(run):
+            folders.append(Path(run))
+            continue
+        with report_store_errors():
+            found = fetch(run, since=since, last=last)
+        folders += found.folders
+        warnings += found.warnings
+        older += found.older
+    return folders, warnings, older
+
+
+def load_one(run: str) -> LoadedRun:
+    """The run in a folder, or of a store with all that it keeps; without one there is nothing to do."""
+    folder = Path(run)
+    if is_url(run):
+        with report_store_errors():
+            folder = fetch_whole(run)
+    loaded = load([folder])
+    for warning in loaded.warnings:
+        complain(warning, "warning" if loaded.runs else "error")
+    if not loaded.runs:
+        raise typer.Exit(UNUSABLE)
+    return loaded.runs[0]
+
+
+def name_report(runs: Sequence[LoadedRun]) -> str:
+    """The run's id, or the first and the last; only characters that every file system takes."""
+    ids = [re.sub(r"[^A-Za-z0-9._-]", "_", loaded.run.manifest.run_id)[:LONGEST_NAME] for loaded in runs]
+    return ids[0] if len(ids) == 1 else f"{ids[0]}..{ids[-1]}"

@@ -1,0 +1,141 @@
+"""`jaxmeter night`: the steps of a scheduled run, which `nox -s nightly` takes in order. Each can be repeated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from jaxmeter.cli.complaints import complain, give_up
+from jaxmeter.cli.ending import INCOMPLETE
+from jaxmeter.cli.inputs import BudgetsFile, MarkdownFile, MinEffect, VerdictFile
+from jaxmeter.harness.record import make_run_id, now, write_bytes
+from jaxmeter.harness.record.wording import visible
+from jaxmeter.reporting import html
+from jaxmeter.reporting.nights import verdicts
+from jaxmeter.reporting.nights.baselines import TITLES
+from jaxmeter.reporting.nights.ending import conclude
+from jaxmeter.reporting.nights.night import Night, NightError, end_night
+from jaxmeter.reporting.nights.page import build_night_page
+from jaxmeter.reporting.nights.steps import begin, list_suspects
+from jaxmeter.reporting.nights.telling import tell_night, write_night_markdown
+from jaxmeter.reporting.nights.verdicts import Acceptance
+from jaxmeter.reporting.store.stores import BrokenOffError, StoreError, open_store
+from jaxmeter.reporting.text import hide_home
+
+Out = Annotated[Path, typer.Option(metavar="DIR", help="Where runs are kept, and the nightly run that is under way.")]
+Url = Annotated[str, typer.Argument(metavar="STORE", help="s3://bucket/folder, gs://bucket/folder, file:///folder.")]
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    help="The steps of a scheduled run; `nox -s nightly` takes them in order.",
+)
+
+
+@app.command("begin")
+def begin_command(
+    url: Url,
+    machine: Annotated[str, typer.Option(metavar="NAME", help="What this machine is called, in each of its runs.")],
+    backend: Annotated[str, typer.Option(help="As the harness calls it.")] = "cpu",
+    out: Out = Path("results"),
+    baseline: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RUN", help="The pinned run: an id of the store, a folder or a URL; else an accepted one."
+        ),
+    ] = None,
+    min_effect: MinEffect = "3%",
+    budgets_file: BudgetsFile = None,
+    anew: Annotated[bool, typer.Option("--anew", help="Give up a night that is under way; its runs stay.")] = False,
+    measuring: Annotated[list[str] | None, typer.Argument(metavar="[-- OPTION...]", help="Of the measurement.")] = None,
+) -> None:
+    """Chooses the runs that the nightly run is compared with, and writes what to measure to DIR/.night/measure."""
+    asked = Night(
+        store=url,
+        run=make_run_id(backend),
+        backend=backend,
+        machine=machine,
+        begun=now(),
+        measuring=tuple(measuring or ()),
+        min_effect=min_effect,
+        budgets=None if budgets_file is None else str(budgets_file),
+    )
+    with _errors():
+        begun = begin(asked, out, baseline, anew=anew)
+    for note in begun.notes:
+        complain(note, "warning")
+    verb = "goes on" if begun.goes_on else "begins"
+    beside = " and ".join(f"{one.run} ({TITLES[one.role]})" for one in begun.night.beside) or "nothing"
+    _say(f"the nightly run of {begun.night.run} {verb}, beside {beside}")
+
+
+@app.command("suspects")
+def suspects_command(out: Out = Path("results")) -> None:
+    """Pushes the run, and writes what has to be confirmed to DIR/.night/confirm-*, if there is anything."""
+    with _errors():
+        found = list_suspects(out)
+    for one in found:
+        _say(f"something may be slower than in {one.run} ({TITLES[one.role]}); it is timed once more")
+
+
+@app.command("conclude")
+def conclude_command(
+    out: Out = Path("results"),
+    page_file: Annotated[
+        Path | None, typer.Option("--page", metavar="FILE", help="The page; by default reports/report-<run id>.html.")
+    ] = None,
+    markdown_file: MarkdownFile = None,
+    verdict_file: VerdictFile = None,
+) -> None:
+    """Judges, keeps the verdict beside the run, and says in three lines what happened; ends with the verdict's code."""
+    with _errors():
+        ended = conclude(out)
+        page = page_file or Path("reports") / f"report-{ended.night.run}.html"
+        write_bytes(page, html.render(build_night_page(ended)).encode("utf8", "replace"))
+        lines = tell_night(ended, page)
+        if verdict_file is not None:
+            write_bytes(verdict_file, verdicts.encode(ended.verdict))
+        if markdown_file is not None:
+            text = write_night_markdown(ended.verdict.heading, (lines[0], lines[-1]), ended.judged)
+            write_bytes(markdown_file, text.encode("utf8", "replace"))
+        if ended.is_over:
+            end_night(out)
+    for line in lines:
+        _say(line)
+    raise typer.Exit(ended.verdict.exit_code)
+
+
+@app.command("accept")
+def accept_command(
+    url: Url,
+    run: Annotated[str, typer.Argument(metavar="RUN", help="Id of a night's run in the store.")],
+    why: Annotated[str, typer.Option(metavar="TEXT", help="For whoever asks later.")],
+) -> None:
+    """Accepts a run as it is: it counts as good, and is the pinned one, unless a night names another by --baseline."""
+    with _errors():
+        is_new = verdicts.accept(open_store(url), Acceptance(run=run, why=why, at=now()))
+    _say(f"{run}: accepted; it is the pinned run from now on" if is_new else f"{run}: was accepted before")
+
+
+@contextmanager
+def _errors() -> Iterator[None]:
+    """What cannot be done becomes its own words and an exit code; what broke off can go on."""
+    try:
+        yield
+    except (NightError, StoreError) as error:
+        give_up(str(error))
+    except BrokenOffError as error:
+        give_up(str(error), INCOMPLETE)
+    except OSError as error:
+        give_up(
+            f"{error.filename or 'a file'}: {error.strerror or error}; free some room or choose another place",
+            INCOMPLETE,
+        )
+
+
+def _say(text: str) -> None:
+    typer.echo(visible(hide_home(text)))

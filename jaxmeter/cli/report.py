@@ -1,0 +1,102 @@
+"""`jaxmeter report`: one page of many runs."""
+
+from __future__ import annotations
+
+import os
+import re
+import webbrowser
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from jaxmeter.cli.complaints import give_up, write_file
+from jaxmeter.cli.inputs import (
+    FOLDER,
+    LONGEST_NAME,
+    KnownFile,
+    Last,
+    MinEffect,
+    Runs,
+    Since,
+    load_any,
+    load_known,
+    load_one,
+    name_report,
+    read_limits,
+)
+from jaxmeter.harness.record.wording import counted, visible
+from jaxmeter.reporting import html, markdown, terminal
+from jaxmeter.reporting.console import open_console
+from jaxmeter.reporting.load import leave_out_confirming
+from jaxmeter.reporting.view import Page, build
+
+FIGURE_FORMATS = ("svg", "png")
+LARGEST_PAGE = 5 * 2**20
+"""Bytes. Larger ones are slow to open, and mail servers refuse them."""
+
+
+def command(
+    runs: Runs,
+    out: Annotated[Path | None, typer.Option(help="The HTML file; default: reports/report-<run ids>.html.")] = None,
+    markdown_file: Annotated[
+        Path | None, typer.Option("--markdown", help="Also write a summary for a pull request to this file.")
+    ] = None,
+    figures_folder: Annotated[
+        Path | None, typer.Option("--figures", metavar="DIR", help="Also write each figure there, as SVG and PNG.")
+    ] = None,
+    since: Since = "",
+    last: Last = None,
+    open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser; not where CI is set.")] = False,
+    confirmed_by: Annotated[
+        str | None,
+        typer.Option("--confirmed-by", metavar="RUN", help="Folder of a run that timed suspects alone, for a gate."),
+    ] = None,
+    known_file: KnownFile = None,
+    min_effect: MinEffect = "3%",
+    allow_large: Annotated[bool, typer.Option(help=f"Write a page of over {LARGEST_PAGE // 2**20} MiB, too.")] = False,
+) -> None:
+    """What cannot be read is named and left out."""
+    effect, _ = read_limits(min_effect, None)
+    known = load_known(known_file)
+    loaded = leave_out_confirming(load_any(runs, since, last, only_newest=True))
+    page = build(loaded, None if confirmed_by is None else load_one(confirmed_by), effect, known)
+    path = out if out is not None else FOLDER / f"report-{name_report(loaded.runs)}.html"
+    # A lone surrogate, which only a file name can hold, has no UTF-8 form.
+    data = html.render(page).encode("utf-8", "replace")
+    if len(data) > LARGEST_PAGE and not allow_large:
+        give_up(
+            f"the page has {len(data) / 2**20:.1f} MiB, over {LARGEST_PAGE // 2**20}, and was not written: report on "
+            "fewer runs (--last N, --since DATE), or give --allow-large"
+        )
+    write_file(path, data)
+    if markdown_file is not None:
+        write_file(markdown_file, markdown.render(page).encode("utf-8", "replace"))
+    if figures_folder is not None:
+        _write_figures(figures_folder, page)
+    terminal.show(page, open_console())
+    typer.echo(visible(str(path)))
+    if open_page and not os.environ.get("CI"):
+        webbrowser.open(path.resolve().as_uri())  # false where there is no browser: the path stands above
+
+
+def _write_figures(folder: Path, page: Page) -> None:
+    """Each figure of the page named after what it shows."""
+    from jaxmeter.reporting import figures  # whoever asks for none need not wait for matplotlib
+
+    plots = [
+        (f"{suite.name} {part.title}", part.plot)
+        for suite in page.suites
+        for part in (*suite.parts, *suite.more)
+        if part.plot is not None
+    ]
+    for number, (title, plot) in enumerate(plots, 1):
+        for form in FIGURE_FORMATS:
+            path = folder / f"{number:02d}-{_name_file(title)}.{form}"
+            write_file(path, figures.draw(plot, form))
+    typer.echo(f"{counted(len(plots), 'figure')} in {visible(str(folder))}")
+
+
+def _name_file(text: str) -> str:
+    """Only characters that every file system takes."""
+    return re.sub(r"[^A-Za-z0-9.-]+", "_", text).strip("_")[:LONGEST_NAME]

@@ -1,0 +1,414 @@
+"""`jaxmeter run`: measures a new run, or what an interrupted one lacks."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+
+from jaxmeter.cli.ending import FINE, INCOMPLETE
+from jaxmeter.cli.measuring import (
+    Backend,
+    Budget,
+    Cores,
+    Full,
+    Json,
+    Machine,
+    Out,
+    Quick,
+    Quiet,
+    Select,
+    Suites,
+    choose_level,
+    choose_machine,
+    complain,
+    describe_full_disk,
+    end,
+    explain,
+    list_warnings,
+    make_watcher,
+    note_warnings,
+    say_what_is_not_used,
+    warn,
+)
+from jaxmeter.harness.listing import data_warnings, plan_lines
+from jaxmeter.harness.machine.disk import is_disk_full
+from jaxmeter.harness.machine.platforms import DEFAULT_BACKEND, PLATFORMS
+from jaxmeter.harness.parent.against import Against, choose_suspects, read_against, read_suspects
+from jaxmeter.harness.parent.execution import execute, find_records
+from jaxmeter.harness.parent.fork_client import ServerError
+from jaxmeter.harness.parent.prepare_run import (
+    RunError,
+    UsageError,
+    begin_folder,
+    check_budget,
+    check_resumable,
+    check_still_there,
+    count_left_out,
+    count_work,
+    describe_suites,
+    load_for_resume,
+    lock_folder,
+    make_manifest,
+)
+from jaxmeter.harness.parent.progress import Watcher, printable
+from jaxmeter.harness.parent.recorded import (
+    check_same_baseline,
+    choose_data,
+    choose_lock_step,
+    choose_suites,
+    is_own_suite,
+    replace_paths,
+)
+from jaxmeter.harness.parent.scratch import find_parent
+from jaxmeter.harness.parent.servers import start_servers
+from jaxmeter.harness.plan.estimate import estimate
+from jaxmeter.harness.plan.probes import PROBE_NAMES
+from jaxmeter.harness.plan.processes import plan_processes
+from jaxmeter.harness.plan.selection import choose_representatives, select
+from jaxmeter.harness.record import (
+    Manifest,
+    RecordError,
+    Run,
+    RunFolder,
+    make_run_id,
+    read_run,
+    write_json,
+)
+from jaxmeter.harness.record.self_test import SelfTest, find_self_test
+from jaxmeter.harness.record.wording import counted
+from jaxmeter.harness.request import (
+    RunRequest,
+    choose_settings,
+    complete_request,
+    find_backend,
+    find_other_environment,
+    read_budget,
+)
+from jaxmeter.harness.results import describe_results, list_results
+
+Probe = Annotated[
+    list[str] | None, typer.Option(help=f"Only these of {', '.join(PROBE_NAMES)}; numerics and export always run.")
+]
+Processes = Annotated[int | None, typer.Option(min=1, help="Exactly so many timing processes; intervals need 3.")]
+Data = Annotated[Path | None, typer.Option(metavar="DIR", help="Your data sets, for suites that read some.")]
+RunId = Annotated[str | None, typer.Option(metavar="ID", help="The run's folder in DIR; made up by default.")]
+Resume = Annotated[str | None, typer.Option(metavar="RUN", help="Finish an interrupted run, by its own settings.")]
+AgainstRun = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="RUN",
+        help="Run the programs that RUN kept beside today's; what RUN measured, where no options say otherwise.",
+    ),
+]
+SuspectsFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--suspects", metavar="FILE", help="Of those only what `jaxmeter compare` suspects, by 12 to 30 processes."
+    ),
+]
+LockStep = Annotated[
+    str | None,
+    typer.Option(
+        metavar="PYTHON",
+        help="With --against: the python of that run's environment, which runs the same variants in turns with this.",
+    ),
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the plan and how long it takes; measure nothing.")]
+
+
+def command(
+    backend: Backend = DEFAULT_BACKEND,
+    select: Select = None,
+    suites: Suites = None,
+    probe: Probe = None,
+    quick: Quick = False,
+    full: Full = False,
+    processes: Processes = None,
+    budget: Budget = None,
+    data: Data = None,
+    out: Out = Path("results"),
+    run_id: RunId = None,
+    resume: Resume = None,
+    machine: Machine = None,
+    against: AgainstRun = None,
+    suspects: SuspectsFile = None,
+    lock_step: LockStep = None,
+    cores: Cores = None,
+    dry_run: DryRun = False,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """It ends with 3 where a case failed, is wrong, timed out or was lost."""
+    request = RunRequest(
+        backend=backend,
+        level=choose_level(quick, full),
+        select=tuple(select or ()),
+        suites=tuple(suites or ()),
+        probes=tuple(probe or ()),
+        processes=processes,
+        budget=budget,
+        data=data,
+        out=out,
+        run_id=run_id,
+        machine=machine,
+        against=against,
+        suspects=suspects,
+        lock_step=lock_step,
+        cores=cores,
+    )
+    own = (dry_run, select, probe, quick, full, processes, run_id, machine, cores, suspects)
+    if suspects is not None and against is None:
+        raise typer.BadParameter("--suspects are of a comparison with an earlier run: name it with --against RUN")
+    if lock_step is not None and against is None and resume is None:
+        raise typer.BadParameter("--lock-step is the environment of an earlier run: name that run with --against RUN")
+    if lock_step is not None and cores is not None:
+        raise typer.BadParameter("--lock-step has both sides on one core, another one each round; leave out --cores")
+    if dry_run and against is not None:
+        raise typer.BadParameter("--dry-run plans no replays; leave out --against")
+    if resume is not None and any(own):
+        raise typer.BadParameter(
+            "--resume goes by the run's own settings; of the other options it takes --out and --budget, and the paths "
+            "that the run was given: --suites, --data, --against and --lock-step"
+        )
+    if dry_run:
+        end(lambda: print_plan(request, as_json=as_json))
+    watcher = make_watcher(quiet=quiet, as_json=as_json)
+    if resume is not None:
+        folder = Path(resume) if Path(resume).is_dir() else out / resume
+        end(lambda: resume_run(folder, request, watcher, as_json=as_json))
+    end(lambda: new_run(request, watcher, as_json=as_json))
+
+
+def print_plan(request: RunRequest, *, as_json: bool) -> int:
+    """Prints the plan and its estimated time; measures nothing and needs no device."""
+    settings = choose_settings(request, "dry-run")
+    with start_servers(Path(tempfile.gettempdir()), settings.data) as servers:
+        server = servers.of(PLATFORMS[DEFAULT_BACKEND])
+        platform = find_backend(request.backend)
+        description = describe_suites(server, settings.suites, platform, request.level, devices=False)
+        cases = choose_representatives(select(description.cases, request.select))
+        work = count_work(server, settings.suites, platform, request.level, request.select)
+    warn(list_warnings(description))
+    processes = plan_processes(cases, settings)
+    if request.budget is not None:
+        check_budget(processes, settings, work, settings.budget_s)
+    warn(data_warnings(cases, settings))
+    if as_json:
+        found = estimate(processes, settings, work)
+        names = [case.name for case in cases]
+        print(json.dumps({"cases": names, "least_s": found.least_s, "most_s": found.most_s}))
+    else:
+        print("\n".join(map(printable, plan_lines(cases, processes, settings, work))))
+    return FINE
+
+
+def new_run(request: RunRequest, watcher: Watcher, *, as_json: bool) -> int:
+    """Measures a new run."""
+    run_id = request.run_id or make_run_id(request.backend)
+    against = None if request.against is None else read_against(_find_run(request.against, request.out))
+    suspects = None if request.suspects is None else read_suspects(request.suspects)
+    if against is not None:
+        path, before_it = against.folder.path, against.manifest.settings
+        suites = choose_suites(request.suites, before_it.suites, path, "--against")
+        data = choose_data(request.data, before_it.data, path, "--against")
+        request = complete_request(replace(request, suites=suites, data=data), before_it, suspects)
+    before = None if against is None else against.manifest
+    settings = choose_settings(request, run_id, before)
+    if settings.lock_step is not None and "timing" not in settings.probes:
+        raise UsageError("--lock-step times calls in two environments; add --probe timing")
+    platform = find_backend(request.backend)
+    say_what_is_not_used()
+    with (
+        begin_folder(request.out, run_id) as folder,
+        start_servers(
+            find_parent(folder.path),
+            settings.data,
+            settings.suites,
+            find_other_environment(request, before),
+            cores=settings.cores,
+        ) as servers,
+    ):
+        servers.arms_of(platform)  # whether it can be had is known before anything is measured
+        server = servers.of(platform)
+        description = describe_suites(
+            server, settings.suites, platform, request.level, devices=True, cores=settings.cores
+        )
+        assert description.environment is not None
+        settings = msgspec.structs.replace(settings, notes=note_warnings(server, description))
+        cases = choose_representatives(select(description.cases, request.select))
+        if against is not None and "timing" in settings.probes:
+            cases = against.add_programs(cases) if settings.lock_step is None else against.add_lock_step(cases)
+            cases = cases if suspects is None else choose_suspects(cases, suspects)
+        if request.budget is not None:
+            work = count_work(server, settings.suites, platform, request.level, request.select)
+            check_budget(plan_processes(cases, settings), settings, work, settings.budget_s)
+        machine = choose_machine(request, description.environment)
+        earlier = None if against is None else against.run_id
+        warn(_find_other_machine(machine, against))
+        manifest = make_manifest(run_id, platform.name, settings, description.environment, cases, machine, earlier)
+        tested = _self_test_of(machine, request.out)
+        manifest = msgspec.structs.replace(manifest, self_test=tested, confirms=suspects is not None)
+        write_json(folder.manifest, manifest)
+        if against is not None:
+            against.copy_programs(cases, folder)
+        warn(data_warnings(cases, settings))
+        finish = _how_to_finish(folder.path, request)
+        with _say_what_is_kept(folder, manifest, finish):
+            run = execute(manifest, folder, servers, watcher)
+    return conclude(run, folder.path, finish, as_json=as_json)
+
+
+def resume_run(path: Path, request: RunRequest, watcher: Watcher, *, as_json: bool) -> int:
+    """Measures what an interrupted run still lacks, by that run's own settings, within its budget or a new one.
+
+    Args:
+      request: What else was given: a budget, and the paths that are not taken from a record.
+    """
+    budget_s, folder = read_budget(request.budget), RunFolder(path)
+    finish = _how_to_finish(path, request)
+    manifest = load_for_resume(folder)
+    if folder.mark.exists():  # a run that has ended is not written again
+        return conclude(_read_ended(folder), path, finish, as_json=as_json)
+    check_same_baseline(manifest, request.against and _find_run(request.against, request.out))
+    lock_step = choose_lock_step(request.lock_step, manifest, path)
+    suites = choose_suites(request.suites, manifest.settings.suites, path, "--resume")
+    data = choose_data(request.data, manifest.settings.data, path, "--resume")
+    settings = replace_paths(manifest.settings, suites, data, lock_step)
+    manifest = msgspec.structs.replace(manifest, settings=settings)
+    platform = find_backend(manifest.backend)
+    with (
+        lock_folder(folder),
+        start_servers(find_parent(path), settings.data, settings.suites, lock_step, cores=settings.cores) as servers,
+    ):
+        servers.arms_of(platform)
+        server = servers.of(platform)
+        description = describe_suites(
+            server, settings.suites, platform, settings.level, devices=True, cores=settings.cores
+        )
+        check_resumable(manifest, description)
+        note_warnings(server, description)
+        warn(data_warnings(manifest.cases, settings))
+        if budget_s is not None:
+            begun = find_records(folder, manifest)
+            untouched = [case for case in manifest.cases if case.id not in begun]
+            check_budget(plan_processes(untouched, settings), settings, {}, budget_s)
+        with _say_what_is_kept(folder, manifest, finish):
+            run = execute(manifest, folder, servers, watcher, budget_s)
+    return conclude(run, path, finish, as_json=as_json)
+
+
+def _own_command() -> str:
+    """How this program was called, which its own arguments do not tell where a launcher has called it."""
+    return os.environ.get("JAXMETER_COMMAND") or "jaxmeter run"
+
+
+def _how_to_finish(folder: Path, request: RunRequest | None = None) -> str:
+    """What goes on with a run that did not end.
+
+    Args:
+      request: Its paths have to be given again: none is taken from a record.
+    """
+    if given := os.environ.get("JAXMETER_FINISH"):
+        return given
+    words = ["--resume", str(folder)]
+    if request is not None:
+        words += [word for name in request.suites if not is_own_suite(name) for word in ("--suites", name)]
+        words += [] if request.data is None else ["--data", str(request.data)]
+        words += [] if request.lock_step is None else ["--lock-step", request.lock_step]
+    return f"{_own_command()} {shlex.join(words)}"
+
+
+def _find_other_machine(machine: str, against: Against | None) -> Iterator[str]:
+    """That an earlier run was made elsewhere, if it was."""
+    if against is not None and against.manifest.machine not in (None, machine):
+        named = against.manifest.machine
+        yield (
+            f"the earlier run was made on '{named}', and this is '{machine}': what differs is suspected at most; if it "
+            f"is the same machine, give --machine '{named}'"
+        )
+
+
+def _find_run(given: Path, out: Path) -> Path:
+    """A run by its folder, or by its id among the runs."""
+    return given if given.is_dir() else out / given
+
+
+def _self_test_of(machine: str, out: Path) -> SelfTest | None:
+    """What is known of the machine; a file that cannot be used is told, and no more."""
+    try:
+        return find_self_test(out, machine)
+    except RecordError as error:
+        warn([f"{error}; the run goes on without a self-test; make it anew: nox -s self-test"])
+        return None
+
+
+def _read_ended(folder: RunFolder) -> Run:
+    try:
+        return read_run(folder)
+    except RecordError as error:
+        raise UsageError(f"cannot resume: {error}; remove that file to measure what is missing") from error
+
+
+@contextmanager
+def _say_what_is_kept(folder: RunFolder, manifest: Manifest, finish: str) -> Iterator[None]:
+    """Says what a run has kept that was interrupted, or that its machine has stopped, and how to finish it."""
+
+    def kept() -> str:
+        done = sum(not record.is_lost for record in find_records(folder, manifest).values())
+        return f"what was measured is kept ({done} of {counted(len(manifest.cases), 'case')} can be reported)"
+
+    try:
+        yield
+        check_still_there(folder, manifest)
+    except KeyboardInterrupt:
+        check_still_there(folder, manifest)
+        complain(f"interrupted: {kept()}; finish with: {finish}")
+        raise
+    except ServerError as error:
+        raise RunError(f"{error}\n{kept()}; go on with: {finish}") from error
+    except OSError as error:
+        what, mend = f"the disk is full ({describe_full_disk(error)})", "free some room"
+        if not is_disk_full(error):
+            what, mend = explain(error), "mend that"
+        raise RunError(f"{what}: {kept()}; {mend}, then go on with: {finish}") from error
+
+
+def conclude(run: Run, folder: Path, finish: str = "", *, as_json: bool) -> int:
+    """Prints how a run ended, and how to finish it if it is not; returns its exit code.
+
+    Args:
+      finish: The command that goes on with it.
+    """
+    code = FINE if run.is_complete() else INCOMPLETE
+    counts = Counter(case.status.value for case in run.cases if not case.is_lost)
+    if lost := len(run.lost()):
+        counts["lost"] += lost
+    if as_json:
+        told = {"run_id": run.manifest.run_id, "folder": str(folder), "exit_code": code, "cases": dict(counts)}
+        warnings = msgspec.to_builtins(run.warnings)
+        print(json.dumps({**told, "results": list_results(run), "warnings": warnings}))
+        return code
+    for line in describe_results(run):
+        print(printable(line))
+    for warning in run.warnings:
+        print(printable(f"warning in {counted(warning.processes, 'process', 'processes')}: {warning.text}"))
+    words = ", ".join(f"{count} {status}" for status, count in sorted(counts.items())) or "no cases"
+    print(f"{counted(len(run.manifest.cases), 'case')}: {words}; {folder}")
+    if left_out := count_left_out(run):
+        print(f"{counted(left_out, 'variant')} left out for want of time; a run with a larger --budget times more")
+    if lost:
+        print(f"finish it with: {finish or _how_to_finish(folder)}")
+    if run.cases and "JAXMETER_COMMAND" not in os.environ:  # else the report follows by itself
+        print(f"report on it with: jaxmeter report {folder}")
+    return code

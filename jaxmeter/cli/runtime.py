@@ -1,0 +1,25 @@
+"""`jaxmeter runtime`: a check before anything is measured."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from jaxmeter.cli.complaints import complain
+from jaxmeter.cli.inputs import load_one
+from jaxmeter.reporting.compare.gate import UNDECIDED
+from jaxmeter.reporting.compare.runtimes import describe_other_runtime, make_runtime, read_runtime
+
+
+def command(
+    baseline: Annotated[str, typer.Argument(metavar="BASELINE", help="Folder or URL of the earlier run.")],
+    python: Annotated[str, typer.Option("--python", metavar="VERSION", help="Python that a new run would have.")],
+    image: Annotated[str, typer.Option("--image", metavar="IMAGE", help="Its image, by name and id.")] = "",
+) -> None:
+    """Ends with 3 and one sentence where it would not."""
+    before = load_one(baseline).run.manifest
+    sentence = describe_other_runtime(read_runtime(before), make_runtime(python, image), before.backend)
+    if sentence:
+        complain(sentence, "warning")
+        raise typer.Exit(UNDECIDED)

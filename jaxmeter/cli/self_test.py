@@ -1,0 +1,151 @@
+"""`jaxmeter self-test`: A/A runs of this machine."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from jaxmeter.cli.ending import FINE, INCOMPLETE
+from jaxmeter.cli.measuring import (
+    Backend,
+    Budget,
+    Cores,
+    Json,
+    Machine,
+    Out,
+    Quiet,
+    Select,
+    Suites,
+    choose_machine,
+    complain,
+    end,
+    make_watcher,
+    note_warnings,
+    say_what_is_not_used,
+)
+from jaxmeter.harness.machine.platforms import DEFAULT_BACKEND
+from jaxmeter.harness.parent.prepare_run import (
+    UsageError,
+    describe_suites,
+    make_folder,
+    make_manifest,
+)
+from jaxmeter.harness.parent.progress import Watcher, printable
+from jaxmeter.harness.parent.repeat import FEWEST_RUNS, repeat
+from jaxmeter.harness.parent.servers import start_servers
+from jaxmeter.harness.plan.aa_controls import add_aa_control
+from jaxmeter.harness.plan.selection import choose_representatives, select
+from jaxmeter.harness.record import (
+    Manifest,
+    Run,
+    RunFolder,
+)
+from jaxmeter.harness.record.aa_test import make_self_test
+from jaxmeter.harness.record.layout import SELF_TESTS
+from jaxmeter.harness.record.self_test import keep_self_test
+from jaxmeter.harness.record.trust import describe_self_test
+from jaxmeter.harness.request import (
+    RunRequest,
+    choose_settings,
+    find_backend,
+)
+
+SELF_TEST_BUDGET = "18m"
+"""With what comes before and after, within twenty minutes."""
+
+
+def command(
+    backend: Backend = DEFAULT_BACKEND,
+    select: Select = None,
+    suites: Suites = None,
+    budget: Budget = SELF_TEST_BUDGET,
+    out: Out = Path("results"),
+    machine: Machine = None,
+    cores: Cores = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """It measures programs that are equal, in 20 minutes."""
+    request = RunRequest(
+        backend=backend,
+        level="quick",
+        select=tuple(select or ()),
+        suites=tuple(suites or ()),
+        probes=("timing",),
+        processes=None,
+        budget=budget,
+        data=None,
+        out=out,
+        run_id=None,
+        machine=machine,
+        cores=cores,
+    )
+    watcher = make_watcher(quiet=quiet, as_json=as_json)
+    end(lambda: measure_self_test(request, watcher, as_json=as_json))
+
+
+def measure_self_test(request: RunRequest, watcher: Watcher, *, as_json: bool) -> int:
+    """Measures programs that are equal, says how often they were told apart, and keeps that for later runs."""
+    settings, platform = choose_settings(request, "self-test"), find_backend(request.backend)
+    say_what_is_not_used()
+    with (
+        _temporary_folder(request.out) as folder,
+        start_servers(folder.path, suites=settings.suites, cores=settings.cores) as servers,
+    ):
+        server = servers.of(platform)
+        description = describe_suites(
+            server, settings.suites, platform, request.level, devices=True, cores=settings.cores
+        )
+        assert description.environment is not None
+        environment, machine = description.environment, choose_machine(request, description.environment)
+        note_warnings(server, description)
+        selected = choose_representatives(select(description.cases, request.select))
+        cases = tuple(aa_control for case in selected if (aa_control := add_aa_control(case)) is not None)
+        if not cases:
+            raise UsageError("no selected case has a program of JAX's that can be timed; select others")
+
+        def plan(number: int) -> Manifest:
+            run_id = f"{folder.path.name}-{number}"
+            return make_manifest(run_id, platform.name, choose_settings(request, run_id), environment, cases, machine)
+
+        runs = repeat(plan, folder.path, servers, watcher, settings.budget_s)
+    return conclude_self_test(machine, runs, request.out, as_json=as_json)
+
+
+def conclude_self_test(machine: str, runs: Sequence[Run], out: Path, *, as_json: bool) -> int:
+    """Keeps what runs of equal programs say, prints it with what was not measured, and returns the exit code."""
+    ended = [run for run in runs if not run.lost()]
+    code = FINE if len(ended) == len(runs) and all(run.is_complete() for run in ended) else INCOMPLETE
+    found = make_self_test(machine, ended) if len(ended) >= FEWEST_RUNS else None
+    if found is None or not found.speedups.compared:
+        complain(
+            f"no self-test: {FEWEST_RUNS} runs are needed that time all cases at least thrice, and {len(ended)} of "
+            f"{len(runs)} did; give a larger --budget, or --select fewer cases"
+        )
+        return INCOMPLETE
+    path = keep_self_test(out, found)
+    if as_json:
+        print(json.dumps({"file": str(path), "exit_code": code, "self_test": msgspec.to_builtins(found)}))
+        return code
+    print("\n".join(map(printable, describe_self_test(found))))
+    if code == INCOMPLETE:
+        print("Some cases failed, and are not counted; the lines above say which.")
+    print(f"Kept in {path}: runs of this machine below {out} tell it from now on.")
+    return code
+
+
+@contextmanager
+def _temporary_folder(out: Path) -> Iterator[RunFolder]:
+    """A folder below that of the runs, since what holds these has the room, and can be written in a container."""
+    folder = make_folder(out / SELF_TESTS, f"{datetime.now(UTC):%Y-%m-%dT%H-%M-%SZ}-{secrets.token_hex(4)[:7]}")
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder.path, ignore_errors=True)

@@ -1,0 +1,140 @@
+"""What a child says of the suites and of the machine: the catalogue, the planned cases, the environment."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+
+import jax
+import msgspec
+from msgspec.structs import replace
+
+from jaxmeter.harness.child.work import count_work
+from jaxmeter.harness.declare.catalogue import Suite, SuiteError, find_suites
+from jaxmeter.harness.declare.levels import DeclarationError
+from jaxmeter.harness.declare.origin import find_failing_line
+from jaxmeter.harness.declare.workload import Workload
+from jaxmeter.harness.machine.affinity import keep_on_cores
+from jaxmeter.harness.machine.environment import describe_environment, make_private
+from jaxmeter.harness.machine.platforms import DEFAULT_BACKEND, Platform
+from jaxmeter.harness.machine.process_settings import refuse_settings
+from jaxmeter.harness.plan.cases import plan_case
+from jaxmeter.harness.plan.messages import Answer, Describe, Description, Problem, SuiteDescription, WorkloadDescription
+from jaxmeter.harness.plan.selection import SelectionError, select
+from jaxmeter.harness.plan.work import Work
+from jaxmeter.harness.record import Param, PlannedCase
+
+COUNTING_LIMIT_S = 60.0
+"""For tracing all selected cases: the own 108 of the default level take about 15 s, on two cores of an AMD EPYC."""
+
+
+def describe(message: Describe) -> Answer:
+    """Catalogue and cases; the environment where devices are asked for, or why they cannot be used."""
+    if message.cores is not None:
+        keep_on_cores(message.cores, 0)
+    suites = find_suites(message.suites)  # first, as in a process: a suite may set flags that devices follow
+    environment = None
+    if message.devices:
+        if (problem := find_missing_device(message.platform)) is not None:
+            return Problem(message=problem)
+        if suites and (problem := refuse_settings(jax.config.values, os.environ)) is not None:
+            return Problem(message=problem)
+        environment = describe_environment(jax)
+    planned = [
+        (workload, _limit_to_devices(_plan(suite, workload, params, message.platform), message))
+        for suite in suites
+        for workload in suite.workloads
+        for params in workload.list_cases(message.level, message.platform.device)
+    ]
+    return Description(
+        suites=tuple(_describe_suite(suite, message) for suite in suites),
+        cases=tuple(case for _, case in planned),
+        environment=environment,
+        work={} if message.work is None else _count_work(planned, message),
+    )
+
+
+def _count_work(planned: Sequence[tuple[Workload, PlannedCase]], message: Describe) -> dict[str, dict[str, Work]]:
+    """What the selected cases ask of the machine; of those that come after COUNTING_LIMIT_S nothing is known."""
+    try:
+        wanted = {case.id for case in select([case for _, case in planned], message.work or ())}
+    except SelectionError:  # the parent says so
+        return {}
+    if not message.devices and message.platform.any_device_count:  # else nobody has begun the backend
+        jax.config.update("jax_num_cpu_devices", max((case.devices for _, case in planned), default=1))
+    end = time.monotonic() + COUNTING_LIMIT_S
+    found = {}
+    for workload, case in planned:
+        if case.id in wanted and time.monotonic() < end:
+            found[case.id] = count_work(workload, case, message.platform)
+    return found
+
+
+def _plan(suite: Suite, workload: Workload, params: dict[str, Param], platform: Platform) -> PlannedCase:
+    """A case of a workload, as a record can hold it.
+
+    Raises:
+      SuiteError: A declared value, or what a declared function gives, is of a wrong type; or the function raises.
+    """
+    try:
+        case = plan_case(suite.name, workload, params, platform, suite.question)
+        return msgspec.json.decode(msgspec.json.encode(case), type=PlannedCase)
+    except DeclarationError as error:
+        raise SuiteError(f"suite '{suite.name}': {workload.location}: {error}") from error
+    except Exception as error:
+        where = find_failing_line(error) or workload.location
+        what = f"workload '{workload.name}' of suite '{suite.name}' cannot be planned with {params}"
+        hint = "see what its options and their functions give; docs/suites.md has the types"
+        raise SuiteError(f"{what}: {where}: {type(error).__name__}: {error}; {hint}") from error
+
+
+def find_missing_device(platform: Platform) -> str | None:
+    """Why the platform's devices cannot be used, or None. JAX would fall back to the CPU without a word."""
+    try:
+        found = jax.default_backend()
+        jax.devices()
+    except (RuntimeError, AssertionError, ValueError) as error:
+        words = " ".join(str(error).split()) or type(error).__name__
+    else:
+        if found == platform.jax_backend:
+            return None
+        words = f"its default backend is '{found}'"
+    return (
+        f"no device for --backend {platform.name}: looked for {platform.looked_for}; jax says: {make_private(words)}. "
+        f"Install {platform.extra} on a machine that has one, or measure here with --backend {DEFAULT_BACKEND}"
+    )
+
+
+def _limit_to_devices(case: PlannedCase, message: Describe) -> PlannedCase:
+    """The case, or the same with nothing to run where it needs more devices than there are."""
+    if message.platform.any_device_count or not message.devices or case.devices <= jax.device_count():
+        return case
+    reason = f"needs {case.devices} devices, found {jax.device_count()}"
+    return replace(case, variants=tuple(replace(item, skip=item.skip or reason) for item in case.variants))
+
+
+def _describe_suite(suite: Suite, message: Describe) -> SuiteDescription:
+    device = message.platform.device
+    return SuiteDescription(
+        name=suite.name,
+        description=suite.description,
+        warnings=suite.warnings,
+        workloads=tuple(
+            WorkloadDescription(
+                name=workload.name,
+                description=workload.description,
+                params={
+                    name: values.at(message.level, message.platform.device) for name, values in workload.params.items()
+                },
+                variants=tuple(
+                    (f"{item.name}:{mode}", item.description)
+                    for item in workload.implementations
+                    for mode in item.modes
+                ),
+                baseline=workload.baseline_variant,
+                cases=sum(1 for _ in workload.list_cases(message.level, device)),
+            )
+            for workload in suite.workloads
+        ),
+    )

@@ -1,0 +1,161 @@
+"""The child: one fresh process that answers one message. It alone imports suites and touches devices."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import jax
+import msgspec
+
+from jaxmeter.harness.child.case import find_workload, set_up_jax
+from jaxmeter.harness.child.describe import describe, find_missing_device
+from jaxmeter.harness.child.inputs import find_inputs
+from jaxmeter.harness.child.shapes import look_at_shapes
+from jaxmeter.harness.declare.catalogue import SuiteError
+from jaxmeter.harness.declare.levels import DeclarationError
+from jaxmeter.harness.declare.workload import Workload
+from jaxmeter.harness.machine.affinity import LOCK_STEP_CORES, keep_on_cores
+from jaxmeter.harness.machine.environment import device_memory_bytes, make_private
+from jaxmeter.harness.machine.platforms import Platform
+from jaxmeter.harness.plan.aa_controls import is_unchanged
+from jaxmeter.harness.plan.messages import Answer, Describe, Measure, Message, Problem, Result
+from jaxmeter.harness.plan.probes import PROBES
+from jaxmeter.harness.plan.processes import SHAPES, PlannedProcess
+from jaxmeter.harness.plan.turns import Begin
+from jaxmeter.harness.probes import Context, look_with
+from jaxmeter.harness.probes.context import Beat
+from jaxmeter.harness.probes.remote import Address, Arm
+from jaxmeter.harness.programs.arguments import make_shapes
+from jaxmeter.harness.programs.caches import use_cache
+from jaxmeter.harness.record import Artifact, CaseFolder, write_bytes
+
+
+def answer(message: Message, heartbeat: int) -> None:
+    """Does what the message asks and writes the answer to the file that it names."""
+
+    def beat(variant: str | None, stage: str) -> None:
+        os.write(heartbeat, json.dumps([variant, stage]).encode() + b"\n")
+
+    reply: Answer
+    try:
+        reply = describe(message) if isinstance(message, Describe) else _measure(message, beat)
+    except (SuiteError, DeclarationError) as error:
+        reply = Problem(message=make_private(str(error)))
+    write_bytes(Path(message.result), msgspec.json.encode(reply), lasting=False)
+
+
+def _measure(message: Measure, beat: Beat) -> Answer:
+    """Sets up the process, makes the case's arguments, and has the process's probes look."""
+    process = message.process
+    beat(None, "start")
+    if message.arms is not None and message.platform.is_host:
+        keep_on_cores(LOCK_STEP_CORES, message.process.round)  # as those that take turns
+    elif message.settings.cores is not None:
+        keep_on_cores(message.settings.cores, message.process.round)  # other ones each round: cores are not alike
+    take_memory_ahead(process, message.platform)
+    use_cache(message.cache)
+    set_up_jax(message.case, message.platform)
+    beat(None, "import suites")
+    workload = _find_workload(message)
+    if (problem := find_missing_device(message.platform)) is not None:
+        return Problem(message=problem)
+    beat(None, "inputs")
+    context = Context(
+        workload=workload,
+        params=message.case.params,
+        platform=message.platform,
+        arguments=(),
+        clock=time.perf_counter,
+        folder=CaseFolder(Path(message.folder)),
+        capacity_bytes=_capacity_bytes(message.platform),
+        index=process.round,
+        case=message.case,
+        settings=message.settings,
+        seed=message.seed,
+        cache_state=process.cache_state,
+        beat=beat,
+        arms=_find_arms(message),
+    )
+    if process.kind == SHAPES:
+        return Result(outcomes=look_at_shapes(process.assignments, context))
+    if message.platform.measures:
+        context.arguments = find_inputs(workload, context.params, Path(message.inputs))
+    else:
+        context.arguments = make_shapes(workload, context.params)
+    outcomes, samples = look_with(process.assignments, context)
+    return Result(outcomes=outcomes, process=samples, artifacts=tuple(_collect_artifacts(message)))
+
+
+def take_memory_ahead(process: PlannedProcess, platform: Platform) -> None:
+    """Has this process' devices begin with their memory, where a probe of the process needs that."""
+    if platform.preallocates_by is not None and any(PROBES[probe].takes_memory for probe in process.probes):
+        os.environ[platform.preallocates_by] = "true"
+
+
+def _find_arms(message: Measure) -> dict[Arm, Address] | None:
+    """Where processes of two environments are asked for; None of a run without."""
+    if message.arms is None:
+        return None
+    variants = message.case.variants
+    sources = (
+        {one.replays.variant: one.source for one in variants if one.replays is not None},
+        {one.name: one.source for one in variants},
+    )
+    return {
+        arm: Address(
+            path,
+            Begin(
+                case=message.case,
+                platform=message.platform,
+                settings=message.settings,
+                sources=own,
+                cache=message.cache,
+                # A file for each: another environment's NumPy may not read what this one's has written.
+                inputs=f"{message.inputs}.{arm.name.lower()}",
+                core=message.process.round,
+            ),
+        )
+        for arm, path, own in zip(Arm, message.arms, sources, strict=True)
+    }
+
+
+def _capacity_bytes(platform: Platform) -> int | None:
+    """What programs may use of one device."""
+    known = platform.memory_bytes
+    return known if known is not None or not platform.measures else device_memory_bytes(jax.devices()[0])
+
+
+def _find_workload(message: Measure) -> Workload:
+    """The case's workload.
+
+    Raises:
+      SuiteError: It is gone, or its file was edited after the run began: one run is one program.
+    """
+    workload, now = find_workload(message.case, message.settings.suites, message.platform)
+    if not is_unchanged(message.case, now):
+        raise SuiteError(f"the suite of {message.case.name} was edited while the run went on; start a new run")
+    return workload
+
+
+def _collect_artifacts(message: Measure) -> Iterator[Artifact]:
+    """The files that the process's probes left, which only the first of their processes does."""
+    folder = CaseFolder(Path(message.folder))
+    kinds = [kind for probe in message.process.probes for kind in PROBES[probe].artifacts]
+    if message.process.round > 0:
+        return
+    for variant in message.process.variants:
+        for kind in kinds:
+            for path in folder.artifacts(kind, variant):
+                data = path.read_bytes()
+                yield Artifact(
+                    kind=kind,
+                    variant=variant,
+                    path=str(path.relative_to(folder.path)),
+                    size_bytes=len(data),
+                    sha256=hashlib.sha256(data).hexdigest(),
+                )

@@ -1,0 +1,218 @@
+"""Whether what a workload declares fits together; every error names the workload and what exists."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from numbers import Real
+from typing import NoReturn
+
+from jaxmeter.harness.declare.declaration import Compiles, Declaration, Function
+from jaxmeter.harness.declare.implementation import MIXED, MODES, STREAM_MODES, Implementation, list_variants
+from jaxmeter.harness.declare.levels import LEVELS, DeclarationError, Levels, find_wanted_params
+from jaxmeter.harness.declare.unread import describe_unread_function
+from jaxmeter.harness.machine.platforms import DEVICES
+from jaxmeter.harness.record.cases import NATIVE, Param, Published
+from jaxmeter.harness.record.metrics import METRICS
+from jaxmeter.harness.record.traps import KINDS
+
+_NAME = re.compile(r"[\w.+-]+")
+
+OF_LIMIT = ("backend",)
+"""What limit() may ask for beside the params."""
+
+
+def _refuse(workload: str, problem: str) -> NoReturn:
+    raise DeclarationError(f"workload '{workload}': {problem}")
+
+
+def check_name(name: object) -> None:
+    """Raises DeclarationError where a workload's name is none that a case can have and a pattern can select."""
+    if name is not None and not (isinstance(name, str) and _NAME.fullmatch(name)):
+        raise DeclarationError(
+            f"workload: name is {name!r}; a name consists of letters, digits and the characters _ - . +"
+        )
+
+
+def check_implementation(
+    workload: str, declaration: Declaration, before: Iterable[Implementation], new: Implementation
+) -> None:
+    """Raises DeclarationError where an implementation does not fit its workload.
+
+    Args:
+      workload: Its name.
+      before: The implementations that it has.
+    """
+    if any(new.name == other.name for other in before):
+        _refuse(workload, f"the implementation name '{new.name}' is taken")
+    if (problem := describe_unread_function(new.function)) is not None:
+        _refuse(workload, f"{new.name}() {problem}")
+    if wrong := [mode for mode in new.modes if mode not in (*MODES, MIXED, NATIVE)]:
+        _refuse(workload, f"no mode '{wrong[0]}'; modes are {', '.join((*MODES, MIXED))}")
+    if declaration.stream and "aot" in new.modes:
+        _refuse(
+            workload,
+            f"a stream cannot run in mode 'aot', whose program takes one type of "
+            f"arguments; modes are {', '.join((*STREAM_MODES, MIXED))}",
+        )
+    _check_tolerance(workload, new.tolerance)
+    carry = declaration.state.carry
+    if idle := [name for name in new.donate if name not in carry]:
+        _refuse(
+            workload,
+            f"{new.name}() donates '{idle[0]}', which carry does not list, so that its second call would find "
+            f"it gone; carry has {', '.join(carry) or 'nothing'}",
+        )
+    _check_traps(workload, new.traps)
+    _check_function(workload, declaration, f"{new.name}()", new.function, keyword_only=True)
+    _check_function(workload, declaration, f"{new.name}()'s limit", new.limit, keyword_only=False, beside=OF_LIMIT)
+
+
+def check_declaration(
+    workload: str, declaration: Declaration, arguments: Sequence[str], implementations: Sequence[Implementation]
+) -> None:
+    """Raises DeclarationError where names do not fit together, once all implementations are there.
+
+    Args:
+      workload: Its name.
+      arguments: Names of the positional arguments of its function.
+    """
+    _check_functions(workload, declaration, implementations)
+    if declaration.level not in LEVELS:
+        _refuse(workload, f"no level '{declaration.level}'; levels are {', '.join(LEVELS)}")
+    for what, names in (("carry", declaration.state.carry), ("host", declaration.needs.host)):
+        if unknown := [name for name in names if name not in arguments]:
+            _refuse(
+                workload,
+                f"{what} names the argument '{unknown[0]}', which "
+                f"{workload}() does not have; it has {', '.join(arguments) or 'none'}",
+            )
+    _check_params(workload, declaration, implementations)
+    check_names(workload, declaration, "representative", declaration.representative)
+    _check_tolerance(workload, declaration.tolerance)
+    _check_traps(workload, declaration.traps)
+    for claim in declaration.published:
+        _check_claim(workload, declaration, claim)
+    answer = declaration.answer
+    if answer is not None:
+        check_names(workload, declaration, "the answer", answer.at)
+        if answer.metric not in METRICS:
+            _refuse(workload, f"no metric '{answer.metric}' to answer with; metrics are {', '.join(METRICS)}")
+        if METRICS[answer.metric].exponent_of is not None:
+            _refuse(workload, f"the metric '{answer.metric}' is of all cases, and one case answers; name another")
+    counted = [item for item in implementations if "jit" in item.modes and item.compiles is None]
+    if declaration.compiles is not None and not counted:
+        _refuse(
+            workload,
+            f"compiles= counts what its jit variants compile, and it has none; declare it "
+            f"on the implementation that is meant, @{workload}.implementation(compiles=…), or add mode 'jit'",
+        )
+    wanted = [] if declaration.baseline is None else [(declaration.baseline, "the baseline")]
+    wanted += [(figure.variant, "published") for claim in declaration.published for figure in claim.figures]
+    wanted += [(variant, "the answer") for variant in (() if answer is None else answer.variants)]
+    variants = list_variants(implementations)
+    for variant, role in wanted:
+        if variant not in variants:
+            _refuse(workload, f"no variant '{variant}' to be {role}; variants are {', '.join(variants)}")
+
+
+def check_names(workload: str, declaration: Declaration, what: str, names: Iterable[str]) -> None:
+    """Raises DeclarationError where a name is none of the params."""
+    if unknown := [name for name in names if name not in declaration.params]:
+        _refuse(
+            workload,
+            f"{what} names '{unknown[0]}', which params does not list; "
+            f"params has {', '.join(declaration.params) or 'nothing'}",
+        )
+
+
+def _check_functions(workload: str, declaration: Declaration, implementations: Iterable[Implementation]) -> None:
+    _check_function(workload, declaration, "inputs()", declaration.inputs, keyword_only=True)
+    _check_function(workload, declaration, "cost()", declaration.cost, keyword_only=False)
+    _check_function(workload, declaration, "compare()", declaration.compare, keyword_only=True, beside=("inputs",))
+    if callable(declaration.reference):
+        _check_function(workload, declaration, "reference()", declaration.reference, keyword_only=True)
+    caching, needs = declaration.caching, declaration.needs
+    for what, changed in (("new_shape", caching.new_shape), ("new_static", caching.new_static)):
+        if callable(changed):
+            _check_function(workload, declaration, f"{what}()", changed, keyword_only=False)
+        else:
+            check_names(workload, declaration, what, changed or {})
+    budgets: tuple[Compiles | None, ...] = (declaration.compiles, *(item.compiles for item in implementations))
+    for what, value in (
+        ("devices", needs.devices),
+        ("config", needs.config),
+        *(("compiles", budget) for budget in budgets),
+    ):
+        if callable(value):
+            _check_function(workload, declaration, f"{what}()", value, keyword_only=False)
+
+
+def _check_params(workload: str, declaration: Declaration, implementations: Iterable[Implementation]) -> None:
+    params = declaration.params
+    taken = {
+        name
+        for function in (declaration.inputs, *(item.function for item in implementations))
+        for name in find_wanted_params(function, params)
+    }
+    # A param may be there to make the processes differ.
+    for set_up in (declaration.needs.devices, declaration.needs.config):
+        if callable(set_up):
+            taken |= set(find_wanted_params(set_up, params, keyword_only=False))
+    if unused := [name for name in params if name not in taken]:
+        _refuse(
+            workload,
+            f"neither inputs() nor an implementation takes the param '{unused[0]}', so its "
+            f"cases would differ only in name; take it as a keyword-only argument, or leave it out",
+        )
+    for name, values in params.items():
+        named = values.by_device if isinstance(values, Levels) else ()
+        if unknown := [device for device in named if device not in DEVICES]:
+            _refuse(
+                workload,
+                f"by_device of the param '{name}' names '{unknown[0]}', which there is not; "
+                f"devices are {', '.join(DEVICES)}",
+            )
+
+
+def _check_tolerance(workload: str, tolerance: object) -> None:
+    if tolerance is not None and not (isinstance(tolerance, Real) and float(tolerance) >= 0):
+        _refuse(
+            workload,
+            f"tolerance is {tolerance!r}; it is a number, 0 or more, such as 1e-5: the largest error allowed, "
+            f"relative to the reference's largest entry; without it, formats and conditioning decide",
+        )
+
+
+def _check_traps(workload: str, kinds: Sequence[str]) -> None:
+    if isinstance(kinds, str):
+        _refuse(workload, f"traps is the text {kinds!r}; it must be a tuple of kinds: traps=({kinds!r},)")
+    if unknown := [kind for kind in kinds if kind not in KINDS]:
+        _refuse(workload, f"no trap '{unknown[0]}' to declare; traps are {', '.join(KINDS)}")
+
+
+def _check_claim(workload: str, declaration: Declaration, claim: Published) -> None:
+    check_names(workload, declaration, f"published at {claim.source}", (name for name in claim.at if name != "backend"))
+    if (device := claim.at.get("backend", DEVICES[0])) not in DEVICES:
+        _refuse(workload, f"published at backend '{device}', which there is not; backends are {', '.join(DEVICES)}")
+    if unknown := [figure.metric for figure in claim.figures if figure.metric not in METRICS]:
+        _refuse(workload, f"no metric '{unknown[0]}' to be published; metrics are {', '.join(METRICS)}")
+
+
+def _check_function(
+    workload: str,
+    declaration: Declaration,
+    what: str,
+    function: Function | None,
+    *,
+    keyword_only: bool,
+    beside: Collection[str] = (),
+) -> None:
+    known: dict[str, Param | None] = {**dict.fromkeys(declaration.params), **dict.fromkeys(beside)}
+    for name in () if function is None else find_wanted_params(function, known, keyword_only=keyword_only):
+        if name not in known:
+            _refuse(
+                workload,
+                f"{what} asks for '{name}', which params does not list; "
+                f"params has {', '.join(declaration.params) or 'nothing'}",
+            )

@@ -1,0 +1,107 @@
+"""Catalogue and plan as text, for `list` and `run --dry-run`."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from jaxmeter.harness.plan.estimate import Works, estimate, first_round_s
+from jaxmeter.harness.plan.messages import Description, WorkloadDescription
+from jaxmeter.harness.plan.probes import list_runnable
+from jaxmeter.harness.plan.processes import PlannedProcess
+from jaxmeter.harness.plan.settings import find_longest_s
+from jaxmeter.harness.record import PlannedCase, Settings
+from jaxmeter.harness.record.wording import counted
+
+
+def catalogue_lines(description: Description) -> Iterator[str]:
+    """Suites, workloads with params and cases, variants with their first lines."""
+    for suite in description.suites:
+        yield f"{suite.name}: {suite.description}"
+        for workload in suite.workloads:
+            yield from _workload_lines(workload)
+        yield ""
+
+
+def _workload_lines(workload: WorkloadDescription) -> Iterator[str]:
+    yield f"  {workload.name}: {workload.description}  ({counted(workload.cases, 'case')})"
+    for name, values in workload.params.items():
+        yield f"    {name} = {', '.join(map(str, values))}"
+    width = max(len(name) for name, _ in workload.variants)
+    for name, text in workload.variants:
+        baseline = "  (baseline)" if name == workload.baseline else ""
+        yield f"    {name:{width}}  {text}{baseline}"
+
+
+def data_warnings(cases: Sequence[PlannedCase], settings: Settings) -> Iterator[str]:
+    """What the folder of `--data` lacks, so that other data are in its place; or that no case reads any."""
+    if settings.data is None:
+        return
+    if not any(case.data for case in cases):
+        yield f"--data '{settings.data}' may have no effect: no selected case says that it reads a data set"
+    users: dict[tuple[str | None, str], dict[str, None]] = defaultdict(dict)
+    for case in cases:
+        if case.data_missing:
+            users[case.data, case.data_missing][case.workload] = None
+    for (used, missing), names in users.items():
+        yield f"--data '{settings.data}' has none of {missing}; the inputs of {', '.join(names)} are {used}"
+
+
+def plan_lines(
+    cases: Sequence[PlannedCase], processes: Sequence[PlannedProcess], settings: Settings, work: Works
+) -> Iterator[str]:
+    """Every case with its variants, and the time and processes per suite and in all."""
+    suites: dict[str, list[PlannedCase]] = defaultdict(list)
+    for case in cases:
+        suites[case.suite].append(case)
+    for suite, members in suites.items():
+        ids = {case.id for case in members}
+        own = [process for process in processes if process.case in ids]
+        yield f"{suite}: {counted(len(members), 'case')}, {_cost(own, settings, work)}"
+        for case in members:
+            names = ", ".join(item.name for item in list_runnable(case, settings))
+            yield f"  {case.name}: {names or 'nothing'}"
+            for item in case.variants:
+                if item.skip is not None:
+                    yield f"    not {item.name}: {item.skip}"
+    yield ""
+    yield (
+        f"{counted(len(cases), 'case')}, {_cost(processes, settings, work)}; {_budget(settings)}. "
+        f"Probes: {', '.join(settings.probes)}. Timing processes: {_timing_processes(settings)}."
+    )
+    # Where nothing at all was counted, every time is a guess, and none is worse than the others.
+    unknown = [case.name for case in cases if work and not work.get(case.id) and list_runnable(case, settings)]
+    if unknown:
+        yield (
+            f"It may take longer: how long a call of {', '.join(unknown)} takes shows only when it runs, as its Python "
+            "cannot be traced."
+        )
+    if (round_s := first_round_s(processes, settings, work)) > find_longest_s(settings):
+        yield (
+            f"One round takes about {_duration(round_s)}, more than the budget: cases will be lost. "
+            "Give more with --budget, or select fewer."
+        )
+
+
+def _cost(processes: Sequence[PlannedProcess], settings: Settings, work: Works) -> str:
+    found = estimate(processes, settings, work)
+    least, most = _duration(found.least_s, found.most_s), _duration(found.most_s)
+    time = f"about {least}" if least == most else f"about {least} to {most}"
+    fewest = "" if found.fewest == found.most else f"{found.fewest} to "
+    return f"{time}, {fewest}{counted(found.most, 'process', 'processes')}"
+
+
+def _duration(seconds: float, beside_s: float = 0.0) -> str:
+    """In seconds or minutes; in the unit of the time that it stands beside."""
+    return f"{seconds:.0f} s" if max(seconds, beside_s) < 120 else f"{seconds / 60:.1f} min"
+
+
+def _budget(settings: Settings) -> str:
+    return "no budget" if math.isinf(find_longest_s(settings)) else f"budget {_duration(settings.budget_s)}"
+
+
+def _timing_processes(settings: Settings) -> str:
+    if settings.processes is not None:
+        return str(settings.processes)
+    return f"{settings.fewest_rounds} to {settings.most_rounds}, by the time given"

@@ -1,0 +1,304 @@
+"""Where a run is made: what a reader needs to know before comparing two numbers. Runs in a child, after jax."""
+
+from __future__ import annotations
+
+import getpass
+import hashlib
+import importlib.metadata
+import os
+import platform
+import re
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from jaxmeter.harness.machine.nvml import find_driver
+from jaxmeter.harness.machine.platforms import THREAD_VARIABLES
+from jaxmeter.harness.machine.secrets import HIDDEN, hide_in_text, hide_in_value, is_secret
+from jaxmeter.harness.record import Environment
+
+PACKAGES = (
+    "jax",
+    "jaxlib",
+    "libtpu",
+    "jax-cuda12-plugin",
+    "jax-cuda12-pjrt",
+    "jax-cuda13-plugin",
+    "jax-cuda13-pjrt",
+    "nvidia-cudnn-cu12",
+    "nvidia-cudnn-cu13",
+    "nvidia-cublas",
+    "numpy",
+    "scipy",
+    "ml-dtypes",
+    "flax",
+    "optax",
+    "torch",
+)
+"""Whatever of these is installed is recorded: they decide which program runs."""
+
+_VARIABLE_PREFIXES = ("JAX_", "XLA_")
+_VARIABLES = frozenset(
+    {
+        "CUDA_VISIBLE_DEVICES",
+        "JAXMETER_DATA",
+        "LD_PRELOAD",
+        "LIBTPU_INIT_ARGS",
+        "MALLOC_ARENA_MAX",
+        "MKL_NUM_THREADS",
+        "NVIDIA_TF32_OVERRIDE",
+        "OMP_NUM_THREADS",
+        "OPENBLAS_NUM_THREADS",
+        "TF_CPP_MIN_LOG_LEVEL",
+        "TPU_ACCELERATOR_TYPE",
+        "TPU_CHIPS_PER_PROCESS_BOUNDS",
+        "TPU_MEGACORE",
+        "TPU_PROCESS_BOUNDS",
+        "TPU_VISIBLE_DEVICES",
+    }
+)
+_DUMP_FLAG = re.compile(r"(?<=--)(xla\w*_dump_(?:\w+_)?(?:to|dir|path|file)=)\S+")
+_DUMP_VARIABLE = "JAX_DUMP_IR_TO"
+"""Where is written down what is compiled: a folder is somebody's own, and steers nothing."""
+
+LONGEST_WORDS = 200
+_CODE = Path(__file__).parents[2]
+"""The checkout, or where packages are installed: a neighbour of the harness is named from here."""
+
+_NAME_ENDS = r"(?![\w-]|\.[\w.-])"
+
+
+def describe_environment(jax: Any) -> Environment:
+    """Reads the machine, the packages and the devices that jax has.
+
+    Args:
+      jax: The imported module, its backend initialised.
+    """
+    devices = jax.devices()
+    processor = _processor()
+    revision, dirty = _revision(os.environ)
+    return Environment(
+        python=platform.python_version(),
+        system=f"{platform.system()} {platform.release()}",
+        machine=platform.machine(),
+        packages=list_packages(),
+        device_kind=devices[0].device_kind,
+        device_name=processor if _is_processor(devices[0]) else devices[0].device_kind,
+        device_count=len(devices),
+        platform_version=_one_line(devices[0].client.platform_version),
+        driver=find_driver() if devices[0].platform == "gpu" else None,
+        processor=processor,
+        cores=os.cpu_count() or 1,
+        allowed_cores=allowed_cores(),
+        cpu_quota=cpu_quota(),
+        governor=_text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        memory_bytes=_memory_bytes(),
+        load_average=os.getloadavg()[0],
+        threads={name: _whole(os.environ.get(name)) for name in THREAD_VARIABLES},
+        variables=recorded_variables(os.environ),
+        x64=bool(jax.config.jax_enable_x64),
+        matmul_precision=jax.config.jax_default_matmul_precision,
+        host=os.environ.get("JAXMETER_HOST") or hashlib.sha256(platform.node().encode()).hexdigest()[:8],
+        git_revision=revision,
+        git_dirty=dirty,
+        image=os.environ.get("JAXMETER_IMAGE"),
+        lock_sha256=os.environ.get("JAXMETER_LOCK_SHA256"),
+        device_memory_bytes=device_memory_bytes(devices[0]),
+    )
+
+
+def device_memory_bytes(device: Any) -> int | None:
+    """What programs may use of a device: its allocator's limit; of a CPU the machine's memory, or a control group's.
+
+    Where a CPU stands for several devices, each has its share.
+    """
+    statistics = device.memory_stats() or {}
+    if "bytes_limit" in statistics:
+        return int(statistics["bytes_limit"])
+    memory = least_memory_bytes() if _is_processor(device) else None
+    return None if memory is None else memory // device.client.device_count()
+
+
+def _is_processor(device: Any) -> bool:
+    """Whether jax's device is the machine's own processor, with the machine's memory."""
+    return bool(device.platform == "cpu")
+
+
+def allowed_cores() -> int:
+    """Cores that this process may use (affinity), not those that the machine has."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def paid_cores(root: Path = Path("/")) -> float:
+    """Cores that this process can keep busy: those it may use, or the part of them that its control groups pay for."""
+    quota = cpu_quota(root)
+    return allowed_cores() if quota is None else min(allowed_cores(), quota)
+
+
+def usable_cores(root: Path = Path("/")) -> int:
+    """The whole ones of them, at least one.
+
+    With more threads than that it would be stopped in the middle of its work, whenever the quota is used up.
+    """
+    return max(1, int(paid_cores(root)))
+
+
+def recorded_variables(variables: Mapping[str, str]) -> dict[str, str]:
+    """The allow-list: what steers JAX and XLA, never a secret, also none within a value; home as `~`."""
+    return {
+        name: HIDDEN if name == _DUMP_VARIABLE else make_private(_DUMP_FLAG.sub(rf"\1{HIDDEN}", hide_in_value(value)))
+        for name, value in sorted(variables.items())
+        if (name in _VARIABLES or name.startswith(_VARIABLE_PREFIXES)) and not is_secret(name, value)
+    }
+
+
+def describe_error(error: BaseException) -> str:
+    """An error's own words on one line, shortened, as a record may hold them."""
+    return make_private(" ".join(str(error).split()))[:LONGEST_WORDS]
+
+
+def make_private(text: str) -> str:
+    """Text as a record may hold it: without secrets, and with private paths as `make_paths_private` writes them."""
+    return make_paths_private(hide_in_text(text, os.environ))
+
+
+def make_paths_private(text: str) -> str:
+    """Text with the code's paths from its package on, home as `~`, the user's name as `user` where it is a folder.
+
+    Of a path that a process opens, this alone: a part that some variable calls a secret has to stay.
+    """
+    for written in {str(_CODE), _octal(str(_CODE))}:
+        text = text.replace(f"{written}{os.sep}", "")
+    home = str(Path.home())
+    if len(home) > 1:
+        for written in {home, _octal(home)}:
+            text = re.sub(re.escape(written) + _NAME_ENDS, "~", text)
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):  # a container may run a uid without a name
+        return text
+    for written in {user, _octal(user)}:
+        text = re.sub("/" + re.escape(written) + _NAME_ENDS, "/user", text)
+    return text
+
+
+def _octal(text: str) -> str:
+    """As XLA writes what is not ASCII: byte by byte."""
+    return "".join(chr(byte) if byte < 128 else f"\\{byte:03o}" for byte in text.encode())
+
+
+def list_packages() -> dict[str, str]:
+    """The versions of those that are here, of the packages that are recorded."""
+    found = {}
+    for name in PACKAGES:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def _processor() -> str:
+    for line in (_text("/proc/cpuinfo") or "").splitlines():
+        name, _, value = line.partition(":")
+        if name.strip() in ("model name", "Model"):
+            return value.strip()
+    return platform.processor() or platform.machine()
+
+
+def cpu_quota(root: Path = Path("/")) -> float | None:
+    """Cores' worth of time that this process' control groups allow (cgroup v2 and v1); None without a limit.
+
+    A group may be limited itself or by any that it is in: the least counts.
+    """
+    return min((cores for _, cores in _list_quotas(root)), default=None)
+
+
+def list_limited_groups(root: Path = Path("/")) -> list[Path]:
+    """Folders of the control groups around this process that have a quota, and tell when it was used up."""
+    return [group for group, _ in _list_quotas(root)]
+
+
+def _list_quotas(root: Path) -> Iterator[tuple[Path, float]]:
+    """Every limited control group, with the cores that it allows."""
+    for line in (_text(root / "proc/self/cgroup") or "0::/\n1:cpu:/").splitlines():
+        number, controllers, path = (*line.split(":", 2), "", "")[:3]
+        if number == "0":
+            groups = _groups(root / "sys/fs/cgroup", path)
+            found = [(group, (_text(group / "cpu.max") or "").split()) for group in groups]
+        elif "cpu" in controllers.split(","):
+            names = ("cpu.cfs_quota_us", "cpu.cfs_period_us")
+            groups = _groups(root / "sys/fs/cgroup/cpu", path)
+            found = [(group, [_text(group / name) or "" for name in names]) for group in groups]
+        else:
+            continue
+        for group, pair in found:
+            if len(pair) == 2 and all(map(str.isdigit, pair)):
+                yield group, int(pair[0]) / int(pair[1])
+
+
+def least_memory_bytes(root: Path = Path("/")) -> int | None:
+    """The machine's memory, or less where this process' control groups allow less (cgroup v2 and v1)."""
+    limits = [_memory_bytes()]
+    for line in (_text(root / "proc/self/cgroup") or "0::/\n1:memory:/").splitlines():
+        number, controllers, path = (*line.split(":", 2), "", "")[:3]
+        if number == "0":
+            limits += [_whole(_text(group / "memory.max")) for group in _groups(root / "sys/fs/cgroup", path)]
+        elif "memory" in controllers.split(","):
+            places = _groups(root / "sys/fs/cgroup/memory", path)
+            limits += [_whole(_text(group / "memory.limit_in_bytes")) for group in places]
+    return min((limit for limit in limits if limit is not None), default=None)
+
+
+def _groups(top: Path, path: str) -> Iterator[Path]:
+    """A control group and all that it is in; inside a container its own path leads nowhere, and the top is its own."""
+    for depth in range(len(parts := [part for part in path.split("/") if part]) + 1):
+        yield top.joinpath(*parts[:depth])
+
+
+def _memory_bytes() -> int | None:
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (ValueError, OSError):
+        return None
+
+
+def _revision(variables: Mapping[str, str]) -> tuple[str | None, bool | None]:
+    """Revision of the working folder; a container has neither git nor the repository, so its launcher tells."""
+    if told := variables.get("JAXMETER_REVISION"):
+        return told.removesuffix("-dirty"), told.endswith("-dirty")
+    return _git()
+
+
+def _git() -> tuple[str | None, bool | None]:
+    """Revision of the working folder, and whether tracked files differ from it; None outside a repository."""
+    try:
+        revision = _command("git", "rev-parse", "HEAD")
+        return revision.strip(), bool(_command("git", "status", "--porcelain", "--untracked-files=no").strip())
+    except (OSError, subprocess.SubprocessError):
+        return None, None
+
+
+def _command(*words: str) -> str:
+    return subprocess.run(words, capture_output=True, text=True, check=True, timeout=10).stdout
+
+
+def _text(path: str | Path) -> str | None:
+    try:
+        return Path(path).read_text(encoding="utf8").strip()
+    except OSError:
+        return None
+
+
+def _whole(text: str | None) -> int | None:
+    try:
+        return None if text is None else int(text)
+    except ValueError:
+        return None
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

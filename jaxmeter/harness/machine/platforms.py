@@ -1,0 +1,175 @@
+"""Where a case runs: backends, which measure, and targets, which only compile. One row each, in one table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from jaxmeter.harness.machine.data import DATA_VARIABLE
+
+
+class _Row(msgspec.Struct, frozen=True, kw_only=True):
+    """What a backend and a target have both.
+
+    Args:
+      name: As the command line and the record have it.
+      device: Its kind of device, by which suites name values and limits: cpu, gpu or tpu.
+      jax_platforms: JAX's names (`JAX_PLATFORMS`): first its own, the default; then the host's processor, as data and
+        functions may be placed there too. Of a target, those of the process that compiles.
+      jax_backend: What `jax.default_backend()` then says.
+      looked_for: The devices in words, for the error when there are none.
+      extra: The requirement that brings it.
+      product_dtype: What a float32 product at default precision is computed in (the tolerance follows).
+      any_device_count: Whether it stands for as many devices as a case asks for (`jax_num_cpu_devices`).
+      peak_counts_temporaries: Whether `peak_memory_in_bytes` of a compiled program holds its temporaries.
+      forgets_peak: Whether one process can tell the memory of several variants: an allocator never forgets its peak.
+      trace_plane: How the planes of its devices are called in a profiler capture; None where there are none.
+      memory_bytes: What programs may use of one device; None where the device itself is asked.
+      is_host: Whether its device is the host's own processor, whose speed a loop of Python tells.
+      state_library: By which its devices tell their clocks, a name in harness/machine/states.py; None where none does.
+      preallocates_by: The variable that says whether a process takes its devices' memory ahead; None without one.
+      begins_s: Seconds in which a process begins its devices, beside what every process takes.
+      ahead_s: Seconds in which it takes their memory ahead, where it does.
+      tunes_s: Seconds that a program of products takes longer to compile, since kernels are tried out on the device.
+    """
+
+    name: str
+    device: str
+    jax_platforms: str
+    jax_backend: str
+    looked_for: str
+    extra: str
+    product_dtype: str
+    any_device_count: bool = False
+    peak_counts_temporaries: bool = True
+    forgets_peak: bool = False
+    trace_plane: str | None = None
+    memory_bytes: int | None = None
+    is_host: bool = False
+    state_library: str | None = None
+    preallocates_by: str | None = None
+    begins_s: float = 0.0
+    ahead_s: float = 0.0
+    tunes_s: float = 0.0
+
+
+class Backend(_Row, frozen=True, kw_only=True, tag=True):
+    """A backend that runs programs."""
+
+    @property
+    def measures(self) -> bool:
+        """Whether programs are called."""
+        return True
+
+
+class Target(_Row, frozen=True, kw_only=True, tag=True):
+    """A device that programs are compiled for and never run on."""
+
+    @property
+    def measures(self) -> bool:
+        """Whether programs are called."""
+        return False
+
+
+Platform = Backend | Target
+
+PREALLOCATE = "XLA_PYTHON_CLIENT_PREALLOCATE"
+"""Memory is taken as it is needed, up to the same limit. JAX takes three quarters of a device ahead by default: of an
+H200 that took each process 1.4 to 2.0 s, all else that it begins with 0.4 s. Processes in lock-step share a device.
+
+A process that reads measured peak memory takes it ahead all the same: an array counts as its bytes there, in steps of
+256. In memory taken as needed it counts as the piece that was taken: of a call that held 400 MB the allocator told
+537."""
+
+PLATFORMS: dict[str, Platform] = {
+    platform.name: platform
+    for platform in (
+        Backend(
+            name="cpu",
+            device="cpu",
+            jax_platforms="cpu",
+            jax_backend="cpu",
+            looked_for="this machine's processor",
+            extra="jaxmeter",
+            any_device_count=True,
+            forgets_peak=True,
+            peak_counts_temporaries=False,
+            is_host=True,
+            product_dtype="float32",
+        ),
+        Backend(
+            name="gpu",
+            device="gpu",
+            jax_platforms="cuda,cpu",
+            jax_backend="gpu",
+            looked_for="an NVIDIA GPU with its driver (JAX platform 'cuda')",
+            extra="jaxmeter[gpu]",
+            trace_plane="/device:GPU",
+            state_library="nvml",
+            preallocates_by=PREALLOCATE,
+            # On an H200, 2026-11-26: 0.4 s until the devices are there, 0.15 s until the process is gone; 1.4 to 2.0 s
+            # for its memory; 0.6 to 1.3 s of nine programs of products, the middle one 0.8 s.
+            begins_s=0.6,
+            ahead_s=1.6,
+            tunes_s=0.8,
+            product_dtype="tensorfloat32",
+        ),
+        Backend(
+            name="tpu",
+            device="tpu",
+            jax_platforms="tpu,cpu",
+            jax_backend="tpu",
+            looked_for="a TPU with libtpu (JAX platform 'tpu')",
+            extra="jaxmeter[tpu]",
+            trace_plane="/device:TPU",
+            product_dtype="bfloat16",
+        ),
+    )
+}
+
+BACKENDS: dict[str, Backend] = {name: platform for name, platform in PLATFORMS.items() if isinstance(platform, Backend)}
+"""Those that `--backend` takes."""
+
+DEVICES = tuple(dict.fromkeys(platform.device for platform in PLATFORMS.values()))
+"""Kinds of device, by which suites name values, limits and published figures."""
+
+DEFAULT_BACKEND = next(iter(BACKENDS))
+"""Every machine has it: catalogue and plan are made there."""
+
+THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+"""By which the libraries of peers, and some of jax's own, are told how many threads to use."""
+
+_NOT_USED = (
+    "JAX_COMPILATION_CACHE_",
+    "JAX_DISABLE_JIT",
+    "JAX_ENABLE_COMPILATION_CACHE",
+    "JAX_PERSISTENT_CACHE_",
+    "JAX_RAISE_PERSISTENT_CACHE_ERRORS",
+)
+"""What is cold, what is cached and what is compiled is for the run to decide, else its words would not be true."""
+
+
+def list_unused_variables(inherited: Mapping[str, str]) -> tuple[str, ...]:
+    """Names of the variables that steer JAX's compilation and its persistent cache."""
+    return tuple(sorted(name for name in inherited if name.startswith(_NOT_USED)))
+
+
+def make_process_environment(
+    platform: Platform, inherited: Mapping[str, str], *, allowed_cores: int, data: str | None = None
+) -> dict[str, str]:
+    """The environment variables of every process of a platform.
+
+    Thread counts, and that memory is taken as needed, are set where the user has not. Inherited settings of compilation
+    and its cache are left out; so is an inherited data folder, since the record must name it.
+    """
+    own = (*list_unused_variables(inherited), DATA_VARIABLE)
+    variables = {name: value for name, value in inherited.items() if name not in own}
+    variables["JAX_PLATFORMS"] = platform.jax_platforms
+    if data is not None:
+        variables[DATA_VARIABLE] = data
+    if platform.preallocates_by is not None:
+        variables.setdefault(platform.preallocates_by, "false")
+    for name in THREAD_VARIABLES:
+        variables.setdefault(name, str(allowed_cores))
+    return variables

@@ -1,0 +1,197 @@
+"""What `jaxmeter.measure` returns: the results of one call, shown as a table in a terminal or a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from html import escape
+
+from jaxmeter.harness.notebook.agreement import MARK, find_disagreement
+from jaxmeter.harness.notebook.callables import SHOWN
+from jaxmeter.harness.notebook.passes import Ratio, compare_passes
+from jaxmeter.harness.record import (
+    AS_GIVEN,
+    CaseRecord,
+    Environment,
+    Outcome,
+    PlannedCase,
+    ProcessRecord,
+    Settings,
+    Status,
+    TimingDetails,
+)
+from jaxmeter.harness.record.contention import is_slowed
+from jaxmeter.harness.record.metrics import METRICS
+from jaxmeter.harness.record.patterns import explain_unknown
+from jaxmeter.harness.record.recorded import RecordedVariant, list_variants
+from jaxmeter.harness.record.remarks import NOT_COUNTED, join_remarks
+from jaxmeter.harness.record.sentences import describe_details
+from jaxmeter.harness.record.withheld import find_objection
+
+IN_PROCESS = (
+    "measured inside this process: no interval between processes; compile times are not those of a fresh process"
+)
+WITHIN = "speedups with 95 % confidence intervals over passes, within this process"
+
+_COLUMNS = (
+    ("execution_s", 1e6, "us"),
+    ("return_s", 1e6, "us"),
+    ("trace_s", 1e3, "ms"),
+    ("lower_s", 1e3, "ms"),
+    ("compile_s", 1e3, "ms"),
+    ("first_call_s", 1e3, "ms"),
+    ("temp_bytes", 2**-10, "KiB"),
+)
+"""Metrics of the table, with the factor to the unit that they are shown in."""
+
+
+@dataclass(frozen=True, repr=False)
+class Measurement:
+    """Functions, measured in their modes. Printing it shows a table.
+
+    Args:
+      case: What was measured, as a run's manifest would plan it.
+      record: The results, as a run's case record would hold them.
+      environment: Where.
+      settings: How it was timed.
+      process: The raw samples; None where nothing was timed.
+    """
+
+    case: PlannedCase
+    record: CaseRecord
+    environment: Environment
+    settings: Settings
+    process: ProcessRecord | None = None
+
+    def value(self, variant: str, metric: str) -> float | None:
+        """One metric of a variant, named in full or by its mode such as "jit"; None where it has none.
+
+        Raises:
+          KeyError: There is no such variant or metric; the message has those that there are.
+        """
+        found = self._find(variant)
+        if metric not in METRICS or METRICS[metric].exponent_of is not None:
+            known = (name for name, entry in METRICS.items() if entry.exponent_of is None)
+            raise KeyError(explain_unknown("metric", metric, known))
+        return next(iter(found.read(metric).known), None)
+
+    def find_speedup(self, variant: str) -> Ratio | None:
+        """Speedup over the first variant with a 95 % confidence interval over passes, within this process.
+
+        None for the first variant, and where a result was not timed, is wrong, or depends on no argument.
+
+        Raises:
+          KeyError: There is no such variant; the message has those that there are.
+        """
+        found = self._find(variant)
+        if self.process is None or found.planned.name == self.case.baseline:
+            return None
+        if any(find_objection(item.outcomes) for item in (found, self._find(self.case.baseline))):
+            return None
+        return compare_passes(self.process, self.case.baseline, found.planned.name)
+
+    def list_disagreements(self) -> dict[str, str]:
+        """By variant, why its time is at odds with the speedup; with the baseline variant, where any is."""
+        times = {item.planned.name: next(iter(item.read("execution_s").known), None) for item in self._variants()}
+        first = self.case.baseline
+        reasons = {
+            name: find_disagreement(_show(first), _show(name), times.get(first), time_s, self.find_speedup(name))
+            for name, time_s in times.items()
+        }
+        found = {name: reason for name, reason in reasons.items() if reason}
+        return {first: next(iter(found.values())), **found} if found else {}
+
+    def __repr__(self) -> str:
+        first, rows, remarks = self._describe()
+        widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+        lines = ("  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in rows)
+        return "\n".join([first, *lines, *remarks])
+
+    def _repr_html_(self) -> str:
+        """The same as a table, for notebooks."""
+        first, (heading, *rows), remarks = self._describe()
+        head = "".join(f"<th>{escape(cell)}</th>" for cell in heading)
+        body = "".join(
+            f"<tr><th>{escape(row[0])}</th>{''.join(f'<td>{escape(cell)}</td>' for cell in row[1:])}</tr>"
+            for row in rows
+        )
+        below = "".join(f"<br>{escape(remark)}" for remark in remarks)
+        return (
+            f"<table><caption>{escape(first)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+            f"<p>{below.removeprefix('<br>')}</p>"
+        )
+
+    def _find(self, variant: str) -> RecordedVariant:
+        """The first variant of this name or mode, as recorded or as shown."""
+        for item in self._variants():
+            names = item.planned.name, item.planned.mode
+            if variant in (*names, *map(_show, names)):
+                return item
+        raise KeyError(f"no variant '{variant}'; there are {', '.join(_show(one.name) for one in self.case.variants)}")
+
+    def _variants(self) -> tuple[RecordedVariant, ...]:
+        return list_variants(self.case, self.record, self.environment, self.settings)
+
+    def _describe(self) -> tuple[str, list[list[str]], list[str]]:
+        """What was measured where, a table with its heading, and what must be known of it."""
+        jax = self.environment.packages.get("jax", "?")
+        first = f"{self.case.name} on {self.environment.device_count} x {self.environment.device_kind}, jax {jax}"
+        titles = [f"{METRICS[name].title} [{unit}]" for name, _, unit in _COLUMNS]
+        at_odds = self.list_disagreements()
+        rows = [["", "speedup", *titles], *(self._row(one, at_odds) for one in self._variants())]
+        remarks = join_remarks(
+            (_show(variant.planned.name), word)
+            for variant in self._variants()
+            for word in _list_remarks(variant, self.process)
+        )
+        notes = self.record.notes if len(rows) <= 2 else (*self.record.notes, WITHIN)
+        reasons = dict.fromkeys(at_odds.values())
+        return first, rows, [*reasons, *remarks, *(f"({_show(note)})" for note in notes)]
+
+    def _row(self, variant: RecordedVariant, at_odds: Mapping[str, str]) -> list[str]:
+        ratio = self.find_speedup(variant.planned.name)
+        is_baseline = variant.planned.name == self.case.baseline
+        speedup = "baseline" if is_baseline else "-" if ratio is None else str(ratio)
+        cells = [
+            "-" if value is None else f"{value * scale:,.1f}"
+            for value, scale in ((next(iter(variant.read(name).known), None), scale) for name, scale, _ in _COLUMNS)
+        ]
+        if variant.planned.name in at_odds:
+            cells[0] += MARK
+        return [_show(variant.planned.name), speedup, *cells]
+
+
+def _show(text: str) -> str:
+    """A text with the name of the mode `as_given` as a person reads it."""
+    return text.replace(AS_GIVEN, SHOWN)
+
+
+def _list_remarks(variant: RecordedVariant, process: ProcessRecord | None) -> list[str]:
+    """What a reader must know of a variant; nothing of numbers that the table does not show."""
+    words = [word for item in variant.outcomes.items() for word in _describe(*item, process)]
+    if objection := find_objection(variant.outcomes):
+        words.append(objection)
+    return [word for word in dict.fromkeys(words) if not word.startswith(NOT_COUNTED)]
+
+
+def _describe(probe: str, outcome: Outcome, process: ProcessRecord | None) -> Iterator[str]:
+    """What a reader must know of a probe's outcome."""
+    if outcome.status is Status.UNSUPPORTED and probe == "numerics":
+        yield f"not measured: {outcome.reason}"
+    elif outcome.status not in (Status.OK, Status.UNSUPPORTED):
+        yield f"{outcome.status.value}: {outcome.reason}"
+    if isinstance(outcome.details, TimingDetails):
+        yield from _describe_timing(outcome.details, process)
+    else:
+        yield from describe_details(outcome.details)
+    yield from outcome.notes
+
+
+def _describe_timing(details: TimingDetails, process: ProcessRecord | None) -> Iterator[str]:
+    """Say what disturbed the only process that there is."""
+    if details.contended:
+        is_slow = process is not None and is_slowed(process.device_states)
+        what = "the device was throttled or its clock low" if is_slow else "other work took much processor time"
+        yield f"contended: {what} while this was timed: absolute times are unreliable; speedups are paired"
+    if details.unsteady:
+        yield "no steady state within the warm-up: the first blocks may be slower than later ones"

@@ -1,0 +1,184 @@
+"""One call of a user's callables, measured in the user's own process: checked, planned as a case, and timed."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import jax
+import msgspec
+
+from jaxmeter.harness.declare.declaration import Declaration
+from jaxmeter.harness.declare.implementation import Implementation
+from jaxmeter.harness.declare.workload import Workload
+from jaxmeter.harness.machine.environment import describe_environment
+from jaxmeter.harness.machine.platforms import BACKENDS
+from jaxmeter.harness.machine.process_settings import describe_settings
+from jaxmeter.harness.notebook.callables import Given
+from jaxmeter.harness.notebook.checking import TIMED, Say, check_all
+from jaxmeter.harness.notebook.measurement import IN_PROCESS, Measurement
+from jaxmeter.harness.notebook.one_program import describe_one_program
+from jaxmeter.harness.notebook.options import Options
+from jaxmeter.harness.notebook.state import State
+from jaxmeter.harness.notebook.variants import NotebookContext
+from jaxmeter.harness.plan.cases import plan_case
+from jaxmeter.harness.plan.settings import make_settings
+from jaxmeter.harness.probes.timing import time_process
+from jaxmeter.harness.programs.caches import without_cache
+from jaxmeter.harness.record import (
+    CaseRecord,
+    Outcome,
+    PlannedCase,
+    ProcessRecord,
+    Settings,
+    Status,
+    VariantRecord,
+    now,
+)
+from jaxmeter.harness.record.statistics import VERSION
+from jaxmeter.harness.record.timing_summary import summarise
+
+PROBES = ("numerics", "memory", "compilation", "timing")
+"""What a call of the user's own process can tell: it is not forked, and has no cache and no trace of its own."""
+
+BLOCK_S, BLOCKS, SETTLE_S = 0.02, 24, 0.02
+"""Longer and fewer blocks than a run has, after untimed calls: the first calls of a block find caches and memory as
+another variant left them. A step of 4.8 ms next to its eager code took 1.2 to 1.4 times as long as in a loop where
+blocks lasted 2 ms, one call each, and 1.1 to 1.2 times without the untimed calls."""
+
+
+def measure_here(
+    given: dict[str, Given], args: tuple[Any, ...], kwargs: dict[str, Any], state: State, options: Options
+) -> Measurement:
+    """Check every variant of a call in this process, time those that can be timed, interleaved, and describe all.
+
+    Args:
+      given: Callables by name.
+      state: What calls may change in place; it was kept.
+    Raises:
+      Whatever the function itself raises, where no variant of it can be called.
+    """
+    say = print_progress if (is_watched() if options.progress is None else options.progress) else ignore
+    started, start = now(), time.monotonic()
+
+    def is_late() -> bool:
+        return time.monotonic() - start > options.time_limit_s
+
+    settings_of_process = describe_settings(jax.config.values, os.environ)
+    for sentence in settings_of_process:
+        say(sentence)
+    context = _make_context(given, args, kwargs, state, options)
+    with without_cache():  # a user's own would make compiling look quick, and would keep what is only measured
+        outcomes, notes = check_all(context, options, say, is_late)
+        case = _plan(context, outcomes)
+        settings = make_settings("quick", processes=1, suites=(), run_id=case.id)
+        settings = msgspec.structs.replace(
+            settings, probes=PROBES, shows_wrong=True, block_s=BLOCK_S, blocks=BLOCKS, settle_s=SETTLE_S
+        )
+        process = _time(context, outcomes, case, settings, options, say, is_late)
+        notes += describe_one_program(context.list_jitted_calls(), process)
+        notes += filter(None, (item.describe_modes(options.named_modes) for item in given.values()))
+    return Measurement(
+        case=case,
+        record=CaseRecord(
+            id=case.id,
+            name=case.name,
+            started=started,
+            elapsed_s=round(time.monotonic() - start, 3),
+            processes=1,
+            variants=tuple(VariantRecord(name=name, outcomes=found) for name, found in outcomes.items()),
+            notes=tuple(dict.fromkeys((*settings_of_process, IN_PROCESS, *notes))),
+            statistics_version=VERSION,
+        ),
+        environment=describe_environment(jax),
+        settings=settings,
+        process=process,
+    )
+
+
+def _make_context(
+    given: dict[str, Given], args: tuple[Any, ...], kwargs: dict[str, Any], state: State, options: Options
+) -> NotebookContext:
+    here = jax.default_backend()
+    platform = next((item for item in BACKENDS.values() if item.jax_backend == here), None)
+    if platform is None:
+        raise ValueError(f"jax runs on '{here}', which jaxmeter does not know; backends are {', '.join(BACKENDS)}")
+    first, asked = next(iter(given.values())), options.named_modes
+    workload = Workload(
+        name=first.name,
+        module="notebook",
+        function=first.function,
+        # The reference is what the first variant gives; the context knows it.
+        declaration=Declaration(inputs=lambda key: args, reference=lambda *inputs: None, tolerance=options.tolerance),
+    )
+    workload.implementations += [
+        Implementation(item.function, name=name, modes=item.choose_modes(asked)) for name, item in given.items()
+    ]
+    return NotebookContext(
+        workload,
+        {},
+        platform,
+        args,
+        time.perf_counter,
+        folder=None,
+        given=given,
+        keywords=kwargs,
+        state=state,
+        carry=dict(options.carry or {}),
+    )
+
+
+def _plan(context: NotebookContext, outcomes: Mapping[str, object]) -> PlannedCase:
+    """The case of the variants that are left; with the first of them as the baseline."""
+    case = plan_case("notebook", context.workload, {}, context.platform)
+    variants = tuple(item for item in case.variants if item.name in outcomes)
+    baseline = next((item.name for item in variants), case.baseline)
+    return msgspec.structs.replace(case, variants=variants, baseline=baseline)
+
+
+def _time(
+    context: NotebookContext,
+    outcomes: dict[str, dict[str, Outcome]],
+    case: PlannedCase,
+    settings: Settings,
+    options: Options,
+    say: Say,
+    is_late: Callable[[], bool],
+) -> ProcessRecord | None:
+    """Times all variants that can be timed, and adds the outcomes."""
+    sound = tuple(name for name, found in outcomes.items() if found["numerics"].status in TIMED)
+    if not sound:
+        return None
+    if is_late():
+        for name in sound:
+            reason = f"the limit of {options.time_limit_s:g} s was used up before it was timed"
+            outcomes[name]["timing"] = Outcome(status=Status.SKIPPED, reason=reason)
+        return None
+    say(f"timing {', '.join(sound)}")
+    context.case, context.settings = case, settings
+    prepared = {name: context.call(name).prepare() for name in sound}
+    if context.describe_effects(sound):
+        most = max(1, (options.most_calls - context.count_calls()) // len(sound))
+        prepared = {name: replace(one, most_calls=most) for name, one in prepared.items()}
+    process = time_process(prepared, context)
+    for name in sound:
+        outcomes[name]["timing"] = summarise([[process]], name, case.baseline)
+    return process
+
+
+def is_watched() -> bool:
+    """Whether a person is likely to look: at a terminal, or in a notebook."""
+    return sys.stderr.isatty() or "ipykernel" in sys.modules
+
+
+def print_progress(doing: str) -> None:
+    """A line on stderr."""
+    print(f"jaxmeter.measure: {doing}", file=sys.stderr, flush=True)
+
+
+def ignore(doing: str) -> None:
+    """Nobody looks."""

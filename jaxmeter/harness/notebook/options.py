@@ -1,0 +1,84 @@
+"""How something is measured in a notebook: every option, with its description."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+
+from jaxmeter.harness.notebook.callables import CALLABLE_MODES, SHOWN, show_modes
+from jaxmeter.harness.record import AS_GIVEN
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """How something is measured.
+
+    Args:
+      modes: Some of "as given", eager, jit, aot: exactly these are measured, and speedups refer to the first. By
+        default a plain function is measured in eager, jit and aot, a transformed one as given, in eager and jit.
+      tolerance: Largest error against the reference, relative to its largest entry; by default by dtype.
+      time_limit_s: After this nothing more is begun, and variants that were not timed are skipped. What has begun ends.
+      progress: Whether to say on stderr what it does; by default where a person is likely to look.
+      carry: Argument, by place or name -> the output that takes its place in the next call: an index, or "result".
+      most_calls: How often a function that calls back into Python or prints is called, checks included.
+    """
+
+    modes: Sequence[str] | None = None
+    tolerance: float | None = None
+    time_limit_s: float = math.inf
+    progress: bool | None = None
+    carry: Mapping[int | str, int | str] | None = None
+    most_calls: int = 200
+
+    @property
+    def named_modes(self) -> tuple[str, ...] | None:
+        """The modes by their names in the record: `as_given` for "as given"; None where none are named."""
+        return None if self.modes is None else tuple(AS_GIVEN if mode == SHOWN else mode for mode in self.modes)
+
+    def __post_init__(self) -> None:
+        if self.modes is not None:
+            _check_modes(self.modes)
+        if self.tolerance is not None and not (_is_number(self.tolerance) and 0 <= self.tolerance < math.inf):
+            raise ValueError(f"tolerance must be a number ≥ 0, or None for that of the formats; got {self.tolerance!r}")
+        if not (_is_number(self.time_limit_s) and self.time_limit_s >= 0):
+            raise ValueError(f"time_limit_s must be a number of seconds ≥ 0; got {self.time_limit_s!r}")
+        if not (self.progress is None or isinstance(self.progress, bool)):
+            raise ValueError(f"progress must be True, False or None; got {self.progress!r}")
+        if self.carry is not None:
+            _check_carry(self.carry)
+        if not (_is_integer(self.most_calls) and self.most_calls >= 1):
+            raise ValueError(f"most_calls must be an integer ≥ 1; got {self.most_calls!r}")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _is_integer(value: object) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def _check_carry(carry: object) -> None:
+    if not isinstance(carry, Mapping):
+        raise ValueError(
+            "carry must map an argument, by place or name, to an output: its index, or 'result' for all, as in "
+            f'{{"state": 0}}; got {carry!r}'
+        )
+    for argument, output in carry.items():
+        for what, value in (("argument", argument), ("output", output)):
+            if not isinstance(value, int | str) or isinstance(value, bool):
+                raise ValueError(f"carry names an {what} by its place or name; got {value!r}")
+
+
+def _check_modes(modes: object) -> None:
+    known = show_modes(CALLABLE_MODES)
+    if isinstance(modes, str) or not isinstance(modes, Sequence) or not modes:
+        raise ValueError(f"modes must be a list of some of {known}; got {modes!r}")
+    named = [AS_GIVEN if mode == SHOWN else mode for mode in modes]
+    for index, mode in enumerate(named):
+        if mode not in CALLABLE_MODES:
+            raise ValueError(f"no mode {mode!r}; modes are {known}")
+        if mode in named[:index]:
+            raise ValueError(f"modes names '{show_modes([mode])}' twice")

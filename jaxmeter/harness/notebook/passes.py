@@ -1,0 +1,73 @@
+"""How one variant compares with another within one process: the ratios of their blocks, paired pass by pass."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from dataclasses import dataclass
+
+from jaxmeter.harness.record import ProcessRecord
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """A speedup within one process, dimensionless; above 1 is faster.
+
+    Args:
+      low, high: Bounds of the 95 % confidence interval of the median; None with too few passes.
+      passes: How many pairs it is made of.
+    """
+
+    low: float | None
+    estimate: float
+    high: float | None
+    passes: int
+
+    def __str__(self) -> str:
+        bounds = "" if self.low is None or self.high is None else f" [{_format(self.low)}, {_format(self.high)}]"
+        return f"{_format(self.estimate)}x{bounds}"
+
+
+def _format(ratio: float) -> str:
+    return f"{ratio:,.2f}" if ratio >= 0.1 else f"{ratio:.2g}"
+
+
+def compare_passes(process: ProcessRecord, baseline: str, variant: str) -> Ratio | None:
+    """Return how many times faster a variant is than the baseline; None where they share no pass.
+
+    The estimate is the median over passes of the paired ratio, its interval that of the sign test: it supposes no
+    distribution. It covers what varies within this process only.
+
+    Source: Conover, Practical Nonparametric Statistics, 3rd edition, 1999, section 3.2.
+    """
+    blocks = {
+        item.variant: {block.pass_number: statistics.median(block.samples_s) for block in item.blocks}
+        for item in process.variants
+    }
+    if baseline not in blocks or variant not in blocks:
+        return None
+    pairs = [
+        (blocks[baseline][number], time_s) for number, time_s in blocks[variant].items() if number in blocks[baseline]
+    ]
+    ratios = sorted(before / after for before, after in pairs if before > 0 and after > 0)
+    if not ratios:
+        return None
+    rank = find_rank(len(ratios))
+    low, high = (None, None) if rank is None else (ratios[rank], ratios[-1 - rank])
+    return Ratio(low, statistics.median(ratios), high, len(ratios))
+
+
+def find_rank(count: int, confidence: float = CONFIDENCE) -> int | None:
+    """Return the largest rank, from 0, whose value and its mirror hold the median with this confidence.
+
+    None where even the smallest and the largest of so many values do not.
+    """
+    outside, found = 0.0, None
+    for rank in range(count // 2):
+        outside += 2 * math.comb(count, rank) / 2**count
+        if 1 - outside < confidence:
+            break
+        found = rank
+    return found

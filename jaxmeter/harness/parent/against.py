@@ -1,0 +1,156 @@
+"""An earlier run whose kept programs are run beside today's: reading it, and taking the programs over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from jaxmeter.harness.parent.prepare_run import UsageError
+from jaxmeter.harness.plan.replays import add_lock_step, add_replays, limit_to
+from jaxmeter.harness.record import (
+    CaseRecord,
+    Manifest,
+    PlannedCase,
+    RecordError,
+    Replay,
+    RunFolder,
+    UnreadableError,
+    read_json,
+    read_manifest,
+    read_run,
+    write_bytes,
+)
+from jaxmeter.harness.record.files import read_kept
+from jaxmeter.harness.record.layout import LARGEST_PROGRAM, name_file
+from jaxmeter.harness.record.suspects import Suspects
+
+Add = Callable[[PlannedCase, PlannedCase | None, CaseRecord | None, str], PlannedCase]
+"""Sets what an earlier run measured beside a case."""
+
+
+@dataclass(frozen=True)
+class Against:
+    """An earlier run.
+
+    Args:
+      records: What was measured of its cases, by id.
+    """
+
+    folder: RunFolder
+    manifest: Manifest
+    records: dict[str, CaseRecord]
+
+    @property
+    def run_id(self) -> str:
+        """Its id."""
+        return self.manifest.run_id
+
+    def add_programs(self, cases: Sequence[PlannedCase]) -> tuple[PlannedCase, ...]:
+        """The cases, with the programs that the run kept of the same ones.
+
+        Raises:
+          UsageError: It kept none of any.
+        """
+        return self._add(
+            add_replays,
+            cases,
+            "it keeps no program of these cases: they are not in it, their inputs, reference or cost have changed, or "
+            "it is older than programs are kept",
+        )
+
+    def add_lock_step(self, cases: Sequence[PlannedCase]) -> tuple[PlannedCase, ...]:
+        """The cases, with what the run measured of the same ones, to be run by its environment.
+
+        Raises:
+          UsageError: It measured nothing of any.
+        """
+        return self._add(
+            add_lock_step,
+            cases,
+            "it has no variant of JAX's of these cases that was found right: they are not in it, or their inputs, "
+            "reference or cost have changed",
+        )
+
+    def _add(self, add: Add, cases: Sequence[PlannedCase], why_none: str) -> tuple[PlannedCase, ...]:
+        planned = {(case.name, case.platform): case for case in self.manifest.cases}
+        found = [(case, planned.get((case.name, case.platform))) for case in cases]
+        added = tuple(
+            add(case, before, None if before is None else self.records.get(before.id), self.run_id)
+            for case, before in found
+        )
+        if not any(_list_replays(case) for case in added):
+            raise UsageError(f"--against {self.folder.path}: {why_none}; measure a new baseline run")
+        return added
+
+    def copy_programs(self, cases: Sequence[PlannedCase], folder: RunFolder) -> None:
+        """Takes the programs over, so that the new run is whole without the earlier one.
+
+        One that is gone is left out: the check says so. Their paths are made from names: a record may hold any path.
+        """
+        for case in cases:
+            for name, replay in _list_replays(case):
+                if replay.in_lock_step:
+                    continue
+                source = self.folder.case(name_file(case.name)).exported(replay.variant)
+                try:
+                    data = read_kept(source, LARGEST_PROGRAM)
+                except (OSError, UnreadableError):
+                    continue
+                write_bytes(folder.case(case.id).exported(name), data, lasting=False)
+
+
+def _list_replays(case: PlannedCase) -> list[tuple[str, Replay]]:
+    return [(item.name, item.replays) for item in case.variants if item.replays is not None]
+
+
+def read_against(path: Path) -> Against:
+    """The run in a folder, as far as it was measured.
+
+    Raises:
+      UsageError: There is none, or it cannot be read.
+    """
+    folder = RunFolder(path)
+    try:
+        if folder.mark.exists():
+            run = read_run(folder)
+            return Against(folder, run.manifest, {record.id: record for record in run.cases})
+        manifest = read_manifest(folder)
+    except RecordError as error:
+        raise UsageError(f"--against: {error}; give the folder of a run, such as results/RUN") from error
+    records = {}
+    for case in manifest.cases:
+        try:
+            records[case.id] = read_json(folder.case(case.id).record, CaseRecord)
+        except UnreadableError:
+            continue
+    return Against(folder, manifest, records)
+
+
+def read_suspects(path: Path) -> Suspects:
+    """What a comparison has written.
+
+    Raises:
+      UsageError: There is no such file, or it is another.
+    """
+    try:
+        return read_json(path, Suspects)
+    except RecordError as error:
+        raise UsageError(f"--suspects: {error}; `jaxmeter compare … --suspects FILE` writes one") from error
+
+
+def choose_suspects(cases: Sequence[PlannedCase], suspects: Suspects) -> tuple[PlannedCase, ...]:
+    """The suspects' cases, with each suspect and the kept program beside it alone.
+
+    Raises:
+      UsageError: None of them has a program to be set beside.
+    """
+    wanted: dict[str, set[str]] = {}
+    for one in suspects.suspects:
+        wanted.setdefault(one.case, set()).add(one.variant)
+    found = (limit_to(case, wanted[case.name]) for case in cases if case.name in wanted)
+    chosen = tuple(case for case in found if case is not None)
+    if not chosen:
+        names = ", ".join(sorted(wanted)) or "none named"
+        raise UsageError(f"--suspects: no kept program of the earlier run stands beside any of them ({names})")
+    return chosen

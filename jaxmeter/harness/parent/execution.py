@@ -1,0 +1,359 @@
+"""Executes the list of processes, round after round: one process after the other, case records, and the commit mark."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import groupby
+
+from jaxmeter.harness.machine.platforms import PLATFORMS, Platform
+from jaxmeter.harness.parent.allowance import Allowance, Holders
+from jaxmeter.harness.parent.case import CaseProgress
+from jaxmeter.harness.parent.pace import Coming, Pace
+from jaxmeter.harness.parent.progress import Watcher
+from jaxmeter.harness.parent.rounds import count_rounds, leave_out
+from jaxmeter.harness.parent.servers import Servers
+from jaxmeter.harness.parent.starter import Starter
+from jaxmeter.harness.parent.widest import matters, measure_width, share_out
+from jaxmeter.harness.plan.processes import PlannedProcess, plan_more, plan_processes, plan_refill
+from jaxmeter.harness.plan.selection import shuffle
+from jaxmeter.harness.plan.settings import MOST_PROCESSES, find_longest_s
+from jaxmeter.harness.record import (
+    CaseRecord,
+    Manifest,
+    PlannedCase,
+    ProcessRecord,
+    RecordError,
+    Run,
+    RunFolder,
+    Settings,
+    Stop,
+    StopReason,
+    now,
+    read_json,
+    write_json,
+)
+from jaxmeter.harness.record.guards import is_sound
+from jaxmeter.harness.record.holders import describe_used_up
+from jaxmeter.harness.record.wording import counted
+
+
+def execute(
+    manifest: Manifest,
+    folder: RunFolder,
+    servers: Servers,
+    watcher: Watcher,
+    budget_s: float | None = None,
+    platforms: Mapping[str, Platform] = PLATFORMS,
+) -> Run:
+    """Measures what the manifest's cases lack, and writes the commit mark.
+
+    A case's record is on disk after each round, and says how many are whole. Interrupted or out of time, the run leaves
+    what was measured and why it stopped.
+
+    Args:
+      budget_s: For what is left of a resumed run; the manifest's own where it is None.
+    """
+    is_own = budget_s is None
+    budget_s = _find_budget_s(manifest.settings) if budget_s is None else budget_s
+    execution = _Execution(manifest, folder, servers, watcher, budget_s, platforms, is_own)
+    folder.stop.unlink(missing_ok=True)
+    watcher.run_started(manifest, folder.path, len(execution.processes), budget_s)
+    try:
+        execution.run()
+    except KeyboardInterrupt:
+        with suppress(OSError):  # a full disk must not hide the interruption
+            write_json(folder.stop, Stop(at=now(), reason=StopReason.INTERRUPTED))
+        raise
+    finally:
+        watcher.run_ended()
+    cases = tuple(execution.done[case.id] for case in manifest.cases if case.id in execution.done)
+    run = Run(manifest=manifest, cases=cases, ended=now(), warnings=servers.list_warnings())
+    if run.lost():
+        had_s, held = None if math.isinf(budget_s) else budget_s, execution.holders.find_longest()
+        write_json(folder.stop, Stop(at=now(), reason=StopReason.BUDGET_USED, budget_s=had_s, held=held))
+    else:
+        write_json(folder.mark, run)
+    return run
+
+
+def _find_budget_s(settings: Settings) -> float:
+    """Infinite where a number of processes takes what it takes."""
+    longest_s = find_longest_s(settings)
+    return longest_s if math.isinf(longest_s) else settings.budget_s
+
+
+def find_records(folder: RunFolder, manifest: Manifest) -> dict[str, CaseRecord]:
+    """Case records that a run already holds; a damaged one counts as not measured."""
+    found = {}
+    for case in manifest.cases:
+        with suppress(RecordError):
+            found[case.id] = read_json(folder.case(case.id).record, CaseRecord)
+    return found
+
+
+@dataclass
+class _Execution:
+    """A run while it goes on.
+
+    Args:
+      is_own: Whether the budget is the settings' own.
+      done: Case records by id, as they are on disk.
+      processes: What is left to do, in order.
+    """
+
+    manifest: Manifest
+    folder: RunFolder
+    servers: Servers
+    watcher: Watcher
+    budget_s: float
+    platforms: Mapping[str, Platform]
+    is_own: bool = True
+    pace: Pace = field(default_factory=Pace)
+
+    def __post_init__(self) -> None:
+        self._start = time.monotonic()
+        self._settings = self.manifest.settings
+        self.done = find_records(self.folder, self.manifest)
+        self._cases = {case.id: case for case in self.manifest.cases}
+        rounds = {name: max(0, record.rounds or 0) for name, record in self.done.items()}
+        planned = plan_processes(self.manifest.cases, self._settings, platforms=self.platforms)
+        self._progress, again = {}, {}
+        for case in self.manifest.cases:
+            own = [process for process in planned if process.case == case.id]
+            self._progress[case.id] = self._begin(case, own)
+            again[case.id] = self._find_lacking(self._progress[case.id])
+        self.processes = plan_processes(
+            self.manifest.cases, self._settings, done=rounds, again=again, platforms=self.platforms
+        )
+        self.holders = Holders(clock=time.monotonic)
+        self._starter = Starter(self._settings, self.folder, self.servers, self.watcher, self.platforms, self.holders)
+        is_limited = self.is_own and math.isfinite(self.budget_s)
+        self._overtime_s = find_longest_s(self._settings) - self.budget_s if is_limited else 0.0
+        self._is_overtime = False
+        self._left_out: set[tuple[str, ...]] = set()
+        self._cold = {name for name, count in rounds.items() if count}  # cases with nothing in the compilation cache
+
+    def run(self) -> None:
+        """Round after round, as many as the time allows; then more processes where intervals are the widest."""
+        for progress in self._progress.values():
+            if not progress.processes:  # nothing is planned of it
+                self._write(progress)
+        if self._run_rounds():
+            self._add_processes()
+        is_lost = any(case.id not in self.done or self.done[case.id].is_lost for case in self.manifest.cases)
+        if is_lost and math.isfinite(self.budget_s):
+            self.watcher.said(describe_used_up(self.budget_s, self.holders.find_longest()))
+        for case in self.manifest.cases:
+            if case.id not in self.done or self.done[case.id].is_lost:
+                self.watcher.case_lost(case, f"the budget of {self.budget_s:g} s is used up; go on with --resume")
+            else:
+                self.watcher.case_ended(self.done[case.id], self._elapsed_s())
+
+    def _run_rounds(self) -> bool:
+        """As many whole rounds as there is time for, but at least the fewest; whether there was time for those."""
+        coming = [tuple(processes) for _, processes in groupby(self.processes, key=lambda process: process.round)]
+        first, last = (coming[0][0].round, coming[-1][0].round) if coming else (0, -1)
+        while coming and coming[0][0].round <= last:
+            processes = coming.pop(0)
+            left = [process for later in (processes, *coming) for process in later if process.round <= last]
+            self.watcher.round_started(processes[0].round + 1, last + 1, len(self._without_left_out(left)))
+            if not self._run_round(processes):
+                return False
+            last = self._plan_rest(processes[0].round, [process for later in coming for process in later])
+            if processes[0].round == first and coming:
+                of = f" of {self.budget_s:.0f} s" if math.isfinite(self.budget_s) else ""
+                self.watcher.said(
+                    f"round {first + 1} took {self._elapsed_s():.0f} s{of}: there will be {last + 1} rounds"
+                )
+        return True
+
+    def _begin(self, case: PlannedCase, processes: Sequence[PlannedProcess]) -> CaseProgress:
+        """The case from its beginning, or from where an interrupted run has left it."""
+        record = self.done.get(case.id)
+        if record is None or not record.rounds:  # what a first round that is not whole has left is measured again
+            return CaseProgress(case, self._settings, processes)
+        kept = self._read_rounds(case, record.rounds or 0)
+        replaced = self.folder.case(case.id).count_replaced()
+        return CaseProgress.go_on(case, self._settings, processes, record, kept, replaced)
+
+    def _read_rounds(self, case: PlannedCase, rounds: int) -> Iterator[ProcessRecord]:
+        """Raw samples of the rounds that are whole; a file that is damaged is named, and its process run again."""
+        for path in self.folder.case(case.id).processes():
+            try:
+                kept = read_json(path, ProcessRecord)
+            except RecordError as error:
+                self.watcher.said(f"{error}; measured again")
+                continue
+            if not is_sound(kept):
+                self.watcher.said(f"{path}: holds times that nobody can have measured; measured again")
+            elif kept.index < rounds:
+                yield kept
+
+    def _find_lacking(self, progress: CaseProgress) -> frozenset[int]:
+        """Whole rounds of a case that lack the samples of some process."""
+        return frozenset(
+            process.round
+            for process in progress.processes
+            if process.keeps_samples
+            and process.round < progress.rounds
+            and not progress.has_samples(process)
+            and progress.choose_variants(process)
+        )
+
+    def _run_round(self, processes: Sequence[PlannedProcess]) -> bool:
+        """Runs the processes of a round, case after case; whether there was time for all of them."""
+        for case_id, own in groupby(processes, key=lambda one: one.case):
+            progress = self._progress[case_id]
+            before_s, restore = progress.used_s, progress.keep_state()
+            for process in own:
+                if not self._may_begin(process):
+                    progress.is_cut = True
+                elif process.identity not in self._left_out and (variants := progress.choose_variants(process)):
+                    self._clock(Coming(process, variants), progress)
+                    self._cold -= {case_id} if process.refills else set()
+                if progress.is_cut:
+                    if progress.used_s > before_s and not process.extra:  # else the record on disk is all that is known
+                        self._write_cut(progress, restore)
+                    return False
+            progress.rounds = max(progress.rounds, process.round + 1)
+            self._write(progress)
+        return True
+
+    def _may_begin(self, process: PlannedProcess) -> bool:
+        """Whether there is time for a process; of the fewest rounds, also beyond a budget that nobody gave."""
+        left_s = self._left_s()
+        if left_s > 0 or process.extra or left_s <= -self._overtime_s:
+            return left_s > 0
+        if not self._is_overtime:
+            self._is_overtime = True
+            self.watcher.said(
+                f"the {self.budget_s:g} s are used up; the fewest rounds go on for up to {self._overtime_s:g} s, since "
+                "without them all times would be lost; --budget sets a limit"
+            )
+        return True
+
+    def _plan_rest(self, done: int, rest: Sequence[PlannedProcess]) -> int:
+        """The last round that there is time for; what has no place in the fewest is left out.
+
+        Args:
+          done: The round that is whole now.
+        """
+        coming = self._list_coming(rest)
+        fewest = [one for one in coming if not one.process.extra]
+        if self._settings.processes is None and self.pace.predict_s(fewest) > self._left_s():
+            self._leave_out(fewest)
+            coming = self._list_coming(rest)
+        return count_rounds(coming, self.pace, self._left_s(), done=done + 1) - 1
+
+    def _list_coming(self, rest: Sequence[PlannedProcess]) -> list[Coming]:
+        """What is left of the processes to come, as far as they still look at something."""
+        kept = self._without_left_out(rest)
+        limited = [Coming(process, self._progress[process.case].choose_variants(process)) for process in kept]
+        return [one for one in limited if one.variants]
+
+    def _without_left_out(self, processes: Sequence[PlannedProcess]) -> list[PlannedProcess]:
+        return [process for process in processes if process.identity not in self._left_out]
+
+    def _leave_out(self, fewest: Sequence[Coming]) -> None:
+        """Makes room for the fewest rounds, and says at whose cost."""
+        found = leave_out(fewest, self.manifest.cases, self.pace, self._left_s())
+        for case, variant, seconds in found.slow:
+            reason = (
+                f"left out: a process spends {seconds:.1f} s on it, too much for a budget of {self.budget_s:g} s; "
+                "a run with a larger --budget times it"
+            )
+            self._progress[case.id].leave_out(variant, reason)
+            self.watcher.said(f"{case.name}: {variant}: {reason}")
+        for one in found.cold:
+            self._left_out.add(one.process.identity)
+            self._progress[one.process.case].leave_out_cold(one)
+        if found.cold:
+            cold = counted(len(found.cold), "cold process", "cold processes")
+            self.watcher.said(f"{cold} left out, since the budget has no time for more; notes say which")
+        for case_id in {case.id for case, *_ in found.slow} | {one.process.case for one in found.cold}:
+            self._write(self._progress[case_id])
+
+    def _add_processes(self) -> None:
+        """Gives what time is left to the widest intervals among cases behind an answer or a published claim."""
+        if self._settings.processes is not None or self._settings.level not in MOST_PROCESSES:
+            return
+        widths = [
+            width
+            for progress in self._progress.values()
+            if matters(progress.case) and (width := measure_width(progress.case, progress.timings)) is not None
+        ]
+        seconds = {width.case.id: self._predict_more_s(width.case) for width in widths}
+        widths = [width for width in widths if seconds[width.case.id] is not None]
+        known = {case_id: found for case_id, found in seconds.items() if found is not None}
+        given = share_out(widths, known, self._left_s(), self._settings)
+        for case_id in given:
+            self._progress[case_id].looks += 1
+        if given:
+            more = counted(sum(given.values()), "more process", "more processes")
+            self.watcher.said(f"{more} for the widest intervals, of {counted(len(given), 'case')}")
+        for step in range(max(given.values(), default=0)):
+            wanted = [self._cases[case_id] for case_id, count in given.items() if count > step]
+            for case in shuffle(wanted, self._settings.seed + step):
+                if not self._run_round(self._plan_more(case)):
+                    return
+
+    def _predict_more_s(self, case: PlannedCase) -> float | None:
+        """What one more process of a case will take; None where it would time nothing."""
+        coming = self._list_coming(self._plan_more(case))
+        return self.pace.predict_s(coming) if any(not one.process.refills for one in coming) else None
+
+    def _plan_more(self, case: PlannedCase) -> list[PlannedProcess]:
+        """The processes of one more process, beyond those that the case has; what they load is compiled before."""
+        progress = self._progress[case.id]
+        index = max(progress.timed, default=-1) + 1
+        refill = plan_refill(case, progress.processes, index) if case.id in self._cold else []
+        return [*refill, *plan_more(case, self._settings, self.platforms[case.platform], index)]
+
+    def _write(self, progress: CaseProgress) -> None:
+        """Writes the case's record, as far as it is."""
+        record = progress.make_record()
+        write_json(self.folder.case(record.id).record, record)
+        self.done[record.id] = record
+        self.watcher.case_written(record)
+
+    def _write_cut(self, progress: CaseProgress, restore: Callable[[], None]) -> None:
+        """Writes the record of a case in whose round the budget ended: of a first round what was measured so far.
+
+        Of a later one it is as of the last whole round, since a resumed run repeats the round.
+        """
+        if progress.rounds == 0:
+            progress.mark_lost()
+        else:
+            restore()
+        self._write(progress)
+
+    def _clock(self, one: Coming, progress: CaseProgress) -> None:
+        start = time.monotonic()
+        self.watcher.process_started(one.process)
+        overtime_s = 0.0 if one.process.extra else self._overtime_s
+        allowance = Allowance(
+            self.budget_s, lambda: self._left_s() + overtime_s, others_wait=self._is_waited_for(one.process)
+        )
+        was_started = self._starter.start(one.process, one.variants, progress, allowance)
+        seconds = time.monotonic() - start
+        progress.used_s += seconds
+        if was_started:
+            self.pace.add(one, seconds)
+            for variant, share in progress.share_blocks(one.process).items():
+                self.pace.add_variant(progress.case.id, variant, share * seconds)
+        self.watcher.process_ended(one.process, self._elapsed_s())
+
+    def _is_waited_for(self, process: PlannedProcess) -> bool:
+        """Whether a process is of a first round, and cases are in the run that need its time too."""
+        others = (progress for case_id, progress in self._progress.items() if case_id != process.case)
+        return process.round == 0 and not process.refills and any(progress.processes for progress in others)
+
+    def _elapsed_s(self) -> float:
+        return time.monotonic() - self._start
+
+    def _left_s(self) -> float:
+        return self.budget_s - self._elapsed_s()

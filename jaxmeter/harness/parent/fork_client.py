@@ -1,0 +1,360 @@
+"""The parent's side of the fork server: starts processes, listens to them, ends those that hang. No jax."""
+
+from __future__ import annotations
+
+import errno
+import json
+import math
+import os
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import msgspec
+
+from jaxmeter.harness.machine.disk import EXIT_CODE
+from jaxmeter.harness.machine.environment import make_private
+from jaxmeter.harness.parent.limits import START_LIMIT_S, Limits, Overran
+from jaxmeter.harness.parent.written import Warnings
+from jaxmeter.harness.plan.messages import Answer, Description, Heartbeat, Message, Problem, Result
+from jaxmeter.harness.record import write_bytes
+
+BEGIN = Path(__file__).parents[1] / "child/begin.py"
+"""How the process of a server begins."""
+
+STDERR_KEPT = 4000
+LOW_BYTES = 8 * 2**20
+"""Less room than this explains an end without words: one capture of a trace takes some MiB."""
+
+_READ = 65536
+"""Bytes that a pipe of Linux holds."""
+
+_LONGEST_BEAT = 4096
+
+LISTEN_S = 0.05
+"""How often heartbeats are looked at: 20 times a second cost nothing that could be told. What a process wrote before it
+died is still in the pipe."""
+
+
+class ServerError(Exception):
+    """The measuring processes cannot be started; the message holds what Python said."""
+
+
+class ServerLostError(ServerError):
+    """They could be, but something has ended the one that they are forked from, or one of them does not end."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a process ended.
+
+    Args:
+      answer: What it wrote, or None when it died before.
+      last: Its last heartbeat.
+      signal: The signal that ended it, or None.
+      timed_out: Whether the harness ended it, for being silent longer than allowed.
+      code: Its exit code, or None when a signal ended it.
+      stderr: The end of what it wrote there.
+      planned_peak_bytes: The most memory that it held.
+      overran: What of the budget it took too much of, where it timed out by that.
+      stage_s: How long its last stage had taken.
+    """
+
+    answer: Answer | None
+    last: Heartbeat
+    signal: int | None
+    timed_out: bool
+    code: int | None
+    stderr: str
+    planned_peak_bytes: int
+    overran: Overran | None = None
+    stage_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class _Heard:
+    """What following a process gave, see `Ended`."""
+
+    status: int
+    peak_kib: int
+    last: Heartbeat
+    timed_out: bool
+    overran: Overran | None
+    stage_s: float
+
+
+def raise_if_disk_full(ended: Ended, folder: Path) -> None:
+    """Stops at a process that ended since the disk is full: what it was at has no fault, and shall be measured later.
+
+    Raises:
+      OSError: It said so; or it said nothing, and there is no room left in the folder or for temporary files.
+    """
+    words = ended.stderr.splitlines()[-1:]
+    if ended.code == EXIT_CODE:
+        raise OSError(errno.ENOSPC, *words or [os.strerror(errno.ENOSPC)], str(folder))
+    silent = ended.answer is None and not ended.timed_out and (ended.signal is not None or not words)
+    for place in (folder, Path(tempfile.gettempdir())) if silent else ():
+        if (free := shutil.disk_usage(place).free) < LOW_BYTES:
+            raise OSError(errno.ENOSPC, f"a process ended without words, and {free} bytes are free", str(place))
+
+
+class ForkServer:
+    """A process that has imported jax and forks the others. Use as a context manager.
+
+    Args:
+      variables: The environment of every process.
+      scratch: A folder for messages and answers.
+      suites: What it imports too, where it can; else every process does so again.
+    Attributes:
+      alone: Once started: why every process imports the suites again, and what to do about it; empty where none does.
+      warnings: What libraries warned of in it and in its processes so far.
+    """
+
+    def __init__(self, variables: Mapping[str, str], scratch: Path, suites: tuple[str, ...] = ()) -> None:
+        self._variables = dict(variables)
+        self._scratch = scratch
+        self._suites = suites
+        self.alone = ""
+        self.warnings = Warnings()
+        self._count = 0
+        self._server: subprocess.Popen[bytes] | None = None
+        self._control: socket.socket | None = None
+        self._child: int | None = None
+
+    def __enter__(self) -> Self:
+        self._scratch.mkdir(parents=True, exist_ok=True)
+        self._start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop()
+
+    def run(
+        self,
+        make: Callable[[str], Message],
+        *,
+        stage_limit_s: float,
+        stage_share_s: float = math.inf,
+        end_s: float = math.inf,
+        on_beat: Callable[[Heartbeat], None] = lambda beat: None,
+    ) -> Ended:
+        """Runs one process to its end.
+
+        Args:
+          make: Gets the path where the answer goes, returns the message.
+          stage_limit_s, stage_share_s, end_s: See `Limits`.
+        Raises:
+          ServerError, ServerLostError: No process can be started.
+          OSError: The disk is full, for the process or here.
+        """
+        self._count += 1
+        place = self._scratch / f"{self._count:05d}"
+        result, errors = place.with_suffix(".answer"), place.with_suffix(".stderr")
+        write_bytes(place.with_suffix(".message"), msgspec.json.encode(make(str(result))), lasting=False)
+        limits = Limits(stage_limit_s, stage_share_s, end_s)
+        try:
+            ended = self._run(place.with_suffix(".message"), result, errors, limits, on_beat)
+        finally:
+            for path in (place.with_suffix(".message"), result, errors):
+                path.unlink(missing_ok=True)
+        raise_if_disk_full(ended, self._scratch)
+        return ended
+
+    def _run(
+        self,
+        message: Path,
+        result: Path,
+        errors: Path,
+        limits: Limits,
+        on_beat: Callable[[Heartbeat], None],
+    ) -> Ended:
+        reader, writer = os.pipe()
+        try:
+            with errors.open("wb") as stderr:
+                self._ask(message, writer, stderr.fileno())
+            os.close(writer)
+            writer = -1
+            heard = self._listen(reader, limits, on_beat)
+        finally:
+            os.close(reader)
+            if writer >= 0:
+                os.close(writer)
+        self.warnings.add_file(errors)
+        return Ended(
+            answer=_read_answer(result),
+            last=heard.last,
+            signal=os.WTERMSIG(heard.status) if os.WIFSIGNALED(heard.status) else None,
+            timed_out=heard.timed_out,
+            code=os.WEXITSTATUS(heard.status) if os.WIFEXITED(heard.status) else None,
+            stderr=make_private(_tail(errors)),
+            planned_peak_bytes=heard.peak_kib * 1024,
+            overran=heard.overran,
+            stage_s=heard.stage_s,
+        )
+
+    def _ask(self, message: Path, heartbeat: int, stderr: int) -> None:
+        line = os.fsencode(str(message)) + b"\n"
+        for attempt in (1, 2):
+            try:
+                assert self._control is not None
+                socket.send_fds(self._control, [line], [heartbeat, stderr])
+                self._child = self._hear()["pid"]
+                return
+            except (OSError, EOFError) as error:  # the server itself was ended: start another, once
+                if attempt == 2:
+                    raise ServerLostError(f"the fork server cannot be reached: {error}") from error
+                self._stop()
+                self._start()
+
+    def _listen(self, reader: int, limits: Limits, on_beat: Callable[[Heartbeat], None]) -> _Heard:
+        """Follows the child's heartbeats until the server says that it ended."""
+        assert self._control is not None
+        last, buffer, timed_out = Heartbeat(None, "start"), b"", False
+        os.set_blocking(reader, False)
+        start = since = time.monotonic()
+        deadline, overran = limits.find_deadline(start, since, last)
+        while True:
+            wait_s = min(LISTEN_S, deadline - time.monotonic())
+            # Not for the pipe too: whatever is timed would wake this process every 2 ms, on the cores that it needs.
+            ended, _, _ = select.select([self._control], [], [], max(0.0, wait_s))
+            *lines, buffer = (buffer + _read_now(reader)).split(b"\n")
+            buffer = buffer[-_LONGEST_BEAT:]
+            if beats := [beat for line in lines if (beat := _read_beat(line)) is not None]:
+                last = beats[-1]
+                on_beat(last)
+                if not timed_out:
+                    since = time.monotonic()
+                    deadline, overran = limits.find_deadline(start, since, last)
+            if ended:
+                told, stage_s = self._wait_for_end(), time.monotonic() - since
+                why = overran if timed_out else None
+                return _Heard(
+                    told.get("status", signal.SIGKILL), told.get("peak_kib", 0), last, timed_out, why, stage_s
+                )
+            if time.monotonic() < deadline:
+                continue
+            if timed_out:
+                raise ServerLostError(f"process {self._child} does not end, even by SIGKILL")
+            timed_out = True
+            self._end_child()
+            deadline = time.monotonic() + START_LIMIT_S
+
+    def _wait_for_end(self) -> dict[str, Any]:
+        try:
+            return self._hear()
+        except EOFError:  # the server was ended, and with it the child
+            return {}
+        finally:
+            self._end_child()  # what the child itself started
+            self._child = None
+
+    def _hear(self) -> dict[str, Any]:
+        """One line from the server.
+
+        Raises:
+          EOFError: It has ended.
+        """
+        assert self._control is not None
+        line = b""
+        while not line.endswith(b"\n"):
+            data = self._control.recv(1)
+            if not data:
+                raise EOFError("it has ended")
+            line += data
+        heard: dict[str, Any] = json.loads(line)
+        return heard
+
+    def _start(self) -> None:
+        ours, theirs = socket.socketpair()
+        errors = self._scratch / "server.stderr"
+        paths = os.pathsep.join(path or str(Path.cwd()) for path in sys.path)
+        begin = [sys.executable, str(BEGIN), paths, str(os.getpid())]
+        with errors.open("wb") as stderr:
+            self._server = subprocess.Popen(
+                [*begin, "jaxmeter.harness.child.server", str(theirs.fileno()), *self._suites],
+                pass_fds=[theirs.fileno()],
+                env=self._variables,
+                stdin=subprocess.DEVNULL,
+                stdout=stderr,
+                stderr=stderr,
+                start_new_session=True,  # a Ctrl-C of the terminal is the parent's to handle
+            )
+        theirs.close()
+        ours.settimeout(START_LIMIT_S)
+        self._control = ours
+        try:
+            self.alone = self._hear()["alone"]
+        except (EOFError, OSError) as error:
+            code = None if isinstance(error, TimeoutError) else self._server.wait(START_LIMIT_S)
+            self._stop()
+            if code is not None and code < 0:
+                raise ServerLostError(
+                    f"the measuring process was ended by signal {-code} while it started, which the harness did not "
+                    f"send; try again\n{_tail(errors)}"
+                ) from error
+            raise ServerError(f"the measuring process cannot start: {error}\n{_tail(errors)}") from error
+        self.warnings.add_file(errors)
+        ours.settimeout(None)
+
+    def _stop(self) -> None:
+        self._end_child()
+        if self._control is not None:
+            self._control.close()
+            self._control = None
+        if self._server is not None:
+            self._server.kill()
+            self._server.wait()
+            self._server = None
+
+    def _end_child(self) -> None:
+        if self._child is None:
+            return
+        try:
+            os.killpg(self._child, signal.SIGKILL)
+        except ProcessLookupError:  # it has ended, and left nothing behind
+            return
+        except PermissionError:  # macOS says so of a group that only holds a zombie
+            return
+
+
+def _read_now(pipe: int) -> bytes:
+    """What a pipe holds now, and no more: a process that floods it shall not hold this one."""
+    with suppress(BlockingIOError):
+        return os.read(pipe, _READ)
+    return b""
+
+
+def _read_beat(line: bytes) -> Heartbeat | None:
+    """A line as a heartbeat; None of any other, since a suite's code may write into any file that is open."""
+    with suppress(msgspec.DecodeError, UnicodeDecodeError):
+        return Heartbeat(*msgspec.json.decode(line, type=tuple[str | None, str]))
+    return None
+
+
+def _read_answer(path: Path) -> Answer | None:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Description | Result | Problem)
+    except FileNotFoundError:
+        return None
+
+
+def _tail(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - STDERR_KEPT))
+            return file.read(STDERR_KEPT).decode("utf8", "replace").strip()
+    except FileNotFoundError:
+        return ""

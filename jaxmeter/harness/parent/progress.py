@@ -1,0 +1,266 @@
+"""What a person sees while a run goes on: a live bar on a terminal, plain lines elsewhere, or nothing."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TextIO
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn
+from rich.text import Text
+
+from jaxmeter.harness.plan.messages import Heartbeat
+from jaxmeter.harness.plan.processes import PlannedProcess
+from jaxmeter.harness.record import INCOMPLETE, CaseRecord, Manifest, PlannedCase, Status
+from jaxmeter.harness.record.remarks import join_remarks, key_of
+from jaxmeter.harness.record.wording import counted
+
+REFRESHES_PER_S = 2
+"""Drawing takes processor time from what is measured beside it: 10 a second, with a heartbeat each block, took 7 % of a
+core on the reference machine."""
+
+SAID_EVERY_S = 60.0
+"""A log says at least so often how far the run is: a round takes minutes."""
+
+
+class Watcher:
+    """Told what a run does, as it does it. This one shows nothing (`--quiet`)."""
+
+    def run_started(self, manifest: Manifest, folder: Path, processes: int, budget_s: float) -> None:
+        """The run begins, with so many processes planned and so many seconds for them."""
+
+    def round_started(self, number: int, of: int, processes_left: int) -> None:
+        """A round over all cases begins, from 1; with it, so many processes are left as far as is known."""
+
+    def process_started(self, process: PlannedProcess) -> None:
+        """A process begins."""
+
+    def beat(self, heartbeat: Heartbeat) -> None:
+        """A process begins a stage; told many times a second."""
+
+    def process_ended(self, process: PlannedProcess, used_s: float) -> None:
+        """A process has ended; `used_s` of the budget are gone."""
+
+    def case_written(self, record: CaseRecord) -> None:
+        """A case's part of a round is done, and its record on disk."""
+
+    def case_ended(self, record: CaseRecord, used_s: float) -> None:
+        """A case is not measured any more, and whole."""
+
+    def case_lost(self, case: PlannedCase, reason: str) -> None:
+        """A case will not be measured."""
+
+    def said(self, text: str) -> None:
+        """Something that a person should know now, in one line."""
+
+    def run_ended(self) -> None:
+        """No more will be told."""
+
+
+@dataclass
+class _Troubles:
+    """Tells each trouble of a run once, as soon as a record has it."""
+
+    told: set[tuple[str, str]] = field(default_factory=set)
+
+    def find_new(self, record: CaseRecord) -> list[str]:
+        """Those that were not told before. What is lost may still be measured, until the run ends."""
+        found = _list_remarks(record, lost=False)
+        new = [one for one in found if (record.name, key_of(one[1])) not in self.told]
+        self.told.update((record.name, key_of(remark)) for _, remark in new)
+        return [f"{record.name}: {trouble}" for trouble in join_remarks(new)]
+
+
+class Lines(Watcher):
+    """A line for each round, minute and case, and one for each trouble as it happens: for logs and pipes."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._troubles = _Troubles()
+        self._left = 0
+        self._said_at_s = 0.0
+        self._used_s = 0.0
+        self._budget_s = 0.0
+
+    def run_started(self, manifest: Manifest, folder: Path, processes: int, budget_s: float) -> None:
+        """Names the run."""
+        self._budget_s = budget_s
+        self.said(_announce(manifest, folder, processes))
+
+    def round_started(self, number: int, of: int, processes_left: int) -> None:
+        """Says how far the run is."""
+        self._left, self._said_at_s = processes_left, self._used_s
+        self.said(f"round {number} of {of}: {self._where()}")
+
+    def process_ended(self, process: PlannedProcess, used_s: float) -> None:
+        """Says how far the run is, where nothing was said of it for a while."""
+        self._left, self._used_s = max(0, self._left - 1), used_s
+        if used_s - self._said_at_s >= SAID_EVERY_S:
+            self._said_at_s = used_s
+            self.said(f"    {self._where()}")
+
+    def case_written(self, record: CaseRecord) -> None:
+        """Says what went wrong, at once."""
+        for trouble in self._troubles.find_new(record):
+            self.said(trouble)
+
+    def case_ended(self, record: CaseRecord, used_s: float) -> None:
+        """Says how the case ended, with every trouble on a line of its own."""
+        self._used_s = used_s
+        processes = counted(record.processes, "process", "processes")
+        self.said(f"{record.status.value:9} {record.name}  {record.elapsed_s:.1f} s, {processes}; {self._used()}")
+        for trouble in list_troubles(record):
+            self.said(f"    {trouble}")
+
+    def case_lost(self, case: PlannedCase, reason: str) -> None:
+        """Says why."""
+        self.said(f"lost      {case.name}: {reason}")
+
+    def said(self, text: str) -> None:
+        """Prints it."""
+        print(printable(text), file=self._stream, flush=True)
+
+    def _where(self) -> str:
+        return f"{counted(self._left, 'process', 'processes')} left; {self._used()}"
+
+    def _used(self) -> str:
+        return _describe_used(self._used_s, self._budget_s)
+
+
+def _describe_used(used_s: float, budget_s: float) -> str:
+    of = f" of {budget_s:.0f}" if math.isfinite(budget_s) else ""
+    return f"{used_s:.0f}{of} s used"
+
+
+@dataclass
+class _At:
+    """Where a run is. Words are made of it when the bar is drawn, and not when it is told."""
+
+    names: dict[str, str] = field(default_factory=dict)
+    budget_s: float = 1.0
+    used_s: float = 0.0
+    round: str = ""
+    case: str = ""
+    kind: str = ""
+    heartbeat: Heartbeat | None = None
+
+    def write(self) -> str:
+        """Round and share of the budget, then case and stage, which a narrow terminal cuts."""
+        stage = self.kind
+        if self.heartbeat is not None:
+            of = f"{self.heartbeat.variant} " if self.heartbeat.variant else ""
+            stage = f"{self.kind}: {of}{self.heartbeat.stage}"
+        share = f"budget {100 * self.used_s / self.budget_s:.0f} %"
+        budget = share if math.isfinite(self.budget_s) else _describe_used(self.used_s, self.budget_s)
+        return "  ".join(filter(None, (self.round, budget, self.case, stage)))
+
+
+class _Where(ProgressColumn):
+    """What the bar says beside its length."""
+
+    def __init__(self, at: _At) -> None:
+        super().__init__()
+        self._at = at
+
+    def render(self, task: Task) -> Text:
+        """Words of where the run is now."""
+        return Text(printable(self._at.write()), overflow="ellipsis", no_wrap=True)
+
+
+class Live(Watcher):
+    """A bar that grows with every process, with round, case, stage and budget; troubles scroll by above it."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._troubles = _Troubles()
+        self._at = _At()
+        self._bar = Progress(
+            BarColumn(bar_width=20),
+            TextColumn("{task.percentage:>3.0f} %"),
+            _Where(self._at),
+            TimeElapsedColumn(),
+            console=console,
+            transient=True,
+            refresh_per_second=REFRESHES_PER_S,
+        )
+        self._task = self._bar.add_task("run", total=None)
+
+    def run_started(self, manifest: Manifest, folder: Path, processes: int, budget_s: float) -> None:
+        """Names the run and shows the bar."""
+        self._at.names = {case.id: case.name for case in manifest.cases}
+        self._at.budget_s = budget_s
+        self.said(_announce(manifest, folder, processes))
+        self._bar.update(self._task, total=processes)
+        self._bar.start()
+
+    def round_started(self, number: int, of: int, processes_left: int) -> None:
+        """Shows the round; what is left may have become less."""
+        self._at.round = f"round {number} of {of}"
+        self._bar.update(self._task, total=self._bar.tasks[0].completed + processes_left)
+
+    def process_started(self, process: PlannedProcess) -> None:
+        """Shows the case and the kind of process."""
+        self._at.case, self._at.kind = self._at.names[process.case], process.kind
+        self._at.heartbeat = None
+
+    def beat(self, heartbeat: Heartbeat) -> None:
+        """Keeps the stage for when the bar is drawn."""
+        self._at.heartbeat = heartbeat
+
+    def process_ended(self, process: PlannedProcess, used_s: float) -> None:
+        """Advances."""
+        self._at.used_s = used_s
+        self._bar.update(self._task, advance=1)
+
+    def case_written(self, record: CaseRecord) -> None:
+        """Prints the troubles."""
+        for trouble in self._troubles.find_new(record):
+            self._print(trouble, "red")
+
+    def case_lost(self, case: PlannedCase, reason: str) -> None:
+        """Says why."""
+        self._print(f"{case.name}: lost: {reason}", "red")
+
+    def said(self, text: str) -> None:
+        """Prints it above the bar."""
+        self._print(text, "")
+
+    def run_ended(self) -> None:
+        """Removes the bar."""
+        self._bar.stop()
+
+    def _print(self, text: str, style: str) -> None:
+        self._console.print(escape(printable(text)), style=style, highlight=False, soft_wrap=True)
+
+
+def list_troubles(record: CaseRecord) -> list[str]:
+    """A line for each reason that makes the run incomplete, or for which something was too large to be run."""
+    return join_remarks(_list_remarks(record))
+
+
+def _list_remarks(record: CaseRecord, *, lost: bool = True) -> list[tuple[str, str]]:
+    """Variant, and how and why one of its probes ended so.
+
+    Args:
+      lost: Whether what is lost is among them.
+    """
+    return [
+        (variant.name, f"{outcome.status.value}: {outcome.reason}")
+        for variant in record.variants
+        for outcome in variant.outcomes.values()
+        if outcome.status in INCOMPLETE | {Status.TOO_LARGE} and (lost or outcome.status is not Status.LOST)
+    ]
+
+
+def _announce(manifest: Manifest, folder: Path, processes: int) -> str:
+    device = f"{manifest.environment.device_count} x {manifest.environment.device_kind}"
+    cases, count = counted(len(manifest.cases), "case"), counted(processes, "process", "processes")
+    return f"run {manifest.run_id}: {cases}, {count} on {manifest.backend} ({device}), into {folder}"
+
+
+def printable(text: str) -> str:
+    """Text on one line, control characters shown as `?`: a suite's own words must not steer the terminal."""
+    return "".join(char if char.isprintable() else " " if char in "\n\t" else "?" for char in text)

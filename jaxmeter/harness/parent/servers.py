@@ -1,0 +1,104 @@
+"""The servers of a run: one for each platform with an environment of its own, and an earlier run's."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from jaxmeter.harness.machine.environment import usable_cores
+from jaxmeter.harness.machine.platforms import Platform, make_process_environment
+from jaxmeter.harness.parent.arms import ArmServer, describe_own_environment
+from jaxmeter.harness.parent.fork_client import ForkServer
+from jaxmeter.harness.parent.scratch import make_scratch
+from jaxmeter.harness.parent.written import Warnings
+from jaxmeter.harness.record import OtherEnvironment, ProcessWarning
+
+
+class Servers:
+    """Starts a platform's server when it is first asked for. Made by `start_servers`, which ends them.
+
+    Attributes:
+      scratch: A private folder, which is gone with them.
+    """
+
+    def __init__(
+        self,
+        stack: ExitStack,
+        scratch: Path,
+        data: str | None,
+        suites: tuple[str, ...],
+        lock_step: OtherEnvironment | None,
+        cores: int | None,
+    ) -> None:
+        self._stack, self.scratch, self._data, self._suites = stack, scratch, data, suites
+        self._lock_step = lock_step
+        self._cores = cores or usable_cores()
+        self._running: dict[frozenset[tuple[str, str]], ForkServer] = {}
+        self._arms: dict[frozenset[tuple[str, str]], tuple[ArmServer, ...]] = {}
+
+    def of(self, platform: Platform) -> ForkServer:
+        """The platform's server; platforms with equal environments share one."""
+        variables = self._make_variables(platform)
+        key = frozenset(variables.items())
+        if key not in self._running:
+            scratch = self.scratch / f"server{len(self._running)}"
+            self._running[key] = self._stack.enter_context(ForkServer(variables, scratch, self._suites))
+        return self._running[key]
+
+    def arms_of(self, platform: Platform, index: int = 0) -> tuple[str, str] | None:
+        """Sockets of the earlier run's environment and of today's; None of a run without.
+
+        Both are started anew for each round: where a program lies in memory, and in which order a dictionary has its
+        entries, is drawn when an interpreter begins, and decides on per cents of some calls.
+
+        Args:
+          index: The round.
+        """
+        if self._lock_step is None:
+            return None
+        variables = self._make_variables(platform)
+        key = frozenset(variables.items())
+        if key not in self._arms:
+            today = describe_own_environment(variables)
+            self._arms[key] = tuple(
+                self._stack.enter_context(ArmServer(one, variables, self._suites)) for one in (self._lock_step, today)
+            )
+        before, now = (one.reach(index) for one in self._arms[key])
+        return before, now
+
+    def list_warnings(self) -> tuple[ProcessWarning, ...]:
+        """List what libraries warned of in all processes so far."""
+        warnings = Warnings()
+        for server in self._running.values():
+            warnings.join(server.warnings)
+        return warnings.list_all()
+
+    def _make_variables(self, platform: Platform) -> dict[str, str]:
+        variables = make_process_environment(platform, os.environ, allowed_cores=self._cores, data=self._data)
+        if self._lock_step is not None and platform.preallocates_by is not None:
+            # Its processes share a device's memory, whatever the user has set.
+            variables[platform.preallocates_by] = "false"
+        return variables
+
+
+@contextmanager
+def start_servers(
+    parent: Path,
+    data: str | None = None,
+    suites: tuple[str, ...] = (),
+    lock_step: OtherEnvironment | None = None,
+    cores: int | None = None,
+) -> Iterator[Servers]:
+    """Servers for the time of a block.
+
+    Args:
+      parent: Where their private folder is made.
+      data: The folder that suites may read.
+      suites: Are imported only once, for many processes.
+      lock_step: The environment that takes turns with that of the run.
+      cores: On how many each process runs, which libraries are told; all by default.
+    """
+    with make_scratch(parent) as scratch, ExitStack() as stack:
+        yield Servers(stack, scratch, data, suites, lock_step, cores)

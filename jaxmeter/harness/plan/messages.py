@@ -1,0 +1,116 @@
+"""What a parent asks of one process, and what that process answers. Files carry both."""
+
+from __future__ import annotations
+
+import msgspec
+
+from jaxmeter.harness.machine.platforms import Platform
+from jaxmeter.harness.plan.processes import PlannedProcess
+from jaxmeter.harness.plan.work import Work
+from jaxmeter.harness.record import Artifact, Environment, Outcome, Param, PlannedCase, ProcessRecord, Settings
+
+
+class Describe(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """Import the suites and say what they hold and what machine this is.
+
+    Args:
+      cores: On how many to run, of those that are allowed; all where None.
+      work: Patterns of the cases whose work is counted, which traces them; all without patterns, none where None.
+    """
+
+    suites: tuple[str, ...]
+    platform: Platform
+    level: str
+    devices: bool
+    result: str
+    cores: int | None = None
+    work: tuple[str, ...] | None = None
+
+
+class Measure(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """Do what one process of the plan says.
+
+    Args:
+      case: The process's own.
+      platform: Where it runs.
+      seed: Of the order of the variants.
+      cache: Folder of the run's own persistent compilation cache.
+      inputs: Where the case's processes keep its inputs for each other.
+      folder: The case's folder, for artifacts.
+      result: Where to write the answer.
+      arms: Sockets of the two environments that take turns, the earlier run's and today's; None of a run without.
+    """
+
+    process: PlannedProcess
+    case: PlannedCase
+    platform: Platform
+    settings: Settings
+    seed: int
+    cache: str
+    inputs: str
+    folder: str
+    result: str
+    arms: tuple[str, str] | None = None
+
+
+class WorkloadDescription(msgspec.Struct, frozen=True, kw_only=True):
+    """A workload as the catalogue shows it."""
+
+    name: str
+    description: str
+    params: dict[str, tuple[Param, ...]]
+    variants: tuple[tuple[str, str], ...]
+    baseline: str
+    cases: int
+
+
+class SuiteDescription(msgspec.Struct, frozen=True, kw_only=True):
+    """A suite as the catalogue shows it.
+
+    Args:
+      warnings: What a person must know of its import.
+    """
+
+    name: str
+    description: str
+    workloads: tuple[WorkloadDescription, ...]
+    warnings: tuple[str, ...] = ()
+
+
+class Description(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """Answer to Describe.
+
+    Args:
+      environment: None unless devices were asked for.
+      work: By case and variant, where it was asked for and can be counted.
+    """
+
+    suites: tuple[SuiteDescription, ...]
+    cases: tuple[PlannedCase, ...]
+    environment: Environment | None
+    work: dict[str, dict[str, Work]] = {}
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """Answer to Measure: outcomes by variant and probe; the raw samples of a timing process."""
+
+    outcomes: dict[str, dict[str, Outcome]] = {}
+    process: ProcessRecord | None = None
+    artifacts: tuple[Artifact, ...] = ()
+
+
+class Problem(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """The process cannot do what was asked, for a reason that a person can act on."""
+
+    message: str
+
+
+class Heartbeat(msgspec.Struct, frozen=True):
+    """What a process begins to do now, so that a crash or a hang has a name."""
+
+    variant: str | None
+    stage: str
+
+
+Message = Describe | Measure
+Answer = Description | Result | Problem

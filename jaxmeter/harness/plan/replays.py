@@ -1,0 +1,123 @@
+"""Cases with what an earlier run measured beside today's: it runs once more, now."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from msgspec.structs import replace
+
+from jaxmeter.harness.record import (
+    LOCK_STEP,
+    NATIVE,
+    REPLAY,
+    CaseRecord,
+    NumericsDetails,
+    PlannedCase,
+    PlannedVariant,
+    Replay,
+    Status,
+)
+from jaxmeter.harness.record.cases import VariantRecord, is_same_problem
+from jaxmeter.harness.record.layout import EXPORTED
+
+BEFORE = "{} before"
+"""The name of a variant's replay."""
+
+
+def add_replays(case: PlannedCase, before: PlannedCase | None, record: CaseRecord | None, run: str) -> PlannedCase:
+    """The case with the kept programs of an earlier run, each after the variant that it stands beside.
+
+    None where that run did not keep one, or where inputs, reference or cost are others: then nothing can be compared,
+    and whoever reads both runs says so.
+
+    Args:
+      before: The case as that run planned it; None where it did not.
+      record: What was measured of it; None where nothing was.
+      run: That run's id.
+    """
+    if before is None or record is None or not is_same_problem(before, case):
+        return case
+    kept = {one.variant: one for one in record.artifacts if one.kind == EXPORTED}
+    fingerprints = _read_fingerprints(record)
+    variants: list[PlannedVariant] = []
+    for item in case.variants:
+        variants.append(item)
+        old = next((one for one in before.variants if one.name == item.name), None)
+        if item.skip is None and item.raises is None and old is not None and item.name in kept:
+            replay = Replay(
+                run=run, variant=old.name, sha256=kept[item.name].sha256, fingerprint=fingerprints.get(item.name)
+            )
+            variants.append(_make_beside(item, old, REPLAY, f"the program that run {run} kept of it", replay))
+    return replace(case, variants=tuple(variants))
+
+
+def add_lock_step(case: PlannedCase, before: PlannedCase | None, record: CaseRecord | None, run: str) -> PlannedCase:
+    """The case with each variant of an earlier run, run by that run's environment, after the one that it stands beside.
+
+    Not with peers, which have processes of their own, nor with what that run did not find right; and not with `aot`
+    beside `jit`, of which it is the program.
+
+    Args:
+      before, record, run: As of `add_replays`.
+    """
+    if before is None or record is None or not is_same_problem(before, case):
+        return case
+    right = {one.name for one in record.variants if _is_right(one)}
+    planned_before = {one.name: one for one in before.variants}
+    timed = [one for one in case.variants if one.skip is None and one.raises is None and one.mode != NATIVE]
+    jitted = {one.implementation for one in timed if one.mode == "jit"}
+    beside = {
+        one.name: _make_beside(
+            one,
+            planned_before[one.name],
+            LOCK_STEP,
+            f"the same in the environment of run {run}",
+            Replay(run=run, variant=one.name),
+        )
+        for one in timed
+        if one.name in right & planned_before.keys() and (one.mode != "aot" or one.implementation not in jitted)
+    }
+    variants = ((item, beside[item.name]) if item.name in beside else (item,) for item in case.variants)
+    return replace(case, variants=tuple(one for pair in variants for one in pair))
+
+
+def limit_to(case: PlannedCase, variants: Collection[str]) -> PlannedCase | None:
+    """The case with these variants and the kept programs beside them; None where there are none of those."""
+    replays = [item for item in case.variants if item.replays is not None and item.same_as in variants]
+    if not replays:
+        return None
+    kept = {name for item in replays for name in (item.name, item.same_as)}
+    own = tuple(item for item in case.variants if item.name in kept)
+    return replace(case, variants=own, baseline=replays[0].name, published=(), answer=None)
+
+
+def _make_beside(
+    item: PlannedVariant, old: PlannedVariant, mode: str, description: str, replay: Replay
+) -> PlannedVariant:
+    """What an earlier run measured of a variant, to stand beside it."""
+    return replace(
+        item,
+        name=BEFORE.format(item.name),
+        mode=mode,
+        description=description,
+        source=old.source,
+        compiles=None,
+        donates=old.donates,
+        same_as=item.name,
+        replays=replay,
+    )
+
+
+def _is_right(variant: VariantRecord) -> bool:
+    outcome = variant.outcomes.get("numerics")
+    return outcome is not None and outcome.status is Status.OK
+
+
+def _read_fingerprints(record: CaseRecord) -> Mapping[str, str | None]:
+    """Of the programs that were checked, by variant."""
+    return {
+        one.name: details.fingerprint
+        for one in record.variants
+        for outcome in one.outcomes.values()
+        if isinstance(details := outcome.details, NumericsDetails)
+    }

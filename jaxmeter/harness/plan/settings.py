@@ -1,0 +1,143 @@
+"""The settings of a run: what a level, and the options that are given, make of it."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Sequence
+
+from jaxmeter.harness.plan.probes import PROBES, in_cold_rounds
+from jaxmeter.harness.plan.timing_process import LOCK_STEP_ROUNDS, TURN_S, TURNS
+from jaxmeter.harness.record import OtherEnvironment, Settings
+from jaxmeter.harness.record.statistics import CONFIDENCE, FEWEST_PROCESSES, SHOWN_CONFIDENCE
+
+FEWEST_ROUNDS = FEWEST_PROCESSES
+"""Of a run whose time is short. Fewer processes have no interval: the timing is lost, until the run is resumed."""
+
+MOST_ROUNDS = {"quick": 5, "default": 24, "full": 8}
+"""Rounds over all cases where the time given allows. 95 % intervals of ratios, half-widths of 41 variants: 11 % with 3
+processes, 6.7 % with 5, 5.3 % with 8; more processes narrow them by the root of their number. On a machine whose
+hypervisor disturbs it, ratios scatter half as much again: the median half-width of 127, by the processes alone, was 5 %
+with 7 to 9 and 3.5 % with 13 or 14. A default run of such a machine ends by its time."""
+
+MOST_PROCESSES = {"default": 24, "full": 24}
+"""Of a case to which time that is left goes, by level. Chosen: by t and root, an interval of 8 processes narrows by 24
+% with 12, by 16 % more with 16 and by 21 % more with 24. A quick run ends when its rounds have."""
+
+TARGET_HALF_WIDTH = 0.05
+"""Of the shown intervals of ratios. Where none of a case is wider by its processes, no more of the time goes to it:
+smaller differences are little above the minimum effect, 3 %. What misses it is told beside the number."""
+
+SAMPLE_S = 200e-6
+"""Of as many calls as take it, or of one. Beside it a reading of the clock, 0.07 us, is nothing: a call of 5 us reads
+as by timeit (0.990 of it, benchmarks.call_overhead)."""
+
+BLOCK_S = 0.002
+"""Finer than 20 ms: on a busy machine the ratios scattered less in 6 of 8 comparisons of 8 processes each."""
+
+BLOCKS = 80
+"""Of each variant in a process. Between processes the standard deviation of times was 20 % with 10, 18 % with 40 and 17
+% with 60 blocks: what is left differs from process to process. That of ratios was 2.9, 2.1 and 1.9 % with 40, 80 and
+160 blocks (medians of 28 ratios), beside a process that used a core 1.5 and 1.1 % with 80 and 160 (22 ratios). A
+process of four variants takes 0.3 s longer with 80 than with 40. They are 160 ms of samples; 44 to 220 ms were best by
+the variances of four benchmarks within and between processes (Kalibera & Jones 2013)."""
+
+COLD_PROCESSES = {"quick": 1, "default": 3, "full": 5}
+"""Rounds with fresh processes per variant and stage, or cache state. Three is the fewest that give an interval, which a
+quick run does without."""
+
+COLD_PROCESSES_OTHERWISE = {"quick": 1, "default": 1, "full": 5}
+"""Of cases on which neither an answer nor a published claim about compiling rests. With three everywhere, cold
+processes took 390 s of a default run of half an hour on two cores."""
+
+STAGE_LIMIT_S = 120.0
+"""Chosen: ten times what an unrolled loop of 360 steps took to trace, lower and compile (11.6 s)."""
+
+DEFAULT_BUDGET_S = {"quick": 180.0, "default": 1800.0, "full": 7200.0}
+"""As what one waits for. Median half-width of a default run's 127 ratios at 95 %, what two runs differ by included, on
+two cores: 20 to 22 minutes, seven to nine processes, 5.3 to 6.2 % (seven runs); 26 minutes, eleven, 4.7 and 4.6 %; half
+an hour, 13 and 14, 4.6 and 4.4 %. The first round took 7 minutes, the next two, in which a few cases have cold
+processes too, 2.3 each, later ones 1.6; on a slower guest 10.3, 3.4 and 2.8, by which half an hour would hold
+seven."""
+
+OVERTIME = 1.0
+"""Share of a budget that nobody gave by which a run may exceed it to finish its fewest rounds: with fewer, all of its
+times would be lost. On a virtual machine at half its speed, the first round of a default run took 11 minutes."""
+
+LOCK_STEP_TIMES = 2
+"""How much longer a run takes whose variants run in two environments."""
+
+
+def find_longest_s(settings: Settings) -> float:
+    """After how many seconds no process begins any more, whatever is not finished.
+
+    Where nobody gave a budget, processes whose number was asked for take what they take.
+    """
+    if not settings.finishes_fewest:
+        return settings.budget_s
+    return math.inf if settings.processes is not None else settings.budget_s * (1 + OVERTIME)
+
+
+def make_settings(
+    level: str,
+    *,
+    probes: Sequence[str] = (),
+    processes: int | None = None,
+    fewest_rounds: int | None = None,
+    blocks: int | None = None,
+    budget_s: float | None = None,
+    select: Sequence[str] = (),
+    suites: Sequence[str],
+    data: str | None = None,
+    not_used: Sequence[str] = (),
+    cores: int | None = None,
+    lock_step: OtherEnvironment | None = None,
+    lock_step_cores: int | None = None,
+    run_id: str,
+) -> Settings:
+    """Settings of a run.
+
+    Args:
+      probes: Names that were asked for, each with what is part of it; by default those of the level.
+      processes: Fixes their number, else it follows from the time given.
+      fewest_rounds: Those that are not left out where time is short; all of a fixed number by default.
+      blocks: Of each variant in a process, where no two environments take turns; by default BLOCKS.
+      cores: On how many each process runs; all by default.
+      lock_step: The environment that takes turns with this one; blocks are longer then.
+      lock_step_cores: On how many cores both run then; all where None.
+    """
+    asked = {probe.name for probe in PROBES.values() if probe.name in probes or probe.part_of in probes}
+    of_level = {probe.name for probe in PROBES.values() if level not in probe.left_out_at}
+    wanted = {name: probe for name, probe in PROBES.items() if probe.always or name in (asked or of_level)}
+    everywhere = [
+        name for name, probe in wanted.items() if probe.represented and (name in asked or level in probe.everywhere_at)
+    ]
+    usual_s = DEFAULT_BUDGET_S[level] * (1 if lock_step is None else LOCK_STEP_TIMES)
+    asked_for_cold = any(PROBES[name].rounds is in_cold_rounds for name in asked)
+    return Settings(
+        level=level,
+        probes=tuple(wanted),
+        fewest_rounds=fewest_rounds or processes or FEWEST_ROUNDS,
+        finishes_fewest=budget_s is None,
+        most_rounds=processes or max(MOST_ROUNDS[level], 0 if lock_step is None else LOCK_STEP_ROUNDS),
+        processes=processes,
+        budget_s=usual_s if budget_s is None else budget_s,
+        stage_limit_s=STAGE_LIMIT_S,
+        block_s=BLOCK_S if lock_step is None else TURN_S,
+        sample_s=SAMPLE_S,
+        blocks=(blocks or BLOCKS) if lock_step is None else TURNS,
+        seed=zlib.crc32(run_id.encode()),
+        confidence=CONFIDENCE,
+        shown_confidence=SHOWN_CONFIDENCE,
+        target_half_width=TARGET_HALF_WIDTH,
+        select=tuple(select),
+        suites=tuple(suites),
+        data=data,
+        cold_processes=processes or COLD_PROCESSES[level],
+        cold_processes_otherwise=None if processes or asked_for_cold else COLD_PROCESSES_OTHERWISE[level],
+        everywhere=tuple(everywhere),
+        not_used=tuple(not_used),
+        cores=cores,
+        lock_step=lock_step,
+        lock_step_cores=lock_step_cores,
+    )

@@ -1,0 +1,118 @@
+"""What two processes that take turns say: one measures a case, the other runs it as an earlier run did."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+from jaxmeter.harness.machine.platforms import Platform
+from jaxmeter.harness.record import PlannedCase, Settings, VariantSamples
+
+ERRORS = "stderr"
+"""The file beside the socket where the other environment's processes complain."""
+
+CODE_FOLDER = "code"
+"""The folder next to the socket with our package alone, which comes before what the other environment has."""
+
+LOADED = "LD_PRELOAD"
+"""The variable with what an interpreter loads first: files of its own environment."""
+
+
+class StartArm(msgspec.Struct, frozen=True, kw_only=True):
+    """Start a server of an environment whose files are not seen here: that of another container.
+
+    Args:
+      folder: Of the socket and of ERRORS, which both see at the same path.
+      variables: What steers JAX there, in place of its own.
+      suites: What it imports, where it can.
+    """
+
+    folder: str
+    variables: dict[str, str]
+    suites: tuple[str, ...] = ()
+
+
+class Step(StrEnum):
+    """What a process does in its turn."""
+
+    INPUTS = "inputs"
+    PREPARE = "prepare"
+    CALIBRATE = "calibrate"
+    WARM_UP = "warm up"
+    BLOCK = "block"
+    ISOLATED = "isolated"
+    RETURN = "return"
+    RECORD = "record"
+
+
+class Begin(msgspec.Struct, frozen=True, kw_only=True):
+    """Make the inputs of a case.
+
+    Args:
+      case: As the measuring process has planned it: inputs, reference and cost have to be the same here.
+      sources: Hashes of the variants' code, by their names here.
+      cache: Folder of the run's compilation cache.
+      inputs: Where this environment's processes keep the case's inputs for each other.
+      core: Which of its cores it runs on, as the measuring process does: cores are not alike.
+    """
+
+    case: PlannedCase
+    platform: Platform
+    settings: Settings
+    sources: dict[str, str]
+    cache: str
+    inputs: str
+    core: int
+
+
+class Turn(msgspec.Struct, frozen=True, kw_only=True):
+    """Do one step with one variant; or take the inputs that follow, in place of those that were made.
+
+    Args:
+      size: Bytes of inputs (pack_numbers).
+      pass_number, block_s: Of a block.
+      count: How many blocks alone.
+      cores: Which the process can use, for the record.
+    """
+
+    step: Step
+    variant: str = ""
+    size: int = 0
+    pass_number: int = 0
+    block_s: float = 0.0
+    count: int = 0
+    cores: float = 0.0
+
+
+class Done(msgspec.Struct, frozen=True, kw_only=True):
+    """What was asked is done.
+
+    Args:
+      cpu_s: Processor time of the process so far.
+      inputs: Hash of the inputs, once they are made or taken.
+      calls, call_s: Of a sample of the variant so far.
+      returns_early: Whether a call of it returns before its result is ready.
+      process: Raw samples, where they were asked for.
+    """
+
+    cpu_s: float
+    inputs: str = ""
+    calls: int = 1
+    call_s: float = 0.0
+    returns_early: bool = False
+    process: VariantSamples | None = None
+
+
+class Reply(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer: what was done, or why it cannot be done."""
+
+    done: Done | None = None
+    refusal: str = ""
+
+
+class Ready(msgspec.Struct, frozen=True, kw_only=True):
+    """What the server of an environment says first: its versions."""
+
+    python: str
+    packages: dict[str, str]

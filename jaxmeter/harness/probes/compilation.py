@@ -1,0 +1,193 @@
+"""What the first result costs, and what was compiled for it: stages, first call, program; in a fresh cold process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from jaxmeter.harness.machine.environment import describe_error, make_private
+from jaxmeter.harness.probes.context import Context, Findings
+from jaxmeter.harness.probes.look_at_each import look_at_each
+from jaxmeter.harness.programs import cost, program, serialised, traps
+from jaxmeter.harness.programs.caches import forget_compiled
+from jaxmeter.harness.programs.jax_events import explain_misses, watch_jax
+from jaxmeter.harness.programs.modes import Prepared, Stages
+from jaxmeter.harness.record import CaseFolder, CompilationDetails, Number, Outcome, Status, write_bytes
+from jaxmeter.harness.record.layout import PROGRAM_TEXTS
+from jaxmeter.harness.record.outcomes import join
+
+LONGEST_EXPLANATION = 4000
+"""As much as is kept of a failed process's stderr."""
+
+Values = dict[str, tuple[Number | None, ...]]
+
+
+def look(variants: tuple[str, ...], context: Context) -> Findings:
+    """Compiles each without any cache."""
+    forget_compiled(persistent=True)
+    return look_at_each("compilation", compile_and_call, variants, context)
+
+
+def compile_and_call(variant: str, prepared: Prepared, context: Context) -> Outcome:
+    """Reads the stages that preparing took, times the first call, and counts what it and a second one compile.
+
+    Where nothing is called, the stages and the program are all.
+    """
+    values, compiles = _call_twice(variant, prepared, context) if context.platform.measures else ({}, 0)
+    described = Outcome(status=Status.OK)
+    if (stages := prepared.stages) is not None:
+        values |= {"trace_s": (stages.trace_s,), "lower_s": (stages.lower_s,), "compile_s": (stages.compile_s,)}
+        described = _describe(stages, thoroughly=context.index == 0)
+        if context.index == 0 and context.folder is not None:
+            _keep_texts(context.folder, variant, stages)
+    outcome = join(Outcome(status=Status.OK, values=values), described)
+    if context.find_variant(variant)[1] == "aot" and context.folder is not None and context.platform.measures:
+        # Where nothing may be kept, such as in a notebook, nothing is.
+        outcome = join(outcome, _load_again(prepared, context))
+    if context.index == 0:  # last of all: nothing more is timed in this process
+        outcome = join(outcome, _find_traps(variant, prepared, context))
+    return _hold_budget(outcome, compiles, context.compiles(variant), prepared, context)
+
+
+def _call_twice(variant: str, prepared: Prepared, context: Context) -> tuple[Values, int]:
+    """The first call's time and what was compiled for it; what an equal one compiles, in the first process only."""
+    with watch_jax() as first:
+        start = context.clock()
+        prepared.wait(prepared.call(*prepared.args))
+        first_call_s = context.clock() - start
+    compiles = first.compiled + (0 if prepared.stages is None else prepared.stages.events.compiled)
+    values: Values = {"first_call_s": (first_call_s,), "compiles": (compiles,)}
+    if _count_calls(context) == 1:
+        return values, compiles
+    is_jit = context.find_variant(variant)[1] == "jit"
+    if is_jit and (entries := _count_cache_entries(prepared)) is not None:
+        values["cache_entries"] = (entries,)
+    with watch_jax() as second:
+        prepared.wait(prepared.call(*prepared.args))
+    values["recompiles"] = (second.compiled,)
+    return values, compiles + second.compiled
+
+
+def _describe(stages: Stages, *, thoroughly: bool) -> Outcome:
+    """Which program it is; thoroughly, what is in it too, which is the same in every process.
+
+    The stages have been timed by now: what cannot be read of the program is a note, whatever the reason.
+    """
+    values: dict[str, Number] = {}
+    fingerprints: list[str] = []
+    notes: list[str] = []
+
+    def read(what: str, reading: Callable[[], Mapping[str, Number]]) -> None:
+        try:
+            values.update(reading())
+        except cost.NotCountableError as error:
+            notes.append(str(error))
+        except Exception as error:  # noqa: BLE001  backends tell their programs in many ways, or not
+            notes.append(f"{what} cannot be read: {describe_error(error)}")
+
+    def fingerprint() -> Mapping[str, Number]:
+        fingerprints.append(program.find_fingerprint(stages.compiled))
+        return {}
+
+    read("which program this is", fingerprint)
+    if thoroughly:
+        read("the program before it is optimised", lambda: program.count_source(stages))
+        read("the optimised program", lambda: program.count_optimised(stages))
+        read("the executable", lambda: program.measure_executable(stages.compiled))
+        read("XLA's count", lambda: cost.count_work(stages.compiled).values)
+    return Outcome(
+        status=Status.OK,
+        values={name: (value,) for name, value in values.items()},
+        notes=tuple(notes),
+        details=CompilationDetails(fingerprints=tuple(fingerprints)),
+    )
+
+
+def _find_traps(variant: str, prepared: Prepared, context: Context) -> Outcome:
+    """Why the program does not do the work that its source suggests: the same in every process, and never a failure."""
+    context.stage("traps")
+    notes: list[str] = []
+    try:
+        has_program = prepared.stages is not None or prepared.traceable is not None
+        wide = context.wide_inputs if has_program else ()
+    except Exception as error:  # noqa: BLE001  a suite's code may raise anything when it is called again
+        wide = ()
+        notes.append(f"the dtypes of the inputs cannot be read: {describe_error(error)}")
+    found, missed = traps.find_traps(prepared, wide)
+    declared = context.declared_traps(variant)
+    marked = tuple(msgspec.structs.replace(trap, declared=trap.kind in declared) for trap in found)
+    details = CompilationDetails(traps=marked) if marked else None
+    return Outcome(status=Status.OK, notes=(*notes, *missed), details=details)
+
+
+def _count_cache_entries(prepared: Prepared) -> int | None:
+    """Entries of the jitted function's own cache; None where this jax does not tell."""
+    size = getattr(prepared.jitted, "_cache_size", None)
+    return None if size is None else int(size())
+
+
+def _load_again(prepared: Prepared, context: Context) -> Outcome:
+    """The program written and loaded again, in every process: last of all, so that it disturbs nothing.
+
+    What cannot be written or loaded is a note with the reason.
+    """
+    values: dict[str, tuple[Number | None, ...]] = {}
+    notes: list[str] = []
+    context.stage("serialise")
+    for what, measure in (
+        ("the executable", serialised.load_executable),
+        ("the exported program", serialised.load_exported),
+    ):
+        try:
+            measured = measure(prepared, context.clock)
+        except Exception as error:  # noqa: BLE001  jax and backends refuse in many ways
+            notes.append(f"{what} cannot be serialised and loaded: {describe_error(error)}")
+            continue
+        values |= {name: (value,) for name, value in measured.items()}
+    return Outcome(status=Status.OK, values=values, notes=tuple(notes))
+
+
+def _keep_texts(folder: CaseFolder, variant: str, stages: Stages) -> None:
+    for kind, text in program.read_texts(stages).items():
+        path = folder.programs(variant) / PROGRAM_TEXTS[kind]
+        write_bytes(path, make_private(text).encode("utf8", "replace"), lasting=False)
+
+
+def _hold_budget(outcome: Outcome, compiles: int, budget: int | None, prepared: Prepared, context: Context) -> Outcome:
+    """The outcome, or a failed one with JAX's own words where more was compiled than the workload declares."""
+    if budget is None or compiles <= budget:
+        return outcome
+
+    def repeat_calls() -> None:
+        for _ in range(_count_calls(context)):
+            prepared.wait(prepared.call(*prepared.args))
+
+    context.stage("explanation")
+    why = ""
+    try:
+        prepared.reset()  # the counted calls began with the inputs: a later state may be of other types
+        programs = [make_private(text) for text in explain_misses(repeat_calls)]
+        told = "\n".join(filter(None, programs))[-LONGEST_EXPLANATION:]
+        why = _find_difference(programs[-1]) if programs else ""
+    except Exception as error:  # noqa: BLE001  the finding stands without it
+        told = f"no explanation: {describe_error(error)}"
+    because = f"; the last because {why}" if why else ""
+    where = "JAX's own explanation is on the page, and in the case's record"
+    reason = f"compiled {compiles} programs, {budget} declared{because}; {where}"
+    details = msgspec.structs.replace(outcome.details or CompilationDetails(), explanation=told or None)
+    return msgspec.structs.replace(outcome, status=Status.FAILED, reason=reason, details=details)
+
+
+def _count_calls(context: Context) -> int:
+    """How many calls are counted: a second one in the first process only, since a call may be slow."""
+    return 1 if context.index > 0 else 2
+
+
+def _find_difference(explanation: str) -> str:
+    """Return what differs from the closest earlier call, in JAX's words; empty where JAX names no difference."""
+    differences = [line.strip(" *") for line in explanation.splitlines() if line.startswith("  * ")]
+    if not differences:
+        return ""
+    first = differences[0].partition("https://")[0].strip()  # JAX appends the page on weak types without a space
+    return first if len(differences) == 1 else f"{first}, and {len(differences) - 1} more"

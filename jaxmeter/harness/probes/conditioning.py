@@ -1,0 +1,230 @@
+"""How far rounding alone moves a case's results: its judge runs again on inputs moved by one unit in the last place.
+
+The judge is the program that decides what rounding may do: a suite's baseline variant, in a notebook the function as
+passed. Source: Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, chapter 1 (the forward error is at
+most about the condition number times the backward error).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, partial
+from itertools import starmap
+from typing import Any
+
+import jax
+
+from jaxmeter.harness.probes.errors import as_array, find_scale, pair, relative_error
+from jaxmeter.harness.probes.evaluation import evaluate, list_constants
+from jaxmeter.harness.probes.formats import find_formats
+from jaxmeter.harness.probes.moving import move_tree
+from jaxmeter.harness.programs.modes import Carried, as_new_function
+from jaxmeter.harness.programs.program import walk_equations
+
+DRAWS = 3
+"""An entry that is rounding alone keeps its sign in all three one time in eight; its leaf has many."""
+
+LIMIT_S = 10.0
+"""All draws together, without compiling their program: beyond it a leaf counts as one that cannot be checked."""
+
+
+Measure = Callable[[int, Any, Any, Any], float]
+
+
+class TooLongError(Exception):
+    """The draws would take longer than the limit."""
+
+
+@dataclass(frozen=True)
+class Judge:
+    """The program that a case's variants are judged by, and how it is called.
+
+    Args:
+      args: Of a stream, one tuple for each call of a pass.
+      is_traced: Whether JAX can trace it as a whole; else it is called as it is.
+      carry: Place of an argument -> index of the output that takes its place in the next call of a stream.
+    """
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    is_traced: bool = True
+    is_stream: bool = False
+    carry: Mapping[int, int] | None = None
+
+    def find_formats(self) -> tuple[str | None, ...]:
+        """The coarsest format on the way to each output, of a stream's first call; empty where it cannot be traced."""
+        traced = self.trace()
+        return () if traced is None else find_formats(traced.jaxpr.jaxpr)
+
+    def changes_when_traced(self) -> bool:
+        """Whether two traces hold different values, as where a program takes them from outside JAX."""
+        first, second = self.trace(), self.trace()
+        if first is None or second is None:
+            return False
+        values = [list(_list_values(traced.jaxpr)) for traced in (first, second)]
+        return len(values[0]) != len(values[1]) or any(starmap(_differ, zip(*values, strict=True)))
+
+    @property
+    def is_evaluated(self) -> bool:
+        """Whether what its operations give can be moved, too."""
+        return self.trace() is not None
+
+    def trace(self) -> Any:
+        """Its program, of a stream's first call; None where it cannot be traced."""
+        if not self.is_traced or (self.is_stream and not self.args):
+            return None
+        leaves, tree = jax.tree.flatten(self.args[0] if self.is_stream else self.args)
+        try:
+            return _trace(self.function, tree, leaves)[0]
+        except Exception:  # noqa: BLE001  eager code may look at its values, and do anything else
+            return None
+
+    def find_spreads(
+        self,
+        wanted: Any,
+        read: Callable[[Any, tuple[Any, ...]], Any],
+        clock: Callable[[], float],
+        *,
+        call_s: float = 0.0,
+        inside: bool = False,
+        coarse: str | None = None,
+        measure: Measure | None = None,
+    ) -> list[float] | None:
+        """The largest deviation of each leaf in three draws, relative to the largest entry of what is wanted.
+
+        Args:
+          wanted: What variants are compared with.
+          read: (result, arguments) -> what of the result is compared.
+          call_s: About what a call takes, where that is known beforehand.
+          inside: Whether what each operation gives is moved too, as if it were rounded another way. Half of what they
+            deviate by then counts: an operation rounds by half a unit at most, and is moved by a whole one.
+          coarse: A format coarser than float32 in which float32 products are moved inside, as are 16-bit values by
+            their own unit; None moves neither.
+          measure: (index of the output, moved, unmoved, wanted) -> its deviation; by default the largest difference.
+        Returns:
+          None where its result has not the form of what is wanted.
+        Raises:
+          TooLongError: They take longer than the limit.
+          Whatever its code raises on the moved inputs.
+        """
+        if call_s * DRAWS > LIMIT_S:
+            raise TooLongError
+        run = self._make_run(coarse)
+        measure = _find_deviation if measure is None else measure
+        unmoved = read(run((), self.args), self.args)
+        if isinstance(pair(unmoved, wanted), str):
+            return None
+        if inside:
+            run((), self.args, inside=0)  # compiled now, so that the draws alone are timed
+        start = clock()
+        spreads: list[float] = []
+        for seed in range(DRAWS):
+            # The first call has shown nothing of this: it has compiled the program.
+            if seed > 0 and (clock() - start) / seed * DRAWS > LIMIT_S:
+                raise TooLongError
+            moved_inside = seed + 1 if inside else None
+            found = self._find_deviations(partial(run, inside=moved_inside), (seed,), unmoved, wanted, read, measure)
+            spreads = found if not spreads else list(map(max, spreads, found))
+        return [spread / 2 for spread in spreads] if inside else spreads
+
+    def _find_deviations(
+        self, run: Any, seed: tuple[int, ...], unmoved: Any, wanted: Any, read: Any, measure: Measure
+    ) -> list[float]:
+        args = move_tree(self.args, (*seed, 0))
+        result = read(run(seed, args), args)
+        del args  # before the results are compared
+        pairs = zip(pair(result, wanted), pair(unmoved, wanted), strict=True)
+        return [measure(index, moved, still, want) for index, ((_, moved, want), (_, still, _)) in enumerate(pairs)]
+
+    @cached_property
+    def _programs(self) -> _Programs:
+        return _Programs(self.function)
+
+    def _make_run(self, coarse: str | None = None) -> Callable[..., Any]:
+        """(seed, arguments) -> the result of a call, of a stream of a pass, ready; an empty seed moves no constant."""
+        programs = self._programs if self.is_traced else None
+
+        def run(seed: tuple[int, ...], args: tuple[Any, ...], *, inside: int | None = None) -> Any:
+            call = self.function if programs is None else partial(programs.call, seed, inside, coarse)
+            if not self.is_stream:
+                return jax.block_until_ready(call(*args))
+            if not self.carry:
+                return jax.block_until_ready([call(*item) for item in args])
+            return jax.block_until_ready(Carried(call, self.carry, begin=lambda begun: begun).over(args))
+
+        return run
+
+
+class _Programs:
+    """A function's compiled programs, one for each form of arguments, which take captured constants as arguments.
+
+    A function that JAX cannot trace is called as it is; nothing that it captures is moved then.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+        self._made: dict[Any, Any] = {}
+
+    def call(self, seed: tuple[int, ...], inside: int | None, coarse: str | None, *args: Any) -> Any:
+        """One call, with captured constants moved if there is a seed, and what operations give if there is another."""
+        leaves, tree = jax.tree.flatten(args)
+        form = tree, tuple((i, jax.typeof(leaf)) if _is_array(leaf) else (i, None) for i, leaf in enumerate(leaves))
+        if form not in self._made:
+            self._made[form] = self._make(tree, leaves)
+        if self._made[form] is None:
+            return self._function(*args)
+        constants, program = self._made[form]
+        if seed:
+            constants = move_tree(constants, (*seed, 1))
+        return program(constants, [leaf for leaf in leaves if _is_array(leaf)], inside, coarse=coarse)
+
+    def _make(self, tree: Any, leaves: list[Any]) -> Any:
+        try:
+            traced, form = _trace(self._function, tree, leaves)
+        except Exception:  # noqa: BLE001  eager code may look at its values, and do anything else
+            return None
+        constants = list_constants(traced.jaxpr)
+
+        def program(constants: list[Any], arrays: list[Any], seed: Any, *, coarse: str | None) -> Any:
+            return jax.tree.unflatten(form, evaluate(traced.jaxpr, iter(constants), arrays, seed, coarse))
+
+        return constants, jax.jit(program, static_argnames="coarse")
+
+
+def _trace(function: Callable[..., Any], tree: Any, leaves: list[Any]) -> tuple[Any, Any]:
+    """A function traced in its arrays, and the form of its result; all other leaves are static."""
+    is_array = [_is_array(leaf) for leaf in leaves]
+
+    def of_arrays(*arrays: Any) -> Any:
+        given = iter(arrays)
+        merged = [next(given) if dynamic else leaf for dynamic, leaf in zip(is_array, leaves, strict=True)]
+        return function(*jax.tree.unflatten(tree, merged))
+
+    arrays = [leaf for leaf in leaves if _is_array(leaf)]
+    traced = jax.jit(as_new_function(of_arrays)).trace(*arrays)
+    return traced, jax.tree.structure(traced.out_info)
+
+
+def _find_deviation(index: int, moved: Any, still: Any, want: Any) -> float:
+    return relative_error(moved, still, find_scale(want))[0]
+
+
+def _is_array(leaf: Any) -> bool:
+    return hasattr(leaf, "dtype") and hasattr(leaf, "shape")
+
+
+def _list_values(closed: Any) -> Iterator[Any]:
+    """Captured constants and literal values of a program."""
+    yield from list_constants(closed)
+    for equation in walk_equations(closed.jaxpr):
+        yield equation.primitive.name
+        yield from (atom.val for atom in equation.invars if hasattr(atom, "val"))
+
+
+def _differ(one: Any, other: Any) -> bool:
+    if isinstance(one, str) or isinstance(other, str):
+        return bool(one != other)
+    first, second = as_array(one), as_array(other)
+    is_alike = first.shape == second.shape and first.dtype == second.dtype
+    return not is_alike or bool(first.tobytes() != second.tobytes())

@@ -1,0 +1,138 @@
+"""A traced program, evaluated operation by operation: with other constants, and with results rounded another way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy
+
+from jaxmeter.harness.probes.formats import EXACT, PRODUCTS, find_unit
+
+_CALLS = frozenset({"jit", "pjit"})
+
+
+def list_constants(closed: Any) -> list[Any]:
+    """Captured constants of a program, then those of the jitted calls in it, in the order of its equations."""
+    found = list(closed.consts)
+    for equation in closed.jaxpr.eqns:
+        if equation.primitive.name in _CALLS:
+            found += list_constants(equation.params["jaxpr"])
+    return found
+
+
+UNITS = {"tensorfloat32": 2.0**-10, "float16": 2.0**-10}
+"""Of formats that products are computed in, relative to a number; of others that of bfloat16."""
+
+BFLOAT16_UNIT = 2.0**-7
+
+
+def evaluate(
+    closed: Any, constants: Iterator[Any], arguments: list[Any], seed: Any = None, coarse: str | None = None
+) -> list[Any]:
+    """What a program gives with other constants, also in the jitted calls inside; for use under jit.
+
+    Args:
+      constants: In the order of `list_constants`.
+      seed: Moves what each operation gives by -1, 0 or +1 unit in the last place; None moves nothing. Values of 16
+        bits and less stay where there is no coarse format.
+      coarse: A format in which operands of float32 products are moved, where products are computed in it.
+    """
+    return _Evaluation(constants, seed, coarse).run(closed, arguments)
+
+
+class _Evaluation:
+    def __init__(self, constants: Iterator[Any], seed: Any, coarse: str | None) -> None:
+        self._constants, self._seed, self._coarse, self._salts = constants, seed, coarse, count(1)
+
+    def run(self, closed: Any, arguments: list[Any]) -> list[Any]:
+        jaxpr = closed.jaxpr
+        values: dict[Any, Any] = dict(
+            zip(jaxpr.constvars, [next(self._constants) for _ in jaxpr.constvars], strict=True)
+        )
+        values |= dict(zip(jaxpr.invars, arguments, strict=True))
+
+        def look_up(atom: Any) -> Any:
+            return atom.val if hasattr(atom, "val") else values[atom]
+
+        for equation in jaxpr.eqns:
+            given = [look_up(atom) for atom in equation.invars]
+            values |= dict(zip(equation.outvars, self._run_one(jaxpr, equation, given), strict=True))
+        return [look_up(atom) for atom in jaxpr.outvars]
+
+    def _run_one(self, jaxpr: Any, equation: Any, given: list[Any]) -> list[Any]:
+        name, params = equation.primitive.name, equation.params
+        # A jitted call without constants stays one, unless its inside is moved: options of its own may count.
+        if name in _CALLS and (self._seed is not None or list_constants(params["jaxpr"])):
+            return self.run(params["jaxpr"], given)
+        if name == "scan" and self._seed is not None and not list_constants(params["jaxpr"]):
+            return self._scan(params, given)
+        if name in PRODUCTS and self._seed is not None and self._coarse is not None:
+            unit = UNITS.get(self._coarse, BFLOAT16_UNIT)
+            given = [self._scale(value, unit) if str(value.dtype) == "float32" else value for value in given]
+        known = {atom: value for atom, value in zip(equation.invars, given, strict=True) if not hasattr(atom, "val")}
+        alone = jaxpr.replace(constvars=[], invars=list(known), outvars=equation.outvars, eqns=[equation])
+        results = jax.core.eval_jaxpr(alone, [], *known.values())
+        if self._seed is None or name in EXACT:
+            return results
+        return [self._round(result) for result in results]
+
+    def _scan(self, params: Any, given: list[Any]) -> list[Any]:
+        fixed, carried = params["num_consts"], params["num_carry"]
+
+        def body(carry: Any, row: Any) -> Any:
+            results = _Evaluation(iter(()), self._seed, self._coarse).run(
+                params["jaxpr"], [*given[:fixed], *carry, *row]
+            )
+            return results[:carried], results[carried:]
+
+        begin, rows = given[fixed : fixed + carried], given[fixed + carried :]
+        end, stacked = jax.lax.scan(body, begin, rows, length=params["length"], reverse=params["reverse"])
+        return [*end, *stacked]
+
+    def _round(self, value: Any) -> Any:
+        """A result moved by one unit in the last place at most; integers stay, as those of arguments do."""
+        name = str(getattr(value, "dtype", ""))
+        if name.startswith("complex"):
+            return jax.lax.complex(self._round(value.real), self._round(value.imag))
+        if name not in ("float32", "float64"):
+            is_narrow = self._coarse is not None and jnp.issubdtype(getattr(value, "dtype", int), jnp.floating)
+            return self._scale(value, find_unit(value.dtype)) if is_narrow else value
+        directions = self._choose_directions(value)
+        moved = jnp.nextafter(value, directions * jnp.asarray(jnp.inf, value.dtype))
+        kept = (value == jnp.round(value)) & (jnp.abs(value) < 2.0 ** numpy.finfo(name).nmant)
+        return jnp.where((directions == 0) | kept | ~jnp.isfinite(value), value, moved)
+
+    def _scale(self, value: Any, unit: float) -> Any:
+        """Numbers changed by -1, 0 or +1 unit relative to their size; integers stay."""
+        wide = value.astype("float32")
+        moved = (wide * (1 + self._choose_directions(wide) * jnp.float32(unit))).astype(value.dtype)
+        return jnp.where((wide == jnp.round(wide)) | ~jnp.isfinite(wide), value, moved)
+
+    def _choose_directions(self, value: Any) -> Any:
+        """For each entry of float32 or float64 -1, 0 or 1."""
+        bits = jax.lax.bitcast_convert_type(value, "uint32")  # of float64 two words
+        bits = bits if value.dtype == jnp.float32 else bits[..., 0] ^ bits[..., 1]
+        salt = jnp.uint32(next(self._salts) * 0x9E3779B9 % 2**32) + jnp.uint32(self._seed) * jnp.uint32(0x85EBCA6B)
+        return (_mix(_mix(bits + salt) + _number(value.shape)) % 3).astype(value.dtype) - 1
+
+
+def _number(shape: tuple[int, ...]) -> Any:
+    """A number for each entry, so that equal entries are not all moved alike."""
+    return sum(
+        (
+            jax.lax.broadcasted_iota("uint32", shape, axis) * jnp.uint32(2654435761 + 2 * axis)
+            for axis in range(len(shape))
+        ),
+        start=jnp.zeros(shape, "uint32"),
+    )
+
+
+def _mix(bits: Any) -> Any:
+    """Bits that look drawn at random: the finaliser of MurmurHash3 (Appleby)."""
+    bits = (bits ^ (bits >> 16)) * jnp.uint32(0x85EBCA6B)
+    bits = (bits ^ (bits >> 13)) * jnp.uint32(0xC2B2AE35)
+    return bits ^ (bits >> 16)

@@ -1,0 +1,51 @@
+"""A jitted program kept as a file, so that a later run can set its own beside it."""
+
+from __future__ import annotations
+
+from jaxmeter.harness.machine.disk import is_disk_full
+from jaxmeter.harness.machine.environment import describe_error
+from jaxmeter.harness.probes.context import Context, Findings
+from jaxmeter.harness.probes.look_at_each import look_at_each
+from jaxmeter.harness.programs.modes import Prepared
+from jaxmeter.harness.programs.replay import write_program
+from jaxmeter.harness.record import Outcome, Status, write_bytes
+from jaxmeter.harness.record.layout import LARGEST_PROGRAM
+
+LONGEST_LOWER_S = 10.0
+"""Keeping a program traces and lowers it once more: of a large unrolled loop that takes as long as a case."""
+
+
+def look(variants: tuple[str, ...], context: Context) -> Findings:
+    """Keeps the program of each that has one."""
+    return look_at_each("export", keep_program, variants, context)
+
+
+def keep_program(variant: str, prepared: Prepared, context: Context) -> Outcome:
+    """Writes the program into the case's folder, or says why there is none to replay."""
+    stages = prepared.stages
+    if stages is None:
+        return _not_kept("a pass over a stream has a program for each type of arguments, and none by itself")
+    if context.folder is None:
+        return _not_kept("there is no folder to keep it in")
+    if context.folder.exported(variant).exists():  # this process is there to fill the cache once more
+        return Outcome(status=Status.OK)
+    lowering_s = (stages.trace_s or 0.0) + stages.lower_s
+    if lowering_s > LONGEST_LOWER_S:
+        return _not_kept(f"tracing and lowering it takes {lowering_s:.0f} s")
+    try:
+        written = write_program(prepared.jitted, prepared.args)
+    except Exception as error:  # noqa: BLE001  jax refuses in many ways, and none says anything of the variant
+        return _not_kept(f"jax.export refuses it: {describe_error(error)}")
+    if len(written) > LARGEST_PROGRAM:
+        return _not_kept(f"it has {len(written) / 2**20:.0f} MiB, most of it constants")
+    try:
+        write_bytes(context.folder.exported(variant), written, lasting=False)
+    except OSError as error:
+        if is_disk_full(error):
+            raise
+        return _not_kept(f"it cannot be written: {error}")
+    return Outcome(status=Status.OK)
+
+
+def _not_kept(reason: str) -> Outcome:
+    return Outcome(status=Status.UNSUPPORTED, reason=f"the program is not kept for comparisons: {reason}")

@@ -1,0 +1,26 @@
+"""Whether a program fits into the memory of its device, by the compiler's plan."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jaxmeter.harness.machine.platforms import Platform
+
+
+def compare_with_capacity(needed_bytes: int | None, capacity_bytes: int | None) -> str | None:
+    """`needs 3.2 GiB of 2 GiB`; None where it fits, and where either is not known."""
+    if needed_bytes is None or capacity_bytes is None or needed_bytes <= capacity_bytes:
+        return None
+    return f"needs {needed_bytes / 2**30:.3g} GiB of {capacity_bytes / 2**30:.3g} GiB"
+
+
+def planned_peak_bytes(compiled: Any, platform: Platform) -> int | None:
+    """The most that the program holds at once; None where the backend does not tell."""
+    analysis = compiled.memory_analysis()
+    if analysis is None:
+        return None
+    told = getattr(analysis, "peak_memory_in_bytes", None)
+    if told and platform.peak_counts_temporaries:
+        return int(told)
+    held = analysis.argument_size_in_bytes + analysis.output_size_in_bytes + analysis.temp_size_in_bytes
+    return int(held - analysis.alias_size_in_bytes)

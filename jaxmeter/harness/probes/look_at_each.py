@@ -1,0 +1,66 @@
+"""Looks at variants one by one: whatever a suite's code raises is an outcome."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Iterable
+
+from jaxmeter.harness.machine.disk import is_disk_full
+from jaxmeter.harness.machine.environment import make_private
+from jaxmeter.harness.plan.probes import PROBES
+from jaxmeter.harness.probes.context import Context, Findings
+from jaxmeter.harness.programs.modes import Prepared
+from jaxmeter.harness.programs.refusal import RefusedError
+from jaxmeter.harness.record import Outcome, Status
+
+LONGEST_REASON = 1000
+LONGEST_TRACEBACK = 4000
+
+
+LookAt = Callable[[str, Prepared, Context], Outcome]
+
+
+def look_at_each(probe: str, look_at: LookAt, variants: Iterable[str], context: Context) -> Findings:
+    """Prepares one variant after the other and looks at it.
+
+    Args:
+      look_at: (variant's name, prepared, context) -> outcome. What it raises becomes a failed outcome.
+    """
+    return Findings({variant: _look_at_one(probe, look_at, variant, context) for variant in variants})
+
+
+def _look_at_one(probe: str, look_at: LookAt, variant: str, context: Context) -> Outcome:
+    context.variant = variant
+    context.stage("prepare")
+    try:
+        prepared = context.prepare(variant)
+        if PROBES[probe].calls and (excess := context.find_excess(prepared)) is not None:
+            return Outcome(status=Status.TOO_LARGE, reason=excess)
+        context.stage(probe)
+        prepared.reset()
+        return look_at(variant, prepared, context)
+    except Exception as error:  # noqa: BLE001  a suite's code may raise anything, and that is a result
+        return describe_failure(error, context.at)
+
+
+def describe_failure(error: Exception, stage: str) -> Outcome:
+    """A failed outcome: the stage, the error's own words, and the traceback where stderr would be.
+
+    A compiler that finds a program too large for its device says what the plan of others tells: it does not fit.
+
+    Raises:
+      The error itself where the disk is full: that says nothing of the variant.
+    """
+    if is_disk_full(error):
+        raise error
+    if isinstance(error, RefusedError):
+        return Outcome(status=Status.UNSUPPORTED, reason=make_private(str(error))[:LONGEST_REASON])
+    words = " ".join(str(error).split())
+    if stage == "compile" and "RESOURCE_EXHAUSTED" in words:
+        return Outcome(status=Status.TOO_LARGE, reason=make_private(words)[:LONGEST_REASON])
+    text = "".join(traceback.format_exception(error))
+    return Outcome(
+        status=Status.FAILED,
+        reason=make_private(f"in stage '{stage}': {type(error).__name__}: {words}")[:LONGEST_REASON],
+        stderr=make_private(text)[-LONGEST_TRACEBACK:],
+    )

@@ -1,0 +1,233 @@
+"""One variant while it is measured: its samples, blocks and warm-up."""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from jaxmeter.harness.machine.interference import ReadInterference
+from jaxmeter.harness.plan.timing_process import (
+    FEWEST_RETURNS,
+    MOST_CALLS,
+    MOST_RETURNS,
+    ONE_PASS_S,
+    RETURN_S,
+    SLOW_CALL_S,
+    STEADY_WITHIN,
+    WARM_UP_BLOCK_S,
+    WARM_UP_LIMIT_S,
+    WARM_UP_S,
+)
+from jaxmeter.harness.probes.calibration import TakeCalibration, find_slower, take_none
+from jaxmeter.harness.programs.caches import stop_using_cache
+from jaxmeter.harness.programs.jax_events import watch_jax
+from jaxmeter.harness.programs.modes import Clock, Prepared
+from jaxmeter.harness.record import Block, VariantSamples
+from jaxmeter.harness.record.statistics import agree
+
+
+@dataclass
+class Sampler:
+    """A variant, and what was measured of it so far.
+
+    Args:
+      sample_s: The least time that a sample may take.
+      settle_s: How long untimed calls last at the start of a block, of calls that are no longer.
+      compiles_per_call: Programs that every call compiles.
+    """
+
+    prepared: Prepared
+    clock: Clock
+    sample_s: float
+    settle_s: float = 0.0
+    calls: int = 1
+    call_s: float = 0.0
+    warmup_s: list[float] = field(default_factory=list)
+    steady: bool = False
+    blocks: list[Block] = field(default_factory=list)
+    return_s: list[float] = field(default_factory=list)
+    isolated_s: list[float] = field(default_factory=list)
+    compiles_per_call: int = 0
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether it must be called seldom: each block is one call then."""
+        return self.prepared.most_calls is not None
+
+    @property
+    def returns_early(self) -> bool:
+        """Whether a call returns before its result is ready."""
+        return self.prepared.returns_early
+
+    def calibrate(self) -> None:
+        """Finds how many calls make a sample; the first call is not looked at, unless calls are slow."""
+        self.prepared.reset()
+        first_s = self._sample_watched()
+        if self.is_limited:
+            self.call_s, self.warmup_s, self.steady = first_s, [first_s], True
+            return
+        if first_s >= ONE_PASS_S:
+            self.call_s, self.warmup_s = first_s, [first_s]
+            return
+        while True:
+            self.call_s = sample(self.prepared, self.calls, self.clock)
+            if self.call_s * self.calls >= self.sample_s or self.calls >= MOST_CALLS:
+                break
+            wanted = self.sample_s / self.call_s if self.call_s > 0 else MOST_CALLS
+            self.calls = min(MOST_CALLS, max(2 * self.calls, int(wanted) + 1))
+        if self.call_s >= SLOW_CALL_S:
+            self.warmup_s = [first_s, self.call_s]
+
+    def warm_up(self) -> None:
+        """Runs until two blocks in a row agree and WARM_UP_S have passed; gives up after WARM_UP_LIMIT_S."""
+        if self.warmup_s:  # slow calls, one or two of which were made
+            self.steady = len(self.warmup_s) > 1 and agree(*self.warmup_s, within=STEADY_WITHIN)
+            return
+        start = self.clock()
+        while not self.steady and (self.clock() - start < WARM_UP_LIMIT_S or len(self.warmup_s) < 2):
+            self.warmup_s.append(statistics.median(self._samples(WARM_UP_BLOCK_S)))
+            if self.clock() - start >= WARM_UP_S and len(self.warmup_s) >= 2:
+                self.steady = agree(*self.warmup_s[-2:], within=STEADY_WITHIN)
+        self.call_s = self.warmup_s[-1]
+        if self.call_s > 0:  # the first samples may have been slow, and the number of calls too small
+            self.calls = min(MOST_CALLS, max(self.calls, int(self.sample_s / self.call_s)))
+
+    def wake_threads(self, longest_s: float) -> None:
+        """Wakes the threads of the program by an untimed call, where that takes no longer than this."""
+        if self.call_s <= longest_s and not self.is_limited:
+            self.prepared.reset()
+            sample(self.prepared, 1, self.clock)
+
+    def take_block(
+        self, pass_number: int, block_s: float, interference: ReadInterference, calibration: TakeCalibration = take_none
+    ) -> None:
+        """One block of samples, with the counters of that very time, and the calibration loop just before and after."""
+        self.prepared.reset()
+        self._settle()
+        calibration_before_s = calibration()
+        before = interference()
+        start = self.clock()
+        samples = self._samples(block_s)
+        wall_s = self.clock() - start
+        after = interference()
+        self.blocks.append(
+            Block(
+                pass_number=pass_number,
+                samples_s=tuple(samples),
+                wall_s=wall_s,
+                wait_s=after.since(before, "wait_s"),
+                cpu_s=after.cpu_s - before.cpu_s,
+                steal_s=after.since(before, "steal_s"),
+                involuntary_switches=after.involuntary_switches - before.involuntary_switches,
+                calibration_s=find_slower(calibration_before_s, calibration()),
+            )
+        )
+
+    def take_isolated(self, count: int, block_s: float) -> None:
+        """Blocks in a row, after one call that takes the caches back from whoever ran before."""
+        self.prepared.reset()
+        sample(self.prepared, 1, self.clock)
+        for _ in range(count):
+            self.prepared.reset()
+            self._settle()
+            self.isolated_s.append(statistics.median(self._samples(block_s)))
+
+    def take_returns(self) -> None:
+        """Times single calls until they return, each waited for before the next begins; none that take ONE_PASS_S."""
+        if self.call_s >= ONE_PASS_S:
+            return
+        call, args, wait, renew = self.prepared.call, self.prepared.args, self.prepared.wait, self.prepared.renew
+        self.prepared.reset()
+        affordable = int(RETURN_S / self.call_s) if self.call_s > 0 else MOST_RETURNS
+        fewest = 1 if self.call_s >= SLOW_CALL_S or self.is_limited else FEWEST_RETURNS
+        for _ in range(fewest if self.is_limited else max(fewest, min(MOST_RETURNS, affordable))):
+            args = args if renew is None else renew()
+            start = self.clock()
+            result = call(*args)
+            self.return_s.append(self.clock() - start)
+            wait(result)
+            # Now and not by the next call, within the clock. A state that calls carry is freed by the call that
+            # replaces it, as in a training loop.
+            del result
+
+    def record(self, name: str, cores: float) -> VariantSamples:
+        """All of it."""
+        if len(self.warmup_s) == 1 and self.blocks:
+            self.steady = agree(self.warmup_s[0], statistics.median(self.blocks[0].samples_s), within=STEADY_WITHIN)
+        return VariantSamples(
+            variant=name,
+            cores=cores,
+            calls=self.calls,
+            warmup_s=tuple(self.warmup_s),
+            steady=self.steady,
+            blocks=tuple(self.blocks),
+            return_s=tuple(self.return_s),
+            isolated_s=tuple(self.isolated_s),
+            compiles_per_call=self.compiles_per_call,
+        )
+
+    def _sample_watched(self) -> float:
+        """Time one call, of a variant that was called before, and find out how many programs a call compiles.
+
+        What carries state may compile in its second call and never again: only two calls in a row decide. A program
+        that is compiled within the clock must not come from the run's cache, where a process before has left it. The
+        cache stays off for the rest of the process: other variants have their programs by now.
+        """
+        for _ in range(2):
+            with watch_jax() as seen:
+                call_s = sample(self.prepared, 1, self.clock)
+            if seen.requested == 0:
+                return call_s
+        self.compiles_per_call = seen.requested
+        stop_using_cache()
+        return sample(self.prepared, 1, self.clock)
+
+    def _settle(self) -> None:
+        """Takes caches and memory back from whoever ran before."""
+        if self.call_s <= self.settle_s and not self.is_limited:
+            self._samples(self.settle_s)
+
+    def _samples(self, duration_s: float) -> list[float]:
+        samples: list[float] = []
+        start = self.clock()
+        while not samples or (self.clock() - start < duration_s and not self.is_limited):
+            samples.append(sample(self.prepared, self.calls, self.clock))
+        return samples
+
+
+def sample(prepared: Prepared, calls: int, clock: Clock) -> float:
+    """Seconds per call over `calls` calls, each waited for.
+
+    A single call's result is freed when the clock has stopped, which takes milliseconds where it is large. Of several
+    calls each result is freed on the way, as in any loop: they are small, being of calls that are short, and to keep
+    them all would take memory that no loop takes.
+    """
+    call, args, wait = prepared.call, prepared.args, prepared.wait
+    if prepared.renew is not None:
+        return _sample_renewed(prepared, prepared.renew, calls, clock)
+    if calls == 1:
+        start = clock()
+        result = wait(call(*args))
+        elapsed_s = clock() - start
+        del result
+        return elapsed_s
+    numbers = itertools.repeat(None, calls)
+    start = clock()
+    for _ in numbers:
+        wait(call(*args))
+    return (clock() - start) / calls
+
+
+def _sample_renewed(prepared: Prepared, renew: Callable[[], tuple[Any, ...]], calls: int, clock: Clock) -> float:
+    """Seconds per call, each with arguments of its own, which are made outside the clock."""
+    call, wait, elapsed_s = prepared.call, prepared.wait, 0.0
+    for _ in range(calls):
+        args = renew()
+        start = clock()
+        result = wait(call(*args))
+        elapsed_s += clock() - start
+        del result
+    return elapsed_s / calls

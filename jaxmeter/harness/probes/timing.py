@@ -1,0 +1,267 @@
+"""How long a call takes: variants alternate inside one process, so that a moment's interference hits all of them."""
+
+from __future__ import annotations
+
+import gc
+import random
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, ExitStack, closing
+
+import jax
+
+from jaxmeter.harness.machine.affinity import has_several_cores, on_drawn_cores
+from jaxmeter.harness.machine.environment import make_private, paid_cores
+from jaxmeter.harness.machine.interference import Interference, Reading, ReadInterference
+from jaxmeter.harness.machine.states import DeviceStates
+from jaxmeter.harness.plan.timing_process import (
+    ISOLATED_BLOCKS,
+    ISOLATED_PROCESSES,
+    ISOLATED_S,
+    RETURN_PROCESSES,
+    count_passes,
+)
+from jaxmeter.harness.probes.calibration import TakeCalibration, make_calibrations, take_none
+from jaxmeter.harness.probes.context import Beat, Context, Findings
+from jaxmeter.harness.probes.look_at_each import LONGEST_REASON, describe_failure
+from jaxmeter.harness.probes.remote import Arm, ArmError, Meeting, RemoteVariant, meet, sum_cpu_s
+from jaxmeter.harness.probes.sampler import Sampler
+from jaxmeter.harness.programs.arguments import hash_arguments, pack_numbers
+from jaxmeter.harness.programs.modes import Clock, Prepared
+from jaxmeter.harness.record import (
+    SCHEMA_VERSION,
+    Load,
+    Outcome,
+    ProcessRecord,
+    Settings,
+    Status,
+    VariantSamples,
+    now,
+)
+
+Between = Callable[[int], None]
+"""What is looked at beside the variants: called after every second pass, with its number."""
+
+DrawCores = Callable[[random.Random], AbstractContextManager[None]]
+"""Where each thread is kept on a core that is drawn."""
+
+
+def look(variants: tuple[str, ...], context: Context) -> Findings:
+    """Prepares all variants and times them alternately; or, where one cannot be called, says of that one why not."""
+    with ExitStack() as stack:
+        try:
+            return _look(variants, context, stack)
+        except ArmError as error:
+            # Of the variant that is at work there; where none is yet, of all that the earlier environment should run.
+            remote = context.find_remote(variants)
+            names = [context.variant] if context.variant in remote else _list_before(remote)
+            where = remote[names[0]][0]
+            return Findings({name: _describe_failure_there(error, where) for name in names})
+
+
+def _look(variants: tuple[str, ...], context: Context, stack: ExitStack) -> Findings:
+    prepared: dict[str, Prepared | RemoteVariant] = {}
+    remote = context.find_remote(variants)
+    meetings = {arm: _meet(arm, context, stack) for arm in dict.fromkeys(arm for arm, _ in remote.values())}
+    for variant in variants:
+        context.variant = variant
+        if variant in remote:
+            arm, there = remote[variant]
+            context.stage("prepare in lock-step")
+            prepared[variant] = meetings[arm].prepare(there)
+            continue
+        context.stage("prepare")
+        try:
+            own = context.prepare(variant)
+            context.stage("first call")
+            own.reset()
+            own.wait(own.call(*own.args))
+        except Exception as error:  # noqa: BLE001  a suite's code may raise anything, and that is a result
+            return Findings({variant: describe_failure(error, context.at)})
+        prepared[variant] = own
+    return Findings(process=time_process(prepared, context))
+
+
+def _meet(arm: Arm, context: Context, stack: ExitStack) -> Meeting:
+    """A process of one environment, with the same inputs.
+
+    Raises:
+      ArmError: There is none.
+    """
+    context.variant = None
+    context.stage("inputs in lock-step")
+    if context.arms is None:
+        raise ArmError("this process was not told where it is")
+    meeting = stack.enter_context(meet(context.arms[arm]))
+    todays = hash_arguments(context.arguments)
+    if meeting.inputs != todays:  # jax.random need not draw the same in another version
+        meeting.give_inputs(pack_numbers(context.arguments))
+    if meeting.inputs != todays:
+        raise ArmError("its inputs are others than today's")
+    return meeting
+
+
+def _list_before(remote: Mapping[str, tuple[Arm, str]]) -> list[str]:
+    return [name for name, (arm, _) in remote.items() if arm is Arm.BEFORE]
+
+
+def _describe_failure_there(error: ArmError, arm: Arm) -> Outcome:
+    reason = make_private(f"in {arm}: {error}")
+    return Outcome(status=Status.FAILED, reason=reason[:LONGEST_REASON])
+
+
+def time_process(prepared: Mapping[str, Prepared | RemoteVariant], context: Context) -> ProcessRecord:
+    """Raw samples of variants that alternate in this process, and of what tells how fast it was meanwhile."""
+    if context.case is None or context.settings is None:
+        raise ValueError("timing needs the planned case, and the settings of the run")
+    started = now()
+    on_device = any(one.returns_early for one in prepared.values())
+    used = jax.local_devices()[: context.case.devices] if on_device else []
+    ordinals = [device.local_hardware_id for device in used]
+    calibrations = make_calibrations(context.platform, context.clock, alone=len(prepared) == 1, on_device=on_device)
+    with (
+        closing(Interference()) as interference,
+        closing(DeviceStates(context.platform.state_library, ordinals)) as states,
+    ):
+
+        def between(pass_number: int) -> None:
+            states.take(pass_number)  # before anything else runs there
+            calibrations.take_between()
+
+        before, start, remote_s = interference(), context.clock(), sum_cpu_s(prepared.values())
+        timed = measure(
+            prepared,
+            context.settings,
+            seed=context.seed,
+            clock=context.clock,
+            interference=interference,
+            cores=paid_cores(),
+            beat=context.name,
+            between=between,
+            calibration=calibrations.take_beside,
+            draw_cores=on_drawn_cores if context.platform.is_host and has_several_cores() else None,
+            isolated=context.index < ISOLATED_PROCESSES,
+            times_return=context.index < RETURN_PROCESSES,
+        )
+        remote_s = sum_cpu_s(prepared.values()) - remote_s
+        load = _describe_load(before, interference(), context.clock() - start, remote_s)
+    return ProcessRecord(
+        schema_version=SCHEMA_VERSION,
+        case=context.case.id,
+        index=context.index,
+        seed=context.seed,
+        started=started,
+        variants=timed,
+        calibrations=calibrations.record(),
+        device_states=tuple(states.taken),
+        load=load,
+    )
+
+
+def _describe_load(before: Reading, after: Reading, wall_s: float, remote_s: float) -> Load:
+    """What this process, that with which it takes turns, and the machine did meanwhile."""
+    return Load(
+        wall_s=wall_s,
+        cpu_s=after.cpu_s + after.readings_s - before.cpu_s - before.readings_s + remote_s,
+        machine_s=after.since(before, "machine_s"),
+        steal_s=after.since(before, "steal_s"),
+        throttled_s=after.since(before, "throttled_s"),
+    )
+
+
+def _nothing(pass_number: int) -> None:
+    """Nothing is looked at beside the variants."""
+
+
+def measure(
+    variants: Mapping[str, Prepared | RemoteVariant],
+    settings: Settings,
+    *,
+    seed: int,
+    clock: Clock,
+    interference: ReadInterference,
+    cores: float,
+    beat: Beat,
+    between: Between = _nothing,
+    calibration: TakeCalibration = take_none,
+    draw_cores: DrawCores | None = None,
+    isolated: bool = True,
+    times_return: bool = True,
+) -> tuple[VariantSamples, ...]:
+    """Times variants alternately, in passes of one block each: a shuffled order, then its reverse, and so on.
+
+    Args:
+      variants: Name -> prepared call, already compiled; or one that another environment runs.
+      seed: Of the orders.
+      clock: Seconds, e.g. `time.perf_counter`.
+      interference: Reads the process's counters, before and after each block.
+      cores: Cores that the process can use.
+      beat: Told what begins.
+      calibration: Taken before and after each block.
+      draw_cores: Within it each quick variant is called once, before every second pass. Where a program's threads wake
+        up decides how long it takes, by up to twice, and without it they wake up where they ran before, for the whole
+        process.
+      isolated: Whether each is timed alone as well, after the passes.
+      times_return: Whether it is timed how long a call takes to return, last of all.
+    Returns:
+      Raw samples of each variant, seconds per call, in the order given.
+    """
+    samplers = {
+        name: one if isinstance(one, RemoteVariant) else Sampler(one, clock, settings.sample_s, settings.settle_s)
+        for name, one in variants.items()
+    }
+    orders = random.Random(seed)
+    collecting = gc.isenabled()
+    gc.collect()
+    gc.disable()  # a collection would land in one variant's block; timeit does the same
+    try:
+        for name, sampler in samplers.items():
+            beat(name, "warm-up")
+            sampler.calibrate()
+            beat(name, "warm-up")
+            sampler.warm_up()
+        passes = count_passes([_block_s(sampler, settings) for sampler in samplers.values()], settings)
+        passes = min(passes, _most_passes(variants.values()))
+        # In few passes as long as in all: where one variant is slow, the others must have enough blocks all the same.
+        block_s = max(settings.block_s, settings.blocks * settings.block_s / passes)
+        order = list(samplers)
+        for pass_number in range(0, passes, 2):
+            if draw_cores is not None:
+                with draw_cores(orders):
+                    for sampler in samplers.values():
+                        sampler.wake_threads(settings.block_s)
+            orders.shuffle(order)
+            for number, names in ((pass_number, order), (pass_number + 1, order[::-1])):
+                for name in names:
+                    beat(name, "timing")
+                    samplers[name].take_block(number, block_s, interference, calibration)
+            between(pass_number + 1)
+        for name, sampler in samplers.items():
+            is_limited = isinstance(sampler, Sampler) and sampler.is_limited
+            if (
+                isolated
+                and not is_limited
+                and len(samplers) > 1
+                and ISOLATED_BLOCKS * _block_s(sampler, settings) <= ISOLATED_S
+            ):
+                beat(name, "isolated")
+                sampler.take_isolated(ISOLATED_BLOCKS, settings.block_s)
+        for name, sampler in samplers.items():
+            if times_return and sampler.returns_early:
+                beat(name, "time until return")
+                sampler.take_returns()
+    finally:
+        if collecting:
+            gc.enable()
+    return tuple(sampler.record(name, cores) for name, sampler in samplers.items())
+
+
+def _most_passes(variants: Iterable[Prepared | RemoteVariant]) -> int:
+    """As many passes, an even number, as the variants may be called; two more calls come before and one after."""
+    limits = [one.most_calls for one in variants if isinstance(one, Prepared) and one.most_calls is not None]
+    return max(2, 2 * ((min(limits) - 3) // 2)) if limits else sys.maxsize
+
+
+def _block_s(sampler: Sampler | RemoteVariant, settings: Settings) -> float:
+    """How long a block takes at least: one sample, if that is longer than a block."""
+    return max(settings.block_s, sampler.call_s * sampler.calls)

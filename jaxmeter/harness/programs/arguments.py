@@ -1,0 +1,177 @@
+"""The arguments of a workload's case: made, placed, as shapes, as NumPy's; and how much they hold."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import jax
+import numpy
+
+from jaxmeter.harness.declare.levels import call_with, find_wanted_params
+from jaxmeter.harness.declare.workload import Workload
+from jaxmeter.harness.programs.static_leaves import Arguments, is_array, split
+from jaxmeter.harness.record import Param
+
+INPUT_SEED = 0
+"""Data values change speed (and power), so every process of every run gets the same."""
+
+
+def make_inputs(workload: Workload, params: dict[str, Param]) -> tuple[Any, ...]:
+    """A workload's arguments, ready where they belong; of a stream, a tuple of argument tuples."""
+    made = call_with(workload.declaration.inputs, params, jax.random.key(INPUT_SEED))
+    on_host = workload.find_positions(workload.declaration.needs.host)
+
+    def place(arguments: Any) -> tuple[Any, ...]:
+        return tuple(
+            jax.tree.map(partial(_place_array, numpy.asarray if position in on_host else jax.numpy.asarray), argument)
+            for position, argument in enumerate(as_tuple(arguments))
+        )
+
+    arguments = tuple(map(place, made)) if workload.declaration.stream else place(made)
+    return tuple(jax.block_until_ready(arguments))
+
+
+def _place_array(place: Callable[[Any], Any], leaf: Any) -> Any:
+    """An array where it belongs. Python's numbers, which JAX types weakly, and static leaves stay what they are."""
+    return place(leaf) if is_array(leaf) else leaf
+
+
+def make_shapes(workload: Workload, params: dict[str, Param]) -> tuple[Any, ...]:
+    """The same as shapes and dtypes; nothing is made.
+
+    Raises:
+      Whatever inputs() has against being traced: they may be made in any way, also without JAX.
+    """
+    found: list[Arguments] = []
+
+    def make(key: Any) -> tuple[Any, ...]:
+        made = call_with(workload.declaration.inputs, params, key)
+        found.append(split(tuple(map(as_tuple, made)) if workload.declaration.stream else as_tuple(made)))
+        return found[0].traced[0]
+
+    shapes = jax.eval_shape(make, jax.random.key(INPUT_SEED))
+    return found[0].take_back(shapes, {})[0]
+
+
+def as_tuple(arguments: Any) -> tuple[Any, ...]:
+    """What inputs() returns, one array or a tuple of arguments, as a tuple."""
+    return arguments if isinstance(arguments, tuple) else (arguments,)
+
+
+def choose_static(function: Callable[..., Any], params: dict[str, Param]) -> dict[str, Param]:
+    """The params that a function takes."""
+    return {name: params[name] for name in find_wanted_params(function, params)}
+
+
+def as_numpy(leaf: Any) -> Any:
+    """An array as NumPy's. A random key stays what it is, as NumPy has no such thing, and so does what is no array."""
+    return numpy.asarray(leaf) if is_array(leaf) and not _is_key(leaf) else leaf
+
+
+def widest(leaf: Any) -> Any:
+    """An array as NumPy's widest of its kind: float64, int64, complex128, bool."""
+    array = as_numpy(leaf)
+    if not isinstance(array, numpy.ndarray) or array.dtype == bool:
+        return array
+    if jax.numpy.issubdtype(array.dtype, jax.numpy.complexfloating):
+        return array.astype(numpy.complex128)
+    if jax.numpy.issubdtype(array.dtype, jax.numpy.integer):
+        return array.astype(numpy.int64)
+    return array.astype(numpy.float64)
+
+
+def hash_arguments(arrays: Any) -> str:
+    """What all arrays in a tree hold, as a hash: equal in two environments that have made the same."""
+    found = hashlib.sha256()
+    for leaf in jax.tree.leaves(arrays):
+        array = _find_numbers(leaf)
+        found.update(f"{array.dtype} {array.shape}".encode())
+        found.update(_name_object(leaf).encode() if array.dtype == object else array.tobytes())
+    return found.hexdigest()
+
+
+def _name_object(leaf: Any) -> str:
+    """Text of a leaf that is no array, without its address: equal in two processes."""
+    named = (getattr(leaf, "__module__", None), getattr(leaf, "__qualname__", None))
+    return re.sub(r" at 0x[0-9a-f]+", "", repr(leaf)) if None in named else ".".join(map(str, named))
+
+
+def pack_numbers(arrays: Any) -> bytes:
+    """What all arrays in a tree hold, one after the other; of objects nothing."""
+    return b"".join(array.tobytes() for array in map(_find_numbers, jax.tree.leaves(arrays)) if array.dtype != object)
+
+
+def unpack_numbers(packed: bytes, like: Any) -> Any:
+    """Arrays as in a tree, where they are there, with the numbers of another tree that was packed.
+
+    Arrays of the host that can be written hold them afterwards.
+
+    Raises:
+      ValueError: These are more bytes, or fewer.
+    """
+    leaves, tree = jax.tree.flatten(like)
+    numbers = [_find_numbers(leaf) for leaf in leaves]
+    sizes = [0 if array.dtype == object else array.nbytes for array in numbers]
+    if sum(sizes) != len(packed):
+        raise ValueError(f"its inputs have {sum(sizes)} bytes, and today's {len(packed)}")
+    taken, begin = [], 0
+    for leaf, array, size in zip(leaves, numbers, sizes, strict=True):
+        other = packed[begin : begin + size]
+        begin += size
+        is_same = array.dtype == object or array.tobytes() == other
+        taken.append(leaf if is_same else _place(numpy.ndarray(array.shape, array.dtype, other), leaf))
+    return jax.block_until_ready(jax.tree.unflatten(tree, taken))
+
+
+def _place(array: numpy.ndarray[Any, Any], like: Any) -> Any:
+    """Numbers where another array is, and of its kind: of JAX's in a buffer of their own, which can be donated."""
+    if isinstance(like, numpy.ndarray) and like.flags.writeable:
+        like[...] = array  # where in memory they begin, and in which order, may be what is measured
+        return like
+    if not isinstance(like, jax.Array):
+        return array.copy() if isinstance(like, numpy.ndarray) else type(like)(array.item())
+    if _is_key(like):
+        key = jax.random.wrap_key_data(jax.numpy.asarray(array), impl=jax.random.key_impl(like))
+        return jax.device_put(key, like.sharding) if like.committed else key
+    if like.aval.weak_type:
+        # No array of NumPy is weakly typed, but a program can say that what it gives is.
+        return jax.jit(jax.numpy.copy).lower(like).compile()(array)
+    placed = jax.device_put(array, like.sharding) if like.committed else jax.numpy.asarray(array)
+    return jax.numpy.copy(placed)
+
+
+def _find_numbers(leaf: Any) -> numpy.ndarray[Any, Any]:
+    """What a leaf holds, a random key as well."""
+    return numpy.asarray(jax.random.key_data(leaf) if _is_key(leaf) else leaf)
+
+
+def _is_key(leaf: Any) -> bool:
+    return isinstance(leaf, jax.Array) and jax.numpy.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+
+
+def size_bytes(arrays: Any) -> int:
+    """What all arrays, or their shapes, in a tree hold; of an array, on all devices together that this process sees.
+
+    An array that is there several times, as in each tuple of a stream, is held once.
+    """
+    return sum(map(_leaf_bytes, list_distinct(arrays)))
+
+
+def list_distinct(arrays: Any) -> list[Any]:
+    """The leaves of a tree, each array once. A shape is no array: one may stand for several."""
+    leaves = jax.tree.leaves(arrays)
+    shapes = [leaf for leaf in leaves if isinstance(leaf, jax.ShapeDtypeStruct)]
+    return [*shapes, *{id(leaf): leaf for leaf in leaves if not isinstance(leaf, jax.ShapeDtypeStruct)}.values()]
+
+
+def _leaf_bytes(leaf: Any) -> int:
+    if isinstance(leaf, jax.Array) and len(leaf.sharding.device_set) > 1:
+        return sum(shard.data.nbytes for shard in leaf.addressable_shards)
+    if isinstance(leaf, jax.ShapeDtypeStruct):
+        return int(leaf.size * leaf.dtype.itemsize)
+    # Other libraries count the bytes of their arrays too; numbers, and models of theirs, are not counted.
+    return int(getattr(leaf, "nbytes", 0))

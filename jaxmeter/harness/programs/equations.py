@@ -1,0 +1,136 @@
+"""What the equations of a traced function compute: floating-point operations, what is inside them, source lines."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+import jax
+from jax.extend import source_info_util
+
+from jaxmeter.harness.machine.environment import make_private
+
+WHILE_STEPS = 10
+"""How often a loop goes round that does not say so beforehand: a guess."""
+
+CUBIC = {"cholesky": 1 / 3, "triangular_solve": 1.0, "lu": 2 / 3, "geqrf": 4 / 3, "qr": 4 / 3, "eigh": 9.0, "svd": 22.0}
+"""Operations of factorisations over n^3: Golub & Van Loan, Matrix Computations, 4th edition, 2013."""
+
+CONVOLUTION = "conv_general_dilated"
+
+MOVING = frozenset(
+    {
+        "bitcast_convert_type",
+        "broadcast_in_dim",
+        "concatenate",
+        "convert_element_type",
+        "copy",
+        "copy_p",
+        "device_put",
+        "dynamic_slice",
+        "dynamic_update_slice",
+        "gather",
+        "iota",
+        "optimization_barrier",
+        "pad",
+        "reshape",
+        "rev",
+        "scatter",
+        "sharding_constraint",
+        "slice",
+        "split",
+        "squeeze",
+        "stop_gradient",
+        "transpose",
+    }
+)
+"""Primitives that move or name data and compute nothing."""
+
+_PLACE = re.compile(r"(?P<path>.+?):(?P<line>\d+)(?::\d+)?")
+
+REDUCING = ("reduce", "arg", "cum", "sort")
+"""Beginnings of primitives whose work goes by what they read, which is more than what they give."""
+
+
+def is_jaxpr(value: Any) -> bool:
+    """Whether a value is a jaxpr, closed or open."""
+    return hasattr(value, "eqns") or hasattr(value, "jaxpr")
+
+
+def open_jaxpr(value: Any) -> Any:
+    """The jaxpr itself of a closed or open one."""
+    return getattr(value, "jaxpr", value)
+
+
+def list_jaxprs(equation: Any) -> list[Any]:
+    """Return the jaxprs inside an equation, closed or open, as its parameters hold them."""
+    leaves = jax.tree.leaves(tuple(equation.params.values()), is_leaf=is_jaxpr)
+    return [value for value in leaves if is_jaxpr(value)]
+
+
+def list_inside(equation: Any) -> list[tuple[Any, float]]:
+    """Return the jaxprs inside an equation, and how often each is executed; of branches the largest."""
+    found = list(map(open_jaxpr, list_jaxprs(equation)))
+    name = equation.primitive.name
+    if name == "cond":
+        found = [max(found, key=lambda jaxpr: len(jaxpr.eqns))]
+    rounds = equation.params["length"] if name == "scan" else WHILE_STEPS if name == "while" else 1
+    return [(jaxpr, rounds) for jaxpr in found]
+
+
+def count_product_flops(equation: Any) -> float:
+    """Return the operations of a product, a convolution or a factorisation; 0 of anything else."""
+    name = equation.primitive.name
+    if name == "dot_general":
+        (contracted, _), _ = equation.params["dimension_numbers"]
+        sides = equation.invars[0].aval.shape
+        return 2.0 * count_elements(equation.outvars[0]) * float(math.prod(sides[axis] for axis in contracted))
+    if name == CONVOLUTION:
+        kernel = equation.invars[1].aval.shape
+        outputs = kernel[equation.params["dimension_numbers"].rhs_spec[0]]
+        return 2.0 * count_elements(equation.outvars[0]) * float(math.prod(kernel) / outputs)
+    if name in CUBIC:
+        shape = equation.invars[0].aval.shape
+        return CUBIC[name] * float(math.prod(shape) * min(shape[-2:]))
+    return 0.0
+
+
+def count_elementwise_flops(equation: Any) -> float:
+    """Return one operation an element of what an equation computes; 0 where it only moves data."""
+    name = equation.primitive.name
+    if name in MOVING:
+        return 0.0
+    items = equation.invars if name.startswith(REDUCING) else equation.outvars
+    return float(sum(map(count_elements, items)))
+
+
+def count_elements(item: Any) -> int:
+    """Return how many elements a value has; 1 of one without a shape."""
+    return math.prod(getattr(item.aval, "shape", ()))
+
+
+class Lines:
+    """Source lines of equations; those that share a traceback are looked up once."""
+
+    def __init__(self) -> None:
+        """Begin without any."""
+        self._found: dict[int, tuple[Any, str]] = {}
+
+    def find(self, equation: Any) -> str:
+        """Return `folder/file:line` of the innermost frame outside JAX; empty where the equation has none."""
+        traceback = equation.source_info.traceback
+        if id(traceback) not in self._found:
+            # The traceback is kept, so that no other takes its id.
+            place = source_info_util.summarize(equation.source_info).rpartition(" ")[0]
+            self._found[id(traceback)] = traceback, brief_source(place)
+        return self._found[id(traceback)][1]
+
+
+def brief_source(source: str) -> str:
+    """Return folder, file and line of `path:line` or `path:line:column`.
+
+    A record is shared, and whole paths say more of a machine than a reader needs.
+    """
+    found = _PLACE.fullmatch(make_private(source))
+    return f"{'/'.join(found['path'].split('/')[-2:])}:{found['line']}" if found else ""

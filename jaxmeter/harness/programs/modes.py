@@ -1,0 +1,280 @@
+"""How an implementation is executed: a function in a mode becomes a `Prepared` call."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial, wraps
+from typing import Any
+
+import jax
+
+from jaxmeter.harness.declare.implementation import MIXED
+from jaxmeter.harness.programs.jax_events import JaxEvents, watch_jax
+from jaxmeter.harness.programs.static_leaves import find_argument_names, refuse_hidden_arrays, split
+from jaxmeter.harness.programs.waiting import make_wait
+from jaxmeter.harness.programs.warned import Warned, keep_warnings
+from jaxmeter.harness.record import NATIVE
+
+Clock = Callable[[], float]
+Stage = Callable[[str], None]
+"""Told the name of the stage that begins, so that a crash or a hang in it has a name."""
+
+
+@dataclass(frozen=True)
+class Stages:
+    """A compiled program with the time of each stage, in seconds.
+
+    Args:
+      trace_s: None where lowering cannot be timed apart from tracing; `lower_s` is then the time of both.
+      donated: Compiles the same function again with all its arguments donated; None where a user's own jit decides.
+      events: What jax reported meanwhile.
+      warned: What JAX warned of meanwhile.
+    """
+
+    traced: Any
+    lowered: Any
+    compiled: Any
+    trace_s: float | None
+    lower_s: float
+    compile_s: float
+    donated: Callable[[], Any] | None
+    events: JaxEvents
+    warned: tuple[Warned, ...] = ()
+
+
+def _nothing() -> None:
+    """Nothing to begin again: a call that carries no state."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """All that a probe sees of a variant: `wait(call(*args))` is one call until its result is ready.
+
+    Args:
+      stages: None where there is no one program (eager code, peers, streams).
+      returns_early: Whether a call returns before its result is ready.
+      reset: Has the next call begin with the inputs again, where calls carry state; their copies are made here, so it
+        comes before what is timed, and before a first call.
+      traceable: What a call computes, as a function of `args` that JAX can trace; None where it cannot.
+      jitted: The jitted function that calls, or the ahead-of-time program, are of; None in modes that have none.
+      renew: Returns the arguments of the next call, made outside the clock, where a call takes away the memory of its
+        arguments and returns nothing to go on with; None elsewhere.
+      most_calls: How often it may be called while it is timed; None without a limit.
+    """
+
+    call: Callable[..., Any]
+    args: tuple[Any, ...]
+    wait: Callable[[Any], Any]
+    stages: Stages | None = None
+    returns_early: bool = True
+    reset: Callable[[], Any] = _nothing
+    traceable: Callable[..., Any] | None = None
+    jitted: Any = None
+    renew: Callable[[], tuple[Any, ...]] | None = None
+    most_calls: int | None = None
+
+    def trace(self) -> Any:
+        """Return what a call computes as JAX traces it, also where the call itself is not jitted.
+
+        Raises:
+          Whatever JAX has against tracing it.
+        """
+        if self.stages is not None:
+            return self.stages.traced
+        if self.traceable is None:
+            raise TypeError("JAX cannot trace it as a whole")
+        arguments = split(self.args)
+        return jax.jit(arguments.close_over(self.traceable)).trace(*arguments.traced[0])
+
+    def call_and_wait(self) -> Any:
+        """The result of one call, ready."""
+        return self.wait(self.call(*self.args))
+
+
+@dataclass(frozen=True)
+class How:
+    """How calls of a variant follow each other.
+
+    Args:
+      carry: Place of an argument -> index of the output that takes its place in the next call.
+      donate: Places of the arguments whose memory a jitted call may take.
+      convert: NumPy's arrays as a peer's arguments.
+      stream: Whether the arguments are argument tuples, one for each call of a pass.
+    """
+
+    carry: Mapping[int, int] = field(default_factory=dict)
+    donate: tuple[int, ...] = ()
+    convert: Callable[..., tuple[Any, ...]] | None = None
+    stream: bool = False
+
+
+def prepare_as(
+    mode: str, function: Callable[..., Any], args: tuple[Any, ...], how: How, clock: Clock, stage: Stage
+) -> Prepared:
+    """A function made ready to be called in a mode.
+
+    Args:
+      args: Of a stream, one tuple for each call of a pass.
+    """
+    if how.stream:
+        return _stream(mode, function, args, how)
+    if mode == NATIVE:
+        return _native(function, args, how)
+    if mode in ("eager", MIXED):
+        traceable = function if mode == "eager" else None
+        prepared = Prepared(function, args, make_wait(), traceable=traceable)
+    else:
+        arguments = split(args)
+        refuse_hidden_arrays(arguments, find_argument_names(function))
+        function, args = arguments.close_over(function), arguments.traced[0]
+        jitted = jax.jit(as_new_function(function), donate_argnums=how.donate)
+        stages = compile_in_stages(jitted, function, args, {}, clock, stage)
+        # A jitted function is called through its own dispatch, and reuses what the stages have compiled.
+        call = jitted if mode == "jit" else stages.compiled
+        prepared = Prepared(call, args, make_wait(), stages, jitted=jitted)
+    return _carried(prepared, how) if how.carry else prepared
+
+
+def _native(function: Callable[..., Any], args: tuple[Any, ...], how: How) -> Prepared:
+    """A peer: called as it is; its result is ready when it returns."""
+    convert = how.convert or (lambda *args: copy_arguments(args))
+    converted = convert(*args) if how.convert or how.carry else args
+    prepared = Prepared(function, converted, _already_ready, returns_early=False)
+    if not how.carry:
+        return prepared
+    carried = Carried(function, how.carry, begin=lambda _: convert(*args))
+    return replace(prepared, call=carried, reset=partial(carried.reset, *converted))
+
+
+def _stream(mode: str, function: Callable[..., Any], items: tuple[tuple[Any, ...], ...], how: How) -> Prepared:
+    """One call is a pass over all argument tuples, each with as many programs as it has types.
+
+    What is carried goes from one tuple's call to the next; the result then holds it once, as it is at the end.
+    """
+    native = mode == NATIVE
+    if native and how.convert is not None:
+        convert = how.convert
+        items = tuple(convert(*item) for item in items)
+    call = jax.jit(as_new_function(function), donate_argnums=how.donate) if mode == "jit" else function
+    jitted = call if mode == "jit" else None
+    wait = _already_ready if native else make_wait()
+    if not how.carry:
+        return Prepared(
+            lambda *items: [call(*item) for item in items], items, wait, returns_early=not native, jitted=jitted
+        )
+    carried = Carried(call, how.carry, begin=partial(copy_arguments, places=how.carry))
+
+    def one_pass(*items: tuple[Any, ...]) -> tuple[list[Any], list[Any]]:
+        return carried.over(items)
+
+    reset = partial(carried.reset, *items[0])
+    return Prepared(one_pass, items, wait, returns_early=not native, reset=reset, jitted=jitted)
+
+
+def _carried(prepared: Prepared, how: How) -> Prepared:
+    carried = Carried(prepared.call, how.carry, begin=partial(copy_arguments, places=how.carry))
+    return replace(prepared, call=carried, reset=partial(carried.reset, *prepared.args))
+
+
+def copy_arguments(args: tuple[Any, ...], places: Collection[int] | None = None) -> tuple[Any, ...]:
+    """The arguments, those of some places or all, in memory of their own, which a call may take."""
+    chosen = range(len(args)) if places is None else places
+    return tuple(jax.tree.map(_copy, arg) if place in chosen else arg for place, arg in enumerate(args))
+
+
+def _copy(leaf: Any) -> Any:
+    if isinstance(leaf, jax.Array):
+        # Its own copy() compiles a program, which would count as the variant's; a sharding that is named commits it.
+        return jax.device_put(leaf, may_alias=False)
+    return copy.deepcopy(leaf)
+
+
+class Carried:
+    """Calls whose state goes from one to the next: what a training step returns is what the next one begins with."""
+
+    def __init__(
+        self,
+        call: Callable[..., Any],
+        carry: Mapping[int, int],
+        begin: Callable[[tuple[Any, ...]], tuple[Any, ...]],
+    ) -> None:
+        """Begins with the arguments of the first call.
+
+        Args:
+          begin: The arguments -> the same, in memory of their own.
+        """
+        self._call, self._carry, self._begin = call, carry, begin
+        self.state: dict[int, Any] = {}
+
+    def reset(self, *args: Any) -> None:
+        """Begins again with these arguments, copied now: a copy is no part of a call."""
+        self.state = {}  # what it held is free before more is taken
+        begun = self._begin(args)
+        self.state = jax.block_until_ready({place: begun[place] for place in self._carry})
+
+    def __call__(self, *args: Any) -> Any:
+        """One call: with the arguments, but for those that the call before has given."""
+        if not self.state:
+            self.reset(*args)
+        result = self._call(*(self.state.get(place, arg) for place, arg in enumerate(args)))
+        self.state = {place: _outputs(result)[index] for place, index in self._carry.items()}
+        return result
+
+    def over(self, items: Iterable[tuple[Any, ...]]) -> tuple[list[Any], list[Any]]:
+        """A pass over argument tuples: what each call returns beside its state, and the state at the end."""
+        # Not the states in between: an epoch of them does not fit where one does.
+        return [self._without_state(self(*item)) for item in items], list(self.state.values())
+
+    def _without_state(self, result: Any) -> list[Any]:
+        return [output for index, output in enumerate(_outputs(result)) if index not in self._carry.values()]
+
+
+def _outputs(result: Any) -> tuple[Any, ...]:
+    """What a function returns, one value or a tuple of them, as a tuple."""
+    return result if isinstance(result, tuple) else (result,)
+
+
+def compile_in_stages(
+    jitted: Any,
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    clock: Clock,
+    stage: Stage,
+) -> Stages:
+    """Trace, lower and compile a jitted function for these arguments, each stage timed."""
+    with watch_jax() as events, keep_warnings() as warned:
+        stage("trace")
+        start = clock()
+        traced = jitted.trace(*args, **kwargs)
+        trace_s = clock() - start
+        stage("lower")
+        start = clock()
+        lowered = traced.lower()
+        lower_s = clock() - start
+        stage("compile")
+        start = clock()
+        compiled = lowered.compile()
+        compile_s = clock() - start
+
+    def donated() -> Any:
+        donating = jax.jit(as_new_function(function), donate_argnums=range(len(args)), donate_argnames=tuple(kwargs))
+        return donating.lower(*args, **kwargs).compile()
+
+    return Stages(traced, lowered, compiled, trace_s, lower_s, compile_s, donated, events, tuple(warned))
+
+
+def as_new_function(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same function as a new object: jax reuses what this process has compiled for the old one."""
+
+    @wraps(function)
+    def same(*args: Any, **static: Any) -> Any:
+        return function(*args, **static)
+
+    return same
+
+
+def _already_ready(result: Any) -> Any:
+    return result

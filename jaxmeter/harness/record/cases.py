@@ -1,0 +1,266 @@
+"""A case: what was planned of it, and what was measured."""
+
+from __future__ import annotations
+
+import msgspec
+
+from jaxmeter.harness.record.outcomes import INCOMPLETE, Number, Outcome, Status
+
+Param = str | int | float | bool
+
+AS_GIVEN = "as_given"
+"""The mode of a callable that a user has transformed: it is called as it is. Shown as `as given`."""
+
+NATIVE = "native"
+"""The mode of a peer: executed as its library does."""
+
+REPLAY = "replay"
+"""The mode of a program that an earlier run has kept: compiled and run once more, beside today's."""
+
+LOCK_STEP = "lock-step"
+"""The mode of a variant that an earlier run's environment runs, in a process that takes turns with today's."""
+
+
+class Cost(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a workload must do at least, by its declaration.
+
+    Args:
+      flops: Floating-point operations of one call, a count.
+      bytes: Bytes that one call must read and write.
+      message_bytes: Of a collective, the size S that its algorithm bandwidth S / t refers to: the larger of what one
+        device gives and gets.
+      bus_bytes: Of a collective, what one device's link must carry: S times the factor of its bus bandwidth.
+    Source: NVIDIA nccl-tests, doc/PERFORMANCE.md, for the last two.
+    """
+
+    flops: Number | None = None
+    bytes: Number | None = None
+    message_bytes: Number | None = None
+    bus_bytes: Number | None = None
+
+
+class Figure(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A number that somebody published.
+
+    Args:
+      variant: Which of ours it stands beside, `implementation:mode`.
+      value: In the metric's unit: seconds, bytes or a plain count.
+      spread: As the source gives it, in the same unit; mostly a standard deviation of single calls.
+      metric: What it is one of.
+    """
+
+    variant: str
+    value: float
+    spread: float | None = None
+    metric: str = "execution_s"
+
+
+class Published(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A claim that a source makes with its figures: one of them over another, or one by itself.
+
+    Args:
+      source: Author, title, year, place.
+      device: Where it was measured, as the source says.
+      backend: Which kind of device that is: cpu, gpu or tpu; empty where the source does not tell.
+      timed: What was timed, in words.
+      figure: The one, the larger where there are two.
+      against: The other; None where the figure itself is the claim.
+      differs: What is not the same here, in words.
+      at: Params of the cases that it stands beside, and `backend`.
+      undecided: Why ours, though shown beside it, decide nothing of it.
+    """
+
+    source: str
+    device: str
+    timed: str
+    figure: Figure
+    against: Figure | None = None
+    differs: str = ""
+    at: dict[str, Param] = {}
+    undecided: str = ""
+    backend: str = ""
+
+    @property
+    def figures(self) -> tuple[Figure, ...]:
+        """The one or two."""
+        return (self.figure,) if self.against is None else (self.figure, self.against)
+
+
+class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The number that answers a suite's question, told of the one case that stands for the suite.
+
+    Args:
+      question: What the suite is there to tell, in one sentence.
+      variant: Whose number it is, `implementation:mode`.
+      against: The variant that it is set against; None where the number is the answer by itself.
+      metric: What it is one of: of execution_s the ratio of both, paired by process; of anything else both, side by
+        side.
+      at: Params of the case that stands for the suite; where a run has none with these, the one that represents the
+        workload does.
+      rank: The lower, the earlier it is told; None comes last, in the order of the plan.
+    """
+
+    question: str
+    variant: str
+    against: str | None = None
+    metric: str = "execution_s"
+    at: dict[str, Param] = {}
+    rank: int | None = None
+
+    @property
+    def variants(self) -> tuple[str, ...]:
+        """The one or two."""
+        return (self.variant,) if self.against is None else (self.variant, self.against)
+
+
+class Replay(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A variant of an earlier run that runs once more: its kept program, or its code in that run's environment.
+
+    Args:
+      run: That run's id.
+      variant: Whose it was.
+      sha256: Of the file that holds the kept program; None where that run's environment runs the code.
+      fingerprint: Of the program as that run compiled it; None where it did not tell.
+    """
+
+    run: str
+    variant: str
+    sha256: str | None = None
+    fingerprint: str | None = None
+
+    @property
+    def in_lock_step(self) -> bool:
+        """Whether that run's environment runs it, and takes turns with today's."""
+        return self.sha256 is None
+
+
+class PlannedVariant(msgspec.Struct, frozen=True, kw_only=True):
+    """An implementation in a mode. `skip` is the declared reason not to run it for this case.
+
+    Args:
+      compiles: Programs that it may compile at most; None where nothing is declared.
+      donates: Names of the arguments whose memory a call takes.
+      raises: Name of the error that calling it must raise; then nothing of it is timed.
+      traced: Whether it is traced though it is skipped, so that its equations are counted.
+      same_as: Of an A/A control, the variant whose program it is once more; of a replay, the variant that it stands
+        beside. None of what a suite declares.
+      replays: Of a replay, whose program it is.
+    """
+
+    name: str
+    implementation: str
+    mode: str
+    description: str
+    source: str
+    skip: str | None = None
+    compiles: int | None = None
+    donates: tuple[str, ...] = ()
+    raises: str | None = None
+    traced: bool = False
+    same_as: str | None = None
+    replays: Replay | None = None
+
+
+class PlannedCase(msgspec.Struct, frozen=True, kw_only=True):
+    """A workload with one value of each param; `definition` is a hash of its inputs, reference and cost.
+
+    Args:
+      platform: Name of the backend that runs it, or of the target that it is compiled for.
+      new_shape: Params whose change gives inputs of another shape, as the `caching` probe tries it.
+      new_static: Params whose change is another static argument.
+      represents_workload: Whether this case stands for its workload, where measuring every case would be too much.
+      devices: How many devices it uses.
+      config: What its processes set in `jax.config`.
+      data: Which data its inputs are, where that depends on what there is.
+      data_missing: Files that were looked for in the folder of `--data`, where it has none of them; in words.
+      published: Figures of others that stand beside it.
+      answer: What it answers for its suite; None of all cases but the one that stands for it.
+      question: What its suite is there to tell; empty where the suite declares none.
+    """
+
+    id: str
+    name: str
+    suite: str
+    workload: str
+    platform: str
+    description: str
+    params: dict[str, Param]
+    definition: str
+    baseline: str
+    variants: tuple[PlannedVariant, ...]
+    cost: Cost | None = None
+    no_reference: str | None = None
+    time_limit_s: float | None = None
+    new_shape: dict[str, Param] | None = None
+    new_static: dict[str, Param] | None = None
+    represents_workload: bool = False
+    devices: int = 1
+    config: dict[str, Param] = {}
+    data: str | None = None
+    data_missing: str | None = None
+    published: tuple[Published, ...] = ()
+    answer: Answer | None = None
+    question: str = ""
+
+
+def is_same_problem(before: PlannedCase, after: PlannedCase) -> bool:
+    """Whether two cases of one name are of the same inputs, reference and cost, on as many devices, in one setting."""
+    return (before.definition, before.devices, before.config) == (after.definition, after.devices, after.config)
+
+
+class VariantRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """What was measured of one variant: an outcome per probe."""
+
+    name: str
+    outcomes: dict[str, Outcome]
+
+
+class Artifact(msgspec.Struct, frozen=True, kw_only=True):
+    """A file kept beside the numbers; `path` is relative to the case's folder.
+
+    Args:
+      kind: trace, jaxpr, stablehlo, hlo or jaxexport.
+    """
+
+    kind: str
+    variant: str
+    path: str
+    size_bytes: int
+    sha256: str
+
+
+class CaseRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """What was measured of a case so far.
+
+    Args:
+      processes: How often it was timed.
+      rounds: How many rounds of the run are whole: every process that they plan for the case was run. None of a record
+        that was only written when the case had ended.
+      process_gap_s: Seconds from the start of one timing process to that of the next, their median; None of records of
+        before it was told, and with fewer than two processes.
+    """
+
+    id: str
+    name: str
+    started: str
+    elapsed_s: float
+    processes: int
+    variants: tuple[VariantRecord, ...]
+    artifacts: tuple[Artifact, ...] = ()
+    notes: tuple[str, ...] = ()
+    statistics_version: int
+    rounds: int | None = None
+    process_gap_s: float | None = None
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether something of it is lost, until the run is resumed."""
+        return any(one.status is Status.LOST for variant in self.variants for one in variant.outcomes.values())
+
+    @property
+    def status(self) -> Status:
+        """The worst status of any variant and probe that makes the case incomplete; else ok, if anything is."""
+        order = list(Status)
+        found = [outcome.status for variant in self.variants for outcome in variant.outcomes.values()]
+        worst = max(found, key=order.index, default=Status.LOST)
+        return Status.OK if worst not in INCOMPLETE and Status.OK in found else worst

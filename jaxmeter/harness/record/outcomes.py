@@ -1,0 +1,279 @@
+"""How one probe of one variant ended: status, values by process, and what only this probe can tell."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Self
+
+import msgspec
+
+Number = int | float
+
+
+class Status(StrEnum):
+    """How one probe of one variant ended. The order is from best to worst."""
+
+    OK = "ok"
+    SKIPPED = "skipped"
+    UNSUPPORTED = "unsupported"
+    TOO_LARGE = "does not fit"
+    LOST = "lost"
+    TIMED_OUT = "timed out"
+    KILLED = "killed"
+    FAILED = "failed"
+    WRONG = "wrong"
+
+
+INCOMPLETE = frozenset({Status.LOST, Status.TIMED_OUT, Status.KILLED, Status.FAILED, Status.WRONG})
+"""Statuses that make a run incomplete (exit code 3). Of the others a reason is known beforehand."""
+
+
+class Verdict(StrEnum):
+    """What comparing a variant's result says of it."""
+
+    RIGHT = "right"
+    RIGHT_WITHIN_CONDITIONING = "right within the problem's conditioning"
+    CANNOT_BE_CHECKED = "cannot be checked"
+    DIFFERS = "differs from the baseline variant"
+    NOT_DETERMINISTIC = "not deterministic"
+    WRONG = "wrong"
+
+
+class Conditioning(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the draws say of the outputs that are beyond their tolerance.
+
+    Args:
+      beyond: How many outputs are.
+      unresolved: How many of these cannot be checked: the draws alone reach the size of the output, or take too long.
+      worst: Path of the output with the largest error; empty where there is one output.
+      error: That error, relative to the reference's largest entry; None where it is not finite.
+      allowed: What the draws allow there, 4 times their largest deviation; None where they took too long, or it is not
+        finite.
+      digits: How many decimal digits of that output the draws leave alone; None without draws.
+      is_too_slow: Whether the draws would take too long.
+    """
+
+    beyond: int
+    unresolved: int = 0
+    worst: str = ""
+    error: float | None = None
+    allowed: float | None = None
+    digits: float | None = None
+    is_too_slow: bool = False
+
+
+class Buffer(msgspec.Struct, frozen=True, kw_only=True):
+    """A place in a compiled program's memory, by the compiler's buffer assignment.
+
+    Args:
+      kind: argument, output, temporary or constant.
+      shape: HLO's, e.g. `f32[1000,1000]`; of the largest value that is kept there.
+      instruction: Name of the HLO instruction that writes that value.
+      operation: JAX's name for it, e.g. `jit(f)/dot_general`; None where not told.
+      source: `folder/file:line`; None where not told.
+      values: How many values are kept there, one after the other.
+    """
+
+    kind: str
+    size_bytes: int
+    shape: str
+    instruction: str
+    operation: str | None = None
+    source: str | None = None
+    values: int = 1
+
+
+class CacheStateCall(msgspec.Struct, frozen=True, kw_only=True):
+    """One call in one cache state, in one process, and what JAX reported meanwhile.
+
+    Args:
+      cache_state: cold, cached, warm, new_shape or new_static.
+      proven: Whether what JAX reported shows that the caches were in that state; else the time has no name.
+      elapsed_s: Seconds; None where the call was not timed, since it is not to the call before as the cache state says.
+      traces: Functions that were traced.
+      compiled: Programs that XLA compiled.
+      hits: Programs that came from the persistent cache.
+      misses: Programs that were looked for there and missing.
+    """
+
+    cache_state: str
+    proven: bool
+    elapsed_s: float | None = None
+    traces: int = 0
+    compiled: int = 0
+    hits: int = 0
+    misses: int = 0
+
+
+class Trap(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A reason why a program does not do the work that its source suggests, with the evidence.
+
+    Args:
+      kind: A row of `KINDS` in harness/record/traps.py.
+      evidence: What was found, as the subject of a sentence: names, shapes, counts.
+      sources: `folder/file:line` of what it is about, the most important first.
+      share: Of dead work the part of the traced FLOPs; of outputs the part that depends on no argument.
+      size_bytes: Of captured constants and of donated arrays.
+      count: How many outputs, arrays, calls or equations it is about.
+      declared: Whether the suite declares a trap of this kind.
+    """
+
+    kind: str
+    evidence: str
+    sources: tuple[str, ...] = ()
+    share: float | None = None
+    size_bytes: int | None = None
+    count: int | None = None
+    declared: bool = False
+
+
+class _Details(msgspec.Struct, frozen=True, kw_only=True, tag_field="probe"):
+    """What one probe tells beside its values. Each probe has a structure of its own."""
+
+    def join(self, other: Self) -> Self:
+        """What both say, of two processes: here the first, since all say the same."""
+        return self
+
+
+class NumericsDetails(_Details, frozen=True, kw_only=True, tag="numerics"):
+    """What the comparison with the reference was.
+
+    Args:
+      products: The coarsest format that float32 matrix products are computed in; None without such products.
+      outputs: Arrays that were compared; None where that was not recorded.
+      unchecked: How many of them the reference does not know (NaN in both).
+      raised: The words of the error that the call raised, as its implementation declares; None where none is declared.
+      fingerprint: Of the program that was checked, which timing processes load; None without one, or where not told.
+      verdict: What the comparison says; None where every output is within its tolerance, or none was compared.
+      conditioning: What the draws say; None where there were none.
+    """
+
+    products: str | None = None
+    outputs: int | None = None
+    unchecked: int = 0
+    raised: str | None = None
+    fingerprint: str | None = None
+    verdict: Verdict | None = None
+    conditioning: Conditioning | None = None
+
+
+class MemoryDetails(_Details, frozen=True, kw_only=True, tag="memory"):
+    """What the program holds: its largest buffers, by size."""
+
+    buffers: tuple[Buffer, ...] = ()
+
+
+class CompilationDetails(_Details, frozen=True, kw_only=True, tag="compilation"):
+    """Which programs were compiled.
+
+    Args:
+      fingerprints: Of the optimised programs that the processes compiled, each different one once.
+      explanation: JAX's own words on why more was compiled than is declared; None where that is not so.
+      traps: Why the program does not do the work that its source suggests; empty in records of before they were found.
+    """
+
+    fingerprints: tuple[str, ...] = ()
+    explanation: str | None = None
+    traps: tuple[Trap, ...] = ()
+
+    def join(self, other: Self) -> Self:
+        """The programs of both."""
+        return type(self)(
+            fingerprints=tuple(dict.fromkeys((*self.fingerprints, *other.fingerprints))),
+            explanation=self.explanation or other.explanation,
+            traps=tuple(dict.fromkeys((*self.traps, *other.traps))),
+        )
+
+
+class CachingDetails(_Details, frozen=True, kw_only=True, tag="caching"):
+    """Every call that was made in some cache state, in the order of the processes."""
+
+    calls: tuple[CacheStateCall, ...] = ()
+
+    def join(self, other: Self) -> Self:
+        """The calls of both."""
+        return type(self)(calls=(*self.calls, *other.calls))
+
+
+class TimingDetails(_Details, frozen=True, kw_only=True, tag="timing"):
+    """How quiet the processes of a variant were.
+
+    Args:
+      processes: How many timed it.
+      contended: How many of them were contended for an absolute time: harness/record/contention.py.
+      doubtful_ratios: Whether log_ratio has processes that were contended for it, since too few others remained.
+      unsteady: How many found no steady state within the warm-up.
+      replaced: How many contended processes a fresh process has replaced; they are not among `processes`.
+      looks: How often the intervals were looked at to decide whether to go on; None in records of before it was told.
+      calibration: The identity of the calibration loop that times are divided by; None where there is none.
+      slow_share: Beside what part of the blocks of its processes the core was slow: record/core_speed.py; None
+        where no calibration loop tells.
+      compiles_per_call: How many programs every call compiles within its time; the most over the processes.
+    """
+
+    processes: int
+    contended: int = 0
+    doubtful_ratios: bool = False
+    unsteady: int = 0
+    replaced: int = 0
+    looks: int | None = None
+    calibration: str | None = None
+    slow_share: float | None = None
+    compiles_per_call: int = 0
+
+
+class TraceDetails(_Details, frozen=True, kw_only=True, tag="trace"):
+    """What a capture holds: whether any activity of the device; None where there is no device to look for."""
+
+    device_activity: bool | None = None
+
+
+Details = NumericsDetails | MemoryDetails | CompilationDetails | CachingDetails | TimingDetails | TraceDetails
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """One probe of one variant.
+
+    Args:
+      status: How it ended.
+      reason: Why it is not ok, for a person; no code reads it.
+      stderr: The end of what the process wrote there, where it failed.
+      values: Metric name to one value per process (process order; null where that process has none). What is the same
+        in all processes, such as counts, has one value.
+      notes: What a reader must know beside the number; no code reads it.
+      details: What only this probe tells; None where there is nothing.
+    """
+
+    status: Status
+    reason: str | None = None
+    stderr: str | None = None
+    values: dict[str, tuple[Number | None, ...]] = {}
+    notes: tuple[str, ...] = ()
+    details: Details | None = None
+
+
+def join(first: Outcome | None, second: Outcome) -> Outcome:
+    """One outcome of two processes: values one after the other, each note once, the worse status with its reason."""
+    if first is None:
+        return second
+    order = list(Status)
+    worse = max((first, second), key=lambda outcome: order.index(outcome.status))
+    values: dict[str, tuple[Number | None, ...]] = dict(first.values)
+    for name, more in second.values.items():
+        values[name] = (*values.get(name, ()), *more)
+    return Outcome(
+        status=worse.status,
+        reason=worse.reason,
+        stderr=worse.stderr,
+        values=values,
+        notes=tuple(dict.fromkeys((*first.notes, *second.notes))),
+        details=_join_details(first.details, second.details),
+    )
+
+
+def _join_details(first: Details | None, second: Details | None) -> Details | None:
+    if first is None or second is None:
+        return first or second
+    if type(first) is not type(second):
+        raise ValueError(f"details of two probes, {first} and {second}, cannot be joined")
+    return first.join(second)  # type: ignore[arg-type]  # they are of one type, which mypy does not follow

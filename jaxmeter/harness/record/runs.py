@@ -1,0 +1,162 @@
+"""A run: what it set out to do and where, and the cases that ended; reading it, and the schema of all of it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from jaxmeter.harness.record.cases import CaseRecord, PlannedCase
+from jaxmeter.harness.record.environment import Environment
+from jaxmeter.harness.record.files import RecordError, UnreadableError, decode, read_bytes
+from jaxmeter.harness.record.holders import Holder
+from jaxmeter.harness.record.layout import RunFolder
+from jaxmeter.harness.record.outcomes import INCOMPLETE, Status
+from jaxmeter.harness.record.processes import ProcessRecord
+from jaxmeter.harness.record.self_test import SelfTest
+from jaxmeter.harness.record.settings import Settings
+
+SCHEMA_VERSION = 3
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run set out to do, and where.
+
+    Args:
+      machine: By what its self-test is found again; None in records of before there was any.
+      self_test: What was known of the machine when the run began; None where nothing was.
+      against: Id of the earlier run whose programs it runs beside its own; None where there is none.
+      confirms: Whether it only times what a comparison suspects, and leaves out all else.
+    """
+
+    schema_version: int
+    run_id: str
+    tool_version: str
+    started: str
+    backend: str
+    environment: Environment
+    settings: Settings
+    cases: tuple[PlannedCase, ...]
+    machine: str | None = None
+    self_test: SelfTest | None = None
+    against: str | None = None
+    confirms: bool = False
+
+
+class ProcessWarning(msgspec.Struct, frozen=True, kw_only=True):
+    """A line that JAX, XLA or Python wrote as a warning in processes that measured, and how many of them wrote it."""
+
+    text: str
+    processes: int
+
+
+class StopReason(StrEnum):
+    """Why a run stopped before its last case."""
+
+    INTERRUPTED = "interrupted"
+    BUDGET_USED = "budget used"
+
+
+class Stop(msgspec.Struct, frozen=True, kw_only=True):
+    """That a run stopped before its last case; it may go on with `--resume`.
+
+    Args:
+      budget_s: What it had, where that is used up.
+      held: The stage that took the most of it; None where that was not recorded.
+    """
+
+    at: str
+    reason: StopReason
+    budget_s: float | None = None
+    held: Holder | None = None
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    """A run: its manifest and the cases that ended.
+
+    Args:
+      ended: When; null for a run that lacks cases.
+      stopped: That a run that lacks cases has stopped, and why; null for one that ended, and for one that was killed.
+      warnings: What libraries warned of in its processes; of a resumed run, in those of its last part.
+    """
+
+    manifest: Manifest
+    cases: tuple[CaseRecord, ...]
+    ended: str | None = None
+    stopped: Stop | None = None
+    warnings: tuple[ProcessWarning, ...] = ()
+
+    def lost(self) -> tuple[PlannedCase, ...]:
+        """Planned cases that have no record, or that were timed too seldom."""
+        done = {case.id for case in self.cases if not case.is_lost}
+        return tuple(case for case in self.manifest.cases if case.id not in done)
+
+    def is_complete(self) -> bool:
+        """Whether every planned case was measured and nothing failed; an empty run is not complete."""
+        outcomes = [
+            outcome for case in self.cases for variant in case.variants for outcome in variant.outcomes.values()
+        ]
+        measured = any(outcome.status is Status.OK for outcome in outcomes)
+        return measured and not self.lost() and not any(outcome.status in INCOMPLETE for outcome in outcomes)
+
+
+def read_manifest(folder: RunFolder) -> Manifest:
+    """Reads a run's manifest.
+
+    Raises:
+      UnreadableError: There is none, or it is damaged.
+      RecordError: It is of a schema version that this jaxmeter does not read.
+    """
+    data = read_bytes(folder.manifest)
+    _check_version(folder.manifest, decode(folder.manifest, data, _Versioned).schema_version)
+    return decode(folder.manifest, data, Manifest)
+
+
+def read_run(folder: RunFolder) -> Run:
+    """Reads a run's commit mark, which holds its manifest and all its cases.
+
+    Raises:
+      UnreadableError, RecordError: As for a manifest.
+    """
+    data = read_bytes(folder.mark)
+    try:
+        run = decode(folder.mark, data, Run)
+    except UnreadableError:  # perhaps since it is of another version: that says more
+        _check_version(folder.mark, decode(folder.mark, data, _WithManifest).manifest.schema_version)
+        raise
+    _check_version(folder.mark, run.manifest.schema_version)
+    return run
+
+
+class _Versioned(msgspec.Struct):
+    """What every manifest tells, of whatever version."""
+
+    schema_version: int
+
+
+class _WithManifest(msgspec.Struct):
+    """What every commit mark holds, of whatever version."""
+
+    manifest: _Versioned
+
+
+def _check_version(path: Path, found: int) -> None:
+    if found == SCHEMA_VERSION:
+        return
+    what = f"{path}: schema version {found}, this jaxmeter reads {SCHEMA_VERSION}"
+    if found > SCHEMA_VERSION:
+        raise RecordError(f"{what}; use a newer jaxmeter")
+    raise RecordError(f"{what}; it is older than the first release: measure again")
+
+
+def json_schema() -> dict[str, Any]:
+    """JSON Schema of the commit mark, with every structure that it holds, and of the process files."""
+    _, components = msgspec.json.schema_components([Run, ProcessRecord], ref_template="#/$defs/{name}")
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"jaxmeter record, schema version {SCHEMA_VERSION}",
+        "anyOf": [{"$ref": "#/$defs/Run"}, {"$ref": "#/$defs/ProcessRecord"}],
+        "$defs": components,
+    }

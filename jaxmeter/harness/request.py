@@ -1,0 +1,184 @@
+"""What a person asks of a run: its options, read and checked."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import msgspec
+
+from jaxmeter.harness.declare.catalogue import DEFAULT_SUITES
+from jaxmeter.harness.machine.affinity import can_choose_cores, find_lock_step_cores
+from jaxmeter.harness.machine.environment import make_paths_private, usable_cores
+from jaxmeter.harness.machine.platforms import BACKENDS, Backend, list_unused_variables
+from jaxmeter.harness.parent.prepare_run import UsageError
+from jaxmeter.harness.plan.probes import PROBE_NAMES
+from jaxmeter.harness.plan.settings import make_settings
+from jaxmeter.harness.record import Manifest, OtherEnvironment, Settings
+from jaxmeter.harness.record.suspects import CONFIRMING_BLOCKS, CONFIRMING_PROCESSES, Suspects
+from jaxmeter.harness.record.wording import counted
+
+DEFAULT_LEVEL = "default"
+
+LEAST_BUDGET_S, MOST_BUDGET_S = 1.0, 30 * 24 * 3600.0
+"""Less than one process takes, and more than any run: a slip of the hand."""
+
+_DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s)?")
+_URL = re.compile(r"[a-z0-9]+:/")
+"""As a path reads one: a path has no two slashes in a row."""
+
+_SECONDS = re.compile(r"\d+(?:\.\d+)?")
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """The options of `run`, as given."""
+
+    backend: str
+    level: str
+    select: tuple[str, ...]
+    suites: tuple[str, ...]
+    probes: tuple[str, ...]
+    processes: int | None
+    budget: str | None
+    data: Path | None
+    out: Path
+    run_id: str | None
+    machine: str | None = None
+    against: Path | None = None
+    suspects: Path | None = None
+    lock_step: str | None = None
+    cores: int | None = None
+    fewest_rounds: int | None = None
+    blocks: int | None = None
+
+
+def choose_settings(request: RunRequest, run_id: str, before: Manifest | None = None) -> Settings:
+    """The settings of a run with these options.
+
+    Args:
+      before: Of the earlier run that it stands beside.
+
+    Raises:
+      UsageError: An option that cannot be followed: an unknown backend or probe, no such folder, no such budget.
+    """
+    find_backend(request.backend)
+    if _URL.match(str(request.out)):
+        raise UsageError(
+            f"--out {request.out}: measuring writes into a folder; `jaxmeter push RUN URL` copies a run "
+            "into a store, and `nox -s cpu -- --out URL` does both"
+        )
+    if request.data is not None and not request.data.is_dir():
+        raise UsageError(f"--data '{request.data}' is not a folder; name the one that your data sets are in")
+    if request.data is not None and not os.access(request.data, os.R_OK | os.X_OK):
+        raise UsageError(f"--data '{request.data}' cannot be read by this user; allow that, or name another")
+    if unknown := [name for name in request.probes if name not in PROBE_NAMES]:
+        raise UsageError(f"no probe '{unknown[0]}'; probes are {', '.join(PROBE_NAMES)}")
+    if request.cores is not None and not can_choose_cores():
+        raise UsageError("--cores: this system does not let a process choose its cores; leave it out")
+    if request.cores is not None and request.cores > usable_cores():
+        raise UsageError(f"--cores {request.cores}: {counted(usable_cores(), 'core')} can be used here; give fewer")
+    other = find_other_environment(request, before)
+    return make_settings(
+        request.level,
+        probes=request.probes,
+        processes=request.processes,
+        fewest_rounds=request.fewest_rounds,
+        blocks=request.blocks,
+        budget_s=read_budget(request.budget),
+        select=request.select,
+        suites=tuple(map(make_paths_private, request.suites)) or (DEFAULT_SUITES,),
+        data=None if request.data is None else make_paths_private(str(request.data.absolute())),
+        not_used=list_unused_variables(os.environ),
+        cores=request.cores,
+        lock_step=None if other is None else msgspec.structs.replace(other, python=make_paths_private(other.python)),
+        lock_step_cores=None if other is None else find_lock_step_cores(find_backend(request.backend)),
+        run_id=run_id,
+    )
+
+
+def find_other_environment(request: RunRequest, before: Manifest | None) -> OtherEnvironment | None:
+    """The earlier run's, where it takes turns with that of this one."""
+    if request.lock_step is None or before is None:
+        return None
+    here = before.environment
+    return OtherEnvironment(
+        python=request.lock_step, version=here.python, packages=here.packages, variables=here.variables
+    )
+
+
+def complete_request(request: RunRequest, settings: Settings, suspects: Suspects | None = None) -> RunRequest:
+    """The request, with what an earlier run measured where it says nothing of its own; without paths of that run.
+
+    Args:
+      suspects: What alone it times, by as many processes as confirm something.
+    """
+    usual = make_settings(settings.level, suites=(), run_id="")
+    asked = () if set(settings.probes) == set(usual.probes) else settings.probes
+    request = replace(
+        request,
+        level=settings.level if request.level == DEFAULT_LEVEL else request.level,
+        select=request.select or settings.select,
+        probes=request.probes or tuple(name for name in asked if name in PROBE_NAMES),
+        processes=request.processes or settings.processes,
+        cores=request.cores or (settings.cores if request.lock_step is None else None),
+        budget=request.budget or _find_given_budget(settings, usual),
+    )
+    if suspects is None:
+        return request
+    return replace(
+        request,
+        probes=("timing",),
+        processes=suspects.processes,
+        fewest_rounds=CONFIRMING_PROCESSES,
+        blocks=CONFIRMING_BLOCKS,
+    )
+
+
+def _find_given_budget(settings: Settings, usual: Settings) -> str | None:
+    """The budget that somebody gave an earlier run. Older records do not tell: there, any but the level's own."""
+    if settings.finishes_fewest or settings.budget_s == usual.budget_s:
+        return None
+    return f"{settings.budget_s:.0f}"
+
+
+def find_backend(name: str) -> Backend:
+    """The backend of a name.
+
+    Raises:
+      UsageError: There is none.
+    """
+    if name not in BACKENDS:
+        raise UsageError(f"no backend '{name}'; backends are {', '.join(BACKENDS)}")
+    return BACKENDS[name]
+
+
+def read_duration(text: str) -> float:
+    """Seconds of `90`, `90s`, `10m`, `1h30m`.
+
+    Raises:
+      UsageError: Anything else.
+    """
+    if _SECONDS.fullmatch(text.strip()):
+        return float(text)
+    match = _DURATION.fullmatch(text.strip())
+    if match is None or not any(match.groups()):
+        raise UsageError(f"--budget '{text}' is not a time; write 90, 90s, 10m or 1h30m")
+    hours, minutes, seconds = (float(part or 0) for part in match.groups())
+    return 3600 * hours + 60 * minutes + seconds
+
+
+def read_budget(text: str | None) -> float | None:
+    """Seconds of `--budget`.
+
+    Raises:
+      UsageError: No time, or none that anything can be measured in.
+    """
+    if text is None:
+        return None
+    budget_s = read_duration(text)
+    if not LEAST_BUDGET_S <= budget_s <= MOST_BUDGET_S:
+        raise UsageError(f"--budget '{text}' is not between 1 s and 30 days; write 90s, 10m or 1h30m")
+    return budget_s

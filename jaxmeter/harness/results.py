@@ -1,0 +1,164 @@
+"""The numbers of a run for who has just measured: on a terminal where they are few, and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from jaxmeter.harness.record import CaseRecord, Manifest, PlannedCase, Run, Status
+from jaxmeter.harness.record.agreement import find_disagreement
+from jaxmeter.harness.record.looks import find_timing
+from jaxmeter.harness.record.metric import Lack, Reading
+from jaxmeter.harness.record.pooling import gather_pool
+from jaxmeter.harness.record.reading import find_worst
+from jaxmeter.harness.record.recorded import RecordedVariant, list_variants
+from jaxmeter.harness.record.statistics import VERSION, differs
+from jaxmeter.harness.record.traps import describe_trap, find_traps
+from jaxmeter.harness.record.withheld import find_objection
+from jaxmeter.harness.record.wording import counted
+
+MOST_LINES = 24
+"""More numbers are for a page."""
+
+_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
+
+
+def list_results(run: Run) -> list[dict[str, Any]]:
+    """By planned variant its status, time and speedup over the case's baseline variant, each with its interval.
+
+    Times are seconds. A missing number is null, and so are a disagreement where time and speedup agree, and a reason
+    for no speedup where nothing stands against one.
+    """
+    return [
+        {
+            "case": variant.planned_case.name,
+            "variant": variant.planned.name,
+            "status": _find_status(variant).value,
+            "execution_s": _tell(variant.read("execution_s")),
+            "speedup": _tell(variant.read("speedup")),
+            "no_speedup": find_objection(variant.outcomes) or None,
+            "compiles_per_call": _count_compiles(variant),
+            "disagreement": find_disagreement(variant, "execution_s") or None,
+            "traps": [describe_trap(trap) for trap in find_traps(variant.outcomes)],
+        }
+        for variant in _list_variants(run)
+    ]
+
+
+def describe_results(run: Run) -> Iterator[str]:
+    """The same, a line for each variant; nothing where there are too many."""
+    if sum(len(case.variants) for case in run.manifest.cases) > MOST_LINES:
+        return
+    variants = list(_list_variants(run))
+    notes = {record.id: record.notes for record in run.cases}
+    width = max((len(variant.planned.name) for variant in variants), default=0)
+    told = ""
+    for variant in variants:
+        if variant.planned_case.name != told:
+            told = variant.planned_case.name
+            yield told
+            yield from (f"  note: {note}" for note in notes.get(variant.planned_case.id, ()))
+        yield f"  {variant.planned.name:{width}}  {_describe(variant)}"
+    yield from _list_doubts(variants)
+
+
+def _list_doubts(variants: Iterable[RecordedVariant]) -> Iterator[str]:
+    """Each trap, and each time that is at odds with a speedup, once with the variants that have it."""
+    alike: dict[str, dict[str, None]] = {}
+    for variant in variants:
+        sentences = [describe_trap(trap) for trap in find_traps(variant.outcomes)]
+        for sentence in filter(None, (*sentences, find_disagreement(variant, "execution_s"))):
+            alike.setdefault(sentence, {})[variant.planned.name] = None
+    yield from (f"! {', '.join(names)}: {sentence}" for sentence, names in alike.items())
+
+
+def _list_variants(run: Run) -> Iterator[RecordedVariant]:
+    pool = gather_pool(run)
+    manifest, records = run.manifest, {record.id: record for record in run.cases}
+    for planned in manifest.cases:
+        record = records.get(planned.id) or _make_empty(planned, manifest)
+        yield from list_variants(planned, record, manifest.environment, manifest.settings, pool)
+
+
+def _make_empty(planned: PlannedCase, manifest: Manifest) -> CaseRecord:
+    """Of a case that the run did not reach."""
+    return CaseRecord(
+        id=planned.id,
+        name=planned.name,
+        started=manifest.started,
+        elapsed_s=0.0,
+        processes=0,
+        variants=(),
+        statistics_version=VERSION,
+    )
+
+
+def _find_status(variant: RecordedVariant) -> Status:
+    if variant.planned.skip is not None:
+        return Status.SKIPPED
+    return find_worst(variant.outcomes)[1].status if variant.outcomes else Status.LOST
+
+
+def _tell(reading: Reading) -> dict[str, Any] | None:
+    interval = reading.interval
+    if interval is None:
+        return None
+    return {
+        "value": interval.estimate,
+        "low": interval.low,
+        "high": interval.high,
+        "processes": interval.count,
+        "contended": reading.contended,
+    }
+
+
+def _describe(variant: RecordedVariant) -> str:
+    """`2.31 ms [2.2, 2.4]  3.1x [3.0, 3.2]`, or how it ended."""
+    time = variant.read("execution_s")
+    if time.interval is None:
+        worst = find_worst(variant.outcomes)[1] if variant.outcomes else None
+        reason = variant.planned.skip or (None if worst is None else worst.reason)
+        return f"{_find_status(variant).value}{': ' if reason else ''}{reason or ''}"
+    size, unit = next((one for one in _UNITS if _rounded(time.interval.estimate / one[0]) >= 1), _UNITS[-1])
+    is_doubted = bool(find_traps(variant.outcomes) or find_disagreement(variant, "execution_s"))
+    written = _write(time, 1 / size, f" {unit}", is_doubted=is_doubted)
+    words = "; ".join(filter(None, (_describe_speedup(variant), _describe_compiling(variant))))
+    return f"{written:26}  {words}".rstrip()
+
+
+def _rounded(value: float) -> float:
+    """As it is written."""
+    return float(f"{value:.3g}")
+
+
+def _describe_speedup(variant: RecordedVariant) -> str:
+    if variant.planned.name == variant.planned_case.baseline:
+        return "baseline"
+    speedup = variant.read("speedup")
+    if speedup.interval is None:
+        is_withheld = speedup.fault is not None and speedup.fault.lack is Lack.WITHHELD
+        return find_objection(variant.outcomes) or (speedup.fault.reason if is_withheld and speedup.fault else "")
+    undecided = "" if speedup.interval.low is None or differs(speedup.interval) else ", no difference told"
+    is_doubted = bool(find_traps(variant.outcomes))
+    return f"{_write(speedup, 1.0, 'x', is_doubted=is_doubted)}{undecided}"
+
+
+def _describe_compiling(variant: RecordedVariant) -> str:
+    """Say how many programs each call compiles within its time; empty if none."""
+    count = _count_compiles(variant)
+    return f"each call compiles {counted(count, 'program')}" if count else ""
+
+
+def _count_compiles(variant: RecordedVariant) -> int | None:
+    timing = find_timing(variant)
+    return None if timing is None else timing.compiles_per_call
+
+
+def _write(reading: Reading, scale: float, unit: str, *, is_doubted: bool = False) -> str:
+    """The number with its bounds, marked where it is not to be trusted."""
+    interval = reading.interval
+    assert interval is not None
+    bounds = ""
+    if interval.low is not None and interval.high is not None:
+        bounds = f" [{interval.low * scale:.3g}, {interval.high * scale:.3g}]"
+    return f"{'! ' if reading.contended or is_doubted else ''}{interval.estimate * scale:.3g}{unit}{bounds}"

@@ -1,0 +1,139 @@
+"""Budgets: how much more a case may take than the baseline run, by metric; from a TOML file.
+
+    "mlp/*" = { time = "5%", peak_memory = "0%", compiles = 0 }
+
+A key is a pattern of `suite/case`; of several that match, the first that names a metric decides. What no pattern names
+has the allowance of DEFAULTS.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from jaxmeter.harness.record.guards import LARGEST
+from jaxmeter.harness.record.patterns import find_nearest
+from jaxmeter.harness.record.statistics import MINIMUM_EFFECT
+
+from .findings import TIME
+
+NAMES = {
+    "time": TIME,
+    "peak_memory": "planned_peak_bytes",
+    "compiles": "compiles",
+    "recompiles": "recompiles",
+    "flops": "counted_flops",
+    "bytes": "counted_bytes",
+    "equations": "jaxpr_equations",
+    "operations": "stablehlo_operations",
+    "instructions": "hlo_instructions",
+    "fusions": "hlo_fusions",
+    "custom_calls": "hlo_custom_calls",
+    "collectives": "hlo_collectives",
+}
+"""What a budget calls a metric."""
+
+_SHARE = re.compile(r"(\d+(?:\.\d+)?)\s*%")
+
+
+class BudgetError(Exception):
+    """A file of budgets that cannot be used; the message says what to write instead."""
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """How much more is allowed: a share of what it was, or a number added to it."""
+
+    share: float | None = None
+    more: float | None = None
+
+    def is_exceeded(self, before: float, after: float) -> bool:
+        """Whether a number has grown beyond it."""
+        return after > (before + self.more if self.more is not None else before * (1 + (self.share or 0.0)))
+
+
+DEFAULTS: Mapping[str, Allowance] = {
+    TIME: Allowance(share=MINIMUM_EFFECT),
+    "planned_peak_bytes": Allowance(share=0.0),
+    "compiles": Allowance(more=0),
+    "recompiles": Allowance(more=0),
+}
+
+
+@dataclass(frozen=True)
+class Budgets:
+    """Rules in the order of the file: pattern, and allowances by the metric's own name."""
+
+    rules: tuple[tuple[str, Mapping[str, Allowance]], ...] = ()
+    defaults: Mapping[str, Allowance] = field(default_factory=lambda: DEFAULTS)
+
+    def least_time(self, minimum_effect: float) -> float:
+        """The smallest share that a time may grow by anywhere: what findings must be able to tell."""
+        shares = [rule[TIME].share for _, rule in self.rules if TIME in rule]
+        return min([minimum_effect, *(share for share in shares if share)])
+
+    def find_unused(self, names: Iterable[str]) -> list[str]:
+        """Patterns that match no `suite/case`."""
+        known = list(names)
+        return [pattern for pattern, _ in self.rules if not any(_matches(name, pattern) for name in known)]
+
+    def find(self, suite: str, case: str, metric: str) -> Allowance | None:
+        """What a case may take more of a metric; None where nothing is said of it."""
+        name = f"{suite}/{case}"
+        for pattern, allowances in self.rules:
+            if metric in allowances and _matches(name, pattern):
+                return allowances[metric]
+        return self.defaults.get(metric)
+
+
+def _matches(name: str, pattern: str) -> bool:
+    """Brackets mean themselves, as the names of cases hold them."""
+    return fnmatch.fnmatchcase(name, pattern.replace("[", "[[]"))
+
+
+def read_budgets(path: Path, minimum_effect: float = MINIMUM_EFFECT) -> Budgets:
+    """The budgets in a file.
+
+    Raises:
+      BudgetError: It cannot be read, or says what nobody understands.
+    """
+    try:
+        found = tomllib.loads(path.read_text("utf8"))
+    except OSError as error:
+        raise BudgetError(f"{path}: cannot be read: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:  # of TOML, of UTF-8, of numbers that no machine holds
+        raise BudgetError(f"{path}: is no TOML: {error}") from error
+    rules = tuple((pattern, _read_rule(path, pattern, rule)) for pattern, rule in found.items())
+    return Budgets(rules, make_defaults(minimum_effect))
+
+
+def make_defaults(minimum_effect: float) -> Mapping[str, Allowance]:
+    """The allowances of what no budget names."""
+    return {**DEFAULTS, TIME: Allowance(share=minimum_effect)}
+
+
+def _read_rule(path: Path, pattern: str, rule: object) -> Mapping[str, Allowance]:
+    if not isinstance(rule, dict):
+        raise BudgetError(f'{path}: "{pattern}" is no table; write "{pattern}" = {{ time = "5%" }}')
+    allowances = {}
+    for name, value in rule.items():
+        if name not in NAMES:
+            nearest = find_nearest(name, NAMES)
+            hint = f", nearest: {nearest}" if nearest else ""
+            raise BudgetError(f'{path}: "{pattern}" has no metric {name!r}{hint}; metrics are {", ".join(NAMES)}')
+        allowances[NAMES[name]] = _read_allowance(path, pattern, name, value)
+    return allowances
+
+
+def _read_allowance(path: Path, pattern: str, name: str, value: object) -> Allowance:
+    if isinstance(value, str) and (match := _SHARE.fullmatch(value.strip())):
+        return Allowance(share=float(match[1]) / 100)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if is_number and name != "time" and 0 <= value <= LARGEST:  # type: ignore[operator]
+        return Allowance(more=float(value))  # type: ignore[arg-type]
+    ways = '"5%"' if name == "time" else '"5%", or a number that may be added'
+    raise BudgetError(f'{path}: "{pattern}" {name} = {value!r} is no budget; write {ways}')

@@ -1,0 +1,67 @@
+"""What follows from two programs alone: compared exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jaxmeter.harness.record.metric import Direction
+from jaxmeter.harness.record.metrics import METRICS
+from jaxmeter.harness.record.statistics import Interval
+
+from .findings import PROGRAM, Change, Finding, make_change
+from .variant_pair import VariantPair, read_raw
+
+COUNTED = (
+    "counted_flops",
+    "counted_bytes",
+    "jaxpr_equations",
+    "stablehlo_operations",
+    "hlo_instructions",
+    "hlo_fusions",
+    "hlo_custom_calls",
+    "hlo_collectives",
+)
+"""What is in a program: it tells how two differ, and fails no gate unless a budget names it."""
+
+EXACT = ("planned_peak_bytes", "compiles", "recompiles", *COUNTED)
+"""Metrics that follow from the program alone."""
+
+
+def compare_exact(sides: VariantPair) -> Iterator[Change]:
+    """What is not as it was."""
+    if sides.has_another_program:
+        yield make_change(sides.case, sides.name, PROGRAM, Finding.CHANGED, cause=sides.find_cause())
+    for metric in EXACT:
+        # Most are the same, and reading takes longer.
+        if read_raw(sides.old, metric) != read_raw(sides.new, metric) and (found := _compare(sides, metric)):
+            yield found
+
+
+def count_exact(sides: VariantPair) -> int:
+    """How many exact numbers both runs tell of a variant, its fingerprint among them."""
+    told = sum(bool(read_raw(sides.old, metric) and read_raw(sides.new, metric)) for metric in EXACT)
+    return told + (None not in sides.fingerprints)
+
+
+def _compare(sides: VariantPair, metric: str) -> Change | None:
+    readings = sides.old.read(metric), sides.new.read(metric)
+    was, now_is = (one.estimate for one in readings)
+    if was is None or now_is is None or was == now_is:
+        return None
+    if not all(one.exact for one in readings):
+        reason = "it is not the same in all processes"
+        return make_change(
+            sides.case, sides.name, metric, Finding.INCONCLUSIVE, before=was, after=now_is, reason=reason
+        )
+    ratio = now_is / was if was > 0 else None
+    finding = Finding.MORE if now_is > was else Finding.LESS
+    return make_change(
+        sides.case,
+        sides.name,
+        metric,
+        Finding.CHANGED if METRICS[metric].direction is Direction.NEITHER else finding,
+        before=was,
+        after=now_is,
+        effect=None if ratio is None else Interval(ratio, ratio, ratio, 1),
+        cause=sides.find_cause(),
+    )

@@ -1,0 +1,154 @@
+"""Findings about two runs: what is said of one metric of one variant, and what all of it says together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from jaxmeter.harness.record.statistics import Interval
+
+from .conditions import Conditions
+from .snapshot import ComparedCase
+
+TIME = "execution_s"
+
+COLD = ("compile_total_s", "first_result_s")
+"""Times of cold processes, which nothing can repeat beside each other."""
+
+WHOLE = ""
+"""In place of a metric: the case or the variant as a whole."""
+
+PROGRAM = "program"
+"""In place of a metric: which program it is, by its fingerprint."""
+
+
+class Finding(StrEnum):
+    """What two runs say of one metric of one variant, the worst first."""
+
+    SLOWER = "slower"
+    MORE = "more"
+    FAILED = "failed"
+    SUSPECTED_SLOWER = "suspected slower"
+    GONE = "gone"
+    NOT_COMPARABLE = "not comparable"
+    CHANGED = "changed"
+    FASTER = "faster"
+    LESS = "less"
+    SUSPECTED_FASTER = "suspected faster"
+    NEW = "new"
+    INCONCLUSIVE = "inconclusive"
+    SAME = "same"
+
+
+DECIDED = frozenset({Finding.SLOWER, Finding.FASTER, Finding.SUSPECTED_SLOWER, Finding.SUSPECTED_FASTER, Finding.SAME})
+"""Findings about a time that say something of it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """One finding.
+
+    Args:
+      metric: Its name; WHOLE for the case or variant, PROGRAM for its fingerprint.
+      before, after: Both numbers, in the metric's unit; times at the reference speed of the earlier run.
+      effect: after over before; above 1 is slower, or more. None where there is none.
+      smallest: The smallest difference, as a share, that these data could have told; None where nothing tells.
+      replayed: Whether the earlier program ran beside today's.
+      cores: On how many cores both ran in lock-step; None where on all that were allowed, or not in lock-step.
+      chance: How likely equal programs are to differ as much, the p-value of the processes that ran both; None without.
+      reason: Why the finding is none, or what to know of it.
+      cause: What may explain a change, likeliest first.
+    """
+
+    suite: str
+    case: str
+    platform: str
+    variant: str
+    metric: str
+    finding: Finding
+    before: float | None = None
+    after: float | None = None
+    effect: Interval | None = None
+    smallest: float | None = None
+    replayed: bool = False
+    cores: int | None = None
+    chance: float | None = None
+    reason: str = ""
+    cause: str = ""
+
+    @property
+    def processes(self) -> int:
+        """How many processes each side has that the effect is of."""
+        return 0 if self.effect is None else self.effect.count
+
+
+@dataclass(frozen=True)
+class Changes:
+    """All findings about two runs.
+
+    Args:
+      minimum_effect: The smallest difference of a time that is worth a finding, as a share.
+      compared: How many variants both runs have, of the same cases.
+      timed: How many variants the earlier run has timed.
+      exact: How many exact numbers both runs tell.
+      names: Of all cases of the later run, `suite/case`.
+    """
+
+    before: str
+    after: str
+    conditions: Conditions
+    minimum_effect: float
+    found: tuple[Change, ...]
+    compared: int = 0
+    timed: int = 0
+    exact: int = 0
+    names: tuple[str, ...] = ()
+
+    def having(self, *findings: Finding) -> tuple[Change, ...]:
+        """Those with some findings."""
+        return tuple(one for one in self.found if one.finding in findings)
+
+    @property
+    def without_runtimes(self) -> tuple[Change, ...]:
+        """Those that the sentence about two runtimes does not say already, once for all."""
+        sentence = self.conditions.other_runtime
+        return tuple(one for one in self.found if not sentence or one.reason != sentence)
+
+    @property
+    def times(self) -> tuple[Change, ...]:
+        """Those about the time of a variant."""
+        return tuple(one for one in self.found if one.metric == TIME)
+
+
+def leave_out_times(changes: Changes) -> Changes:
+    """The findings that follow from programs alone."""
+    return replace(changes, found=tuple(one for one in changes.found if one.metric not in (TIME, *COLD)))
+
+
+def merge(changes: Changes, confirmation: Changes) -> Changes:
+    """The findings, with the times that a run of many processes has confirmed or refuted in place of the first ones."""
+    again = {(one.case, one.platform, one.variant): one for one in confirmation.times if one.replayed}
+    found = tuple(
+        again.get((one.case, one.platform, one.variant), one) if one.metric == TIME else one for one in changes.found
+    )
+    return replace(changes, found=found)
+
+
+def make_change(case: ComparedCase, variant: str, metric: str, finding: Finding, **told: Any) -> Change:
+    """A finding about a variant of a case.
+
+    Args:
+      variant: Its name; empty for the case as a whole.
+      told: What else the finding has, by the fields of `Change`.
+    """
+    planned = case.planned
+    return Change(
+        suite=planned.suite,
+        case=planned.name,
+        platform=planned.platform,
+        variant=variant,
+        metric=metric,
+        finding=finding,
+        **told,
+    )

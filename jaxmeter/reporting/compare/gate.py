@@ -1,0 +1,219 @@
+"""Whether a run passes: what got worse beyond its budget and was confirmed, and what stands in the way of an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from jaxmeter.harness.record.statistics import CONFIDENCE
+from jaxmeter.harness.record.suspects import Suspect, Suspects
+
+from .budgets import Budgets
+from .chance import reject_by_holm
+from .effort import plan_processes
+from .findings import DECIDED, PROGRAM, TIME, Change, Changes, Finding
+
+FINE, REGRESSED, UNDECIDED = 0, 1, 3
+"""Exit codes: fine; a confirmed regression; no answer that can be relied on."""
+
+LEAST_SURE = 0.05
+"""A confirmation that could have found a slowdown of so much, and found none, refutes a suspicion."""
+
+FEWEST_DECIDED = 0.5
+"""Share of the times that need a finding: fewer tell nothing of the rest."""
+
+Key = tuple[str, str, str]
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What a gate says.
+
+    Args:
+      regressions: Confirmed, beyond their budget.
+      unconfirmed: Suspects that nothing has confirmed or refuted.
+      obstacles: Why there is no answer that can be relied on, a sentence each.
+    """
+
+    regressions: tuple[Change, ...]
+    unconfirmed: tuple[Change, ...]
+    obstacles: tuple[str, ...]
+
+    @property
+    def code(self) -> int:
+        """The exit code: a confirmed regression counts, whatever else is in the way."""
+        if self.regressions:
+            return REGRESSED
+        return UNDECIDED if self.unconfirmed or self.obstacles else FINE
+
+
+def list_suspects(changes: Changes, budgets: Budgets, *, also_changed: bool = False) -> Suspects:
+    """Times that may be longer than their budget allows: told so, or so by their estimate and not excluded.
+
+    Args:
+      also_changed: Whether also those of programs that are others now: where the earlier run's did not run beside
+        today's, stored times would tell a large difference alone.
+    """
+    watched = _find_changed(changes) if also_changed else {}
+    found = [one for one in changes.times if _is_suspect(one, budgets) or _key(one) in watched]
+    replayed = ((one, budgets.find(one.suite, one.case, TIME)) for one in found if one.replayed)
+    scattered = [
+        (one.effect, allowance.share or 0.0)
+        for one, allowance in replayed
+        if one.effect is not None and allowance is not None
+    ]
+    return Suspects(
+        baseline=changes.before,
+        suspects=tuple(Suspect(case=one.case, variant=one.variant) for one in found),
+        processes=plan_processes(scattered, among=_count_family(changes)),
+    )
+
+
+def judge(
+    changes: Changes,
+    budgets: Budgets,
+    *,
+    confirmed_by: Changes | None = None,
+    exact: bool = False,
+    also_changed: bool = False,
+) -> Judgement:
+    """What a gate says of a comparison.
+
+    Args:
+      confirmed_by: The same baseline run beside a run that timed the suspects alone, by many processes.
+      exact: Whether only what follows from programs counts, and no time.
+      also_changed: As the suspects were listed. Of these nothing stands in the way of an answer.
+    """
+    regressions = [one for one in changes.found if one.metric != TIME and exceeds(one, budgets)]
+    looked = {} if confirmed_by is None else {_key(one): one for one in confirmed_by.times}
+    obstacles = list(_list_obstacles(changes, looked, exact=exact))
+    if exact:
+        return Judgement(tuple(regressions), (), tuple(obstacles))
+    suspects = {_key(one): one for one in changes.times if _is_suspect(one, budgets)}
+    watched = (_find_changed(changes) if also_changed else {}) | suspects
+    chances = {
+        key: one.chance
+        for key in watched
+        if (one := looked.get(key)) is not None and one.chance is not None and one.finding is Finding.SLOWER
+    }
+    sure = reject_by_holm(chances, among=_count_family(changes), level=1 - CONFIDENCE)
+    unconfirmed = []
+    for key, one in watched.items():
+        again = looked.get(key)
+        if again is not None and key in sure and exceeds(again, budgets):
+            regressions.append(again)
+        elif key in suspects and (again is None or not _is_refuted(again, budgets)):
+            unconfirmed.append(again or one)
+    return Judgement(tuple(regressions), tuple(unconfirmed), tuple(obstacles))
+
+
+def judge_alone(changes: Changes, budgets: Budgets, *, count_suspected: bool = False) -> Judgement:
+    """What two runs say by themselves, where nothing was or will be confirmed by others.
+
+    Args:
+      count_suspected: Whether what is suspected to be slower counts, too.
+    """
+    found = (
+        one
+        for one in changes.found
+        if exceeds(one, budgets) or (count_suspected and one.finding is Finding.SUSPECTED_SLOWER)
+    )
+    return Judgement(tuple(found), (), tuple(_list_missing(changes)))
+
+
+def _count_family(changes: Changes) -> int:
+    """How many times may seem slower by chance."""
+    return max(changes.timed, len(changes.times))
+
+
+def _list_missing(changes: Changes) -> Iterator[str]:
+    """What should have been compared, and was not."""
+    if changes.conditions.incomparable:
+        yield f"the two runs cannot be compared: {changes.conditions.incomparable}"
+        return
+    if not changes.compared:
+        yield "nothing was compared: the two runs have no case in common, or nothing of it was measured"
+        return
+    for finding, words in ((Finding.FAILED, "failed"), (Finding.GONE, "is gone")):
+        found = changes.having(finding)
+        if found:
+            yield f"{_name_some(found)} {words}"
+
+
+def _list_obstacles(changes: Changes, looked: Mapping[Key, Change], *, exact: bool) -> Iterator[str]:
+    yield from _list_missing(changes)
+    if not changes.compared:
+        return
+    if exact:
+        if not changes.exact:
+            yield "no exact number is told by both runs: planned peak memory, counts of a program, its fingerprint"
+        return
+    decided = sum(one.finding in DECIDED or _is_decided(looked.get(_key(one))) for one in changes.times)
+    timed = _count_family(changes)
+    if not changes.times:
+        yield "no time was compared"
+    elif decided < FEWEST_DECIDED * timed:
+        too_few = f"only {decided} of {timed} times could be told: too few to speak for the rest"
+        yield changes.conditions.other_runtime if len(changes.without_runtimes) < len(changes.found) else too_few
+
+
+def _name_some(found: Iterable[Change]) -> str:
+    names = [f"{one.case} {one.variant}".strip() for one in found]
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return f"{', '.join(names[:3])}{more}"
+
+
+def _is_decided(again: Change | None) -> bool:
+    return again is not None and again.replayed and again.finding in DECIDED
+
+
+def _find_changed(changes: Changes) -> dict[Key, Change]:
+    """Times of which two runs tell nothing, of programs that are no longer the same."""
+    changed = {_key(one) for one in changes.found if one.metric == PROGRAM and one.finding is Finding.CHANGED}
+    open_ones = (one for one in changes.times if one.finding in (Finding.INCONCLUSIVE, Finding.SAME))
+    return {_key(one): one for one in open_ones if _key(one) in changed and not one.replayed}
+
+
+def _is_suspect(one: Change, budgets: Budgets) -> bool:
+    if one.effect is None or not _is_beyond(one, budgets, part=0.5):
+        return False
+    if one.finding in (Finding.SLOWER, Finding.SUSPECTED_SLOWER):
+        return _is_beyond(one, budgets)
+    return one.finding is Finding.INCONCLUSIVE and one.replayed
+
+
+def _is_refuted(one: Change, budgets: Budgets) -> bool:
+    """Whether many processes beside each other found no difference beyond the budget."""
+    if not one.replayed:
+        return False
+    if one.finding in (Finding.SAME, Finding.FASTER):
+        return True
+    if one.finding is Finding.SLOWER:
+        return not _is_beyond(one, budgets)
+    if one.finding is not Finding.INCONCLUSIVE or one.reason or one.smallest is None:
+        return False
+    # What it did not find it could have found: else silence says nothing.
+    allowance = budgets.find(one.suite, one.case, TIME)
+    return allowance is not None and one.smallest <= max(allowance.share or 0.0, LEAST_SURE)
+
+
+def exceeds(one: Change, budgets: Budgets) -> bool:
+    """Whether it is surely worse, and beyond its budget."""
+    if one.metric == TIME:
+        return one.finding is Finding.SLOWER and _is_beyond(one, budgets)
+    allowance = budgets.find(one.suite, one.case, one.metric)
+    if allowance is None or one.before is None or one.after is None:
+        return False
+    return one.finding in (Finding.MORE, Finding.CHANGED) and allowance.is_exceeded(one.before, one.after)
+
+
+def _is_beyond(one: Change, budgets: Budgets, *, part: float = 1.0) -> bool:
+    """Whether the estimate is beyond a part of the budget."""
+    allowance = budgets.find(one.suite, one.case, TIME)
+    if one.effect is None or allowance is None:
+        return False
+    return one.effect.estimate > 1 + part * (allowance.share or 0.0)
+
+
+def _key(one: Change) -> Key:
+    return one.case, one.platform, one.variant

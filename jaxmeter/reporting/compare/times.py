@@ -1,0 +1,227 @@
+"""How long the same takes in two runs: by a program that ran beside today's, else by what both stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from jaxmeter.harness.record import INCOMPLETE
+from jaxmeter.harness.record.derived import compare_paired, doubt_ratio, find_withheld
+from jaxmeter.harness.record.metric import Readable
+from jaxmeter.harness.record.pool import NO_CALIBRATION
+from jaxmeter.harness.record.statistics import FEWEST_PROCESSES, Interval, differs
+
+from .alternation import find_interference
+from .chance import find_chance
+from .findings import COLD, TIME, Change, Finding, make_change
+from .ratios import divide_readings
+from .snapshot import Snapshot
+from .variant_pair import VariantPair, find_fingerprint, find_status, read_raw
+
+FAIR = "normalised_s"
+
+STAGE = "first_call_s"
+"""What every cold process times."""
+
+SUSPECTED = {Finding.SLOWER: Finding.SUSPECTED_SLOWER, Finding.FASTER: Finding.SUSPECTED_FASTER}
+"""What is left of a finding that nothing confirms."""
+
+STORED = "by the times that two runs stored, which share no state of the machine"
+STORED_RAW = "by the raw times that two runs stored, which share no state of the machine"
+SAME_PROGRAM = "the same program, by its fingerprint, of the same versions"
+SAME_RECORD = "nothing that is recorded of its code and of versions has changed: maybe the machine has"
+AS_FAST_TODAY = "its kept program is as fast under what there is today"
+
+
+def compare_times(sides: VariantPair) -> Change | None:
+    """The finding about the time of a call; None where the earlier run did not time the variant."""
+    told = _find_told(sides)
+    replay = _find_replay(sides, told)
+    if replay is not None and replay.read(TIME).has_number:
+        return _judge_replay(sides, told, replay)
+    if not sides.old.read(TIME).has_number:
+        if replay is None or not _is_in_lock_step(replay):
+            return None
+        finding = Finding.FAILED if find_status(replay)[0] in INCOMPLETE else Finding.INCONCLUSIVE
+        return make_change(sides.case, sides.name, TIME, finding, reason=_say_why_untimed(replay))
+    if not sides.new.read(TIME).has_number:
+        return make_change(sides.case, sides.name, TIME, Finding.INCONCLUSIVE, reason="timed before, and not now")
+    return _judge_stored(sides, "" if replay is None else find_status(replay)[1])
+
+
+def compare_cold(sides: VariantPair) -> Iterator[Change]:
+    """What compiling takes, where enough cold processes of both runs tell: a suspicion at most."""
+    if sides.is_same_program:
+        return
+    for metric in COLD:
+        if min(len(read_raw(one, STAGE)) for one in (sides.old, sides.new)) < FEWEST_PROCESSES:
+            continue  # most, where cold processes are few: reading takes longer
+        readings = sides.old.read(metric), sides.new.read(metric)
+        if not all(one.has_number for one in readings):
+            continue
+        ratio = divide_readings(readings[1], readings[0], sides.new.settings, two_runs=True)
+        finding = _judge(ratio, sides.runs.minimum_effect)
+        if finding in SUSPECTED:
+            yield make_change(
+                sides.case,
+                sides.name,
+                metric,
+                SUSPECTED[finding],
+                before=readings[0].estimate,
+                after=readings[1].estimate,
+                effect=ratio,
+                smallest=_find_smallest(ratio, sides.runs.minimum_effect),
+                reason=STORED_RAW,
+                cause=sides.find_cause(),
+            )
+
+
+def _find_told(sides: VariantPair) -> Readable:
+    """The variant that tells: of an ahead-of-time program jit's, if it is the same one; else the variant itself."""
+    new = sides.new
+    if new.planned.mode != "aot":
+        return new
+    jitted = sides.case.variants.get(f"{new.planned.implementation}:jit")
+    own = find_fingerprint(new)
+    return new if jitted is None or own is None or find_fingerprint(jitted) != own else jitted
+
+
+def _find_replay(sides: VariantPair, told: Readable) -> Readable | None:
+    """The variant that ran the earlier run's program, or its code in its environment, beside this one."""
+    run = sides.runs.before.manifest.run_id
+    return next(
+        (
+            one
+            for one in sides.case.variants.values()
+            if one.planned.replays is not None
+            and one.planned.same_as == told.planned.name
+            and one.planned.replays.run == run
+        ),
+        None,
+    )
+
+
+def _is_in_lock_step(replay: Readable) -> bool:
+    """Whether the earlier run's own environment ran it."""
+    return replay.planned.replays is not None and replay.planned.replays.in_lock_step
+
+
+def _say_why_untimed(replay: Readable) -> str:
+    """Why what the earlier run measured was not timed beside today's."""
+    outcome = replay.outcomes.get("timing")
+    return "it was not timed in the earlier environment" + (f": {outcome.reason}" if outcome and outcome.reason else "")
+
+
+def _judge_replay(sides: VariantPair, told: Readable, replay: Readable) -> Change:
+    """By the processes that ran both programs."""
+    ratio, doubt = compare_paired(replay, told), doubt_ratio(replay, told)
+    finding = _judge(ratio, sides.runs.minimum_effect)
+    own = _find_infidelity(replay) or find_interference(replay, told, ratio)
+    conditions = sides.runs.conditions
+    outer = conditions.weak_in_lock_step if _is_in_lock_step(replay) else conditions.weak
+    withheld = find_withheld(replay, told)
+    reason = "" if withheld is None else withheld.reason
+    if doubt or (own and finding is Finding.SAME):
+        finding, reason = Finding.INCONCLUSIVE, doubt or own
+    elif (own or outer) and finding in SUSPECTED:
+        finding, reason = SUSPECTED[finding], own or outer
+    elif outer and sides.old.read(TIME).has_number:
+        # What took its place may be slower in itself: only stored times know how it was before.
+        return _judge_stored(sides, AS_FAST_TODAY)
+    found = _make(sides, finding, ratio, reason)
+    times = (one.read(FAIR).estimate or one.read(TIME).estimate for one in (replay, told))
+    before, after = times
+    cores = sides.runs.after.manifest.settings.lock_step_cores if _is_in_lock_step(replay) else None
+    chance = find_chance(replay, told)
+    return replace(found, before=before, after=after, replayed=True, cores=cores, chance=chance)
+
+
+def _judge_stored(sides: VariantPair, why_no_replay: str) -> Change:
+    """By the times that both runs stored: a suspicion at most."""
+    conditions = sides.runs.conditions
+    # Where neither run could time a calibration loop, as on a device of its own, the times themselves are all there is.
+    metric = TIME if all(map(_has_no_calibration, (sides.runs.before, sides.runs.after))) else FAIR
+    readings = sides.old.read(metric), sides.new.read(metric)
+    if conditions.other_machine:
+        return _make(sides, Finding.NOT_COMPARABLE, None, conditions.other_machine)
+    lacking = next((one for one in readings if not one.has_number), None)
+    ratio = (
+        None if lacking is not None else divide_readings(readings[1], readings[0], sides.new.settings, two_runs=True)
+    )
+    if sides.is_same_program:
+        return _make(sides, Finding.SAME, ratio, SAME_PROGRAM)
+    if ratio is None and _has_another_calibration(sides):
+        return _make(sides, Finding.NOT_COMPARABLE, None, conditions.other_runtime)
+    if ratio is None:
+        why = "" if lacking is None or lacking.fault is None else lacking.fault.reason
+        return _make(sides, Finding.NOT_COMPARABLE, None, f"no normalised time{f': {why}' if why else ''}")
+    finding = _judge(ratio, sides.runs.minimum_effect)
+    contended = [run for run, one in zip(("earlier", "later"), readings, strict=True) if one.contended]
+    if contended and finding is not Finding.SAME:
+        return _make(sides, Finding.INCONCLUSIVE, ratio, f"contended in the {' and the '.join(contended)} run")
+    if finding not in SUSPECTED:
+        return _make(sides, finding, ratio, why_no_replay)
+    has_changed = bool(conditions.beside_jax) if sides.is_native else conditions.anything
+    is_same_code = sides.old.planned.source == sides.new.planned.source and not has_changed
+    if is_same_code and None in sides.fingerprints:
+        return _make(sides, Finding.INCONCLUSIVE, ratio, SAME_RECORD)
+    weak = "" if sides.is_native else conditions.weak
+    reasons = (STORED if metric == FAIR else STORED_RAW, why_no_replay, weak)
+    return _make(sides, SUSPECTED[finding], ratio, "; ".join(filter(None, reasons)))
+
+
+def _judge(ratio: Interval | None, minimum_effect: float) -> Finding:
+    """Of a time over an earlier one."""
+    if ratio is None or ratio.decisive.low is None or ratio.decisive.high is None:
+        return Finding.INCONCLUSIVE
+    if differs(ratio, minimum_effect=minimum_effect):
+        return Finding.SLOWER if ratio.estimate > 1 else Finding.FASTER
+    most = 1 + minimum_effect
+    is_within = ratio.decisive.low >= 1 / most and ratio.decisive.high <= most
+    return Finding.SAME if is_within else Finding.INCONCLUSIVE
+
+
+def _make(sides: VariantPair, finding: Finding, ratio: Interval | None, reason: str) -> Change:
+    before, after = (one.read(FAIR).estimate or one.read(TIME).estimate for one in (sides.old, sides.new))
+    has_changed = finding in SUSPECTED or finding in SUSPECTED.values()
+    has_no_bounds = ratio is not None and ratio.decisive.low is None
+    if not reason and finding is Finding.INCONCLUSIVE and has_no_bounds:
+        reason = "too few processes for an interval"
+    return make_change(
+        sides.case,
+        sides.name,
+        TIME,
+        finding,
+        before=before,
+        after=after,
+        effect=ratio,
+        smallest=_find_smallest(ratio, sides.runs.minimum_effect),
+        reason=reason,
+        cause=sides.find_cause() if has_changed else "",
+    )
+
+
+def _has_another_calibration(sides: VariantPair) -> bool:
+    """Whether the runs timed two calibration loops, since they are of two runtimes."""
+    before, after = sides.runs.before.pool, sides.runs.after.pool
+    has_lost_it = after.reference is None and after.no_reference != NO_CALIBRATION
+    return bool(sides.runs.conditions.other_runtime) and before.reference is not None and has_lost_it
+
+
+def _has_no_calibration(run: Snapshot) -> bool:
+    return run.pool.reference is None and run.pool.no_reference == NO_CALIBRATION
+
+
+def _find_infidelity(replay: Readable) -> str:
+    """Why a replay may not be what was measured then; empty where it is."""
+    replays, now_is = replay.planned.replays, find_fingerprint(replay)
+    if replays is None or replays.fingerprint is None or now_is is None or now_is == replays.fingerprint:
+        return ""
+    return "the kept program compiles to another than was measured then"
+
+
+def _find_smallest(ratio: Interval | None, minimum_effect: float) -> float | None:
+    """The smallest difference that the processes could have told."""
+    if ratio is None or ratio.decisive.high is None or ratio.decisive.low is None or ratio.estimate <= 0:
+        return None
+    return max(minimum_effect, ratio.decisive.high / ratio.estimate - 1)

@@ -1,0 +1,102 @@
+"""The same variant in two runs, and what both runs have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from jaxmeter.harness.record import NATIVE, NumericsDetails, Status
+from jaxmeter.harness.record.metric import Readable
+from jaxmeter.harness.record.metrics import METRICS
+from jaxmeter.harness.record.reading import find_worst
+
+from .conditions import Conditions
+from .snapshot import ComparedCase, Snapshot
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two runs that are compared.
+
+    Args:
+      after: Brought to the reference speed of the earlier run.
+      minimum_effect: The smallest difference of a time that is worth a finding, as a share.
+    """
+
+    before: Snapshot
+    after: Snapshot
+    conditions: Conditions
+    minimum_effect: float
+
+
+@dataclass(frozen=True)
+class VariantPair:
+    """A variant in both runs; `case` is that of the later one."""
+
+    runs: Comparison
+    case: ComparedCase
+    old: Readable
+    new: Readable
+
+    @property
+    def name(self) -> str:
+        """The variant's."""
+        return self.new.planned.name
+
+    @property
+    def fingerprints(self) -> tuple[str | None, str | None]:
+        """Of both programs; None of what has none, or where nobody told."""
+        return find_fingerprint(self.old), find_fingerprint(self.new)
+
+    @property
+    def is_same_program(self) -> bool:
+        """Whether it is the same program, of the same versions on the same device."""
+        was, now_is = self.fingerprints
+        return was is not None and was == now_is and not self.runs.conditions.weak
+
+    @property
+    def has_another_program(self) -> bool:
+        """Whether both are known and differ."""
+        return None not in self.fingerprints and len(set(self.fingerprints)) == 2
+
+    @property
+    def is_native(self) -> bool:
+        """Whether another library runs it, which no version of JAX changes."""
+        return self.new.planned.mode == NATIVE
+
+    def find_cause(self) -> str:
+        """What may explain a change, likeliest first."""
+        changed = self.old.planned.source != self.new.planned.source
+        conditions = self.runs.conditions
+        if self.is_native:
+            others = conditions.describe_beside_jax()
+        else:
+            others = conditions.describe(everything=None in self.fingerprints)
+        found = (
+            f"the code of {self.new.planned.implementation} has changed" if changed else "",
+            "its program has changed" if self.has_another_program else "",
+            others,
+        )
+        return "; ".join(filter(None, found)) or "nothing known"
+
+
+def find_status(variant: Readable) -> tuple[Status, str]:
+    """How a variant ended, and why."""
+    if not variant.outcomes:
+        return Status.LOST, "no record of it"
+    _, worst = find_worst(variant.outcomes)
+    return worst.status, worst.reason or ""
+
+
+def find_fingerprint(variant: Readable) -> str | None:
+    """Of the program that was checked, and timed."""
+    if variant.planned.mode == NATIVE:
+        return None
+    found = (one.details for one in variant.outcomes.values())
+    return next((one.fingerprint for one in found if isinstance(one, NumericsDetails)), None)
+
+
+def read_raw(variant: Readable, metric: str) -> Sequence[float | None]:
+    """What a probe recorded of a metric, unchecked."""
+    outcome = variant.outcomes.get(METRICS[metric].probe or "")
+    return () if outcome is None else outcome.values.get(metric, ())

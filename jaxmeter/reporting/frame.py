@@ -1,0 +1,180 @@
+"""Runs as one table: a row for each case, variant and metric. For notebooks, and for every export."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jaxmeter.harness.record import RecordError, Status
+from jaxmeter.harness.record.agreement import TIMES, find_disagreement
+from jaxmeter.harness.record.looks import find_timing
+from jaxmeter.harness.record.metric import Lack, Reading
+from jaxmeter.harness.record.metrics import METRICS
+from jaxmeter.harness.record.reading import DECISIVE_PROBES
+from jaxmeter.harness.record.traps import find_traps
+
+from .load import Loaded, load
+from .view.cases import Variant, gather_cases
+from .view.runs import label_runs, name_device
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+COLUMNS = {
+    "run": "id of the run",
+    "started": "when the run began, with its time zone",
+    "backend": "cpu, gpu or tpu",
+    "device": "name of the device, with their number where there are several",
+    "machine": "what the machine is called; missing in runs of before it was told",
+    "cores": "processor cores that the run could use",
+    "python": "version",
+    "jax": "version",
+    "jaxlib": "version",
+    "jaxmeter": "version that measured",
+    "level": "quick, default or full",
+    "suite": "name of the suite",
+    "workload": "name of the workload",
+    "case": "name of the case: the workload with its params",
+    "params": "the params, as a JSON object",
+    "variant": "implementation and mode, `step:jit`",
+    "implementation": "name of the function, or of the peer",
+    "mode": "eager, jit, aot, mixed, or native for a peer",
+    "is_baseline": "whether the case's speedups refer to this variant",
+    "metric": "name of the metric, as the page's section on the method defines it",
+    "unit": "s, B, FLOP/s, count, ratio …",
+    "value": "the number; missing where `status` says why",
+    "low": "lower bound of the interval; missing where there is none",
+    "high": "upper bound",
+    "confidence": "of the interval, 0.95; missing without one",
+    "count": "processes or processes that the number is of",
+    "values": "the value of each process or process, as a JSON array; null where one has none",
+    "exact": "whether the number has no error: a count or a size that was the same in all processes",
+    "contended": "whether what else ran makes it one not to be trusted",
+    "status": "how the probe ended: ok, skipped, failed, lost …",
+    "reason": "why there is no number, or why it is not to be trusted",
+    "traps": "why the program does not do the work that its source suggests: kinds of docs/traps.md, as a JSON array",
+}
+"""What each column of the table holds, in order."""
+
+
+def load_frame(runs: Iterable[str | Path]) -> DataFrame:
+    """Run folders as a table, one row for each case, variant and metric; `COLUMNS` says what its columns hold.
+
+    Runs are in the order in which they began. A metric that a variant cannot have has no row; one that a probe could
+    not tell has a row with its status. What cannot be read is left out with a warning, as on the page.
+
+    Raises:
+      RecordError: There is no run to read.
+      TypeError: One path, where a list of them is meant.
+    """
+    if isinstance(runs, str | Path):
+        raise TypeError(f"load_frame takes a list of run folders: load_frame([{str(runs)!r}])")
+    loaded = load([Path(run) for run in runs])
+    for text in loaded.warnings:
+        warnings.warn(text, stacklevel=2)
+    if not loaded.runs:
+        raise RecordError("no usable run; give folders that `jaxmeter run` has written, such as results/*")
+    return make_frame(loaded)
+
+
+def make_frame(loaded: Loaded) -> DataFrame:
+    """The table of runs that were read."""
+    from pandas import DataFrame  # a page needs none, and it takes half a second
+
+    return DataFrame(list(list_rows(loaded)), columns=list(COLUMNS))
+
+
+def list_rows(loaded: Loaded) -> Iterator[dict[str, Any]]:
+    """The rows of the table, by run, case, variant and metric."""
+    for run in label_runs(loaded.runs):
+        for case in gather_cases([run]):
+            for variant in case.variants:
+                yield from list_metrics(variant)
+
+
+def list_metrics(variant: Variant) -> Iterator[dict[str, Any]]:
+    """The rows of one variant."""
+    about, traps = _describe(variant), json.dumps([trap.kind for trap in find_traps(variant.outcomes)])
+    for name, metric in METRICS.items():
+        if metric.exponent_of is not None:  # of a workload, not of a variant
+            continue
+        reading = variant.read(name)
+        if reading.interval is None and not _ended_badly(reading, variant):
+            continue
+        yield {**about, "metric": name, "unit": metric.unit.value, **_tell(reading, variant), "traps": traps}
+
+
+def _ended_badly(reading: Reading, variant: Variant) -> bool:
+    """Whether a probe that was asked for has no number to tell, since it or what decides of it did not end well.
+
+    What is derived from such a number is not told again.
+    """
+    probe, fault = reading.metric.probe, reading.fault
+    if probe is None or fault is None or fault.lack is not Lack.ENDED:
+        return False
+    return probe in variant.settings.probes and fault.probe in (probe, *DECISIVE_PROBES)
+
+
+def _describe(variant: Variant) -> dict[str, Any]:
+    """What all rows of a variant share."""
+    run, planned, case = variant.case.run, variant.planned, variant.planned_case
+    manifest, here = run.manifest, run.manifest.environment
+    return {
+        "run": run.run_id,
+        "started": manifest.started,
+        "backend": manifest.backend,
+        "device": name_device(run.run),
+        "machine": manifest.machine,
+        "cores": here.allowed_cores,
+        "python": here.python,
+        "jax": here.packages.get("jax"),
+        "jaxlib": here.packages.get("jaxlib"),
+        "jaxmeter": manifest.tool_version,
+        "level": manifest.settings.level,
+        "suite": case.suite,
+        "workload": case.workload,
+        "case": case.name,
+        "params": json.dumps(case.params, ensure_ascii=False, sort_keys=True),
+        "variant": planned.name,
+        "implementation": planned.implementation,
+        "mode": planned.mode,
+        "is_baseline": variant.is_baseline,
+    }
+
+
+def _tell(reading: Reading, variant: Variant) -> dict[str, Any]:
+    """The number with all that qualifies it."""
+    interval, fault = reading.interval, reading.fault
+    outcome = None if fault is None else fault.outcome
+    bounded = interval is not None and interval.low is not None
+    return {
+        "value": reading.estimate,
+        "low": None if interval is None else interval.low,
+        "high": None if interval is None else interval.high,
+        "confidence": variant.case.run.level if bounded else None,
+        "count": 0 if interval is None else interval.count,
+        "values": _write_values(reading.values),
+        "exact": reading.exact,
+        "contended": reading.contended,
+        "status": (Status.OK if outcome is None else outcome.status).value,
+        "reason": reading.doubt
+        or (None if outcome is None else outcome.reason)
+        or _describe_contention(reading, variant)
+        or (find_disagreement(variant, reading.metric.name) if reading.metric.name in TIMES else None)
+        or None,
+    }
+
+
+def _describe_contention(reading: Reading, variant: Variant) -> str | None:
+    """How many processes were disturbed, of a number that is not to be trusted for that."""
+    timing = find_timing(variant)
+    if not reading.contended or timing is None:
+        return None
+    return f"{timing.contended} of {timing.processes} processes were contended"
+
+
+def _write_values(values: Sequence[float | None]) -> str:
+    return json.dumps(list(values))

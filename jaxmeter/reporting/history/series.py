@@ -1,0 +1,144 @@
+"""The series of each number over the runs of one machine, in the order of time."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from jaxmeter.harness.record import Manifest, PlannedCase, Status
+from jaxmeter.harness.record.cases import is_same_problem
+from jaxmeter.harness.record.guards import LONGEST_S, SHORTEST_S, divide_by_calibration
+from jaxmeter.harness.record.looks import find_timing
+from jaxmeter.harness.record.metric import Readable
+from jaxmeter.harness.record.metrics import METRICS
+from jaxmeter.harness.record.pool import NO_CALIBRATION
+from jaxmeter.harness.record.reading import is_contended, read_values
+
+from ..compare.findings import PROGRAM, TIME
+from ..compare.snapshot import ComparedCase, Key, Snapshot
+from ..compare.variant_pair import find_fingerprint, find_status, read_raw
+from ..outdated import EXACT
+
+
+@dataclass(frozen=True)
+class Point:
+    """A number of one run.
+
+    Args:
+      index: Of the run among those of its machine.
+      value: In the metric's unit; of a program its fingerprint.
+    """
+
+    index: int
+    snapshot: Snapshot
+    side: ComparedCase
+    variant: Readable
+    value: float | str
+
+    @property
+    def manifest(self) -> Manifest:
+        """Of its run."""
+        return self.snapshot.manifest
+
+
+@dataclass(frozen=True)
+class Series:
+    """A number of one variant, run after run.
+
+    Args:
+      case: As the newest run has planned it.
+      metric: `execution_s` stands for the normalised time where there is a calibration loop.
+      calibration: The identity of what such times are divided by; empty without one.
+      contended: How many runs are left out since the time was contended.
+    """
+
+    case: PlannedCase
+    variant: str
+    metric: str
+    points: tuple[Point, ...]
+    calibration: str = ""
+    contended: int = 0
+
+
+def gather_series(snapshots: Sequence[Snapshot]) -> tuple[Series, ...]:
+    """Every series that at least two runs have.
+
+    Args:
+      snapshots: The runs of one machine, from the oldest to the newest, at the reference speed of the first of them
+        that has the same calibration loop.
+    """
+    newest: dict[Key, PlannedCase] = {}
+    for snapshot in snapshots:
+        newest |= {key: side.planned for key, side in snapshot.cases.items()}
+    return tuple(one for key, case in newest.items() for one in _list_series(snapshots, key, case))
+
+
+def _list_series(snapshots: Sequence[Snapshot], key: Key, case: PlannedCase) -> Iterator[Series]:
+    """Those of a case. What an older run planned under its name with other inputs is another case."""
+    sides = [
+        (index, snapshot, side)
+        for index, snapshot in enumerate(snapshots)
+        if (side := snapshot.cases.get(key)) is not None and is_same_problem(side.planned, case)
+    ]
+    for planned in case.variants:
+        if planned.replays is not None:
+            continue
+        found = [
+            (index, snapshot, side, variant)
+            for index, snapshot, side in sides
+            if (variant := side.variants.get(planned.name)) is not None and find_status(variant)[0] is Status.OK
+        ]
+        yield from _list_times(case, planned.name, found)
+        for metric in (PROGRAM, *EXACT):
+            points = tuple(Point(*one, value) for one in found if (value := _read_exact(one[-1], metric)) is not None)
+            if len(points) > 1:
+                yield Series(case, planned.name, metric, points)
+
+
+def _list_times(
+    case: PlannedCase, variant: str, found: Sequence[tuple[int, Snapshot, ComparedCase, Readable]]
+) -> Iterator[Series]:
+    """A series for each calibration loop: times over one cannot be joined with times over another."""
+    clean: dict[str, list[Point]] = {}
+    contended: dict[str, int] = {}
+    for index, snapshot, side, readable in found:
+        reference = snapshot.pool.reference
+        calibration = "" if reference is None else reference.identity
+        value = _read_time(readable, snapshot)
+        if value is None:
+            continue
+        own = clean.setdefault(calibration, [])
+        if is_contended(readable.outcomes.get("timing")):
+            contended[calibration] = contended.get(calibration, 0) + 1
+        else:
+            own.append(Point(index, snapshot, side, readable, value))
+    for calibration, points in clean.items():
+        if len(points) > 1:
+            yield Series(case, variant, TIME, tuple(points), calibration, contended.get(calibration, 0))
+
+
+def _read_time(variant: Readable, snapshot: Snapshot) -> float | None:
+    """The geometric mean over processes, normalised; None where the run has another calibration loop."""
+    reference = snapshot.pool.reference
+    times = read_values(variant, METRICS[TIME])
+    if reference is None:
+        known = [one for one in times if one is not None] if snapshot.pool.no_reference == NO_CALIBRATION else []
+    else:
+        details = find_timing(variant)
+        if details is None or details.calibration != reference.identity:
+            return None
+        ratios, calibrations = (read_values(variant, METRICS[name]) for name in ("over_calibration", "calibration_s"))
+        found = divide_by_calibration(ratios, times, calibrations)
+        times = tuple(None if one is None else one * reference.calibration_s for one in found)
+        known = [one for one in times if one is not None and SHORTEST_S <= one <= LONGEST_S]
+    return math.exp(statistics.fmean(map(math.log, known))) if known and min(known) > 0 else None
+
+
+def _read_exact(variant: Readable, metric: str) -> float | str | None:
+    """A number that all processes of a run agree on, or a fingerprint."""
+    if metric == PROGRAM:
+        return find_fingerprint(variant)
+    known = {value for value in read_raw(variant, metric) if value is not None}
+    return float(known.pop()) if len(known) == 1 else None

@@ -1,0 +1,293 @@
+"""From the paths a user gives to runs: what cannot be read is named and left out, never the reason for a crash."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import msgspec
+
+from jaxmeter.harness.record import (
+    CaseRecord,
+    Manifest,
+    RecordError,
+    Run,
+    RunFolder,
+    Stop,
+    StopReason,
+    UnreadableError,
+    read_json,
+    read_manifest,
+    read_run,
+)
+from jaxmeter.harness.record.files import read_bytes
+from jaxmeter.harness.record.holders import describe_used_up
+
+from .collector import without_collecting
+from .copies import read_sum
+from .cut_runs import keep_cut, read_cut
+from .outdated import Outdated
+from .text import counted, hide_home, visible
+
+
+@dataclass(frozen=True)
+class LoadedRun:
+    """A run and the folder that it was read from."""
+
+    run: Run
+    folder: RunFolder
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """Runs by the time they started, and what was wrong with the files: one sentence each."""
+
+    runs: tuple[LoadedRun, ...]
+    warnings: tuple[str, ...]
+
+
+def load(paths: Iterable[Path], *, only_newest: bool = False, on_read: Callable[[], object] = lambda: None) -> Loaded:
+    """Reads run folders. A run given twice counts once; two runs that share an id are both kept, with a warning.
+
+    Args:
+      only_newest: Keep a case whole in the newest run of a place alone, and of older ones its times: a thousand runs
+        fit into memory.
+      on_read: Called after each folder.
+    """
+    folders = list(paths)
+    # From the newest on, since a newer run decides what is kept of an older one; the order given decides nothing.
+    order = sorted(range(len(folders)), key=lambda index: _read_key(folders[index]), reverse=True)
+    outdated = Outdated()
+    runs: list[LoadedRun] = []
+    known: dict[str, set[bytes]] = {}
+    warnings: dict[int, list[str]] = {}
+    with without_collecting():
+        for index in order:
+            own = warnings.setdefault(index, [])
+            folder = RunFolder(folders[index])
+            try:
+                cut = _find_cut(folder, outdated) if only_newest else None
+                run = _load_run(folder, own) if cut is None else cut
+            except RecordError as error:
+                own.append(f"left out: {error}")
+            else:
+                if not _is_repeated(run, folder, known, own):
+                    if only_newest:
+                        run = _cut(run, folder, outdated) if cut is None else outdated.count(cut)
+                    runs.append(LoadedRun(run, folder))
+            on_read()
+    told = (visible(hide_home(warning)) for index in sorted(warnings) for warning in warnings[index])
+    return Loaded(tuple(reversed(runs)), tuple(told))
+
+
+def leave_out_confirming(loaded: Loaded) -> Loaded:
+    """Without runs that only time a gate's suspects once more, unless there are no others."""
+    others = tuple(one for one in loaded.runs if not one.run.manifest.confirms)
+    return replace(loaded, runs=others or loaded.runs)
+
+
+def _find_cut(folder: RunFolder, outdated: Outdated) -> Run | None:
+    """A run of the cache, if only its times are needed and they are there by themselves."""
+    run = read_cut(folder)
+    return run if run is not None and outdated.is_covered(run.manifest) else None
+
+
+def _cut(run: Run, folder: RunFolder, outdated: Outdated) -> Run:
+    """What a page keeps of a run; where that is its times alone, the cache has a file of them from then on."""
+    is_covered = outdated.is_covered(run.manifest)
+    cut = outdated.cut(run)
+    if is_covered:
+        keep_cut(folder, cut)
+    return cut
+
+
+def _is_repeated(run: Run, folder: RunFolder, known: dict[str, set[bytes]], warnings: list[str]) -> bool:
+    """Whether the same run was read before; another of its id is told apart."""
+    run_id, path = run.manifest.run_id, folder.path
+    contents = _sum(run, folder)
+    same = known.setdefault(run_id, set())
+    if contents in same:
+        warnings.append(f"{path}: run {run_id} was given more than once and is counted once")
+        return True
+    if same:
+        warnings.append(f"{path}: another run has the id {run_id} but other contents; both are shown")
+    same.add(contents)
+    return False
+
+
+def _sum(run: Run, folder: RunFolder) -> bytes:
+    """What tells two runs of one id apart: the sum of their commit marks, else of what was read."""
+    kept = read_sum(folder)
+    if kept is not None:
+        return kept
+    with suppress(RecordError):
+        return hashlib.sha256(read_bytes(folder.mark)).hexdigest().encode()
+    return hashlib.sha256(msgspec.json.encode(run)).hexdigest().encode()
+
+
+def _read_key(path: Path) -> tuple[str, str, str]:
+    """When a run began, its id, and its folder: what runs are ordered by."""
+    head = _find_head(RunFolder(path))
+    return ("", "", str(path)) if head is None else (head.started, head.run_id, str(path))
+
+
+class _Head(msgspec.Struct):
+    """What of a manifest decides the order of runs."""
+
+    started: str
+    run_id: str
+
+
+def _find_head(folder: RunFolder) -> _Head | Manifest | None:
+    """From the manifest's own file, else from the commit mark; None where neither can be read."""
+    with suppress(RecordError, OSError, ValueError):
+        return read_json(folder.manifest, _Head)
+    with suppress(RecordError, OSError, ValueError):
+        return read_run(folder).manifest
+    return None
+
+
+def find_start(folder: RunFolder) -> str | None:
+    """When a run began, by its manifest or its commit mark; None where neither can be read."""
+    head = _find_head(folder)
+    return None if head is None else head.started
+
+
+def choose_folders(folders: Iterable[Path], *, since: str = "", last: int | None = None) -> list[Path]:
+    """The folders whose runs began at a time or after it, the newest of them, in the order in which they were given.
+
+    Only their manifests are read. What has none that can be read is kept: `load` says what is wrong with it.
+
+    Args:
+      since: The beginning of an ISO 8601 time in UTC, such as 2026-11-22; empty for all.
+      last: How many; None for all.
+    """
+    started = {folder: find_start(RunFolder(folder)) for folder in folders}
+    kept = [folder for folder, begun in started.items() if begun is None or begun >= since]
+    known = sorted((folder for folder in kept if started[folder] is not None), key=lambda one: started[one] or "")
+    newest = set(known if last is None else known[max(0, len(known) - last) :])
+    return [folder for folder in kept if folder in newest or started[folder] is None]
+
+
+def _load_run(folder: RunFolder, warnings: list[str]) -> Run:
+    """One run, from its commit mark, or from the files that a run without one has left.
+
+    Raises:
+      RecordError: There is no run at this path, its manifest cannot be read, or it is of another schema version.
+    """
+    _require_run_folder(folder)
+    try:
+        manifest = read_manifest(folder)
+    except UnreadableError as error:
+        return _drop_strays(_read_mark_instead(folder, error, warnings), folder, warnings)
+    if folder.mark.exists():
+        try:
+            return _drop_strays(read_run(folder), folder, warnings)
+        except UnreadableError as error:
+            warnings.append(f"{error}; its cases are read one by one")
+    stopped = _read_stop(folder, warnings)
+    run = Run(manifest=manifest, cases=tuple(_read_cases(folder, warnings)), stopped=stopped)
+    run = _drop_strays(run, folder, warnings)
+    warnings.append(f"{folder.path}: run {manifest.run_id} {_describe_end(run, folder)}")
+    return run
+
+
+def _read_mark_instead(folder: RunFolder, error: UnreadableError, warnings: list[str]) -> Run:
+    """The run of which the manifest cannot be read, from its commit mark, which holds the manifest too."""
+    if not folder.mark.exists():
+        raise error
+    try:
+        run = read_run(folder)
+    except UnreadableError as other:
+        raise UnreadableError(f"{error}; {other}") from other
+    warnings.append(f"{error}; {folder.mark.name} holds it too")
+    return run
+
+
+def _describe_end(run: Run, folder: RunFolder) -> str:
+    """How a run without a commit mark ended, what it lacks, and what to do."""
+    lost = len(run.lost())
+    stop = run.stopped
+    how = f"did not end (no usable {folder.mark.name})" if stop is None else f"stopped: {explain_stop(stop)}"
+    if not lost:
+        return f"{how}: no case lost; --resume goes on with it"
+    return f"{how}: {lost} of {counted(len(run.manifest.cases), 'case')} lost; --resume goes on with it"
+
+
+def explain_stop(stop: Stop) -> str:
+    """Why a run stopped before its last case, in words."""
+    if stop.reason is StopReason.BUDGET_USED:
+        return "its budget is used up" if stop.budget_s is None else describe_used_up(stop.budget_s, stop.held)
+    return "it was interrupted"
+
+
+def _read_stop(folder: RunFolder, warnings: list[str]) -> Stop | None:
+    """That a run stopped before its last case; None where nothing says so."""
+    if not folder.stop.exists():
+        return None
+    try:
+        return read_json(folder.stop, Stop)
+    except UnreadableError as error:
+        warnings.append(str(error))
+        return None
+
+
+def _require_run_folder(folder: RunFolder) -> None:
+    """Says what a path is when it is no run folder.
+
+    Raises:
+      RecordError: It is none.
+    """
+    path = folder.path
+    try:
+        if _holds_manifest(folder):
+            return
+        if not path.exists():
+            raise RecordError(f"{path}: no such folder")
+        if not path.is_dir():
+            raise RecordError(f"{path}: a file, not a run folder")
+        if any(_holds_manifest(RunFolder(child)) for child in path.iterdir()):
+            raise RecordError(f"{path}: holds runs but is none itself; give {path}/*")
+    except (OSError, ValueError) as error:
+        raise RecordError(f"{path}: cannot be read: {error}") from error
+    raise RecordError(f"{path}: no run folder, since it has no {folder.manifest.name}")
+
+
+def _holds_manifest(folder: RunFolder) -> bool:
+    """Whether a folder is a run's: its commit mark holds the manifest too."""
+    return folder.manifest.exists() or folder.mark.exists()
+
+
+def _read_cases(folder: RunFolder, warnings: list[str]) -> Iterator[CaseRecord]:
+    for path in folder.case_records():
+        try:
+            yield read_json(path, CaseRecord)
+        except UnreadableError as error:
+            warnings.append(f"{error}; this case counts as lost")
+
+
+def _drop_strays(run: Run, folder: RunFolder, warnings: list[str]) -> Run:
+    """The run without cases that its manifest does not plan, or that it holds twice: nothing could place them."""
+    planned = {case.id for case in run.manifest.cases}
+    kept: dict[str, CaseRecord] = {}
+    for case in run.cases:
+        if case.id not in planned or case.id in kept:
+            why = "recorded twice, counted once" if case.id in kept else "not planned by the run, left out"
+            warnings.append(f"{folder.path}: case {case.name}: {why}")
+        else:
+            kept[case.id] = case
+    return msgspec.structs.replace(run, cases=tuple(kept.values()))
+
+
+def name_runs(runs: Iterable[Run]) -> tuple[str, ...]:
+    """Their ids in order; a repeated one gets a number, so that each names one run."""
+    seen: dict[str, int] = {}
+    names = []
+    for run in runs:
+        name = run.manifest.run_id
+        seen[name] = seen.get(name, 0) + 1
+        names.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return tuple(names)

@@ -1,0 +1,93 @@
+"""The last step of a night: what confirmed is pushed, all of it judged, and the verdict kept beside the run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from jaxmeter.harness.record import Manifest, Run, StopReason
+
+from ..compare.gate import FINE, REGRESSED, UNDECIDED
+from ..compare_report import make_verdict
+from ..load import LoadedRun, explain_stop
+from ..store.push import push
+from ..store.stores import open_store
+from ..text import counted
+from ..view.changes import TOLD
+from . import verdicts
+from .busy import find_busy
+from .judged import Ended, Judged, judge_night, read_one
+from .night import Night, require_night
+from .telling import write_outcome
+from .verdicts import Verdict
+
+
+def conclude(out: Path) -> Ended:
+    """Pushes, judges, and keeps the verdict; one that is there already stays.
+
+    Raises:
+      NightError: There is no nightly run, or a run cannot be read.
+      StoreError: The store refuses.
+      BrokenOffError: It cannot be reached; the same command goes on.
+    """
+    night = require_night(out)
+    run = read_one(out / night.run)
+    if not run.folder.mark.exists():
+        return _conclude_unfinished(night, run)
+    push(run.folder, night.store)
+    judged = tuple(judge_night(night, out))
+    for one in judged:
+        if one.again is not None and one.again.folder.mark.exists():
+            push(one.again.folder, night.store)
+    verdict = verdicts.keep(open_store(night.store), make_night_verdict(night, run.run, judged))
+    return Ended(night, run, verdict, judged)
+
+
+def make_night_verdict(night: Night, run: Run, judged: Sequence[Judged]) -> Verdict:
+    """The verdict on a run that has ended."""
+    busy, codes = find_busy(run), {one.judgement.code for one in judged}
+    if not judged:
+        codes = {UNDECIDED if busy or not run.is_complete() else FINE}
+    code = REGRESSED if REGRESSED in codes else UNDECIDED if UNDECIDED in codes else FINE
+    heading = write_outcome(night, run, judged, busy)
+    why_not = heading if code else f"the machine was too busy: {busy}" if busy else ""
+    found = [_describe(one) for one in judged]
+    return _make(night, run.manifest, code, heading, why_not, found)
+
+
+def _conclude_unfinished(night: Night, run: LoadedRun) -> Ended:
+    """No answer: a run that used up its budget is over; one that was cut short stays under way."""
+    stop = run.run.stopped
+    is_over = stop is not None and stop.reason is StopReason.BUDGET_USED
+    if stop is None or not is_over:
+        heading = "No answer: the run was cut short; the same command goes on with it"
+    else:
+        lost = counted(len(run.run.lost()), "case")
+        heading = f"No answer: {explain_stop(stop)} and {lost} lost; give more --budget, or measure less"
+    verdict = _make(night, run.run.manifest, UNDECIDED, heading, heading)
+    if is_over:
+        verdict = verdicts.keep(open_store(night.store), verdict)
+    return Ended(night, run, verdict, is_over=is_over)
+
+
+def _describe(one: Judged) -> dict[str, Any]:
+    """What was found beside an earlier run, without what stays as it was."""
+    return {"role": one.beside.role, **make_verdict(one.changes, one.judgement, TOLD)}
+
+
+def _make(
+    night: Night, manifest: Manifest, code: int, heading: str, why_not: str, found: Sequence[dict[str, Any]] = ()
+) -> Verdict:
+    return Verdict(
+        run=night.run,
+        backend=night.backend,
+        machine=night.machine,
+        measuring=night.shown,
+        started=manifest.started,
+        exit_code=code,
+        heading=heading,
+        good=not why_not,
+        why_not=why_not,
+        baselines=tuple(found),
+    )

@@ -1,0 +1,261 @@
+"""One variant as a zip for a bug report: its program, a script that runs it without us, what was measured of it."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from jaxmeter.harness.record import INCOMPLETE, NATIVE, Artifact
+from jaxmeter.harness.record.layout import EXPORTED, PROGRAM_TEXTS, name_file
+from jaxmeter.harness.record.metrics import METRICS
+from jaxmeter.harness.record.patterns import match_cases, names_of
+from jaxmeter.harness.record.plain_settings import is_plain_setting
+
+from .compare.artifacts import ArtifactError, read_file
+from .compare.programs import suggest_nearest
+from .frame import list_metrics
+from .load import LoadedRun
+from .markdown import escape
+from .text import shorten
+from .view.cases import Case, Variant, gather_cases
+from .view.runs import label_runs, name_device
+from .write import write_reading
+
+PROGRAM, SCRIPT, README, NUMBERS = "program.jaxexport", "reproduce.py", "README.md", "numbers.json"
+
+FILES = {
+    SCRIPT: "compiles the program, calls it on random inputs, and says what that takes",
+    PROGRAM: "what JAX lowered, as `jax.export` writes it: StableHLO with the types of its arguments",
+    PROGRAM_TEXTS["jaxpr"]: "what JAX traced",
+    PROGRAM_TEXTS["stablehlo"]: "what JAX lowered, as text",
+    PROGRAM_TEXTS["hlo"]: "what XLA compiled, as text",
+    NUMBERS: "every number that was measured, of every process",
+}
+"""What may be in the zip, and what each is."""
+
+INSTALLED = re.compile(r"jax|jaxlib|numpy|libtpu|jax[-_][a-z0-9_-]+")
+"""Packages that a program runs on."""
+
+VERSION = re.compile(r"[0-9][A-Za-z0-9.!+]*")
+"""A version as a line of a shell can hold it. A record may come from anywhere, and somebody types that line."""
+
+SET = re.compile(r"(JAX|XLA|LIBTPU|TPU|CUDA|NVIDIA|NCCL|OMP|MKL|OPENBLAS)_[A-Z0-9_]+")
+"""Variables that decide how it is compiled and runs. A record may name any; a script sets no others."""
+
+LEFT_OUT = "; left out"
+LONGEST_REASON = 2000
+
+UNCHANGING = (1980, 1, 1, 0, 0, 0)
+"""The date of every file in a zip: equal runs give equal bytes."""
+
+
+class NothingToReproduceError(Exception):
+    """No program can be given; the message says why."""
+
+
+@dataclass(frozen=True)
+class Sampler:
+    """The variant that a report is about.
+
+    Args:
+      loaded: The run that measured it.
+      kept: Its files, by kind.
+    """
+
+    loaded: LoadedRun
+    variant: Variant
+    kept: Mapping[str, Artifact]
+
+    @property
+    def name(self) -> str:
+        """Of the folder in the zip, and of the zip: only characters that every file system takes."""
+        return name_file(f"{self.variant.planned_case.name} {self.variant.planned.name}")
+
+
+def find_subject(loaded: LoadedRun, pattern: str, name: str | None = None) -> Sampler:
+    """The variant of one case.
+
+    Args:
+      pattern: The case's name, or one that no other case matches.
+      name: The variant's; None where the case keeps the program of one alone.
+    Raises:
+      NothingToReproduceError: No such case or variant, several of them, or none whose program is kept.
+    """
+    case = _find_case(loaded, pattern)
+    where = f"{loaded.folder.path}: {case.planned.name}"
+    if case.record is None:
+        raise NothingToReproduceError(f"{where}: {case.why_lost}")
+    kept: dict[str, dict[str, Artifact]] = {}
+    for artifact in case.record.artifacts:
+        kept.setdefault(artifact.variant, {})[artifact.kind] = artifact
+    programs = [one for one in case.variants if EXPORTED in kept.get(one.planned.name, {})]
+    names = [one.planned.name for one in programs]
+    if name is None:
+        if len(programs) == 1:
+            return Sampler(loaded, programs[0], kept[names[0]])
+        several = f"give --variant, one of {', '.join(names)}" if names else _explain_no_program(case.variants)
+        raise NothingToReproduceError(f"{where}: {several}")
+    variant = case.find(name)
+    if variant is None:
+        nearest = suggest_nearest(name, [one.planned.name for one in case.variants])
+        raise NothingToReproduceError(f"{where} has no variant {name!r}{nearest}")
+    if variant not in programs:
+        others = f"; programs are kept of {', '.join(names)}" if names else ""
+        raise NothingToReproduceError(f"{where}: {_explain_no_program([variant])}{others}")
+    return Sampler(loaded, variant, kept[name])
+
+
+def _find_case(loaded: LoadedRun, pattern: str) -> Case:
+    """The one that matches; one of that very name before all."""
+    planned = loaded.run.manifest.cases
+    exact = [one for one in planned if one.name == pattern]
+    found = exact or match_cases(planned, pattern)
+    if len(found) == 1:
+        (run,) = label_runs([loaded])
+        return next(one for one in gather_cases([run]) if one.planned.id == found[0].id)
+    if found:
+        some = ", ".join(one.name for one in found[:3])
+        raise NothingToReproduceError(
+            f"{loaded.folder.path}: {len(found)} cases match --case {pattern!r}, and a report is about one: {some}"
+            + (" …" if len(found) > 3 else "")
+        )
+    nearest = suggest_nearest(pattern, [name for one in planned for name in names_of(one)])
+    raise NothingToReproduceError(f"{loaded.folder.path}: no case matches --case {pattern!r}{nearest}")
+
+
+def _explain_no_program(variants: Sequence[Variant]) -> str:
+    """Why none of these has one to run: what the run says of the first that it tried to keep, else what they are."""
+    for variant in variants:
+        outcome = variant.outcomes.get("export")
+        if outcome is not None and outcome.reason:
+            return f"{variant.planned.name}: {outcome.reason}"
+    if len(variants) != 1:
+        return "the run keeps no program of any variant; measure again"
+    planned = variants[0].planned
+    if planned.mode == NATIVE:
+        return f"{planned.name} is another library's, and no program of JAX's"
+    if planned.mode == "aot":
+        return f"{planned.name} is the program of {planned.implementation}:jit, compiled ahead of time; give that"
+    if planned.mode == "jit":
+        return f"the run keeps no program of {planned.name}; measure again"
+    return f"{planned.name} is not one program: only what jit compiles as a whole is"
+
+
+def make_zip(subject: Sampler, warnings: list[str]) -> bytes:
+    """The zip, all of it in one folder.
+
+    Args:
+      warnings: Takes a sentence for each file that is left out.
+    Raises:
+      NothingToReproduceError: The program's file cannot be used.
+    """
+    variant = subject.variant
+    texts = {kind: data for kind in PROGRAM_TEXTS if (data := _read(subject, kind, warnings)) is not None}
+    program = _read(subject, EXPORTED, warnings)
+    if program is None:
+        raise NothingToReproduceError(warnings.pop().removesuffix(LEFT_OUT))
+    unset = variant.environment.variables.keys() - _choose_variables(variant).keys()
+    left_out = sorted(name for name in unset if SET.fullmatch(name))
+    where = subject.loaded.folder.path
+    warnings.extend(f"{where}: {name} may name a file{LEFT_OUT} of {SCRIPT}" for name in left_out)
+    numbers = json.dumps(list(list_metrics(variant)), indent=1, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+    files = {
+        SCRIPT: _render(
+            "reproduce.py.j2",
+            variables=_choose_variables(variant),
+            config=_choose_config(variant),
+            devices=variant.planned_case.devices,
+        ),
+        PROGRAM: program,
+        **{PROGRAM_TEXTS[kind]: data for kind, data in texts.items()},
+        NUMBERS: numbers,
+    }
+    files = {README: _write_readme(variant, tuple(files)), **files}
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in files.items():
+            entry = zipfile.ZipInfo(f"{subject.name}/{name}", UNCHANGING)
+            entry.external_attr = 0o644 << 16
+            archive.writestr(entry, data, zipfile.ZIP_DEFLATED)
+    return buffer.getvalue()
+
+
+def _read(subject: Sampler, kind: str, warnings: list[str]) -> bytes | None:
+    artifact = subject.kept.get(kind)
+    if artifact is None:
+        return None
+    try:
+        return read_file(subject.loaded.folder, subject.variant.planned_case.id, artifact)
+    except ArtifactError as error:
+        warnings.append(f"{subject.loaded.folder.path}: {kind} of {subject.name}: {error}{LEFT_OUT}")
+        return None
+
+
+def _choose_variables(variant: Variant) -> dict[str, str]:
+    """Environment variables that were set and that decide how the program is compiled and runs; none names a file."""
+    recorded = variant.environment.variables.items()
+    return {name: value for name, value in recorded if SET.fullmatch(name) and is_plain_setting(name, value)}
+
+
+def _choose_config(variant: Variant) -> tuple[tuple[str, Any], ...]:
+    """What was set in `jax.config`: by the case, and what it takes to have as many devices."""
+    case, here = variant.planned_case, variant.environment
+    config: dict[str, Any] = {"jax_enable_x64": True} if here.x64 else {}
+    if here.matmul_precision is not None:
+        config["jax_default_matmul_precision"] = here.matmul_precision
+    if case.devices > 1 and case.platform == "cpu":
+        config["jax_num_cpu_devices"] = case.devices
+    config |= case.config
+    return tuple((name, value) for name, value in config.items() if is_plain_setting(name, value))
+
+
+def _write_readme(variant: Variant, files: Sequence[str]) -> bytes:
+    here, manifest = variant.environment, variant.case.run.manifest
+    recorded = sorted(here.packages.items())
+    packages = {name: found for name, found in recorded if INSTALLED.fullmatch(name) and VERSION.fullmatch(found)}
+    facts = {
+        "device": name_device(variant.case.run.run),
+        "platform": here.platform_version,
+        "driver": here.driver,
+        "processor": f"{here.processor}, {here.allowed_cores} of {here.cores} cores",
+        "system": f"{here.system}, {here.machine}",
+        "Python": here.python,
+        "packages": ", ".join(f"{name} {version}" for name, version in packages.items()),
+        "variables": ", ".join(f"{name}={value}" for name, value in here.variables.items()),
+        "image": here.image,
+        "measured": f"{manifest.started}, by jaxmeter {manifest.tool_version}, run {manifest.run_id}",
+    }
+    return _render(
+        "reproduce.md.j2",
+        variant=variant,
+        # jax.export reads programs with it; jax does not bring it.
+        installs=" ".join([*(f"{name}=={version}" for name, version in packages.items()), "flatbuffers"]),
+        level=f"{variant.case.run.level:.0%}",
+        numbers=list(_list_numbers(variant)),
+        problems=[one for one in variant.outcomes.values() if one.status in INCOMPLETE],
+        facts={name: value for name, value in facts.items() if value},
+        files={name: FILES[name] for name in files},
+    )
+
+
+def _list_numbers(variant: Variant) -> Iterator[tuple[str, str, str, int]]:
+    """(title, number, its interval, how many processes or processes it is of) of all that it has."""
+    for metric in METRICS.values():
+        if metric.exponent_of is None and (reading := variant.read(metric.name)).interval is not None:
+            yield metric.title, *write_reading(reading), reading.interval.count
+
+
+def _render(template: str, **values: Any) -> bytes:
+    # Not for a browser: Markdown is escaped by its own rule, and Python by its literals.
+    environment = Environment(
+        loader=PackageLoader(__package__, "templates"), undefined=StrictUndefined, keep_trailing_newline=True
+    )
+    environment.filters.update(escape=escape, literal=repr, shorten=lambda text: shorten(text, LONGEST_REASON))
+    return environment.get_template(template).render(program=PROGRAM, **values).encode("utf-8", "replace")

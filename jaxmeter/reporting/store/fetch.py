@@ -1,0 +1,222 @@
+"""Reads runs of a store through a cache: what has ended never changes, so it is fetched once."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import msgspec
+
+from jaxmeter.harness.record import RunFolder, write_bytes
+
+from ..copies import is_sealed, is_sound, seal
+from ..load import find_start
+from .stores import MANIFEST, MARK, Store, StoreError, is_run_id, open_store, persist
+
+CAPTURES = "trace"
+"""The folder of a case that holds them."""
+
+MOST_NAMED = 5
+
+AT_ONCE = 50
+"""Files that are asked for together."""
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """Runs of a store, as folders in the cache.
+
+    Args:
+      warnings: What is in the store and is no whole run.
+      older: How many runs were not asked for.
+    """
+
+    folders: tuple[Path, ...]
+    warnings: tuple[str, ...] = ()
+    older: int = 0
+
+
+def find_cache() -> Path:
+    """Where runs of stores are kept: `$JAXMETER_CACHE`, else in the user's cache folder."""
+    given = os.environ.get("JAXMETER_CACHE")
+    if given:
+        return Path(given)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "jaxmeter"
+
+
+def fetch(url: str, cache: Path | None = None, *, since: str = "", last: int | None = None) -> Fetched:
+    """The records of all whole runs in a store, or of the one that the URL names; without their artifacts.
+
+    Args:
+      since: Without runs that began before, as for `choose_folders`; of those the manifest alone is asked for.
+      last: Without all but so many of the newest whole runs.
+    Raises:
+      StoreError: There is no such store, it refuses, or holds no whole run.
+      BrokenOffError: It cannot be reached.
+    """
+    store, only = _locate(url)
+    names = (only,) if only else store.list_folders()
+    cache = find_cache() if cache is None else cache
+    if since or last is not None:
+        whole, looked_at = _fetch_newest(store, names, cache, since, last)
+    else:
+        whole, looked_at = _fetch_records(store, names, cache), list(names)
+    older = len(names) - len(looked_at)
+    if not whole and not older:
+        raise StoreError(f"{url}: holds no whole run; `jaxmeter push RUN {url}` puts one there")
+    rest = _name_rest(store, [one for one in looked_at if one not in whole])
+    return Fetched(tuple(whole[one] for one in names if one in whole), tuple(rest), older)
+
+
+def fetch_named(url: str, names: Sequence[str], cache: Path | None = None) -> tuple[Path, ...]:
+    """The records of some runs of a store, without those that are not whole there.
+
+    Raises:
+      StoreError, BrokenOffError: As for `fetch`.
+    """
+    return tuple(_fetch_records(open_store(url), names, find_cache() if cache is None else cache).values())
+
+
+def _fetch_newest(
+    store: Store, names: Sequence[str], cache: Path, since: str, last: int | None
+) -> tuple[dict[str, Path], list[str]]:
+    """Whole runs as from `_fetch_records`, and all names that were looked at: those without a manifest, too."""
+    started = _find_starts(store, names, cache)
+    looked_at = [name for name in names if name not in started]
+    whole = _fetch_records(store, looked_at, cache)
+    left = sorted((name for name in started if started[name] >= since), key=lambda name: (started[name], name))
+    lacking = len(left) if last is None else last
+    while left and lacking > 0:
+        left, newest = left[:-lacking], left[-lacking:]
+        found = _fetch_records(store, newest, cache)
+        whole |= found
+        looked_at += newest
+        lacking -= len(found)
+    return whole, looked_at
+
+
+def _find_starts(store: Store, names: Sequence[str], cache: Path) -> dict[str, str]:
+    """When runs began, by name; from their manifests, which the cache keeps."""
+    here = {name: _folder(cache, store, name) for name in names if is_run_id(name)}
+    lacking = [name for name, folder in here.items() if find_start(RunFolder(folder)) is None]
+    for start in range(0, len(lacking), AT_ONCE):
+        batch = {f"{name}/{MANIFEST}": name for name in lacking[start : start + AT_ONCE]}
+        for path, data in persist(partial(store.read_all, list(batch))).items():
+            _write(here[batch[path]] / MANIFEST, data)
+    found = {name: find_start(RunFolder(folder)) for name, folder in here.items()}
+    return {name: begun for name, begun in found.items() if begun is not None}
+
+
+def _fetch_records(store: Store, names: Sequence[str], cache: Path) -> dict[str, Path]:
+    """Folders in the cache of those runs that are whole, by name."""
+    here = {name: _folder(cache, store, name) for name in names}
+    wanted = [name for name in names if is_run_id(name) and not is_sound(RunFolder(here[name]))]
+    with ThreadPoolExecutor(max_workers=1) as writer:  # the next ones come while these are written
+        kept: list[Future[None]] = []
+        for start in range(0, len(wanted), AT_ONCE):
+            batch = wanted[start : start + AT_ONCE]
+            marks = persist(partial(store.read_all, [f"{name}/{MARK}" for name in batch]))
+            _await(kept)
+            found = {name: marks.get(f"{name}/{MARK}") for name in batch}
+            kept = [writer.submit(_keep, here[name], mark) for name, mark in found.items() if mark is not None]
+        _await(kept)
+    return {name: folder for name, folder in here.items() if is_sealed(RunFolder(folder))}
+
+
+def _await(kept: Sequence[Future[None]]) -> None:
+    """Until they are written: memory holds no more than two batches."""
+    for one in kept:
+        one.result()
+
+
+def fetch_whole(url: str, cache: Path | None = None) -> Path:
+    """One run with its programs and texts, as a comparison of programs and a measurement beside it need them.
+
+    Captures stay in the store: they are the largest files, and only `nox -s traces` shows them.
+
+    Raises:
+      StoreError, BrokenOffError: As for `fetch`.
+    """
+    store, only = _locate(url)
+    if not only:
+        names = store.list_folders()
+        hint = f", such as {store.name(names[-1])}" if names else ""
+        raise StoreError(f"{url}: is a store of runs; name one of them{hint}")
+    (folder,) = fetch(url, cache).folders
+    there = persist(partial(store.list_files, only))
+    lacking = [path for path, size in there.items() if not _has(folder / path, size) and _is_wanted(path)]
+    for start in range(0, len(lacking), AT_ONCE):
+        found = persist(partial(store.read_all, [f"{only}/{path}" for path in lacking[start : start + AT_ONCE]]))
+        for path, data in found.items():
+            _write(folder / path.removeprefix(f"{only}/"), data)
+    return folder
+
+
+def _locate(url: str) -> tuple[Store, str]:
+    """The store, and the name of the run in it that the URL is of; empty where it is the store's own."""
+    store = open_store(url)
+    if persist(partial(store.read, MARK)) is None:
+        return store, ""
+    parent, _, name = url.rstrip("/").rpartition("/")
+    return open_store(parent), name
+
+
+def _folder(cache: Path, store: Store, name: str) -> Path:
+    return cache / "runs" / hashlib.sha256(store.url.rstrip("/").encode()).hexdigest()[:16] / name
+
+
+def _keep(folder: Path, mark: bytes) -> None:
+    """A run's record in the cache, the sum of which is written last."""
+    try:
+        manifest = bytes(msgspec.json.decode(mark, type=dict[str, msgspec.Raw])["manifest"])
+    except (msgspec.DecodeError, KeyError, RecursionError):
+        return  # damaged: named as no whole run
+    _write(folder / MANIFEST, manifest)
+    _write(folder / MARK, mark)
+    try:
+        seal(RunFolder(folder), mark)
+    except OSError as error:
+        raise _unwritable(folder, error) from error
+
+
+def _write(path: Path, data: bytes) -> None:
+    """A file of the cache.
+
+    Raises:
+      StoreError: It cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_bytes(path, data, lasting=False)
+    except OSError as error:
+        raise _unwritable(path, error) from error
+
+
+def _unwritable(path: Path, error: OSError) -> StoreError:
+    return StoreError(f"{path}: cannot be written ({error.strerror}); set $JAXMETER_CACHE to a folder that can")
+
+
+def _has(path: Path, size: int) -> bool:
+    try:
+        return path.stat().st_size == size
+    except OSError:
+        return False
+
+
+def _is_wanted(path: str) -> bool:
+    """Whether a name in a store stays in the folder of its run, and is no capture."""
+    parts = path.split("/")
+    return not any(part in ("", ".", "..", CAPTURES) for part in parts)
+
+
+def _name_rest(store: Store, names: Sequence[str]) -> list[str]:
+    if not names:
+        return []
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    what = f"{', '.join(names[:MOST_NAMED])}{more} {'is no whole run' if len(names) == 1 else 'are no whole runs'}"
+    return [f"{store.url}: {what}, left out: not finished, damaged, or of another tool"]

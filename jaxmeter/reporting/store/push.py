@@ -1,0 +1,116 @@
+"""Pushes a run into a store: its manifest first, which takes the id, and its commit mark last."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from jaxmeter.harness.record import RecordError, RunFolder, read_run
+from jaxmeter.harness.record.files import read_bytes
+
+from .stores import MANIFEST, MARK, BrokenOffError, Store, StoreError, TakenError, is_run_id, open_store, persist
+
+Sleep = Callable[[float], object]
+
+
+@dataclass(frozen=True)
+class Pushed:
+    """A run that is whole in a store.
+
+    Args:
+      url: Where it is.
+      files, size_bytes: How many files it has there.
+      sent: How many of them were sent now.
+    """
+
+    url: str
+    files: int
+    size_bytes: int
+    sent: int
+
+
+def push(folder: RunFolder, url: str, sleep: Sleep = time.sleep) -> Pushed:
+    """Copies a run that has ended; what is there of it already is not sent again.
+
+    Nothing local is removed, and nothing in the store is ever overwritten with other contents of another run.
+
+    Raises:
+      StoreError: The run has not ended, its id is taken, or the store refuses.
+      BrokenOffError: It broke off; the same command goes on.
+    """
+    try:
+        run, mark, manifest = read_run(folder), read_bytes(folder.mark), read_bytes(folder.manifest)
+    except RecordError as error:
+        raise StoreError(
+            f"{folder.path}: only a run that has ended is pushed; finish it with --resume ({error})"
+        ) from error
+    name = run.manifest.run_id
+    if not is_run_id(name):
+        raise StoreError(f"{folder.path}: its id '{name}' cannot be a folder's name in a store")
+    store = open_store(url)
+    local = list_local(folder.path)
+    persist(partial(_claim, store, name, manifest), sleep)
+    persist(partial(_require_unfinished, store, name, mark), sleep)
+    sent = persist(partial(_send_missing, store, name, folder.path, local), sleep)
+    persist(partial(_commit, store, name, mark), sleep)
+    return Pushed(store.name(name), len(local), sum(local.values()), sent)
+
+
+def reach(url: str, sleep: Sleep = time.sleep) -> None:
+    """Asks a store for what it holds, as it will be asked when a run is pushed. A folder need not be there yet.
+
+    Raises:
+      StoreError, BrokenOffError: As for `push`.
+    """
+    store = open_store(url)
+    if not store.is_local:
+        persist(store.require_bucket, sleep)
+
+
+def list_local(folder: Path) -> dict[str, int]:
+    """Sizes of a run's files by their path in it: regular ones, and none that begins with a dot."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        inside = path.relative_to(folder)
+        if path.is_file() and not path.is_symlink() and not any(part.startswith(".") for part in inside.parts):
+            found[inside.as_posix()] = path.stat().st_size
+    return found
+
+
+def _claim(store: Store, name: str, manifest: bytes) -> None:
+    """Takes the id, or finds that this very run has it."""
+    if not store.create(manifest, name, MANIFEST) and store.read(name, MANIFEST) != manifest:
+        raise TakenError(
+            f"{store.name(name)}: another run has this id; nothing was changed there. Give the next run another"
+        )
+
+
+def _require_unfinished(store: Store, name: str, mark: bytes) -> None:
+    """Whether nobody has finished the run there, unless it is this very one."""
+    there = store.read(name, MARK)
+    if there is not None and there != mark:
+        raise TakenError(f"{store.name(name)}: a run of this id has been finished otherwise; nothing was changed there")
+
+
+def _send_missing(store: Store, name: str, folder: Path, local: dict[str, int]) -> int:
+    """Sends what the store lacks, and looks whether it is there then; how many files were sent."""
+    wanted = {path: size for path, size in local.items() if path not in (MANIFEST, MARK)}
+    lacking = _find_lacking(store, name, wanted)
+    if lacking:
+        store.send({folder / path: (name, path) for path in lacking})
+        if left := _find_lacking(store, name, wanted):
+            raise BrokenOffError(f"{store.name(name)}: {len(left)} files are not there as they were sent; try again")
+    return len(lacking)
+
+
+def _find_lacking(store: Store, name: str, wanted: dict[str, int]) -> list[str]:
+    there = store.list_files(name)
+    return [path for path, size in wanted.items() if there.get(path) != size]
+
+
+def _commit(store: Store, name: str, mark: bytes) -> None:
+    if not store.create(mark, name, MARK):
+        _require_unfinished(store, name, mark)

@@ -1,0 +1,253 @@
+"""A place that runs are pushed to and read from: a bucket, or a folder that several machines see."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from jaxmeter.harness.record.patterns import find_nearest
+
+if TYPE_CHECKING:
+    from fsspec import AbstractFileSystem
+
+SCHEMES = {"s3": "s3", "gs": "gcs", "gcs": "gcs", "file": ""}
+"""By the extra that brings what reads it; empty where none is needed."""
+
+MANIFEST, MARK = "manifest.json", "run.json"
+"""The first file of a run and the last, as everywhere."""
+
+VERDICTS = "verdicts"
+"""The folder beside the runs that the verdicts on them are kept in."""
+
+_RUN_ID = re.compile(r"[A-Za-z0-9=_-][A-Za-z0-9=._-]*")
+
+_NO_FILE = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
+
+ATTEMPTS = 5
+FIRST_WAIT_S = 1.0
+"""Waits double: 15 s in all. What lasts longer is no hiccup, and a person should know."""
+
+T = TypeVar("T")
+
+
+class StoreError(Exception):
+    """A store cannot be used as asked; the message says what to do. Exit code 2."""
+
+
+class TakenError(StoreError):
+    """Another run has the id."""
+
+
+class BrokenOffError(Exception):
+    """A transfer that did not come to its end; going on later completes it. Exit code 3."""
+
+
+@dataclass(frozen=True)
+class Store:
+    """A folder of runs.
+
+    Args:
+      url: As it was given.
+      base: Its path for the file system.
+    """
+
+    url: str
+    files: AbstractFileSystem
+    base: str
+
+    def at(self, *parts: str) -> str:
+        """The path of something in it."""
+        return "/".join((self.base.rstrip("/"), *parts))
+
+    def name(self, *parts: str) -> str:
+        """The same as a person writes it."""
+        return "/".join((self.url.rstrip("/"), *parts))
+
+    def list_folders(self) -> tuple[str, ...]:
+        """Names of the folders in it that may be runs, in order; what begins with a dot is nobody's business."""
+        with told(self.url):
+            found = self.files.ls(self.base, detail=True, refresh=True)
+        names = (one["name"].rstrip("/").rpartition("/")[2] for one in found if one["type"] == "directory")
+        return tuple(sorted(name for name in names if name not in ("", VERDICTS) and not name.startswith(".")))
+
+    def require_bucket(self) -> None:
+        """Raises StoreError where the bucket is not there, or may not be looked into."""
+        with told(self.url):
+            self.files.ls(self.base.partition("/")[0], refresh=True)
+
+    def list_files(self, folder: str) -> dict[str, int]:
+        """Sizes of the files below a folder, by their path in it."""
+        path = self.at(folder)
+        with told(self.url):
+            try:
+                found = self.files.find(path, detail=True, refresh=True)
+            except FileNotFoundError:
+                return {}
+        return {name.removeprefix(f"{path}/"): one["size"] for name, one in found.items()}
+
+    def read(self, *parts: str) -> bytes | None:
+        """A file; None where there is none."""
+        with told(self.url):
+            try:
+                data: bytes = self.files.cat_file(self.at(*parts))
+            except _NO_FILE:
+                return None
+        return data
+
+    def read_all(self, paths: Sequence[str]) -> dict[str, bytes]:
+        """Many files at once, by their path in the store; without those that are not there."""
+        full = {self.at(path): path for path in paths}
+        with told(self.url):
+            plain = [name for name in full if not has_magic(name)]
+            found: dict[str, Any] = self.files.cat(plain, on_error="return") if plain else {}
+            found |= {name: self.files.cat_file(name) for name in full.keys() - set(plain)}
+            for one in found.values():
+                if isinstance(one, Exception) and not isinstance(one, _NO_FILE):
+                    raise one
+        return {full[name]: data for name, data in found.items() if isinstance(data, bytes)}
+
+    def send(self, sent: Mapping[Path, Sequence[str]]) -> None:
+        """Writes local files, over what is there; by the parts of each path in the store."""
+        with told(self.url):
+            self.files.put(list(map(str, sent)), [self.at(*parts) for parts in sent.values()])
+
+    def create(self, data: bytes, *parts: str) -> bool:
+        """Writes a file that is not there yet; false where somebody else has."""
+        path = self.at(*parts)
+        with told(self.url):
+            try:
+                if self.is_local:
+                    _create_file(Path(path), data)
+                else:
+                    self.files.pipe_file(path, data, mode="create")
+            except FileExistsError:
+                return False
+        return True
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is a folder of this machine, or one that is mounted."""
+        return "file" in self.files.protocol
+
+
+def _create_file(path: Path, data: bytes) -> None:
+    """A file that is there whole or not at all, where nobody has made one; fsspec looks first, and writes then."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).chmod(0o644)
+        path.hardlink_to(temporary)
+    finally:
+        Path(temporary).unlink()
+
+
+def has_magic(path: str) -> bool:
+    """Whether a file system would take it for a pattern."""
+    return any(sign in path for sign in "*?[]")
+
+
+def is_run_id(name: str) -> bool:
+    """Whether a run of this id can be in a store."""
+    return _RUN_ID.fullmatch(name) is not None and name != VERDICTS
+
+
+def is_url(text: str) -> bool:
+    """Whether it names a store, and not a local folder."""
+    return "://" in text
+
+
+def open_store(url: str) -> Store:
+    """The store of a URL.
+
+    Raises:
+      StoreError: Nobody knows such a URL, or what reads it is not installed.
+    """
+    scheme, _, rest = url.partition("://")
+    if scheme not in SCHEMES:
+        nearest = find_nearest(scheme, SCHEMES) or "s3"
+        raise StoreError(f"{url}: nothing reads '{scheme}://'; nearest: {nearest}://, or a folder's path")
+    if "@" in rest.partition("/")[0]:
+        raise StoreError(
+            f"{scheme}://…: a URL with a password; give credentials as the cloud's command-line tool takes them"
+        )
+    if not rest.strip("/") or (scheme == "file" and not rest.startswith("/")):
+        raise StoreError(f"{url}: names no bucket; write {scheme}://{'/' if scheme == 'file' else 'bucket/'}folder")
+    if has_magic(url) or "::" in url:
+        raise StoreError(f"{url}: a store's path has none of * ? [ ] ::; choose another")
+    import fsspec  # whoever reads local folders need not wait for it
+
+    try:
+        with told(url):
+            local = {"auto_mkdir": True} if scheme == "file" else {}
+            files, base = fsspec.core.url_to_fs(url, use_listings_cache=False, **local)
+    except ImportError as error:
+        extra = SCHEMES[scheme]
+        raise StoreError(f"{url}: needs jaxmeter[{extra}]: pip install 'jaxmeter[{extra}]' ({error})") from error
+    return Store(url, files, base)
+
+
+@contextmanager
+def told(url: str) -> Iterator[None]:
+    """What a store's library complains of, in our words: its own may hold keys and tokens.
+
+    Raises:
+      StoreError: The store refuses, or is not there.
+      BrokenOffError: It cannot be reached now.
+    """
+    try:
+        yield
+    except (ImportError, StoreError, BrokenOffError):
+        raise
+    except FileNotFoundError as error:
+        raise StoreError(f"{url}: there is no such bucket or folder") from error
+    except PermissionError as error:
+        raise StoreError(f"{url}: no access; check the credentials of this machine, and what they allow") from error
+    except Exception as error:  # each library has errors of its own
+        name = type(error).__name__
+        if _is_about_credentials(error):
+            raise StoreError(
+                f"{url}: no usable credentials ({name}); give some as its command-line tool takes them"
+            ) from error
+        if "Validation" in name:
+            raise StoreError(f"{url}: no name that a bucket can have") from error
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise BrokenOffError(f"{url}: there is no room left; make some, and the same command goes on") from error
+        if isinstance(error, OSError) or _is_of_a_library(error):
+            raise BrokenOffError(f"{url}: cannot be reached ({name}); try again") from error
+        raise
+
+
+def _is_about_credentials(error: Exception) -> bool:
+    return "credential" in type(error).__name__.lower() or "Token" in type(error).__name__
+
+
+def _is_of_a_library(error: Exception) -> bool:
+    return type(error).__module__.partition(".")[0] in ("botocore", "aiobotocore", "s3fs", "gcsfs", "google", "aiohttp")
+
+
+def persist(do: Callable[[], T], sleep: Callable[[float], object] = time.sleep) -> T:
+    """Does something again where it broke off, after waits that double.
+
+    Raises:
+      BrokenOffError: It broke off each time.
+    """
+    wait_s = FIRST_WAIT_S
+    for _ in range(ATTEMPTS - 1):
+        try:
+            return do()
+        except BrokenOffError:
+            sleep(wait_s)
+            wait_s *= 2
+    return do()

@@ -1,0 +1,69 @@
+"""Text for every output: whole records made safe to look at, and what is too long, cut."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from jaxmeter.harness.record.wording import counted, visible
+
+__all__ = ["MULTI_LINE_FIELDS", "by_numbers", "counted", "hide_home", "shorten", "visible", "visible_record"]
+
+_WITHOUT_CONTROL = re.compile(rb'(?:[^\x00-\x1f\\\x7f]++|\\["\\])*+')
+"""JSON without a control character in any string: it writes those with a backslash."""
+
+_NUMBER = re.compile(r"([0-9]{1,18})")
+
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
+
+S = TypeVar("S", bound=msgspec.Struct)
+
+MULTI_LINE_FIELDS = frozenset({"stderr", "explanation"})
+"""Fields of the record whose line breaks and tabs are kept: they are shown in a block of their own."""
+
+
+def visible_record(record: S) -> S:
+    """The same record with every string in it visible, so that no renderer has to remember."""
+    if _is_visible(record):
+        return record
+    return msgspec.convert(_walk(msgspec.to_builtins(record), multi_line=False), type(record))
+
+
+def _is_visible(record: msgspec.Struct) -> bool:
+    """Whether `visible` would leave every string of a record as it is."""
+    try:
+        data = msgspec.json.encode(record)
+    except UnicodeEncodeError:  # a lone surrogate
+        return False
+    if not _WITHOUT_CONTROL.fullmatch(data):
+        return False
+    return data.isascii() or all(visible(one) == one for one in set(_NOT_ASCII.findall(data.decode())))
+
+
+def _walk(value: Any, *, multi_line: bool) -> Any:
+    if isinstance(value, str):
+        return visible(value, multi_line=multi_line)
+    if isinstance(value, dict):
+        return {visible(key): _walk(item, multi_line=key in MULTI_LINE_FIELDS) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_walk(item, multi_line=multi_line) for item in value]
+    return value
+
+
+def by_numbers(text: str) -> list[tuple[int, str]]:
+    """What texts are sorted by so that 0.9 comes before 0.10."""
+    return [(int(part), "") if _NUMBER.fullmatch(part) else (-1, part) for part in _NUMBER.split(text) if part]
+
+
+def hide_home(text: str) -> str:
+    """The text with the home folder, which may hold a name, as `~`: the page may be sent on."""
+    home = str(Path.home())
+    return re.sub(re.escape(home) + r"(?![\w.-])", "~", text) if len(home) > 1 else text
+
+
+def shorten(text: str, length: int) -> str:
+    """At most `length` characters; an ellipsis stands for what was cut."""
+    return text if len(text) <= length else text[: length - 1] + "…"

@@ -1,0 +1,89 @@
+"""The one place where meaning is made: from loaded runs to a page of ready text and points."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jaxmeter.harness.record.statistics import MINIMUM_EFFECT
+
+from ..history.clocks import find_clock_faults
+from ..history.known import KnownChangePoint
+from ..load import Loaded, LoadedRun
+from ..text import shorten, visible, visible_record
+from .answers import choose_standing, make_answers
+from .book import compare_machines
+from .cases import gather_cases
+from .change_points import list_steps
+from .changes import list_changed
+from .files import name_folder
+from .first_screen import list_attention, list_facts, list_warnings, make_finding, make_subtitle, make_summary
+from .machines import choose_newest, gather_history, group_by_machine
+from .matrix import make_matrix
+from .overall_answers import make_overall_answers
+from .page_model import Page
+from .runs import label_runs
+from .sections.environment import make_environment_section
+from .sections.method import make_method_section
+from .sections.problems import make_problems_section
+from .sections.published import make_published_section
+from .suites import make_suites
+
+LONGEST_TITLE = 55
+"""What a browser's tab and a list of bookmarks have room for."""
+
+MOST_NAMED = 3
+"""Run folders in a command that is shown."""
+
+
+def build(
+    loaded: Loaded,
+    confirmation: LoadedRun | None = None,
+    minimum_effect: float = MINIMUM_EFFECT,
+    known: Sequence[KnownChangePoint] = (),
+) -> Page:
+    """The page of at least one run.
+
+    Args:
+      confirmation: A run that timed what was suspected, and nothing else; only its findings are told.
+      minimum_effect: The smallest change of a time that is told, as a share.
+      known: Change points over many runs that are no news.
+    """
+    runs = label_runs(loaded.runs)
+    cases = gather_cases(runs)
+    machines = group_by_machine(runs)
+    told = choose_newest(machines, cases)
+    standing = choose_standing(told)
+    faults = find_clock_faults(one.run for one in loaded.runs)
+    warnings = list_warnings([visible(text) for text in (*loaded.warnings, *faults)], machines, told)
+    leading = [run for run in runs if any(case.run is run for case in told)]
+    confirmed = None if confirmation is None else visible_record(confirmation.run)
+    book = compare_machines(machines, confirmed, minimum_effect, known)
+    finding = make_finding(machines, told, book)
+    matrix, note = make_matrix(machines, standing, told, book)
+    history = gather_history(machines, cases)
+    answers = make_answers(standing, book)
+    return Page(
+        title=f"{shorten(finding, LONGEST_TITLE)} – jaxmeter",
+        subtitle=make_subtitle(runs),
+        finding=finding,
+        summary=make_summary(machines, told, len(warnings)),
+        answers=tuple(sorted((*answers.values(), *make_overall_answers(told)), key=lambda one: one.rank)),
+        attention=list_attention(told),
+        warnings=warnings,
+        matrix=matrix,
+        matrix_note=note,
+        facts=list_facts(told),
+        suites=make_suites(machines, history, told, answers, book),
+        changed=tuple(item for _, changes in book.of_machines for item in list_changed(changes)),
+        change_points=list_steps(book.change_points),
+        export=f"jaxmeter export {' '.join(name_folder(run.folder) for run in runs[-MOST_NAMED:])}",
+        sections=(
+            *((claims,) if (claims := make_published_section(told)) is not None else ()),
+            make_problems_section(told),
+            make_environment_section(runs),
+            make_method_section(leading or runs),
+        ),
+    )
+
+
+__all__ = ["Page", "build"]

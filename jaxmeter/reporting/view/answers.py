@@ -1,0 +1,223 @@
+"""What answers each suite's question: a sentence with a number and its interval, or why there is none.
+
+Nothing here knows a suite. Each declares its question, the variants that answer it and the metric. Where one declares
+none, the speedup that is surely the largest of the case that stands for it is told.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from jaxmeter.harness.record import INCOMPLETE, Answer
+from jaxmeter.harness.record.derived import compare_paired, doubt_ratio, find_withheld
+from jaxmeter.harness.record.metric import Reading
+from jaxmeter.harness.record.metrics import METRICS
+from jaxmeter.harness.record.statistics import Interval, differs
+
+from .. import numbers
+from ..text import counted, shorten
+from ..write import write_reading
+from .book import Book
+from .cases import Case, Variant
+from .cells import find_speedup_tone
+from .changes import write_numbers
+from .doubts import name_traps
+from .names import LONGEST_NAME, LONGEST_TERM
+from .page_model import AnswerLine, Tone
+from .reasons import describe_fault
+from .trust import is_vague
+
+TIME, SPEEDUP = "execution_s", "speedup"
+
+LEAST_FACTOR = 1.5
+"""Below it, the two numbers by themselves say more."""
+
+LONGEST_SUITE = 60
+LONGEST_QUESTION = 160
+
+
+def choose_standing(cases: Sequence[Case]) -> dict[str, Case]:
+    """By suite, the case that stands for it: one that answers its question, on the most machines, in the newest run.
+
+    Args:
+      cases: On each machine, each case once.
+    """
+    found = {}
+    for suite in dict.fromkeys(case.planned.suite for case in cases):
+        own = [case for case in cases if case.planned.suite == suite]
+        answering = [case for case in own if case.planned.answer is not None]
+        standing = answering or [case for case in own if case.planned.represents_workload] or own
+        machines = Counter(case.planned.name for case in own)
+        found[suite] = max(standing, key=lambda case: (machines[case.planned.name], case.run.manifest.started))
+    return found
+
+
+def make_answers(standing: Mapping[str, Case], book: Book) -> dict[str, AnswerLine]:
+    """An answer by suite, of the case that stands for it, with what changed of it."""
+    return {suite: _make_answer(case, book) for suite, case in standing.items()}
+
+
+def _rank(case: Case) -> float:
+    rank = None if case.planned.answer is None else case.planned.answer.rank
+    return float("inf") if rank is None else rank
+
+
+def _make_answer(case: Case, book: Book) -> AnswerLine:
+    declared = case.planned.answer
+    text, tone = _tell(case, declared or _find_surest(case))
+    planned = case.planned
+    question = (planned.question or planned.description) if declared is None else declared.question
+    return AnswerLine(
+        suite=shorten(planned.suite, LONGEST_SUITE),
+        question=shorten(question, LONGEST_QUESTION),
+        text=text,
+        of=f"{shorten(planned.name, LONGEST_NAME)} · {case.run.label}{_tell_change(case, book)}",
+        tone=tone,
+        target=case.fragment,
+        rank=_rank(case),
+    )
+
+
+def _tell_change(case: Case, book: Book) -> str:
+    """`; suspected slower: time of change_point:jit 92 ms → 140 ms, +52 %`; empty where it was not compared."""
+    variant = find_headline(case, case.planned.answer)
+    if variant is None:
+        return ""
+    name = variant.planned.name
+    times = [one for one in book.of(case) if one.variant == name and one.metric == TIME]
+    told = f"of {shorten(name, LONGEST_TERM)}"
+    return "".join(f"; {one.finding.value}: {write_numbers(one, told)}" for one in times[:1])
+
+
+def find_headline(case: Case, answer: Answer | None) -> Variant | None:
+    """The variant that leads a case: that of its suite's answer, else the one that is surely the fastest."""
+    told = answer or _find_surest(case)
+    return None if told is None else case.find(told.variant)
+
+
+def _find_surest(case: Case) -> Answer | None:
+    """The jit variant, else the variant, that is surely the fastest, against the baseline; None where none is timed."""
+    timed = [variant for variant in case.variants if variant.read(TIME).interval is not None]
+    jitted = [variant for variant in timed if variant.planned.mode == "jit"]
+    best = max(jitted or timed, key=_sure_speedup, default=None)
+    if best is None:
+        return None
+    return Answer("", best.planned.name, against=None if best.is_baseline else case.planned.baseline)
+
+
+def _sure_speedup(variant: Variant) -> tuple[float, float]:
+    """The lower bound over the baseline variant; without one that can be trusted, the shorter time is the better."""
+    speedup = variant.read(SPEEDUP)
+    low = (
+        1.0 if variant.is_baseline else None if speedup.interval is None or speedup.contended else speedup.interval.low
+    )
+    return low or 0.0, -(variant.read(TIME).estimate or 0.0)
+
+
+def _tell(case: Case, answer: Answer | None) -> tuple[str, Tone]:
+    if answer is None:
+        return _no_answer(_why_untimed(case))
+    if answer.metric not in METRICS or METRICS[answer.metric].exponent_of is not None:
+        return _no_answer(f"this version of jaxmeter knows no metric {shorten(answer.metric, LONGEST_TERM)}")
+    found = [case.find(name) for name in answer.variants]
+    sides = [variant for variant in found if variant is not None]
+    if len(sides) < len(found):
+        lacking = next(name for name, one in zip(answer.variants, found, strict=True) if one is None)
+        return _no_answer(f"the case has no variant {shorten(lacking, LONGEST_TERM)}")
+    if len(sides) == 2 and answer.metric == TIME:
+        return _tell_ratio(*sides)
+    return _tell_values(sides, [side.read(answer.metric) for side in sides])
+
+
+def _no_answer(reason: str) -> tuple[str, Tone]:
+    return f"No answer: {reason}.", Tone.MUTED
+
+
+def _why_untimed(case: Case) -> str:
+    if case.is_lost:
+        return case.why_lost
+    failed = [variant for variant in case.variants if variant.status in INCOMPLETE]
+    lacking = (failed or list(case.variants))[:1]
+    fault = lacking[0].read(TIME).fault if lacking else None
+    return "no variant was planned" if not lacking else "no time recorded" if fault is None else describe_fault(fault)
+
+
+def _tell_ratio(one: Variant, other: Variant) -> tuple[str, Tone]:
+    """How fast one is beside the other: `change_point:jit is 8.7× [8.5, 8.9] as fast as change_point:eager`."""
+    ratio = compare_paired(one, other)
+    if ratio is None:
+        faults = (side.read(TIME).fault for side in (one, other))
+        fault = next((fault for fault in faults if fault is not None), None) or find_withheld(one, other)
+        return _no_answer("no process timed both" if fault is None else describe_fault(fault))
+    number = " ".join(part for part in numbers.speedup_with_bounds(ratio) if part != numbers.MISSING)
+    names = [shorten(side.planned.name, LONGEST_TERM) for side in (one, other)]
+    bounded = ratio.low is not None
+    undecided = bounded and not differs(ratio)
+    sentence = (
+        f"No difference is told: {names[0]} is {number} as fast as {names[1]}"
+        if undecided
+        else f"{names[0]} is {number} as fast as {names[1]}"
+    )
+    doubt = doubt_ratio(one, other)
+    remarks = [
+        "" if bounded else f"no interval from {counted(ratio.count, 'process', 'processes')}",
+        "a wide interval" if is_vague(ratio) else "",
+        _explain_undecided(one, ratio) if undecided else "",
+        f"not to be trusted: {doubt}" if doubt else "",
+        *(traps := _tell_traps((one, other))),
+    ]
+    text = "; ".join(filter(None, (sentence, *remarks)))
+    return f"{text}.", Tone.WARN if doubt or traps else find_speedup_tone(ratio)
+
+
+def _tell_traps(sides: Sequence[Variant]) -> tuple[str, ...]:
+    """`f:jit has a trap: dead work`, of each side that has some."""
+    return tuple(
+        f"{shorten(side.planned.name, LONGEST_TERM)} has a {trap}" for side in sides for trap in name_traps(side)
+    )
+
+
+def _explain_undecided(one: Variant, ratio: Interval) -> str:
+    """Why an interval that excludes 1 tells no difference: verdicts take a wider one."""
+    if ratio.low is None or ratio.high is None or ratio.low <= 1 <= ratio.high:
+        return ""
+    return f"at {numbers.percent(one.case.run.verdict_level)}, by which it is judged, it is not sure"
+
+
+def _tell_values(sides: Sequence[Variant], readings: Sequence[Reading]) -> tuple[str, Tone]:
+    """Another metric of each: `Temporary memory: 1.13 MiB by by_blocks:jit, 32.0 MiB by naive:jit`."""
+    lacking = next((reading for reading in readings if reading.interval is None), None)
+    if lacking is not None:
+        return _no_answer("nothing recorded" if lacking.fault is None else describe_fault(lacking.fault))
+    told = (
+        f"{_write(reading)} by {shorten(side.planned.name, LONGEST_TERM)}"
+        for side, reading in zip(sides, readings, strict=True)
+    )
+    contended = any(reading.contended for reading in readings)
+    vague = any(is_vague(reading.interval) for reading in readings)
+    title = readings[0].metric.title
+    remarks = [
+        _tell_factor(readings),
+        "a wide interval" if vague else "",
+        "not to be trusted: contended" if contended else "",
+        *(traps := _tell_traps(sides)),
+    ]
+    text = "; ".join(filter(None, (f"{title[:1].upper()}{title[1:]}: {', '.join(told)}", *remarks)))
+    return f"{text}.", Tone.WARN if contended or traps else Tone.PLAIN
+
+
+def _tell_factor(readings: Sequence[Reading]) -> str:
+    """`about 130 times as much`: the larger of two beside the smaller."""
+    known = [one.estimate for one in readings if one.estimate is not None and one.estimate > 0]
+    if len(readings) != 2 or len(known) != 2 or max(known) < LEAST_FACTOR * min(known):
+        return ""
+    return f"about {numbers.roughly(max(known) / min(known))} times as much"
+
+
+def _write(reading: Reading) -> str:
+    """`49 ms [45, 53]`, `49 ms (45 to 53)`."""
+    number, bounds = write_reading(reading)
+    if bounds in ("", numbers.MISSING):
+        return number
+    return f"{number} {bounds}" if bounds.startswith("[") else f"{number} ({bounds})"

@@ -1,0 +1,258 @@
+"""What changed since an earlier run, in words and rows: the same for a page, a pull request and a terminal."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from jaxmeter.harness.record.metric import Unit
+from jaxmeter.harness.record.metrics import METRICS
+
+from .. import numbers
+from ..compare.exact import COUNTED
+from ..compare.findings import PROGRAM, TIME, WHOLE, Change, Changes, Finding
+from ..text import counted, shorten
+from ..write import write
+from .keys import make_fragment
+from .names import LONGEST_NAME
+from .page_model import Cell, Column, Group, Item, Row, Table, Tone
+
+LONGEST_REASON = 300
+
+TOLD = (
+    Finding.SLOWER,
+    Finding.MORE,
+    Finding.FAILED,
+    Finding.SUSPECTED_SLOWER,
+    Finding.GONE,
+    Finding.NOT_COMPARABLE,
+    Finding.FASTER,
+    Finding.LESS,
+    Finding.SUSPECTED_FASTER,
+    Finding.CHANGED,
+    Finding.NEW,
+)
+"""What is listed by itself; of the rest there are counts."""
+
+TONES = {
+    Finding.SLOWER: Tone.BAD,
+    Finding.MORE: Tone.BAD,
+    Finding.FAILED: Tone.BAD,
+    Finding.SUSPECTED_SLOWER: Tone.WARN,
+    Finding.GONE: Tone.WARN,
+    Finding.NOT_COMPARABLE: Tone.WARN,
+    Finding.FASTER: Tone.GOOD,
+    Finding.LESS: Tone.GOOD,
+}
+
+_OF_TIMES = (
+    Finding.FAILED,
+    Finding.SLOWER,
+    Finding.FASTER,
+    Finding.SUSPECTED_SLOWER,
+    Finding.SUSPECTED_FASTER,
+    Finding.SAME,
+    Finding.INCONCLUSIVE,
+    Finding.NOT_COMPARABLE,
+)
+
+_CONFIRMED = {Finding.SLOWER: "slower (confirmed)", Finding.FASTER: "faster (confirmed)"}
+
+COLUMNS = (
+    Column("Finding"),
+    Column("Case"),
+    Column("Variant"),
+    Column("Metric"),
+    Column("Before", numeric=True),
+    Column("Now", numeric=True),
+    Column("Change", "interval", numeric=True),
+    Column("Processes", "smallest told", numeric=True),
+    Column("Why", "likely cause"),
+)
+CAPTION = (
+    "Slower and faster are confirmed: what the earlier run measured ran beside today's, in the same processes. "
+    "Suspected is what only two stored times say. Times are at the reference speed of the earlier run. Smallest told: "
+    "the least difference that these processes could have shown."
+)
+
+
+def describe_changes(changes: Changes) -> str:
+    """`1 of 41 times slower (confirmed), 38 same, 2 inconclusive; more planned peak memory in 2 variants`."""
+    if changes.conditions.incomparable:
+        return f"not comparable with {changes.before}: {changes.conditions.incomparable}"
+    counts = Counter(one.finding for one in changes.times)
+    told = [f"{counts[one]} {_CONFIRMED.get(one, one.value)}" for one in _OF_TIMES if counts[one]]
+    told += sorted({_name_cores(one) for one in changes.times} - {""})
+    if told:
+        compared = f"of {counted(len(changes.times), 'time')} {', '.join(told)}"
+    else:
+        compared = f"no time, {counted(changes.exact, 'exact number')} compared"
+    parts = [compared, *_count_exact(changes), *_count_wholes(changes)]
+    return "; ".join(parts)
+
+
+def _count_exact(changes: Changes) -> Iterable[str]:
+    memory = [one for one in changes.found if one.metric == "planned_peak_bytes"]
+    for finding, words in ((Finding.MORE, "more"), (Finding.LESS, "less")):
+        if number := sum(one.finding is finding for one in memory):
+            yield f"{words} planned peak memory in {counted(number, 'variant')}"
+    if number := sum(one.metric in ("compiles", "recompiles") and one.finding is Finding.MORE for one in changes.found):
+        yield f"more compiled programs in {counted(number, 'variant')}"
+    if number := sum(one.metric == PROGRAM for one in changes.found):
+        yield f"{counted(number, 'program')} changed"
+
+
+def _count_wholes(changes: Changes) -> Iterable[str]:
+    wholes = [one for one in changes.found if one.metric == WHOLE]
+    for finding in (Finding.FAILED, Finding.NEW, Finding.GONE, Finding.NOT_COMPARABLE):
+        if number := sum(one.finding is finding for one in wholes):
+            yield f"{number} {finding.value}"
+
+
+def describe_worst(found: Sequence[Change]) -> str:
+    """The worst of a case, else that nothing was told."""
+    shown = order_changes(found)
+    return write_change(shown[0]) if shown else "Nothing is told apart from the earlier run."
+
+
+def write_flag(one: Change) -> str:
+    """`suspected slower, +52 % [+40, +65]`: for a cell."""
+    effect, bounds = write_effect(one)
+    told = " ".join(part for part in (effect, bounds) if part not in ("", numbers.MISSING))
+    return ", ".join(filter(None, (one.finding.value, told)))
+
+
+def list_changed(changes: Changes, findings: Sequence[Finding] = TOLD) -> tuple[Item, ...]:
+    """What changed, the worst first and the largest first."""
+    items = tuple(_item(one) for one in order_changes(changes.without_runtimes, findings))
+    if len(changes.without_runtimes) == len(changes.found):
+        return items
+    sentence = changes.conditions.other_runtime
+    return (Item(sentence[:1].upper() + sentence[1:], Finding.NOT_COMPARABLE.value, tone=Tone.WARN), *items)
+
+
+def order_changes(found: Iterable[Change], findings: Sequence[Finding] = TOLD) -> list[Change]:
+    """Those with some findings, the worst first, of those the largest change; of a program all counts as one."""
+    found = list(found)
+    shown = [one for one in found if one.finding in findings and one.metric not in COUNTED]
+    told = [_tell_counts(one, found) if one.metric == PROGRAM else one for one in shown]
+    return sorted(told, key=lambda one: (list(findings).index(one.finding), -_size(one)))
+
+
+def _tell_counts(program: Change, found: Sequence[Change]) -> Change:
+    """That a program changed, with what there is more or less of in it."""
+    own = (program.case, program.platform, program.variant)
+    counts = [one for one in found if (one.case, one.platform, one.variant) == own and one.metric in COUNTED]
+    words = ", ".join(f"{name_metric(one)} {write_effect(one)[0]}" for one in counts)
+    return replace(program, reason=words or "other instructions, as many of each")
+
+
+def _size(one: Change) -> float:
+    effect = 1.0 if one.effect is None or one.effect.estimate <= 0 else one.effect.estimate
+    return max(effect, 1 / effect)
+
+
+def _item(one: Change) -> Item:
+    return Item(
+        write_change(one),
+        one.finding.value,
+        make_fragment("case", one.suite, one.case),
+        TONES.get(one.finding, Tone.PLAIN),
+    )
+
+
+def write_change(one: Change) -> str:
+    """`scan[n=100] scan:jit: time 11 µs → 12 µs, +9.1 % [+6.2, +12]; likely cause: its program has changed`."""
+    name = " ".join(filter(None, (shorten(one.case, LONGEST_NAME), shorten(one.variant, LONGEST_NAME))))
+    numbers_told = write_numbers(one)
+    parts = [f"{name}: {numbers_told}" if numbers_told else name, write_why(one)]
+    return "; ".join(filter(None, parts))
+
+
+def write_numbers(one: Change, of: str = "") -> str:
+    """`time 11 µs → 12 µs, +9.1 % [+6.2, +12], 5 processes beside each other`; empty without numbers.
+
+    Args:
+      of: Whose metric it is, where nothing before it says so.
+    """
+    if one.before is None or one.after is None:
+        return "program" if one.metric == PROGRAM else ""
+    was, now_is = write_sides(one)
+    effect, bounds = write_effect(one)
+    told = " ".join(part for part in (effect, bounds) if part not in ("", numbers.MISSING))
+    cores = _name_cores(one)
+    beside = f", {counted(one.processes, 'process', 'processes')} beside each other" if one.replayed else ""
+    beside += f", {cores}" if cores else ""
+    what = " ".join(filter(None, (name_metric(one), of)))
+    return f"{what} {was} → {now_is}{f', {told}' if told else ''}{beside}"
+
+
+def _name_cores(one: Change) -> str:
+    """On how many cores both ran, where that decides what the verdict means: it says nothing of more cores."""
+    if one.cores is None:
+        return ""
+    return "on one core" if one.cores == 1 else f"on {one.cores} cores"
+
+
+def write_sides(one: Change) -> tuple[str, str]:
+    """Both numbers in the metric's unit."""
+    if one.before is None or one.after is None:
+        return numbers.MISSING, numbers.MISSING
+    metric = METRICS[one.metric]
+    return write(metric, one.before), write(metric, one.after)
+
+
+def write_effect(one: Change) -> tuple[str, str]:
+    """The change and its bounds; of a count how many more there are."""
+    if (
+        one.metric in METRICS
+        and METRICS[one.metric].unit is Unit.COUNT
+        and one.before is not None
+        and one.after is not None
+    ):
+        return numbers.signed_count(int(one.after - one.before)), ""
+    text, bounds = numbers.change(one.effect)
+    is_exact = one.effect is None or one.effect.low == one.effect.high
+    return text, "" if is_exact else bounds
+
+
+def write_why(one: Change) -> str:
+    """The reason, and the likely cause."""
+    cause = f"likely cause: {one.cause}" if one.cause else ""
+    return shorten("; ".join(filter(None, (one.reason, cause))), LONGEST_REASON)
+
+
+def name_metric(one: Change) -> str:
+    """`time`, `planned memory`."""
+    if one.metric == TIME:
+        return "time"
+    return METRICS[one.metric].title if one.metric in METRICS else one.metric
+
+
+def make_change_table(found: Sequence[Change], caption: str = CAPTION) -> Table:
+    """A row for each, in the order given."""
+    return Table(caption, COLUMNS, (Group(tuple(map(_row, found))),))
+
+
+def _row(one: Change) -> Row:
+    was, now_is = write_sides(one)
+    effect, bounds = write_effect(one)
+    told = "" if one.smallest is None else numbers.percent(one.smallest)
+    target = make_fragment("case", one.suite, one.case)
+    return Row(
+        (
+            Cell(one.finding.value, tone=TONES.get(one.finding, Tone.PLAIN)),
+            Cell(shorten(one.case, LONGEST_NAME), target=target),
+            Cell(shorten(one.variant, LONGEST_NAME)),
+            Cell(name_metric(one)),
+            Cell(was),
+            Cell(now_is),
+            Cell(effect, "" if bounds == numbers.MISSING else bounds),
+            Cell(numbers.count(one.processes) if one.processes else numbers.MISSING, told),
+            Cell(
+                "; ".join(filter(None, (_name_cores(one), one.reason))),
+                f"likely cause: {one.cause}" if one.cause else "",
+            ),
+        )
+    )

@@ -1,0 +1,169 @@
+"""Suite by device: the case that stands for a suite, the same on every device, and what answers there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from jaxmeter.harness.record import INCOMPLETE, Answer, Status
+from jaxmeter.harness.record.derived import compare_paired, doubt_ratio
+from jaxmeter.harness.record.metric import Reading
+from jaxmeter.harness.record.metrics import METRICS
+from jaxmeter.harness.record.statistics import Interval, differs
+
+from .. import numbers
+from ..text import counted, shorten
+from ..write import write_reading
+from .answers import find_headline
+from .book import Book
+from .cases import Case, Variant
+from .cells import find_speedup_tone
+from .changes import TONES, write_flag
+from .doubts import find_doubts
+from .machines import MachineRuns
+from .page_model import Cell, Column, Group, Row, Table, Tone
+from .runs import LabelledRun, name_device
+
+MOST_SUITES = 24
+MOST_MACHINES = 6
+"""More is no overview; every case stands in the tables below."""
+
+LONGEST_LABEL = 60
+LONGEST_LIST = 200
+TIME, SPEEDUP = "execution_s", "speedup"
+
+CAPTION = (
+    "One case of each suite, the same on every device. After a time: how fast it is beside the case's baseline "
+    "variant, or beside the variant named."
+)
+NOT_RANKED = "Times of different backends are not ranked: precision and hardware differ."
+
+
+def make_matrix(
+    machines: Sequence[MachineRuns], standing: Mapping[str, Case], cases: Sequence[Case], book: Book
+) -> tuple[Table | None, str]:
+    """The table, and what it leaves out.
+
+    Args:
+      standing: By suite, the case that stands for it.
+      cases: On each machine, each case once.
+    """
+    if not standing:
+        return None, "No suite to show: no case was planned."
+    shown = machines[:MOST_MACHINES]
+    suites = list(standing.items())[:MOST_SUITES]
+    rows = [_make_row(suite, case, [_find(case, machine, cases) for machine in shown], book) for suite, case in suites]
+    columns = (
+        Column("Suite", "its case"),
+        *(Column(machine.newest.label, _where(machine.newest)) for machine in shown),
+    )
+    left_out = [
+        f"{counted(len(machines) - len(shown), 'device')}" if len(machines) > len(shown) else "",
+        f"{counted(len(standing) - len(suites), 'suite')}" if len(standing) > len(suites) else "",
+    ]
+    rest = " and ".join(filter(None, left_out))
+    notes = [
+        f"+ {rest} more, in the tables below." if rest else "",
+        *(_list_not_run(machine, suites, cases) for machine in shown),
+        NOT_RANKED if len(shown) > 1 else "",
+    ]
+    return Table(CAPTION, columns, (Group(tuple(rows)),)), " ".join(filter(None, notes))
+
+
+def _find(standing: Case, machine: MachineRuns, cases: Sequence[Case]) -> Case | None:
+    """The same case on a machine; None where no run of it planned it."""
+    return next((one for one in cases if machine.has(one.run) and one.fragment == standing.fragment), None)
+
+
+def _make_row(suite: str, standing: Case, cases: Sequence[Case | None], book: Book) -> Row:
+    name = shorten(standing.planned.name, LONGEST_LABEL)
+    first = Cell(shorten(suite, LONGEST_LABEL), name, target=standing.fragment)
+    cells = (
+        Cell("not run", tone=Tone.MUTED) if case is None else _mark_change(_make_cell(case, standing), case, book)
+        for case in cases
+    )
+    return Row((first, *cells))
+
+
+def _mark_change(cell: Cell, case: Case, book: Book) -> Cell:
+    """The cell, with what changed worst of its case."""
+    worst = book.worst_of(case)
+    if worst is None:
+        return cell
+    tone = TONES.get(worst.finding, cell.tone)
+    who = "" if worst.variant == "" else f"{shorten(worst.variant, LONGEST_LABEL)} "
+    return replace(cell, detail=f"{cell.detail} · ! {who}{write_flag(worst)}", tone=tone)
+
+
+def _where(run: LabelledRun) -> str:
+    """Device and run id, without what the label says already."""
+    told = run.label.split(" · ")
+    names = (shorten(name, LONGEST_LABEL) for name in (name_device(run.run), run.run_id) if name not in told)
+    return " · ".join(names)
+
+
+def _list_not_run(machine: MachineRuns, suites: Sequence[tuple[str, Case]], cases: Sequence[Case]) -> str:
+    """`■ gpu did not run the case of cnn, mlp.`; empty where it ran all."""
+    lacking = ", ".join(suite for suite, case in suites if _find(case, machine, cases) is None)
+    return f"{machine.newest.label} did not run the case of {shorten(lacking, LONGEST_LIST)}." if lacking else ""
+
+
+def _make_cell(case: Case, standing: Case) -> Cell:
+    answer = standing.planned.answer
+    best = find_headline(case, answer)
+    if best is not None and answer is not None and answer.metric != TIME and answer.metric in METRICS:
+        other = _make_other_cell(best, answer.metric)
+        if other is not None:
+            return other
+    time = None if best is None else best.read(TIME)
+    if best is None or time is None or time.interval is None:
+        fits = not any(variant.is_too_large for variant in case.variants)
+        tone = Tone.MUTED if fits else Tone.WARN
+        tone = Tone.BAD if any(variant.status in INCOMPLETE for variant in case.variants) else tone
+        return Cell(_why_none(case), tone=tone, target=case.fragment)
+    speedup = best.read(SPEEDUP)
+    doubts = dict.fromkeys((*find_doubts(best, time), *find_doubts(best, speedup)))
+    bad = [variant for variant in case.variants if variant.status in INCOMPLETE]
+    compared = None if answer is None or not best.is_baseline else _set_against(best, answer)
+    flags = [
+        shorten(best.planned.name, LONGEST_LABEL),
+        "" if compared is None or answer is None else f"beside {shorten(answer.against or '', LONGEST_LABEL)}",
+        f"! {', '.join(doubts)}" if doubts else "",
+        f"! {counted(len(bad), 'variant')} not measured" if bad else "",
+    ]
+    tone = Tone.WARN if bad or doubts else find_speedup_tone(compared or speedup.interval)
+    told = "baseline" if best.is_baseline else _write_speedup(speedup)
+    if compared is not None:
+        told = " ".join(part for part in numbers.speedup_with_bounds(compared) if part != numbers.MISSING)
+    return Cell(f"{write_reading(time)[0]} · {told}", " · ".join(filter(None, flags)), tone, target=case.fragment)
+
+
+def _set_against(baseline: Variant, answer: Answer) -> Interval | None:
+    """How fast a baseline variant that answers is beside the other one of the answer; None where nobody can tell."""
+    other = None if answer.against is None else baseline.case.find(answer.against)
+    if other is None or other is baseline or doubt_ratio(baseline, other):
+        return None
+    return compare_paired(baseline, other)
+
+
+def _make_other_cell(best: Variant, metric: str) -> Cell | None:
+    """`220 ms first call` of the variant that answers by another metric than time; None where it has none."""
+    if METRICS[metric].exponent_of is not None or (reading := best.read(metric)).interval is None:
+        return None
+    doubts = find_doubts(best, reading)
+    flags = (shorten(best.planned.name, LONGEST_LABEL), f"! {', '.join(doubts)}" if doubts else "")
+    text = f"{write_reading(reading)[0]} {reading.metric.title}"
+    tone = Tone.WARN if doubts else Tone.PLAIN
+    return Cell(text, " · ".join(filter(None, flags)), tone, target=best.case.fragment)
+
+
+def _write_speedup(speedup: Reading) -> str:
+    """`8.7× [8.5, 8.9]`, `1.02× [0.98, 1.06] undecided`."""
+    undecided = speedup.interval is not None and not differs(speedup.interval)
+    parts = (*write_reading(speedup), "undecided" if undecided else "")
+    return " ".join(part for part in parts if part not in ("", numbers.MISSING)) or numbers.MISSING
+
+
+def _why_none(case: Case) -> str:
+    worst = max((variant.status for variant in case.variants), key=list(Status).index, default=None)
+    return worst.value if worst not in (None, Status.OK) else "no time recorded"

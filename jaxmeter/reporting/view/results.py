@@ -1,0 +1,105 @@
+"""Numbers of a variant that a reader compares: time, speedup, first result, memory; for tables, search and CSV."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jaxmeter.harness.record import Status
+from jaxmeter.harness.record.metric import Reading
+
+from .. import numbers
+from ..write import write, write_range, write_reading
+from .cases import Variant
+from .cells import find_speedup_tone, find_tone
+from .doubts import CONTENDED, find_doubts
+from .page_model import Result, Tone, Value
+from .trust import WIDE, is_vague, is_vague_range
+
+TIME, FAIR, SPEEDUP, FIRST = "execution_s", "normalised_s", "speedup", "first_result_s"
+PLANNED, CALLED = "planned_peak_bytes", "measured_peak_bytes"
+
+
+def make_result(variant: Variant) -> Result:
+    """The numbers of one variant, in words and as they were read."""
+    return Result(
+        variant=variant.planned.name,
+        where=variant.case.run.label,
+        run=variant.case.run.run_id,
+        status=variant.status.value,
+        tone=find_tone(variant.status),
+        time=_time(variant),
+        speedup=_speedup(variant),
+        first=_value(variant.read(FIRST)),
+        memory=_memory(variant),
+        memory_of=_name_memory(variant),
+    )
+
+
+def _time(variant: Variant) -> Value:
+    """The time with the range of its processes where another has its interval; a variant without one says why."""
+    time = variant.read(TIME)
+    if time.interval is None:
+        shown = variant.status is not Status.OK
+        return Value(variant.status.value if shown else numbers.MISSING, tone=find_tone(variant.status))
+    fair = variant.read(FAIR).interval is not None
+    text, bounds = write_range(time) if fair else write_reading(time)
+    wide = is_vague_range(time.known) if fair else is_vague(time.interval)
+    return _tell(time, text, bounds, wide=wide, doubts=find_doubts(variant, time))
+
+
+def _speedup(variant: Variant) -> Value:
+    if variant.is_baseline:
+        return Value("baseline", tone=Tone.MUTED)
+    speedup = variant.read(SPEEDUP)
+    if speedup.interval is None:
+        return Value(numbers.MISSING, tone=Tone.MUTED)
+    text, bounds = write_reading(speedup)
+    return _tell(
+        speedup,
+        text,
+        bounds,
+        wide=is_vague(speedup.interval),
+        tone=find_speedup_tone(speedup.interval),
+        doubts=find_doubts(variant, speedup),
+    )
+
+
+def _value(reading: Reading) -> Value:
+    if reading.interval is None:
+        return Value(numbers.MISSING, tone=Tone.MUTED)
+    text, bounds = write_reading(reading)
+    return _tell(reading, text, bounds, wide=is_vague(reading.interval))
+
+
+def _memory(variant: Variant) -> Value:
+    """The compiler's plan; without one measured peak memory."""
+    planned = variant.read(PLANNED)
+    if planned.estimate is not None:
+        return Value(write(planned.metric, planned.estimate), planned.estimate)
+    called = variant.read(CALLED)
+    if called.estimate is None:
+        return Value(numbers.MISSING, tone=Tone.MUTED)
+    return Value(f"{write(called.metric, called.estimate)} in a call", called.estimate)
+
+
+def _name_memory(variant: Variant) -> str:
+    if variant.read(PLANNED).estimate is not None:
+        return "plan"
+    return "" if variant.read(CALLED).estimate is None else "call"
+
+
+def _tell(
+    reading: Reading, text: str, bounds: str, *, wide: bool, tone: Tone = Tone.PLAIN, doubts: Sequence[str] = ()
+) -> Value:
+    """`73 µs [70, 76]`, `73 µs (13 to 420) wide`, `! 73 µs [70, 76] contended`."""
+    words = doubts or ((CONTENDED,) if reading.contended else ())
+    interval = reading.interval
+    around = "" if bounds in ("", numbers.MISSING) else bounds if bounds.startswith("[") else f"({bounds})"
+    parts = ("!" if words else "", text, around, WIDE if wide else "", ", ".join(words))
+    return Value(
+        " ".join(filter(None, parts)),
+        reading.estimate,
+        None if interval is None else interval.low,
+        None if interval is None else interval.high,
+        Tone.WARN if words else tone,
+    )

@@ -1,0 +1,106 @@
+"""Earlier runs of a case at the machines that ran it again: a series, with the runs at which it changed for good."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jaxmeter.harness.record.statistics import Interval
+
+from ...history.change_points import ChangePoint
+from ...text import counted
+from ..axis import LogAxis
+from ..cases import Case, Variant
+from ..cells import make_column, make_interval_cell, make_time_cells
+from ..change_points import write_change_point, write_levels
+from ..page_model import Cell, Column, Group, IntervalMark, Part, Row, Section, Table, Tone
+
+QUESTION = "How was it in earlier runs?"
+MOST_RUNS = 30
+"""The newest of a machine; the export holds all."""
+
+TIME, FAIR = "execution_s", "normalised_s"
+CAPTION = (
+    "The newest run first. Do not compare times by eye: the machine may have changed in between. The mark is the time "
+    "normalised, else the time, on an axis of its variant."
+)
+
+
+def make_history_section(
+    machines: Sequence[Sequence[Case]], change_points: Sequence[ChangePoint] = ()
+) -> Section | None:
+    """The section; None where no machine ran the case twice.
+
+    Args:
+      machines: The case in each run of a machine, the newest first.
+      change_points: What changed for good.
+    """
+    repeated = [cases for cases in machines if len(cases) > 1]
+    if not repeated:
+        return None
+    groups = tuple(group for cases in repeated for group in _list_groups(cases[:MOST_RUNS], change_points))
+    columns = (
+        Column("Run"),
+        Column("Began", "UTC"),
+        Column("jax"),
+        make_column("speedup"),
+        make_column(TIME, "Time"),
+        make_column(FAIR, "Normalised"),
+        Column("Time", "log", plot=True),
+    )
+    left = sum(max(0, len(cases) - MOST_RUNS) for cases in repeated)
+    rest = f" {counted(left, 'older run')} left out: jaxmeter export has all." if left else ""
+    changed = f" {counted(len(change_points), 'change_point')} over many runs." if change_points else ""
+    answer = f"{counted(sum(map(len, repeated)), 'run')} of it.{changed}"
+    table = Table(f"{CAPTION}{rest}", columns, groups)
+    return Section(
+        "history",
+        "Runs",
+        QUESTION,
+        answer,
+        (Part(tables=(table,), notes=tuple(map(write_change_point, change_points))),),
+    )
+
+
+def _list_groups(cases: Sequence[Case], change_points: Sequence[ChangePoint]) -> list[Group]:
+    """The runs of a machine below each variant that the newest has."""
+    groups = []
+    for planned in cases[0].planned.variants:
+        found = [variant for case in cases if (variant := case.find(planned.name)) is not None]
+        times = [interval for variant in found if (interval := _find_time(variant)) is not None]
+        axis = LogAxis.over(bound for one in times for bound in (one.low, one.estimate, one.high) if bound)
+        own = [change_point for change_point in change_points if change_point.variant == planned.name]
+        groups.append(
+            Group(tuple(_row(variant, axis, own) for variant in found), f"{planned.name} · {cases[0].run.label}")
+        )
+    return groups
+
+
+def _find_time(variant: Variant) -> Interval | None:
+    return variant.read(FAIR).interval or variant.read(TIME).interval
+
+
+def _row(variant: Variant, axis: LogAxis, change_points: Sequence[ChangePoint]) -> Row:
+    run, interval = variant.case.run, _find_time(variant)
+    mark = None
+    if interval is not None:
+        point = axis.at(interval.estimate)
+        low, high = (point if bound is None else axis.at(bound) for bound in (interval.low, interval.high))
+        mark = IntervalMark(low, point, high)
+    speedup = Cell("baseline", tone=Tone.MUTED) if variant.is_baseline else make_interval_cell(variant.read("speedup"))
+    return Row(
+        (
+            Cell(run.run_id, _describe_change_points(run.run_id, change_points)),
+            Cell(run.manifest.started[:16].replace("T", " ")),
+            Cell(run.manifest.environment.packages.get("jax", "unknown")),
+            speedup,
+            *make_time_cells(variant),
+            Cell(mark=mark),
+        )
+    )
+
+
+def _describe_change_points(run: str, change_points: Sequence[ChangePoint]) -> str:
+    """What is another since a run; empty where nothing is."""
+    return "; ".join(
+        f"since here: {write_levels(change_point)}" for change_point in change_points if change_point.first == run
+    )

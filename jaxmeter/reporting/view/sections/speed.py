@@ -1,0 +1,223 @@
+"""Speed: every planned case and variant, led by the paired speedup over its baseline variant."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jaxmeter.harness.record import INCOMPLETE, Status
+from jaxmeter.harness.record.metric import Lack, Reading
+from jaxmeter.harness.record.reading import DECISIVE_PROBES
+
+from ... import numbers
+from ...text import shorten
+from ...write import write, write_reading
+from ..axis import LogAxis
+from ..cases import Case, Variant
+from ..cells import find_speedup_tone, make_cell, make_column, make_name_cell, make_time_cells, name_level
+from ..doubts import explain_doubts, find_doubts
+from ..headlines import describe_largest_speedup
+from ..jit_speedups import describe_jit
+from ..page_model import Cell, Column, DotsMark, Group, IntervalMark, Part, Row, Section, Table, Tone
+from ..reasons import LONGEST_REASON, describe_outcome, describe_unreached_target
+from ..runs import LabelledRun
+
+QUESTION = "How fast is each way to run it?"
+
+TIME = "execution_s"
+NORMALISED = "normalised_s"
+REFERENCE = (
+    "Normalised: what it takes where the machine is as fast as in the middle of the run, by the calibration loop "
+    "beside each block. "
+)
+OF_FIRST_RUN = "Runs of one machine are brought to the speed of the first of them with the same calibration loop. "
+COLLECTIVES = "Algorithm and bus: bandwidths of a collective, as NCCL's tests define them."
+RATES = ("achieved_flops", "achieved_bandwidth")
+RATES_OF_COLLECTIVES = ("algorithm_bandwidth", "bus_bandwidth")
+"""What a collective does is to move data between devices; its rates in memory say nothing more."""
+
+
+def make_speed_section(runs: Sequence[LabelledRun], cases: Sequence[Case]) -> Section:
+    """The section, with a row for every planned variant."""
+    if not any(case.variants for case in cases):
+        return Section("speed", "Speed", QUESTION, "No variant was planned.")
+    speedups = [variant.read("speedup").estimate for case in cases for variant in case.variants]
+    axis = LogAxis.around(speedup for speedup in speedups if speedup is not None)
+    level = name_level(runs)
+    fair = any(variant.read(NORMALISED).interval for case in cases for variant in case.variants)
+    brought = any(run.baseline is not None for run in runs)
+    columns = (
+        Column("Variant"),
+        make_column("speedup", detail=level),
+        Column(f"{numbers.speedup(axis.low)} to {numbers.speedup(axis.high)}", "log, line at 1×", plot=True),
+        make_column(TIME, "Time", "processes" if fair else level),
+        *([make_column(NORMALISED, "Normalised", level)] if fair else []),
+        Column("n", numeric=True),
+        Column("Processes", "log, by case", plot=True),
+        make_column("return_s"),
+        make_column("break_even_calls"),
+        Column("Rate", "declared cost", numeric=True),
+        make_column("max_error"),
+        Column("Notes"),
+    )
+    groups = tuple(_group(case, axis, fair) for case in cases)
+    caption = (
+        "Speedup: the baseline variant's time over this variant's, paired within each process; above 1× is faster. "
+        f"[a, b]: {level}. a to b: the fastest and the slowest process. "
+        f"{REFERENCE if fair else ''}{OF_FIRST_RUN if brought else ''}"
+        "n: processes, each a fresh process and a dot. !: see the notes. A wrong result has no speed. "
+        f"{COLLECTIVES if any(map(_is_collective, cases)) else ''}"
+    )
+    part = Part(tables=(Table(caption, columns, groups),))
+    return Section("speed", "Speed", QUESTION, describe_speed(cases), (part,))
+
+
+def describe_speed(cases: Sequence[Case]) -> str:
+    """What jit is worth among all, and the largest speedup."""
+    if not (largest := describe_largest_speedup(cases)):
+        timed = any(variant.read(TIME).interval for case in cases for variant in case.variants)
+        return (
+            "Times without a speedup: no variant was paired with its baseline variant."
+            if timed
+            else "Nothing was timed."
+        )
+    return f"{describe_jit(cases)}. {largest}"
+
+
+def _group(case: Case, axis: LogAxis, fair: bool) -> Group:
+    times = LogAxis.over(time for variant in case.variants for time in variant.read(TIME).known)
+    rows = tuple(_row(variant, axis, times, fair) for variant in case.variants)
+    return Group(rows, case.label, _detail(case), case.key)
+
+
+def _detail(case: Case) -> str:
+    planned, cost = case.planned, case.planned.cost
+    parts = [planned.description]
+    parts += [f"{numbers.count(planned.devices)} devices"] if planned.devices != 1 else []
+    parts += [f"data: {planned.data}"] if planned.data else []
+    parts += ["--data has none of the files looked for"] if planned.data_missing else []
+    parts += [f"{name}={value}" for name, value in sorted(planned.config.items())]
+    if cost is not None:
+        declared = [
+            f"{numbers.count(cost.flops)} FLOP" if cost.flops is not None else "",
+            numbers.memory(cost.bytes) if cost.bytes is not None else "",
+        ]
+        parts.append(" and ".join(part for part in declared if part))
+        parts += [f"message of {numbers.memory(cost.message_bytes)}"] if cost.message_bytes is not None else []
+    parts += [f"no reference: {planned.no_reference}"] if planned.no_reference else []
+    parts += list(case.record.notes) if case.record else [f"lost: {case.why_lost}"]
+    return " · ".join(shorten(part, LONGEST_REASON) for part in parts if part)
+
+
+def _row(variant: Variant, axis: LogAxis, times: LogAxis, fair: bool) -> Row:
+    time, (raw, normalised) = variant.read(TIME), make_time_cells(variant)
+    cells = (
+        make_name_cell(variant),
+        Cell("baseline", tone=Tone.MUTED) if variant.is_baseline else _speedup(variant),
+        Cell(mark=_mark(variant, axis)),
+        raw,
+        *([normalised] if fair else []),
+        Cell(numbers.count(time.interval.count if time.interval else None), tone=Tone.MUTED),
+        Cell(mark=DotsMark(tuple(map(times.at, time.known))) if time.known else None),
+        make_cell(variant.read("return_s")),
+        _break_even(variant.read("break_even_calls")),
+        _rate(variant),
+        make_cell(variant.read("max_error")),
+        _notes(variant),
+    )
+    return Row(cells, variant.key)
+
+
+def _why_no_fair_time(variant: Variant) -> str:
+    """Why there is no normalised time, where the run has such times and the variant was timed."""
+    fair = variant.read("normalised_s")
+    if fair.interval is not None or variant.case.run.pool.reference is None or variant.read(TIME).interval is None:
+        return ""
+    return "" if fair.fault is None else f"no normalised time: {fair.fault.reason}"
+
+
+def _speedup(variant: Variant) -> Cell:
+    speedup = variant.read("speedup")
+    text, bounds = write_reading(speedup)
+    if speedup.interval is None:
+        return Cell(text, tone=Tone.MUTED)
+    is_doubted = bool(find_doubts(variant, speedup))
+    return (
+        Cell(f"! {text}", bounds, Tone.WARN) if is_doubted else Cell(text, bounds, find_speedup_tone(speedup.interval))
+    )
+
+
+def _mark(variant: Variant, axis: LogAxis) -> IntervalMark | None:
+    speedup = variant.read("speedup").interval
+    if speedup is None:
+        return None
+    low, high = numbers.usable(speedup.low), numbers.usable(speedup.high)
+    point = axis.at(speedup.estimate)
+    return IntervalMark(
+        low=point if low is None else axis.at(low),
+        point=point,
+        high=point if high is None else axis.at(high),
+        origin=axis.at(1.0),
+    )
+
+
+def _break_even(calls: Reading) -> Cell:
+    """Calls after which jit has paid for its compilation, against eager code of the same implementation."""
+    if calls.interval is not None:
+        text = numbers.count_in_range(calls.interval, "call")
+        detail = "no interval" if calls.interval.low is None else ""
+        return Cell(f"! {text}", detail, Tone.WARN) if calls.contended else Cell(text, detail)
+    lack = None if calls.fault is None else calls.fault.lack
+    if lack is Lack.NO_DIFFERENCE:
+        return Cell("no difference", tone=Tone.MUTED)
+    if lack is Lack.NEVER:
+        return Cell("never", tone=Tone.WARN)
+    # Where there is no time, the column of times shows it.
+    is_elsewhere = lack is Lack.NOT_DEFINED or (calls.fault is not None and calls.fault.metric == TIME)
+    return Cell() if is_elsewhere else Cell(numbers.MISSING)
+
+
+def _is_collective(case: Case) -> bool:
+    return case.planned.cost is not None and case.planned.cost.message_bytes is not None
+
+
+def _rate(variant: Variant) -> Cell:
+    is_collective = _is_collective(variant.case)
+    readings = [variant.read(name) for name in (RATES_OF_COLLECTIVES if is_collective else RATES)]
+    rates = [
+        f"{write(rate.metric, rate.estimate)}{f' {rate.metric.title}' if is_collective else ''}"
+        for rate in readings
+        if rate.interval is not None
+    ]
+    return Cell(rates[0], " ".join(rates[1:])) if rates else Cell(numbers.MISSING)
+
+
+def _notes(variant: Variant) -> Cell:
+    """Every status that explains a missing or doubtful number, then the notes of the probes."""
+    if variant.case.is_lost and variant.status is Status.LOST:
+        # The case's heading has the reason.
+        return Cell(Status.LOST.value, tone=Tone.BAD)
+    told = [
+        describe_outcome(outcome, *probes)
+        for probes, outcome in variant.alike
+        if outcome.status in INCOMPLETE or (outcome.status is not Status.OK and DECISIVE_PROBES.intersection(probes))
+    ]
+    parts = [*told, *explain_doubts(variant), *variant.notes]
+    time = variant.read(TIME)
+    if time.interval is None and not told and variant.planned.raises is None:  # whose error is its note
+        parts.append(_why_untimed(variant, time))
+    doubt = variant.read("speedup").doubt
+    parts += [f"speedup not to be trusted: {doubt}" if doubt else "", describe_unreached_target(variant)]
+    parts.append(_why_no_fair_time(variant))
+    over_eager = variant.read("break_even_calls").doubt
+    parts += [f"speedup over eager code not to be trusted: {over_eager}" if over_eager and not doubt else ""]
+    baseline = variant.case.baseline
+    no_speedup = baseline is None or baseline.read(TIME).interval is None
+    if time.interval is not None and not variant.is_baseline and no_speedup:
+        parts.append("no speedup: the baseline variant has no time")
+    tone = Tone.BAD if variant.status in INCOMPLETE else Tone.WARN if variant.is_too_large else Tone.MUTED
+    return Cell("; ".join(dict.fromkeys(part for part in parts if part)), tone=tone)
+
+
+def _why_untimed(variant: Variant, time: Reading) -> str:
+    is_asked = time.metric.probe in variant.settings.probes
+    return "no time recorded" if is_asked else "not timed: the run was not asked to"

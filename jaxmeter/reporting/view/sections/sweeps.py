@@ -1,0 +1,181 @@
+"""Sweeps: how times, program size and memory grow with n, devices or any other number, for each implementation."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from jaxmeter.harness.record import Status
+from jaxmeter.harness.record.metric import Metric, Reading, Summary, Unit
+from jaxmeter.harness.record.metrics import METRICS
+
+from ... import numbers
+from ...compare.scaling import Scaling
+from ...text import counted, shorten
+from ...write import write_interval
+from ..cases import Variant
+from ..cells import drop_empty_columns, make_cell, make_interval_cell, name_level
+from ..keys import make_key
+from ..names import LONGEST_TERM
+from ..page_model import Cell, Column, Group, Panel, Part, Plot, Row, Series, Table, Tone
+from ..reasons import LONGEST_REASON, describe_outcome
+from ..sweeps import DEVICES, SCALING, Sweep, list_slopes, write_exponent
+from .crossovers import describe_crossovers
+
+HINT = "0 is constant, 1 linear, 2 quadratic"
+HINT_FOR_DEVICES = "a time's is at best −1 where they share one problem, 0 where each has its own"
+"""How to read an exponent."""
+
+MEASURES = tuple(METRICS[name] for name in ("compile_total_s", "execution_s", "jaxpr_equations", "planned_peak_bytes"))
+"""One panel of a sweep each."""
+
+PLOT_UNITS = {Unit.SECONDS: "s", Unit.BYTES: "B"}
+
+
+def mark_size(part: Part, size: float) -> Part:
+    """The figure of a sweep, of its part, with one size marked."""
+    panels = part.plot.panels if isinstance(part.plot, Plot) else ()
+    plot = Plot("", "", tuple(replace(panel, marked=size) for panel in panels))
+    return Part(part.title, plot, id=part.id)
+
+
+def make_sweep_part(sweep: Sweep) -> Part:
+    """What grows how, and who overtakes whom: figure, exponents, every value."""
+    lines = {sweep.name(one): sweep.variants(one) for one in sweep.implementations}
+    tables = tuple(table for table in (_exponents(sweep), _values(sweep)) if len(table.columns) > 1)
+    notes = (_sentence(sweep), *describe_crossovers(sweep.param, lines), *_doubts(sweep))
+    return Part(sweep.label, _plot(sweep), tables, notes, _name(sweep))
+
+
+def _name(sweep: Sweep) -> str:
+    """An id for the figure."""
+    return make_key("f", sweep.run.run_id, sweep.label)
+
+
+def _doubts(sweep: Sweep) -> tuple[str, ...]:
+    """What to mistrust in the fits."""
+    notes = []
+    for measure in MEASURES:
+        points = [point for name in sweep.implementations for point in sweep.points(name, measure)]
+        doubtful = sum(point.doubtful for point in points)
+        if doubtful:
+            are = "is" if doubtful == 1 else "are"
+            notes.append(
+                f"{name_measure(measure)}: {doubtful} of {counted(len(points), 'point')} {are} contended, hollow in "
+                f"the figure; the fits use {'it' if doubtful == 1 else 'them'} like the others."
+            )
+    return tuple(notes)
+
+
+def _plot(sweep: Sweep) -> Plot | None:
+    panels = []
+    for measure in MEASURES:
+        lines = ((sweep.name(one), sweep.points(one, measure)) for one in sweep.implementations)
+        series = tuple(Series(name, points) for name, points in lines if points)
+        if series:
+            panels.append(Panel(name_measure(measure), sweep.param, PLOT_UNITS.get(measure.unit, ""), series))
+    if not panels:
+        return None
+    shown = f"{sweep.label}: {', '.join(panel.title.lower() for panel in panels)}"
+    title = f"Logarithmic; vertical lines are the bounds of the {name_level([sweep.run])}."
+    return Plot(title, f"{shown}, logarithmic. {_sentence(sweep)}", tuple(panels))
+
+
+def _exponents(sweep: Sweep) -> Table:
+    level = name_level([sweep.run])
+    columns = [Column("Variant")]
+    for measure in MEASURES:
+        columns += [Column(name_measure(measure), "exponent; between sizes", numeric=True), Column(level, numeric=True)]
+    rows = []
+    for name in sweep.implementations:
+        cells = [Cell(sweep.name(name))]
+        for measure in MEASURES:
+            cells += _exponent(sweep.fit(name, measure))
+        rows.append(Row(tuple(cells)))
+    hint = HINT_FOR_DEVICES if sweep.param == DEVICES else HINT
+    caption = (
+        f"Exponent b of {sweep.param}^b: {hint}. Small, those between neighbouring sizes, where no constant part could "
+        "be set apart: it bends them."
+    )
+    return drop_empty_columns(Table(caption, tuple(columns), (Group(tuple(rows)),)))
+
+
+def _exponent(fitted: Scaling | None) -> tuple[Cell, Cell]:
+    """The exponent above those between sizes, theirs to unfold where it has no interval of its own; and its own."""
+    if fitted is None:
+        return Cell(numbers.MISSING), Cell(numbers.MISSING, tone=Tone.MUTED)
+    exponent, bounds = write_exponent(fitted)
+    slopes = list_slopes(fitted) if fitted.may_bend else []
+    vague = fitted.exponent.low is None
+    fold = "\n".join(list_slopes(fitted, bounds=True)) if vague else ""
+    return (
+        Cell(exponent, ", ".join(slopes), fold=fold, fold_title="intervals between sizes"),
+        Cell("exact" if fitted.exact else bounds, tone=Tone.MUTED),
+    )
+
+
+def _values(sweep: Sweep) -> Table:
+    columns = (
+        Column(sweep.param, numeric=True),
+        *(Column(name_measure(one), numeric=True) for one in MEASURES),
+        Column("Notes"),
+    )
+    groups = []
+    for name in sweep.implementations:
+        rows = [_value_row(n, variant) for n, variant in sweep.variants(name)]
+        groups.append(Group(tuple(rows), sweep.name(name)))
+    return drop_empty_columns(Table("The values behind the figure.", columns, tuple(groups), fold="All values"))
+
+
+def _value_row(n: float, variant: Variant) -> Row:
+    probe, outcome = variant.worst
+    note = "" if outcome.status is Status.OK else shorten(describe_outcome(outcome, probe), LONGEST_REASON)
+    return Row(
+        (
+            Cell(numbers.number(n)),
+            *(_value(variant.read(measure.name)) for measure in MEASURES),
+            Cell(note, tone=Tone.MUTED),
+        )
+    )
+
+
+def _value(reading: Reading) -> Cell:
+    if reading.metric.summary not in (Summary.TIMING, Summary.PROCESSES):
+        return make_cell(reading)
+    cell = make_interval_cell(reading)
+    if reading.interval is not None and reading.contended:
+        return Cell(f"! {cell.text}", f"{cell.detail} contended".strip(), Tone.WARN)
+    return cell
+
+
+def _sentence(sweep: Sweep) -> str:
+    """How the first measure grows of which that can be told: `Execution time grows as n^1.02 [0.98, 1.06] for loop`."""
+    found = [(measure, fits) for measure in MEASURES if (fits := _fits(sweep, measure))]
+    if not found:
+        return "No exponent: fewer than three values of each."
+    measure, fits = next((one for one in found if any(fitted.is_told for _, fitted in one[1])), found[0])
+    clear = ", ".join(
+        f"{_in_words(sweep.param, fitted)} for {shorten(name, LONGEST_TERM)}" for name, fitted in fits if fitted.is_told
+    )
+    vague = ", ".join(shorten(name, LONGEST_TERM) for name, fitted in fits if not fitted.is_told)
+    grows = f"{name_measure(measure)} grows as {clear}." if clear else ""
+    rest = f"{name_measure(measure)}: no exponent can be told for {vague}." if vague else ""
+    return " ".join(filter(None, (grows, rest)))
+
+
+def _in_words(param: str, fitted: Scaling) -> str:
+    """`n^1.02 [0.98, 1.06]`; without an interval `n^0.93 [0.90, 0.96] to n^1.02 [0.99, 1.05] between sizes`."""
+    if fitted.exact:
+        return f"{param}^{write_exponent(fitted)[0]}"
+    ends = sorted(fitted.bounded, key=lambda one: one.estimate)
+    powers = (f"{param}^{' '.join(write_interval(SCALING, one))}" for one in dict.fromkeys((ends[0], ends[-1])))
+    return " to ".join(powers) + (" between sizes" if fitted.exponent.low is None else "")
+
+
+def _fits(sweep: Sweep, measure: Metric) -> list[tuple[str, Scaling]]:
+    """The power law of each implementation that has one, by the name of its variants."""
+    return [(sweep.name(one), fitted) for one in sweep.implementations if (fitted := sweep.fit(one, measure))]
+
+
+def name_measure(measure: Metric) -> str:
+    """Its title where nothing around it says more."""
+    return f"{measure.title[:1].upper()}{measure.title[1:]}"

@@ -1,0 +1,237 @@
+"""Compilation: what the way from Python to a program costs, what ahead-of-time programs save, and how it grows."""
+
+import contextlib
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from jaxmeter import Answer, Cost, Figure, Published, Skip, State, itemsize, levels, workload
+from jaxmeter.suites import cnn_networks, models, selu
+from jaxmeter.suites import networks_in_numpy as reference
+from jaxmeter.suites.mlp_networks import CLASSES, NETWORKS, PIXELS, steps_cost
+
+LENGTH = 1_000
+"""Entries of the arrays that chains of operations work on: small, since compiling is what is asked about."""
+
+FLOAT_BYTES = itemsize("float32")
+
+MLP = NETWORKS["784-512-10"]
+SGD_RATE = 0.1
+SGD = optax.sgd(SGD_RATE)
+
+CNN = models.CNN((16, 32), (CLASSES,))
+"""The smallest network that has every kind of layer that CNNs are made of."""
+
+mlp_step = models.train_step(MLP.model, SGD, models.mean_cross_entropy)
+cnn_step = models.train_step(CNN, models.CNN_OPTIMISER, models.mean_cross_entropy)
+
+LONGEST_REDUCTIONS = 100
+"""The compile budget: 3 s for 100 of these steps on two cores, and 47 s for 300."""
+
+
+@workload(
+    inputs=selu.activations,
+    params={"n": 10_000, "dtype": "float32"},
+    reference=selu.selu_in_numpy,
+    modes=("jit", "aot"),
+    implementation="selu",
+    compiles=1,
+)
+def selu_ahead_of_time(x):
+    """SELU, (n,) -> (n,), by jit's own dispatch and by the compiled object. Source: Klambauer et al. 2017."""
+    return selu.selu(x)
+
+
+@selu_ahead_of_time.implementation(modes=("mixed",), raises=TypeError)
+def other_dtype(x):
+    """The program for float32, called with bfloat16: it neither converts nor compiles again, as jit would."""
+    return jax.jit(selu.selu.function).lower(x).compile()(x.astype("bfloat16"))
+
+
+@selu_ahead_of_time.implementation(modes=("mixed",), raises=TypeError)
+def other_shape(x):
+    """The program for (n,), called with (n - 1,)."""
+    return jax.jit(selu.selu.function).lower(x).compile()(x[1:])
+
+
+@selu_ahead_of_time.implementation(modes=("mixed",), raises=TypeError)
+def under_vmap(x):
+    """The program for one number under `vmap`: it is compiled, and no transformation can look into it any more."""
+    return jax.vmap(jax.jit(selu.selu.function).lower(x[0]).compile())(x)
+
+
+def exportable(kind):
+    """Has `jax.export` know a named tuple by its name: without it, no program that takes one can be serialised."""
+    with contextlib.suppress(ValueError):  # known already, where this file was imported before
+        jax.export.register_namedtuple_serialization(kind, serialized_name=f"{kind.__module__}.{kind.__name__}")
+
+
+exportable(optax.EmptyState)  # all that SGD remembers
+exportable(optax.ScaleByAdamState)
+
+
+def mlp_batch(key, *, batch):
+    """The first state, standard normal images (batch, 784), and labels (batch,)."""
+    images, labels = random_batch(key, (batch, PIXELS))
+    return models.initial_state(MLP.model, SGD, key, images), images, labels
+
+
+def cnn_batch(key, *, batch):
+    """The first state, standard normal images (batch, 32, 32, 3), and labels (batch,)."""
+    return models.cnn_state(key, CNN, "float32"), *random_batch(key, (batch, *models.CNN_IMAGE))
+
+
+def random_batch(key, shape):
+    """Standard normal images and labels from 0 to 9."""
+    of_images, of_labels = jax.random.split(key)
+    return jax.random.normal(of_images, shape), jax.random.randint(of_labels, shape[:1], 0, CLASSES)
+
+
+def mlp_step_in_numpy(state, images, labels):
+    """A step of SGD on the mean loss."""
+    network, update = partial(reference.mlp, activation=reference.swish), partial(reference.sgd, rate=SGD_RATE)
+    return reference.train_step(network, update, state, images, labels)
+
+
+def cnn_step_in_numpy(state, images, labels):
+    """A step of Adam on the mean loss."""
+    update = partial(reference.adam, rate=models.CNN_RATE)
+    return reference.train_step(reference.cnn, update, state, images, labels)
+
+
+@workload(
+    inputs=mlp_batch,
+    params={"batch": 32},
+    reference=reference.with_changes(mlp_step_in_numpy),
+    compare=reference.result_and_changes,
+    cost=lambda *, batch: steps_cost(MLP.widths, batch, 1),
+    modes=("jit", "aot"),
+    compiles=1,
+    state=State(carry={"state": 0}, donate=("state",)),
+    level="default",
+    answer=Answer(
+        "What does the way from a Python function to its first result cost, and what does AOT compilation change?",
+        "mlp_ahead_of_time:aot",
+        against="mlp_ahead_of_time:jit",
+        metric="first_call_s",
+        rank=6,
+    ),
+)
+def mlp_ahead_of_time(state, images, labels):
+    """Training step of an MLP 784-512-10 with SGD: (state, (batch, 784), (batch,)) -> (state, loss).
+
+    Source: Sapunov, JAX in Action, 2022, chapter 2.
+    """
+    return mlp_step(state, images, labels)
+
+
+@workload(
+    inputs=cnn_batch,
+    params={"batch": 8},
+    reference=reference.with_changes(cnn_step_in_numpy),
+    compare=reference.result_and_changes,
+    tolerance=cnn_networks.ROUTED,
+    cost=lambda *, batch: cnn_networks.step_cost(CNN, batch, "float32"),
+    modes=("jit", "aot"),
+    compiles=1,
+    state=State(carry={"state": 0}, donate=("state",)),
+    level="full",
+)
+def cnn_ahead_of_time(state, images, labels):
+    """Training step of a small CNN with Adam: (state, (batch, 32, 32, 3), (batch,)) -> (state, loss).
+
+    Source: the documentation of JAX, "Ahead-of-time lowering and compilation" and "Exporting and serialization".
+    """
+    return cnn_step(state, images, labels)
+
+
+def short_array(key):
+    """Standard normal, shape (1000,) float32."""
+    return jax.random.normal(key, (LENGTH,))
+
+
+def sines_in_numpy(x, *, n):
+    """The sine of the sine and so on, n times."""
+    for _ in range(n):
+        x = np.sin(x)
+    return x
+
+
+def centred_in_numpy(x, *, n):
+    """Each time what is left of the mean is taken away."""
+    for _ in range(n):
+        x = x - x.mean()
+    return x
+
+
+def square(figure):
+    """The claim that compile time grows with the square of the number of operations."""
+    return Published(
+        source="Sapunov, JAX in Action (MEAP v3, 2022), chapter 5",
+        device="not stated",
+        timed='"roughly the square" of the number of operations, for XLA compile time',
+        figure=Figure(figure, 2.0, metric="compile_exponent"),
+        differs="the source says of no operations in particular, and XLA has changed since; here trace and lower count",
+    )
+
+
+@workload(
+    inputs=short_array,
+    params={"n": levels(quick=10, default=(30, 100, 300, 1_000), full=3_000)},
+    reference=sines_in_numpy,
+    cost=lambda *, n: Cost(flops=n * LENGTH, bytes=2 * LENGTH * FLOAT_BYTES),
+    modes=("jit",),
+    compiles=1,
+    published=(square("operations:jit"),),
+)
+def operations(x, *, n):
+    """Unrolled chain of n element-wise operations, (1000,) -> (1000,): XLA can make one loop of them.
+
+    Source: Sapunov, JAX in Action, 2022, chapter 5.
+    """
+    for _ in range(n):
+        x = jnp.sin(x)
+    return x
+
+
+@operations.implementation
+def loop(x, *, n):
+    """`lax.fori_loop` over the same operation: the program has one, whatever n is."""
+    return jax.lax.fori_loop(0, n, lambda _, value: jnp.sin(value), x)
+
+
+def reductions_within_budget(n):
+    """Skips numbers of steps whose unrolled program takes longer than the compile budget."""
+    if n > LONGEST_REDUCTIONS:
+        return Skip(f"compile budget: unrolled only up to n = {LONGEST_REDUCTIONS}")
+    return None
+
+
+@workload(
+    inputs=short_array,
+    params={"n": levels(quick=10, default=(30, 60), full=(100, 300))},
+    reference=centred_in_numpy,
+    cost=lambda *, n: Cost(flops=n * 2 * LENGTH, bytes=2 * LENGTH * FLOAT_BYTES),
+    modes=("jit",),
+    compiles=1,
+    limit=reductions_within_budget,
+    published=(square("reductions:jit"),),
+    level="full",
+)
+def reductions(x, *, n):
+    """Unrolled x - mean(x), n times, (1000,) -> (1000,): each needs all of the one before, so no one loop will do.
+
+    Source: Sapunov, JAX in Action, 2022, chapter 5, which does not say which operations it means.
+    """
+    for _ in range(n):
+        x = x - jnp.mean(x)
+    return x
+
+
+@reductions.implementation(name="loop")
+def reductions_in_a_loop(x, *, n):
+    """`lax.fori_loop` over the same step."""
+    return jax.lax.fori_loop(0, n, lambda _, value: value - jnp.mean(value), x)

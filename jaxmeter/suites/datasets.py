@@ -1,0 +1,238 @@
+"""Data sets: MNIST and CIFAR-10 from the folder of `run --data DIR`, else seeded data of the same shapes.
+
+The folder may be torchvision's, or hold the files as their authors give them away. One without any file of a data set
+leaves the made-up data in use, and `mnist_source()` says so. One with some of the files, or with broken ones, is a
+`DataError`: real and made-up data are never mixed.
+"""
+
+from __future__ import annotations
+
+import gzip
+import tarfile
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from jaxmeter import DataSource, data_folder
+from jaxmeter.suites.image_files import (
+    AGAIN,
+    CIFAR10_SHAPE,
+    MNIST_SHAPE,
+    DataError,
+    Images,
+    Labels,
+    Part,
+    read_binary_batch,
+    read_idx_images,
+    read_idx_labels,
+    read_pickled_batch,
+)
+from jaxmeter.suites.made_up_images import make_up
+
+MNIST_ROWS = {"train": 60_000, "test": 10_000}
+MNIST_FILES = {
+    "train": ("train-images-idx3-ubyte", "train-labels-idx1-ubyte"),
+    "test": ("t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"),
+}
+MNIST_FOLDERS = (".", "MNIST/raw")
+
+CIFAR10_ROWS = {"train": 50_000, "test": 10_000}
+_BATCHES = {"train": tuple(f"data_batch_{number}" for number in range(1, 6)), "test": ("test_batch",)}
+
+LARGEST_BATCH = 2**26
+"""Bytes of a batch in an archive: twice what one has."""
+
+
+@dataclass(frozen=True)
+class Cifar10Files:
+    """One of the forms in which CIFAR-10 is given away.
+
+    Args:
+      folders: Where the files may lie, in the data folder.
+      archive: A file beside these folders that holds them, or None.
+      ending: Of a batch's name.
+      read: A batch's name and bytes to images and labels.
+    """
+
+    folders: tuple[str, ...]
+    archive: str | None
+    ending: str
+    read: Callable[[str, bytes], tuple[Images, Labels]]
+
+    def list_names(self, part: Part) -> list[str]:
+        """The files of a part, in order."""
+        return [name + self.ending for name in _BATCHES[part]]
+
+
+CIFAR10_FORMS = (
+    Cifar10Files(("cifar-10-batches-bin", "."), None, ".bin", read_binary_batch),
+    Cifar10Files(("cifar-10-batches-py", "."), "cifar-10-python.tar.gz", "", read_pickled_batch),
+)
+
+
+def mnist(part: Part, count: int | None = None) -> tuple[Images, Labels]:
+    """Handwritten digits, or made-up data of their shape.
+
+    Args:
+      part: "train" or "test".
+      count: Rows wanted, the first ones; None for all.
+    Returns:
+      (images (n, 28, 28), labels (n,)), both uint8, labels 0 to 9.
+    Raises:
+      DataError: Files in the data folder that are missing beside others, broken, or too short for `count`.
+    """
+    folder = _mnist_folder()
+    if folder is None:
+        return make_up(part, MNIST_ROWS[part] if count is None else count, MNIST_SHAPE)
+    images_file, labels_file = (_idx_file(folder, name) for name in MNIST_FILES[part])
+    images = read_idx_images(images_file.name, _content(images_file))
+    labels = read_idx_labels(labels_file.name, _content(labels_file))
+    if len(images) != len(labels):
+        raise DataError(
+            f"{images_file.name} has {len(images)} images and {labels_file.name} {len(labels)} labels; "
+            f"they must be of one download: get both again"
+        )
+    return _first(images, labels, count, images_file.name)
+
+
+def mnist_source() -> DataSource:
+    """Which data `mnist` gives."""
+    if _mnist_folder() is not None:
+        return DataSource("MNIST from --data")
+    names = [name for part in MNIST_FILES.values() for name in part]
+    return _synthetic("MNIST", f"{', '.join(names)}; plain or .gz, there or in MNIST/raw/")
+
+
+def cifar10(part: Part, count: int | None = None) -> tuple[Images, Labels]:
+    """Small colour photographs, or made-up data of their shape.
+
+    Args:
+      part: "train" or "test".
+      count: Rows wanted, the first ones; None for all.
+    Returns:
+      (images (n, 32, 32, 3), labels (n,)), both uint8, labels 0 to 9.
+    Raises:
+      DataError: Files in the data folder that are missing beside others, broken, or too short for `count`.
+    """
+    found = _find_cifar10()
+    if found is None:
+        return make_up(part, CIFAR10_ROWS[part] if count is None else count, CIFAR10_SHAPE)
+    form, place = found
+    names = form.list_names(part)
+    archived = None if place.is_dir() else _unpack(place, names)
+    images, labels, rows = [], [], 0
+    for name in names:
+        if count is not None and rows >= count:
+            break
+        content = _content(place / name) if archived is None else _member(archived, name, place)
+        batch_images, batch_labels = form.read(name, content)
+        images.append(batch_images)
+        labels.append(batch_labels)
+        rows += len(batch_labels)
+    return _first(np.concatenate(images), np.concatenate(labels), count, f"CIFAR-10's '{part}' part")
+
+
+def cifar10_source() -> DataSource:
+    """Which data `cifar10` gives."""
+    if _find_cifar10() is not None:
+        return DataSource("CIFAR-10 from --data")
+    pickled = CIFAR10_FORMS[1]
+    return _synthetic(
+        "CIFAR-10",
+        f"{pickled.archive}; data_batch_1 to 5 and test_batch in {pickled.folders[0]}/; or the same with .bin in "
+        f"{CIFAR10_FORMS[0].folders[0]}/",
+    )
+
+
+def _synthetic(name: str, files: str) -> DataSource:
+    """Made-up data in place of a data set, and what a folder that was given would have to hold."""
+    missing = None if data_folder() is None else f"{name}'s files ({files})"
+    return DataSource(f"synthetic, seeded, of {name}'s shape", missing)
+
+
+def _mnist_folder() -> Path | None:
+    """The folder that holds at least one of MNIST's files, or None."""
+    folder = data_folder()
+    if folder is None:
+        return None
+    names = [name + ending for part in MNIST_FILES.values() for name in part for ending in ("", ".gz")]
+    folders = (folder / inner for inner in MNIST_FOLDERS)
+    return next((one for one in folders if any((one / name).exists() for name in names)), None)
+
+
+def _find_cifar10() -> tuple[Cifar10Files, Path] | None:
+    """The form that is there, with the folder that holds at least one of its files, or else with its archive."""
+    folder = data_folder()
+    if folder is None:
+        return None
+    for form in CIFAR10_FORMS:
+        names = [*form.list_names("train"), *form.list_names("test")]
+        for place in (folder / inner for inner in form.folders):
+            if any((place / name).exists() for name in names):
+                return form, place
+    return next(((form, folder / form.archive) for form in CIFAR10_FORMS if _is_there(folder, form.archive)), None)
+
+
+def _is_there(folder: Path, name: str | None) -> bool:
+    return name is not None and (folder / name).exists()
+
+
+def _idx_file(folder: Path, name: str) -> Path:
+    """The file as it is or compressed; the first one that exists."""
+    files = (folder / name, folder / f"{name}.gz")
+    return next((file for file in files if file.exists()), files[1])
+
+
+def _content(file: Path) -> bytes:
+    """The file's bytes, decompressed where its name ends in .gz."""
+    try:
+        if file.suffix == ".gz":
+            with gzip.open(file) as stream:
+                return stream.read()
+        return file.read_bytes()
+    except FileNotFoundError:
+        raise DataError(
+            f"{file.name} is missing in the --data folder, which has others of its data set; add it"
+        ) from None
+    except (OSError, EOFError, zlib.error) as error:
+        raise _unreadable(file, error) from error
+
+
+def _unpack(archive: Path, names: list[str]) -> Mapping[str, bytes]:
+    """The files of these names, whatever folder of the archive they lie in; nothing is written."""
+    found = {}
+    try:
+        with tarfile.open(archive, "r:gz") as members:
+            for member in members:
+                name = Path(member.name).name
+                if name not in names or not member.isfile():
+                    continue
+                if member.size > LARGEST_BATCH:
+                    raise DataError(f"{archive.name} has {name} of {member.size} bytes, too many for a batch; {AGAIN}")
+                stream = members.extractfile(member)
+                found[name] = b"" if stream is None else stream.read()
+                if len(found) == len(names):
+                    break
+    except (OSError, EOFError, zlib.error, tarfile.TarError) as error:
+        raise _unreadable(archive, error) from error
+    return found
+
+
+def _member(archived: Mapping[str, bytes], name: str, archive: Path) -> bytes:
+    if name not in archived:
+        raise DataError(f"{archive.name} holds no {name}; {AGAIN}")
+    return archived[name]
+
+
+def _unreadable(file: Path, error: Exception) -> DataError:
+    what = getattr(error, "strerror", None) or str(error)
+    return DataError(f"{file.name} cannot be read: {what}; a whole, readable file is needed: {AGAIN}")
+
+
+def _first(images: Images, labels: Labels, count: int | None, name: str) -> tuple[Images, Labels]:
+    if count is not None and count > len(labels):
+        raise DataError(f"{name} has {len(labels)} rows, {count} are needed; get the whole data set")
+    return images[:count], labels[:count]

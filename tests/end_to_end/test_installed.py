@@ -1,0 +1,104 @@
+"""A wheel, built and installed in an environment of its own, in a project whose folders have our old names."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import sysconfig
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.end_to_end, pytest.mark.slow]
+
+CHECKOUT = Path(__file__).parents[2]
+
+SUITE = '''"""Small."""
+
+import jax.numpy as jnp
+
+from jaxmeter import workload
+
+
+@workload(inputs=lambda key: jnp.arange(3, dtype="float32"), reference=lambda x: x + 1, modes=("eager", "jit"))
+def increment(x):
+    """Adds one, (3,) -> (3,)."""
+    return x + 1
+'''
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of this checkout."""
+    folder = tmp_path_factory.mktemp("wheel")
+    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder), str(CHECKOUT)]
+    subprocess.run(build, check=True)
+    (path,) = folder.glob("*.whl")
+    return path
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of programs of an environment with the wheel, and of this one what it depends on."""
+    folder = tmp_path_factory.mktemp("environment")
+    venv.create(folder, with_pip=True)
+    python = folder / "bin" / "python"
+    subprocess.run([python, "-m", "pip", "install", "--quiet", "--no-deps", str(wheel)], check=True)
+    (packages,) = folder.glob("lib/python*/site-packages")
+    (packages / "of_the_tests.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
+    return folder / "bin"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A user's project with folders of any name: each breaks whoever imports it in place of ours."""
+    for name in ("harness", "suites", "reporting", "launcher", "jaxmeter", "cli", "rich", "msgspec"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text(f"raise RuntimeError('{name} of the project')\n")
+    (tmp_path / "small.py").write_text(SUITE)
+    return tmp_path
+
+
+def call(project: Path, *command: str | Path) -> subprocess.CompletedProcess[str]:
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    return subprocess.run(
+        list(map(str, command)), cwd=project, env=environment, capture_output=True, text=True, check=False, timeout=600
+    )
+
+
+def test_a_wheel_installs_the_package_the_command_and_no_other_name(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+    (information,) = {name.split("/")[0] for name in names if ".dist-info" in name}
+
+    assert {name.split("/")[0] for name in names} == {"jaxmeter", information}
+    assert len(names) == len(set(names))
+    assert {"jaxmeter/suites/selu.py", "jaxmeter/reporting/templates/report.html.j2"} <= set(names)
+
+
+def test_a_project_with_folders_of_any_name_measures_and_reports(installed, project):
+    command = installed / "jaxmeter"
+
+    listed = call(project, command, "list")
+    measured = call(project, command, "run", "--suites", "small.py", "--quick", "--processes", "1", "--run-id", "it")
+    reported = call(project, command, "report", "results/it", "--out", "page.html")
+
+    assert (listed.returncode, "selu" in listed.stdout) == (0, True), listed.stderr
+    assert measured.returncode == 0, measured.stderr
+    assert reported.returncode == 0, reported.stderr
+    assert (project / "page.html").stat().st_size > 0
+
+
+def test_a_module_of_the_project_can_be_a_suite_by_its_name(installed, project):
+    listed = call(project, installed / "jaxmeter", "list", "--suites", "small")
+
+    assert (listed.returncode, "increment" in listed.stdout) == (0, True), listed.stderr
+
+
+def test_the_module_is_the_command_too(installed, project, tmp_path_factory):
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+
+    assert call(elsewhere, installed / "python", "-m", "jaxmeter", "--version").stdout.strip() == "0.1.0"
