@@ -24,8 +24,8 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
+from jaxmeter.harness.metrics.statistics import geometric_interval
 from jaxmeter.harness.record import Run, read_json
-from jaxmeter.harness.record.statistics import geometric_interval
 from launcher.containers import Container, caller_here, run_arguments
 from launcher.engines import Engine
 from launcher.host import GB

@@ -12,8 +12,8 @@ import argparse
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from jaxmeter.harness.record.derived import compare_paired, doubt_ratio
-from jaxmeter.harness.record.statistics import Interval, differs
+from jaxmeter.harness.metrics.derived import compare_paired, doubt_ratio
+from jaxmeter.harness.metrics.statistics import Interval, differs
 from jaxmeter.reporting import numbers
 from jaxmeter.reporting.compare.verdicts import Verdict
 from jaxmeter.reporting.load import load

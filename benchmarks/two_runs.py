@@ -18,10 +18,10 @@ from pathlib import Path
 
 from benchmarks.here import describe_here
 from benchmarks.verdicts import write_rate
+from jaxmeter.harness.metrics.metric import Reading
+from jaxmeter.harness.metrics.statistics import CONFIDENCE, MINIMUM_EFFECT, Interval, differs
+from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record import Run, RunFolder, Settings, TimingDetails
-from jaxmeter.harness.record.metric import Reading
-from jaxmeter.harness.record.metrics import METRICS
-from jaxmeter.harness.record.statistics import CONFIDENCE, MINIMUM_EFFECT, Interval, differs
 from jaxmeter.reporting.compare.statistics import compare_unpaired
 from jaxmeter.reporting.load import LoadedRun, load
 from jaxmeter.reporting.view.cases import Variant, gather_cases

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from jaxmeter.harness.machine.platforms import Target
+from jaxmeter.harness.metrics.statistics import VERSION as STATISTICS_VERSION
 from jaxmeter.harness.record import (
     SCHEMA_VERSION,
     Answer,
@@ -39,7 +40,6 @@ from jaxmeter.harness.record import (
     write_json,
 )
 from jaxmeter.harness.record.self_test import SelfTest, Tally
-from jaxmeter.harness.record.statistics import VERSION as STATISTICS_VERSION
 
 WOBBLE = (1.0, 1.01, 0.99, 1.005, 0.995)
 """Process to process; its geometric mean is nearly 1."""

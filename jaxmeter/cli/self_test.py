@@ -31,6 +31,8 @@ from jaxmeter.cli.measuring import (
     say_what_is_not_used,
 )
 from jaxmeter.harness.machine.platforms import DEFAULT_BACKEND
+from jaxmeter.harness.metrics.aa_test import make_self_test
+from jaxmeter.harness.metrics.trust import describe_self_test
 from jaxmeter.harness.parent.prepare_run import (
     UsageError,
     describe_suites,
@@ -47,10 +49,8 @@ from jaxmeter.harness.record import (
     Run,
     RunFolder,
 )
-from jaxmeter.harness.record.aa_test import make_self_test
 from jaxmeter.harness.record.layout import SELF_TESTS
 from jaxmeter.harness.record.self_test import keep_self_test
-from jaxmeter.harness.record.trust import describe_self_test
 from jaxmeter.harness.request import (
     RunRequest,
     choose_settings,

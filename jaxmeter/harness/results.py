@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from jaxmeter.harness.metrics.across import find_worst
+from jaxmeter.harness.metrics.agreement import find_disagreement
+from jaxmeter.harness.metrics.looks import find_timing
+from jaxmeter.harness.metrics.metric import Lack, Reading
+from jaxmeter.harness.metrics.pooling import gather_pool
+from jaxmeter.harness.metrics.reading import RecordedVariant, list_variants
+from jaxmeter.harness.metrics.statistics import VERSION, differs
+from jaxmeter.harness.metrics.withheld import find_objection
 from jaxmeter.harness.record import CaseRecord, Manifest, PlannedCase, Run, Status
-from jaxmeter.harness.record.agreement import find_disagreement
-from jaxmeter.harness.record.looks import find_timing
-from jaxmeter.harness.record.metric import Lack, Reading
-from jaxmeter.harness.record.pooling import gather_pool
-from jaxmeter.harness.record.reading import find_worst
-from jaxmeter.harness.record.recorded import RecordedVariant, list_variants
-from jaxmeter.harness.record.statistics import VERSION, differs
 from jaxmeter.harness.record.traps import describe_trap, find_traps
-from jaxmeter.harness.record.withheld import find_objection
 from jaxmeter.harness.record.wording import counted
 
 MOST_LINES = 24

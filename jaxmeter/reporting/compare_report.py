@@ -13,7 +13,7 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from jaxmeter.harness.record.statistics import MINIMUM_EFFECT
+from jaxmeter.harness.metrics.statistics import MINIMUM_EFFECT
 
 from . import terminal
 from .collector import without_collecting

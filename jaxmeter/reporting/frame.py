@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from jaxmeter.harness.metrics.across import DECISIVE_PROBES
+from jaxmeter.harness.metrics.agreement import TIMES, find_disagreement
+from jaxmeter.harness.metrics.looks import find_timing
+from jaxmeter.harness.metrics.metric import Lack, Reading
+from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record import RecordError, Status
-from jaxmeter.harness.record.agreement import TIMES, find_disagreement
-from jaxmeter.harness.record.looks import find_timing
-from jaxmeter.harness.record.metric import Lack, Reading
-from jaxmeter.harness.record.metrics import METRICS
-from jaxmeter.harness.record.reading import DECISIVE_PROBES
 from jaxmeter.harness.record.traps import find_traps
 
 from .load import Loaded, load

@@ -6,9 +6,9 @@ from collections import Counter
 
 import msgspec
 
+from jaxmeter.harness.metrics.across import DECISIVE_PROBES
 from jaxmeter.harness.record import CaseRecord, Manifest, Outcome, PlannedCase, Run, Status, VariantRecord
 from jaxmeter.harness.record.outcomes import Number
-from jaxmeter.harness.record.reading import DECISIVE_PROBES
 
 WHOLE = 2
 """Runs of a machine that are kept whole: the newest, and the one that it is compared with."""

@@ -12,9 +12,9 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record import INCOMPLETE, NATIVE, Artifact
 from jaxmeter.harness.record.layout import EXPORTED, PROGRAM_TEXTS, name_file
-from jaxmeter.harness.record.metrics import METRICS
 from jaxmeter.harness.record.patterns import match_cases, names_of
 from jaxmeter.harness.record.plain_settings import is_plain_setting
 

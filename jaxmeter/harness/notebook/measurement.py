@@ -6,6 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from html import escape
 
+from jaxmeter.harness.metrics.contention import is_slowed
+from jaxmeter.harness.metrics.reading import RecordedVariant, list_variants
+from jaxmeter.harness.metrics.sentences import describe_details
+from jaxmeter.harness.metrics.table import METRICS
+from jaxmeter.harness.metrics.withheld import find_objection
 from jaxmeter.harness.notebook.agreement import MARK, find_disagreement
 from jaxmeter.harness.notebook.callables import SHOWN
 from jaxmeter.harness.notebook.passes import Ratio, compare_passes
@@ -20,13 +25,8 @@ from jaxmeter.harness.record import (
     Status,
     TimingDetails,
 )
-from jaxmeter.harness.record.contention import is_slowed
-from jaxmeter.harness.record.metrics import METRICS
 from jaxmeter.harness.record.patterns import explain_unknown
-from jaxmeter.harness.record.recorded import RecordedVariant, list_variants
 from jaxmeter.harness.record.remarks import NOT_COUNTED, join_remarks
-from jaxmeter.harness.record.sentences import describe_details
-from jaxmeter.harness.record.withheld import find_objection
 
 IN_PROCESS = (
     "measured inside this process: no interval between processes; compile times are not those of a fresh process"

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from jaxmeter.harness.machine.platforms import PLATFORMS, Platform
+from jaxmeter.harness.metrics.plausibility import is_sound
 from jaxmeter.harness.parent.allowance import Allowance, Holders
 from jaxmeter.harness.parent.case import CaseProgress
 from jaxmeter.harness.parent.pace import Coming, Pace
@@ -36,7 +37,6 @@ from jaxmeter.harness.record import (
     read_json,
     write_json,
 )
-from jaxmeter.harness.record.guards import is_sound
 from jaxmeter.harness.record.holders import describe_used_up
 from jaxmeter.harness.record.wording import counted
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from jaxmeter.harness.metrics.metric import Readable
+from jaxmeter.harness.metrics.statistics import MINIMUM_EFFECT
 from jaxmeter.harness.record import INCOMPLETE, Status
 from jaxmeter.harness.record.cases import is_same_problem
-from jaxmeter.harness.record.metric import Readable
-from jaxmeter.harness.record.statistics import MINIMUM_EFFECT
 
 from .conditions import compare_conditions
 from .exact import compare_exact, count_exact

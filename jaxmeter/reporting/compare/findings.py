@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from jaxmeter.harness.record.statistics import Interval
+from jaxmeter.harness.metrics.statistics import Interval
 
 from .conditions import Conditions
 from .snapshot import ComparedCase

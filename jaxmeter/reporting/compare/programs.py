@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from jaxmeter.harness.metrics.reading import RecordedVariant
 from jaxmeter.harness.record import INCOMPLETE, Artifact, CompilationDetails, PlannedCase, PlannedVariant
 from jaxmeter.harness.record.layout import PROGRAM_TEXTS
 from jaxmeter.harness.record.patterns import find_nearest
-from jaxmeter.harness.record.recorded import RecordedVariant
 
 from ..load import LoadedRun
 from .artifacts import ArtifactError, read_text

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from jaxmeter.harness.metrics.metric import Readable
+from jaxmeter.harness.metrics.pool import Pool, refer_to
+from jaxmeter.harness.metrics.pooling import gather_pool
+from jaxmeter.harness.metrics.reading import list_variants
 from jaxmeter.harness.record import CaseRecord, Manifest, PlannedCase, Run
-from jaxmeter.harness.record.metric import Readable
-from jaxmeter.harness.record.pool import Pool, refer_to
-from jaxmeter.harness.record.pooling import gather_pool
-from jaxmeter.harness.record.recorded import list_variants
 
 Key = tuple[str, str]
 """Of a case: its name and where it ran."""

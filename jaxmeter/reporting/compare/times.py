@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from jaxmeter.harness.metrics.derived import compare_paired, doubt_ratio, find_withheld
+from jaxmeter.harness.metrics.metric import Readable
+from jaxmeter.harness.metrics.pool import NO_CALIBRATION
+from jaxmeter.harness.metrics.statistics import FEWEST_PROCESSES, Interval, differs
 from jaxmeter.harness.record import INCOMPLETE
-from jaxmeter.harness.record.derived import compare_paired, doubt_ratio, find_withheld
-from jaxmeter.harness.record.metric import Readable
-from jaxmeter.harness.record.pool import NO_CALIBRATION
-from jaxmeter.harness.record.statistics import FEWEST_PROCESSES, Interval, differs
 
 from .alternation import find_interference
 from .chance import find_chance

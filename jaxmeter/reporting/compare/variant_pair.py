@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from jaxmeter.harness.metrics.across import find_worst
+from jaxmeter.harness.metrics.metric import Readable
+from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record import NATIVE, NumericsDetails, Status
-from jaxmeter.harness.record.metric import Readable
-from jaxmeter.harness.record.metrics import METRICS
-from jaxmeter.harness.record.reading import find_worst
 
 from .conditions import Conditions
 from .snapshot import ComparedCase, Snapshot

@@ -6,9 +6,9 @@ import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from jaxmeter.harness.record.metric import Direction
-from jaxmeter.harness.record.metrics import METRICS
-from jaxmeter.harness.record.statistics import MINIMUM_EFFECT
+from jaxmeter.harness.metrics.metric import Direction
+from jaxmeter.harness.metrics.statistics import MINIMUM_EFFECT
+from jaxmeter.harness.metrics.table import METRICS
 
 from ..compare.conditions import compare_conditions
 from ..compare.findings import PROGRAM, TIME, Finding

@@ -7,14 +7,14 @@ import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from jaxmeter.harness.metrics.across import is_contended, read_values
+from jaxmeter.harness.metrics.looks import find_timing
+from jaxmeter.harness.metrics.metric import Readable
+from jaxmeter.harness.metrics.plausibility import LONGEST_S, SHORTEST_S, divide_by_calibration
+from jaxmeter.harness.metrics.pool import NO_CALIBRATION
+from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record import Manifest, PlannedCase, Status
 from jaxmeter.harness.record.cases import is_same_problem
-from jaxmeter.harness.record.guards import LONGEST_S, SHORTEST_S, divide_by_calibration
-from jaxmeter.harness.record.looks import find_timing
-from jaxmeter.harness.record.metric import Readable
-from jaxmeter.harness.record.metrics import METRICS
-from jaxmeter.harness.record.pool import NO_CALIBRATION
-from jaxmeter.harness.record.reading import is_contended, read_values
 
 from ..compare.findings import PROGRAM, TIME
 from ..compare.snapshot import ComparedCase, Key, Snapshot

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from jaxmeter.harness.metrics.pooling import gather_pool
 from jaxmeter.harness.record import Run
-from jaxmeter.harness.record.pooling import gather_pool
 
 from ..compare.findings import TIME
 from ..compare.snapshot import Snapshot

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jaxmeter.harness.record.statistics import MINIMUM_EFFECT
+from jaxmeter.harness.metrics.statistics import MINIMUM_EFFECT
 
 from ..history.clocks import find_clock_faults
 from ..history.known import KnownChangePoint

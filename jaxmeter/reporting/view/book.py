@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from jaxmeter.harness.metrics.statistics import MINIMUM_EFFECT
 from jaxmeter.harness.record import Run
-from jaxmeter.harness.record.statistics import MINIMUM_EFFECT
 
 from ..compare.changes import find_changes
 from ..compare.findings import WHOLE, Change, Changes, Finding, merge

@@ -7,6 +7,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeVar
 
+from jaxmeter.harness.metrics.across import find_worst, read_metric
+from jaxmeter.harness.metrics.derived import is_baseline, is_peer
+from jaxmeter.harness.metrics.metric import Reading
+from jaxmeter.harness.metrics.pool import Pool
+from jaxmeter.harness.metrics.sentences import describe_details
+from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record import (
     INCOMPLETE,
     CaseRecord,
@@ -17,12 +23,6 @@ from jaxmeter.harness.record import (
     Settings,
     Status,
 )
-from jaxmeter.harness.record.derived import is_baseline, is_peer
-from jaxmeter.harness.record.metric import Reading
-from jaxmeter.harness.record.metrics import METRICS
-from jaxmeter.harness.record.pool import Pool
-from jaxmeter.harness.record.reading import find_worst, read_metric
-from jaxmeter.harness.record.sentences import describe_details
 
 from ..load import explain_stop
 from .keys import make_fragment, make_key

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
+from jaxmeter.harness.metrics.metric import Reading
+from jaxmeter.harness.metrics.statistics import Interval, differs
+from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record import INCOMPLETE, Status
-from jaxmeter.harness.record.metric import Reading
-from jaxmeter.harness.record.metrics import METRICS
-from jaxmeter.harness.record.statistics import Interval, differs
 
 from .. import numbers
 from ..write import write, write_range, write_reading

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from jaxmeter.harness.record.metrics import METRICS
-from jaxmeter.harness.record.statistics import MINIMUM_EFFECT, Interval
+from jaxmeter.harness.metrics.statistics import MINIMUM_EFFECT, Interval
+from jaxmeter.harness.metrics.table import METRICS
 
 from .. import numbers
 from ..compare.findings import PROGRAM, TIME

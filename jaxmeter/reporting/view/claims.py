@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from jaxmeter.harness.metrics.derived import compare_paired, doubt_ratio, find_withheld
+from jaxmeter.harness.metrics.metric import Metric, Reading, Unit
+from jaxmeter.harness.metrics.statistics import FEWEST_PROCESSES, Interval
+from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record import Figure, Published
-from jaxmeter.harness.record.derived import compare_paired, doubt_ratio, find_withheld
-from jaxmeter.harness.record.metric import Metric, Reading, Unit
-from jaxmeter.harness.record.metrics import METRICS
-from jaxmeter.harness.record.statistics import FEWEST_PROCESSES, Interval
 
 from .. import numbers
 from ..compare.ratios import divide_readings

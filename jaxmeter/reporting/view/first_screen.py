@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
+from jaxmeter.harness.metrics.agreement import TIMES, find_disagreement
+from jaxmeter.harness.metrics.trust import describe_in_short
 from jaxmeter.harness.record import INCOMPLETE, Status, Trap
-from jaxmeter.harness.record.agreement import TIMES, find_disagreement
 from jaxmeter.harness.record.differences import facts_of, find_differences
 from jaxmeter.harness.record.traps import describe_trap, find_traps
-from jaxmeter.harness.record.trust import describe_in_short
 
 from ..text import by_numbers, counted, shorten
 from .book import Book

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 
+from jaxmeter.harness.metrics.across import is_contended
+from jaxmeter.harness.metrics.moderation import FEWEST_POOLED
+from jaxmeter.harness.metrics.pool import MIDDLE, Kind
+from jaxmeter.harness.metrics.pooling import POOLED, SHORTEST_GAP_S, find_process_gap, measured_in_rounds
+from jaxmeter.harness.metrics.statistics import FEWEST_PROCESSES, MINIMUM_EFFECT
+from jaxmeter.harness.metrics.table import METRICS
+from jaxmeter.harness.metrics.trust import describe_self_test
 from jaxmeter.harness.record import Outcome, TimingDetails
-from jaxmeter.harness.record.metrics import METRICS
-from jaxmeter.harness.record.moderation import FEWEST_POOLED
-from jaxmeter.harness.record.pool import MIDDLE, Kind
-from jaxmeter.harness.record.pooling import POOLED, SHORTEST_GAP_S, find_process_gap, measured_in_rounds
-from jaxmeter.harness.record.reading import is_contended
-from jaxmeter.harness.record.statistics import FEWEST_PROCESSES, MINIMUM_EFFECT
-from jaxmeter.harness.record.trust import describe_self_test
 
 from .. import numbers
 from ..text import counted

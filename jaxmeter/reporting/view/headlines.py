@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
-from jaxmeter.harness.record.statistics import Interval, differs
+from jaxmeter.harness.metrics.statistics import Interval, differs
 
 from ..numbers import speedup_with_bounds
 from .cases import Case

@@ -6,8 +6,8 @@ import math
 import statistics as summaries
 from collections.abc import Iterable, Sequence
 
-from jaxmeter.harness.record.derived import compare_paired, doubt_ratio, find_eager
-from jaxmeter.harness.record.statistics import Interval
+from jaxmeter.harness.metrics.derived import compare_paired, doubt_ratio, find_eager
+from jaxmeter.harness.metrics.statistics import Interval
 
 from .. import numbers
 from ..text import counted

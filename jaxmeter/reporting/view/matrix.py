@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from jaxmeter.harness.metrics.derived import compare_paired, doubt_ratio
+from jaxmeter.harness.metrics.metric import Reading
+from jaxmeter.harness.metrics.statistics import Interval, differs
+from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record import INCOMPLETE, Answer, Status
-from jaxmeter.harness.record.derived import compare_paired, doubt_ratio
-from jaxmeter.harness.record.metric import Reading
-from jaxmeter.harness.record.metrics import METRICS
-from jaxmeter.harness.record.statistics import Interval, differs
 
 from .. import numbers
 from ..text import counted, shorten

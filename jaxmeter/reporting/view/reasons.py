@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from jaxmeter.harness.metrics.metric import Fault, Lack
 from jaxmeter.harness.record import INCOMPLETE, Outcome, Status
-from jaxmeter.harness.record.metric import Fault, Lack
 
 from .. import numbers
 from ..text import counted, shorten

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from jaxmeter.harness.metrics.metric import Reading
 from jaxmeter.harness.record import Status
-from jaxmeter.harness.record.metric import Reading
 
 from .. import numbers
 from ..write import write, write_range, write_reading

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from jaxmeter.harness.metrics.pool import Pool, refer_to
+from jaxmeter.harness.metrics.pooling import find_reference, gather_pool
 from jaxmeter.harness.record import Manifest, Run
-from jaxmeter.harness.record.pool import Pool, refer_to
-from jaxmeter.harness.record.pooling import find_reference, gather_pool
 
 from ..load import LoadedRun, name_runs
 from ..text import counted, hide_home, visible, visible_record

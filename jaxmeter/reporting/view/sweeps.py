@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 
+from jaxmeter.harness.metrics.metric import Metric, Reading
+from jaxmeter.harness.metrics.statistics import Interval
+from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record import Param
-from jaxmeter.harness.record.metric import Metric, Reading
-from jaxmeter.harness.record.metrics import METRICS
-from jaxmeter.harness.record.statistics import Interval
 
 from .. import numbers
 from ..compare.ratios import divide_readings

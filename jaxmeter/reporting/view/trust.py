@@ -6,9 +6,9 @@ import math
 import statistics
 from collections.abc import Iterable, Sequence
 
-from jaxmeter.harness.record.metric import Reading
-from jaxmeter.harness.record.pool import list_sides
-from jaxmeter.harness.record.statistics import MINIMUM_EFFECT, Interval, find_shared_half
+from jaxmeter.harness.metrics.metric import Reading
+from jaxmeter.harness.metrics.pool import list_sides
+from jaxmeter.harness.metrics.statistics import MINIMUM_EFFECT, Interval, find_shared_half
 
 from .. import numbers
 from ..text import counted

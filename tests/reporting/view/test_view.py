@@ -1,8 +1,8 @@
 import msgspec
 import pytest
 
+from jaxmeter.harness.metrics.trust import describe_in_short, describe_self_test
 from jaxmeter.harness.record import Outcome, ProcessWarning, Status
-from jaxmeter.harness.record.trust import describe_in_short, describe_self_test
 from jaxmeter.reporting.view.page_model import IntervalMark, Tone
 from tests import samples
 from tests.reporting.views import by_variant, page_of, section, tables, texts

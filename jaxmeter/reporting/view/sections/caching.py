@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from jaxmeter.harness.metrics.metric import Reading
+from jaxmeter.harness.metrics.statistics import FEWEST_PROCESSES, Interval, differs
+from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record import CacheStateCall, CachingDetails, Param, Status
-from jaxmeter.harness.record.metric import Reading
-from jaxmeter.harness.record.metrics import METRICS
-from jaxmeter.harness.record.statistics import FEWEST_PROCESSES, Interval, differs
 
 from ... import numbers
 from ...compare.ratios import divide_readings

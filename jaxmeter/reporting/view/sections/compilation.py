@@ -6,11 +6,11 @@ import math
 from collections.abc import Sequence
 from functools import partial
 
+from jaxmeter.harness.metrics.derived import STAGES
+from jaxmeter.harness.metrics.metric import Family
+from jaxmeter.harness.metrics.statistics import FEWEST_PROCESSES
+from jaxmeter.harness.metrics.table import METRICS, metrics_in
 from jaxmeter.harness.record import CompilationDetails, Status
-from jaxmeter.harness.record.derived import STAGES
-from jaxmeter.harness.record.metric import Family
-from jaxmeter.harness.record.metrics import METRICS, metrics_in
-from jaxmeter.harness.record.statistics import FEWEST_PROCESSES
 
 from ... import numbers
 from ...text import counted

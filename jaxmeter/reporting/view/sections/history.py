@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jaxmeter.harness.record.statistics import Interval
+from jaxmeter.harness.metrics.statistics import Interval
 
 from ...history.change_points import ChangePoint
 from ...text import counted

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from jaxmeter.harness.metrics.metric import Reading
+from jaxmeter.harness.metrics.plausibility import usable_size
+from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record import Buffer, MemoryDetails
-from jaxmeter.harness.record.guards import usable_size
-from jaxmeter.harness.record.metric import Reading
-from jaxmeter.harness.record.metrics import METRICS
 
 from ... import numbers
 from ...text import counted, shorten

@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from jaxmeter.harness.record import SCHEMA_VERSION
-from jaxmeter.harness.record.metrics import METRICS
-from jaxmeter.harness.record.statistics import (
+from jaxmeter.harness.metrics.statistics import (
     BETWEEN_RUNS,
     LARGEST_WAIT,
     LOG_UNLIKE,
     MINIMUM_EFFECT,
     RATIOS_BETWEEN_RUNS,
 )
+from jaxmeter.harness.metrics.table import METRICS
+from jaxmeter.harness.record import SCHEMA_VERSION
 
 from ... import numbers
 from ..foundations import describe_foundations

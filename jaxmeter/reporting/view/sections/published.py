@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from jaxmeter.harness.metrics.metric import Unit
+from jaxmeter.harness.metrics.statistics import CONFIDENCE, MINIMUM_EFFECT
+from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record import Figure, Published
-from jaxmeter.harness.record.metric import Unit
-from jaxmeter.harness.record.metrics import METRICS
-from jaxmeter.harness.record.statistics import CONFIDENCE, MINIMUM_EFFECT
 
 from ... import numbers
 from ...compare.scaling import NEAR

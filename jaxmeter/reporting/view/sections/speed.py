@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from jaxmeter.harness.metrics.across import DECISIVE_PROBES
+from jaxmeter.harness.metrics.metric import Lack, Reading
 from jaxmeter.harness.record import INCOMPLETE, Status
-from jaxmeter.harness.record.metric import Lack, Reading
-from jaxmeter.harness.record.reading import DECISIVE_PROBES
 
 from ... import numbers
 from ...text import shorten

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from jaxmeter.harness.metrics.metric import Metric, Reading, Summary, Unit
+from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record import Status
-from jaxmeter.harness.record.metric import Metric, Reading, Summary, Unit
-from jaxmeter.harness.record.metrics import METRICS
 
 from ... import numbers
 from ...compare.scaling import Scaling

@@ -1,8 +1,8 @@
 import msgspec
 import pytest
 
+from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record import Status
-from jaxmeter.harness.record.metrics import METRICS
 from jaxmeter.reporting.view.page_model import Tone
 from jaxmeter.reporting.view.sections.caching import CACHE_STATES
 from tests import samples
