@@ -173,7 +173,7 @@ def test_every_folder_of_the_harness_has_its_arrows():
         ("jaxmeter/reporting/load.py", "from jaxmeter.harness.record import load_run", None),
         ("jaxmeter/reporting/load.py", "from jaxmeter.harness.record import metrics, statistics", None),
         ("jaxmeter/reporting/view/__init__.py", "from .words import name_of", None),
-        ("jaxmeter/reporting/compare/pairs.py", "from ..load import LoadedRun", None),
+        ("jaxmeter/reporting/compare/pairs.py", "from ..load import Run", None),
         ("jaxmeter/reporting/compare/pairs.py", "from ..view import build", "imports jaxmeter.reporting.view"),
         ("jaxmeter/reporting/compare/pairs.py", "from ..html import render", "imports jaxmeter.reporting.html"),
         ("jaxmeter/reporting/load.py", "from jaxmeter import measure", "imports jaxmeter"),

@@ -46,8 +46,8 @@ from jaxmeter.harness.plan.aa_controls import add_aa_control
 from jaxmeter.harness.plan.selection import choose_representatives, select
 from jaxmeter.harness.record import (
     Manifest,
-    Run,
     RunFolder,
+    RunRecord,
 )
 from jaxmeter.harness.record.layout import SELF_TESTS
 from jaxmeter.harness.record.self_test import keep_self_test
@@ -119,7 +119,7 @@ def measure_self_test(request: RunRequest, watcher: Watcher, *, as_json: bool) -
     return conclude_self_test(machine, runs, request.out, as_json=as_json)
 
 
-def conclude_self_test(machine: str, runs: Sequence[Run], out: Path, *, as_json: bool) -> int:
+def conclude_self_test(machine: str, runs: Sequence[RunRecord], out: Path, *, as_json: bool) -> int:
     """Keeps what runs of equal programs say, prints it with what was not measured, and returns the exit code."""
     ended = [run for run in runs if not run.lost()]
     code = FINE if len(ended) == len(runs) and all(run.is_complete() for run in ended) else INCOMPLETE

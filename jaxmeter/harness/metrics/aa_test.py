@@ -7,14 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from jaxmeter.harness.metrics.derived import is_baseline
 from jaxmeter.harness.metrics.metric import Reading
-from jaxmeter.harness.metrics.pool import Pool, refer_to
-from jaxmeter.harness.metrics.pooling import gather_pool
-from jaxmeter.harness.metrics.reading import RecordedVariant, list_variants
+from jaxmeter.harness.metrics.reading import Run, Variant, compare_at_one_speed
 from jaxmeter.harness.metrics.statistics import CONFIDENCE, MINIMUM_EFFECT, Interval, differs, exponentiate
 from jaxmeter.harness.metrics.unpaired import subtract_means
-from jaxmeter.harness.record.runs import Run
+from jaxmeter.harness.record.runs import RunRecord
 from jaxmeter.harness.record.self_test import FOUND, LADDER, SelfTest, Tally
 
 
@@ -32,7 +29,7 @@ class Comparison:
     held_decisive: tuple[bool, ...]
 
 
-def make_self_test(machine: str, runs: Sequence[Run]) -> SelfTest:
+def make_self_test(machine: str, runs: Sequence[RunRecord]) -> SelfTest:
     """What runs say, of which each has every program twice.
 
     Args:
@@ -60,27 +57,26 @@ def make_self_test(machine: str, runs: Sequence[Run]) -> SelfTest:
     )
 
 
-def compare_aa_controls(run: Run) -> list[Comparison]:
+def compare_aa_controls(run: RunRecord) -> list[Comparison]:
     """Every A/A control's speedup, which is 1, as pages would show it."""
-    readings = [one.read("speedup") for one in _list_variants(run, gather_pool(run)) if one.planned.same_as is not None]
+    readings = [one.read("speedup") for one in _list_variants(Run(run)) if one.planned.same_as is not None]
     found = [reading.interval for reading in readings if reading.interval is not None]
     return [Comparison(speedup, _ask([speedup], [1.0]), _ask([speedup.decisive], [1.0])) for speedup in found]
 
 
-def compare_runs(first: Run, second: Run) -> list[Comparison] | None:
+def compare_runs(first: RunRecord, second: RunRecord) -> list[Comparison] | None:
     """Every program's time in two runs, at the first's reference speed; None where they have no such speed in common.
 
     That of its A/A control, timed beside it, would say no more.
     """
-    own = gather_pool(first)
-    other = refer_to(gather_pool(second), own, f"run {first.manifest.run_id}")
-    if own.reference is None or other.reference is None:
+    runs = compare_at_one_speed(Run(first), Run(second))
+    if any(run.pool.reference is None for run in runs):
         return None
-    before, after = _read_times(first, own), _read_times(second, other)
+    before, after = map(_read_times, runs)
     return [_compare_times(before[case], after[case]) for case in before if case in after]
 
 
-def _count_times(runs: Sequence[Run]) -> Tally | None:
+def _count_times(runs: Sequence[RunRecord]) -> Tally | None:
     """Of each run beside the one before it; None where they have no reference speed in common."""
     found = [compare_runs(first, second) for first, second in pairwise(runs)]
     compared = [one for one in found if one is not None]
@@ -101,17 +97,15 @@ def _compare_times(one: Reading, other: Reading) -> Comparison:
     return Comparison(ratio, _ask([one.interval], wanted), _ask([one.interval.decisive], wanted))
 
 
-def _read_times(run: Run, pool: Pool) -> dict[str, Reading]:
-    """That of each case's baseline, which has the A/A control, by the case's id."""
-    baselines = [one for one in _list_variants(run, pool) if is_baseline(one)]
+def _read_times(run: Run) -> dict[str, Reading]:
+    """Return that of each case's baseline variant, which has the A/A control, by the case's id."""
+    baselines = [one for one in _list_variants(run) if one.is_baseline]
     readings = {one.planned_case.id: one.read("normalised_s") for one in baselines}
     return {case: reading for case, reading in readings.items() if reading.interval is not None}
 
 
-def _list_variants(run: Run, pool: Pool) -> list[RecordedVariant]:
-    records, manifest = {record.id: record for record in run.cases}, run.manifest
-    cases = [(case, records[case.id]) for case in manifest.cases if case.id in records]
-    return [one for both in cases for one in list_variants(*both, manifest.environment, manifest.settings, pool)]
+def _list_variants(run: Run) -> list[Variant]:
+    return [variant for case in run.cases if not case.is_lost for variant in case.variants]
 
 
 def _ask(intervals: Sequence[Interval], wanted: Sequence[float]) -> tuple[bool, ...]:

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy
 
+from jaxmeter.harness.metrics.moderation import Prior
 from jaxmeter.harness.metrics.statistics import (
     BETWEEN_RUNS,
     LOG_UNLIKE,
@@ -19,11 +20,7 @@ from jaxmeter.harness.metrics.statistics import (
     Lent,
     PseudoProcess,
 )
-from jaxmeter.harness.record.cases import NATIVE, PlannedVariant
-
-if TYPE_CHECKING:
-    from jaxmeter.harness.metrics.metric import Readable
-    from jaxmeter.harness.metrics.moderation import Prior
+from jaxmeter.harness.record.cases import NATIVE, PlannedCase, PlannedVariant
 
 RATIO = "speedup"
 NORMALISED = "normalised_s"
@@ -42,17 +39,32 @@ class Kind(StrEnum):
     PEERS = "peers"
 
 
+class Planned(Protocol):
+    """A variant as it was planned, and the others of its case."""
+
+    @property
+    def planned_case(self) -> PlannedCase:
+        """What was planned of the case."""
+
+    @property
+    def planned(self) -> PlannedVariant:
+        """What was planned of the variant."""
+
+    def find(self, variant: str) -> Planned | None:
+        """Return another variant of the case, by name; None where the case has none."""
+
+
 def kind_of(variant: PlannedVariant) -> Kind:
     """Which kind a variant is of."""
     return Kind.PEERS if variant.mode == NATIVE else Kind.JAX
 
 
-def kind_of_ratio(*sides: Readable) -> Kind:
+def kind_of_ratio(*sides: Planned) -> Kind:
     """Which kind a ratio is of: peers are not paired, and one is enough."""
     return Kind.PEERS if Kind.PEERS in [kind_of(side.planned) for side in sides] else Kind.JAX
 
 
-def list_sides(source: Readable) -> tuple[Readable, ...]:
+def list_sides(source: Planned) -> tuple[Planned, ...]:
     """The variant, and the baseline variant that its ratio refers to."""
     baseline = source.find(source.planned_case.baseline)
     return (source,) if baseline is None else (source, baseline)
@@ -130,7 +142,7 @@ class Pool:
     spreads: Mapping[tuple[str, Kind], Spread] = field(default_factory=dict)
     usual_ratios: Mapping[Kind, float] = field(default_factory=dict)
 
-    def lend(self, metric: str, source: Readable) -> Lent | None:
+    def lend(self, metric: str, source: Planned) -> Lent | None:
         """What is known of the scatter of a variant's metric from the others."""
         if metric == RATIO:
             return self.lend_to_ratio(*list_sides(source))
@@ -138,12 +150,12 @@ class Pool:
         place = None if spread is None else spread.places.get((source.planned_case.id, source.planned.name))
         return None if spread is None or place is None else spread.prior.lend(place)
 
-    def lend_to_ratio(self, *sides: Readable) -> PseudoProcess | None:
+    def lend_to_ratio(self, *sides: Planned) -> PseudoProcess | None:
         """What is known of the scatter of a ratio of variants."""
         variance = self.usual_ratios.get(kind_of_ratio(*sides))
         return None if variance is None else PseudoProcess(variance)
 
-    def find_shared(self, metric: str, source: Readable, values: Sequence[float]) -> float:
+    def find_shared(self, metric: str, source: Planned, values: Sequence[float]) -> float:
         """The variance of a metric's logarithms that a run's processes share, and those of another run do not.
 
         It is known of normalised times and of ratios only.
@@ -155,7 +167,7 @@ class Pool:
             return self.find_shared_of_ratio(math.fsum(map(math.log, values)) / len(values), *list_sides(source))
         return BETWEEN_RUNS**2 if metric == NORMALISED and self._has_varied else 0.0
 
-    def find_shared_of_ratio(self, log_ratio: float, *sides: Readable) -> float:
+    def find_shared_of_ratio(self, log_ratio: float, *sides: Planned) -> float:
         """The same of a ratio of variants.
 
         A ratio to a peer has the error of a time. That of an A/A control or a replay to its own variant has none.

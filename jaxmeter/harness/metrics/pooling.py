@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from jaxmeter.harness.metrics.across import read_values
 from jaxmeter.harness.metrics.looks import find_timing
@@ -12,10 +12,9 @@ from jaxmeter.harness.metrics.metric import Readable
 from jaxmeter.harness.metrics.moderation import FEWEST_POOLED, fit_prior
 from jaxmeter.harness.metrics.plausibility import keep_between
 from jaxmeter.harness.metrics.pool import NO_CALIBRATION, RATIO, Kind, Pool, ReferenceSpeed, Spread, kind_of
-from jaxmeter.harness.metrics.reading import list_variants
 from jaxmeter.harness.metrics.statistics import FEWEST_PROCESSES, find_variance
 from jaxmeter.harness.metrics.table import METRICS
-from jaxmeter.harness.record.runs import Run
+from jaxmeter.harness.record.runs import RunRecord
 
 POOLED = ("execution_s", "normalised_s")
 """Metrics whose intervals are moderated. Ratios scatter too unlike: their prior has about one degree of freedom, and
@@ -27,22 +26,15 @@ SHORTEST_GAP_S = 60.0
 seconds to minutes."""
 
 
-def find_reference(run: Run) -> Pool:
-    """A pool of the run's reference speed alone, or of the reason why it has none."""
-    return _find_reference(_list_variants(run))
-
-
-def gather_pool(run: Run, speed: Pool | None = None) -> Pool:
-    """The run's reference speed, and how the times of each kind of variant scatter.
+def gather_pool(variants: Iterable[Readable], alone: Pool) -> Pool:
+    """Return the run's reference speed, and how the times of each kind of variant scatter.
 
     Args:
-      speed: What `find_reference` has found, if somebody has asked before.
+      variants: Those that the run has recorded, read with the reference speed and nothing else of the pool: values do
+        not depend on what is to be found out.
+      alone: What `find_reference` returns.
     """
-    alone = find_reference(run) if speed is None else speed
-    if not measured_in_rounds(run):
-        return alone
-    # Read with the reference speed, and without what is to be found out: values do not depend on that.
-    variants = list(_list_variants(run, alone))
+    variants = list(variants)
     spreads = {
         (metric, kind): spread
         for metric in POOLED
@@ -57,26 +49,8 @@ def gather_pool(run: Run, speed: Pool | None = None) -> Pool:
     return Pool(alone.reference, alone.no_reference, spreads, usual)
 
 
-def measured_in_rounds(run: Run) -> bool:
-    """Whether processes of a case lie apart in time, as far as those of any two cases.
-
-    Processes in a row share the state of the machine: their variances are too small, and a prior of such makes
-    intervals too narrow. Of unchanged times, 24 % then differed five minutes later; 10 % by ordinary t intervals of 99
-    %.
-    """
-    return run.manifest.settings.most_rounds is not None
-
-
-def _list_variants(run: Run, pool: Pool | None = None) -> Iterator[Readable]:
-    """Variants of which only values are read."""
-    manifest, records = run.manifest, {record.id: record for record in run.cases}
-    for planned in manifest.cases:
-        if planned.id in records:
-            yield from list_variants(planned, records[planned.id], manifest.environment, manifest.settings, pool)
-
-
-def _find_reference(variants: Iterable[Readable]) -> Pool:
-    """A pool of the reference speed alone, or of the reason why there is none."""
+def find_reference(variants: Iterable[Readable]) -> Pool:
+    """Return a pool of the reference speed alone, or of the reason why there is none."""
     found: dict[tuple[str, str, int], float] = {}
     identities: set[str] = set()
     slow: list[float] = []
@@ -132,7 +106,7 @@ def _fit(metric: str, variants: Sequence[Readable]) -> Spread | None:
     return None if prior is None else Spread(prior, {key: place for place, key in enumerate(logs)})
 
 
-def find_process_gap(run: Run) -> float | None:
+def find_process_gap(run: RunRecord) -> float | None:
     """Seconds from one timing process of a case to its next, the median over the cases; None where none tells."""
     gaps = [record.process_gap_s for record in run.cases if record.process_gap_s is not None]
     return statistics.median(gaps) if gaps else None

@@ -28,8 +28,8 @@ from jaxmeter.harness.record import (
     PlannedCase,
     ProcessRecord,
     RecordError,
-    Run,
     RunFolder,
+    RunRecord,
     Settings,
     Stop,
     StopReason,
@@ -48,7 +48,7 @@ def execute(
     watcher: Watcher,
     budget_s: float | None = None,
     platforms: Mapping[str, Platform] = PLATFORMS,
-) -> Run:
+) -> RunRecord:
     """Measures what the manifest's cases lack, and writes the commit mark.
 
     A case's record is on disk after each round, and says how many are whole. Interrupted or out of time, the run leaves
@@ -71,7 +71,7 @@ def execute(
     finally:
         watcher.run_ended()
     cases = tuple(execution.done[case.id] for case in manifest.cases if case.id in execution.done)
-    run = Run(manifest=manifest, cases=cases, ended=now(), warnings=servers.list_warnings())
+    run = RunRecord(manifest=manifest, cases=cases, ended=now(), warnings=servers.list_warnings())
     if run.lost():
         had_s, held = None if math.isinf(budget_s) else budget_s, execution.holders.find_longest()
         write_json(folder.stop, Stop(at=now(), reason=StopReason.BUDGET_USED, budget_s=had_s, held=held))

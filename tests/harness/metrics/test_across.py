@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from jaxmeter.harness.metrics.across import find_worst, read_metric
 from jaxmeter.harness.metrics.metric import Direction, Lack, Metric, Summary, Unit
 from jaxmeter.harness.metrics.plausibility import LARGEST_COUNT, LARGEST_LOG_RATIO, LONGEST_S, SHORTEST_S, usable_size
-from jaxmeter.harness.metrics.reading import list_variants
+from jaxmeter.harness.metrics.reading import read_case
 from jaxmeter.harness.metrics.statistics import geometric_interval
 from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record import Outcome, Status, TimingDetails
@@ -20,7 +20,7 @@ def variant_of(outcomes, **settings):
     """The one variant of a case."""
     case = samples.planned_case(variants=("f:jit",))
     record = samples.record(case, {"f:jit": outcomes})
-    (one,) = list_variants(case, record, samples.environment(), samples.settings(**settings))
+    (one,) = read_case(case, record, samples.environment(), samples.settings(**settings)).variants
     return one
 
 
@@ -294,7 +294,7 @@ def test_a_variant_of_a_case_by_itself_finds_the_others_and_is_empty_without_a_r
     case = samples.planned_case(variants=("f:eager", "f:jit"))
     record = samples.record(case, {"f:eager": {"timing": TIMED}})
 
-    eager, jit = list_variants(case, record, samples.environment(), samples.settings())
+    eager, jit = read_case(case, record, samples.environment(), samples.settings()).variants
 
     assert (eager.planned.name, jit.planned.name) == ("f:eager", "f:jit")
     assert jit.outcomes == {}

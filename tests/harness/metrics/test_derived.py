@@ -15,7 +15,7 @@ from jaxmeter.harness.metrics.derived import (
     read_log_ratios,
 )
 from jaxmeter.harness.metrics.metric import Lack
-from jaxmeter.harness.metrics.reading import list_variants
+from jaxmeter.harness.metrics.reading import read_case
 from jaxmeter.harness.metrics.statistics import speedup
 from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record import CompilationDetails, Cost, Outcome, Status
@@ -29,7 +29,7 @@ def variants_of(outcomes, *, memory_bytes=None, settings=None, **planned):
     case = samples.planned_case(variants=tuple(outcomes), **planned)
     environment = samples.environment(device_memory_bytes=memory_bytes)
     record = samples.record(case, outcomes)
-    found = list_variants(case, record, environment, settings or samples.settings())
+    found = read_case(case, record, environment, settings or samples.settings()).variants
     return {one.planned.name: one for one in found}
 
 

@@ -9,8 +9,8 @@ from jaxmeter.harness.metrics.derived import compare_paired
 from jaxmeter.harness.metrics.metric import Lack
 from jaxmeter.harness.metrics.moderation import FEWEST_POOLED, fit_prior
 from jaxmeter.harness.metrics.pool import EMPTY, NO_CALIBRATION, Kind, Pool, ReferenceSpeed, refer_to
-from jaxmeter.harness.metrics.pooling import find_process_gap, find_reference, gather_pool
-from jaxmeter.harness.metrics.reading import list_variants
+from jaxmeter.harness.metrics.pooling import find_process_gap
+from jaxmeter.harness.metrics.reading import Run, read_case
 from jaxmeter.harness.metrics.statistics import BETWEEN_RUNS, PseudoProcess, geometric_interval, speedup
 from jaxmeter.harness.record import Outcome, Status, TimingDetails
 from tests import samples
@@ -36,14 +36,11 @@ def run_of_cases(*cases, mode="jit", settings=IN_ROUNDS):
 
 def variants_of(run):
     """All variants of a run's cases, with the pool of the run."""
-    pool = gather_pool(run)
-    manifest = run.manifest
-    cases = zip(manifest.cases, run.cases, strict=True)
-    return [
-        one
-        for planned, record in cases
-        for one in list_variants(planned, record, manifest.environment, manifest.settings, pool)
-    ]
+    return [variant for case in Run(run).cases for variant in case.variants]
+
+
+def pool_of(run):
+    return Run(run).pool
 
 
 def scattered(number, processes=5):
@@ -67,7 +64,7 @@ def test_times_of_a_run_are_moderated_by_those_of_its_other_variants():
 @pytest.mark.parametrize(("cases", "pooled"), [(9, False), (10, True)])
 @pytest.mark.parametrize("variants", [1, 12])
 def test_fewer_than_10_cases_with_a_kind_of_variant_have_ordinary_t_intervals(cases, variants, pooled):
-    pool = gather_pool(run_of_cases(*[list(map(scattered, range(variants)))] * cases))
+    pool = pool_of(run_of_cases(*[list(map(scattered, range(variants)))] * cases))
 
     assert FEWEST_POOLED == 10
     assert set(pool.spreads) == ({("execution_s", Kind.JAX)} if pooled else set())
@@ -77,7 +74,7 @@ def test_fewer_than_10_cases_with_a_kind_of_variant_have_ordinary_t_intervals(ca
 def test_variants_with_fewer_than_3_processes_tell_nothing_of_others(processes, pooled):
     timings = [*map(scattered, range(9)), scattered(9, processes=processes)]
 
-    assert bool(gather_pool(run_of(*timings)).spreads) is pooled
+    assert bool(pool_of(run_of(*timings)).spreads) is pooled
 
 
 def test_a_variant_that_is_not_in_the_prior_borrows_nothing():
@@ -91,7 +88,7 @@ def test_a_variant_that_is_not_in_the_prior_borrows_nothing():
 def test_degrees_of_the_prior_are_one_less_than_each_variants_processes():
     timings = [scattered(number, processes=3 + number % 3) for number in range(12)]
 
-    spread = gather_pool(run_of(*timings)).spreads["execution_s", Kind.JAX]
+    spread = pool_of(run_of(*timings)).spreads["execution_s", Kind.JAX]
 
     assert spread.prior.pooled_degrees == 4 * (2 + 3 + 4)
     assert spread.deviation == math.sqrt(spread.prior.variance)
@@ -100,7 +97,7 @@ def test_degrees_of_the_prior_are_one_less_than_each_variants_processes():
 def test_variants_of_a_case_share_processes_and_have_no_more_degrees_than_one_of_them():
     few, many = scattered(1, processes=3), scattered(2, processes=5)
 
-    spread = gather_pool(run_of_cases(*[[few, many, few]] * 9, [few])).spreads["execution_s", Kind.JAX]
+    spread = pool_of(run_of_cases(*[[few, many, few]] * 9, [few])).spreads["execution_s", Kind.JAX]
 
     assert (len(spread.places), spread.cases) == (28, 10)
     assert spread.prior.pooled_degrees == 9 * 4 + 2
@@ -113,7 +110,7 @@ def test_peers_and_jaxs_variants_lend_each_other_nothing():
         planned = samples.planned_case(params={"n": n}, variants=("f:jit", "p:native"))
         outcomes = {"f:jit": {"timing": scattered(n)}, "p:native": {"timing": scattered(20 - n)}}
         pairs.append((planned, samples.record(planned, outcomes)))
-    pool = gather_pool(samples.run(*pairs, settings=IN_ROUNDS))
+    pool = pool_of(samples.run(*pairs, settings=IN_ROUNDS))
 
     jax, peers = (pool.spreads["execution_s", kind] for kind in Kind)
 
@@ -123,7 +120,7 @@ def test_peers_and_jaxs_variants_lend_each_other_nothing():
 
 
 def test_variants_of_one_name_in_two_cases_are_two():
-    spread = gather_pool(run_of(*map(scattered, range(10)))).spreads["execution_s", Kind.JAX]
+    spread = pool_of(run_of(*map(scattered, range(10)))).spreads["execution_s", Kind.JAX]
 
     assert {name for _, name in spread.places} == {"f0:jit"}
     assert len(spread.places) == 10
@@ -137,7 +134,7 @@ def test_wrong_and_lost_variants_are_in_no_prior():
             numerics = Outcome(status=status if n == 3 else Status.OK)
             outcomes = {"f:jit": {"timing": scattered(n), "numerics": numerics}}
             pairs.append((planned, samples.record(planned, outcomes)))
-        return gather_pool(samples.run(*pairs, settings=IN_ROUNDS))
+        return pool_of(samples.run(*pairs, settings=IN_ROUNDS))
 
     assert pool_with(Status.OK).spreads
     assert pool_with(Status.WRONG).spreads == {}
@@ -146,14 +143,14 @@ def test_wrong_and_lost_variants_are_in_no_prior():
 def test_processes_in_a_row_share_the_machines_state_and_are_not_moderated():
     run = run_of(*map(scattered, range(10)), settings=samples.settings(most_rounds=None))
 
-    assert gather_pool(run).spreads == {}
+    assert pool_of(run).spreads == {}
 
 
 def test_a_variant_by_itself_borrows_nothing():
     run = run_of(*map(scattered, range(10)))
     planned, record = run.manifest.cases[0], run.cases[0]
 
-    one, *_ = list_variants(planned, record, run.manifest.environment, run.manifest.settings)
+    one, *_ = read_case(planned, record, run.manifest.environment, run.manifest.settings).variants
 
     assert one.pool is EMPTY
     assert one.read("execution_s").interval == geometric_interval(one.read("execution_s").known)
@@ -200,7 +197,7 @@ def test_the_median_counts_each_process_once_however_many_variants_it_timed():
     timings = [*jax, with_calibration(3e-4, 3e-4, None), with_calibration(5e-4, 5e-4, 5e-4)]
     outcomes = {name: {"timing": timing} for name, timing in zip(names, timings, strict=True)}
 
-    pool = gather_pool(samples.run((planned, samples.record(planned, outcomes))))
+    pool = pool_of(samples.run((planned, samples.record(planned, outcomes))))
 
     assert pool.reference.processes_s == (1e-4, 1e-4, 1e-4, 3e-4, 3e-4, 5e-4, 5e-4, 5e-4)
 
@@ -331,7 +328,7 @@ def test_of_the_shares_of_slow_blocks_the_mean_is_the_runs():
     shares = (0.0, 0.5, None, math.nan, -1.0, 2.0)
     run = run_of(*(with_calibration(1e-4, 1e-4, 1e-4, slow_share=share) for share in shares))
 
-    assert find_reference(run).reference.slow_share == 0.25
+    assert Run(run).speed.reference.slow_share == 0.25
 
 
 def pool_at(calibration_s, identity="alu 1"):
@@ -342,8 +339,8 @@ def test_times_of_another_run_are_brought_to_the_speed_of_the_baseline_run():
     # Its machine was half as fast: the calibration loop took twice as long.
     slow, baseline = run_of(samples.timing(4e-3, calibration_s=(2e-4,) * 5)), pool_at(1e-4)
 
-    manifest, pool = slow.manifest, refer_to(gather_pool(slow), baseline, "the first")
-    [one] = list_variants(manifest.cases[0], slow.cases[0], manifest.environment, manifest.settings, pool)
+    manifest, pool = slow.manifest, refer_to(pool_of(slow), baseline, "the first")
+    [one] = read_case(manifest.cases[0], slow.cases[0], manifest.environment, manifest.settings, pool).variants
 
     assert one.read("normalised_s").estimate == pytest.approx(2e-3, rel=1e-2)
     assert (pool.reference.calibration_s, pool.reference.median_s) == (1e-4, pytest.approx(2e-4))
@@ -365,7 +362,7 @@ def test_where_one_of_two_runs_has_no_reference_speed_the_other_keeps_its_own(ow
 def test_a_record_of_before_there_were_calibrations_has_none():
     run = msgspec.structs.replace(samples.run())
 
-    assert gather_pool(run) == Pool()
+    assert pool_of(run) == Pool()
 
 
 # Ratios
@@ -395,7 +392,7 @@ def test_a_ratio_counts_a_process_more_that_deviates_as_the_middle_one_of_the_ru
     variances = [statistics.variance(logs) for _, logs in ratios]
     usual = PseudoProcess(statistics.median(variances))
 
-    assert gather_pool(run).usual_ratios == {Kind.JAX: usual.variance}
+    assert pool_of(run).usual_ratios == {Kind.JAX: usual.variance}
     for one, logs in ratios:
         assert one.read("speedup").interval == speedup(logs, borrowed=usual)
     few, many = ratios[1], ratios[9]
@@ -415,11 +412,11 @@ def test_a_ratio_counts_a_process_more_that_deviates_as_the_middle_one_of_the_ru
     ids=["9 cases", "10 cases", "2 processes each", "3 processes each", "processes in a row"],
 )
 def test_a_usual_process_needs_10_cases_with_3_processes_in_rounds(run, told):
-    assert bool(gather_pool(run).usual_ratios) is told
+    assert bool(pool_of(run).usual_ratios) is told
 
 
 def test_ratios_of_peers_have_a_usual_process_of_their_own():
-    pool = gather_pool(run_of_ratios(*range(1, 11), mode="native"))
+    pool = pool_of(run_of_ratios(*range(1, 11), mode="native"))
     peer, of_jax = (SimpleNamespace(planned=samples.planned_variant(name)) for name in ("p:native", "f:jit"))
 
     assert set(pool.usual_ratios) == {Kind.PEERS}

@@ -4,7 +4,7 @@ import pytest
 
 from jaxmeter.harness.metrics.derived import compare_paired, find_withheld
 from jaxmeter.harness.metrics.metric import Lack
-from jaxmeter.harness.metrics.reading import list_variants
+from jaxmeter.harness.metrics.reading import read_case
 from jaxmeter.harness.metrics.withheld import find_objection
 from jaxmeter.harness.record import Conditioning, NumericsDetails, Outcome, Status, TimingDetails, Verdict
 from tests import samples
@@ -38,7 +38,8 @@ def variants_of(numerics, *, of="f:jit", **settings):
     outcomes = {name: {"timing": timing} for name, timing in timings.items()}
     outcomes[of]["numerics"] = numerics
     case = samples.planned_case(variants=tuple(outcomes))
-    found = list_variants(case, samples.record(case, outcomes), samples.environment(), samples.settings(**settings))
+    record, here = samples.record(case, outcomes), samples.environment()
+    found = read_case(case, record, here, samples.settings(**settings)).variants
     return {variant.planned.name: variant for variant in found}
 
 

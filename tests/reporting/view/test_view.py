@@ -736,7 +736,7 @@ def test_the_environment_shows_what_differs_up_front_and_everything_in_a_fold():
     ],
 )
 def test_a_run_without_any_record_is_a_page_of_reasons(run):
-    page = page_of(samples.Run(manifest=run, cases=(), ended=None))
+    page = page_of(samples.RunRecord(manifest=run, cases=(), ended=None))
 
     assert all(section.answer for section in page.sections)
     assert section(page, "memory").answer == "No memory analysis was recorded."

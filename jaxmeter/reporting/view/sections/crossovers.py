@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import permutations, takewhile
 
 from jaxmeter.harness.metrics.derived import compare_paired, doubt_ratio
+from jaxmeter.harness.metrics.reading import Variant
 from jaxmeter.harness.metrics.statistics import Interval, differs
 
 from ... import numbers
 from ...text import shorten
-from ..cases import Variant
 from ..names import LONGEST_TERM
 
 TIME, RETURN = "execution_s", "return_s"
