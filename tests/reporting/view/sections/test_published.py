@@ -6,12 +6,12 @@ import pytest
 from rich.console import Console
 
 from jaxmeter.harness.record import Figure, Outcome, Status
-from jaxmeter.reporting import html, markdown, terminal
+from jaxmeter.reporting.render import html, markdown, terminal
 from jaxmeter.reporting.view import build
 from jaxmeter.reporting.view.page_model import Tone
 from jaxmeter.reporting.view.sections.published import HOW_TO_READ
 from tests import samples
-from tests.reporting.test_html import unpacked
+from tests.reporting.render.test_html import unpacked
 from tests.reporting.views import headings, loaded, page_of, section, tables, texts
 
 EAGER, JIT = Figure("a:eager", 6e-3), Figure("a:jit", 1e-3)

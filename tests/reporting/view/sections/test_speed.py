@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from jaxmeter.reporting import markdown, terminal
+from jaxmeter.reporting.render import markdown, terminal
 from jaxmeter.reporting.view.page_model import Tone
 from tests import samples
 from tests.reporting.views import by_variant, headings, page_of, tables

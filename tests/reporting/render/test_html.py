@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from jaxmeter.reporting import html, panels
+from jaxmeter.reporting.render import html, panels
 from jaxmeter.reporting.text import visible
 from tests import samples
 from tests.reporting.views import page_of

@@ -7,8 +7,8 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from jaxmeter.cli.app import app
-from jaxmeter.reporting import diff_terminal
 from jaxmeter.reporting.compare import Difference
+from jaxmeter.reporting.render import diff as diff_terminal
 from tests import samples
 from tests.reporting.recorded_programs import HLO, JAXPR, OTHER, PLANNED, TEXTS, compared, program, recorded
 

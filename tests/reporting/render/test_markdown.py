@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from jaxmeter.reporting import markdown
+from jaxmeter.reporting.render import markdown
 from tests import samples
 from tests.reporting.views import page_of
 

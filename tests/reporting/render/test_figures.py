@@ -2,7 +2,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from jaxmeter.reporting import figures
+from jaxmeter.reporting.render import figures
 from jaxmeter.reporting.text import visible
 from jaxmeter.reporting.view.page_model import Panel, Plot, Point, Series
 from tests import samples

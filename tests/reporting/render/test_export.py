@@ -14,8 +14,8 @@ from jaxmeter.cli.app import app
 from jaxmeter.cli.ending import UNUSABLE
 from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record import Outcome, RecordError, Status
-from jaxmeter.reporting.export import FORMATS, to_csv, to_google_benchmark, to_json
 from jaxmeter.reporting.frame import COLUMNS, load_frame, make_frame
+from jaxmeter.reporting.render.export import FORMATS, to_csv, to_google_benchmark, to_json
 from tests import samples
 from tests.reporting.views import loaded
 

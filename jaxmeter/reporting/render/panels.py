@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from .ticks import SCALES, limits, powers
-from .view.page_model import Panel, Plot, Series
+from jaxmeter.reporting.render.ticks import SCALES, limits, powers
+from jaxmeter.reporting.view.page_model import Panel, Plot, Series
 
 WIDTH, HEIGHT = 180, 150
 """Two fit beside each other on a phone, where text of 11 pixels stays as large."""

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 from rich.text import Text
 
-from .console import print_lines
-from .text import shorten
-from .view import Page
-from .view.page_model import AnswerLine, Item, Tone
+from jaxmeter.reporting.render.console import print_lines
+from jaxmeter.reporting.text import shorten
+from jaxmeter.reporting.view import Page
+from jaxmeter.reporting.view.page_model import AnswerLine, Item, Tone
 
 ANSWERS_AT_MOST = 6
 ITEMS_AT_MOST = 4

@@ -1,4 +1,4 @@
-from jaxmeter.reporting.ticks import MOST_TICKS, limits, powers
+from jaxmeter.reporting.render.ticks import MOST_TICKS, limits, powers
 
 
 def test_ticks_are_whole_powers_and_few():

@@ -17,9 +17,9 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from .text import shorten
-from .ticks import SCALES, limits, powers
-from .view.page_model import Dumbbells, Panel, Plot, Series
+from jaxmeter.reporting.render.ticks import SCALES, limits, powers
+from jaxmeter.reporting.text import shorten
+from jaxmeter.reporting.view.page_model import Dumbbells, Panel, Plot, Series
 
 PANEL_INCHES = (3.9, 2.9)
 BARS_INCHES = (8.0, 0.32)

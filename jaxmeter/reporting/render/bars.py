@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from .panels import MARKERS, Tick, make_scale, px
-from .text import shorten
-from .ticks import SCALES, limits, powers
-from .view.page_model import Bar, Dumbbells
+from jaxmeter.reporting.render.panels import MARKERS, Tick, make_scale, px
+from jaxmeter.reporting.render.ticks import SCALES, limits, powers
+from jaxmeter.reporting.text import shorten
+from jaxmeter.reporting.view.page_model import Bar, Dumbbells
 
 WIDTH = 360
 """As wide as a phone, where text of 11 pixels stays as large."""

@@ -9,13 +9,13 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
-from . import numbers
-from .compare import Difference
-from .compare.fusions import Fusion
-from .compare.program_diff import CountChanges, MemoryChange, ProgramDiff
-from .compare.surroundings import find_changed_code
-from .console import WIDEST, print_lines
-from .text import visible
+from jaxmeter.reporting import numbers
+from jaxmeter.reporting.compare import Difference
+from jaxmeter.reporting.compare.fusions import Fusion
+from jaxmeter.reporting.compare.program_diff import CountChanges, MemoryChange, ProgramDiff
+from jaxmeter.reporting.compare.surroundings import find_changed_code
+from jaxmeter.reporting.render.console import WIDEST, print_lines
+from jaxmeter.reporting.text import visible
 
 ROWS_AT_MOST = 20
 """Of one table: more are counted, since a program of thousands of fusions would hide what comes after."""

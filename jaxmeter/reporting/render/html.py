@@ -15,10 +15,10 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from . import bars, panels
-from .pack import Pieces, make_chunks, make_index, pack
-from .view import Page
-from .view.sections.method import GLOSSARY
+from jaxmeter.reporting.render import bars, panels
+from jaxmeter.reporting.render.pack import Pieces, make_chunks, make_index, pack
+from jaxmeter.reporting.view import Page
+from jaxmeter.reporting.view.sections.method import GLOSSARY
 
 ATTENTION_AT_MOST = 5
 TOLD_AT_MOST = 8
@@ -86,7 +86,7 @@ def _render_pieces(environment: Environment, page: Page) -> Pieces:
 
 def _open_templates() -> Environment:
     environment = Environment(
-        loader=PackageLoader(__package__ or "reporting"),
+        loader=PackageLoader("jaxmeter.reporting"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -107,7 +107,7 @@ def _open_templates() -> Environment:
 
 def _read(name: str) -> str:
     """A file of ours without indentation, normalised to LF, since a policy's hash is of what a parser sees."""
-    text = resources.files(__package__).joinpath(f"templates/{name}").read_text("utf-8")
+    text = resources.files("jaxmeter.reporting").joinpath(f"templates/{name}").read_text("utf-8")
     return "\n".join(line.strip() for line in text.splitlines())
 
 

@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from jaxmeter.reporting import bars
+from jaxmeter.reporting.render import bars
 from jaxmeter.reporting.view.page_model import Bar, Dumbbells, End
 
 

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from .text import shorten
-from .view import Page
-from .view.page_model import AnswerLine, Cell, Item, SuiteView, Table
+from jaxmeter.reporting.text import shorten
+from jaxmeter.reporting.view import Page
+from jaxmeter.reporting.view.page_model import AnswerLine, Cell, Item, SuiteView, Table
 
 MARKER = "<!-- jaxmeter report -->"
 """Lets a bot find its own comment and edit it."""

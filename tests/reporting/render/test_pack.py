@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxmeter.reporting import pack as packing
-from jaxmeter.reporting.pack import make_chunks, make_index, pack
+from jaxmeter.reporting.render import pack as packing
+from jaxmeter.reporting.render.pack import make_chunks, make_index, pack
 from tests import samples
 from tests.reporting.views import page_of
 

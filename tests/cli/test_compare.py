@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from jaxmeter.cli.app import app
 from jaxmeter.harness.record.suspects import CONFIRMING_PROCESSES
-from jaxmeter.reporting.compare_report import EffectError, read_effect
+from jaxmeter.reporting.compare.limits import EffectError, read_effect
 from tests import samples
 from tests.reporting.compare import changed
 from tests.reporting.compare.changed import AFTER, BEFORE, plain, replayed

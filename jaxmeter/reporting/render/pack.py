@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from .view.page_model import CaseView, Page, Result, SuiteView, Value
+from jaxmeter.reporting.view.page_model import CaseView, Page, Result, SuiteView, Value
 
 DIGITS = 6
 """Of a number: no processes tell more, and each takes room. The export has all of them."""

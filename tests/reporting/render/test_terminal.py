@@ -5,7 +5,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from jaxmeter.harness.record import Answer
-from jaxmeter.reporting import terminal
+from jaxmeter.reporting.render import terminal
 from tests import samples
 from tests.reporting.views import page_of
 

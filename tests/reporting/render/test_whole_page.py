@@ -6,12 +6,12 @@ import subprocess
 import msgspec
 import pytest
 
-from jaxmeter.reporting import html
 from jaxmeter.reporting.load import load
+from jaxmeter.reporting.render import html
 from jaxmeter.reporting.view import build
 from tests import samples
 from tests.reporting.browser import EXAMPLES, ROOT, Visit
-from tests.reporting.test_html import unpacked
+from tests.reporting.render.test_html import unpacked
 from tests.reporting.views import page_of
 
 TOOL = ROOT / "tests" / "reporting" / "html_validate"

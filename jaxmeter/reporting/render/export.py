@@ -8,9 +8,9 @@ import statistics
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from .frame import list_rows, make_frame
-from .load import Loaded
-from .text import visible_record
+from jaxmeter.reporting.frame import list_rows, make_frame
+from jaxmeter.reporting.load import Loaded
+from jaxmeter.reporting.text import visible_record
 
 TIME = "execution_s"
 NANOSECONDS = 1e9

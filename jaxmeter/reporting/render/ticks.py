@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from . import numbers
+from jaxmeter.reporting import numbers
 
 MOST_TICKS = 6
 ROOM = 1.3

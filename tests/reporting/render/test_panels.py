@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from jaxmeter.reporting import panels
+from jaxmeter.reporting.render import panels
 from jaxmeter.reporting.view.page_model import Panel, Plot, Point, Series
 
 
