@@ -44,8 +44,9 @@ from jaxmeter.cli.measuring import (
 from jaxmeter.harness.listing import data_warnings, plan_lines
 from jaxmeter.harness.machine.disk import is_disk_full
 from jaxmeter.harness.machine.platforms import DEFAULT_BACKEND, PLATFORMS
+from jaxmeter.harness.metrics.reread import read_cases
 from jaxmeter.harness.parent.against import Against, choose_suspects, read_against, read_suspects
-from jaxmeter.harness.parent.execution import execute, find_records
+from jaxmeter.harness.parent.execution import execute
 from jaxmeter.harness.parent.fork_client import ServerError
 from jaxmeter.harness.parent.prepare_run import (
     RunError,
@@ -297,7 +298,7 @@ def resume_run(path: Path, request: RunRequest, watcher: Watcher, *, as_json: bo
         note_warnings(server, description)
         warn(data_warnings(manifest.cases, settings))
         if budget_s is not None:
-            begun = find_records(folder, manifest)
+            begun = {record.id for record in read_cases(folder, manifest)[0]}
             untouched = [case for case in manifest.cases if case.id not in begun]
             check_budget(plan_processes(untouched, settings), settings, budget_s)
         with _say_what_is_kept(folder, manifest, finish):
@@ -362,7 +363,7 @@ def _say_what_is_kept(folder: RunFolder, manifest: Manifest, finish: str) -> Ite
     """Says what a run has kept that was interrupted, or that its machine has stopped, and how to finish it."""
 
     def kept() -> str:
-        done = sum(not record.is_lost for record in find_records(folder, manifest).values())
+        done = sum(not record.is_lost for record in read_cases(folder, manifest)[0])
         return f"what was measured is kept ({done} of {counted(len(manifest.cases), 'case')} can be reported)"
 
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from jaxmeter.harness.metrics.reading import Run
+from jaxmeter.harness.metrics.reread import read_cases, renew
 from jaxmeter.harness.record import (
     CaseRecord,
     Manifest,
@@ -174,14 +175,17 @@ def _load_run(folder: RunFolder, warnings: list[str]) -> RunRecord:
     try:
         manifest = read_manifest(folder)
     except UnreadableError as error:
-        return _drop_strays(_read_mark_instead(folder, error, warnings), folder, warnings)
+        run = _renew(_read_mark_instead(folder, error, warnings), folder, warnings)
+        return _drop_strays(run, folder, warnings)
     if folder.mark.exists():
         try:
-            return _drop_strays(read_run(folder), folder, warnings)
+            return _drop_strays(_renew(read_run(folder), folder, warnings), folder, warnings)
         except UnreadableError as error:
             warnings.append(f"{error}; its cases are read one by one")
     stopped = _read_stop(folder, warnings)
-    run = RunRecord(manifest=manifest, cases=tuple(_read_cases(folder, warnings)), stopped=stopped)
+    cases, faults = read_cases(folder, manifest)
+    warnings += faults
+    run = RunRecord(manifest=manifest, cases=cases, stopped=stopped)
     run = _drop_strays(run, folder, warnings)
     warnings.append(f"{folder.path}: run {manifest.run_id} {_describe_end(run, folder)}")
     return run
@@ -246,12 +250,11 @@ def _holds_manifest(folder: RunFolder) -> bool:
     return folder.manifest.exists() or folder.mark.exists()
 
 
-def _read_cases(folder: RunFolder, warnings: list[str]) -> Iterator[CaseRecord]:
-    for path in folder.case_records():
-        try:
-            yield read_json(path, CaseRecord)
-        except UnreadableError as error:
-            warnings.append(f"{error}; this case counts as lost")
+def _renew(run: RunRecord, folder: RunFolder, warnings: list[str]) -> RunRecord:
+    """The run with summaries by today's statistics version, as far as process files are there."""
+    run, faults = renew(run, folder)
+    warnings += faults
+    return run
 
 
 def _drop_strays(run: RunRecord, folder: RunFolder, warnings: list[str]) -> RunRecord:

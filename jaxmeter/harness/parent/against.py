@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from jaxmeter.harness.metrics.reread import read_cases, renew
 from jaxmeter.harness.parent.prepare_run import UsageError
 from jaxmeter.harness.plan.replays import add_lock_step, add_replays, limit_to
 from jaxmeter.harness.record import (
@@ -113,18 +114,13 @@ def read_against(path: Path) -> Against:
     folder = RunFolder(path)
     try:
         if folder.mark.exists():
-            run = read_run(folder)
+            run, _ = renew(read_run(folder), folder)
             return Against(folder, run.manifest, {record.id: record for record in run.cases})
         manifest = read_manifest(folder)
     except RecordError as error:
         raise UsageError(f"--against: {error}; give the folder of a run, such as results/RUN") from error
-    records = {}
-    for case in manifest.cases:
-        try:
-            records[case.id] = read_json(folder.case(case.id).record, CaseRecord)
-        except UnreadableError:
-            continue
-    return Against(folder, manifest, records)
+    records, _ = read_cases(folder, manifest)
+    return Against(folder, manifest, {record.id: record for record in records})
 
 
 def read_suspects(path: Path) -> Suspects:

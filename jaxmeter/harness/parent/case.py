@@ -1,49 +1,33 @@
-"""One case while it is measured: what its processes gave so far, and which variants the next one still looks at."""
+"""One case while it is measured: what its processes say so far, and which variants the next one still looks at."""
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
-from itertools import pairwise
-from typing import Self
 
 import msgspec
 
 from jaxmeter.harness.machine.process_settings import describe_settings
-from jaxmeter.harness.metrics.statistics import VERSION
-from jaxmeter.harness.metrics.within import summarise
-from jaxmeter.harness.parent.pace import Coming
+from jaxmeter.harness.metrics.summary import TIMING, find_outcomes, summarise_case
 from jaxmeter.harness.plan.messages import Result
-from jaxmeter.harness.plan.probes import PROBES
-from jaxmeter.harness.plan.processes import PlannedProcess
+from jaxmeter.harness.plan.probes import CHECK, PROBES
+from jaxmeter.harness.plan.processes import SHAPES, PlannedProcess
 from jaxmeter.harness.record import (
-    Artifact,
+    SCHEMA_VERSION,
     CaseRecord,
-    NumericsDetails,
     Outcome,
     PlannedCase,
     ProcessRecord,
     Settings,
     Status,
-    TimingDetails,
-    VariantRecord,
     now,
 )
-from jaxmeter.harness.record.outcomes import join
-from jaxmeter.harness.record.wording import counted
-
-NOTHING_TO_COMPILE = "a target runs nothing, and without a run there is nothing to tell of a variant without a program"
-
-SAME_PROGRAM = "not timed: it is the program that today's code compiles to"
-"""Of a replay."""
+from jaxmeter.harness.record.processes import LEFT_OUT
 
 BUDGET_ENDED = "the budget ended before"
 
-ANOTHER_PROGRAM = (
-    "compiled again when the run was resumed, the program is another: its processes cannot be joined; start a new run"
-)
+_Look = tuple[str, int, str, str, str]
+"""Kind, round and cache state of a process, a probe and a variant."""
 
 
 @dataclass
@@ -52,9 +36,7 @@ class CaseProgress:
 
     Args:
       processes: All that are planned of it.
-      timed: Raw samples by round, a record for each process.
-      rounds: How many rounds are whole.
-      replaced: How many contended processes a fresh one has replaced.
+      records: What its processes say, in their order; of a run that goes on with what it has left.
       tried_again: Rounds in which a fresh process was given a try.
       replaced_in_vain: Variants of processes that were contended again.
       looks: How often its intervals were looked at to decide on more processes, and at the end.
@@ -64,258 +46,171 @@ class CaseProgress:
     case: PlannedCase
     settings: Settings
     processes: Sequence[PlannedProcess]
-    outcomes: dict[str, dict[str, Outcome]] = field(default_factory=dict)
-    artifacts: list[Artifact] = field(default_factory=list)
-    timed: dict[int, list[ProcessRecord]] = field(default_factory=dict)
-    rounds: int = 0
-    replaced: int = 0
+    records: list[ProcessRecord] = field(default_factory=list)
     tried_again: set[int] = field(default_factory=set)
     replaced_in_vain: set[tuple[str, ...]] = field(default_factory=set)
-    looks: int = 1
-    used_s: float = 0.0
     is_cut: bool = False
 
     def __post_init__(self) -> None:
-        self._started = now()
-        self.outcomes = {item.name: {} for item in self.case.variants}
-        for item in self.case.variants:
-            if item.skip is not None:
-                self.outcomes[item.name]["numerics"] = Outcome(status=Status.SKIPPED, reason=item.skip)
-        self._planned = {
-            (probe, name) for one in self.processes for probe in one.probes for name in one.assignments[probe]
-        }
-        for name in self.outcomes.keys() - {name for _, name in self._planned}:
-            self.outcomes[name].setdefault("numerics", Outcome(status=Status.UNSUPPORTED, reason=NOTHING_TO_COMPILE))
+        self._begun = now()
+        self.plan: dict[str, tuple[str, ...]] = {}
+        for process in self.processes:
+            if process.kind != SHAPES:  # what it does not tell, others do
+                for probe, names in process.assignments.items():
+                    self.plan[probe] = tuple(dict.fromkeys((*self.plan.get(probe, ()), *names)))
+        self.looks = max((record.looks for record in self.records), default=1)
+        self._sum_up()
+
+    def add(self, record: ProcessRecord) -> None:
+        """Add what a process has left."""
+        self.records.append(record)
+        self._sum_up()
+
+    def _sum_up(self) -> None:
+        self.outcomes = find_outcomes(self.case, self.settings, self.records)
+        self._done: set[_Look] = set()
         self._broken: set[tuple[str, str, str]] = set()  # process, variant and cache state that ended badly
-        self._cold_left_out: dict[tuple[str, str], int] = {}  # by probe and variant
-        self._lost: dict[tuple[str, str], str] = {}  # why, by probe and variant
-
-    @classmethod
-    def go_on(
-        cls,
-        case: PlannedCase,
-        settings: Settings,
-        processes: Sequence[PlannedProcess],
-        record: CaseRecord,
-        kept: Iterable[ProcessRecord],
-        replaced: int,
-    ) -> Self:
-        """What an interrupted run has left of a case. Of what it left out, the timing goes on.
-
-        Args:
-          kept: Raw samples of the rounds that are whole.
-          replaced: How many processes others have replaced.
-        """
-        progress = cls(case, settings, processes)
-        progress._started, progress.used_s = record.started, record.elapsed_s
-        progress.rounds = max(0, record.rounds or 0)
-        progress.artifacts, progress.replaced = list(record.artifacts), replaced
-        cache_states = {process.cache_state for process in processes}
-        for variant in record.variants:
-            for probe, outcome in variant.outcomes.items():
-                if isinstance(outcome.details, TimingDetails):
-                    progress.looks = max(progress.looks, outcome.details.looks or 1)
-                    continue  # summed up anew from the samples
-                if outcome.status is Status.LOST:
-                    continue  # looked at again
-                progress.outcomes[variant.name][probe] = outcome
-                if outcome.status is not Status.OK:
-                    progress._broken |= {
-                        (PROBES[probe].process, variant.name, cache_state) for cache_state in cache_states
-                    }
-        for samples in kept:
-            progress._keep_samples(tuple(name for name, one in PROBES.items() if one.keeps_samples), samples)
-        return progress
+        for record in self.records:
+            if record.refills:
+                continue
+            lost, how = set(), (record.kind, record.index, record.cache_state)
+            for name, found in record.outcomes.items():
+                for probe, outcome in found.items():
+                    if outcome.status is Status.LOST:
+                        lost.add((probe, name))
+                    elif outcome.status is not Status.OK and probe in PROBES:
+                        self._broken.add((PROBES[probe].process, name, record.cache_state))
+            looked_at = {(probe, name) for probe, names in record.assignments.items() for name in names}
+            self._done |= {(*how, probe, name) for probe, name in looked_at - lost}
+        for name in self.outcomes:
+            if self._status(TIMING, name) not in (Status.OK, Status.LOST):
+                self._broken.add((PROBES[TIMING].process, name, ""))
 
     def choose_variants(self, process: PlannedProcess) -> tuple[str, ...]:
-        """The variants that a process still has to look at."""
+        """Return the variants that a process still has to look at."""
         if process.refills:
             return tuple(name for name in process.variants if self._status("numerics", name) is Status.OK)
-        return tuple(name for name in process.variants if self._goes_on(name, process))
+        return tuple(name for name in self._list_left(process) if self._list_before(process, name) <= {Status.OK})
 
-    def has_samples(self, process: PlannedProcess) -> bool:
-        """Whether raw samples of a timing process are there."""
-        found = {item.variant for record in self.timed.get(process.round, ()) for item in record.variants}
-        return not found.isdisjoint(process.variants)
+    def lacks(self, process: PlannedProcess) -> bool:
+        """Return whether a process has something to look at, or may have once others have ended well."""
+        return any(self._list_before(process, name) <= {Status.OK, Status.LOST} for name in self._list_left(process))
 
-    def keep(self, process: PlannedProcess, result: Result) -> None:
-        """Adds what a process found."""
-        if process.refills:
-            self._compare_programs(result)
-            return
-        self.artifacts += result.artifacts
-        for variant, outcomes in result.outcomes.items():
-            for probe, outcome in outcomes.items():
-                # Of timing the samples are summed up anew after every process; a failure ends that.
-                before = None if PROBES[probe].keeps_samples else self.outcomes[variant].get(probe)
-                self.outcomes[variant][probe] = join(before, outcome)
-                if outcome.status is not Status.OK:
-                    self._broken.add((PROBES[probe].process, variant, process.cache_state))
-        self._leave_out_equal_replays(result)
-        if result.process is not None:
-            self._keep_samples(process.probes, result.process)
+    @property
+    def is_checked(self) -> bool:
+        """Whether a check has ended, so that a run that goes on fills its compilation cache by another."""
+        return any(record.kind == CHECK for record in self.records)
 
-    def _leave_out_equal_replays(self, result: Result) -> None:
-        """Times no kept program that is today's: they would differ by chance alone."""
-        for item in self.case.variants:
-            if item.replays is None or item.same_as is None or "numerics" not in result.outcomes.get(item.name, {}):
-                continue
-            sides = [find_fingerprint(self.outcomes[name]) for name in (item.name, item.same_as)]
-            if None not in sides and sides[0] == sides[1]:
-                self.stop_timing(item.name, Outcome(status=Status.SKIPPED, reason=SAME_PROGRAM))
-
-    def stop_timing(self, variant: str, outcome: Outcome) -> None:
-        """Times a variant no more, nor tells what its few processes say."""
-        for probe, row in PROBES.items():
-            if row.keeps_samples and probe in self.settings.probes:
-                self.outcomes[variant][probe] = outcome
-                self._broken |= {(row.process, variant, process.cache_state) for process in self.processes}
-
-    def leave_out(self, variant: str, reason: str) -> None:
-        """Times a variant no more in this execution."""
-        names = [{item.variant for one in records for item in one.variants} for records in self.timed.values()]
-        details = TimingDetails(processes=sum(variant in found for found in names))
-        self.stop_timing(variant, Outcome(status=Status.SKIPPED, reason=reason, details=details))
-
-    def cut(
-        self, process: PlannedProcess, variants: Iterable[str], at: str | None = None, reason: str = BUDGET_ENDED
-    ) -> None:
-        """Notes what a process leaves undone since the budget ended.
+    def make_record_of(
+        self,
+        process: PlannedProcess,
+        variants: Iterable[str],
+        result: Result,
+        *,
+        started: str,
+        elapsed_s: float,
+        seed: int,
+    ) -> ProcessRecord:
+        """Return what a process leaves.
 
         Args:
-          at: The variant that the process was at, which has the reason; all have it where that is none.
+          variants: Those of which it tells how they ended.
         """
-        self.is_cut = True
-        for probe, names in process.assignments.items():
-            for name in set(names).intersection(variants):
-                self._lost[probe, name] = reason if at in (name, None) else BUDGET_ENDED
+        samples = result.process or ProcessRecord(
+            schema_version=SCHEMA_VERSION, case=self.case.id, index=process.round, seed=seed, started=started
+        )
+        return msgspec.structs.replace(
+            samples,
+            case=self.case.id,
+            kind=process.kind,
+            assignments=process.limit_to(tuple(variants)).assignments,
+            cache_state=process.cache_state,
+            refills=process.refills,
+            looks=self.looks,
+            plan=self.plan,
+            outcomes=result.outcomes,
+            artifacts=() if process.refills else result.artifacts,
+            notes=describe_settings(self.case.config, {}),
+            elapsed_s=round(elapsed_s, 3),
+        )
 
-    def mark_lost(self) -> None:
-        """Gives what the budget did not reach in a first round that is not whole an outcome that says so."""
-        lost = {
-            (probe, name): self._lost.get((probe, name), BUDGET_ENDED)
-            for process in self.processes
-            if not process.refills
-            for name in self.choose_variants(process)
-            for probe in process.probes
-            if name in process.assignments[probe] and probe not in self.outcomes[name]
-        }
-        for (probe, name), reason in lost.items():
-            self.outcomes[name][probe] = Outcome(status=Status.LOST, reason=reason)
+    def leave_out(self, assignments: dict[str, tuple[str, ...]], index: int, reason: str) -> ProcessRecord:
+        """Return that something is not looked at in this execution.
 
-    def keep_state(self) -> Callable[[], None]:
-        """Return what takes back all that a round adds from here on: a resumed run repeats the whole round."""
-        outcomes = {name: dict(found) for name, found in self.outcomes.items()}
-        timed = {index: list(records) for index, records in self.timed.items()}
-        artifacts, replaced = list(self.artifacts), self.replaced
-
-        def restore() -> None:
-            self.outcomes, self.timed, self.artifacts, self.replaced = outcomes, timed, artifacts, replaced
-
-        return restore
-
-    def leave_out_cold(self, one: Coming) -> None:
-        """Counts a cold process that is not run."""
-        for probe, names in one.process.assignments.items():
-            for name in set(names).intersection(one.variants):
-                self._cold_left_out[probe, name] = self._cold_left_out.get((probe, name), 0) + 1
+        Args:
+          index: The round that it would have belonged to.
+        """
+        return ProcessRecord(
+            schema_version=SCHEMA_VERSION,
+            case=self.case.id,
+            index=index,
+            seed=self.settings.seed,
+            started=now(),
+            kind=LEFT_OUT,
+            assignments=assignments,
+            left_out=reason,
+            looks=self.looks,
+            plan=self.plan,
+        )
 
     def share_blocks(self, process: PlannedProcess) -> dict[str, float]:
         """What part each variant had of the blocks of a timing process: about what it took of the whole process."""
-        found = {
+        walls_s = {
             item.variant: sum(block.wall_s for block in item.blocks)
-            for record in self.timed.get(process.round, ())
+            for record in self.records
             for item in record.variants
-            if item.variant in process.variants
+            if record.index == process.round and item.variant in process.variants
         }
-        whole_s = sum(found.values())
-        return {variant: wall_s / whole_s for variant, wall_s in found.items()} if whole_s > 0 else {}
+        whole_s = sum(walls_s.values())
+        return {variant: wall_s / whole_s for variant, wall_s in walls_s.items()} if whole_s > 0 else {}
+
+    @property
+    def next_round(self) -> int:
+        """The round of one more timing process."""
+        return max((record.index for record in self.records if record.variants), default=-1) + 1
 
     @property
     def timings(self) -> list[Outcome]:
         """How the timing of each variant ended so far."""
-        return [
-            outcome
-            for outcomes in self.outcomes.values()
-            for probe, outcome in outcomes.items()
-            if PROBES[probe].keeps_samples
-        ]
+        return [found[TIMING] for found in self.outcomes.values() if TIMING in found]
 
     def make_record(self) -> CaseRecord:
         """The case's record, as far as it is measured."""
-        return CaseRecord(
-            id=self.case.id,
-            name=self.case.name,
-            started=self._started,
-            elapsed_s=round(self.used_s, 3),
-            processes=len(self.timed),
-            variants=tuple(
-                VariantRecord(name=name, outcomes={probe: self._conclude(probe, name) for probe in outcomes})
-                for name, outcomes in self.outcomes.items()
-            ),
-            artifacts=tuple(self.artifacts),
-            notes=describe_settings(self.case.config, {}),
-            statistics_version=VERSION,
-            rounds=self.rounds,
-            process_gap_s=self._find_gap_s(),
-        )
+        return summarise_case(self.case, self.settings, self.records, plan=self.plan, begun=self._begun)
 
-    def _find_gap_s(self) -> float | None:
-        """Seconds from the start of one timing process to that of the next, their median; None of a single one."""
-        started = [min(one.started for one in self.timed[index]) for index in sorted(self.timed)]
-        moments = sorted(map(datetime.fromisoformat, started))
-        gaps = [(after - before).total_seconds() for before, after in pairwise(moments)]
-        return statistics.median(gaps) if gaps else None
+    def _list_left(self, process: PlannedProcess) -> list[str]:
+        """The variants of a process that it has not looked at, and of which nothing of its kind went wrong."""
+        how = (process.kind, process.round, process.cache_state)
+        return [
+            name
+            for name in process.variants
+            if (process.kind, name, process.cache_state) not in self._broken
+            and any((*how, probe, name) not in self._done for probe, of in process.assignments.items() if name in of)
+        ]
 
-    def _conclude(self, probe: str, variant: str) -> Outcome:
-        """The outcome as it is recorded: lost where it was timed too seldom, with a note on processes left out."""
-        outcome, fewest = self.outcomes[variant][probe], self.settings.fewest_rounds or 0
-        details = outcome.details
-        if isinstance(details, TimingDetails) and outcome.status is Status.OK and details.processes < fewest:
-            why = f"; {lost}" if (lost := self._lost.get((probe, variant))) else ""
-            reason = f"timed by {details.processes} of at least {fewest} processes{why}"
-            return msgspec.structs.replace(outcome, status=Status.LOST, reason=reason)
-        if count := self._cold_left_out.get((probe, variant)):
-            note = f"{counted(count, 'cold process', 'cold processes')} left out: the budget had no time for more"
-            return msgspec.structs.replace(outcome, notes=(*outcome.notes, note))
-        return outcome
-
-    def _goes_on(self, variant: str, process: PlannedProcess) -> bool:
-        """Whether what must have ended well before has, and nothing of this kind went wrong: it would again."""
-        after = {name for probe in process.probes for name in PROBES[probe].after}
-        return (process.kind, variant, process.cache_state) not in self._broken and all(
-            self._status(probe, variant) is Status.OK for probe in after if (probe, variant) in self._planned
-        )
+    def _list_before(self, process: PlannedProcess, variant: str) -> set[Status]:
+        """How what must have ended well before has ended, where it is planned."""
+        before = {name for probe in process.probes for name in PROBES[probe].after}
+        return {self._status(probe, variant) for probe in before if variant in self.plan.get(probe, ())}
 
     def _status(self, probe: str, variant: str) -> Status:
         outcome = self.outcomes[variant].get(probe)
         return Status.LOST if outcome is None else outcome.status
 
-    def _keep_samples(self, probes: Sequence[str], samples: ProcessRecord) -> None:
-        """Adds raw samples, and sums up each variant's timing anew."""
-        self.timed.setdefault(samples.index, []).append(samples)
-        rounds = [self.timed[index] for index in sorted(self.timed)]
-        seen = {item.variant for records in rounds for one in records for item in one.variants}
-        for probe in probes:
-            for name in seen:
-                if self._status(probe, name) in (Status.OK, Status.LOST):  # not broken since
-                    outcome = summarise(rounds, name, self.case.baseline)
-                    assert isinstance(outcome.details, TimingDetails)
-                    details = msgspec.structs.replace(outcome.details, replaced=self.replaced, looks=self.looks)
-                    self.outcomes[name][probe] = msgspec.structs.replace(outcome, details=details)
 
-    def _compare_programs(self, result: Result) -> None:
-        """Gives up the timing of a variant that has another program since the run was resumed, or none any more."""
-        for variant, outcomes in result.outcomes.items():
-            failed = next((one for one in outcomes.values() if one.status is not Status.OK), None)
-            sides = [find_fingerprint(one) for one in (self.outcomes[variant], outcomes)]
-            if failed is not None:
-                self.stop_timing(variant, failed)
-            elif None not in sides and sides[0] != sides[1]:
-                self.stop_timing(variant, Outcome(status=Status.FAILED, reason=ANOTHER_PROGRAM))
+def lose(process: PlannedProcess, variants: Iterable[str], at: str | None, reason: str) -> Result:
+    """Return that the budget has ended a process.
 
-
-def find_fingerprint(outcomes: dict[str, Outcome]) -> str | None:
-    """Of the program that was checked, and that timing processes load."""
-    found = (one.details.fingerprint for one in outcomes.values() if isinstance(one.details, NumericsDetails))
-    return next(found, None)
+    Args:
+      at: The variant that it was at, which has the reason; all have it where that is none.
+    """
+    return Result(
+        outcomes={
+            name: {
+                probe: Outcome(status=Status.LOST, reason=reason if at in (name, None) else BUDGET_ENDED)
+                for probe, names in process.assignments.items()
+                if name in names
+            }
+            for name in variants
+        }
+    )

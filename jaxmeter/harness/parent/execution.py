@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import groupby
 
 from jaxmeter.harness.machine.platforms import PLATFORMS, Platform
-from jaxmeter.harness.metrics.plausibility import is_sound
+from jaxmeter.harness.metrics.reread import read_process
+from jaxmeter.harness.metrics.summary import TIMING
 from jaxmeter.harness.parent.allowance import Allowance, Holders
 from jaxmeter.harness.parent.case import CaseProgress
 from jaxmeter.harness.parent.pace import Coming, Pace
@@ -34,11 +35,13 @@ from jaxmeter.harness.record import (
     Stop,
     StopReason,
     now,
-    read_json,
     write_json,
 )
 from jaxmeter.harness.record.holders import describe_used_up
 from jaxmeter.harness.record.wording import counted
+
+NO_TIME = "the budget had no time for more"
+"""Why a cold process is left out."""
 
 
 def execute(
@@ -51,8 +54,8 @@ def execute(
 ) -> RunRecord:
     """Measures what the manifest's cases lack, and writes the commit mark.
 
-    A case's record is on disk after each round, and says how many are whole. Interrupted or out of time, the run leaves
-    what was measured and why it stopped.
+    Each process leaves a file, and a summary of a case's files is on disk after each round. Interrupted or out of time,
+    the run leaves what was measured and why it stopped; it goes on with the planned processes that have no file.
 
     Args:
       budget_s: For what is left of a resumed run; the manifest's own where it is None.
@@ -86,22 +89,13 @@ def _find_budget_s(settings: Settings) -> float:
     return longest_s if math.isinf(longest_s) else settings.budget_s
 
 
-def find_records(folder: RunFolder, manifest: Manifest) -> dict[str, CaseRecord]:
-    """Case records that a run already holds; a damaged one counts as not measured."""
-    found = {}
-    for case in manifest.cases:
-        with suppress(RecordError):
-            found[case.id] = read_json(folder.case(case.id).record, CaseRecord)
-    return found
-
-
 @dataclass
 class _Execution:
     """A run while it goes on.
 
     Args:
       is_own: Whether the budget is the settings' own.
-      done: Case records by id, as they are on disk.
+      done: Summaries of cases by id, as they are on disk.
       processes: What is left to do, in order.
     """
 
@@ -117,30 +111,29 @@ class _Execution:
     def __post_init__(self) -> None:
         self._start = time.monotonic()
         self._settings = self.manifest.settings
-        self.done = find_records(self.folder, self.manifest)
+        self.done: dict[str, CaseRecord] = {}
         self._cases = {case.id: case for case in self.manifest.cases}
-        rounds = {name: max(0, record.rounds or 0) for name, record in self.done.items()}
         planned = plan_processes(self.manifest.cases, self._settings, platforms=self.platforms)
-        self._progress, again = {}, {}
+        self._progress: dict[str, CaseProgress] = {}
         for case in self.manifest.cases:
             own = [process for process in planned if process.case == case.id]
-            self._progress[case.id] = self._begin(case, own)
-            again[case.id] = self._find_lacking(self._progress[case.id])
-        self.processes = plan_processes(
-            self.manifest.cases, self._settings, done=rounds, again=again, platforms=self.platforms
-        )
+            self._progress[case.id] = CaseProgress(case, self._settings, own, self._read_left(case))
+        # Cases with nothing in the compilation cache, although they were checked.
+        self._cold = {name for name, progress in self._progress.items() if progress.is_checked}
+        self.processes = self._plan_left(planned)
         self.holders = Holders(clock=time.monotonic)
-        self._starter = Starter(self._settings, self.folder, self.servers, self.watcher, self.platforms, self.holders)
+        self._starter = Starter(
+            self._settings, self.folder, self.servers, self.watcher, self.platforms, self.holders, time.monotonic
+        )
         is_limited = self.is_own and math.isfinite(self.budget_s)
         self._overtime_s = find_longest_s(self._settings) - self.budget_s if is_limited else 0.0
         self._is_overtime = False
         self._left_out: set[tuple[str, ...]] = set()
-        self._cold = {name for name, count in rounds.items() if count}  # cases with nothing in the compilation cache
 
     def run(self) -> None:
         """Round after round, as many as the time allows; then more processes where intervals are the widest."""
         for progress in self._progress.values():
-            if not progress.processes:  # nothing is planned of it
+            if progress.records or not progress.processes:  # what an earlier execution has left, or nothing is planned
                 self._write(progress)
         if self._run_rounds():
             self._add_processes()
@@ -171,44 +164,39 @@ class _Execution:
                 )
         return True
 
-    def _begin(self, case: PlannedCase, processes: Sequence[PlannedProcess]) -> CaseProgress:
-        """The case from its beginning, or from where an interrupted run has left it."""
-        record = self.done.get(case.id)
-        if record is None or not record.rounds:  # what a first round that is not whole has left is measured again
-            return CaseProgress(case, self._settings, processes)
-        kept = self._read_rounds(case, record.rounds or 0)
-        replaced = self.folder.case(case.id).count_replaced()
-        return CaseProgress.go_on(case, self._settings, processes, record, kept, replaced)
-
-    def _read_rounds(self, case: PlannedCase, rounds: int) -> Iterator[ProcessRecord]:
-        """Raw samples of the rounds that are whole; a file that is damaged is named, and its process run again."""
+    def _read_left(self, case: PlannedCase) -> list[ProcessRecord]:
+        """What an interrupted run has left of a case; a file that is damaged is named, and its process run again."""
+        left = []
         for path in self.folder.case(case.id).processes():
             try:
-                kept = read_json(path, ProcessRecord)
+                record = read_process(path, case)
             except RecordError as error:
                 self.watcher.said(f"{error}; measured again")
+                path.unlink()
                 continue
-            if not is_sound(kept):
-                self.watcher.said(f"{path}: holds times that nobody can have measured; measured again")
-            elif kept.index < rounds:
-                yield kept
+            if record.left_out is None:
+                left.append(record)
+            else:  # this execution has a budget of its own
+                path.unlink()
+        return left
 
-    def _find_lacking(self, progress: CaseProgress) -> frozenset[int]:
-        """Whole rounds of a case that lack the samples of some process."""
-        return frozenset(
-            process.round
-            for process in progress.processes
-            if process.keeps_samples
-            and process.round < progress.rounds
-            and not progress.has_samples(process)
-            and progress.choose_variants(process)
-        )
+    def _plan_left(self, planned: Sequence[PlannedProcess]) -> list[PlannedProcess]:
+        """The planned processes without those that have left a file, and what fills the compilation cache for them."""
+        left, cold = [], set(self._cold)
+        for process in planned:
+            progress = self._progress[process.case]
+            if progress.lacks(process):
+                if process.case in cold:
+                    cold.remove(process.case)
+                    left += plan_refill(progress.case, progress.processes, process.round)
+                left.append(process)
+        return left
 
     def _run_round(self, processes: Sequence[PlannedProcess]) -> bool:
         """Runs the processes of a round, case after case; whether there was time for all of them."""
         for case_id, own in groupby(processes, key=lambda one: one.case):
             progress = self._progress[case_id]
-            before_s, restore = progress.used_s, progress.keep_state()
+            before = len(progress.records)
             for process in own:
                 if not self._may_begin(process):
                     progress.is_cut = True
@@ -216,10 +204,9 @@ class _Execution:
                     self._clock(Coming(process, variants), progress)
                     self._cold -= {case_id} if process.refills else set()
                 if progress.is_cut:
-                    if progress.used_s > before_s and not process.extra:  # else the record on disk is all that is known
-                        self._write_cut(progress, restore)
+                    if len(progress.records) > before:  # else the record on disk is all that is known
+                        self._write(progress)
                     return False
-            progress.rounds = max(progress.rounds, process.round + 1)
             self._write(progress)
         return True
 
@@ -245,7 +232,7 @@ class _Execution:
         coming = self._list_coming(rest)
         fewest = [one for one in coming if not one.process.extra]
         if self._settings.processes is None and self.pace.predict_s(fewest) > self._left_s():
-            self._leave_out(fewest)
+            self._leave_out(fewest, done)
             coming = self._list_coming(rest)
         return count_rounds(coming, self.pace, self._left_s(), done=done + 1) - 1
 
@@ -258,19 +245,20 @@ class _Execution:
     def _without_left_out(self, processes: Sequence[PlannedProcess]) -> list[PlannedProcess]:
         return [process for process in processes if process.identity not in self._left_out]
 
-    def _leave_out(self, fewest: Sequence[Coming]) -> None:
-        """Makes room for the fewest rounds, and says at whose cost."""
+    def _leave_out(self, fewest: Sequence[Coming], done: int) -> None:
+        """Makes room for the fewest rounds after one that is whole, and says at whose cost."""
         found = leave_out(fewest, self.manifest.cases, self.pace, self._left_s())
         for case, variant, seconds in found.slow:
             reason = (
                 f"left out: a process spends {seconds:.1f} s on it, too much for a budget of {self.budget_s:g} s; "
                 "a run with a larger --budget times it"
             )
-            self._progress[case.id].leave_out(variant, reason)
+            self._starter.leave_out({TIMING: (variant,)}, done, reason, self._progress[case.id])
             self.watcher.said(f"{case.name}: {variant}: {reason}")
         for one in found.cold:
             self._left_out.add(one.process.identity)
-            self._progress[one.process.case].leave_out_cold(one)
+            process, progress = one.process.limit_to(one.variants), self._progress[one.process.case]
+            self._starter.leave_out(process.assignments, process.round, NO_TIME, progress)
         if found.cold:
             cold = counted(len(found.cold), "cold process", "cold processes")
             self.watcher.said(f"{cold} left out, since the budget has no time for more; notes say which")
@@ -309,7 +297,7 @@ class _Execution:
     def _plan_more(self, case: PlannedCase) -> list[PlannedProcess]:
         """The processes of one more process, beyond those that the case has; what they load is compiled before."""
         progress = self._progress[case.id]
-        index = max(progress.timed, default=-1) + 1
+        index = progress.next_round
         refill = plan_refill(case, progress.processes, index) if case.id in self._cold else []
         return [*refill, *plan_more(case, self._settings, self.platforms[case.platform], index)]
 
@@ -320,17 +308,6 @@ class _Execution:
         self.done[record.id] = record
         self.watcher.case_written(record)
 
-    def _write_cut(self, progress: CaseProgress, restore: Callable[[], None]) -> None:
-        """Writes the record of a case in whose round the budget ended: of a first round what was measured so far.
-
-        Of a later one it is as of the last whole round, since a resumed run repeats the round.
-        """
-        if progress.rounds == 0:
-            progress.mark_lost()
-        else:
-            restore()
-        self._write(progress)
-
     def _clock(self, one: Coming, progress: CaseProgress) -> None:
         start = time.monotonic()
         self.watcher.process_started(one.process)
@@ -338,13 +315,11 @@ class _Execution:
         allowance = Allowance(
             self.budget_s, lambda: self._left_s() + overtime_s, others_wait=self._is_waited_for(one.process)
         )
-        was_started = self._starter.start(one.process, one.variants, progress, allowance)
+        self._starter.start(one.process, one.variants, progress, allowance)
         seconds = time.monotonic() - start
-        progress.used_s += seconds
-        if was_started:
-            self.pace.add(one, seconds)
-            for variant, share in progress.share_blocks(one.process).items():
-                self.pace.add_variant(progress.case.id, variant, share * seconds)
+        self.pace.add(one, seconds)
+        for variant, share in progress.share_blocks(one.process).items():
+            self.pace.add_variant(progress.case.id, variant, share * seconds)
         self.watcher.process_ended(one.process, self._elapsed_s())
 
     def _is_waited_for(self, process: PlannedProcess) -> bool:

@@ -1,8 +1,8 @@
-"""Runs one process of a case: a process, another where it dies or is contended, and its raw samples on disk."""
+"""Runs one process of a case: a process, another where it dies or is contended, and its file on disk."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,9 +10,8 @@ import msgspec
 
 from jaxmeter.harness.machine.platforms import Platform
 from jaxmeter.harness.metrics.contention import is_noisy
-from jaxmeter.harness.metrics.plausibility import is_sound
 from jaxmeter.harness.parent.allowance import Allowance, Holders
-from jaxmeter.harness.parent.case import CaseProgress
+from jaxmeter.harness.parent.case import CaseProgress, lose
 from jaxmeter.harness.parent.ended import describe_end, describe_overrun
 from jaxmeter.harness.parent.fork_client import Ended
 from jaxmeter.harness.parent.limits import Overran
@@ -22,16 +21,8 @@ from jaxmeter.harness.parent.servers import Servers
 from jaxmeter.harness.plan.messages import Measure, Result
 from jaxmeter.harness.plan.probes import PROBES
 from jaxmeter.harness.plan.processes import SHAPES, PlannedProcess
-from jaxmeter.harness.record import (
-    NATIVE,
-    PlannedCase,
-    ProcessRecord,
-    RecordError,
-    RunFolder,
-    Settings,
-    read_json,
-    write_json,
-)
+from jaxmeter.harness.record import PlannedCase, ProcessRecord, RunFolder, Settings, now, write_json
+from jaxmeter.harness.record.layout import name_replaced
 
 _OTHER_ORDER = 1_000
 """Added to the seed of a process that replaces another: the same order again would be the same draw again."""
@@ -47,104 +38,90 @@ class Starter:
     watcher: Watcher
     platforms: Mapping[str, Platform]
     holders: Holders
+    clock: Callable[[], float]
 
     def start(
         self, process: PlannedProcess, variants: tuple[str, ...], progress: CaseProgress, allowance: Allowance
-    ) -> bool:
-        """Runs one process; one that dies costs the variant that it was at, and is repeated without it.
-
-        What the budget's end leaves of it undone, `progress` is told.
-
-        Returns:
-          Whether a process was run; else an interrupted run has left its samples.
-        """
-        kept = self._read_kept(process, variants, progress)
-        if kept is not None:
-            progress.keep(process, Result(process=kept))
-            return False
+    ) -> None:
+        """Runs one process; one that dies costs the variant that it was at, and is repeated without it."""
         side_by_side = any(PROBES[probe].side_by_side for probe in process.probes)
         is_first = True
         while variants and (is_first or allowance.left_s() > 0):
             is_first = False
+            started, begun_s = now(), self.clock()
             ended = self._start_process(process, variants, progress, allowance)
             if isinstance(ended.answer, Result):
-                self._write_samples(process, ended.answer, progress)
-                if allowance.left_s() > 0:
-                    result = self._replace_contended(ended.answer, process, variants, progress, allowance)
-                else:
-                    result = ended.answer
-                progress.keep(process, result)
-                broken = tuple(ended.answer.outcomes) if side_by_side else variants
+                result = ended.answer
+                done = tuple(result.outcomes) or variants if side_by_side else variants
             elif ended.overran is Overran.BUDGET:
-                progress.cut(process, variants, ended.last.variant, describe_overrun(ended, process.kind, allowance))
-                return True
+                progress.is_cut, done = True, variants
+                words = describe_overrun(ended, process.kind, allowance)
+                result = lose(process, variants, ended.last.variant, words)
             elif process.kind == SHAPES:  # one that fails knows nothing; the check will tell
-                return True
+                result, done = Result(), variants
             else:
-                broken = variants if ended.last.variant is None else (ended.last.variant,)
+                done = variants if ended.last.variant is None else (ended.last.variant,)
                 outcome = describe_end(ended, self._stage_limit_s(progress.case))
                 if ended.overran is not None:
                     words = describe_overrun(ended, process.kind, allowance)
                     outcome = msgspec.structs.replace(outcome, reason=words)
                 assignments = process.assignments.items()
-                outcomes = {name: {probe: outcome for probe, names in assignments if name in names} for name in broken}
-                progress.keep(process, Result(outcomes=outcomes))
-            variants = tuple(name for name in variants if name not in broken) if broken else ()
+                outcomes = {name: {probe: outcome for probe, names in assignments if name in names} for name in done}
+                result = Result(outcomes=outcomes)
+            seed = self._choose_seed(process)
+            record = progress.make_record_of(
+                process, done, result, started=started, elapsed_s=self.clock() - begun_s, seed=seed
+            )
+            path = self.folder.case(progress.case.id).next_process(process.kind)
+            write_json(path, record)  # on disk before anything is made of it
+            if allowance.left_s() > 0:
+                record = self._replace_contended(record, path, process, variants, progress, allowance)
+            progress.add(record)
+            variants = tuple(name for name in variants if name not in done)
         if variants:  # there is no time for another process without the broken ones
-            progress.cut(process, variants)
-        return True
+            progress.is_cut = True
+
+    def leave_out(
+        self, assignments: dict[str, tuple[str, ...]], index: int, reason: str, progress: CaseProgress
+    ) -> None:
+        """Notes that something is not looked at, until the run goes on."""
+        record = progress.leave_out(assignments, index, reason)
+        write_json(self.folder.case(progress.case.id).next_process(record.kind), record)
+        progress.add(record)
 
     def _replace_contended(
         self,
-        result: Result,
+        record: ProcessRecord,
+        path: Path,
         process: PlannedProcess,
         variants: tuple[str, ...],
         progress: CaseProgress,
         allowance: Allowance,
-    ) -> Result:
-        """The result; of a contended process that of a fresh process, which the system may place better.
+    ) -> ProcessRecord:
+        """The record; of a contended process that of a fresh process, which the system may place better.
 
         That happens at most once a round, and counts only if it ends well. What was replaced is kept on disk. Where the
         fresh process is contended too, it is no bad luck: later processes of the same variants are not replaced.
         """
-        samples, in_vain = result.process, process.variants in progress.replaced_in_vain
-        if samples is None or not is_noisy(samples) or process.round in progress.tried_again or in_vain:
-            return result
+        in_vain = process.variants in progress.replaced_in_vain
+        if not record.variants or not is_noisy(record) or process.round in progress.tried_again or in_vain:
+            return record
         progress.tried_again.add(process.round)
-        again = self._start_process(process, variants, progress, allowance, again=True).answer
-        if not isinstance(again, Result) or again.process is None:
-            return result
-        write_json(self._samples_path(process, progress.case, replaced=True), samples)
-        self._write_samples(process, again, progress)
-        progress.replaced += 1
-        if is_noisy(again.process):
+        started, begun_s = now(), self.clock()
+        answer = self._start_process(process, variants, progress, allowance, again=True).answer
+        if not isinstance(answer, Result) or answer.process is None:
+            return record
+        elapsed_s, seed = record.elapsed_s + self.clock() - begun_s, self._choose_seed(process, again=True)
+        again = progress.make_record_of(process, variants, answer, started=started, elapsed_s=elapsed_s, seed=seed)
+        again = msgspec.structs.replace(again, replaces=True)
+        write_json(name_replaced(path), record)
+        write_json(path, again)
+        if is_noisy(again):
             progress.replaced_in_vain.add(process.variants)
         return again
 
-    def _write_samples(self, process: PlannedProcess, result: Result, progress: CaseProgress) -> None:
-        """Raw samples are on disk before anything is made of them."""
-        if result.process is not None:
-            write_json(self._samples_path(process, progress.case), result.process)
-
-    def _read_kept(
-        self, process: PlannedProcess, variants: tuple[str, ...], progress: CaseProgress
-    ) -> ProcessRecord | None:
-        """Raw samples that an interrupted run has left of the same variants.
-
-        Not of a case without a record: nothing would tell whether its programs are the same, compiled again.
-        """
-        if progress.rounds == 0 or not process.keeps_samples:
-            return None
-        try:
-            kept = read_json(self._samples_path(process, progress.case), ProcessRecord)
-        except RecordError:  # not there, or damaged: measured again
-            return None
-        return kept if is_sound(kept) and {item.variant for item in kept.variants} == set(variants) else None
-
-    def _samples_path(self, process: PlannedProcess, case: PlannedCase, *, replaced: bool = False) -> Path:
-        native = {item.name for item in case.variants if item.mode == NATIVE}
-        peer = process.variants[0] if process.variants[0] in native else None
-        return self.folder.case(case.id).process(process.round, peer, replaced=replaced)
+    def _choose_seed(self, process: PlannedProcess, *, again: bool = False) -> int:
+        return self.settings.seed + process.round + (_OTHER_ORDER if again else 0)
 
     def _start_process(
         self,
@@ -165,7 +142,7 @@ class Starter:
                 case=case,
                 platform=platform,
                 settings=settings,
-                seed=settings.seed + process.round + (_OTHER_ORDER if again else 0),
+                seed=self._choose_seed(process, again=again),
                 cache=str(scratch.cache),
                 inputs=str(scratch.inputs(case.id)),
                 folder=str(self.folder.case(case.id).path),

@@ -81,35 +81,22 @@ def plan_processes(
     cases: Sequence[PlannedCase],
     settings: Settings,
     *,
-    done: Mapping[str, int] | None = None,
-    again: Mapping[str, Collection[int]] | None = None,
     platforms: Mapping[str, Platform] = PLATFORMS,
 ) -> tuple[PlannedProcess, ...]:
     """Every process of a run, in order: round after round, the cases of each shuffled anew.
 
     Args:
-      done: How many rounds are whole, by the case's id, in a run that is resumed; none of a case that is left out.
-      again: Which of them lack raw samples, and are timed again.
       platforms: By name, where cases may run.
     """
-    done, again = done or {}, again or {}
     by_case = {case.id: list(plan_processes_of(case, settings, platforms[case.platform])) for case in cases}
     rounds = 1 + max((process.round for processes in by_case.values() for process in processes), default=-1)
-    planned: list[PlannedProcess] = []
-    refilled: set[str] = set()
-    for index in range(rounds):
-        for case in shuffle(cases, settings.seed + index):
-            whole, lacking = done.get(case.id, 0), index in again.get(case.id, ())
-            own = [
-                process
-                for process in by_case[case.id]
-                if process.round == index and (index >= whole or (lacking and process.keeps_samples))
-            ]
-            if own and whole > 0 and case.id not in refilled:
-                planned += plan_refill(case, by_case[case.id], index)
-                refilled.add(case.id)
-            planned += own
-    return tuple(planned)
+    return tuple(
+        process
+        for index in range(rounds)
+        for case in shuffle(cases, settings.seed + index)
+        for process in by_case[case.id]
+        if process.round == index
+    )
 
 
 def plan_processes_of(case: PlannedCase, settings: Settings, platform: Platform) -> Iterator[PlannedProcess]:

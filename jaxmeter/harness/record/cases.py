@@ -230,12 +230,11 @@ class Artifact(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CaseRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """What was measured of a case so far.
+    """What was measured of a case so far: a summary of its process files, by the rules of a statistics version.
 
     Args:
       processes: How often it was timed.
-      rounds: How many rounds of the run are whole: every process that they plan for the case was run. None of a record
-        that was only written when the case had ended.
+      files: How many process files it is made of; 0 where there were none, as in a notebook.
       process_gap_s: Seconds from the start of one timing process to that of the next, their median; None of records of
         before it was told, and with fewer than two processes.
     """
@@ -249,7 +248,7 @@ class CaseRecord(msgspec.Struct, frozen=True, kw_only=True):
     artifacts: tuple[Artifact, ...] = ()
     notes: tuple[str, ...] = ()
     statistics_version: int
-    rounds: int | None = None
+    files: int = 0
     process_gap_s: float | None = None
 
     @property

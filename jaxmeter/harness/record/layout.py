@@ -2,13 +2,13 @@
 
 results/<run-id>/
 manifest.json                   environment, settings, every planned case; written first
-cases/<id>/processes/NN.json.gz  raw samples and block conditions of one timing process; NN-<peer>.json.gz of a peer's
-cases/<id>/processes/NN.replaced.json.gz  of a contended process that a fresh process has replaced
-cases/<id>/case.json            statuses and per-launch summaries; written anew after each round
+cases/<id>/processes/NNNN-<kind>.json.gz  one process, in their order: outcomes, of a timing process raw samples
+cases/<id>/processes/NNNN-<kind>.replaced.json.gz  a contended process that a fresh process has replaced
+cases/<id>/case.json            summary of the process files; written anew after each round
 cases/<id>/programs/<variant>/  jaxpr.txt, stablehlo.mlir, hlo.txt and program.jaxexport of a compiled variant
 cases/<id>/trace/<variant>/     profiler captures, as xprof wants them
 stopped.json                    why a run has stopped before its last case; gone when it goes on
-run.json                        commit mark: manifest and all cases; written last
+run.json                        commit mark: manifest and all summaries; written last
 
 results/.self-tests/<machine>.json  what a machine's self-test found; later runs copy it into their manifests
 """
@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,22 +51,15 @@ class CaseFolder:
         """What was measured of the case."""
         return self.path / "case.json"
 
-    def process(self, index: int, peer: str | None = None, *, replaced: bool = False) -> Path:
-        """Raw samples of a timing process: of JAX's variants, or of a peer, which has a process of its own.
+    def processes(self, kind: str = "*") -> list[Path]:
+        """The file of every process, in their order, without those that another has replaced."""
+        found = (self.path / "processes").glob(f"[0-9][0-9][0-9][0-9]-{kind}.json.gz")
+        return sorted(path for path in found if not path.name.endswith(_REPLACED))
 
-        Args:
-          replaced: Of the contended one that another has replaced.
-        """
-        of_peer = "" if peer is None else f"-{_as_folder(peer)}"
-        return self.path / "processes" / f"{index:02d}{of_peer}{_REPLACED if replaced else '.json.gz'}"
-
-    def processes(self) -> list[Path]:
-        """Raw samples of every timing process, without those that another has replaced."""
-        return sorted(path for path in (self.path / "processes").glob("*.json.gz") if not path.name.endswith(_REPLACED))
-
-    def count_replaced(self) -> int:
-        """How many timing processes another has replaced."""
-        return len(list((self.path / "processes").glob(f"*{_REPLACED}")))
+    def next_process(self, kind: str) -> Path:
+        """The file of the process that is written next."""
+        last = max((int(path.name[:4]) for path in self.processes()), default=-1)
+        return self.path / "processes" / f"{last + 1:04d}-{kind}.json.gz"
 
     def programs(self, variant: str) -> Path:
         """Where a variant's program texts are kept."""
@@ -117,9 +109,10 @@ class RunFolder:
         """The folder of a case."""
         return CaseFolder(self.cases / case_id)
 
-    def case_records(self) -> Iterator[Path]:
-        """Every case record that is there, by the case's id."""
-        yield from sorted(self.cases.glob("*/case.json"))
+
+def name_replaced(process: Path) -> Path:
+    """The file of a contended process that the process of a file has replaced."""
+    return process.with_name(process.name.removesuffix(".json.gz") + _REPLACED)
 
 
 def _as_folder(variant: str) -> str:

@@ -1,11 +1,20 @@
-"""Raw samples of one timing process, block by block, and how quiet each block was."""
+"""One process: what it looked at and how that ended; of a timing process, its samples and how quiet each block was.
+
+These files are the record of a run. All else that a run says of a case is made of them.
+"""
 
 from __future__ import annotations
 
 import msgspec
 
+from jaxmeter.harness.record.cases import Artifact
+from jaxmeter.harness.record.outcomes import Outcome
+
 ALU, COPY, DEVICE = "alu", "copy", "device"
 """Names of calibration loops: a core's own speed, that of memory, that of the device."""
+
+LEFT_OUT = "left-out"
+"""The kind of a process that was planned, and not run since the budget had no time for it."""
 
 IDLE = "gpu idle"
 """That a device had nothing to do is no reason of being slow; its clock then tells nothing."""
@@ -109,12 +118,25 @@ class DeviceState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProcessRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """Raw samples of one process: one fresh process that timed some variants alternately.
+    """One fresh process: which probes looked at which variants, how that ended, and the samples of those that it timed.
 
     Args:
+      index: The round that it belongs to, from 0.
+      variants: Raw samples; empty but for a timing process.
       calibrations: Empty in records of before there were any.
       device_states: Empty where no device tells.
       load: Null in records of before it was read.
+      kind: As it was planned: check, compilation, timing …; LEFT_OUT of what was planned and not run.
+      assignments: By probe, the variants of which it knows how they ended.
+      cache_state: What the caches held when a call began; empty for other probes than caching.
+      refills: Whether it filled the compilation cache of a run that was resumed, and tells nothing else.
+      replaces: Whether it replaces a contended process.
+      left_out: Why it was not run; null of one that was.
+      looks: How often the case's intervals were looked at to decide on more processes, and at the end.
+      plan: By probe, all variants of the case that it is to look at, by whatever process.
+      outcomes: By variant and probe; lost where the budget has ended the process. Of timing what failed alone.
+      notes: On the whole case.
+      elapsed_s: Of the process, with that which it replaces.
     """
 
     schema_version: int
@@ -122,7 +144,19 @@ class ProcessRecord(msgspec.Struct, frozen=True, kw_only=True):
     index: int
     seed: int
     started: str
-    variants: tuple[VariantSamples, ...]
+    variants: tuple[VariantSamples, ...] = ()
     calibrations: tuple[CalibrationLoop, ...] = ()
     device_states: tuple[DeviceState, ...] = ()
     load: Load | None = None
+    kind: str = ""
+    assignments: dict[str, tuple[str, ...]] = {}
+    cache_state: str = ""
+    refills: bool = False
+    replaces: bool = False
+    left_out: str | None = None
+    looks: int = 1
+    plan: dict[str, tuple[str, ...]] = {}
+    outcomes: dict[str, dict[str, Outcome]] = {}
+    artifacts: tuple[Artifact, ...] = ()
+    notes: tuple[str, ...] = ()
+    elapsed_s: float = 0.0

@@ -83,7 +83,7 @@ class NoteTaker:
             broken = {name: {"timing": outcome} for name, outcome in broken.items() if outcome is not OK}
             if broken:
                 return Ended(answer=Result(outcomes=broken), **ALIVE)
-            times = {name: [2.0 ** (launched.round * len(name))] * 6 for name in launched.variants}
+            times = {name: [1.05 ** (launched.round * len(name))] * 6 for name in launched.variants}
             blocks = noisy if self.contended(message) else clean
             found = (variant(name, *blocks(*times[name]), wall_s=self.wall_s(name)) for name in times)
             at = datetime(2026, 1, 2, tzinfo=UTC) + timedelta(seconds=self.clock())

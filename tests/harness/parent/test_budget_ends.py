@@ -75,27 +75,32 @@ def test_what_was_measured_before_the_budget_ended_is_kept(executed):
     assert run.lost() == (SLOW,)
 
 
-def test_a_first_round_that_was_cut_is_measured_again_when_the_run_is_resumed(executed):
+def test_of_a_first_round_that_was_cut_what_is_left_is_measured_when_the_run_is_resumed(executed):
     probes = settings("compilation", "timing", **ROUNDS)
-    executed(probes, [SLOW], budget_s=4.0)
+    _, before = executed(probes, [SLOW], budget_s=3.0)
 
-    run, _ = executed(probes, [SLOW])
+    run, server = executed(probes, [SLOW])
 
     assert run.lost() == ()
+    assert [before.asked("compilation"), server.asked("compilation")] == [
+        [(0, "", ("a:eager",))],
+        [(0, "", ("a:jit",))],
+    ]
     assert run.cases[0].variants[0].outcomes["compilation"].values == {"trace_s": (1.0,)}
 
 
-def test_a_later_round_that_was_cut_leaves_the_values_of_whole_rounds_and_is_repeated(executed):
+def test_a_later_round_that_was_cut_keeps_what_it_has_and_only_the_rest_is_measured(executed):
     probes = settings("compilation", "timing", **ROUNDS, cold_processes=3)
 
     def seconds(launched):
         return 1000.0 if launched.round == 1 and launched.kind == "timing" else 1.0
 
     cut, _ = executed(probes, [SLOW], budget_s=60.0, seconds=seconds, at=lambda launched: Heartbeat("a:jit", "timing"))
-    run, _ = executed(probes, [SLOW])
+    run, server = executed(probes, [SLOW])
 
-    assert cut.cases[0].rounds == 1
-    assert cut.cases[0].variants[1].outcomes["compilation"].values == {"trace_s": (1.0,)}
+    assert cut.cases[0].processes == 1
+    assert cut.cases[0].variants[1].outcomes["compilation"].values == {"trace_s": (1.0,) * 2}
+    assert [index for index, *_ in server.asked("compilation")] == [2, 2]
     reason = cut.cases[0].variants[1].outcomes["timing"].reason
     assert reason.startswith("timed by 1 of at least 3 processes; process 'timing' had been at variant 'a:jit', stage ")
     assert run.lost() == ()
@@ -109,7 +114,7 @@ def test_a_round_beyond_the_fewest_that_the_budget_cuts_costs_no_time_that_was_m
     run, _ = executed(timed(), [SLOW], budget_s=60.0, seconds=seconds)
 
     assert [item.outcomes["timing"].status for item in run.cases[0].variants] == [Status.OK, Status.OK]
-    assert run.cases[0].rounds == 3
+    assert run.cases[0].processes == 3
     assert run.lost() == ()
 
 

@@ -1,7 +1,6 @@
 import pytest
 
-from jaxmeter.harness.parent.case import CaseProgress
-from tests import samples
+from tests.harness.parent.made_up import settings
 
 
 @pytest.mark.parametrize(
@@ -9,7 +8,7 @@ from tests import samples
     [({"jax_debug_nans": True}, ["jax_debug_nans is True"]), ({"jax_enable_x64": True}, []), ({}, [])],
     ids=["a setting that changes what is timed", "one that is the program", "none"],
 )
-def test_a_case_that_declares_a_setting_that_changes_what_is_timed_has_a_note(config, noted):
-    record = CaseProgress(samples.planned_case(config=config), samples.settings(), ()).make_record()
+def test_a_case_that_declares_a_setting_that_changes_what_is_timed_has_a_note(measured, config, noted):
+    record, _ = measured(settings(), config=config)
 
     assert [note.partition(":")[0] for note in record.notes] == noted

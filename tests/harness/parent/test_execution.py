@@ -153,7 +153,7 @@ def test_samples_that_an_interrupted_run_has_left_are_not_taken_again(executed):
     assert run.cases[0].processes == 2
 
 
-def test_samples_of_other_variants_than_those_that_go_on_are_taken_again(executed):
+def test_what_cannot_be_checked_again_costs_the_others_no_samples_that_are_there(executed):
     twice = settings("timing", **TWICE)
     with pytest.raises(KeyboardInterrupt):
         executed(twice, [case("selu")], dies=interrupt_at(4))
@@ -161,9 +161,11 @@ def test_samples_of_other_variants_than_those_that_go_on_are_taken_again(execute
     def answers(launched, name):
         return FAILED if launched.kind == CHECK and name == "b:jit" else OK
 
-    _, server = executed(twice, [case("selu")], answers=answers)
+    run, server = executed(twice, [case("selu")], answers=answers)
 
-    assert (1, "", ("a:eager", "a:jit", "a:aot")) in server.asked("timing")
+    assert server.asked("timing") == [(1, "", ("numpy:native",))]
+    statuses = {item.name: item.outcomes["timing"].status for item in run.cases[0].variants}
+    assert statuses == {**dict.fromkeys(VARIANTS, Status.OK), "b:jit": Status.FAILED}
 
 
 def test_what_the_budget_does_not_reach_is_lost_and_the_run_says_why(executed, tmp_path):

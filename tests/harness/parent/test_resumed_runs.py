@@ -3,9 +3,10 @@
 import msgspec
 import pytest
 
-from jaxmeter.harness.parent.case import ANOTHER_PROGRAM
+from jaxmeter.harness.metrics.summary import ANOTHER_PROGRAM
+from jaxmeter.harness.plan.messages import Heartbeat
 from jaxmeter.harness.plan.probes import CHECK
-from jaxmeter.harness.record import CaseRecord, NumericsDetails, Outcome, RunFolder, Status, read_json, write_json
+from jaxmeter.harness.record import NumericsDetails, Outcome, RunFolder, Status, write_json
 from tests.harness.parent.made_up import (
     CASES,
     CHECKS,
@@ -16,6 +17,7 @@ from tests.harness.parent.made_up import (
     a_case,
     dead,
     record_of,
+    settings,
     stop_before,
     timed,
 )
@@ -34,6 +36,25 @@ def test_a_resumed_run_goes_on_with_the_next_round(executed, tmp_path):
     assert [case.processes for case in run.cases] == [4] * 3
     whole, _ = executed_elsewhere(executed, timed(most_rounds=4), tmp_path)
     assert [one.variants for one in run.cases] == [one.variants for one in whole.cases]
+
+
+def test_of_a_case_that_is_whole_a_resumed_run_starts_nothing(executed):
+    first, second = CASES[:2]
+
+    def dies(launched):
+        if launched.case == second.id:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        executed(settings("compilation"), [first, second], dies=dies)
+    _, before = executed(settings("compilation"), [first])
+
+    run, server = executed(settings("compilation"), [first, second])
+
+    assert before.launched == []
+    assert {one.case for one in server.launched} == {second.id}
+    assert not [one for one in server.launched if one.refills]
+    assert run.lost() == ()
 
 
 def executed_elsewhere(executed, how, tmp_path):
@@ -91,32 +112,37 @@ def test_what_failed_before_a_run_was_interrupted_is_not_tried_again(executed):
 def test_a_damaged_process_of_a_whole_round_is_named_and_measured_again(executed, tmp_path, sample_s):
     with pytest.raises(KeyboardInterrupt):
         executed(timed(), [CASES[0]], dies=stop_before(4))
-    path = RunFolder(tmp_path).case(CASES[0].id).process(1)
+    path = RunFolder(tmp_path).case(CASES[0].id).processes("timing")[1]
     if sample_s is None:
         path.write_bytes(b"broken")
     else:
-        write_json(path, process(variant("a:jit", *clean(1.0, sample_s, 1.0)), index=1))
+        damaged = process(variant("a:jit", *clean(1.0, sample_s, 1.0)), index=1)
+        write_json(path, msgspec.structs.replace(damaged, case=CASES[0].id))
     watcher = Told()
 
     run, server = executed(timed(), [CASES[0]], watcher=watcher)
 
     assert [(one.kind, one.round) for one in server.launched][:2] == [(CHECK, 1), ("timing", 1)]
-    assert (run.cases[0].rounds, run.cases[0].processes) == (8, 8)
+    assert run.cases[0].processes == 8
     assert len(run.cases[0].variants[0].outcomes["timing"].values["execution_s"]) == 8
     said = [word[1] for word in watcher.words if word[0] == "said" and str(path) in word[1]]
     assert len(said) == 1
     assert said[0].endswith("; measured again")
 
 
-def test_impossible_rounds_of_a_damaged_record_are_none(executed, tmp_path):
+@pytest.mark.parametrize("how", ["missing", "damaged"])
+def test_a_summary_that_cannot_be_read_costs_no_process(executed, tmp_path, how):
     with pytest.raises(KeyboardInterrupt):
         executed(timed(), [CASES[0]], dies=stop_before(4))
     path = RunFolder(tmp_path).case(CASES[0].id).record
-    write_json(path, msgspec.structs.replace(read_json(path, CaseRecord), rounds=-3))
+    path.unlink()
+    if how == "damaged":
+        path.write_bytes(b"broken")
 
-    run, _ = executed(timed(), [CASES[0]])
+    run, server = executed(timed(), [CASES[0]])
 
-    assert run.cases[0].rounds == 8
+    assert [index for index, *_ in server.asked("timing")] == [4, 5, 6, 7]
+    assert run.cases[0].processes == 8
 
 
 def test_artifacts_and_time_of_an_interrupted_run_are_kept(executed, tmp_path):
@@ -157,7 +183,7 @@ def test_a_resumed_run_remembers_what_was_replaced_and_how_often_it_was_looked_a
     run, _ = executed(timed(**MORE), [wide], budget_s=0.5)
 
     details = run.cases[0].variants[0].outcomes["timing"].details
-    assert (details.replaced, details.looks) == (1, 2)
+    assert (details.replaced, details.looks) == (1, 3)  # once before the run was stopped, once since, once at the end
 
 
 def test_samples_that_are_read_again_tell_nothing_of_the_time_that_others_will_take(executed):
@@ -167,7 +193,7 @@ def test_samples_that_are_read_again_tell_nothing_of_the_time_that_others_will_t
 
     run, _ = executed(timed(), [of_two], budget_s=1 + 1 + 3 * 2 + 1.8)
 
-    assert run.cases[0].rounds == 5  # one was whole, one half, three more: for a sixth there is too little time
+    assert run.cases[0].processes == 5  # one was whole, one half, three more: for a sixth there is too little time
 
 
 def test_more_processes_of_a_resumed_run_come_after_a_check_too(executed):
@@ -202,15 +228,43 @@ def test_what_cannot_be_checked_again_is_timed_no_more(executed, how):
     assert timing.status is (Status.WRONG if how == "is wrong" else Status.KILLED)
 
 
-def test_samples_of_a_first_round_that_was_cut_are_taken_again(executed):
-    """Without a record nothing tells whether the programs are the same, compiled again."""
+def test_of_a_first_round_that_was_cut_only_the_process_that_was_under_way_is_lost(executed):
     of_two = a_case("selu", "a:jit", "numpy:native")
     with pytest.raises(KeyboardInterrupt):
         executed(timed(), [of_two], dies=stop_before(1))
 
     _, server = executed(timed(), [of_two])
 
-    assert len([one for one in server.launched if one.round == 0 and one.kind == "timing"]) == 2
+    assert [(one.kind, one.refills) for one in server.launched][:2] == [(CHECK, True), ("timing", False)]
+    assert len([one for one in server.launched if one.round == 0 and one.kind == "timing"]) == 1
+
+
+def test_a_variant_that_was_not_yet_tried_without_the_one_that_died_is_looked_at(executed):
+    of_two = a_case("selu", "a:jit", "b:jit")
+
+    def dies(launched):
+        if launched.kind == CHECK and launched.variants == ("b:jit",):
+            raise KeyboardInterrupt
+        return dead(last=Heartbeat("a:jit", "compile"), signal=11) if launched.kind == CHECK else None
+
+    with pytest.raises(KeyboardInterrupt):
+        executed(timed(), [of_two], dies=dies)
+
+    run, server = executed(timed(), [of_two])
+
+    assert server.asked(CHECK) == [(0, "", ("b:jit",))]
+    statuses = [item.outcomes["numerics"].status for item in run.cases[0].variants]
+    assert statuses == [Status.KILLED, Status.OK]
+
+
+def test_a_run_that_is_resumed_twice_fills_its_cache_twice(executed):
+    for count in (2, 0):
+        with pytest.raises(KeyboardInterrupt):
+            executed(timed(), [CASES[0]], dies=stop_before(count))
+
+    _, server = executed(timed(), [CASES[0]])
+
+    assert [(one.kind, one.round) for one in server.launched][:2] == [(CHECK, 2), ("timing", 2)]
 
 
 def test_what_was_replaced_in_a_round_that_was_cut_counts(executed):

@@ -4,14 +4,20 @@ from collections.abc import Callable
 
 import pytest
 
+from jaxmeter.harness.metrics.reread import read_process
+from jaxmeter.harness.metrics.summary import summarise_case
+from jaxmeter.harness.plan.messages import Heartbeat
 from jaxmeter.harness.plan.probes import CHECK
 from jaxmeter.harness.plan.processes import SHAPES
 from jaxmeter.harness.plan.settings import MOST_PROCESSES
-from jaxmeter.harness.record import RunFolder, Status
+from jaxmeter.harness.record import ProcessRecord, RunFolder, Status, read_json
+from jaxmeter.harness.record.layout import name_replaced
 from tests.harness.parent.made_up import (
     CASES,
+    CHECKS,
     MORE,
     ONCE,
+    ROUNDS,
     TWICE,
     Told,
     a_case,
@@ -32,7 +38,6 @@ def test_as_many_whole_rounds_as_fit_into_the_time_the_same_for_all_cases(execut
     run, _ = executed(timed(), CASES, budget_s=budget_s)
 
     assert [case.processes for case in run.cases] == [rounds] * 3
-    assert [case.rounds for case in run.cases] == [rounds] * 3
 
 
 def test_a_budget_is_kept_within_one_process(executed, clock):
@@ -71,13 +76,51 @@ def test_one_process_that_was_asked_for_is_not_lost(executed):
     assert run.lost() == ()
 
 
-def test_a_record_is_written_after_each_round_and_says_how_many_are_whole(executed, tmp_path):
+def test_a_summary_is_written_after_each_round_and_says_of_how_many_files_it_is(executed, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         executed(timed(), CASES, dies=stop_before(3 + 2))
 
-    found = [record_of(tmp_path, case) for case in CASES]
-    assert sorted(record.rounds for record in found) == [1, 2, 2]
-    assert [record.processes for record in found] == [record.rounds for record in found]
+    summaries = [record_of(tmp_path, case) for case in CASES]
+    assert sorted(record.processes for record in summaries) == [1, 2, 2]
+    assert [record.files for record in summaries] == [CHECKS + record.processes for record in summaries]
+
+
+def test_every_process_leaves_a_file_that_holds_what_was_planned_and_how_it_ended(executed, tmp_path):
+    of_two = a_case("selu", "a:jit", "b:jit")
+
+    def dies(launched):
+        at = Heartbeat("b:jit", "compile")
+        return dead(last=at, signal=11) if launched.kind == CHECK and "b:jit" in launched.variants else None
+
+    executed(timed(**ONCE), [of_two], dies=dies)
+
+    folder = RunFolder(tmp_path).case(of_two.id)
+    files = [read_json(path, ProcessRecord) for path in folder.processes()]
+    assert [path.name for path in folder.processes()] == [
+        "0000-shapes.json.gz",
+        "0001-check.json.gz",
+        "0002-check.json.gz",
+        "0003-timing.json.gz",
+    ]
+    assert [(one.kind, one.index, one.assignments) for one in files[1:]] == [
+        (CHECK, 0, {"numerics": ("b:jit",)}),
+        (CHECK, 0, {"numerics": ("a:jit",)}),
+        ("timing", 0, {"timing": ("a:jit",)}),
+    ]
+    statuses = [{name: found["numerics"].status for name, found in one.outcomes.items()} for one in files[1:3]]
+    assert statuses == [{"b:jit": Status.KILLED}, {"a:jit": Status.OK}]
+    assert [item.variant for item in files[3].variants] == ["a:jit"]
+    assert [one.elapsed_s for one in files] == [1.0] * 4
+
+
+def test_the_summary_of_a_run_follows_from_its_process_files(executed, tmp_path):
+    peer = a_case("selu", "a:jit", "b:jit", "numpy:native", represents_workload=True)
+    everything = settings("memory", "compilation", "timing", "trace", **ROUNDS, cold_processes=3)
+
+    run, _ = executed(everything, [peer], contended=lambda message: message.process.round == 1)
+
+    files = RunFolder(tmp_path).case(peer.id).processes()
+    assert summarise_case(peer, everything, [read_process(path, peer) for path in files]) == run.cases[0]
 
 
 # More processes
@@ -129,8 +172,10 @@ def test_a_contended_process_is_replaced_by_a_fresh_process_once(executed, tmp_p
     details = run.cases[0].variants[0].outcomes["timing"].details
     assert (details.processes, details.contended, details.replaced) == (2, 1, 1)
     folder = RunFolder(tmp_path).case(CASES[0].id)
-    assert folder.process(1, replaced=True).exists()
-    assert folder.processes() == [folder.process(0), folder.process(1)]
+    first, second = folder.processes("timing")
+    assert name_replaced(second).exists()
+    assert [read_json(path, ProcessRecord).replaces for path in (first, second)] == [False, True]
+    assert not read_json(name_replaced(second), ProcessRecord).replaces
 
 
 def seeds_that_are_contended(first: Callable[[int], bool], again: Callable[[int], bool]):

@@ -48,14 +48,14 @@ def test_once_it_is_left_out_its_time_is_nobody_elses(executed):
 
     statuses = [case.variants[0].outcomes["timing"].status for case in run.cases]
     assert statuses == [Status.SKIPPED, Status.OK]
-    assert [case.rounds for case in run.cases] == [3, 3]
+    assert [case.processes for case in run.cases] == [3, 3]
 
 
 def test_nothing_is_left_out_where_the_fewest_rounds_fit(executed):
     run, _ = executed(timed(), [SLOW], budget_s=33.0, seconds=slow_eager, wall_s=wall_of_slow)
 
     assert run.cases[0].variants[0].outcomes["timing"].status is Status.OK
-    assert run.cases[0].rounds == 3
+    assert run.cases[0].processes == 3
 
 
 def test_nothing_is_left_out_in_vain(executed):
@@ -131,7 +131,7 @@ def test_a_budget_that_nobody_gave_is_exceeded_by_the_fewest_rounds(executed):
     run, _ = executed(own, [CASES[1]], budget_s=None, seconds=slower_each_round, watcher=watcher)
 
     assert run.lost() == ()
-    assert run.cases[0].rounds == 3
+    assert run.cases[0].processes == 3
     (said,) = [words[0] for kind, *words in watcher.words if kind == "said" and "used up" in words[0]]
     assert said.startswith("the 6 s are used up; the fewest rounds go on for up to 6 s, since without them")
 
@@ -162,7 +162,7 @@ def test_processes_whose_number_was_asked_for_take_what_they_take(executed):
 
     run, _ = executed(own, [CASES[1]], budget_s=None, seconds=slower_each_round, watcher=watcher)
 
-    assert run.cases[0].rounds == 5
+    assert run.cases[0].processes == 5
     said = [words[0] for kind, *words in watcher.words if kind == "said"]
     assert said == ["round 1 took 3 s: there will be 5 rounds"]  # two checks, and a process
 
@@ -172,7 +172,7 @@ def test_rounds_beyond_the_fewest_do_not_begin_after_it(executed):
 
     run, _ = executed(own, [CASES[1]], budget_s=None, seconds=lambda launched: 300.0 if launched.round == 3 else 1.0)
 
-    assert run.cases[0].rounds == 4
+    assert run.cases[0].processes == 4
 
 
 def test_beyond_the_budget_a_variant_that_dies_costs_the_others_nothing(executed):

@@ -7,7 +7,14 @@ from hypothesis import strategies as st
 
 from jaxmeter.harness.machine.platforms import PLATFORMS
 from jaxmeter.harness.plan.probes import CHECK, PROBES
-from jaxmeter.harness.plan.processes import SHAPES, PlannedProcess, plan_more, plan_processes, plan_processes_of
+from jaxmeter.harness.plan.processes import (
+    SHAPES,
+    PlannedProcess,
+    plan_more,
+    plan_processes,
+    plan_processes_of,
+    plan_refill,
+)
 from jaxmeter.harness.plan.settings import make_settings
 from tests import samples
 
@@ -84,24 +91,12 @@ def test_each_round_has_an_order_of_its_own():
     assert len({tuple(case for at, case in turns if at == index) for index in range(8)}) > 4
 
 
-def test_whole_rounds_of_a_resumed_run_are_not_planned_again_but_its_cache_is_filled_first():
-    settings = make_settings("default", probes=("timing",), processes=3, suites=(), run_id="a")
-
-    planned = plan_processes(CASES, settings)
-    left = plan_processes(CASES, settings, done={CASES[0].id: 2, CASES[1].id: 3})
-
-    own = [(one.kind, one.round, one.refills) for one in left if one.case == CASES[0].id]
-    assert own[0] == (CHECK, 2, True)
-    assert own[1:] == [("timing", 2, False)] * 2
-    assert not [one for one in left if one.case == CASES[1].id]
-    assert [one for one in left if one.case == CASES[2].id] == [one for one in planned if one.case == CASES[2].id]
-
-
 def test_only_what_jax_compiles_fills_the_cache():
     settings = make_settings("default", probes=("timing",), processes=3, suites=(), run_id="a")
 
-    [refill] = [one for one in plan_processes(CASES[:1], settings, done={CASES[0].id: 1}) if one.refills]
+    [refill] = plan_refill(CASES[0], plan_processes(CASES[:1], settings), 1)
 
+    assert (refill.kind, refill.round, refill.refills) == (CHECK, 1, True)
     assert refill.variants == ("a:eager", "a:jit", "a:aot")
 
 

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from jaxmeter.harness.record import CaseFolder, RunFolder
-from jaxmeter.harness.record.layout import PROGRAM_TEXTS
+from jaxmeter.harness.record.layout import PROGRAM_TEXTS, name_replaced
 
 RUN = RunFolder(Path("results/2026"))
 CASE = RUN.case("selu-1")
@@ -18,9 +18,7 @@ CASE = RUN.case("selu-1")
         (RUN.cases, "cases"),
         (CASE.path, "cases/selu-1"),
         (CASE.record, "cases/selu-1/case.json"),
-        (CASE.process(0), "cases/selu-1/processes/00.json.gz"),
-        (CASE.process(12), "cases/selu-1/processes/12.json.gz"),
-        (CASE.process(3, "numpy:native"), "cases/selu-1/processes/03-numpy-native.json.gz"),
+        (CASE.next_process("check"), "cases/selu-1/processes/0000-check.json.gz"),
         (CASE.programs("selu:jit"), "cases/selu-1/programs/selu-jit"),
         (CASE.trace("selu:jit"), "cases/selu-1/trace/selu-jit"),
         (CASE.trace("../../x"), "cases/selu-1/trace/..-..-x"),
@@ -41,18 +39,16 @@ def test_a_program_s_texts_go_from_what_jax_traced_to_what_xla_compiled():
     ]
 
 
-def test_case_records_are_those_that_are_there_by_the_case_s_id(tmp_path):
-    run = RunFolder(tmp_path)
-    for name in ("b", "a"):
-        run.case(name).path.mkdir(parents=True)
-        run.case(name).record.write_text("{}")
-    run.case("without a record").path.mkdir()
+def test_processes_are_numbered_in_their_order_and_a_replaced_one_is_none_of_them(tmp_path):
+    case = RunFolder(tmp_path).case("selu-1")
+    for name in ("0000-check", "0001-timing", "0001-timing.replaced", "00", "00-numpy-native"):
+        (case.path / "processes").mkdir(parents=True, exist_ok=True)
+        (case.path / "processes" / f"{name}.json.gz").touch()
 
-    assert list(run.case_records()) == [run.case("a").record, run.case("b").record]
-
-
-def test_a_run_without_cases_has_no_records(tmp_path):
-    assert list(RunFolder(tmp_path / "none").case_records()) == []
+    assert [path.name for path in case.processes()] == ["0000-check.json.gz", "0001-timing.json.gz"]
+    assert [path.name for path in case.processes("timing")] == ["0001-timing.json.gz"]
+    assert case.next_process("trace").name == "0002-trace.json.gz"
+    assert name_replaced(case.processes("timing")[0]).exists()
 
 
 def test_the_folder_of_a_case_is_that_of_its_run():
