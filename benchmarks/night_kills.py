@@ -27,6 +27,7 @@ from pathlib import Path
 from benchmarks.here import describe_here
 from jaxmeter.harness.record import ProcessRecord, RecordError, RunFolder, read_json, read_manifest, read_run
 from jaxmeter.harness.record.cases import CaseRecord
+from jaxmeter.harness.record.processes import LEFT_OUT
 from jaxmeter.reporting.nights import verdicts
 from jaxmeter.reporting.store.push import list_local
 from jaxmeter.reporting.store.stores import open_store
@@ -71,8 +72,7 @@ class Tally:
     Args:
       phases: How many kills came before the run was measured, and after it.
       damaged: Files of records that could not be read after a kill.
-      lost: Processes of whole rounds that were there before a kill, and are not any more, or are others.
-      again: Processes of a round in progress that were measured again.
+      lost: Processes that were there after a kill, and are not any more, or are others.
     """
 
     kills: int = 0
@@ -81,7 +81,6 @@ class Tally:
     phases: dict[str, int] = field(default_factory=dict)
     damaged: list[str] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
-    again: int = 0
     wrong: list[str] = field(default_factory=list)
 
 
@@ -102,8 +101,7 @@ def main() -> None:
             tally = kill_nights(folder, given.kills, random.Random(given.seed))
     print(
         f"{tally.kills} kills in {tally.nights} nights, {tally.restarts} restarts: {len(tally.damaged)} files damaged, "
-        f"{len(tally.lost)} processes of whole rounds lost, {tally.again} of a round in progress measured again, "
-        f"{len(tally.wrong)} nights or runs not as they should be"
+        f"{len(tally.lost)} processes lost, {len(tally.wrong)} nights or runs not as they should be"
     )
     print("killed " + ", ".join(f"{count} times {phase}" for phase, count in sorted(tally.phases.items())))
     for line in (*tally.damaged, *tally.lost, *tally.wrong):
@@ -124,12 +122,10 @@ def kill_nights(folder: Path, kills: int, chance: random.Random) -> Tally:
     print(f"a night without kills: {usual_s:.1f} s", flush=True)
     while tally.kills < kills:
         processes: dict[Path, bytes] = {}
-        begun: dict[Path, bytes] = {}
         while tally.kills < kills and was_killed(store, out, suite, chance.uniform(0, usual_s), tally):
-            check_after_kill(out, processes, begun, tally)
+            check_after_kill(out, processes, tally)
         end_well(store, out, suite, tally)
         tally.lost += [str(path) for path, data in processes.items() if not is_kept(path, data)]
-        tally.again += sum(not is_kept(path, data) for path, data in begun.items() if path not in processes)
         print(f"night {tally.nights}: {tally.kills} kills so far", flush=True)
     check_store(store, out, tally)
     return tally
@@ -181,20 +177,15 @@ def count_night(code: int, tally: Tally) -> None:
         tally.wrong.append(f"night {tally.nights}: ended with {code}")
 
 
-def check_after_kill(out: Path, processes: dict[Path, bytes], begun: dict[Path, bytes], tally: Tally) -> None:
-    """Reads all records, and remembers processes: of rounds that are whole, and of those in progress."""
+def check_after_kill(out: Path, processes: dict[Path, bytes], tally: Tally) -> None:
+    """Reads all records, and remembers processes; what was left out for want of time is decided anew."""
     for folder in (one for one in out.iterdir() if one.is_dir() and not one.name.startswith(".")):
         for path in (RunFolder(folder).manifest, *folder.glob("cases/*/case.json"), RunFolder(folder).mark):
             read_if_there(path, tally)
         for path in folder.glob("cases/*/processes/*.json.gz"):
             read_if_there(path, tally)
-            (processes if is_whole(path) else begun).setdefault(path, path.read_bytes())
-
-
-def is_whole(process: Path) -> bool:
-    """Whether the record of a process's case counts its round."""
-    record = process.parents[1] / "case.json"
-    return record.exists() and int(process.name[:2]) < (read_json(record, CaseRecord).rounds or 0)
+            if LEFT_OUT not in path.name:
+                processes.setdefault(path, path.read_bytes())
 
 
 def read_if_there(path: Path, tally: Tally) -> None:

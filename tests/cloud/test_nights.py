@@ -156,7 +156,7 @@ def find_containers(engine):
 def wait_for_processes(results, running):
     """The processes of the first rounds, once a second one is there of any case."""
     for _ in range(6000):
-        found = sorted(results.glob("*/cases/*/processes/??.json.gz"))  # without those that were replaced
+        found = sorted(results.glob("*/cases/*/processes/*-timing.json.gz"))  # without those that were replaced
         rounds = [path for path in found if len([one for one in found if one.parent == path.parent]) > 1]
         if rounds:
             return sorted({path.parent: path for path in reversed(found)}.values())

@@ -30,7 +30,7 @@ def start(suite: Path, environment: dict[str, str]) -> subprocess.Popen[bytes]:
 
 def wait_until_it_measures(folder: Path) -> None:
     for _ in range(600):
-        if list(folder.glob("cases/*/processes/*.json.gz")):
+        if list(folder.glob("cases/*/processes/*-timing.json.gz")):
             return
         time.sleep(0.05)
     raise AssertionError("no process was written within 30 s")
@@ -57,9 +57,8 @@ def assert_nothing_runs(folder: Path) -> None:
 
 
 def kept_processes(folder: Path) -> dict[str, bytes]:
-    """Raw samples of what was measured; of a case that has no record yet they are taken again."""
-    measured = [record.parent for record in folder.glob("cases/*/case.json")]
-    return {str(path): path.read_bytes() for case in measured for path in case.glob("processes/*.json.gz")}
+    """What every process has left."""
+    return {str(path): path.read_bytes() for path in folder.glob("cases/*/processes/*.json.gz")}
 
 
 def assert_finished(folder: Path) -> None:
@@ -70,7 +69,10 @@ def assert_finished(folder: Path) -> None:
     assert not (folder / "stopped.json").exists()
     for case in run.cases:
         assert read_json(folder / "cases" / case.id / "case.json", CaseRecord) == case
-        assert len(RunFolder(folder).case(case.id).processes()) == 3
+        own = RunFolder(folder).case(case.id)
+        assert len(own.processes("timing")) == 3
+        assert len(own.processes("compilation")) == 3 * len(case.variants)
+        assert case.files == len(own.processes())
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

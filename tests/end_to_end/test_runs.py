@@ -161,9 +161,10 @@ def test_every_sample_is_kept_and_the_run_remembers_where_it_was_made(
     harness("run", "--suites", suite, "--quick", "--processes", "3", "--probe", "timing", "--run-id", "it")
 
     run = read_json(tmp_path / "results" / "it" / "run.json", RunRecord)
-    processes = sorted((tmp_path / "results" / "it" / "cases" / run.cases[0].id / "processes").iterdir())
-    assert [path.name for path in processes] == ["00.json.gz", "01.json.gz", "02.json.gz"]
-    for path in processes:
+    processes = RunFolder(tmp_path / "results" / "it").case(run.cases[0].id).processes()
+    kinds = [path.name.removesuffix(".json.gz").partition("-")[2] for path in processes]
+    assert kinds == ["shapes", "check", "timing", "timing", "timing"]
+    for path in processes[2:]:
         for variant in read_json(path, ProcessRecord).variants:
             assert len(variant.blocks) >= run.manifest.settings.blocks
             assert all(block.samples_s for block in variant.blocks)
@@ -208,7 +209,7 @@ def test_processes_run_on_one_core_where_that_is_asked_and_processes_on_another_
     assert run.manifest.settings.cores == 1
     assert run.manifest.environment.allowed_cores == 1
     assert run.manifest.environment.threads["OPENBLAS_NUM_THREADS"] == 1
-    for path in (tmp_path / "results" / "it" / "cases" / run.cases[0].id / "processes").iterdir():
+    for path in RunFolder(tmp_path / "results" / "it").case(run.cases[0].id).processes("timing"):
         assert [one.cores for one in read_json(path, ProcessRecord).variants] == [1]
     allowed = sorted(os.sched_getaffinity(0))
     assert set((tmp_path / "seen").read_text().splitlines()) == {str([core]) for core in allowed[:3]}

@@ -15,12 +15,7 @@ from jaxmeter.reporting.load import explain_stop, leave_out_confirming, load, na
 from jaxmeter.reporting.render import html, markdown
 from jaxmeter.reporting.view import build
 from tests import samples
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
-    max_leaves=6,
-)
+from tests.reporting.mutated import mutate
 
 
 def runs_of(loaded):
@@ -265,7 +260,7 @@ def test_no_content_of_a_file_is_a_crash(data):
 @given(data=st.data())
 def test_a_run_with_any_value_changed_is_shown_or_left_out_by_name(data):
     record = json.loads(msgspec.json.encode(samples.troubled_run()))
-    _mutate(data, record)
+    mutate(data, record)
     with TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "manifest.json").write_text(json.dumps(record.get("manifest")))
@@ -277,19 +272,6 @@ def test_a_run_with_any_value_changed_is_shown_or_left_out_by_name(data):
             page = build(loaded)
             assert "</html>" in html.render(page)
             assert markdown.render(page)
-
-
-def _mutate(data, node):
-    """Replaces one value somewhere below the node: often by one of its own kind, so that the record still reads."""
-    while True:
-        keys = sorted(node) if isinstance(node, dict) else range(len(node))
-        key = data.draw(st.sampled_from(list(keys)))
-        if isinstance(node[key], dict | list) and node[key] and data.draw(st.integers(0, 9)):
-            node = node[key]
-            continue
-        same_kind = {str: st.text(), int: st.integers(), float: st.floats(allow_nan=False, allow_infinity=False)}
-        node[key] = data.draw(JSON | same_kind.get(type(node[key]), JSON))
-        return
 
 
 @pytest.mark.parametrize("file", ["manifest.json", "run.json", "cases/00/case.json", "stopped.json"])

@@ -92,7 +92,8 @@ def _facts(run: Run) -> dict[str, Fact]:
     """Every recorded fact by name: what names the run first."""
     facts = facts_of(run.manifest, run.where)
     first = {name: facts[name] for name in FIRST}
-    return {**first, "ended": run.record.ended or "cut short", **facts}
+    versions = tuple(sorted({case.statistics_version for case in run.record.cases}))
+    return {**first, "ended": run.record.ended or "cut short", **facts, "statistics version of summaries": versions}
 
 
 def _text(value: Fact) -> str:
