@@ -8,5 +8,5 @@ from jaxmeter.harness.record import json_schema
 
 
 def command() -> None:
-    """It describes the files `run.json`, `manifest.json` and `case.json`."""
+    """It describes the files `run.json`, `manifest.json`, `case.json` and those of processes."""
     print(json.dumps(json_schema(), indent=2))
