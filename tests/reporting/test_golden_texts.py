@@ -61,6 +61,11 @@ def odd_run(**changes):
     at_odds = msgspec.structs.replace(at_odds, values={**at_odds.values, "log_ratio": ratios})
     loaded_again = {"executable_bytes": 2048, "executable_load_s": 0.002, "executable_first_call_s": 0.001}
     raised = samples.Outcome(status=samples.Status.OK, details=NumericsDetails(raised="Argument types differ"))
+    failed, wrong = (
+        samples.Outcome(status=status, reason="exited with code 1")
+        for status in (samples.Status.FAILED, samples.Status.WRONG)
+    )
+    undecided = {"cold_s": (1.0, 1.2, 1.4), "cached_s": (0.9, 1.1, 1.3)}
     calibration_s = tuple(1e-4 * factor for factor in samples.WOBBLE)
     artifacts = tuple(
         Artifact(kind=kind, variant="f:jit", path=path, size_bytes=2048, sha256="0" * 64)
@@ -116,7 +121,23 @@ def odd_run(**changes):
                 "f:aot": {"compilation": samples.compilation(0.01, 0.01, 0.05, 0.01, counts=loaded_again)},
                 "f:mixed": {"numerics": raised},
                 "g:jit": {"memory": samples.memory(4, 4, 4, more={"donation_saves_bytes": -6}, notes=("slow",))},
+                "h:jit": {"memory": samples.memory(4096, 2048, 1024, alias=2048, code=10)},
             },
+        ),
+        case(
+            "failing", {name: {"numerics": failed, "memory": failed} for name in ("f:eager", "f:jit", "f:aot", "g:jit")}
+        ),
+        case(
+            "caches",
+            {
+                "f:jit": {"caching": samples.Outcome(status=samples.Status.OK, values=undecided)},
+                "g:jit": {"caching": samples.caching(processes=2, cold_s=0.06, cached_s=0.012, warm_s=5e-5)},
+                "h:jit": {"caching": failed},
+            },
+        ),
+        case(
+            "wrong_baseline",
+            {"f:eager": {"numerics": wrong, "timing": samples.timing(1e-3)}, "f:jit": timed(1e-4, baseline_s=1e-3)},
         ),
     )
     changes = {"settings": IN_ROUNDS, "self_test": samples.self_test(), "run_id": "odd", **changes}
@@ -167,7 +188,7 @@ def test_the_view_of_runs_reads_as_its_golden_text(name):
     check_golden_text(f"view-{name}", write_text(replace(page, sections=tuple(kept))))
 
 
-@pytest.mark.parametrize("name", ["usual", "machines", "troubled", "changed", "odd"])
+@pytest.mark.parametrize("name", ["usual", "machines", "troubled", "published", "changed", "odd"])
 def test_the_summary_in_a_terminal_reads_as_its_golden_text(name):
     file = io.StringIO()
     terminal.show(page_of(name), Console(file=file, width=100))
@@ -175,7 +196,7 @@ def test_the_summary_in_a_terminal_reads_as_its_golden_text(name):
     check_golden_text(f"terminal-{name}", file.getvalue())
 
 
-@pytest.mark.parametrize("name", ["troubled", "changed", "odd"])
+@pytest.mark.parametrize("name", ["troubled", "published", "changed", "odd"])
 def test_the_report_in_markdown_reads_as_its_golden_text(name):
     check_golden_text(f"markdown-{name}", markdown.render(page_of(name)))
 
