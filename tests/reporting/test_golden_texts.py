@@ -140,7 +140,7 @@ def odd_run(**changes):
             {"f:eager": {"numerics": wrong, "timing": samples.timing(1e-3)}, "f:jit": timed(1e-4, baseline_s=1e-3)},
         ),
     )
-    changes = {"settings": IN_ROUNDS, "self_test": samples.self_test(), "run_id": "odd", **changes}
+    changes = {"settings": IN_ROUNDS, "self_test": samples.self_test(), "run_id": "odd 1", **changes}
     made = samples.run(*pairs, **changes)
     return msgspec.structs.replace(made, warnings=(ProcessWarning(text="flags.cc:1] a retired flag", processes=3),))
 

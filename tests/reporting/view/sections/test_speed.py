@@ -1,11 +1,7 @@
 """What the table on speed shows of processes and of intervals."""
 
-import io
-
 import pytest
-from rich.console import Console
 
-from jaxmeter.reporting import markdown, terminal
 from jaxmeter.reporting.view.page_model import Tone
 from tests import samples
 from tests.reporting.views import by_variant, headings, page_of, tables
@@ -100,22 +96,6 @@ def test_a_speedup_that_the_shown_interval_tells_from_1_has_no_colour_where_that
     assert jit_that_speedups(log_ratios, confidence=0.90, shown_confidence=0.99).tone is Tone.GOOD
 
 
-def test_a_contended_speedup_of_unlike_sides_is_marked_and_the_notes_say_why():
-    planned = samples.planned_case(variants=("f:jit", "g:jit"))
-    outcomes = {
-        "f:jit": {"timing": samples.timing(1e-3, contended=3, parallelism=(1.9,) * 5)},
-        "g:jit": {"timing": samples.timing(1e-4, baseline_s=1e-3, parallelism=(1.0,) * 5)},
-    }
-
-    row = by_variant(page_of(samples.run((planned, samples.record(planned, outcomes)))))["g:jit"]
-
-    assert row["Speedup"].startswith("! 10×")
-    assert row["Notes"].startswith(
-        "speedup not to be trusted: its sides keep 1.0 and 1.9 processors busy, and what disturbed them slowed them "
-        "unlike"
-    )
-
-
 @pytest.mark.parametrize(("shown", "note"), [(0.99, "target ±2 % not reached: ±3"), (0.5, "")])
 def test_whether_the_target_was_reached_is_told_of_the_interval_that_is_shown(shown, note):
     settings = samples.settings(most_rounds=12, shown_confidence=shown)
@@ -124,33 +104,3 @@ def test_whether_the_target_was_reached_is_told_of_the_interval_that_is_shown(sh
 
     assert ("target" in row["Notes"]) is bool(note)
     assert note in row["Notes"]
-
-
-def test_a_terminal_says_what_its_numbers_are():
-    page, file = page_of(run_with()), io.StringIO()
-
-    terminal.show(page, Console(file=file, width=100))
-
-    assert " ".join(page.answers[0].text.split()) in " ".join(file.getvalue().split())
-
-
-def test_markdown_says_which_interval_a_column_holds():
-    text = markdown.render(page_of(run_with())).replace("\u202f", " ")
-
-    assert "| Case | Variant | Speedup | Time | First result | Memory |" in text
-    assert r"\[a, b\]: interval; (a to b): its processes." in text
-
-
-def test_a_variant_without_a_time_at_reference_speed_says_why_where_others_have_one():
-    planned = samples.planned_case(variants=("f:jit", "g:jit"))
-    outcomes = {
-        "f:jit": {"timing": samples.timing(1e-3, calibration_s=(1e-4,) * 5)},
-        "g:jit": {"timing": samples.timing(1e-3, baseline_s=1e-3, calibration_s=(0.0,) * 5)},
-    }
-
-    rows = by_variant(page_of(samples.run((planned, samples.record(planned, outcomes)))))
-
-    assert "no normalised time" not in rows["f:jit"]["Notes"]
-    assert (
-        "no normalised time: none of its processes has a calibration loop's time that can be" in rows["g:jit"]["Notes"]
-    )
