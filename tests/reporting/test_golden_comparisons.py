@@ -1,7 +1,9 @@
 """How each comparison reads, in a terminal and in Markdown: by two runs, over many, by programs, in a nightly run."""
 
 import io
+from dataclasses import replace
 
+from msgspec import structs
 from rich.console import Console
 
 from jaxmeter.harness.record import Outcome, Status
@@ -11,14 +13,18 @@ from jaxmeter.reporting.compare.budgets import Allowance, Budgets, make_defaults
 from jaxmeter.reporting.compare.gate import judge, judge_alone
 from jaxmeter.reporting.compare_report import show, write_markdown
 from jaxmeter.reporting.history.known import KnownChangePoint
+from jaxmeter.reporting.nights.judged import Judged
+from jaxmeter.reporting.nights.night import Beside, Night
+from jaxmeter.reporting.nights.telling import write_night_markdown, write_outcome
 from tests import samples
-from tests.golden_texts import check_golden_scenes
+from tests.golden_texts import check_golden_scenes, check_golden_text
 from tests.reporting.compare import changed
 from tests.reporting.compare.changed import AFTER, BEFORE, compare, in_lock_step, plain, replayed
 from tests.reporting.history.runs import case_of_night, environment_of, load_all, nights
-from tests.reporting.recorded_programs import OTHER, PLANNED, TEXTS, compared, program
+from tests.reporting.recorded_programs import JAXPR, OTHER, PLANNED, TEXTS, compared, program
 
 USUAL = Budgets(defaults=make_defaults(0.03))
+BUSY = "1 of 1 times are known to no better than a factor of two"
 SUSPECTED = plain(AFTER, 2e-4, fingerprint="bb", source="1")
 
 
@@ -138,6 +144,8 @@ def test_differences_of_programs_in_a_terminal_read_as_their_golden_text():
     opcodes = "".join(f"  %o{index} = f32[8,2]{{1,0}} opcode{chr(97 + index)}(%x)\n" for index in range(25))
     longer = program({**TEXTS, "hlo": TEXTS["hlo"].replace("  %n =", f"{opcodes}  %n =")})
     layout = program({**TEXTS, "hlo": TEXTS["hlo"].replace("%n = f32[8,2]{1,0}", "%n = f32[8,2]{0,1}")})
+    elided = {**TEXTS, "hlo": TEXTS["hlo"].replace("negate(%x)", "constant({...})")}
+    attribute, added = TEXTS["hlo"].replace("{(f32[8,2]{1,0})", "{(f32[8,2])"), OTHER["jaxpr"]
     flags = Difference("variable XLA_FLAGS", "--x " * 40 + "--last=1", "--x " * 40 + "--last=2")
     scenes = {
         "the same program": (program(), program(), ()),
@@ -145,6 +153,12 @@ def test_differences_of_programs_in_a_terminal_read_as_their_golden_text():
         "long tables and long facts": (program(), longer, (flags,)),
         "another layout": (program(), layout, ()),
         "a program that one run lacks": (program(), program({"hlo": TEXTS["hlo"]}), ()),
+        "another planned peak": (program(), program(memory={**PLANNED, "planned_peak_bytes": 3 * 2**20}), ()),
+        "another attribute": (program(), program({**TEXTS, "hlo": attribute}), ()),
+        "other constants": (*(program(elided, fingerprints=(mark,)) for mark in "12"), ()),
+        "several programs of one variant": (program(fingerprints=("1", "2")), program(), ()),
+        "no optimised program": (program({"jaxpr": JAXPR, "hlo": TEXTS["hlo"]}), program({"jaxpr": added}), ()),
+        "a text that is not HLO": (program(), program({**TEXTS, "hlo": "HloModule m\n\nnonsense"}), ()),
     }
 
     texts = {
@@ -153,3 +167,36 @@ def test_differences_of_programs_in_a_terminal_read_as_their_golden_text():
     }
 
     check_golden_scenes("diff-terminal", texts)
+
+
+def night_scenes():
+    """The night, its run, what was judged beside each earlier run, and whether the machine was too busy."""
+    night = Night(
+        store="file:///store", run=AFTER, backend="cpu", machine="lab", begun="", measuring=(), min_effect="3%"
+    )
+    alone = {"a first run": (night, plain(AFTER), (), ""), "a busy machine": (night, plain(AFTER), (), BUSY)}
+    failed = changed.run(AFTER, (changed.case(), None))
+    alone["a first run in which something failed"] = night, failed, (), ""
+    alone["runs of another machine"] = structs.replace(night, why_alone="they are of 'other'"), plain(AFTER), (), ""
+    judged = {
+        rule: Judged(Beside(role="last", run=BEFORE, source="", folder="", again=""), changes, judgement, None)
+        for rule, (changes, judgement) in comparisons().items()
+        if judgement is not None
+    }
+    pinned = structs.replace(judged["a suspect that is confirmed"].beside, role="pinned", run="first")
+    beside = {
+        rule: (night, plain(AFTER), (one, replace(one, beside=pinned)) if "confirmed" in rule else (one,), "")
+        for rule, one in judged.items()
+    }
+    return alone | beside | {"as before on a busy machine": (*beside["two runs that are alike pass"][:3], BUSY)}
+
+
+def test_the_outcomes_of_nights_read_as_their_golden_text():
+    check_golden_scenes("night-outcomes", {rule: write_outcome(*night) for rule, night in night_scenes().items()})
+
+
+def test_a_night_in_markdown_reads_as_its_golden_text():
+    night, run, judged, busy = night_scenes()["a suspect that is confirmed"]
+    outcome = write_outcome(night, run, judged, busy)
+
+    check_golden_text("night-markdown", write_night_markdown(outcome, ("1 case on lab", "page: p"), judged))
