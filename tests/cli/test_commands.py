@@ -67,16 +67,6 @@ def test_a_run_ends_with_its_cases_by_status_one_of_them_in_the_singular(count, 
     )
 
 
-def test_a_few_numbers_stand_at_the_end_of_a_run(capsys):
-    conclude(samples.run(), Path("here"), as_json=False)
-
-    assert capsys.readouterr().out.splitlines()[:3] == [
-        "selu[dtype=float32,n=10000]",
-        "  selu:eager  500 us [492, 508]           baseline",
-        "  selu:jit    50 us [49.2, 50.8]          10x [9.92, 10.1]",
-    ]
-
-
 def test_json_has_the_numbers_with_their_bounds(capsys):
     conclude(samples.troubled_run(), Path("here"), as_json=True)
 
