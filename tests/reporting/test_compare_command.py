@@ -139,7 +139,7 @@ def test_what_is_no_file_is_not_removed_for_want_of_suspects(call, tmp_path, mak
     code, _, said = call("compare", plain(BEFORE), plain(AFTER), options=("--suspects", suspects))
 
     assert code == 2
-    assert f"{suspects}: no file that can be written anew; choose another" in said
+    assert f"{suspects}: no file" in said
     assert suspects.exists()
 
 

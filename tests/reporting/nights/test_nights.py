@@ -172,7 +172,7 @@ def test_a_run_that_a_rule_of_the_bucket_has_removed_is_passed_over(ask, live, o
     begun = begin(ask("next"), out)
 
     assert [one.run for one in begun.night.beside] == [BEFORE]
-    assert begun.notes == (f"{ask('any').store}/{AFTER} is not whole there any more, and is passed over",)
+    assert [note.partition(" ")[0] for note in begun.notes] == [f"{ask('any').store}/{AFTER}"]
 
 
 def test_a_night_that_cannot_be_concluded_does_not_stand_in_the_way_of_the_next(ask, live, out, tmp_path):
@@ -185,7 +185,7 @@ def test_a_night_that_cannot_be_concluded_does_not_stand_in_the_way_of_the_next(
     begun = begin(ask("next", begun="2026-03-02T02:00:00+00:00"), out)
 
     assert begun.night.run == "next"
-    assert begun.notes[0].startswith(f"the nightly run of {AFTER} cannot be concluded (")
+    assert f"{AFTER} cannot be concluded (" in begun.notes[0]
     assert (out / AFTER / "run.json").is_file()
 
 
@@ -197,7 +197,7 @@ def test_what_was_fetched_may_be_removed_before_a_night_goes_on_or_is_concluded(
 
     begun = begin(ask("next", begun="2026-03-02T02:00:00+00:00"), out)
 
-    assert begun.notes[0].startswith(f"the nightly run of {AFTER} was cut short, and is concluded now: Passed")
+    assert "concluded now: Passed" in begun.notes[0]
 
 
 def test_a_night_that_passes_on_a_busy_machine_says_why_it_is_no_baseline(live):
@@ -276,9 +276,7 @@ def test_the_night_before_is_concluded_first_if_its_run_has_ended(ask, out, begu
     next_one = begin(ask(AFTER, begun=begun), out)
 
     assert (next_one.goes_on, next_one.night.run) == (False, AFTER)
-    assert next_one.notes[0].startswith(
-        f"the nightly run of {BEFORE} was cut short, and is concluded now: Nothing to compare"
-    )
+    assert "concluded now: Nothing to compare" in next_one.notes[0]
     assert [one.run for one in next_one.night.beside] == [BEFORE]
 
 
@@ -289,7 +287,9 @@ def test_the_night_before_is_given_up_if_its_run_has_not_ended(ask, out):
     next_one = begin(ask("two", begun="2026-03-02T02:00:00+00:00"), out)
 
     assert next_one.night.run == "two"
-    assert next_one.notes == (f"the nightly run of one is given up; what is there of its run stays in {out}",)
+    (note,) = next_one.notes
+    assert "given up" in note
+    assert str(out) in note
     assert (out / "one" / "manifest.json").is_file()
 
 
@@ -316,7 +316,7 @@ def test_a_run_that_used_up_its_budget_is_no_answer_and_the_night_is_over(ask, o
     ended = conclude(out)
 
     assert (ended.verdict.exit_code, ended.verdict.good, ended.is_over) == (3, False, True)
-    assert ended.verdict.heading.startswith("No answer: the budget of 60 s is used up and ")
+    assert ended.verdict.heading.startswith("No answer: the budget of 60 s is used up")
     assert verdicts.find_verdict(open_store(ask("any").store), "one") == ended.verdict
 
 

@@ -3,10 +3,9 @@ import pytest
 
 from jaxmeter.harness.record import Status
 from jaxmeter.harness.record.metrics import METRICS
-from jaxmeter.reporting.view.page_model import Tone
 from jaxmeter.reporting.view.sections.caching import CACHE_STATES
 from tests import samples
-from tests.reporting.views import by_variant, headings, page_of, section, tables
+from tests.reporting.views import by_variant, headings, page_of, section
 
 PLANNED = samples.planned_case(variants=("f:jit",))
 ALL = {"cold_s": 0.06, "cached_s": 0.012, "warm_s": 5e-5, "new_shape_s": 0.05, "new_static_s": 0.055}
@@ -18,22 +17,6 @@ def page_with(outcome, planned=PLANNED, **changes):
 
 def row_of(page):
     return by_variant(page, "caching")["f:jit"]
-
-
-def test_a_cache_state_that_was_not_proven_says_so_with_its_reason():
-    page = page_of(samples.watched_run())
-
-    row = by_variant(page, "caching")["restless:jit"]
-
-    assert (row["Filled cache"], row["The cache saves"], row["Cold / filled"]) == ("not proven", "—", "—")
-    assert tables(page, "caching")[0].rows[0].cells[-1].tone is Tone.WARN
-
-
-def test_a_planned_cache_state_without_a_number_or_a_word_says_so():
-    row = by_variant(page_of(samples.watched_run()), "caching")["restless:jit"]
-
-    assert (row["New shape"], row["New static"]) == ("no number", "—")
-    assert row["No number, why"].endswith("; no number recorded: new shape")
 
 
 def test_a_cache_state_that_failed_has_the_reason_of_the_failure():
@@ -78,16 +61,6 @@ def test_a_cache_that_costs_more_than_it_saves_saves_less_than_nothing():
     assert row["Cold / filled"].startswith("0.77×")
 
 
-UNDECIDED = samples.Outcome(status=Status.OK, values={"cold_s": (1.0, 1.2, 1.4), "cached_s": (0.9, 1.1, 1.3)})
-
-
-def test_a_saving_that_may_be_none_says_so():
-    page = page_with(UNDECIDED)
-
-    assert row_of(page)["The cache saves"] == "100 ms [−650, 850] undecided"
-    assert section(page, "caching").answer.endswith(": 0 faster, 0 slower, 1 undecided.")
-
-
 def test_the_largest_saving_is_the_surest():
     planned = samples.planned_case(variants=("lucky:jit", "sure:jit"))
     lucky = {"cold_s": (1.0, 2.0, 3.0), "cached_s": (0.01, 0.011, 0.012)}
@@ -100,14 +73,6 @@ def test_the_largest_saving_is_the_surest():
     answer = section(page_of(samples.run((planned, samples.record(planned, outcomes)))), "caching").answer
 
     assert "sure:jit" in answer
-
-
-def test_two_processes_give_no_interval_and_a_note():
-    page = page_with(samples.caching(processes=2, **ALL))
-
-    assert (row_of(page)["Cold"], row_of(page)["Cold / filled"]) == ("60.3 ms 60.0 to 60.6", "5.0× —")
-    (part,) = section(page, "caching").parts
-    assert part.notes[0].startswith("No interval for 1 variant")
 
 
 def test_cache_states_of_different_numbers_of_processes_say_so():
@@ -125,10 +90,6 @@ def test_where_it_was_measured_is_told_unless_everywhere():
     )
 
     assert (len(representative.notes), len(everywhere.notes)) == (1, 0)
-
-
-def test_a_run_that_measured_no_cache_state_says_so():
-    assert section(page_of(samples.run()), "caching").answer == "Caching was not measured."
 
 
 @pytest.mark.parametrize("damaged", [-1.0, 0.0, 1e300, 10**400, None])

@@ -46,12 +46,6 @@ def test_a_process_that_lacks_a_stage_has_no_total():
     assert row["Total"] == "8.00 s"
 
 
-def test_one_cold_process_gives_times_without_an_interval_and_a_note():
-    (part,) = section(page_of(samples.run()), "compilation").parts
-
-    assert "No interval for 2 variants: 1 cold process each; it takes 3." in part.notes
-
-
 def test_a_bar_is_as_long_as_its_seconds_relative_to_the_slowest_of_all():
     (table, *_) = tables(page_of(samples.watched_run()), "compilation")
     longest_s = 0.54
@@ -62,22 +56,6 @@ def test_a_bar_is_as_long_as_its_seconds_relative_to_the_slowest_of_all():
     assert bars[0] == pytest.approx((0, 0, 0, 0.08 / longest_s), rel=1e-3)
     assert bars[1] == pytest.approx([one / longest_s for one in (0.004, 0.006, 0.05, 0.001)], rel=1e-3)
     assert table.caption.endswith("A bar of full width is 540\u202fms.")
-
-
-def test_a_run_of_one_process_without_counts_has_the_columns_that_it_always_had():
-    page = page_of(samples.run())
-
-    assert headings(page, "compilation") == [
-        "Variant",
-        "trace",
-        "lower",
-        "compile",
-        "first call",
-        "Total",
-        "Jaxpr equations",
-        "Seconds",
-    ]
-    assert len(tables(page, "compilation")) == 1
 
 
 def test_a_column_that_no_program_has_is_left_out():

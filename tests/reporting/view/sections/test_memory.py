@@ -29,14 +29,6 @@ def test_what_is_planned_is_the_compiler_s_peak_and_no_sum_of_the_parts():
     assert row_of(page_with(samples.memory(4, 4, 4, more={"planned_peak_bytes": 10})))["Planned"] == "10 B"
 
 
-def test_a_run_that_watched_no_call_and_knows_no_device_has_no_columns_for_them():
-    page = page_with(samples.memory(4096, 2048, 1024, alias=2048))
-
-    assert row_of(page)["Planned"] == "5.00 KiB"
-    assert headings(page, "memory") == ["Variant", "argument", "output", "temp", "alias", "code", "Planned", "Bytes"]
-    assert tables(page, "memory")[0].stack == ("argument", "output less alias", "temp")
-
-
 def test_bars_are_bytes_relative_to_the_longest_of_all():
     (table, _) = tables(page_of(samples.watched_run()), "memory")
     group = next(group for group in table.groups if group.title.startswith("selu"))
@@ -70,19 +62,6 @@ def test_the_share_of_the_device_is_coarse_where_it_is_small(capacity, text):
 
     assert share.split(" needs ")[0] == text
     assert ("needs" in share) == (capacity < 1000)
-
-
-def test_what_is_unsupported_for_another_reason_is_no_matter_of_memory():
-    page = page_of(samples.troubled_run())
-
-    assert "does not fit" not in [item.label for item in page.warnings]
-    assert tables(page, "problems")[1].rows[1].cells[0].text == "unsupported"
-
-
-def test_donation_that_costs_memory_says_so():
-    assert row_of(page_with(samples.memory(4, 4, 4, more={"donation_saves_bytes": -6})))["Donation saves"] == (
-        "costs 6 B −50 %"
-    )
 
 
 def test_donation_that_saves_nothing_says_so():
