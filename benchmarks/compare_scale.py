@@ -20,7 +20,7 @@ import msgspec
 
 from benchmarks.here import describe_here
 from benchmarks.page_scale import read_largest, write_runs
-from jaxmeter.harness.record import Run, RunFolder, read_run, write_json
+from jaxmeter.harness.record import RunFolder, RunRecord, read_run, write_json
 from jaxmeter.reporting.compare_report import compare
 from jaxmeter.reporting.load import load
 
@@ -52,9 +52,9 @@ def _change_jaxlib(path: Path) -> None:
     run = read_run(folder)
     here = run.manifest.environment
     other = msgspec.structs.replace(here, packages={**here.packages, "jaxlib": "0.0.0"})
-    manifest = msgspec.structs.replace(run.manifest, environment=other)
+    manifest = msgspec.structs.replace(run.manifest, environments={run.manifest.backend: other})
     write_json(folder.manifest, manifest)
-    write_json(folder.mark, Run(manifest=manifest, cases=run.cases, ended=run.ended))
+    write_json(folder.mark, RunRecord(manifest=manifest, cases=run.cases, ended=run.ended))
 
 
 def _least_s(call: Callable[[], object]) -> float:

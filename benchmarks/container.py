@@ -24,8 +24,8 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-from jaxmeter.harness.record import Run, read_json
-from jaxmeter.harness.record.statistics import geometric_interval
+from jaxmeter.harness.metrics.statistics import geometric_interval
+from jaxmeter.harness.record import RunRecord, read_json
 from launcher.containers import Container, caller_here, run_arguments
 from launcher.engines import Engine
 from launcher.host import GB
@@ -119,7 +119,7 @@ class Place:
         """log(execution seconds) of every variant of CASES, in the order of the record."""
         chosen = [word for case in CASES for word in ("--select", case)]
         self.run(where, *HARNESS, *chosen, "--out", str(self.folder), "--run-id", run_id)
-        run = read_json(self.folder / run_id / "run.json", Run)
+        run = read_json(self.folder / run_id / "run.json", RunRecord)
         values = {}
         for case in run.cases:
             for variant in case.variants:

@@ -28,7 +28,7 @@ from scipy.special import stdtrit
 from scipy.stats import t
 
 from benchmarks.here import describe_here
-from jaxmeter.harness.record.moderation import fit_prior
+from jaxmeter.harness.metrics.moderation import fit_prior
 
 SEED = 20261122
 CASES = 200_000

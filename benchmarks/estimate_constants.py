@@ -25,7 +25,7 @@ from jaxmeter.harness.plan.estimate import Works, process_s
 from jaxmeter.harness.plan.messages import Describe, Description
 from jaxmeter.harness.plan.processes import PlannedProcess, plan_processes
 from jaxmeter.harness.plan.work import Work
-from jaxmeter.harness.record import CaseRecord, Outcome, Run, RunFolder, read_run
+from jaxmeter.harness.record import CaseRecord, Outcome, RunFolder, RunRecord, read_run
 
 EXAMPLE = Path("examples/2026-11-26T05-47-53Z-cpu-25d9d66")
 
@@ -70,7 +70,7 @@ def main() -> None:
     compare(run, described.work)
 
 
-def compare(run: Run, work: Works) -> None:
+def compare(run: RunRecord, work: Works) -> None:
     """Prints what the code estimates for the processes that were run, over the seconds that they took."""
     most_rounds = max(case.processes for case in run.cases)
     settings = msgspec.structs.replace(run.manifest.settings, fewest_rounds=1, most_rounds=most_rounds)

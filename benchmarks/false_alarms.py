@@ -22,8 +22,8 @@ from pathlib import Path
 from benchmarks.here import describe_here
 from benchmarks.two_runs import Variants, find_verdict_interval, is_doubted, read_variants
 from benchmarks.verdicts import write_rate
-from jaxmeter.harness.record.metric import Reading
-from jaxmeter.harness.record.statistics import MINIMUM_EFFECT, differs
+from jaxmeter.harness.metrics.metric import Reading
+from jaxmeter.harness.metrics.statistics import MINIMUM_EFFECT, differs
 
 CASES = 300
 BUDGET = "100m"

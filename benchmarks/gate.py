@@ -24,12 +24,12 @@ from benchmarks.false_alarms import BUSY
 from benchmarks.gated import kind_of
 from benchmarks.here import describe_here
 from benchmarks.verdicts import write_rate
+from jaxmeter.harness.metrics.reading import Run
 from jaxmeter.reporting.compare.budgets import Budgets, make_defaults
 from jaxmeter.reporting.compare.changes import find_changes
 from jaxmeter.reporting.compare.findings import TIME
 from jaxmeter.reporting.compare.gate import judge
-from jaxmeter.reporting.compare.snapshot import take_snapshots
-from jaxmeter.reporting.load import LoadedRun, load
+from jaxmeter.reporting.load import load
 
 SUITE = Path(__file__).parent / "gated.py"
 EFFECTS = (0.02, 0.03)
@@ -92,12 +92,12 @@ def pass_gate(folder: Path, version: str) -> tuple[Counter[tuple[float, str, str
         elapsed_s = time.monotonic() - start
     runs = [read(path) for path in (first, second, again) if path is not None]
     counts: Counter[tuple[float, str, str]] = Counter()
-    confirmed = 0 if again is None else len(runs[2].run.manifest.cases)
+    confirmed = 0 if again is None else len(runs[2].manifest.cases)
     for effect in EFFECTS:
-        changes = find_changes(*take_snapshots(runs[0].run, runs[1].run), minimum_effect=effect)
+        changes = find_changes(runs[0], runs[1], minimum_effect=effect)
         confirmation = None
         if again is not None:
-            confirmation = find_changes(*take_snapshots(runs[0].run, runs[2].run), minimum_effect=effect)
+            confirmation = find_changes(runs[0], runs[2], minimum_effect=effect)
         judgement = judge(changes, Budgets(defaults=make_defaults(effect)), confirmed_by=confirmation)
         slower = {one.case for one in judgement.regressions if one.metric == TIME}
         left = {one.case for one in judgement.unconfirmed}
@@ -120,7 +120,7 @@ def measure(folder: Path, run_id: str, version: str, *arguments: str) -> Path:
     return folder / run_id
 
 
-def read(path: Path) -> LoadedRun:
+def read(path: Path) -> Run:
     """The run in a folder.
 
     Raises:

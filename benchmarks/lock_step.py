@@ -27,7 +27,6 @@ from benchmarks.here import describe_here
 from benchmarks.verdicts import write_rate
 from jaxmeter.reporting.compare.changes import find_changes
 from jaxmeter.reporting.compare.findings import Change, Finding
-from jaxmeter.reporting.compare.snapshot import take_snapshots
 
 WRONG = {"same": (Finding.SLOWER, Finding.FASTER)}
 EXPECTED = {"three": math.log(1.03), "five": math.log(1.05)}
@@ -65,7 +64,7 @@ def _run(folder: Path, version: str, processes: int, found: dict[tuple[float, st
     start = time.monotonic()
     second = measure(folder, "after", version, *beside)
     spent_s = time.monotonic() - start
-    sides = take_snapshots(*(read(path).run for path in (first, second)))
+    sides = [read(path) for path in (first, second)]
     for effect in EFFECTS:
         for one in find_changes(*sides, minimum_effect=effect).times:
             number = int(one.case.partition("number=")[2].rstrip("]"))

@@ -26,7 +26,7 @@ from shutil import which
 import msgspec
 
 from benchmarks.here import describe_here
-from jaxmeter.harness.record import CaseRecord, Outcome, Run, RunFolder, read_run, write_json
+from jaxmeter.harness.record import CaseRecord, Outcome, RunFolder, RunRecord, read_run, write_json
 
 EXAMPLES = Path("examples")
 FIRST = datetime(2026, 1, 1, tzinfo=UTC)
@@ -71,13 +71,13 @@ def main() -> None:
         print(open_page(work / "large.html"))
 
 
-def read_largest() -> Run:
+def read_largest() -> RunRecord:
     """The run in examples/ with most cases."""
     runs = (read_run(RunFolder(path)) for path in sorted(EXAMPLES.iterdir()) if path.is_dir())
     return max(runs, key=lambda run: len(run.cases))
 
 
-def write_runs(example: Run, folder: Path, runs: int, cases: int) -> int:
+def write_runs(example: RunRecord, folder: Path, runs: int, cases: int) -> int:
     """Writes runs of so many cases; how many results each has."""
     whole = repeat(example, cases)
     drawn = random.Random(0)
@@ -87,11 +87,11 @@ def write_runs(example: Run, folder: Path, runs: int, cases: int) -> int:
         moved = tuple(move(case, drawn) for case in whole.cases)
         run = RunFolder(folder / manifest.run_id)
         write_json(run.manifest, manifest)
-        write_json(run.mark, Run(manifest=manifest, cases=moved, ended=started))
+        write_json(run.mark, RunRecord(manifest=manifest, cases=moved, ended=started))
     return sum(len(case.variants) for case in whole.manifest.cases)
 
 
-def repeat(run: Run, cases: int) -> Run:
+def repeat(run: RunRecord, cases: int) -> RunRecord:
     """The run with so many cases: its own, again and again, with a number at their names."""
     planned, recorded = [], []
     records = {case.id: case for case in run.cases}
@@ -102,7 +102,7 @@ def repeat(run: Run, cases: int) -> Run:
         planned.append(msgspec.structs.replace(case, workload=f"{case.workload}_{copy}", **new))
         recorded.append(msgspec.structs.replace(records[case.id], **new))
     manifest = msgspec.structs.replace(run.manifest, cases=tuple(planned))
-    return Run(manifest=manifest, cases=tuple(recorded), ended=run.ended)
+    return RunRecord(manifest=manifest, cases=tuple(recorded), ended=run.ended)
 
 
 def move(case: CaseRecord, drawn: random.Random) -> CaseRecord:

@@ -32,7 +32,7 @@ from benchmarks.two_runs import (
     read_variants,
 )
 from benchmarks.verdicts import write_rate
-from jaxmeter.harness.record.statistics import CONFIDENCE, MINIMUM_EFFECT, differs
+from jaxmeter.harness.metrics.statistics import CONFIDENCE, MINIMUM_EFFECT, differs
 
 SUITE = Path(__file__).parent / "twelve_cases.py"
 QUICK_CASES = 3

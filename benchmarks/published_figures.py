@@ -12,13 +12,14 @@ import argparse
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from jaxmeter.harness.record.derived import compare_paired, doubt_ratio
-from jaxmeter.harness.record.statistics import Interval, differs
+from jaxmeter.harness.metrics.derived import compare_paired, doubt_ratio
+from jaxmeter.harness.metrics.reading import Case, Variant
+from jaxmeter.harness.metrics.statistics import Interval, differs
 from jaxmeter.reporting import numbers
 from jaxmeter.reporting.compare.verdicts import Verdict
 from jaxmeter.reporting.load import load
 from jaxmeter.reporting.markdown import escape
-from jaxmeter.reporting.view.cases import Case, Variant, gather_cases
+from jaxmeter.reporting.view.cases import gather_cases
 from jaxmeter.reporting.view.claims import Judged, judge_claims
 from jaxmeter.reporting.view.machines import choose_newest, group_by_machine
 from jaxmeter.reporting.view.runs import label_runs, name_device
@@ -71,8 +72,8 @@ def make_page(folders: Sequence[Path]) -> str:
     cases = gather_cases(runs)
     told = choose_newest(group_by_machine(runs), cases)
     used = "\n".join(
-        f"- {run.run_id}: {name_device(run.run)}, {run.manifest.environment.allowed_cores} cores, "
-        f"jax {run.manifest.environment.packages.get('jax', 'unknown')}"
+        f"- {run.name}: {name_device(run)}, {run.environment.allowed_cores} cores, "
+        f"jax {run.environment.packages.get('jax', 'unknown')}"
         for run in runs
     )
     claims = "\n".join(_write_claim(one) for one in choose_told(judge_claims(cases)))

@@ -21,7 +21,7 @@ import msgspec
 
 from benchmarks.here import describe_here
 from benchmarks.page_scale import MEBIBYTE, Cost, measure, read_largest, write_runs
-from jaxmeter.harness.record import Run, RunFolder, write_json
+from jaxmeter.harness.record import RunFolder, RunRecord, write_json
 from jaxmeter.reporting.store.push import list_local
 from jaxmeter.reporting.store.stores import open_store
 from tests.cloud.servers import find_port, make_credentials, serve
@@ -96,7 +96,7 @@ def race(folder: Path, url: str) -> bool:
         manifest = msgspec.structs.replace(example.manifest, run_id="a-run", started=f"2026-01-02T03:04:{number:02}Z")
         run = RunFolder(folder / "racers" / f"{number}" / "a-run")
         write_json(run.manifest, manifest)
-        write_json(run.mark, Run(manifest=manifest, cases=example.cases, ended=manifest.started))
+        write_json(run.mark, RunRecord(manifest=manifest, cases=example.cases, ended=manifest.started))
         runs.append(run)
     command = [sys.executable, "-m", "jaxmeter", "push"]
     writers = [

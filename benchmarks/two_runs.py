@@ -18,13 +18,14 @@ from pathlib import Path
 
 from benchmarks.here import describe_here
 from benchmarks.verdicts import write_rate
-from jaxmeter.harness.record import Run, RunFolder, Settings, TimingDetails
-from jaxmeter.harness.record.metric import Reading
-from jaxmeter.harness.record.metrics import METRICS
-from jaxmeter.harness.record.statistics import CONFIDENCE, MINIMUM_EFFECT, Interval, differs
+from jaxmeter.harness.metrics.metric import Reading
+from jaxmeter.harness.metrics.reading import Run, Variant
+from jaxmeter.harness.metrics.statistics import CONFIDENCE, MINIMUM_EFFECT, Interval, differs
+from jaxmeter.harness.metrics.table import METRICS
+from jaxmeter.harness.record import RunFolder, RunRecord, Settings, TimingDetails
 from jaxmeter.reporting.compare.statistics import compare_unpaired
-from jaxmeter.reporting.load import LoadedRun, load
-from jaxmeter.reporting.view.cases import Variant, gather_cases
+from jaxmeter.reporting.load import load
+from jaxmeter.reporting.view.cases import gather_cases
 from jaxmeter.reporting.view.runs import label_runs
 
 NORMALISED = "normalised_s"
@@ -117,13 +118,13 @@ def read_variants(path: Path) -> Variants:
     loaded = load([path])
     if not loaded.runs:
         raise SystemExit("\n".join(loaded.warnings))
-    return index_variants(loaded.runs[0].run)
+    return index_variants(loaded.runs[0].record)
 
 
-def index_variants(run: Run) -> Variants:
+def index_variants(run: RunRecord) -> Variants:
     """Every planned variant of a run, by its case's id and its own name."""
-    cases = gather_cases(label_runs([LoadedRun(run, RunFolder(Path(run.manifest.run_id)))]))
-    return {(case.planned.id, variant.planned.name): variant for case in cases for variant in case.variants}
+    cases = gather_cases(label_runs([Run(run, RunFolder(Path(run.manifest.run_id)))]))
+    return {(case.planned.id, variant.planned.name): variant for case in cases for variant in case.shown}
 
 
 def describe_run(variant: Variant) -> str:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 
-from jaxmeter.harness.record.metrics import METRICS
+from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.reporting.compare.scaling import fit_exponent
 from jaxmeter.reporting.write import write_interval
 

@@ -72,7 +72,7 @@ def read_baseline(run: Path) -> Baseline:
     path = run / MANIFEST
     try:
         manifest: dict[str, Any] = read_record(path)
-        here = manifest["environment"]
+        here = manifest["environments"][manifest["backend"]]
         packages, variables = dict(here["packages"]), dict(here["variables"])
         backend, python, image = str(manifest["backend"]), str(here["python"]), str(here.get("image") or "")
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:

@@ -45,7 +45,7 @@ def plant(run: Path, markers: Path, *, environment: bool = True) -> None:
             manifest = record if name == "manifest.json" else record["manifest"]
             manifest["settings"] |= {"suites": [str(run / "small.py")], "data": str(run)}
             if environment:
-                _plant_environment(manifest["environment"], run)
+                _plant_environment(manifest["environments"]["cpu"], run)
             (run / name).write_text(json.dumps(record))
 
 
@@ -90,7 +90,7 @@ def _plant_environment(here: dict[str, Any], run: Path) -> None:
 def plant_lock_step(run: Path) -> None:
     """Changes a run in place: it names a program of its own as the python of an earlier run's environment."""
     manifest = json.loads((run / "manifest.json").read_text())
-    here = manifest["environment"]
+    here = manifest["environments"]["cpu"]
     other = {"python": str(run / "python"), "version": here["python"], "packages": {}, "variables": here["variables"]}
     manifest["settings"] |= {"lock_step": other}
     (run / "manifest.json").write_text(json.dumps(manifest))

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from jaxmeter.harness.machine.platforms import Target
+from jaxmeter.harness.metrics.statistics import VERSION as STATISTICS_VERSION
 from jaxmeter.harness.record import (
     SCHEMA_VERSION,
     Answer,
@@ -31,7 +32,7 @@ from jaxmeter.harness.record import (
     PlannedVariant,
     ProcessWarning,
     Published,
-    Run,
+    RunRecord,
     Settings,
     Status,
     TimingDetails,
@@ -39,7 +40,6 @@ from jaxmeter.harness.record import (
     write_json,
 )
 from jaxmeter.harness.record.self_test import SelfTest, Tally
-from jaxmeter.harness.record.statistics import VERSION as STATISTICS_VERSION
 
 WOBBLE = (1.0, 1.01, 0.99, 1.005, 0.995)
 """Process to process; its geometric mean is nearly 1."""
@@ -359,11 +359,15 @@ def manifest(cases: Iterable[PlannedCase], **changes: Any) -> Manifest:
         tool_version="0.0.0",
         started=STARTED,
         backend="cpu",
-        environment=environment(),
+        environments={},
         settings=settings(),
-        cases=tuple(cases),
+        cases=(),
     )
-    return msgspec.structs.replace(made_up, **changes)
+    own = changes.pop("environment", None) or environment()
+    backend = changes.get("backend", made_up.backend)
+    environments = {backend: own, **changes.pop("environments", {})}
+    placed = [one if one.platform in environments else msgspec.structs.replace(one, platform=backend) for one in cases]
+    return msgspec.structs.replace(made_up, environments=environments, **{"cases": tuple(placed), **changes})
 
 
 def self_test(**changes: Any) -> SelfTest:
@@ -387,17 +391,17 @@ def self_test(**changes: Any) -> SelfTest:
     return msgspec.structs.replace(made_up, **changes)
 
 
-def run(*pairs: tuple[PlannedCase, CaseRecord | None], **changes: Any) -> Run:
+def run(*pairs: tuple[PlannedCase, CaseRecord | None], **changes: Any) -> RunRecord:
     """A run of planned cases and their records (None: lost); without any, of one case of which all is ok."""
     if not pairs:
         planned = planned_case()
         pairs = ((planned, fast_case(planned)),)
     records = tuple(one for _, one in pairs if one is not None)
     ended = changes.pop("ended", changes.get("started", "2026-01-02T03:05:05Z"))
-    return Run(manifest=manifest([one for one, _ in pairs], **changes), cases=records, ended=ended)
+    return RunRecord(manifest=manifest([one for one, _ in pairs], **changes), cases=records, ended=ended)
 
 
-def sweep_run(**changes: Any) -> Run:
+def sweep_run(**changes: Any) -> RunRecord:
     """A run of cumulative_sum over n: an unrolled loop, a scan, and a loop that is skipped where n is large."""
     pairs = []
     for n in (16, 64, 256, 1024):
@@ -421,7 +425,7 @@ def sweep_run(**changes: Any) -> Run:
     return run(*pairs, **changes)
 
 
-def published_run(**changes: Any) -> Run:
+def published_run(**changes: Any) -> RunRecord:
     """A run with claims that are as published, opposite and that cannot be told."""
     eager, jit = Figure("selu:eager", 786e-6, 31.8e-6), Figure("selu:jit", 132e-6, 260e-6)
     selu = planned_case(
@@ -441,7 +445,7 @@ def published_run(**changes: Any) -> Run:
     return run(*pairs, **changes)
 
 
-def troubled_run(**changes: Any) -> Run:
+def troubled_run(**changes: Any) -> RunRecord:
     """A run with one variant of every status, a lost case and contended, vague and null values."""
     names = ("a:eager", "ok:jit", "wrong:jit", "failed:jit", "killed:jit", "slow:jit", "gone:jit")
     odd = planned_case(
@@ -482,7 +486,7 @@ def troubled_run(**changes: Any) -> Run:
     return run((odd, record(odd, outcomes)), (lost, None), **changes)
 
 
-def gpu_run(**changes: Any) -> Run:
+def gpu_run(**changes: Any) -> RunRecord:
     """A run on a GPU that does not exist, with other versions and larger cases."""
     pairs = []
     for n in (10_000, 100_000_000):
@@ -501,7 +505,7 @@ def gpu_run(**changes: Any) -> Run:
     return run(*pairs, **changes)
 
 
-def watched_run(**changes: Any) -> Run:
+def watched_run(**changes: Any) -> RunRecord:
     """A run that looked closely at compilation, caches and memory: sound, compiling again, unproven, too large."""
     usual = planned_case(
         variants=("selu:eager", "selu:jit", "selu:aot"),
@@ -666,7 +670,7 @@ HOSTILE = (
 """Texts that a record may hold and no renderer may obey."""
 
 
-def hostile_run(**changes: Any) -> Run:
+def hostile_run(**changes: Any) -> RunRecord:
     """A run in which every text is hostile: names, params, reasons, stderr, notes, machine."""
     pairs = []
     for n, text in enumerate(HOSTILE, start=1):
@@ -729,7 +733,7 @@ def _hostile_claim(text: str, figure: Figure, against: Figure | None = None) -> 
     return claim(figure, against, source=text, device=text, timed=text, differs=text, at={text: text})
 
 
-def write_run(folder: Path, run: Run, *, cut_short: bool = False) -> Path:
+def write_run(folder: Path, run: RunRecord, *, cut_short: bool = False) -> Path:
     """The run as the harness leaves it: manifest, a file for each case, and run.json unless it was cut short."""
     write_json(folder / "manifest.json", run.manifest)
     for index, case in enumerate(run.cases):

@@ -52,29 +52,37 @@ def of_others(module: str) -> bool:
 
 HARNESS: dict[str, tuple[str, ...]] = {
     "record": (),
+    "metrics": ("record",),
+    "traces": ("record",),
     "machine": ("record",),
-    "declare": ("record", "machine"),
-    "plan": ("record", "machine", "declare"),
-    "programs": ("record", "machine", "declare"),
-    "probes": ("record", "machine", "declare", "plan", "programs"),
+    "declare": ("record", "metrics", "machine"),
+    "plan": ("record", "metrics", "machine", "declare"),
+    "programs": ("record", "traces", "machine", "declare"),
+    "probes": ("record", "metrics", "machine", "declare", "plan", "programs"),
     "child": ("record", "machine", "declare", "plan", "programs", "probes"),
-    "notebook": ("record", "machine", "declare", "plan", "programs", "probes"),
-    "parent": ("record", "machine", "declare", "plan"),
+    "notebook": ("record", "metrics", "machine", "declare", "plan", "programs", "probes"),
+    "parent": ("record", "metrics", "machine", "declare", "plan"),
 }
 """Which folders of the harness each one may import, in addition to itself."""
 
 BELOW_COMPARE = ("load", "numbers", "text")
 BELOW_HISTORY = ("compare", "load", "outdated", "text")
 
-WITHOUT_JAX = ("record", "machine", "declare", "plan", "parent")
+READ_BY_REPORTING = ("record", "metrics", "traces")
+
+WITHOUT_JAX = (*READ_BY_REPORTING, "machine", "declare", "plan", "parent")
 
 
 def of_harness(module: str, *folders: str) -> bool:
     return within(module, *(f"jaxmeter.harness.{folder}" for folder in folders), "jaxmeter.version")
 
 
+def of_read(module: str) -> bool:
+    return within(module, *(f"jaxmeter.harness.{folder}" for folder in READ_BY_REPORTING))
+
+
 def of_reporting(module: str, *folders: str) -> bool:
-    return within(module, "jaxmeter.harness.record", *(f"jaxmeter.reporting.{folder}" for folder in folders))
+    return of_read(module) or within(module, *(f"jaxmeter.reporting.{folder}" for folder in folders))
 
 
 def without_jax(module: str) -> bool:
@@ -90,9 +98,7 @@ ARROWS: dict[str, Callable[[str], bool]] = {
         )
         for folder, others in HARNESS.items()
     },
-    "jaxmeter/reporting": lambda module: (
-        without_jax(module) or within(module, "jaxmeter.reporting", "jaxmeter.harness.record")
-    ),
+    "jaxmeter/reporting": lambda module: without_jax(module) or of_read(module) or within(module, "jaxmeter.reporting"),
     "jaxmeter/reporting/history": lambda module: of_others(module) or of_reporting(module, "history", *BELOW_HISTORY),
     "jaxmeter/reporting/compare": lambda module: of_others(module) or of_reporting(module, "compare", *BELOW_COMPARE),
     "jaxmeter/cli": lambda module: (
@@ -167,7 +173,7 @@ def test_every_folder_of_the_harness_has_its_arrows():
         ("jaxmeter/reporting/load.py", "from jaxmeter.harness.record import load_run", None),
         ("jaxmeter/reporting/load.py", "from jaxmeter.harness.record import metrics, statistics", None),
         ("jaxmeter/reporting/view/__init__.py", "from .words import name_of", None),
-        ("jaxmeter/reporting/compare/pairs.py", "from ..load import LoadedRun", None),
+        ("jaxmeter/reporting/compare/pairs.py", "from ..load import Run", None),
         ("jaxmeter/reporting/compare/pairs.py", "from ..view import build", "imports jaxmeter.reporting.view"),
         ("jaxmeter/reporting/compare/pairs.py", "from ..html import render", "imports jaxmeter.reporting.html"),
         ("jaxmeter/reporting/load.py", "from jaxmeter import measure", "imports jaxmeter"),
@@ -213,7 +219,7 @@ def test_an_import_against_the_arrows_is_found(tmp_path, module, code, violation
 @pytest.mark.parametrize(
     "modules",
     [
-        "jaxmeter.harness.record, jaxmeter.harness.record.metrics",
+        "jaxmeter.harness.record, jaxmeter.harness.metrics.table, jaxmeter.harness.traces.hlo",
         "jaxmeter.harness.plan.cases, jaxmeter.harness.parent.prepare_run",
         "jaxmeter.reporting.html, jaxmeter.cli.report, jaxmeter.cli.app",
     ],

@@ -32,10 +32,10 @@ def command(
             complain(line)
         raise typer.Exit(UNUSABLE) from None
     sheet = diff_terminal.Sheet(
-        a=a.run.manifest.run_id,
-        b=b.run.manifest.run_id,
+        a=a.manifest.run_id,
+        b=b.manifest.run_id,
         diffs=tuple(compare_programs(pair) for pair in found.pairs),
-        surroundings=find_surroundings(a.run.manifest, b.run.manifest),
+        surroundings=find_surroundings(a.manifest, b.manifest),
     )
     for warning in found.warnings:
         complain(warning, "warning")

@@ -14,11 +14,12 @@ from rich.progress import Progress
 
 from jaxmeter.cli.complaints import complain, give_up, report_store_errors
 from jaxmeter.cli.ending import UNUSABLE
+from jaxmeter.harness.metrics.reading import Run
 from jaxmeter.harness.record.wording import counted, visible
 from jaxmeter.reporting.compare.budgets import BudgetError, Budgets
 from jaxmeter.reporting.compare_report import EffectError, choose_budgets, read_effect
 from jaxmeter.reporting.history.known import KnownChangePoint, KnownError, read_known
-from jaxmeter.reporting.load import Loaded, LoadedRun, choose_folders, load
+from jaxmeter.reporting.load import Loaded, choose_folders, load
 from jaxmeter.reporting.store.fetch import fetch, fetch_whole
 from jaxmeter.reporting.store.stores import is_url
 from jaxmeter.reporting.text import shorten
@@ -117,7 +118,7 @@ def _locate(runs: Sequence[str], since: str, last: int | None) -> tuple[list[Pat
     return folders, warnings, older
 
 
-def load_one(run: str) -> LoadedRun:
+def load_one(run: str) -> Run:
     """The run in a folder, or of a store with all that it keeps; without one there is nothing to do."""
     folder = Path(run)
     if is_url(run):
@@ -131,7 +132,7 @@ def load_one(run: str) -> LoadedRun:
     return loaded.runs[0]
 
 
-def name_report(runs: Sequence[LoadedRun]) -> str:
+def name_report(runs: Sequence[Run]) -> str:
     """The run's id, or the first and the last; only characters that every file system takes."""
-    ids = [re.sub(r"[^A-Za-z0-9._-]", "_", loaded.run.manifest.run_id)[:LONGEST_NAME] for loaded in runs]
+    ids = [re.sub(r"[^A-Za-z0-9._-]", "_", loaded.manifest.run_id)[:LONGEST_NAME] for loaded in runs]
     return ids[0] if len(ids) == 1 else f"{ids[0]}..{ids[-1]}"

@@ -79,8 +79,8 @@ from jaxmeter.harness.plan.selection import choose_representatives, select
 from jaxmeter.harness.record import (
     Manifest,
     RecordError,
-    Run,
     RunFolder,
+    RunRecord,
     make_run_id,
     read_run,
     write_json,
@@ -353,7 +353,7 @@ def _self_test_of(machine: str, out: Path) -> SelfTest | None:
         return None
 
 
-def _read_ended(folder: RunFolder) -> Run:
+def _read_ended(folder: RunFolder) -> RunRecord:
     try:
         return read_run(folder)
     except RecordError as error:
@@ -384,7 +384,7 @@ def _say_what_is_kept(folder: RunFolder, manifest: Manifest, finish: str) -> Ite
         raise RunError(f"{what}: {kept()}; {mend}, then go on with: {finish}") from error
 
 
-def conclude(run: Run, folder: Path, finish: str = "", *, as_json: bool) -> int:
+def conclude(run: RunRecord, folder: Path, finish: str = "", *, as_json: bool) -> int:
     """Prints how a run ended, and how to finish it if it is not; returns its exit code.
 
     Args:

@@ -18,7 +18,7 @@ def command(
     image: Annotated[str, typer.Option("--image", metavar="IMAGE", help="Its image, by name and id.")] = "",
 ) -> None:
     """Ends with 3 and one sentence where it would not."""
-    before = load_one(baseline).run.manifest
+    before = load_one(baseline).manifest
     sentence = describe_other_runtime(read_runtime(before), make_runtime(python, image), before.backend)
     if sentence:
         complain(sentence, "warning")

@@ -31,6 +31,8 @@ from jaxmeter.cli.measuring import (
     say_what_is_not_used,
 )
 from jaxmeter.harness.machine.platforms import DEFAULT_BACKEND
+from jaxmeter.harness.metrics.aa_test import make_self_test
+from jaxmeter.harness.metrics.trust import describe_self_test
 from jaxmeter.harness.parent.prepare_run import (
     UsageError,
     describe_suites,
@@ -44,13 +46,11 @@ from jaxmeter.harness.plan.aa_controls import add_aa_control
 from jaxmeter.harness.plan.selection import choose_representatives, select
 from jaxmeter.harness.record import (
     Manifest,
-    Run,
     RunFolder,
+    RunRecord,
 )
-from jaxmeter.harness.record.aa_test import make_self_test
 from jaxmeter.harness.record.layout import SELF_TESTS
 from jaxmeter.harness.record.self_test import keep_self_test
-from jaxmeter.harness.record.trust import describe_self_test
 from jaxmeter.harness.request import (
     RunRequest,
     choose_settings,
@@ -119,7 +119,7 @@ def measure_self_test(request: RunRequest, watcher: Watcher, *, as_json: bool) -
     return conclude_self_test(machine, runs, request.out, as_json=as_json)
 
 
-def conclude_self_test(machine: str, runs: Sequence[Run], out: Path, *, as_json: bool) -> int:
+def conclude_self_test(machine: str, runs: Sequence[RunRecord], out: Path, *, as_json: bool) -> int:
     """Keeps what runs of equal programs say, prints it with what was not measured, and returns the exit code."""
     ended = [run for run in runs if not run.lost()]
     code = FINE if len(ended) == len(runs) and all(run.is_complete() for run in ended) else INCOMPLETE

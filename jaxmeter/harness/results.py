@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from jaxmeter.harness.record import CaseRecord, Manifest, PlannedCase, Run, Status
-from jaxmeter.harness.record.agreement import find_disagreement
-from jaxmeter.harness.record.looks import find_timing
-from jaxmeter.harness.record.metric import Lack, Reading
-from jaxmeter.harness.record.pooling import gather_pool
-from jaxmeter.harness.record.reading import find_worst
-from jaxmeter.harness.record.recorded import RecordedVariant, list_variants
-from jaxmeter.harness.record.statistics import VERSION, differs
+from jaxmeter.harness.metrics.agreement import find_disagreement
+from jaxmeter.harness.metrics.looks import find_timing
+from jaxmeter.harness.metrics.metric import Lack, Reading
+from jaxmeter.harness.metrics.reading import Run, Variant
+from jaxmeter.harness.metrics.statistics import differs
+from jaxmeter.harness.metrics.withheld import find_objection
+from jaxmeter.harness.record import RunRecord, Status
 from jaxmeter.harness.record.traps import describe_trap, find_traps
-from jaxmeter.harness.record.withheld import find_objection
 from jaxmeter.harness.record.wording import counted
 
 MOST_LINES = 24
@@ -23,7 +21,7 @@ MOST_LINES = 24
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
 
 
-def list_results(run: Run) -> list[dict[str, Any]]:
+def list_results(run: RunRecord) -> list[dict[str, Any]]:
     """By planned variant its status, time and speedup over the case's baseline variant, each with its interval.
 
     Times are seconds. A missing number is null, and so are a disagreement where time and speedup agree, and a reason
@@ -33,7 +31,7 @@ def list_results(run: Run) -> list[dict[str, Any]]:
         {
             "case": variant.planned_case.name,
             "variant": variant.planned.name,
-            "status": _find_status(variant).value,
+            "status": variant.status.value,
             "execution_s": _tell(variant.read("execution_s")),
             "speedup": _tell(variant.read("speedup")),
             "no_speedup": find_objection(variant.outcomes) or None,
@@ -45,7 +43,7 @@ def list_results(run: Run) -> list[dict[str, Any]]:
     ]
 
 
-def describe_results(run: Run) -> Iterator[str]:
+def describe_results(run: RunRecord) -> Iterator[str]:
     """The same, a line for each variant; nothing where there are too many."""
     if sum(len(case.variants) for case in run.manifest.cases) > MOST_LINES:
         return
@@ -62,7 +60,7 @@ def describe_results(run: Run) -> Iterator[str]:
     yield from _list_doubts(variants)
 
 
-def _list_doubts(variants: Iterable[RecordedVariant]) -> Iterator[str]:
+def _list_doubts(variants: Iterable[Variant]) -> Iterator[str]:
     """Each trap, and each time that is at odds with a speedup, once with the variants that have it."""
     alike: dict[str, dict[str, None]] = {}
     for variant in variants:
@@ -72,31 +70,8 @@ def _list_doubts(variants: Iterable[RecordedVariant]) -> Iterator[str]:
     yield from (f"! {', '.join(names)}: {sentence}" for sentence, names in alike.items())
 
 
-def _list_variants(run: Run) -> Iterator[RecordedVariant]:
-    pool = gather_pool(run)
-    manifest, records = run.manifest, {record.id: record for record in run.cases}
-    for planned in manifest.cases:
-        record = records.get(planned.id) or _make_empty(planned, manifest)
-        yield from list_variants(planned, record, manifest.environment, manifest.settings, pool)
-
-
-def _make_empty(planned: PlannedCase, manifest: Manifest) -> CaseRecord:
-    """Of a case that the run did not reach."""
-    return CaseRecord(
-        id=planned.id,
-        name=planned.name,
-        started=manifest.started,
-        elapsed_s=0.0,
-        processes=0,
-        variants=(),
-        statistics_version=VERSION,
-    )
-
-
-def _find_status(variant: RecordedVariant) -> Status:
-    if variant.planned.skip is not None:
-        return Status.SKIPPED
-    return find_worst(variant.outcomes)[1].status if variant.outcomes else Status.LOST
+def _list_variants(run: RunRecord) -> Iterator[Variant]:
+    yield from (variant for case in Run(run).cases for variant in case.variants)
 
 
 def _tell(reading: Reading) -> dict[str, Any] | None:
@@ -112,13 +87,13 @@ def _tell(reading: Reading) -> dict[str, Any] | None:
     }
 
 
-def _describe(variant: RecordedVariant) -> str:
+def _describe(variant: Variant) -> str:
     """`2.31 ms [2.2, 2.4]  3.1x [3.0, 3.2]`, or how it ended."""
     time = variant.read("execution_s")
     if time.interval is None:
-        worst = find_worst(variant.outcomes)[1] if variant.outcomes else None
-        reason = variant.planned.skip or (None if worst is None else worst.reason)
-        return f"{_find_status(variant).value}{': ' if reason else ''}{reason or ''}"
+        probe, worst = variant.worst
+        reason = worst.reason if probe or worst.status is not Status.LOST else None
+        return f"{variant.status.value}{': ' if reason else ''}{reason or ''}"
     size, unit = next((one for one in _UNITS if _rounded(time.interval.estimate / one[0]) >= 1), _UNITS[-1])
     is_doubted = bool(find_traps(variant.outcomes) or find_disagreement(variant, "execution_s"))
     written = _write(time, 1 / size, f" {unit}", is_doubted=is_doubted)
@@ -131,7 +106,7 @@ def _rounded(value: float) -> float:
     return float(f"{value:.3g}")
 
 
-def _describe_speedup(variant: RecordedVariant) -> str:
+def _describe_speedup(variant: Variant) -> str:
     if variant.planned.name == variant.planned_case.baseline:
         return "baseline"
     speedup = variant.read("speedup")
@@ -143,13 +118,13 @@ def _describe_speedup(variant: RecordedVariant) -> str:
     return f"{_write(speedup, 1.0, 'x', is_doubted=is_doubted)}{undecided}"
 
 
-def _describe_compiling(variant: RecordedVariant) -> str:
+def _describe_compiling(variant: Variant) -> str:
     """Say how many programs each call compiles within its time; empty if none."""
     count = _count_compiles(variant)
     return f"each call compiles {counted(count, 'program')}" if count else ""
 
 
-def _count_compiles(variant: RecordedVariant) -> int | None:
+def _count_compiles(variant: Variant) -> int | None:
     timing = find_timing(variant)
     return None if timing is None else timing.compiles_per_call
 

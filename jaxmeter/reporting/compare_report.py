@@ -13,7 +13,8 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from jaxmeter.harness.record.statistics import MINIMUM_EFFECT
+from jaxmeter.harness.metrics.reading import Run
+from jaxmeter.harness.metrics.statistics import MINIMUM_EFFECT
 
 from . import terminal
 from .collector import without_collecting
@@ -21,10 +22,8 @@ from .compare.budgets import Budgets, make_defaults, read_budgets
 from .compare.changes import find_changes
 from .compare.findings import Change, Changes, Finding
 from .compare.gate import FINE, Judgement, list_suspects
-from .compare.snapshot import take_snapshots
 from .compare.times import SUSPECTED
 from .console import print_lines
-from .load import LoadedRun
 from .markdown import MARKER, MOST_CHARACTERS, escape, write_table
 from .text import counted, visible_record
 from .view.changes import TONES, describe_changes, make_change_table, order_changes, write_change
@@ -61,10 +60,10 @@ def read_effect(text: str) -> float:
     return float(match[1]) / 100
 
 
-def compare(before: LoadedRun, after: LoadedRun, minimum_effect: float = MINIMUM_EFFECT) -> Changes:
+def compare(before: Run, after: Run, minimum_effect: float = MINIMUM_EFFECT) -> Changes:
     """What changed between two runs, every recorded text visible."""
     with without_collecting():
-        sides = take_snapshots(*(visible_record(one.run) for one in (before, after)))
+        sides = (replace(run, record=visible_record(run.record)) for run in (before, after))
         return find_changes(*sides, minimum_effect=minimum_effect)
 
 

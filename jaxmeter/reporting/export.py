@@ -56,7 +56,7 @@ def to_google_benchmark(loaded: Loaded) -> bytes:
     timed = [row for row in rows if row["metric"] == TIME and row["value"] is not None]
     busy = {_key(row): json.loads(row["values"]) for row in rows if row["metric"] == "parallelism"}
     several = len(loaded.runs) > 1
-    newest = visible_record(loaded.runs[-1].run.manifest)
+    newest = visible_record(loaded.runs[-1].manifest)
     here = newest.environment
     context = {
         "date": newest.started,

@@ -8,16 +8,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from jaxmeter.harness.metrics.across import DECISIVE_PROBES
+from jaxmeter.harness.metrics.agreement import TIMES, find_disagreement
+from jaxmeter.harness.metrics.looks import find_timing
+from jaxmeter.harness.metrics.metric import Lack, Reading
+from jaxmeter.harness.metrics.reading import Variant
+from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record import RecordError, Status
-from jaxmeter.harness.record.agreement import TIMES, find_disagreement
-from jaxmeter.harness.record.looks import find_timing
-from jaxmeter.harness.record.metric import Lack, Reading
-from jaxmeter.harness.record.metrics import METRICS
-from jaxmeter.harness.record.reading import DECISIVE_PROBES
 from jaxmeter.harness.record.traps import find_traps
 
 from .load import Loaded, load
-from .view.cases import Variant, gather_cases
+from .view.cases import gather_cases
 from .view.runs import label_runs, name_device
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def list_rows(loaded: Loaded) -> Iterator[dict[str, Any]]:
     """The rows of the table, by run, case, variant and metric."""
     for run in label_runs(loaded.runs):
         for case in gather_cases([run]):
-            for variant in case.variants:
+            for variant in case.shown:
                 yield from list_metrics(variant)
 
 
@@ -121,12 +122,12 @@ def _ended_badly(reading: Reading, variant: Variant) -> bool:
 def _describe(variant: Variant) -> dict[str, Any]:
     """What all rows of a variant share."""
     run, planned, case = variant.case.run, variant.planned, variant.planned_case
-    manifest, here = run.manifest, run.manifest.environment
+    manifest, here = run.manifest, run.environment
     return {
-        "run": run.run_id,
+        "run": run.name,
         "started": manifest.started,
-        "backend": manifest.backend,
-        "device": name_device(run.run),
+        "backend": run.where,
+        "device": name_device(run),
         "machine": manifest.machine,
         "cores": here.allowed_cores,
         "python": here.python,

@@ -53,18 +53,18 @@ def _limit(found: MachineChanges, pattern: str) -> MachineChanges:
 
 def list_faults(loaded: Loaded) -> list[str]:
     """What makes the order of the runs doubtful."""
-    return list(find_clock_faults(one.run for one in loaded.runs))
+    return list(find_clock_faults(one.record for one in loaded.runs))
 
 
 def find_unused(known: Sequence[KnownChangePoint], loaded: Loaded) -> list[str]:
     """Runs that known change points name, and nobody has read."""
-    ids = {one.run.manifest.run_id for one in loaded.runs}
+    ids = {one.manifest.run_id for one in loaded.runs}
     return [one.run for one in known if one.run not in ids]
 
 
 def explain_nothing(loaded: Loaded, pattern: str) -> str:
     """Why there is no series."""
-    cases = [case for one in loaded.runs for case in one.run.manifest.cases]
+    cases = [case for one in loaded.runs for case in one.manifest.cases]
     if not match_cases(cases, pattern):
         nearest = find_nearest(pattern, [name for case in cases for name in names_of(case)])
         return f"no case matches --case '{pattern}'{f'; nearest: {nearest}' if nearest else ''}"
@@ -124,7 +124,7 @@ def encode(found: Sequence[MachineChanges], faults: Sequence[str]) -> bytes:
         {
             "name": one.machine.name,
             "machine": one.machine.newest.manifest.machine,
-            "runs": [run.run_id for run in one.machine.runs],
+            "runs": [run.name for run in one.machine.runs],
             "series": len(one.series),
             "change_points": [
                 {**msgspec.to_builtins(change_point), "effect": change_point.effect}

@@ -10,21 +10,21 @@ from pathlib import Path
 
 import msgspec
 
+from jaxmeter.harness.metrics.reading import Run
 from jaxmeter.harness.record import (
     CaseRecord,
     Manifest,
     RecordError,
-    Run,
     RunFolder,
+    RunRecord,
     Stop,
-    StopReason,
     UnreadableError,
     read_json,
     read_manifest,
     read_run,
 )
 from jaxmeter.harness.record.files import read_bytes
-from jaxmeter.harness.record.holders import describe_used_up
+from jaxmeter.harness.record.runs import explain_stop
 
 from .collector import without_collecting
 from .copies import read_sum
@@ -34,18 +34,10 @@ from .text import counted, hide_home, visible
 
 
 @dataclass(frozen=True)
-class LoadedRun:
-    """A run and the folder that it was read from."""
-
-    run: Run
-    folder: RunFolder
-
-
-@dataclass(frozen=True)
 class Loaded:
     """Runs by the time they started, and what was wrong with the files: one sentence each."""
 
-    runs: tuple[LoadedRun, ...]
+    runs: tuple[Run, ...]
     warnings: tuple[str, ...]
 
 
@@ -61,7 +53,7 @@ def load(paths: Iterable[Path], *, only_newest: bool = False, on_read: Callable[
     # From the newest on, since a newer run decides what is kept of an older one; the order given decides nothing.
     order = sorted(range(len(folders)), key=lambda index: _read_key(folders[index]), reverse=True)
     outdated = Outdated()
-    runs: list[LoadedRun] = []
+    runs: list[Run] = []
     known: dict[str, set[bytes]] = {}
     warnings: dict[int, list[str]] = {}
     with without_collecting():
@@ -77,7 +69,7 @@ def load(paths: Iterable[Path], *, only_newest: bool = False, on_read: Callable[
                 if not _is_repeated(run, folder, known, own):
                     if only_newest:
                         run = _cut(run, folder, outdated) if cut is None else outdated.count(cut)
-                    runs.append(LoadedRun(run, folder))
+                    runs.append(Run(run, folder))
             on_read()
     told = (visible(hide_home(warning)) for index in sorted(warnings) for warning in warnings[index])
     return Loaded(tuple(reversed(runs)), tuple(told))
@@ -85,17 +77,17 @@ def load(paths: Iterable[Path], *, only_newest: bool = False, on_read: Callable[
 
 def leave_out_confirming(loaded: Loaded) -> Loaded:
     """Without runs that only time a gate's suspects once more, unless there are no others."""
-    others = tuple(one for one in loaded.runs if not one.run.manifest.confirms)
+    others = tuple(one for one in loaded.runs if not one.manifest.confirms)
     return replace(loaded, runs=others or loaded.runs)
 
 
-def _find_cut(folder: RunFolder, outdated: Outdated) -> Run | None:
+def _find_cut(folder: RunFolder, outdated: Outdated) -> RunRecord | None:
     """A run of the cache, if only its times are needed and they are there by themselves."""
     run = read_cut(folder)
     return run if run is not None and outdated.is_covered(run.manifest) else None
 
 
-def _cut(run: Run, folder: RunFolder, outdated: Outdated) -> Run:
+def _cut(run: RunRecord, folder: RunFolder, outdated: Outdated) -> RunRecord:
     """What a page keeps of a run; where that is its times alone, the cache has a file of them from then on."""
     is_covered = outdated.is_covered(run.manifest)
     cut = outdated.cut(run)
@@ -104,7 +96,7 @@ def _cut(run: Run, folder: RunFolder, outdated: Outdated) -> Run:
     return cut
 
 
-def _is_repeated(run: Run, folder: RunFolder, known: dict[str, set[bytes]], warnings: list[str]) -> bool:
+def _is_repeated(run: RunRecord, folder: RunFolder, known: dict[str, set[bytes]], warnings: list[str]) -> bool:
     """Whether the same run was read before; another of its id is told apart."""
     run_id, path = run.manifest.run_id, folder.path
     contents = _sum(run, folder)
@@ -118,7 +110,7 @@ def _is_repeated(run: Run, folder: RunFolder, known: dict[str, set[bytes]], warn
     return False
 
 
-def _sum(run: Run, folder: RunFolder) -> bytes:
+def _sum(run: RunRecord, folder: RunFolder) -> bytes:
     """What tells two runs of one id apart: the sum of their commit marks, else of what was read."""
     kept = read_sum(folder)
     if kept is not None:
@@ -172,7 +164,7 @@ def choose_folders(folders: Iterable[Path], *, since: str = "", last: int | None
     return [folder for folder in kept if folder in newest or started[folder] is None]
 
 
-def _load_run(folder: RunFolder, warnings: list[str]) -> Run:
+def _load_run(folder: RunFolder, warnings: list[str]) -> RunRecord:
     """One run, from its commit mark, or from the files that a run without one has left.
 
     Raises:
@@ -189,13 +181,13 @@ def _load_run(folder: RunFolder, warnings: list[str]) -> Run:
         except UnreadableError as error:
             warnings.append(f"{error}; its cases are read one by one")
     stopped = _read_stop(folder, warnings)
-    run = Run(manifest=manifest, cases=tuple(_read_cases(folder, warnings)), stopped=stopped)
+    run = RunRecord(manifest=manifest, cases=tuple(_read_cases(folder, warnings)), stopped=stopped)
     run = _drop_strays(run, folder, warnings)
     warnings.append(f"{folder.path}: run {manifest.run_id} {_describe_end(run, folder)}")
     return run
 
 
-def _read_mark_instead(folder: RunFolder, error: UnreadableError, warnings: list[str]) -> Run:
+def _read_mark_instead(folder: RunFolder, error: UnreadableError, warnings: list[str]) -> RunRecord:
     """The run of which the manifest cannot be read, from its commit mark, which holds the manifest too."""
     if not folder.mark.exists():
         raise error
@@ -207,7 +199,7 @@ def _read_mark_instead(folder: RunFolder, error: UnreadableError, warnings: list
     return run
 
 
-def _describe_end(run: Run, folder: RunFolder) -> str:
+def _describe_end(run: RunRecord, folder: RunFolder) -> str:
     """How a run without a commit mark ended, what it lacks, and what to do."""
     lost = len(run.lost())
     stop = run.stopped
@@ -215,13 +207,6 @@ def _describe_end(run: Run, folder: RunFolder) -> str:
     if not lost:
         return f"{how}: no case lost; --resume goes on with it"
     return f"{how}: {lost} of {counted(len(run.manifest.cases), 'case')} lost; --resume goes on with it"
-
-
-def explain_stop(stop: Stop) -> str:
-    """Why a run stopped before its last case, in words."""
-    if stop.reason is StopReason.BUDGET_USED:
-        return "its budget is used up" if stop.budget_s is None else describe_used_up(stop.budget_s, stop.held)
-    return "it was interrupted"
 
 
 def _read_stop(folder: RunFolder, warnings: list[str]) -> Stop | None:
@@ -269,7 +254,7 @@ def _read_cases(folder: RunFolder, warnings: list[str]) -> Iterator[CaseRecord]:
             warnings.append(f"{error}; this case counts as lost")
 
 
-def _drop_strays(run: Run, folder: RunFolder, warnings: list[str]) -> Run:
+def _drop_strays(run: RunRecord, folder: RunFolder, warnings: list[str]) -> RunRecord:
     """The run without cases that its manifest does not plan, or that it holds twice: nothing could place them."""
     planned = {case.id for case in run.manifest.cases}
     kept: dict[str, CaseRecord] = {}

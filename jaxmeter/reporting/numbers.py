@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jaxmeter.harness.record.statistics import Interval
+from jaxmeter.harness.metrics.statistics import Interval
 
 SPACE = "\u202f"
 """Narrow no-break space: before a unit, and between thousands."""

@@ -6,9 +6,9 @@ from collections import Counter
 
 import msgspec
 
-from jaxmeter.harness.record import CaseRecord, Manifest, Outcome, PlannedCase, Run, Status, VariantRecord
+from jaxmeter.harness.metrics.across import DECISIVE_PROBES
+from jaxmeter.harness.record import CaseRecord, Manifest, Outcome, PlannedCase, RunRecord, Status, VariantRecord
 from jaxmeter.harness.record.outcomes import Number
-from jaxmeter.harness.record.reading import DECISIVE_PROBES
 
 WHOLE = 2
 """Runs of a machine that are kept whole: the newest, and the one that it is compared with."""
@@ -31,14 +31,14 @@ class Outdated:
         seen = self._seen.get(_machine(manifest), Counter())
         return all(seen[case.suite, case.name] >= WHOLE for case in manifest.cases)
 
-    def cut(self, run: Run) -> Run:
+    def cut(self, run: RunRecord) -> RunRecord:
         """The run with the cases that fewer than WHOLE newer runs of its place have; of others the series' numbers."""
         seen = self._seen.get(_machine(run.manifest), Counter())
         outdated = {case.id for case in run.manifest.cases if seen[case.suite, case.name] >= WHOLE}
         cases = tuple(_cut_case(case) if case.id in outdated else case for case in run.cases)
         return self.count(msgspec.structs.replace(run, cases=cases))
 
-    def count(self, run: Run) -> Run:
+    def count(self, run: RunRecord) -> RunRecord:
         """The run as it is, with what it plans shared; older runs of its place need less of its cases from here on."""
         manifest = run.manifest
         self._seen.setdefault(_machine(manifest), Counter()).update((case.suite, case.name) for case in manifest.cases)

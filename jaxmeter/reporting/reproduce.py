@@ -12,19 +12,19 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from jaxmeter.harness.metrics.reading import Case, Run, Variant
+from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record import INCOMPLETE, NATIVE, Artifact
 from jaxmeter.harness.record.layout import EXPORTED, PROGRAM_TEXTS, name_file
-from jaxmeter.harness.record.metrics import METRICS
 from jaxmeter.harness.record.patterns import match_cases, names_of
 from jaxmeter.harness.record.plain_settings import is_plain_setting
 
 from .compare.artifacts import ArtifactError, read_file
 from .compare.programs import suggest_nearest
 from .frame import list_metrics
-from .load import LoadedRun
 from .markdown import escape
 from .text import shorten
-from .view.cases import Case, Variant, gather_cases
+from .view.cases import gather_cases
 from .view.runs import label_runs, name_device
 from .write import write_reading
 
@@ -69,7 +69,7 @@ class Sampler:
       kept: Its files, by kind.
     """
 
-    loaded: LoadedRun
+    loaded: Run
     variant: Variant
     kept: Mapping[str, Artifact]
 
@@ -79,7 +79,7 @@ class Sampler:
         return name_file(f"{self.variant.planned_case.name} {self.variant.planned.name}")
 
 
-def find_subject(loaded: LoadedRun, pattern: str, name: str | None = None) -> Sampler:
+def find_subject(loaded: Run, pattern: str, name: str | None = None) -> Sampler:
     """The variant of one case.
 
     Args:
@@ -95,16 +95,16 @@ def find_subject(loaded: LoadedRun, pattern: str, name: str | None = None) -> Sa
     kept: dict[str, dict[str, Artifact]] = {}
     for artifact in case.record.artifacts:
         kept.setdefault(artifact.variant, {})[artifact.kind] = artifact
-    programs = [one for one in case.variants if EXPORTED in kept.get(one.planned.name, {})]
+    programs = [one for one in case.shown if EXPORTED in kept.get(one.planned.name, {})]
     names = [one.planned.name for one in programs]
     if name is None:
         if len(programs) == 1:
             return Sampler(loaded, programs[0], kept[names[0]])
-        several = f"give --variant, one of {', '.join(names)}" if names else _explain_no_program(case.variants)
+        several = f"give --variant, one of {', '.join(names)}" if names else _explain_no_program(case.shown)
         raise NothingToReproduceError(f"{where}: {several}")
     variant = case.find(name)
     if variant is None:
-        nearest = suggest_nearest(name, [one.planned.name for one in case.variants])
+        nearest = suggest_nearest(name, [one.planned.name for one in case.shown])
         raise NothingToReproduceError(f"{where} has no variant {name!r}{nearest}")
     if variant not in programs:
         others = f"; programs are kept of {', '.join(names)}" if names else ""
@@ -112,14 +112,13 @@ def find_subject(loaded: LoadedRun, pattern: str, name: str | None = None) -> Sa
     return Sampler(loaded, variant, kept[name])
 
 
-def _find_case(loaded: LoadedRun, pattern: str) -> Case:
+def _find_case(loaded: Run, pattern: str) -> Case:
     """The one that matches; one of that very name before all."""
-    planned = loaded.run.manifest.cases
+    planned = loaded.manifest.cases
     exact = [one for one in planned if one.name == pattern]
     found = exact or match_cases(planned, pattern)
     if len(found) == 1:
-        (run,) = label_runs([loaded])
-        return next(one for one in gather_cases([run]) if one.planned.id == found[0].id)
+        return next(one for one in gather_cases(label_runs([loaded])) if one.planned.id == found[0].id)
     if found:
         some = ", ".join(one.name for one in found[:3])
         raise NothingToReproduceError(
@@ -221,7 +220,7 @@ def _write_readme(variant: Variant, files: Sequence[str]) -> bytes:
     recorded = sorted(here.packages.items())
     packages = {name: found for name, found in recorded if INSTALLED.fullmatch(name) and VERSION.fullmatch(found)}
     facts = {
-        "device": name_device(variant.case.run.run),
+        "device": name_device(variant.case.run),
         "platform": here.platform_version,
         "driver": here.driver,
         "processor": f"{here.processor}, {here.allowed_cores} of {here.cores} cores",

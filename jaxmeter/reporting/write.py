@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from jaxmeter.harness.record.metric import Metric, Reading, Summary, Unit
-from jaxmeter.harness.record.statistics import FEWEST_PROCESSES, Interval
+from jaxmeter.harness.metrics.metric import Metric, Reading, Summary, Unit
+from jaxmeter.harness.metrics.statistics import FEWEST_PROCESSES, Interval
 
 from . import numbers
 

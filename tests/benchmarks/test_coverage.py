@@ -14,7 +14,7 @@ from benchmarks.coverage import (
     process,
     time_cases,
 )
-from jaxmeter.harness.record.moderation import FEWEST_POOLED
+from jaxmeter.harness.metrics.moderation import FEWEST_POOLED
 
 RUNS = 500
 

@@ -4,9 +4,9 @@ import math
 
 from benchmarks.false_alarms import describe_readings
 from benchmarks.same_twice import twice, unequal
-from jaxmeter.harness.record.metric import Reading
-from jaxmeter.harness.record.metrics import METRICS
-from jaxmeter.harness.record.statistics import speedup
+from jaxmeter.harness.metrics.metric import Reading
+from jaxmeter.harness.metrics.statistics import speedup
+from jaxmeter.harness.metrics.table import METRICS
 
 
 def reading(*log_ratios: float) -> Reading:

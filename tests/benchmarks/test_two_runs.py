@@ -6,9 +6,9 @@ import pytest
 
 from benchmarks import two_runs
 from benchmarks.two_runs import KINDS, NothingToCompareError, Pair, describe_kind, describe_widths, find_pairs
-from jaxmeter.harness.record.metric import Reading
-from jaxmeter.harness.record.metrics import METRICS
-from jaxmeter.harness.record.statistics import geometric_interval, speedup
+from jaxmeter.harness.metrics.metric import Reading
+from jaxmeter.harness.metrics.statistics import geometric_interval, speedup
+from jaxmeter.harness.metrics.table import METRICS
 from tests.samples import planned_case, record, run, timing
 
 RATIOS, PEERS, TIMES, NORMALISED = KINDS

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from jaxmeter.harness.record import CaseRecord, Run, read_json
+from jaxmeter.harness.record import CaseRecord, RunRecord, read_json
 from launcher.engines import ENGINE_VARIABLE, Engine
 from tests.container.conftest import BuiltImage, containers
 from tests.container.launch import CHECKOUT
@@ -66,7 +66,7 @@ def test_an_interrupted_run_leaves_no_container_and_is_finished_by_resume(
 
     assert start(each_engine, "--resume", "stopped", "--suites", suite.name).wait(timeout=120) == 0
     assert {path: path.read_bytes() for path in kept} == kept
-    run = read_json(run_folder / "run.json", Run)
+    run = read_json(run_folder / "run.json", RunRecord)
     assert run.lost() == ()
     for case in run.cases:
         assert read_json(run_folder / "cases" / case.id / "case.json", CaseRecord) == case

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from jaxmeter.harness.record import Run, Status, VariantRecord, read_json, write_json
+from jaxmeter.harness.record import RunRecord, Status, VariantRecord, read_json, write_json
 from jaxmeter.harness.record.suspects import Suspect, Suspects
 from launcher.containers import Caller
 from launcher.engines import Engine
@@ -37,7 +37,7 @@ def test_a_run_and_its_page_belong_to_the_caller_and_name_image_and_lock(
     assert code == 0
     assert owners(Path("results"), Path("reports")) == {(caller.uid, caller.gid)}
     assert [path.name for path in Path("reports").iterdir()] == ["report-it.html"]
-    run = read_json(Path("results/it/run.json"), Run)
+    run = read_json(Path("results/it/run.json"), RunRecord)
     assert [case.status for case in run.cases] == [Status.OK]
     environment = run.manifest.environment
     assert environment.image == f"{name} {image_id(each_engine, name)}"
@@ -93,7 +93,7 @@ def test_runs_in_an_image_and_in_the_local_environment_merge_into_one_page(
 
     shown = run_here("report", "results/inside", "results/outside", "--out", "both.html")
 
-    inside, outside = (read_json(Path("results", name, "run.json"), Run) for name in ("inside", "outside"))
+    inside, outside = (read_json(Path("results", name, "run.json"), RunRecord) for name in ("inside", "outside"))
     assert [case.id for case in inside.cases] == [case.id for case in outside.cases]
     assert (inside.manifest.environment.host, outside.manifest.environment.image) == (caller.host, None)
     page = Path("both.html").read_text(encoding="utf8")
@@ -117,13 +117,13 @@ def test_a_run_in_a_container_is_set_beside_the_programs_of_an_earlier_one_where
     found = {}
     for name, suspects in (("after", None), ("again", Path("kept/suspects.json"))):
         if suspects is not None:
-            case = read_json(Path("results/after/run.json"), Run).cases[0].name
+            case = read_json(Path("results/after/run.json"), RunRecord).cases[0].name
             one = Suspect(case=case, variant=jitted(found["after"])[0])
             write_json(suspects, Suspects(baseline="before", suspects=(one,)))
         job = cpu_job(engine, caller, "--suites", str(suite))
         run = plan_beside(before, job.request.arguments, name, suspects)
         assert measure_in_container(replace(job, run=run)) == 0
-        found[name] = read_json(Path("results", name, "run.json"), Run)
+        found[name] = read_json(Path("results", name, "run.json"), RunRecord)
 
     for run in found.values():
         timed = {one.name for case in run.cases for one in case.variants if "execution_s" in values_of(one, "timing")}
@@ -132,7 +132,7 @@ def test_a_run_in_a_container_is_set_beside_the_programs_of_an_earlier_one_where
     assert not Path("reports/report-after.html").exists()
 
 
-def jitted(run: Run) -> list[str]:
+def jitted(run: RunRecord) -> list[str]:
     """Names of the variants that jit compiles."""
     return [one.name for case in run.manifest.cases for one in case.variants if one.mode == "jit"]
 

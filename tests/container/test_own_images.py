@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jaxmeter.harness.record import Run, read_json
+from jaxmeter.harness.record import RunRecord, read_json
 from launcher.containers import Caller
 from launcher.engines import Engine
 from launcher.images import image_id
@@ -83,7 +83,7 @@ def test_an_own_image_measures_an_own_suite_with_own_data(
     code = measure_in_container(cpu_job(each_engine, caller, "--image", OWN, *arguments))
 
     assert code == 0
-    run = read_json(Path("results/it/run.json"), Run)
+    run = read_json(Path("results/it/run.json"), RunRecord)
     assert run.manifest.environment.image == f"{OWN} {image_id(each_engine, OWN)}"
     assert Path("reports/report-it.html").is_file()
 

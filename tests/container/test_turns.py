@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from jaxmeter.harness.record import Run, read_json
+from jaxmeter.harness.record import RunRecord, read_json
 from launcher.arm_containers import offer_environment
 from launcher.containers import caller_here
 from launcher.engines import Engine
@@ -57,7 +57,7 @@ def test_two_images_take_turns(
         code = measure_in_container(replace(second, run=replace(second.run, is_reported=False)))
 
     assert code == 0
-    runs = [read_json(Path("results", name, "run.json"), Run) for name in ("old", "new")]
+    runs = [read_json(Path("results", name, "run.json"), RunRecord) for name in ("old", "new")]
     assert [run.manifest.environment.image for run in runs] == [f"{one} {one}" for one in images]
     timed = {
         (variant.name, len([one for one in variant.outcomes["timing"].values["execution_s"] if one]))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jaxmeter.harness.record import Run, Stop, StopReason, read_json
+from jaxmeter.harness.record import RunRecord, Stop, StopReason, read_json
 from tests.end_to_end.conftest import Harness
 
 pytestmark = pytest.mark.end_to_end
@@ -140,7 +140,7 @@ def needs_too_much(x):
 
     assert ended.returncode == 3
     assert json.loads(ended.stdout)["exit_code"] == 3
-    run = read_json(tmp_path / "results" / "it" / "run.json", Run)
+    run = read_json(tmp_path / "results" / "it" / "run.json", RunRecord)
     alone = "importing them begins threads, as making an array does; make arrays in functions, such as inputs()"
     assert ended.stderr.count(f"warning: every process imports the suites itself: {alone}; until then ") == 1
     assert run.manifest.settings.notes == (f"every process imported the suites itself: {alone}",)
@@ -185,7 +185,7 @@ def test_a_budget_that_is_used_up_loses_the_rest_and_says_how_to_go_on(
     resumed = harness("run", "--resume", "it", "--suites", suite, "--budget", "5m")
 
     assert "of 300 s used" in resumed.stdout
-    assert read_json(folder / "run.json", Run).lost() == ()
+    assert read_json(folder / "run.json", RunRecord).lost() == ()
     assert not (folder / "stopped.json").exists()
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from jaxmeter.harness.record import Run, read_json
+from jaxmeter.harness.record import RunRecord, read_json
 from tests.end_to_end.conftest import Harness
 
 pytestmark = [pytest.mark.end_to_end, pytest.mark.slow]
@@ -95,6 +95,6 @@ def test_a_full_disk_stops_the_run_and_the_same_case_is_measured_once_there_is_r
     resumed = harness("run", "--resume", "disk/it", "--suites", "slow.py")
 
     assert resumed.returncode == 0, resumed.stdout + resumed.stderr
-    run = read_json(folder / "run.json", Run)
+    run = read_json(folder / "run.json", RunRecord)
     assert run.lost() == ()
     assert {case.status.value for case in run.cases} == {"ok"}

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from jaxmeter.harness.parent.scratch import PREFIX
-from jaxmeter.harness.record import CaseRecord, Run, RunFolder, Stop, StopReason, read_json, read_manifest
+from jaxmeter.harness.record import CaseRecord, RunFolder, RunRecord, Stop, StopReason, read_json, read_manifest
 from tests.end_to_end.conftest import Harness
 
 pytestmark = [pytest.mark.end_to_end, pytest.mark.slow]
@@ -63,7 +63,7 @@ def kept_processes(folder: Path) -> dict[str, bytes]:
 
 
 def assert_finished(folder: Path) -> None:
-    run = read_json(folder / "run.json", Run)
+    run = read_json(folder / "run.json", RunRecord)
     assert run.lost() == ()
     assert {case.status.value for case in run.cases} == {"ok"}
     assert not list(folder.parent.glob(f"{PREFIX}*"))
@@ -128,7 +128,7 @@ def test_a_killed_fork_server_costs_no_case(suite: Path, tmp_path: Path, environ
     os.kill(min(servers), signal.SIGKILL)
     running.communicate(timeout=120)
 
-    run = read_json(folder / "run.json", Run)
+    run = read_json(folder / "run.json", RunRecord)
     assert run.lost() == ()
     broken = [case for case in run.cases if case.status.value != "ok"]
     assert len(broken) <= 1  # the case at hand may have lost the variant that was at work

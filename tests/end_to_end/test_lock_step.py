@@ -123,7 +123,7 @@ def test_an_environment_of_other_versions_is_refused_before_anything_is_measured
         path = tmp_path / "results" / "before" / name
         record = json.loads(path.read_text())
         manifest = record.get("manifest", record)
-        manifest["environment"]["packages"]["jaxlib"] = "0.0.1"
+        manifest["environments"]["cpu"]["packages"]["jaxlib"] = "0.0.1"
         path.write_text(json.dumps(record))
 
     beside = ("--against", "before", "--suites", suite, "--lock-step", sys.executable)

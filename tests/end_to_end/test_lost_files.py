@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from jaxmeter.harness.record import Run, RunFolder, read_json, read_manifest
+from jaxmeter.harness.record import RunFolder, RunRecord, read_json, read_manifest
 from tests.end_to_end.conftest import Harness
 
 pytestmark = [pytest.mark.end_to_end, pytest.mark.slow]
@@ -57,7 +57,7 @@ def test_a_run_that_loses_its_manifest_has_it_again_at_the_end(start: Start, tmp
 
     folder = RunFolder(tmp_path / "results" / "it")
     assert running.returncode == 0, said
-    assert read_manifest(folder) == read_json(folder.mark, Run).manifest
+    assert read_manifest(folder) == read_json(folder.mark, RunRecord).manifest
 
 
 def test_a_run_whose_folder_is_moved_is_not_taken_for_a_whole_one(start: Start, tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_a_run_whose_folder_becomes_read_only_says_what_it_kept_and_is_finished_
     assert "Traceback" not in said
     resumed = harness("run", "--resume", "it", "--suites", suite)
     assert resumed.returncode == 0, resumed.stderr
-    assert {case.status.value for case in read_json(cases.parent / "run.json", Run).cases} == {"ok"}
+    assert {case.status.value for case in read_json(cases.parent / "run.json", RunRecord).cases} == {"ok"}
 
 
 def test_a_run_that_was_killed_before_its_manifest_leaves_its_id_free(
@@ -106,4 +106,4 @@ def test_a_run_that_was_killed_before_its_manifest_leaves_its_id_free(
     assert resumed.returncode == 2
     assert "nothing was measured in results/it; start it again with --run-id it" in resumed.stderr
     assert again.returncode == 0, again.stderr
-    assert read_json(tmp_path / "results" / "it" / "run.json", Run).lost() == ()
+    assert read_json(tmp_path / "results" / "it" / "run.json", RunRecord).lost() == ()

@@ -176,7 +176,7 @@ def heal_but_suites(run: Path) -> None:
         record = json.loads(path.read_text())
         manifest = record.get("manifest", record)
         suites = manifest["settings"]["suites"]
-        manifest |= {"environment": own["environment"], "settings": {**own["settings"], "suites": suites}}
+        manifest |= {"environments": own["environments"], "settings": {**own["settings"], "suites": suites}}
         path.write_text(json.dumps(record))
 
 

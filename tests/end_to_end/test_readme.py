@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from jaxmeter.harness.record import Run, read_json
+from jaxmeter.harness.record import RunRecord, read_json
 from launcher.backends import OPTIONS
 from tests.end_to_end.conftest import CHECKOUT, Harness
 
@@ -81,7 +81,7 @@ def test_the_suite_measures_what_the_text_says(tmp_path: Path, harness: Harness)
     ended = harness("run", "--suites", "softplus.py", "--quick", "--processes", "3", "--run-id", "it")
 
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    (case,) = read_json(tmp_path / "results" / "it" / "run.json", Run).manifest.cases
+    (case,) = read_json(tmp_path / "results" / "it" / "run.json", RunRecord).manifest.cases
     assert case.baseline == "softplus:jit"
     assert re.search(r"^  stable:jit +(?:! )?\S+ \S+ \[.*\] +(?:! )?\S+x \[", ended.stdout, re.MULTILINE), ended.stdout
     assert {variant.implementation for variant in case.variants} == {"softplus", "stable"}

@@ -20,7 +20,7 @@ from jaxmeter.harness.declare.catalogue import DEFAULT_SUITES, Suite, find_suite
 from jaxmeter.harness.machine.environment import make_private
 from jaxmeter.harness.machine.platforms import PLATFORMS
 from jaxmeter.harness.plan.cases import name_case
-from jaxmeter.harness.record import ProcessRecord, Run, RunFolder, Status, read_json, read_manifest
+from jaxmeter.harness.record import ProcessRecord, RunFolder, RunRecord, Status, read_json, read_manifest
 from launcher.traces import TraceRequest, copy_captures
 from tests.end_to_end.conftest import Harness
 
@@ -63,7 +63,7 @@ def test_the_smallest_case_of_every_suite_is_measured_whole_and_right(harness: H
     ended = harness("run", "--processes", "1", "--run-id", "it", *selection, *probes)
 
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    run = read_json(tmp_path / "results" / "it" / "run.json", Run)
+    run = read_json(tmp_path / "results" / "it" / "run.json", RunRecord)
     assert {case.name for case in run.cases} == set(smallest)
     assert run.lost() == ()
     for planned, case in zip(run.manifest.cases, run.cases, strict=True):
@@ -84,7 +84,7 @@ def test_a_capture_lies_where_xprof_looks_and_holds_the_steps(harness: Harness, 
     ended = harness("run", "--quick", "--select", "cumulative_sum[n=100]", "--probe", "trace", "--run-id", "it")
 
     assert ended.returncode == 0
-    (case,) = read_json(tmp_path / "results" / "it" / "run.json", Run).cases
+    (case,) = read_json(tmp_path / "results" / "it" / "run.json", RunRecord).cases
     case_folder = tmp_path / "results" / "it" / "cases" / case.id
     for artifact in case.artifacts:
         data = (case_folder / artifact.path).read_bytes()
@@ -133,7 +133,7 @@ def test_a_suite_reads_the_folder_of_data_that_the_run_was_given_and_the_record_
     ended = harness("run", *chosen, "--data", "sets", "--run-id", "it")
 
     assert ended.returncode == 0, ended.stderr
-    run = read_json(tmp_path / "results" / "it" / "run.json", Run)
+    run = read_json(tmp_path / "results" / "it" / "run.json", RunRecord)
     assert run.manifest.settings.data == make_private(str(tmp_path / "sets"))
 
 
@@ -160,7 +160,7 @@ def test_every_sample_is_kept_and_the_run_remembers_where_it_was_made(
 ) -> None:
     harness("run", "--suites", suite, "--quick", "--processes", "3", "--probe", "timing", "--run-id", "it")
 
-    run = read_json(tmp_path / "results" / "it" / "run.json", Run)
+    run = read_json(tmp_path / "results" / "it" / "run.json", RunRecord)
     processes = sorted((tmp_path / "results" / "it" / "cases" / run.cases[0].id / "processes").iterdir())
     assert [path.name for path in processes] == ["00.json.gz", "01.json.gz", "02.json.gz"]
     for path in processes:
@@ -204,7 +204,7 @@ def test_processes_run_on_one_core_where_that_is_asked_and_processes_on_another_
     options = ("--quick", "--processes", "3", "--probe", "timing", "--cores", "1", "--run-id", "it")
     harness("run", "--suites", "small.py", *options)
 
-    run = read_json(tmp_path / "results" / "it" / "run.json", Run)
+    run = read_json(tmp_path / "results" / "it" / "run.json", RunRecord)
     assert run.manifest.settings.cores == 1
     assert run.manifest.environment.allowed_cores == 1
     assert run.manifest.environment.threads["OPENBLAS_NUM_THREADS"] == 1

@@ -40,7 +40,9 @@ def test_the_image_of_a_run_is_read(tmp_path):
     assert read_baseline(folder).image == IMAGE
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "{}", json.dumps({"backend": "cpu", "environment": {"python": "3"}})])
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "{}", json.dumps({"backend": "cpu", "environments": {"cpu": {"python": "3"}}})]
+)
 def test_a_manifest_that_cannot_be_read_is_said(tmp_path, text):
     (tmp_path / "manifest.json").write_text(text)
 
@@ -62,7 +64,7 @@ VERSIONS = st.one_of(
 def test_what_pip_is_given_is_a_known_name_with_a_version_or_nothing(tmp_path_factory, name, version, other):
     folder = tmp_path_factory.mktemp("run")
     here = {"python": "3.11", "packages": {name: version, other: "/tmp/x"}, "variables": {}}
-    (folder / "manifest.json").write_text(json.dumps({"backend": "cpu", "environment": here}))
+    (folder / "manifest.json").write_text(json.dumps({"backend": "cpu", "environments": {"cpu": here}}))
 
     try:
         arguments = read_baseline(folder).wanted.arguments
@@ -91,7 +93,7 @@ def test_an_image_without_a_whole_id_is_never_asked_for(image):
 )
 def test_what_no_measurement_has_written_is_refused(tmp_path, here):
     environment = {"python": "3.11", "packages": {}, "variables": {}, **here}
-    (tmp_path / "manifest.json").write_text(json.dumps({"backend": "cpu", "environment": environment}))
+    (tmp_path / "manifest.json").write_text(json.dumps({"backend": "cpu", "environments": {"cpu": environment}}))
 
     with pytest.raises(UsageError, match="measure a new baseline"):
         read_baseline(tmp_path)

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from jaxmeter.cli.inputs import FOLDER, name_report
+from jaxmeter.harness.metrics.reading import Run
 from jaxmeter.harness.record import RunFolder
 from jaxmeter.harness.record.layout import SELF_TESTS as FOLDER_OF_SELF_TESTS
-from jaxmeter.reporting.load import LoadedRun
 from launcher.runs import LARGEST_RECORD, MANIFEST, SELF_TESTS, new_run_id, plan_run, plan_self_test, read_record
 from tests import samples
 
@@ -114,7 +114,7 @@ def test_the_launcher_and_the_report_call_the_page_the_same():
     run = plan_run([], ID)
     record = samples.run(run_id=ID)
 
-    assert run.page == FOLDER / f"report-{name_report([LoadedRun(record, RunFolder(run.folder))])}.html"
+    assert run.page == FOLDER / f"report-{name_report([Run(record, RunFolder(run.folder))])}.html"
 
 
 def test_a_file_of_a_run_that_would_never_end_is_not_read(tmp_path):

@@ -2,12 +2,12 @@
 
 import hashlib
 
+from jaxmeter.harness.metrics.reading import Run
 from jaxmeter.harness.record import Artifact, Outcome, RunFolder, Status, write_bytes
 from jaxmeter.harness.record.layout import EXPORTED, PROGRAM_TEXTS
 from jaxmeter.reporting.compare.pairs import Pair
 from jaxmeter.reporting.compare.program_diff import compare_programs
 from jaxmeter.reporting.compare.programs import Program
-from jaxmeter.reporting.load import LoadedRun
 from tests import samples
 
 JAXPR = """{ lambda ; a:f32[8]. let
@@ -85,4 +85,4 @@ def recorded(folder, texts=TEXTS, *, case=None, memory=PLANNED, change=lambda ar
     ended = samples.record(planned, outcomes, artifacts=tuple(artifacts))
     run = samples.run((planned, ended), run_id=folder.name, **changes)
     samples.write_run(folder, run)
-    return LoadedRun(run, RunFolder(folder))
+    return Run(run, RunFolder(folder))

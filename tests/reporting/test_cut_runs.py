@@ -39,7 +39,7 @@ def test_of_older_runs_in_the_cache_the_times_are_kept_and_read_from_then_on(fol
     assert kept(folders) == ["run-0", "run-1", "run-2"]
     monkeypatch.setattr("jaxmeter.reporting.load._load_run", only(folders[-2:]))
     again = load(folders, only_newest=True)
-    assert [one.run for one in again.runs] == [one.run for one in first.runs]
+    assert [one.record for one in again.runs] == [one.record for one in first.runs]
     assert html.render(build(again)) == html.render(build(first))
 
 
@@ -59,7 +59,7 @@ def test_a_run_of_which_more_is_needed_is_read_whole(folders):
 
     (alone,) = load(folders[:1], only_newest=True).runs
 
-    assert alone.run == load(folders[:1]).runs[0].run
+    assert alone.record == load(folders[:1]).runs[0].record
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_a_damaged_file_of_times_is_made_anew(folders, spoil):
     path.write_bytes(spoil(data))
 
     assert read_cut(RunFolder(folders[0])) is None
-    assert [one.run for one in load(folders, only_newest=True).runs] == [one.run for one in first.runs]
+    assert [one.record for one in load(folders, only_newest=True).runs] == [one.record for one in first.runs]
     assert path.read_bytes() == data
 
 
@@ -100,4 +100,6 @@ def test_a_copy_and_its_original_are_one_run(folders, tmp_path):
     assert len(both.runs) == RUNS
     assert all("counted once" in warning for warning in both.warnings)
     assert len(both.warnings) == RUNS
-    assert msgspec.json.encode(both.runs[0].run) == msgspec.json.encode(load(folders, only_newest=True).runs[0].run)
+    assert msgspec.json.encode(both.runs[0].record) == msgspec.json.encode(
+        load(folders, only_newest=True).runs[0].record
+    )

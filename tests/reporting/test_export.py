@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 from jaxmeter.cli.app import app
 from jaxmeter.cli.ending import UNUSABLE
+from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record import Outcome, RecordError, Status
-from jaxmeter.harness.record.metrics import METRICS
 from jaxmeter.reporting.export import FORMATS, to_csv, to_google_benchmark, to_json
 from jaxmeter.reporting.frame import COLUMNS, load_frame, make_frame
 from tests import samples

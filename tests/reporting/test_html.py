@@ -20,7 +20,7 @@ RUNS = {
     "published": (samples.published_run(),),
     "troubled": (samples.troubled_run(),),
     "hostile": (samples.hostile_run(),),
-    "nothing planned": (samples.Run(manifest=samples.manifest(()), cases=()),),
+    "nothing planned": (samples.RunRecord(manifest=samples.manifest(()), cases=()),),
 }
 
 

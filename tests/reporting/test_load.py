@@ -24,7 +24,7 @@ JSON = st.recursive(
 
 
 def runs_of(loaded):
-    return tuple(one.run for one in loaded.runs)
+    return tuple(one.record for one in loaded.runs)
 
 
 def test_a_run_is_read_back_as_it_was_written(tmp_path):
@@ -48,8 +48,8 @@ def test_a_run_without_run_json_is_read_case_by_case_and_the_lost_ones_are_count
 
     loaded = load([folder])
 
-    assert [case.name for case in loaded.runs[0].run.lost()] == ["lost[dtype=float32,n=10000]"]
-    assert loaded.runs[0].run.ended is None
+    assert [case.name for case in loaded.runs[0].record.lost()] == ["lost[dtype=float32,n=10000]"]
+    assert loaded.runs[0].record.ended is None
     assert loaded.warnings[0].endswith(": 1 of 2 cases lost; --resume goes on with it")
 
 
@@ -83,7 +83,7 @@ def test_a_run_that_stopped_says_why(tmp_path):
 
     loaded = load([folder])
 
-    assert loaded.runs[0].run.stopped == stop
+    assert loaded.runs[0].record.stopped == stop
     assert f"stopped: {explain_stop(stop)}: 1 of 2 cases lost" in loaded.warnings[0]
 
 
@@ -94,7 +94,7 @@ def test_a_stop_that_cannot_be_read_is_named_and_the_cases_are_read_all_the_same
 
     loaded = load([folder])
 
-    assert loaded.runs[0].run.cases == run.cases
+    assert loaded.runs[0].record.cases == run.cases
     assert "stopped.json: not a record" in loaded.warnings[0]
 
 
@@ -105,7 +105,7 @@ def test_a_damaged_run_json_is_named_and_the_cases_are_read_one_by_one(tmp_path)
 
     loaded = load([folder])
 
-    assert loaded.runs[0].run.cases == run.cases
+    assert loaded.runs[0].record.cases == run.cases
     assert "run.json: not a record" in loaded.warnings[0]
 
 
@@ -115,7 +115,7 @@ def test_a_damaged_case_counts_as_lost_and_is_named(tmp_path):
 
     loaded = load([folder])
 
-    assert len(loaded.runs[0].run.lost()) == 1
+    assert len(loaded.runs[0].record.lost()) == 1
     assert "00/case.json: not a record" in loaded.warnings[0]
     assert loaded.warnings[0].endswith("this case counts as lost")
 
@@ -145,7 +145,7 @@ def test_a_case_that_no_plan_names_is_left_out_with_a_warning(tmp_path):
 
     loaded = load([samples.write_run(tmp_path / "a", msgspec.structs.replace(run, cases=(*run.cases, stray)))])
 
-    assert loaded.runs[0].run.cases == run.cases
+    assert loaded.runs[0].record.cases == run.cases
     assert loaded.warnings[0].endswith("case stray: not planned by the run, left out")
 
 
@@ -320,5 +320,5 @@ def test_runs_that_only_confirm_are_left_out_where_there_are_others(tmp_path):
         for name in ("a", "again")
     ]
 
-    assert [one.run.manifest.run_id for one in leave_out_confirming(load(folders)).runs] == ["a"]
-    assert [one.run.manifest.run_id for one in leave_out_confirming(load(folders[1:])).runs] == ["again"]
+    assert [one.manifest.run_id for one in leave_out_confirming(load(folders)).runs] == ["a"]
+    assert [one.manifest.run_id for one in leave_out_confirming(load(folders[1:])).runs] == ["again"]

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from jaxmeter.harness.record.statistics import Interval
+from jaxmeter.harness.metrics.statistics import Interval
 from jaxmeter.reporting import numbers
 
 SECONDS = {"s": 1.0, "ms": 1e-3, "µs": 1e-6, "ns": 1e-9}

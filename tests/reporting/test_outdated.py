@@ -69,7 +69,7 @@ def test_another_machine_device_or_backend_outdates_nothing():
 
 
 def test_runs_of_one_plan_share_their_cases():
-    first, second = run_of("a"), msgspec.json.decode(msgspec.json.encode(run_of("b")), type=samples.Run)
+    first, second = run_of("a"), msgspec.json.decode(msgspec.json.encode(run_of("b")), type=samples.RunRecord)
     outdated = Outdated()
 
     assert outdated.cut(second).manifest.cases[0] is outdated.cut(first).manifest.cases[0]
@@ -95,9 +95,9 @@ def test_reading_only_the_newest_gives_the_same_runs_in_the_same_order_whatever_
 
     for order in (folders, folders[::-1], [*folders, folders[2]]):
         loaded = load(order, only_newest=True, on_read=lambda: read.append(1))
-        assert [one.run.manifest.run_id for one in loaded.runs] == ["run-1", "run-2", "run-3"]
-        assert loaded.runs[2].run == runs[2]
-        assert probes(loaded.runs[0].run) == [{"numerics", "timing"}, {"numerics", "timing", "memory"}]
+        assert [one.manifest.run_id for one in loaded.runs] == ["run-1", "run-2", "run-3"]
+        assert loaded.runs[2].record == runs[2]
+        assert probes(loaded.runs[0].record) == [{"numerics", "timing"}, {"numerics", "timing", "memory"}]
     assert len(read) == 10
     assert "was given more than once" in loaded.warnings[0]
 
@@ -111,7 +111,7 @@ def test_of_runs_that_began_in_one_second_the_order_given_decides_nothing(tmp_pa
     page = build(loaded)
 
     assert [one.folder.path.name for one in loaded.runs] == ["x", "y", "z"]
-    assert loaded.runs[2].run == runs[2]
+    assert loaded.runs[2].record == runs[2]
     assert [result.run for suite in page.suites for case in suite.cases for result in case.results] == ["b (2)"] * 2
     assert "another run has the id b but other contents" in " ".join(loaded.warnings)
 

@@ -5,13 +5,14 @@ from typer.testing import CliRunner
 
 from jaxmeter.cli.app import app
 from jaxmeter.cli.inputs import name_report
+from jaxmeter.harness.metrics.reading import Run
 from jaxmeter.harness.record import RunFolder
-from jaxmeter.reporting.load import LoadedRun, choose_folders
+from jaxmeter.reporting.load import choose_folders
 from tests import samples
 
 
 def loaded(run_id):
-    return LoadedRun(samples.run(run_id=run_id), RunFolder(Path(run_id)))
+    return Run(samples.run(run_id=run_id), RunFolder(Path(run_id)))
 
 
 def invoke(*arguments):

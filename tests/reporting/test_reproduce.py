@@ -9,9 +9,10 @@ import pytest
 from typer.testing import CliRunner
 
 from jaxmeter.cli.app import app
+from jaxmeter.harness.metrics.reading import Run
 from jaxmeter.harness.record import Outcome, Status
 from jaxmeter.harness.record.layout import EXPORTED
-from jaxmeter.reporting.load import LoadedRun, load
+from jaxmeter.reporting.load import load
 from jaxmeter.reporting.reproduce import NothingToReproduceError, find_subject, make_zip
 from tests import samples
 from tests.reporting.recorded_programs import TEXTS, recorded
@@ -38,9 +39,9 @@ def refused(loaded, pattern="selu*", variant=None):
 
 
 def with_environment(loaded, **changes):
-    here = msgspec.structs.replace(loaded.run.manifest.environment, **changes)
-    manifest = msgspec.structs.replace(loaded.run.manifest, environment=here)
-    return LoadedRun(msgspec.structs.replace(loaded.run, manifest=manifest), loaded.folder)
+    here = msgspec.structs.replace(loaded.record.manifest.environment, **changes)
+    manifest = msgspec.structs.replace(loaded.record.manifest, environments={"cpu": here})
+    return Run(msgspec.structs.replace(loaded.record, manifest=manifest), loaded.folder)
 
 
 def settings_of(script):
@@ -91,14 +92,14 @@ def test_the_readme_says_what_was_measured_and_where_and_what_to_install(tmp_pat
 
 def test_what_went_wrong_is_said(tmp_path):
     loaded = recorded(tmp_path / "a", KEPT)
-    (case,) = loaded.run.cases
+    (case,) = loaded.record.cases
     wrong = Outcome(status=Status.WRONG, reason="largest error 0.5 | `rm`")
     variants = tuple(
         msgspec.structs.replace(one, outcomes={**one.outcomes, "numerics": wrong}) for one in case.variants
     )
-    run = msgspec.structs.replace(loaded.run, cases=(msgspec.structs.replace(case, variants=variants),))
+    run = msgspec.structs.replace(loaded.record, cases=(msgspec.structs.replace(case, variants=variants),))
 
-    text = zipped(LoadedRun(run, loaded.folder))[1]["README.md"].decode()
+    text = zipped(Run(run, loaded.folder))[1]["README.md"].decode()
 
     assert "## What went wrong" in text
     assert r"- wrong: largest error 0.5 &#124; \`rm\`" in text
@@ -152,7 +153,7 @@ def test_where_nothing_was_set_the_script_sets_nothing(tmp_path):
 def test_on_another_backend_than_the_cpu_nobody_asks_for_more_devices(tmp_path):
     case = samples.planned_case(params={"n": 1}, devices=4, platform="gpu")
 
-    _, config = settings_of(zipped(recorded(tmp_path / "a", KEPT, case=case))[1]["reproduce.py"])
+    _, config = settings_of(zipped(recorded(tmp_path / "a", KEPT, case=case, backend="gpu"))[1]["reproduce.py"])
 
     assert "jax_num_cpu_devices" not in config
 
@@ -229,12 +230,12 @@ def test_a_run_without_programs_says_why(tmp_path):
 
 def test_a_program_that_could_not_be_kept_says_what_the_run_says_of_it(tmp_path):
     loaded = recorded(tmp_path / "a")
-    (case,) = loaded.run.cases
+    (case,) = loaded.record.cases
     refusal = Outcome(status=Status.UNSUPPORTED, reason="it has 40 MiB, most of it constants")
     variants = tuple(msgspec.structs.replace(one, outcomes={"export": refusal}) for one in case.variants)
-    run = msgspec.structs.replace(loaded.run, cases=(msgspec.structs.replace(case, variants=variants),))
+    run = msgspec.structs.replace(loaded.record, cases=(msgspec.structs.replace(case, variants=variants),))
 
-    assert "it has 40 MiB, most of it constants" in refused(LoadedRun(run, loaded.folder), variant="selu:jit")
+    assert "it has 40 MiB, most of it constants" in refused(Run(run, loaded.folder), variant="selu:jit")
 
 
 def test_the_command_writes_the_zip_and_says_where(tmp_path, monkeypatch):

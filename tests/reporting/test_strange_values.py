@@ -41,7 +41,7 @@ def write_with(folder: Path, place: str, token: str, run_id: str = "strange") ->
     run = json.loads(msgspec.json.encode(samples.run(run_id=run_id)))
     marker = f"@{place}@"
     if place == "allowed_cores":
-        run["manifest"]["environment"]["allowed_cores"] = marker
+        run["manifest"]["environments"]["cpu"]["allowed_cores"] = marker
     elif place == "params":
         run["manifest"]["cases"][0]["params"]["n"] = marker
     else:
@@ -62,7 +62,7 @@ def test_such_a_record_is_named_and_the_others_are_read(tmp_path, place, token):
 
     loaded = load([*good, strange], only_newest=True)
 
-    assert [one for one in (run.run.manifest.run_id for run in loaded.runs) if one != "strange"] == ["a", "b", "c"]
+    assert [one for one in (run.manifest.run_id for run in loaded.runs) if one != "strange"] == ["a", "b", "c"]
     assert any(str(strange) in warning for warning in loaded.warnings)
 
 
@@ -106,7 +106,7 @@ def test_the_largest_values_that_records_hold_are_read(tmp_path, token):
 
     loaded = load([strange], only_newest=True)
 
-    assert [one.run.manifest.run_id for one in loaded.runs] == ["strange"]
+    assert [one.manifest.run_id for one in loaded.runs] == ["strange"]
     assert "</html>" in html.render(build(loaded))
 
 

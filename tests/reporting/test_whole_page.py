@@ -21,7 +21,7 @@ RUNS = {
     "troubled": (samples.troubled_run(),),
     "hostile": (samples.hostile_run(),),
     "published": (samples.published_run(),),
-    "nothing planned": (samples.Run(manifest=samples.manifest(()), cases=()),),
+    "nothing planned": (samples.RunRecord(manifest=samples.manifest(()), cases=()),),
 }
 RESULTS = 10_000
 THROTTLE = 4

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from jaxmeter.harness.metrics.reading import Run
 from jaxmeter.harness.record import RunFolder
-from jaxmeter.reporting.load import Loaded, LoadedRun
+from jaxmeter.reporting.load import Loaded
 from jaxmeter.reporting.view import build
 from jaxmeter.reporting.view.cases import gather_cases
 from jaxmeter.reporting.view.page_model import Page, Section
@@ -36,7 +37,7 @@ class MadePage(Page):
 
 def kept(*runs):
     """Runs as if each had been read from a folder."""
-    return tuple(LoadedRun(run, RunFolder(Path("results") / run.manifest.run_id)) for run in runs)
+    return tuple(Run(run, RunFolder(Path("results") / run.manifest.run_id)) for run in runs)
 
 
 def loaded(*runs, warnings=()):

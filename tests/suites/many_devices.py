@@ -14,7 +14,7 @@ PROGRAM = """
 import collections, json
 import jax, numpy
 jax.config.update("jax_num_cpu_devices", 8)
-from jaxmeter.harness.record import hlo
+from jaxmeter.harness.traces import hlo
 from jaxmeter.harness.probes.errors import relative_error
 from suites.{suite} import {workload} as workload
 

@@ -12,8 +12,8 @@ from jaxmeter.harness.declare.implementation import MIXED, MODES, STREAM_MODES, 
 from jaxmeter.harness.declare.levels import LEVELS, DeclarationError, Levels, find_wanted_params
 from jaxmeter.harness.declare.unread import describe_unread_function
 from jaxmeter.harness.machine.platforms import DEVICES
+from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record.cases import NATIVE, Param, Published
-from jaxmeter.harness.record.metrics import METRICS
 from jaxmeter.harness.record.traps import KINDS
 
 _NAME = re.compile(r"[\w.+-]+")

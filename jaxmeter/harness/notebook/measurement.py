@@ -6,6 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from html import escape
 
+from jaxmeter.harness.metrics.contention import is_slowed
+from jaxmeter.harness.metrics.reading import Variant, read_case
+from jaxmeter.harness.metrics.sentences import describe_details
+from jaxmeter.harness.metrics.table import METRICS
+from jaxmeter.harness.metrics.withheld import find_objection
 from jaxmeter.harness.notebook.agreement import MARK, find_disagreement
 from jaxmeter.harness.notebook.callables import SHOWN
 from jaxmeter.harness.notebook.passes import Ratio, compare_passes
@@ -20,13 +25,8 @@ from jaxmeter.harness.record import (
     Status,
     TimingDetails,
 )
-from jaxmeter.harness.record.contention import is_slowed
-from jaxmeter.harness.record.metrics import METRICS
 from jaxmeter.harness.record.patterns import explain_unknown
-from jaxmeter.harness.record.recorded import RecordedVariant, list_variants
 from jaxmeter.harness.record.remarks import NOT_COUNTED, join_remarks
-from jaxmeter.harness.record.sentences import describe_details
-from jaxmeter.harness.record.withheld import find_objection
 
 IN_PROCESS = (
     "measured inside this process: no interval between processes; compile times are not those of a fresh process"
@@ -121,7 +121,7 @@ class Measurement:
             f"<p>{below.removeprefix('<br>')}</p>"
         )
 
-    def _find(self, variant: str) -> RecordedVariant:
+    def _find(self, variant: str) -> Variant:
         """The first variant of this name or mode, as recorded or as shown."""
         for item in self._variants():
             names = item.planned.name, item.planned.mode
@@ -129,8 +129,8 @@ class Measurement:
                 return item
         raise KeyError(f"no variant '{variant}'; there are {', '.join(_show(one.name) for one in self.case.variants)}")
 
-    def _variants(self) -> tuple[RecordedVariant, ...]:
-        return list_variants(self.case, self.record, self.environment, self.settings)
+    def _variants(self) -> tuple[Variant, ...]:
+        return read_case(self.case, self.record, self.environment, self.settings).variants
 
     def _describe(self) -> tuple[str, list[list[str]], list[str]]:
         """What was measured where, a table with its heading, and what must be known of it."""
@@ -148,7 +148,7 @@ class Measurement:
         reasons = dict.fromkeys(at_odds.values())
         return first, rows, [*reasons, *remarks, *(f"({_show(note)})" for note in notes)]
 
-    def _row(self, variant: RecordedVariant, at_odds: Mapping[str, str]) -> list[str]:
+    def _row(self, variant: Variant, at_odds: Mapping[str, str]) -> list[str]:
         ratio = self.find_speedup(variant.planned.name)
         is_baseline = variant.planned.name == self.case.baseline
         speedup = "baseline" if is_baseline else "-" if ratio is None else str(ratio)
@@ -166,7 +166,7 @@ def _show(text: str) -> str:
     return text.replace(AS_GIVEN, SHOWN)
 
 
-def _list_remarks(variant: RecordedVariant, process: ProcessRecord | None) -> list[str]:
+def _list_remarks(variant: Variant, process: ProcessRecord | None) -> list[str]:
     """What a reader must know of a variant; nothing of numbers that the table does not show."""
     words = [word for item in variant.outcomes.items() for word in _describe(*item, process)]
     if objection := find_objection(variant.outcomes):

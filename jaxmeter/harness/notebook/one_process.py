@@ -18,6 +18,8 @@ from jaxmeter.harness.declare.workload import Workload
 from jaxmeter.harness.machine.environment import describe_environment
 from jaxmeter.harness.machine.platforms import BACKENDS
 from jaxmeter.harness.machine.process_settings import describe_settings
+from jaxmeter.harness.metrics.statistics import VERSION
+from jaxmeter.harness.metrics.within import summarise
 from jaxmeter.harness.notebook.callables import Given
 from jaxmeter.harness.notebook.checking import TIMED, Say, check_all
 from jaxmeter.harness.notebook.measurement import IN_PROCESS, Measurement
@@ -39,8 +41,6 @@ from jaxmeter.harness.record import (
     VariantRecord,
     now,
 )
-from jaxmeter.harness.record.statistics import VERSION
-from jaxmeter.harness.record.timing_summary import summarise
 
 PROBES = ("numerics", "memory", "compilation", "timing")
 """What a call of the user's own process can tell: it is not forked, and has no cache and no trace of its own."""

@@ -12,6 +12,8 @@ from typing import Self
 import msgspec
 
 from jaxmeter.harness.machine.process_settings import describe_settings
+from jaxmeter.harness.metrics.statistics import VERSION
+from jaxmeter.harness.metrics.within import summarise
 from jaxmeter.harness.parent.pace import Coming
 from jaxmeter.harness.plan.messages import Result
 from jaxmeter.harness.plan.probes import PROBES
@@ -30,8 +32,6 @@ from jaxmeter.harness.record import (
     now,
 )
 from jaxmeter.harness.record.outcomes import join
-from jaxmeter.harness.record.statistics import VERSION
-from jaxmeter.harness.record.timing_summary import summarise
 from jaxmeter.harness.record.wording import counted
 
 NOTHING_TO_COMPILE = "a target runs nothing, and without a run there is nothing to tell of a variant without a program"

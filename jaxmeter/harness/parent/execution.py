@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from jaxmeter.harness.machine.platforms import PLATFORMS, Platform
+from jaxmeter.harness.metrics.plausibility import is_sound
 from jaxmeter.harness.parent.allowance import Allowance, Holders
 from jaxmeter.harness.parent.case import CaseProgress
 from jaxmeter.harness.parent.pace import Coming, Pace
@@ -27,8 +28,8 @@ from jaxmeter.harness.record import (
     PlannedCase,
     ProcessRecord,
     RecordError,
-    Run,
     RunFolder,
+    RunRecord,
     Settings,
     Stop,
     StopReason,
@@ -36,7 +37,6 @@ from jaxmeter.harness.record import (
     read_json,
     write_json,
 )
-from jaxmeter.harness.record.guards import is_sound
 from jaxmeter.harness.record.holders import describe_used_up
 from jaxmeter.harness.record.wording import counted
 
@@ -48,7 +48,7 @@ def execute(
     watcher: Watcher,
     budget_s: float | None = None,
     platforms: Mapping[str, Platform] = PLATFORMS,
-) -> Run:
+) -> RunRecord:
     """Measures what the manifest's cases lack, and writes the commit mark.
 
     A case's record is on disk after each round, and says how many are whole. Interrupted or out of time, the run leaves
@@ -71,7 +71,7 @@ def execute(
     finally:
         watcher.run_ended()
     cases = tuple(execution.done[case.id] for case in manifest.cases if case.id in execution.done)
-    run = Run(manifest=manifest, cases=cases, ended=now(), warnings=servers.list_warnings())
+    run = RunRecord(manifest=manifest, cases=cases, ended=now(), warnings=servers.list_warnings())
     if run.lost():
         had_s, held = None if math.isinf(budget_s) else budget_s, execution.holders.find_longest()
         write_json(folder.stop, Stop(at=now(), reason=StopReason.BUDGET_USED, budget_s=had_s, held=held))

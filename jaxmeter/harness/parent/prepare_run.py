@@ -23,8 +23,8 @@ from jaxmeter.harness.record import (
     Manifest,
     PlannedCase,
     RecordError,
-    Run,
     RunFolder,
+    RunRecord,
     Settings,
     Status,
     TimingDetails,
@@ -254,7 +254,7 @@ def make_manifest(
         tool_version=__version__,
         started=now(),
         backend=backend,
-        environment=environment,
+        environments={backend: environment},
         settings=settings,
         cases=cases,
         machine=machine,
@@ -279,7 +279,7 @@ def check_resumable(manifest: Manifest, description: Description) -> None:
             raise UsageError(f"cannot resume {manifest.run_id}: {case.name} has changed since; start a new run")
 
 
-def count_left_out(run: Run) -> int:
+def count_left_out(run: RunRecord) -> int:
     """How many variants were not timed, or not any more, since they were too slow for the budget."""
     outcomes = [outcome for case in run.cases for variant in case.variants for outcome in variant.outcomes.values()]
     return sum(one.status is Status.SKIPPED and isinstance(one.details, TimingDetails) for one in outcomes)

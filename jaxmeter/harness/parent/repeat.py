@@ -9,7 +9,7 @@ from pathlib import Path
 from jaxmeter.harness.parent.execution import execute
 from jaxmeter.harness.parent.progress import Watcher
 from jaxmeter.harness.parent.servers import Servers
-from jaxmeter.harness.record import Manifest, Run, RunFolder
+from jaxmeter.harness.record import Manifest, RunFolder, RunRecord
 
 FEWEST_RUNS = 2
 """Fewer cannot be compared with each other."""
@@ -28,14 +28,14 @@ def repeat(
     watcher: Watcher,
     budget_s: float,
     clock: Callable[[], float] = time.monotonic,
-) -> list[Run]:
+) -> list[RunRecord]:
     """At least two runs within the time, and none more after one that has lost cases to it.
 
     Args:
       make_manifest: Of a run by its number, from 1.
       folder: Of which each run gets a folder.
     """
-    start, runs, longest_s = clock(), list[Run](), 0.0
+    start, runs, longest_s = clock(), list[RunRecord](), 0.0
     while len(runs) < MOST_RUNS and not any(run.lost() for run in runs):
         begun = clock()
         left_s = budget_s - (begun - start)

@@ -9,6 +9,8 @@ from pathlib import Path
 import msgspec
 
 from jaxmeter.harness.machine.platforms import Platform
+from jaxmeter.harness.metrics.contention import is_noisy
+from jaxmeter.harness.metrics.plausibility import is_sound
 from jaxmeter.harness.parent.allowance import Allowance, Holders
 from jaxmeter.harness.parent.case import CaseProgress
 from jaxmeter.harness.parent.ended import describe_end, describe_overrun
@@ -30,8 +32,6 @@ from jaxmeter.harness.record import (
     read_json,
     write_json,
 )
-from jaxmeter.harness.record.contention import is_noisy
-from jaxmeter.harness.record.guards import is_sound
 
 _OTHER_ORDER = 1_000
 """Added to the seed of a process that replaces another: the same order again would be the same draw again."""

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from scipy.special import stdtrit
 
+from jaxmeter.harness.metrics.statistics import FEWEST_PROCESSES, SHOWN_CONFIDENCE
 from jaxmeter.harness.plan.settings import MOST_PROCESSES
 from jaxmeter.harness.record import Number, Outcome, PlannedCase, Settings
-from jaxmeter.harness.record.statistics import FEWEST_PROCESSES, SHOWN_CONFIDENCE
 
 
 @dataclass(frozen=True)

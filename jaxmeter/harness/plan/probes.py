@@ -1,6 +1,6 @@
 """The probes, a row each: what each looks at, in which process, how often, and what must have ended well before.
 
-What a probe does is in harness/probes/<name>.py. Its metrics are those that name it in harness/record/metrics.py, its
+What a probe does is in harness/probes/<name>.py. Its metrics are those that name it in harness/metrics/table.py, its
 details the structure that is tagged with its name in harness/record/outcomes.py.
 """
 
@@ -10,10 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from jaxmeter.harness.machine.platforms import Platform
+from jaxmeter.harness.metrics.metric import Summary
+from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record import LOCK_STEP, NATIVE, PlannedCase, PlannedVariant, Settings
 from jaxmeter.harness.record.layout import EXPORTED
-from jaxmeter.harness.record.metric import Summary
-from jaxmeter.harness.record.metrics import METRICS
 
 CHECK = "check"
 """The process of numerics and memory: what they look at is compiled once for both."""

@@ -6,10 +6,10 @@ import math
 import zlib
 from collections.abc import Sequence
 
+from jaxmeter.harness.metrics.statistics import CONFIDENCE, FEWEST_PROCESSES, SHOWN_CONFIDENCE
 from jaxmeter.harness.plan.probes import PROBES, in_cold_rounds
 from jaxmeter.harness.plan.timing_process import LOCK_STEP_ROUNDS, TURN_S, TURNS
 from jaxmeter.harness.record import OtherEnvironment, Settings
-from jaxmeter.harness.record.statistics import CONFIDENCE, FEWEST_PROCESSES, SHOWN_CONFIDENCE
 
 FEWEST_ROUNDS = FEWEST_PROCESSES
 """Of a run whose time is short. Fewer processes have no interval: the timing is lost, until the run is resumed."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from jaxmeter.harness.machine.interference import ReadInterference
+from jaxmeter.harness.metrics.statistics import agree
 from jaxmeter.harness.plan.timing_process import (
     FEWEST_RETURNS,
     MOST_CALLS,
@@ -26,7 +27,6 @@ from jaxmeter.harness.programs.caches import stop_using_cache
 from jaxmeter.harness.programs.jax_events import watch_jax
 from jaxmeter.harness.programs.modes import Clock, Prepared
 from jaxmeter.harness.record import Block, VariantSamples
-from jaxmeter.harness.record.statistics import agree
 
 
 @dataclass

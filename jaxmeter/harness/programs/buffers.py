@@ -14,8 +14,9 @@ from typing import Any
 from jaxmeter.harness.programs import program
 from jaxmeter.harness.programs.equations import brief_source
 from jaxmeter.harness.programs.protobuf_wire import Field, read_fields
-from jaxmeter.harness.record import Buffer, hlo
-from jaxmeter.harness.record.hlo import Instruction
+from jaxmeter.harness.record import Buffer
+from jaxmeter.harness.traces import hlo
+from jaxmeter.harness.traces.hlo import Instruction
 
 MOST = 8
 SMALLEST_BYTES = 1024

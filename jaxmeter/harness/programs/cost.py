@@ -14,9 +14,9 @@ from typing import Any
 import jax
 
 from jaxmeter.harness.programs import program
-from jaxmeter.harness.record import hlo
-from jaxmeter.harness.record.hlo import Computation, Instruction, Module
 from jaxmeter.harness.record.remarks import NOT_COUNTED
+from jaxmeter.harness.traces import hlo
+from jaxmeter.harness.traces.hlo import Computation, Instruction, Module
 
 _METRICS = {"counted_flops": "flops", "counted_bytes": "bytes accessed"}
 _METADATA = re.compile(r", metadata=\{[^{}]*\}")

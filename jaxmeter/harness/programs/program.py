@@ -12,7 +12,8 @@ import jax
 
 from jaxmeter.harness.programs.equations import list_jaxprs, open_jaxpr
 from jaxmeter.harness.programs.modes import Stages
-from jaxmeter.harness.record import Number, hlo
+from jaxmeter.harness.record import Number
+from jaxmeter.harness.traces import hlo
 
 
 class NoTextError(Exception):

@@ -28,8 +28,9 @@ from jaxmeter.harness.programs.equations import (
 from jaxmeter.harness.programs.modes import Prepared, Stages, as_new_function
 from jaxmeter.harness.programs.program import read_hlo, walk_equations
 from jaxmeter.harness.programs.warned import Warned, keep_warnings
-from jaxmeter.harness.record import Trap, hlo
+from jaxmeter.harness.record import Trap
 from jaxmeter.harness.record.traps import KINDS, LEAST_CAPTURED_BYTES, LEAST_DEAD, LEAST_FROM_ONE_LINE
+from jaxmeter.harness.traces import hlo
 
 MOST_NAMED = 3
 """Lines, shapes and outputs that one trap names."""

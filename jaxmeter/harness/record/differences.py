@@ -22,17 +22,23 @@ def steers_programs(package: str) -> bool:
     return package in STEERING or package.startswith(PLUGINS)
 
 
-def facts_of(manifest: Manifest) -> dict[str, Fact]:
-    """Every fact of a run by name, those inside a mapping as `packages.jax`."""
+def facts_of(manifest: Manifest, platform: str | None = None) -> dict[str, Fact]:
+    """Return every fact of a run by name, those inside a mapping as `packages.jax`.
+
+    Args:
+      platform: Whose environment it is; by default that of the backend.
+    """
+    where = manifest.backend if platform is None else platform
+    here = manifest.environments[where]
     return {
         "run id": manifest.run_id,
         "started": manifest.started,
         "jaxmeter": manifest.tool_version,
         "schema version": manifest.schema_version,
-        "backend": manifest.backend,
-        **flatten(manifest.environment),
+        "backend": where,
+        **flatten(here),
         **flatten(manifest.settings),
-        "cores": manifest.environment.cores,  # the machine's; the settings' are those of a process
+        "cores": here.cores,  # the machine's; the settings' are those of a process
         "process_cores": manifest.settings.process_cores or "all that are allowed",
     }
 

@@ -200,13 +200,13 @@ class TimingDetails(_Details, frozen=True, kw_only=True, tag="timing"):
 
     Args:
       processes: How many timed it.
-      contended: How many of them were contended for an absolute time: harness/record/contention.py.
+      contended: How many of them were contended for an absolute time: harness/metrics/contention.py.
       doubtful_ratios: Whether log_ratio has processes that were contended for it, since too few others remained.
       unsteady: How many found no steady state within the warm-up.
       replaced: How many contended processes a fresh process has replaced; they are not among `processes`.
       looks: How often the intervals were looked at to decide whether to go on; None in records of before it was told.
       calibration: The identity of the calibration loop that times are divided by; None where there is none.
-      slow_share: Beside what part of the blocks of its processes the core was slow: record/core_speed.py; None
+      slow_share: Beside what part of the blocks of its processes the core was slow: metrics/core_speed.py; None
         where no calibration loop tells.
       compiles_per_call: How many programs every call compiles within its time; the most over the processes.
     """

@@ -11,7 +11,7 @@ import msgspec
 from jaxmeter.harness.record.cases import CaseRecord, PlannedCase
 from jaxmeter.harness.record.environment import Environment
 from jaxmeter.harness.record.files import RecordError, UnreadableError, decode, read_bytes
-from jaxmeter.harness.record.holders import Holder
+from jaxmeter.harness.record.holders import Holder, describe_used_up
 from jaxmeter.harness.record.layout import RunFolder
 from jaxmeter.harness.record.outcomes import INCOMPLETE, Status
 from jaxmeter.harness.record.processes import ProcessRecord
@@ -25,6 +25,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """What a run set out to do, and where.
 
     Args:
+      backend: The platform that measured.
+      environments: By platform; that of a target holds what programs were compiled for.
       machine: By what its self-test is found again; None in records of before there was any.
       self_test: What was known of the machine when the run began; None where nothing was.
       against: Id of the earlier run whose programs it runs beside its own; None where there is none.
@@ -36,13 +38,18 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     tool_version: str
     started: str
     backend: str
-    environment: Environment
+    environments: dict[str, Environment]
     settings: Settings
     cases: tuple[PlannedCase, ...]
     machine: str | None = None
     self_test: SelfTest | None = None
     against: str | None = None
     confirms: bool = False
+
+    @property
+    def environment(self) -> Environment:
+        """That of the backend."""
+        return self.environments[self.backend]
 
 
 class ProcessWarning(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,7 +80,7 @@ class Stop(msgspec.Struct, frozen=True, kw_only=True):
     held: Holder | None = None
 
 
-class Run(msgspec.Struct, frozen=True, kw_only=True):
+class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A run: its manifest and the cases that ended.
 
     Args:
@@ -111,10 +118,12 @@ def read_manifest(folder: RunFolder) -> Manifest:
     """
     data = read_bytes(folder.manifest)
     _check_version(folder.manifest, decode(folder.manifest, data, _Versioned).schema_version)
-    return decode(folder.manifest, data, Manifest)
+    manifest = decode(folder.manifest, data, Manifest)
+    _check_platforms(folder.manifest, manifest)
+    return manifest
 
 
-def read_run(folder: RunFolder) -> Run:
+def read_run(folder: RunFolder) -> RunRecord:
     """Reads a run's commit mark, which holds its manifest and all its cases.
 
     Raises:
@@ -122,11 +131,12 @@ def read_run(folder: RunFolder) -> Run:
     """
     data = read_bytes(folder.mark)
     try:
-        run = decode(folder.mark, data, Run)
+        run = decode(folder.mark, data, RunRecord)
     except UnreadableError:  # perhaps since it is of another version: that says more
         _check_version(folder.mark, decode(folder.mark, data, _WithManifest).manifest.schema_version)
         raise
     _check_version(folder.mark, run.manifest.schema_version)
+    _check_platforms(folder.mark, run.manifest)
     return run
 
 
@@ -142,6 +152,13 @@ class _WithManifest(msgspec.Struct):
     manifest: _Versioned
 
 
+def _check_platforms(path: Path, manifest: Manifest) -> None:
+    """Check that there is an environment of every platform that the run names."""
+    for platform in (manifest.backend, *(case.platform for case in manifest.cases)):
+        if platform not in manifest.environments:
+            raise UnreadableError(f"{path}: no environment of the platform '{platform}'")
+
+
 def _check_version(path: Path, found: int) -> None:
     if found == SCHEMA_VERSION:
         return
@@ -153,10 +170,17 @@ def _check_version(path: Path, found: int) -> None:
 
 def json_schema() -> dict[str, Any]:
     """JSON Schema of the commit mark, with every structure that it holds, and of the process files."""
-    _, components = msgspec.json.schema_components([Run, ProcessRecord], ref_template="#/$defs/{name}")
+    _, components = msgspec.json.schema_components([RunRecord, ProcessRecord], ref_template="#/$defs/{name}")
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"jaxmeter record, schema version {SCHEMA_VERSION}",
-        "anyOf": [{"$ref": "#/$defs/Run"}, {"$ref": "#/$defs/ProcessRecord"}],
+        "anyOf": [{"$ref": "#/$defs/RunRecord"}, {"$ref": "#/$defs/ProcessRecord"}],
         "$defs": components,
     }
+
+
+def explain_stop(stop: Stop) -> str:
+    """Why a run stopped before its last case, in words."""
+    if stop.reason is StopReason.BUDGET_USED:
+        return "its budget is used up" if stop.budget_s is None else describe_used_up(stop.budget_s, stop.held)
+    return "it was interrupted"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from jaxmeter.harness.record.metric import Readable
-from jaxmeter.harness.record.statistics import ALTERNATION_EFFECT, Interval, differs, speedup
+from jaxmeter.harness.metrics.metric import Readable
+from jaxmeter.harness.metrics.statistics import ALTERNATION_EFFECT, Interval, differs, speedup
 
 from .. import numbers
 from .findings import TIME

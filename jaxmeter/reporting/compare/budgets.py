@@ -15,9 +15,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from jaxmeter.harness.record.guards import LARGEST
+from jaxmeter.harness.metrics.plausibility import LARGEST
+from jaxmeter.harness.metrics.statistics import MINIMUM_EFFECT
 from jaxmeter.harness.record.patterns import find_nearest
-from jaxmeter.harness.record.statistics import MINIMUM_EFFECT
 
 from .findings import TIME
 

@@ -8,10 +8,10 @@ from typing import TypeVar
 
 from scipy.special import stdtr
 
-from jaxmeter.harness.record.derived import read_log_ratios
-from jaxmeter.harness.record.looks import count_looks
-from jaxmeter.harness.record.metric import Readable
-from jaxmeter.harness.record.statistics import FEWEST_PROCESSES, find_variance
+from jaxmeter.harness.metrics.derived import read_log_ratios
+from jaxmeter.harness.metrics.looks import count_looks
+from jaxmeter.harness.metrics.metric import Readable
+from jaxmeter.harness.metrics.statistics import FEWEST_PROCESSES, find_variance
 
 K = TypeVar("K")
 

@@ -9,28 +9,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from jaxmeter.harness.metrics.reading import Case, Run, Variant, compare_at_one_speed
+from jaxmeter.harness.metrics.statistics import MINIMUM_EFFECT
 from jaxmeter.harness.record import INCOMPLETE, Status
 from jaxmeter.harness.record.cases import is_same_problem
-from jaxmeter.harness.record.metric import Readable
-from jaxmeter.harness.record.statistics import MINIMUM_EFFECT
 
 from .conditions import compare_conditions
 from .exact import compare_exact, count_exact
 from .findings import TIME, WHOLE, Change, Changes, Finding, make_change
-from .snapshot import ComparedCase, Snapshot
 from .times import compare_cold, compare_times
 from .variant_pair import Comparison, VariantPair, find_status
 
 ANOTHER_CASE = "its inputs, reference, cost, devices or settings of jax have changed: another case of the same name"
 
 
-def find_changes(before: Snapshot, after: Snapshot, *, minimum_effect: float = MINIMUM_EFFECT) -> Changes:
+def find_changes(before: Run, after: Run, *, minimum_effect: float = MINIMUM_EFFECT) -> Changes:
     """Every finding about two runs, case by case, in the order of the later run.
 
     Args:
-      after: Brought to the reference speed of the earlier run.
       minimum_effect: The smallest difference of a time that is worth a finding, as a share.
     """
+    before, after = compare_at_one_speed(before, after)
     runs = Comparison(before, after, compare_conditions(before.manifest, after.manifest), minimum_effect)
     pairs = list(_list_pairs(runs))
     return Changes(
@@ -48,36 +47,40 @@ def find_changes(before: Snapshot, after: Snapshot, *, minimum_effect: float = M
 
 def _list_changes(runs: Comparison) -> Iterator[Change]:
     confirms = runs.after.manifest.confirms
-    for key, new in runs.after.cases.items():
-        old = runs.before.cases.get(key)
+    for key, new in runs.after.by_key.items():
+        old = runs.before.by_key.get(key)
         if old is None:
             yield make_change(new, "", WHOLE, Finding.NEW)
         else:
-            yield from _compare_cases(runs, old, new)
-    for key, old in () if confirms else runs.before.cases.items():
-        if key not in runs.after.cases:
+            yield from _compare_cases(runs.at(new.planned.platform), old, new)
+    for key, old in () if confirms else runs.before.by_key.items():
+        if key not in runs.after.by_key:
             yield make_change(old, "", WHOLE, Finding.GONE)
 
 
 def _list_pairs(runs: Comparison) -> Iterator[VariantPair]:
     """Every variant that both runs have, of the same cases."""
-    for key, new in runs.after.cases.items():
-        old = runs.before.cases.get(key)
-        if old is not None and not runs.conditions.incomparable and is_same_problem(old.planned, new.planned):
-            for name in new.variants:
-                if name in old.variants:
-                    yield VariantPair(runs, new, old.variants[name], new.variants[name])
+    for key, new in runs.after.by_key.items():
+        old = runs.before.by_key.get(key)
+        if old is None or not is_same_problem(old.planned, new.planned):
+            continue
+        at = runs.at(new.planned.platform)
+        if at.conditions.incomparable:
+            continue
+        for variant in () if old.is_lost or new.is_lost else new.variants:
+            if (earlier := old.find(variant.name)) is not None:
+                yield VariantPair(at, new, earlier, variant)
 
 
-def _list_earlier(runs: Comparison) -> Iterator[Readable]:
+def _list_earlier(runs: Comparison) -> Iterator[Variant]:
     """The variants of the earlier run; beside a run that confirms, those of its cases."""
-    keys = runs.after.cases if runs.after.manifest.confirms else runs.before.cases
+    keys = runs.after.by_key if runs.after.manifest.confirms else runs.before.by_key
     for key in keys:
-        if key in runs.before.cases:
-            yield from (one for one in runs.before.cases[key].variants.values() if one.planned.replays is None)
+        if key in runs.before.by_key:
+            yield from (one for one in runs.before.by_key[key].variants if one.planned.replays is None)
 
 
-def _compare_cases(runs: Comparison, old: ComparedCase, new: ComparedCase) -> Iterator[Change]:
+def _compare_cases(runs: Comparison, old: Case, new: Case) -> Iterator[Change]:
     if not is_same_problem(old.planned, new.planned):
         yield make_change(new, "", WHOLE, Finding.NOT_COMPARABLE, reason=ANOTHER_CASE)
     elif new.record is None:
@@ -90,19 +93,20 @@ def _compare_cases(runs: Comparison, old: ComparedCase, new: ComparedCase) -> It
         yield from _compare_all(runs, old, new)
 
 
-def _compare_all(runs: Comparison, old: ComparedCase, new: ComparedCase) -> Iterator[Change]:
+def _compare_all(runs: Comparison, old: Case, new: Case) -> Iterator[Change]:
     """Every variant of a case; what ran beside today's variants is no variant by itself."""
-    for name, variant in new.variants.items():
-        earlier = old.variants.get(name)
+    for variant in new.variants:
+        earlier = old.find(variant.name)
         if variant.planned.replays is not None:
             continue
         if earlier is None:
-            yield make_change(new, name, WHOLE, Finding.NEW)
+            yield make_change(new, variant.name, WHOLE, Finding.NEW)
         else:
             yield from _compare_variants(VariantPair(runs, new, earlier, variant))
-    for name, variant in old.variants.items():
-        if name not in new.variants and variant.planned.replays is None and not runs.after.manifest.confirms:
-            yield make_change(new, name, WHOLE, Finding.GONE)
+    for variant in old.variants:
+        is_gone = new.find(variant.name) is None and variant.planned.replays is None
+        if is_gone and not runs.after.manifest.confirms:
+            yield make_change(new, variant.name, WHOLE, Finding.GONE)
 
 
 def _compare_variants(sides: VariantPair) -> Iterator[Change]:

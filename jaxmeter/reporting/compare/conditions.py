@@ -84,9 +84,13 @@ class Conditions:
         return _join(self.beside_jax)
 
 
-def compare_conditions(before: Manifest, after: Manifest) -> Conditions:
-    """What is not the same of two runs."""
-    sides = facts_of(before), facts_of(after)
+def compare_conditions(before: Manifest, after: Manifest, platform: str | None = None) -> Conditions:
+    """Return what is not the same of two runs.
+
+    Args:
+      platform: One that both have; by default the backend of each.
+    """
+    sides = facts_of(before, platform), facts_of(after, platform)
     incomparable = _join(_write(name, *sides) for name in find_differences(sides, of=FORBIDDING))
     changed = find_differences(sides, of=WEAKENING)
     known = before.machine is not None and after.machine is not None

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from scipy.special import stdtrit
 
-from jaxmeter.harness.record.statistics import CONFIDENCE, FEWEST_PROCESSES, Interval
+from jaxmeter.harness.metrics.statistics import CONFIDENCE, FEWEST_PROCESSES, Interval
 from jaxmeter.harness.record.suspects import CONFIRMING_PROCESSES, MOST_CONFIRMING
 
 POWER = 0.95

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jaxmeter.harness.record.metric import Direction
-from jaxmeter.harness.record.metrics import METRICS
-from jaxmeter.harness.record.statistics import Interval
+from jaxmeter.harness.metrics.metric import Direction
+from jaxmeter.harness.metrics.statistics import Interval
+from jaxmeter.harness.metrics.table import METRICS
 
 from .findings import PROGRAM, Change, Finding, make_change
 from .variant_pair import VariantPair, read_raw

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from jaxmeter.harness.record.statistics import Interval
+from jaxmeter.harness.metrics.reading import Case
+from jaxmeter.harness.metrics.statistics import Interval
 
 from .conditions import Conditions
-from .snapshot import ComparedCase
 
 TIME = "execution_s"
 
@@ -135,7 +135,7 @@ def merge(changes: Changes, confirmation: Changes) -> Changes:
     return replace(changes, found=found)
 
 
-def make_change(case: ComparedCase, variant: str, metric: str, finding: Finding, **told: Any) -> Change:
+def make_change(case: Case, variant: str, metric: str, finding: Finding, **told: Any) -> Change:
     """A finding about a variant of a case.
 
     Args:

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from jaxmeter.harness.record import hlo
-from jaxmeter.harness.record.hlo import HloError, Module
+from jaxmeter.harness.traces import hlo
+from jaxmeter.harness.traces.hlo import HloError, Module
 
 _SAYS_LITTLE = frozenset({"parameter", "constant", "tuple", "get-tuple-element", "bitcast", "broadcast"})
 """Opcodes that tell little of what a fusion computes."""

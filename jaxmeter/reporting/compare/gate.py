@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from jaxmeter.harness.record.statistics import CONFIDENCE
+from jaxmeter.harness.metrics.statistics import CONFIDENCE
 from jaxmeter.harness.record.suspects import Suspect, Suspects
 
 from .budgets import Budgets

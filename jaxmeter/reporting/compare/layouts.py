@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 
-from jaxmeter.harness.record import hlo
-from jaxmeter.harness.record.hlo import Module
+from jaxmeter.harness.traces import hlo
+from jaxmeter.harness.traces.hlo import Module
 
 from . import Difference
 

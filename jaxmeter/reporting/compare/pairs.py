@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from jaxmeter.harness.metrics.reading import Run
 from jaxmeter.harness.record import PlannedCase
 from jaxmeter.harness.record.patterns import match_cases, names_of
 
-from ..load import LoadedRun
 from .programs import NothingToCompareError, Program, RecordedCase, suggest_nearest
 
 
@@ -29,7 +29,7 @@ class Pairs:
     warnings: tuple[str, ...]
 
 
-def find_pairs(a: LoadedRun, b: LoadedRun, pattern: str, variant: str | None = None) -> Pairs:
+def find_pairs(a: Run, b: Run, pattern: str, variant: str | None = None) -> Pairs:
     """Pairs of programs of the cases that match, of one variant or of all that have a program in both runs.
 
     Args:
@@ -76,13 +76,13 @@ def _choose_variants(a: RecordedCase, b: RecordedCase, wanted: str | None, warni
     return both
 
 
-def _match(loaded: LoadedRun, pattern: str) -> dict[str, PlannedCase]:
-    found = {case.name: case for case in match_cases(loaded.run.manifest.cases, pattern)}
+def _match(loaded: Run, pattern: str) -> dict[str, PlannedCase]:
+    found = {case.name: case for case in match_cases(loaded.manifest.cases, pattern)}
     if not found:
         nearest = suggest_nearest(pattern, _all_names(loaded))
         raise NothingToCompareError(f"{loaded.folder.path}: no case matches --case {pattern!r}{nearest}")
     return found
 
 
-def _all_names(loaded: LoadedRun) -> list[str]:
-    return [name for case in loaded.run.manifest.cases for name in names_of(case)]
+def _all_names(loaded: Run) -> list[str]:
+    return [name for case in loaded.manifest.cases for name in names_of(case)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from jaxmeter.harness.record.hlo import COLLECTIVES, STABLEHLO_HOLDERS, Module, walk_operations
+from jaxmeter.harness.traces.hlo import COLLECTIVES, STABLEHLO_HOLDERS, Module, walk_operations
 
 # `c:f32[16] d:f32[2] = scan[…`: what follows the last result's type is a primitive.
 _WITH_RESULT = re.compile(r"(?:^|\s)[\w*]+:\S+\s+=\s+([A-Za-z_][\w.\-]*)", re.MULTILINE)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from jaxmeter.harness.record import hlo
-from jaxmeter.harness.record.hlo import HloError, Module
+from jaxmeter.harness.traces import hlo
+from jaxmeter.harness.traces.hlo import HloError, Module
 
 from .. import numbers
 from ..text import counted

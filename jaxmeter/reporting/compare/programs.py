@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from jaxmeter.harness.metrics.reading import Run
 from jaxmeter.harness.record import INCOMPLETE, Artifact, CompilationDetails, PlannedCase, PlannedVariant
 from jaxmeter.harness.record.layout import PROGRAM_TEXTS
 from jaxmeter.harness.record.patterns import find_nearest
-from jaxmeter.harness.record.recorded import RecordedVariant
 
-from ..load import LoadedRun
 from .artifacts import ArtifactError, read_text
 
 KINDS = tuple(PROGRAM_TEXTS)
@@ -52,8 +51,9 @@ class RecordedCase:
       NothingToCompareError: The run has lost the case.
     """
 
-    def __init__(self, loaded: LoadedRun, planned: PlannedCase) -> None:
-        record = next((case for case in loaded.run.cases if case.id == planned.id), None)
+    def __init__(self, loaded: Run, planned: PlannedCase) -> None:
+        case = loaded.by_key[planned.name, planned.platform]
+        record = case.record
         if record is None:
             raise NothingToCompareError(
                 f"{loaded.folder.path}: case {planned.name} was lost; complete it with --resume"
@@ -61,6 +61,7 @@ class RecordedCase:
         self.loaded = loaded
         self.planned = planned
         self.record = record
+        self.case = case
         self.kept: dict[str, dict[str, Artifact]] = {}
         for artifact in record.artifacts:
             if artifact.kind in KINDS:
@@ -107,17 +108,15 @@ class RecordedCase:
 
     def read_program(self, variant: str, warnings: list[str]) -> Program:
         """What the run has of a variant; a text that cannot be read is left out with a warning."""
-        planned, manifest = self.require_variant(variant), self.loaded.run.manifest
-        recorded = RecordedVariant(self.planned, self.record, manifest.environment, manifest.settings, planned)
+        planned, recorded = self.require_variant(variant), self.case.variant(variant)
         bytes_by_metric = {name: recorded.read(name).estimate for name in PLANNED}
-        compilation = recorded.outcomes.get("compilation")
-        details = None if compilation is None else compilation.details
+        details = recorded.details(CompilationDetails)
         kept = self.kept.get(variant, {})
         texts = {kind: self._read_text(kept[kind], warnings) for kind in KINDS if kind in kept}
         return Program(
             texts={kind: text for kind, text in texts.items() if text is not None},
             memory={name: size for name, size in bytes_by_metric.items() if size is not None},
-            fingerprints=details.fingerprints if isinstance(details, CompilationDetails) else (),
+            fingerprints=() if details is None else details.fingerprints,
             source=planned.source,
             definition=self.planned.definition,
         )

@@ -5,10 +5,10 @@ from __future__ import annotations
 import statistics as summaries
 from collections.abc import Sequence
 
+from jaxmeter.harness.metrics.metric import Reading
+from jaxmeter.harness.metrics.plausibility import at_both_levels
+from jaxmeter.harness.metrics.statistics import Interval
 from jaxmeter.harness.record import Settings
-from jaxmeter.harness.record.guards import at_both_levels
-from jaxmeter.harness.record.metric import Reading
-from jaxmeter.harness.record.statistics import Interval
 
 from .statistics import compare_unpaired
 

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.optimize
 import scipy.stats
 
-from jaxmeter.harness.record.statistics import CONFIDENCE, Interval
+from jaxmeter.harness.metrics.statistics import CONFIDENCE, Interval
 
 FEWEST_FOR_BOUNDS = 4
 """Three sizes leave a line one degree of freedom, whose t at 99 % is 63.7: no interval worth the name."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from jaxmeter.harness.record.statistics import CONFIDENCE, Interval, exponentiate
-from jaxmeter.harness.record.unpaired import subtract_means
+from jaxmeter.harness.metrics.statistics import CONFIDENCE, Interval, exponentiate
+from jaxmeter.harness.metrics.unpaired import subtract_means
 
 
 def compare_unpaired(

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from jaxmeter.harness.metrics.derived import compare_paired, doubt_ratio, find_withheld
+from jaxmeter.harness.metrics.pool import NO_CALIBRATION
+from jaxmeter.harness.metrics.reading import Run, Variant
+from jaxmeter.harness.metrics.statistics import FEWEST_PROCESSES, Interval, differs
 from jaxmeter.harness.record import INCOMPLETE
-from jaxmeter.harness.record.derived import compare_paired, doubt_ratio, find_withheld
-from jaxmeter.harness.record.metric import Readable
-from jaxmeter.harness.record.pool import NO_CALIBRATION
-from jaxmeter.harness.record.statistics import FEWEST_PROCESSES, Interval, differs
 
 from .alternation import find_interference
 from .chance import find_chance
 from .findings import COLD, TIME, Change, Finding, make_change
 from .ratios import divide_readings
-from .snapshot import Snapshot
 from .variant_pair import VariantPair, find_fingerprint, find_status, read_raw
 
 FAIR = "normalised_s"
@@ -76,23 +75,23 @@ def compare_cold(sides: VariantPair) -> Iterator[Change]:
             )
 
 
-def _find_told(sides: VariantPair) -> Readable:
+def _find_told(sides: VariantPair) -> Variant:
     """The variant that tells: of an ahead-of-time program jit's, if it is the same one; else the variant itself."""
     new = sides.new
     if new.planned.mode != "aot":
         return new
-    jitted = sides.case.variants.get(f"{new.planned.implementation}:jit")
+    jitted = sides.case.find(f"{new.planned.implementation}:jit")
     own = find_fingerprint(new)
     return new if jitted is None or own is None or find_fingerprint(jitted) != own else jitted
 
 
-def _find_replay(sides: VariantPair, told: Readable) -> Readable | None:
+def _find_replay(sides: VariantPair, told: Variant) -> Variant | None:
     """The variant that ran the earlier run's program, or its code in its environment, beside this one."""
     run = sides.runs.before.manifest.run_id
     return next(
         (
             one
-            for one in sides.case.variants.values()
+            for one in sides.case.variants
             if one.planned.replays is not None
             and one.planned.same_as == told.planned.name
             and one.planned.replays.run == run
@@ -101,18 +100,18 @@ def _find_replay(sides: VariantPair, told: Readable) -> Readable | None:
     )
 
 
-def _is_in_lock_step(replay: Readable) -> bool:
+def _is_in_lock_step(replay: Variant) -> bool:
     """Whether the earlier run's own environment ran it."""
     return replay.planned.replays is not None and replay.planned.replays.in_lock_step
 
 
-def _say_why_untimed(replay: Readable) -> str:
+def _say_why_untimed(replay: Variant) -> str:
     """Why what the earlier run measured was not timed beside today's."""
     outcome = replay.outcomes.get("timing")
     return "it was not timed in the earlier environment" + (f": {outcome.reason}" if outcome and outcome.reason else "")
 
 
-def _judge_replay(sides: VariantPair, told: Readable, replay: Readable) -> Change:
+def _judge_replay(sides: VariantPair, told: Variant, replay: Variant) -> Change:
     """By the processes that ran both programs."""
     ratio, doubt = compare_paired(replay, told), doubt_ratio(replay, told)
     finding = _judge(ratio, sides.runs.minimum_effect)
@@ -208,11 +207,11 @@ def _has_another_calibration(sides: VariantPair) -> bool:
     return bool(sides.runs.conditions.other_runtime) and before.reference is not None and has_lost_it
 
 
-def _has_no_calibration(run: Snapshot) -> bool:
+def _has_no_calibration(run: Run) -> bool:
     return run.pool.reference is None and run.pool.no_reference == NO_CALIBRATION
 
 
-def _find_infidelity(replay: Readable) -> str:
+def _find_infidelity(replay: Variant) -> str:
     """Why a replay may not be what was measured then; empty where it is."""
     replays, now_is = replay.planned.replays, find_fingerprint(replay)
     if replays is None or replays.fingerprint is None or now_is is None or now_is == replays.fingerprint:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from jaxmeter.harness.metrics.reading import Case, Run, Variant
+from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record import NATIVE, NumericsDetails, Status
-from jaxmeter.harness.record.metric import Readable
-from jaxmeter.harness.record.metrics import METRICS
-from jaxmeter.harness.record.reading import find_worst
 
-from .conditions import Conditions
-from .snapshot import ComparedCase, Snapshot
+from .conditions import Conditions, compare_conditions
 
 
 @dataclass(frozen=True)
@@ -23,10 +21,17 @@ class Comparison:
       minimum_effect: The smallest difference of a time that is worth a finding, as a share.
     """
 
-    before: Snapshot
-    after: Snapshot
+    before: Run
+    after: Run
     conditions: Conditions
     minimum_effect: float
+
+    def at(self, platform: str) -> Comparison:
+        """Return the comparison of the cases of a platform, under its conditions."""
+        if platform == self.after.where:
+            return self
+        conditions = compare_conditions(self.before.manifest, self.after.manifest, platform)
+        return replace(self, conditions=conditions)
 
 
 @dataclass(frozen=True)
@@ -34,9 +39,9 @@ class VariantPair:
     """A variant in both runs; `case` is that of the later one."""
 
     runs: Comparison
-    case: ComparedCase
-    old: Readable
-    new: Readable
+    case: Case
+    old: Variant
+    new: Variant
 
     @property
     def name(self) -> str:
@@ -80,15 +85,13 @@ class VariantPair:
         return "; ".join(filter(None, found)) or "nothing known"
 
 
-def find_status(variant: Readable) -> tuple[Status, str]:
-    """How a variant ended, and why."""
-    if not variant.outcomes:
-        return Status.LOST, "no record of it"
-    _, worst = find_worst(variant.outcomes)
+def find_status(variant: Variant) -> tuple[Status, str]:
+    """Return how a variant ended, and why."""
+    _, worst = variant.worst
     return worst.status, worst.reason or ""
 
 
-def find_fingerprint(variant: Readable) -> str | None:
+def find_fingerprint(variant: Variant) -> str | None:
     """Of the program that was checked, and timed."""
     if variant.planned.mode == NATIVE:
         return None
@@ -96,7 +99,7 @@ def find_fingerprint(variant: Readable) -> str | None:
     return next((one.fingerprint for one in found if isinstance(one, NumericsDetails)), None)
 
 
-def read_raw(variant: Readable, metric: str) -> Sequence[float | None]:
+def read_raw(variant: Variant, metric: str) -> Sequence[float | None]:
     """What a probe recorded of a metric, unchecked."""
     outcome = variant.outcomes.get(METRICS[metric].probe or "")
     return () if outcome is None else outcome.values.get(metric, ())

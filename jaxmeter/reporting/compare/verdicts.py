@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from jaxmeter.harness.record.metric import Reading
-from jaxmeter.harness.record.statistics import CONFIDENCE, MINIMUM_EFFECT, Interval, differs
+from jaxmeter.harness.metrics.metric import Reading
+from jaxmeter.harness.metrics.statistics import CONFIDENCE, MINIMUM_EFFECT, Interval, differs
 
 from .. import numbers
 from .scaling import NEAR, Scaling

@@ -6,9 +6,9 @@ import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from jaxmeter.harness.record.metric import Direction
-from jaxmeter.harness.record.metrics import METRICS
-from jaxmeter.harness.record.statistics import MINIMUM_EFFECT
+from jaxmeter.harness.metrics.metric import Direction
+from jaxmeter.harness.metrics.statistics import MINIMUM_EFFECT
+from jaxmeter.harness.metrics.table import METRICS
 
 from ..compare.conditions import compare_conditions
 from ..compare.findings import PROGRAM, TIME, Finding
@@ -131,9 +131,9 @@ def _make(series: Series, start: int, at: int, end: int, minimum_effect: float) 
     reach = NEAR if series.metric == TIME else 0
     old, new = series.points[max(start, at - 1 - reach)], series.points[min(end - 1, at + reach)]
     levels = [None if series.metric == PROGRAM else statistics.median(map(_number, side)) for side in (before, after)]
-    conditions = compare_conditions(old.manifest, new.manifest)
-    runs = Comparison(old.snapshot, new.snapshot, conditions, minimum_effect)
-    sides = VariantPair(runs, new.side, old.variant, new.variant)
+    runs = (old.variant.case.run, new.variant.case.run)
+    conditions = compare_conditions(old.manifest, new.manifest, series.case.platform)
+    sides = VariantPair(Comparison(*runs, conditions, minimum_effect), new.variant.case, old.variant, new.variant)
     return ChangePoint(
         suite=series.case.suite,
         case=series.case.name,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from jaxmeter.harness.record import Run
+from jaxmeter.harness.record import RunRecord
 
 WENT_BACK = "a clock went back, and its place in a series may be wrong"
 
 
-def find_clock_faults(runs: Iterable[Run]) -> Iterator[str]:
+def find_clock_faults(runs: Iterable[RunRecord]) -> Iterator[str]:
     """A sentence for each run whose times contradict themselves, or those of the run that it was measured against."""
     runs = list(runs)
     began = {run.manifest.run_id: run.manifest.started for run in runs}

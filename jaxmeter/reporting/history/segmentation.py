@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.ndimage import median_filter
 from scipy.stats import mannwhitneyu
 
-from jaxmeter.harness.record.statistics import MINIMUM_EFFECT
+from jaxmeter.harness.metrics.statistics import MINIMUM_EFFECT
 
 LARGEST_P = 1e-3
 USUAL_LENGTH = 60

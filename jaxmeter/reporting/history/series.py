@@ -7,18 +7,17 @@ import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from jaxmeter.harness.metrics.across import is_contended, read_values
+from jaxmeter.harness.metrics.looks import find_timing
+from jaxmeter.harness.metrics.plausibility import LONGEST_S, SHORTEST_S, divide_by_calibration
+from jaxmeter.harness.metrics.pool import NO_CALIBRATION
+from jaxmeter.harness.metrics.reading import Key, Run, Variant
+from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record import Manifest, PlannedCase, Status
 from jaxmeter.harness.record.cases import is_same_problem
-from jaxmeter.harness.record.guards import LONGEST_S, SHORTEST_S, divide_by_calibration
-from jaxmeter.harness.record.looks import find_timing
-from jaxmeter.harness.record.metric import Readable
-from jaxmeter.harness.record.metrics import METRICS
-from jaxmeter.harness.record.pool import NO_CALIBRATION
-from jaxmeter.harness.record.reading import is_contended, read_values
 
 from ..compare.findings import PROGRAM, TIME
-from ..compare.snapshot import ComparedCase, Key, Snapshot
-from ..compare.variant_pair import find_fingerprint, find_status, read_raw
+from ..compare.variant_pair import find_fingerprint, read_raw
 from ..outdated import EXACT
 
 
@@ -32,15 +31,13 @@ class Point:
     """
 
     index: int
-    snapshot: Snapshot
-    side: ComparedCase
-    variant: Readable
+    variant: Variant
     value: float | str
 
     @property
     def manifest(self) -> Manifest:
         """Of its run."""
-        return self.snapshot.manifest
+        return self.variant.case.run.manifest
 
 
 @dataclass(frozen=True)
@@ -62,69 +59,71 @@ class Series:
     contended: int = 0
 
 
-def gather_series(snapshots: Sequence[Snapshot]) -> tuple[Series, ...]:
+def gather_series(runs: Sequence[Run]) -> tuple[Series, ...]:
     """Every series that at least two runs have.
 
     Args:
-      snapshots: The runs of one machine, from the oldest to the newest, at the reference speed of the first of them
+      runs: Those of one machine, from the oldest to the newest, at the reference speed of the first of them
         that has the same calibration loop.
     """
     newest: dict[Key, PlannedCase] = {}
-    for snapshot in snapshots:
-        newest |= {key: side.planned for key, side in snapshot.cases.items()}
-    return tuple(one for key, case in newest.items() for one in _list_series(snapshots, key, case))
+    for run in runs:
+        newest |= {key: case.planned for key, case in run.by_key.items()}
+    return tuple(one for key, case in newest.items() for one in _list_series(runs, key, case))
 
 
-def _list_series(snapshots: Sequence[Snapshot], key: Key, case: PlannedCase) -> Iterator[Series]:
+def _list_series(runs: Sequence[Run], key: Key, case: PlannedCase) -> Iterator[Series]:
     """Those of a case. What an older run planned under its name with other inputs is another case."""
-    sides = [
-        (index, snapshot, side)
-        for index, snapshot in enumerate(snapshots)
-        if (side := snapshot.cases.get(key)) is not None and is_same_problem(side.planned, case)
+    same = [
+        (index, own)
+        for index, run in enumerate(runs)
+        if (own := run.by_key.get(key)) is not None and is_same_problem(own.planned, case)
     ]
     for planned in case.variants:
         if planned.replays is not None:
             continue
         found = [
-            (index, snapshot, side, variant)
-            for index, snapshot, side in sides
-            if (variant := side.variants.get(planned.name)) is not None and find_status(variant)[0] is Status.OK
+            (index, variant)
+            for index, own in same
+            if (variant := own.find(planned.name)) is not None and variant.status is Status.OK
         ]
         yield from _list_times(case, planned.name, found)
         for metric in (PROGRAM, *EXACT):
-            points = tuple(Point(*one, value) for one in found if (value := _read_exact(one[-1], metric)) is not None)
+            points = tuple(
+                Point(index, variant, value)
+                for index, variant in found
+                if (value := _read_exact(variant, metric)) is not None
+            )
             if len(points) > 1:
                 yield Series(case, planned.name, metric, points)
 
 
-def _list_times(
-    case: PlannedCase, variant: str, found: Sequence[tuple[int, Snapshot, ComparedCase, Readable]]
-) -> Iterator[Series]:
+def _list_times(case: PlannedCase, name: str, found: Sequence[tuple[int, Variant]]) -> Iterator[Series]:
     """A series for each calibration loop: times over one cannot be joined with times over another."""
     clean: dict[str, list[Point]] = {}
     contended: dict[str, int] = {}
-    for index, snapshot, side, readable in found:
-        reference = snapshot.pool.reference
+    for index, variant in found:
+        reference = variant.pool.reference
         calibration = "" if reference is None else reference.identity
-        value = _read_time(readable, snapshot)
+        value = _read_time(variant)
         if value is None:
             continue
         own = clean.setdefault(calibration, [])
-        if is_contended(readable.outcomes.get("timing")):
+        if is_contended(variant.outcomes.get("timing")):
             contended[calibration] = contended.get(calibration, 0) + 1
         else:
-            own.append(Point(index, snapshot, side, readable, value))
+            own.append(Point(index, variant, value))
     for calibration, points in clean.items():
         if len(points) > 1:
-            yield Series(case, variant, TIME, tuple(points), calibration, contended.get(calibration, 0))
+            yield Series(case, name, TIME, tuple(points), calibration, contended.get(calibration, 0))
 
 
-def _read_time(variant: Readable, snapshot: Snapshot) -> float | None:
+def _read_time(variant: Variant) -> float | None:
     """The geometric mean over processes, normalised; None where the run has another calibration loop."""
-    reference = snapshot.pool.reference
+    reference = variant.pool.reference
     times = read_values(variant, METRICS[TIME])
     if reference is None:
-        known = [one for one in times if one is not None] if snapshot.pool.no_reference == NO_CALIBRATION else []
+        known = [one for one in times if one is not None] if variant.pool.no_reference == NO_CALIBRATION else []
     else:
         details = find_timing(variant)
         if details is None or details.calibration != reference.identity:
@@ -136,7 +135,7 @@ def _read_time(variant: Readable, snapshot: Snapshot) -> float | None:
     return math.exp(statistics.fmean(map(math.log, known))) if known and min(known) > 0 else None
 
 
-def _read_exact(variant: Readable, metric: str) -> float | str | None:
+def _read_exact(variant: Variant, metric: str) -> float | str | None:
     """A number that all processes of a run agree on, or a fingerprint."""
     if metric == PROGRAM:
         return find_fingerprint(variant)

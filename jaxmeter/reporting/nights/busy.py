@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from jaxmeter.harness.record import Run
-from jaxmeter.harness.record.pooling import gather_pool
+from jaxmeter.harness.metrics.reading import Run
 
 from ..compare.findings import TIME
-from ..compare.snapshot import Snapshot
 from ..view.trust import is_vague
 
 MOST = 0.5
@@ -18,8 +16,8 @@ def find_busy(run: Run) -> str:
     """How many of a run's times are vague, in words; empty where these are at most half."""
     times = [
         variant.read(TIME).interval
-        for side in Snapshot(run, gather_pool(run)).cases.values()
-        for variant in side.variants.values()
+        for case in run.cases
+        for variant in case.variants
         if variant.planned.replays is None
     ]
     known = [one for one in times if one is not None]

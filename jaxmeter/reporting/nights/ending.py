@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from jaxmeter.harness.record import Manifest, Run, StopReason
+from jaxmeter.harness.metrics.reading import Run
+from jaxmeter.harness.record import Manifest, StopReason
+from jaxmeter.harness.record.runs import explain_stop
 
 from ..compare.gate import FINE, REGRESSED, UNDECIDED
 from ..compare_report import make_verdict
-from ..load import LoadedRun, explain_stop
 from ..store.push import push
 from ..store.stores import open_store
 from ..text import counted
@@ -40,7 +41,7 @@ def conclude(out: Path) -> Ended:
     for one in judged:
         if one.again is not None and one.again.folder.mark.exists():
             push(one.again.folder, night.store)
-    verdict = verdicts.keep(open_store(night.store), make_night_verdict(night, run.run, judged))
+    verdict = verdicts.keep(open_store(night.store), make_night_verdict(night, run, judged))
     return Ended(night, run, verdict, judged)
 
 
@@ -48,24 +49,24 @@ def make_night_verdict(night: Night, run: Run, judged: Sequence[Judged]) -> Verd
     """The verdict on a run that has ended."""
     busy, codes = find_busy(run), {one.judgement.code for one in judged}
     if not judged:
-        codes = {UNDECIDED if busy or not run.is_complete() else FINE}
+        codes = {UNDECIDED if busy or not run.record.is_complete() else FINE}
     code = REGRESSED if REGRESSED in codes else UNDECIDED if UNDECIDED in codes else FINE
-    heading = write_outcome(night, run, judged, busy)
+    heading = write_outcome(night, run.record, judged, busy)
     why_not = heading if code else f"the machine was too busy: {busy}" if busy else ""
     found = [_describe(one) for one in judged]
     return _make(night, run.manifest, code, heading, why_not, found)
 
 
-def _conclude_unfinished(night: Night, run: LoadedRun) -> Ended:
+def _conclude_unfinished(night: Night, run: Run) -> Ended:
     """No answer: a run that used up its budget is over; one that was cut short stays under way."""
-    stop = run.run.stopped
+    stop = run.record.stopped
     is_over = stop is not None and stop.reason is StopReason.BUDGET_USED
     if stop is None or not is_over:
         heading = "No answer: the run was cut short; the same command goes on with it"
     else:
-        lost = counted(len(run.run.lost()), "case")
+        lost = counted(len(run.record.lost()), "case")
         heading = f"No answer: {explain_stop(stop)} and {lost} lost; give more --budget, or measure less"
-    verdict = _make(night, run.run.manifest, UNDECIDED, heading, heading)
+    verdict = _make(night, run.manifest, UNDECIDED, heading, heading)
     if is_over:
         verdict = verdicts.keep(open_store(night.store), verdict)
     return Ended(night, run, verdict, is_over=is_over)

@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from jaxmeter.harness.metrics.reading import Run
+
 from ..compare.budgets import BudgetError, Budgets
 from ..compare.findings import Changes, merge
 from ..compare.gate import Judgement, judge
 from ..compare_report import EffectError, choose_budgets, compare, encode_suspects, read_effect
-from ..load import LoadedRun, load
+from ..load import load
 from .night import Beside, Night, NightError
 from .verdicts import Verdict
 
@@ -27,7 +29,7 @@ class Judged:
     beside: Beside
     changes: Changes
     judgement: Judgement
-    again: LoadedRun | None
+    again: Run | None
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class Ended:
     """
 
     night: Night
-    run: LoadedRun
+    run: Run
     verdict: Verdict
     judged: tuple[Judged, ...] = ()
     is_over: bool = True
@@ -60,7 +62,7 @@ def read_limits(night: Night) -> tuple[float, Budgets]:
     return budgets.least_time(effect), budgets
 
 
-def read_one(folder: Path) -> LoadedRun:
+def read_one(folder: Path) -> Run:
     """The run in a folder.
 
     Raises:
@@ -101,7 +103,7 @@ def judge_night(night: Night, out: Path) -> Iterator[Judged]:
         yield Judged(beside, changes if confirmation is None else merge(changes, confirmation), judgement, again)
 
 
-def _read_again(folder: Path) -> LoadedRun | None:
+def _read_again(folder: Path) -> Run | None:
     """The run that confirms; what it could not finish stays suspected."""
     loaded = load([folder]) if folder.is_dir() else None
     return loaded.runs[0] if loaded is not None and loaded.runs else None

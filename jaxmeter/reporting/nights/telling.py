@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from jaxmeter.harness.record import Run
+from jaxmeter.harness.record import RunRecord
 
 from ..compare.findings import TIME, Change, Finding
 from ..compare_report import write_details, write_heading
@@ -29,7 +29,7 @@ NOTHING_BEFORE = "the first nightly run of this machine; it becomes the baseline
 
 def tell_night(ended: Ended, page: Path) -> tuple[str, str, str]:
     """What was measured and where it is; the outcome; the page and the verdict."""
-    manifest, store = ended.run.run.manifest, ended.night.store.rstrip("/")
+    manifest, store = ended.run.manifest, ended.night.store.rstrip("/")
     is_whole = ended.run.folder.mark.exists()
     where = f"pushed to {store}/{ended.night.run}" if is_whole else f"not pushed: {ended.run.folder.path}"
     verdict = f"{store}/{VERDICTS}/{name_verdict(ended.night.run)}" if ended.is_over else "none yet"
@@ -40,7 +40,7 @@ def tell_night(ended: Ended, page: Path) -> tuple[str, str, str]:
     )
 
 
-def write_outcome(night: Night, run: Run, judged: Sequence[Judged], busy: str) -> str:
+def write_outcome(night: Night, run: RunRecord, judged: Sequence[Judged], busy: str) -> str:
     """One sentence: failed, no answer, passed, or nothing to compare with."""
     if not judged:
         return _write_alone(night, run, busy)
@@ -55,7 +55,7 @@ def write_outcome(night: Night, run: Run, judged: Sequence[Judged], busy: str) -
     return f"Passed {beside}: {describe_changes(judged[0].changes)}{no_baseline}"
 
 
-def _write_alone(night: Night, run: Run, busy: str) -> str:
+def _write_alone(night: Night, run: RunRecord, busy: str) -> str:
     if busy:
         return f"No answer: the machine was too busy: {busy}"
     if not run.is_complete():

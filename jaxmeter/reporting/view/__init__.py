@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from jaxmeter.harness.record.statistics import MINIMUM_EFFECT
+from jaxmeter.harness.metrics.reading import Run
+from jaxmeter.harness.metrics.statistics import MINIMUM_EFFECT
 
 from ..history.clocks import find_clock_faults
 from ..history.known import KnownChangePoint
-from ..load import Loaded, LoadedRun
+from ..load import Loaded
 from ..text import shorten, visible, visible_record
 from .answers import choose_standing, make_answers
 from .book import compare_machines
 from .cases import gather_cases
 from .change_points import list_steps
 from .changes import list_changed
-from .files import name_folder
+from .files import describe_folder, name_folder
 from .first_screen import list_attention, list_facts, list_warnings, make_finding, make_subtitle, make_summary
 from .machines import choose_newest, gather_history, group_by_machine
 from .matrix import make_matrix
@@ -37,7 +39,7 @@ MOST_NAMED = 3
 
 def build(
     loaded: Loaded,
-    confirmation: LoadedRun | None = None,
+    confirmation: Run | None = None,
     minimum_effect: float = MINIMUM_EFFECT,
     known: Sequence[KnownChangePoint] = (),
 ) -> Page:
@@ -53,10 +55,10 @@ def build(
     machines = group_by_machine(runs)
     told = choose_newest(machines, cases)
     standing = choose_standing(told)
-    faults = find_clock_faults(one.run for one in loaded.runs)
+    faults = find_clock_faults(one.record for one in loaded.runs)
     warnings = list_warnings([visible(text) for text in (*loaded.warnings, *faults)], machines, told)
     leading = [run for run in runs if any(case.run is run for case in told)]
-    confirmed = None if confirmation is None else visible_record(confirmation.run)
+    confirmed = None if confirmation is None else replace(confirmation, record=visible_record(confirmation.record))
     book = compare_machines(machines, confirmed, minimum_effect, known)
     finding = make_finding(machines, told, book)
     matrix, note = make_matrix(machines, standing, told, book)
@@ -76,7 +78,7 @@ def build(
         suites=make_suites(machines, history, told, answers, book),
         changed=tuple(item for _, changes in book.of_machines for item in list_changed(changes)),
         change_points=list_steps(book.change_points),
-        export=f"jaxmeter export {' '.join(name_folder(run.folder) for run in runs[-MOST_NAMED:])}",
+        export=f"jaxmeter export {' '.join(name_folder(describe_folder(run)) for run in runs[-MOST_NAMED:])}",
         sections=(
             *((claims,) if (claims := make_published_section(told)) is not None else ()),
             make_problems_section(told),

@@ -9,20 +9,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from jaxmeter.harness.metrics.derived import compare_paired, doubt_ratio, find_withheld
+from jaxmeter.harness.metrics.metric import Reading
+from jaxmeter.harness.metrics.reading import Case, Variant
+from jaxmeter.harness.metrics.statistics import Interval, differs
+from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record import INCOMPLETE, Answer
-from jaxmeter.harness.record.derived import compare_paired, doubt_ratio, find_withheld
-from jaxmeter.harness.record.metric import Reading
-from jaxmeter.harness.record.metrics import METRICS
-from jaxmeter.harness.record.statistics import Interval, differs
 
 from .. import numbers
 from ..text import counted, shorten
 from ..write import write_reading
 from .book import Book
-from .cases import Case, Variant
 from .cells import find_speedup_tone
 from .changes import write_numbers
 from .doubts import name_traps
+from .keys import fragment_of
 from .names import LONGEST_NAME, LONGEST_TERM
 from .page_model import AnswerLine, Tone
 from .reasons import describe_fault
@@ -74,7 +75,7 @@ def _make_answer(case: Case, book: Book) -> AnswerLine:
         text=text,
         of=f"{shorten(planned.name, LONGEST_NAME)} · {case.run.label}{_tell_change(case, book)}",
         tone=tone,
-        target=case.fragment,
+        target=fragment_of(case),
         rank=_rank(case),
     )
 
@@ -98,7 +99,7 @@ def find_headline(case: Case, answer: Answer | None) -> Variant | None:
 
 def _find_surest(case: Case) -> Answer | None:
     """The jit variant, else the variant, that is surely the fastest, against the baseline; None where none is timed."""
-    timed = [variant for variant in case.variants if variant.read(TIME).interval is not None]
+    timed = [variant for variant in case.shown if variant.read(TIME).interval is not None]
     jitted = [variant for variant in timed if variant.planned.mode == "jit"]
     best = max(jitted or timed, key=_sure_speedup, default=None)
     if best is None:
@@ -137,8 +138,8 @@ def _no_answer(reason: str) -> tuple[str, Tone]:
 def _why_untimed(case: Case) -> str:
     if case.is_lost:
         return case.why_lost
-    failed = [variant for variant in case.variants if variant.status in INCOMPLETE]
-    lacking = (failed or list(case.variants))[:1]
+    failed = [variant for variant in case.shown if variant.status in INCOMPLETE]
+    lacking = (failed or list(case.shown))[:1]
     fault = lacking[0].read(TIME).fault if lacking else None
     return "no variant was planned" if not lacking else "no time recorded" if fault is None else describe_fault(fault)
 

@@ -8,19 +8,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from jaxmeter.harness.record import Run
-from jaxmeter.harness.record.statistics import MINIMUM_EFFECT
+from jaxmeter.harness.metrics.reading import Case, Run
+from jaxmeter.harness.metrics.statistics import MINIMUM_EFFECT
 
 from ..compare.changes import find_changes
 from ..compare.findings import WHOLE, Change, Changes, Finding, merge
-from ..compare.snapshot import take_snapshots
 from ..history.change_points import ChangePoint
 from ..history.known import KnownChangePoint
-from .cases import Case
 from .change_points import MachineChanges, gather_change_points
 from .changes import order_changes
 from .machines import MachineRuns
-from .runs import LabelledRun
 
 
 @dataclass(frozen=True)
@@ -74,9 +71,9 @@ def compare_machines(
         if earlier is None:
             continue
         newest = machine.newest
-        changes = find_changes(*take_snapshots(earlier.run, newest.run), minimum_effect=minimum_effect)
+        changes = find_changes(earlier, newest, minimum_effect=minimum_effect)
         if confirmation is not None and confirmation.manifest.against == changes.before:
-            again = find_changes(*take_snapshots(earlier.run, confirmation), minimum_effect=minimum_effect)
+            again = find_changes(earlier, confirmation, minimum_effect=minimum_effect)
             changes = merge(changes, again)
         if newest.manifest.against != changes.before:
             changes = replace(changes, found=tuple(one for one in changes.found if not _is_elsewhere(one)))
@@ -92,11 +89,10 @@ def _is_elsewhere(one: Change) -> bool:
     return one.metric == WHOLE and not one.variant and not one.reason and one.finding in (Finding.NEW, Finding.GONE)
 
 
-def _choose_earlier(machine: MachineRuns) -> LabelledRun | None:
+def _choose_earlier(machine: MachineRuns) -> Run | None:
     """The run that the newest was measured against; else the newest before it that has a case of it."""
     newest = machine.newest
     earlier = machine.runs[-2::-1]
-    names = {(case.name, case.platform) for case in newest.manifest.cases}
-    shared = [run for run in earlier if any((case.name, case.platform) in names for case in run.manifest.cases)]
+    shared = [run for run in earlier if not run.by_key.keys().isdisjoint(newest.by_key)]
     meant = [run for run in shared if run.manifest.run_id == newest.manifest.against]
     return next(iter(meant or shared), None)

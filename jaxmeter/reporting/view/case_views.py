@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from jaxmeter.harness.metrics.reading import Case
+
 from ..text import shorten
 from .book import Book
-from .cases import Case
 from .cells import drop_empty_columns
 from .changes import write_flag
 from .files import list_files
+from .keys import fragment_of
 from .names import LONGEST_NAME
 from .page_model import CaseView, Part, Section, Table
 from .reasons import LONGEST_REASON
@@ -58,13 +60,13 @@ def make_case_view(
         make_problems_section(cases),
     )
     return CaseView(
-        id=cases[0].fragment,
+        id=fragment_of(cases[0]),
         name=shorten(planned.name, LONGEST_NAME),
         about=shorten(planned.description, LONGEST_REASON),
         results=tuple(
             replace(make_result(variant), change=_write_change(book, case, variant.planned.name))
             for case in cases
-            for variant in case.variants
+            for variant in case.shown
         ),
         sections=tuple(map(_tidy, filter(None, sections))),
         scaling=scaling,

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
+from jaxmeter.harness.metrics.metric import Reading
+from jaxmeter.harness.metrics.reading import Case, Run, Variant
+from jaxmeter.harness.metrics.statistics import Interval, differs
+from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record import INCOMPLETE, Status
-from jaxmeter.harness.record.metric import Reading
-from jaxmeter.harness.record.metrics import METRICS
-from jaxmeter.harness.record.statistics import Interval, differs
 
 from .. import numbers
 from ..write import write, write_range, write_reading
-from .cases import Case, Variant
+from .cases import label_case
 from .doubts import find_doubts
 from .page_model import Cell, Column, Group, Row, Table, Tone
-from .runs import LabelledRun
 from .trust import WIDE, is_vague, is_vague_range
 
 _TONES = {
@@ -96,8 +96,8 @@ def group_rows(
     cases: Iterable[Case], row: Callable[[Variant], Row | None], detail: Callable[[Case], str] = lambda case: ""
 ) -> tuple[Group, ...]:
     """The rows of every case that has some, below its name and a detail."""
-    found = ((case, tuple(one for variant in case.variants if (one := row(variant)) is not None)) for case in cases)
-    return tuple(Group(rows, case.label, detail(case)) for case, rows in found if rows)
+    found = ((case, tuple(one for variant in case.shown if (one := row(variant)) is not None)) for case in cases)
+    return tuple(Group(rows, label_case(case), detail(case)) for case, rows in found if rows)
 
 
 def drop_empty_columns(table: Table, kept: int = 1) -> Table:
@@ -122,7 +122,7 @@ def _is_empty(cell: Cell) -> bool:
     return cell.text in ("", numbers.MISSING) and not (cell.detail or cell.fold or cell.mark)
 
 
-def name_level(runs: Sequence[LabelledRun]) -> str:
+def name_level(runs: Sequence[Run]) -> str:
     """`99 % interval`; without the level where runs differ in it."""
     levels = {run.level for run in runs}
     return f"{numbers.percent(levels.pop())} interval" if len(levels) == 1 else "interval"

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from jaxmeter.harness.record.metrics import METRICS
-from jaxmeter.harness.record.statistics import MINIMUM_EFFECT, Interval
+from jaxmeter.harness.metrics.reading import Case
+from jaxmeter.harness.metrics.statistics import MINIMUM_EFFECT, Interval
+from jaxmeter.harness.metrics.table import METRICS
 
 from .. import numbers
 from ..compare.findings import PROGRAM, TIME
-from ..compare.snapshot import Snapshot
 from ..history.change_points import NOTHING_KNOWN, ChangePoint, find_change_points
 from ..history.known import KnownChangePoint
 from ..history.series import Series, gather_series
 from ..text import counted, shorten
 from ..write import write
-from .cases import Case
 from .changes import TONES
 from .keys import make_fragment
 from .machines import MachineRuns
@@ -72,7 +71,7 @@ def _look(
     machine: MachineRuns, known: Sequence[KnownChangePoint], minimum_effect: float, most_runs: int | None
 ) -> MachineChanges:
     runs = machine.runs if most_runs is None else machine.runs[-most_runs:]
-    series = gather_series([Snapshot(run.run, run.common_speed) for run in runs])
+    series = gather_series([replace(run, lent=run.common_speed) for run in runs])
     return MachineChanges(machine, series, find_change_points(series, known, minimum_effect))
 
 

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from jaxmeter.harness.record.metric import Unit
-from jaxmeter.harness.record.metrics import METRICS
+from jaxmeter.harness.metrics.metric import Unit
+from jaxmeter.harness.metrics.table import METRICS
 
 from .. import numbers
 from ..compare.exact import COUNTED

@@ -6,20 +6,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from jaxmeter.harness.metrics.derived import compare_paired, doubt_ratio, find_withheld
+from jaxmeter.harness.metrics.metric import Metric, Reading, Unit
+from jaxmeter.harness.metrics.reading import Case, Run, Variant
+from jaxmeter.harness.metrics.statistics import FEWEST_PROCESSES, Interval
+from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record import Figure, Published
-from jaxmeter.harness.record.derived import compare_paired, doubt_ratio, find_withheld
-from jaxmeter.harness.record.metric import Metric, Reading, Unit
-from jaxmeter.harness.record.metrics import METRICS
-from jaxmeter.harness.record.statistics import FEWEST_PROCESSES, Interval
 
 from .. import numbers
 from ..compare.ratios import divide_readings
 from ..compare.verdicts import Judgement, Reason, Verdict, judge_count, judge_exponent, judge_ratio
 from ..text import counted
 from ..write import write
-from .cases import Case, Variant
+from .cases import label_case
 from .reasons import describe_fault
-from .runs import LabelledRun
 from .sweeps import FEWEST_SIZES, PARAM, Sweep, group_cases, list_slopes
 
 TIME = "execution_s"
@@ -51,7 +51,7 @@ class Judged:
 
     claim: Published
     kind: Kind
-    run: LabelledRun
+    run: Run
     where: str
     theirs: float | None
     ours: Interval | None = None
@@ -79,7 +79,7 @@ def judge_claims(cases: Sequence[Case]) -> Iterator[Judged]:
 
 def _tell_devices(one: Judged) -> str:
     """`theirs on a gpu, ours on a cpu`: of times that were told, of two kinds of device."""
-    theirs, ours = one.claim.backend, one.run.manifest.backend
+    theirs, ours = one.claim.backend, one.run.where
     timed = any((metric := find_metric(figure)) and metric.unit is Unit.SECONDS for figure in one.claim.figures)
     if one.verdict is Verdict.UNTOLD or not timed or not theirs or theirs == ours:
         return ""
@@ -94,7 +94,7 @@ def _compare_claims(cases: Sequence[Case]) -> Iterator[Judged]:
             kind = find_kind(claim)
             if kind is Kind.EXPONENT:
                 sweep = sweeps.get(id(case), Sweep(case.run, case.planned.workload, "", ((1.0, case),)))
-                key = (case.run.run_id, sweep.label, repr(claim))
+                key = (case.run.name, sweep.label, repr(claim))
                 if key not in seen:
                     seen.add(key)
                     yield _compare_exponent(sweep, case, claim)
@@ -137,7 +137,7 @@ def _compare_ratio(case: Case, claim: Published) -> Judged:
     elif ours is not None and not reason:
         judgement = judge_ratio(theirs, ours, exact=exact)
         reason = judgement.reason.value
-    return Judged(claim, Kind.RATIO, case.run, case.label, theirs, ours, judgement.verdict, reason, exact)
+    return Judged(claim, Kind.RATIO, case.run, label_case(case), theirs, ours, judgement.verdict, reason, exact)
 
 
 def _divide_theirs(claim: Published) -> float | None:
@@ -183,7 +183,7 @@ def _compare_number(case: Case, claim: Published, kind: Kind) -> Judged:
     """A number by itself: a count can be equal; of anything else, devices differ."""
     theirs, reason = numbers.usable(claim.figure.value), _describe_lacking(case, claim.figures)
     (ours,) = _read_figures(case, claim)
-    judged = Judged(claim, kind, case.run, case.label, theirs, reason=reason)
+    judged = Judged(claim, kind, case.run, label_case(case), theirs, reason=reason)
     if kind is Kind.OTHER:
         return replace(judged, reason="one figure of another device is no claim that can be tested here")
     if ours is None or not _has_ended_well(ours):

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from jaxmeter.harness.record.agreement import TIMES, find_disagreement
-from jaxmeter.harness.record.metric import Reading
+from jaxmeter.harness.metrics.agreement import TIMES, find_disagreement
+from jaxmeter.harness.metrics.metric import Reading
+from jaxmeter.harness.metrics.reading import Variant
 from jaxmeter.harness.record.traps import describe_trap, find_traps, name_trap
-
-from .cases import Variant
 
 CONTENDED = "contended"
 """What follows a number that is not to be trusted."""

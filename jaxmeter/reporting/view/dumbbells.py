@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from jaxmeter.harness.metrics.reading import Case, Run
+
 from .. import numbers
 from ..text import counted, shorten
-from .cases import Case
 from .cells import name_level
 from .names import LONGEST_NAME
 from .page_model import Bar, Dumbbells, End
-from .runs import LabelledRun
 
 MOST_BARS = 16
 """More is no glance; the table below holds them."""
@@ -18,14 +18,14 @@ MOST_BARS = 16
 TIME, FAIR = "execution_s", "normalised_s"
 
 
-def make_dumbbells(run: LabelledRun, cases: Sequence[Case]) -> Dumbbells | None:
+def make_dumbbells(run: Run, cases: Sequence[Case]) -> Dumbbells | None:
     """The figure of one place; None where nothing was timed.
 
     Args:
       run: The newest run there.
       cases: Of one suite, each once.
     """
-    variants = [variant for case in cases for variant in case.variants]
+    variants = [variant for case in cases for variant in case.shown]
     metric = FAIR if any(variant.read(FAIR).interval for variant in variants) else TIME
     bars = [bar for case in cases for bar in _list_bars(case, metric)]
     if not bars:
@@ -43,7 +43,7 @@ def make_dumbbells(run: LabelledRun, cases: Sequence[Case]) -> Dumbbells | None:
 def _list_bars(case: Case, metric: str) -> list[Bar]:
     ends: dict[str, list[End]] = {}
     contended: set[str] = set()
-    for variant in case.variants:
+    for variant in case.shown:
         name, reading = variant.planned.implementation, variant.read(metric)
         interval = reading.interval
         if interval is None or numbers.usable(interval.estimate) is None or interval.estimate <= 0:

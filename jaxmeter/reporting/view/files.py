@@ -6,10 +6,11 @@ import shlex
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from jaxmeter.harness.metrics.reading import Case, Run
 from jaxmeter.harness.record import Artifact, RunFolder
 
 from .. import numbers
-from .cases import Case
+from ..text import hide_home, visible
 from .page_model import KeptFile
 
 TRACE = "trace"
@@ -25,12 +26,12 @@ def list_files(cases: Sequence[Case]) -> tuple[KeptFile, ...]:
 def _list_of(case: Case) -> Iterable[KeptFile]:
     if case.record is None:
         return
-    folder = RunFolder(Path(case.run.folder)).case(case.planned.id)
+    folder = RunFolder(Path(describe_folder(case.run))).case(case.planned.id)
     where = case.run.label
     kept = case.record.artifacts
     if any(one.kind == TRACE for one in kept):
         size = numbers.memory(float(sum(one.size_bytes for one in kept if one.kind == TRACE)))
-        run = name_folder(case.run.folder)
+        run = name_folder(describe_folder(case.run))
         names = dict.fromkeys(one.variant for one in kept if one.kind == TRACE)
         yield KeptFile(
             f"{', '.join(names)} · {where}: profiler trace",
@@ -47,6 +48,11 @@ def _list_of(case: Case) -> Iterable[KeptFile]:
         files = " ".join(f"{name_folder(one)}/*" for one in folders)
         titles = ", ".join(TITLES[one.kind] for one in ordered)
         yield KeptFile(f"{variant} · {where}: {titles}", f"less {files}")
+
+
+def describe_folder(run: Run) -> str:
+    """Return where a run is kept, for a reader: `~` stands for the home folder."""
+    return visible(hide_home(str(run.folder.path)))
 
 
 def name_folder(text: str) -> str:

@@ -5,21 +5,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
+from jaxmeter.harness.metrics.agreement import TIMES, find_disagreement
+from jaxmeter.harness.metrics.reading import Case, Run, Variant
+from jaxmeter.harness.metrics.trust import describe_in_short
 from jaxmeter.harness.record import INCOMPLETE, Status, Trap
-from jaxmeter.harness.record.agreement import TIMES, find_disagreement
 from jaxmeter.harness.record.differences import facts_of, find_differences
 from jaxmeter.harness.record.traps import describe_trap, find_traps
-from jaxmeter.harness.record.trust import describe_in_short
 
 from ..text import by_numbers, counted, shorten
 from .book import Book
-from .cases import Case, Variant
 from .changes import describe_changes
+from .keys import key_of_case, key_of_variant
 from .machines import MachineRuns
 from .names import LONGEST_NAME, name_variant
 from .page_model import Item, Tone
 from .reasons import LONGEST_REASON, count_statuses, find_incomplete
-from .runs import LabelledRun, describe_cores, name_device
+from .runs import describe_cores, name_device
 from .sections.caching import describe_caching
 from .sections.compilation import describe_compilation, find_fingerprints
 from .sections.problems import make_trap_id
@@ -64,16 +65,14 @@ def _describe_book(book: Book) -> str:
     return shorten("; ".join(told), LONGEST_TRUST)
 
 
-def make_subtitle(labelled: Sequence[LabelledRun]) -> str:
+def make_subtitle(labelled: Sequence[Run]) -> str:
     """What ran where and when, with which versions."""
-    runs = [one.run for one in labelled]
+    runs = labelled
     dates = sorted({run.manifest.started[:10] for run in runs})
     span = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
-    jax = sorted({run.manifest.environment.packages.get("jax", "unknown") for run in runs}, key=by_numbers)
+    jax = sorted({run.environment.packages.get("jax", "unknown") for run in runs}, key=by_numbers)
     tools = sorted({run.manifest.tool_version for run in runs}, key=by_numbers)
-    devices = dict.fromkeys(
-        f"{run.manifest.backend}: {name_device(run)}, {describe_cores(run.manifest)}" for run in runs
-    )
+    devices = dict.fromkeys(f"{run.where}: {name_device(run)}, {describe_cores(run)}" for run in runs)
     more = [f"{len(devices) - NAMED_AT_MOST} more"] if len(devices) > NAMED_AT_MOST else []
     where = "; ".join([*(shorten(name, LONGEST_NAME) for name in list(devices)[:NAMED_AT_MOST]), *more])
     parts = (counted(len(runs), "run"), where, span, f"jax {', '.join(jax)}", f"jaxmeter {', '.join(tools)}")
@@ -86,8 +85,8 @@ def make_summary(machines: Sequence[MachineRuns], cases: Sequence[Case], warning
     Args:
       cases: On each machine, each case once.
     """
-    planned = counted(sum(len(case.variants) for case in cases), "variant")
-    counts = count_statuses(variant for case in cases for variant in case.variants)
+    planned = counted(sum(len(case.shown) for case in cases), "variant")
+    counts = count_statuses(variant for case in cases for variant in case.shown)
     words = {Status.OK: "measured", Status.TOO_LARGE: "too large"}
     listed = ", ".join(f"{counts[status]} {words.get(status, status.value)}" for status in reversed(counts))
     newest = machines[0].newest
@@ -118,9 +117,9 @@ def list_facts(cases: Sequence[Case]) -> tuple[Item, ...]:
 def list_attention(cases: Sequence[Case]) -> tuple[Item, ...]:
     """What failed, is wrong or missing, worst first, then traps; variants alike in case and reason share an item."""
     alike: dict[tuple[str, str, Status, str | None], list[Variant]] = {}
-    for variant in find_incomplete(variant for case in cases if not case.is_lost for variant in case.variants):
+    for variant in find_incomplete(variant for case in cases if not case.is_lost for variant in case.shown):
         probe, outcome = variant.worst
-        alike.setdefault((variant.case.key, probe, outcome.status, outcome.reason), []).append(variant)
+        alike.setdefault((key_of_case(variant.case), probe, outcome.status, outcome.reason), []).append(variant)
     lost = (_lost_item(case) for case in cases if case.is_lost)
     return (*map(_item, alike.values()), *lost, *_list_trap_items(cases))
 
@@ -128,13 +127,13 @@ def list_attention(cases: Sequence[Case]) -> tuple[Item, ...]:
 def _list_trap_items(cases: Sequence[Case]) -> Iterator[Item]:
     """An item for each trap; traps of a kind and of the same lines of a suite share one."""
     alike: dict[tuple[object, ...], list[tuple[Trap, Variant]]] = {}
-    for variant in (variant for case in cases for variant in case.variants):
+    for variant in (variant for case in cases for variant in case.shown):
         for trap in find_traps(variant.outcomes):
             machine = trap.sources or (variant.case.planned.name, trap.evidence)
             alike.setdefault((variant.case.planned.suite, trap.kind, machine), []).append((trap, variant))
     for found in alike.values():
         trap, variant = found[0]
-        many = len({one.case.key for _, one in found})
+        many = len({key_of_case(one.case) for _, one in found})
         more = f" and {counted(many - 1, 'case')} more" if many > 1 else ""
         text = f"{name_variant(variant)}{more}: {describe_trap(trap).removeprefix('trap: ')}"
         yield Item(text, "trap", make_trap_id(variant, trap), Tone.WARN)
@@ -148,12 +147,12 @@ def _item(variants: Sequence[Variant]) -> Item:
     reason = shorten(outcome.reason or "no reason recorded", LONGEST_REASON)
     where = f" ({probe})" if probe else ""
     text = f"{shorten(case.planned.name, LONGEST_NAME)} · {names}{more} · {case.run.label}{where}: {reason}"
-    return Item(text, outcome.status.value, f"p-{variants[0].key}", Tone.BAD)
+    return Item(text, outcome.status.value, f"p-{key_of_variant(variants[0])}", Tone.BAD)
 
 
 def _lost_item(case: Case) -> Item:
     name = shorten(case.planned.name, LONGEST_NAME)
-    return Item(f"{name} · {case.run.label}: {case.why_lost}", Status.LOST.value, f"p-{case.key}", Tone.BAD)
+    return Item(f"{name} · {case.run.label}: {case.why_lost}", Status.LOST.value, f"p-{key_of_case(case)}", Tone.BAD)
 
 
 def list_warnings(loaded: Iterable[str], machines: Sequence[MachineRuns], cases: Sequence[Case]) -> tuple[Item, ...]:
@@ -163,7 +162,7 @@ def list_warnings(loaded: Iterable[str], machines: Sequence[MachineRuns], cases:
       cases: On each machine, each case once.
     """
     runs = [run for machine in machines for run in machine.runs]
-    variants = [variant for case in cases for variant in case.variants]
+    variants = [variant for case in cases for variant in case.shown]
     contended = [variant for variant in variants if variant.read("execution_s").contended]
     large = [variant for variant in variants if variant.is_too_large]
     again = [variant for variant in variants if variant.read("recompiles").estimate]
@@ -179,7 +178,7 @@ def list_warnings(loaded: Iterable[str], machines: Sequence[MachineRuns], cases:
         ("contended", _some(contended, "had too few quiet processes", CONTENDED)),
         ("times", _some(at_odds, "have a time that is at odds with a speedup; trust the speedup")),
         ("versions", _versions(runs)),
-        ("git", _dirty([run for run in runs if run.manifest.environment.git_dirty])),
+        ("git", _dirty([run for run in runs if run.environment.git_dirty])),
     ]
     return tuple(Item(text, label, tone=Tone.WARN) for label, text in found if text)
 
@@ -206,7 +205,7 @@ def _missing_data(cases: Sequence[Case]) -> list[str]:
 
 def _troubles(cases: Sequence[Case]) -> str:
     """`1 variant wrong, 2 lost`, or empty."""
-    counts = count_statuses(variant for case in cases for variant in case.variants)
+    counts = count_statuses(variant for case in cases for variant in case.shown)
     bad = [(status.value, number) for status, number in counts.items() if status in INCOMPLETE]
     first = [f"{counted(number, 'variant')} {word}" for word, number in bad[:1]]
     return ", ".join([*first, *(f"{number} {word}" for word, number in bad[1:])])
@@ -220,9 +219,9 @@ def _some(variants: Sequence[Variant], what: str, so: str = "") -> str:
     return f"{counted(len(variants), 'variant')} {what} ({names}{more}){so}"
 
 
-def _versions(runs: Sequence[LabelledRun]) -> str:
+def _versions(runs: Sequence[Run]) -> str:
     """Packages of which the runs had different versions; that a run lacks one says little."""
-    facts = [facts_of(run.manifest) for run in runs]
+    facts = [facts_of(run.manifest, run.where) for run in runs]
     different = []
     for name in find_differences(facts, of=("python", "packages")):
         versions = sorted({str(one[name]) for one in facts if name in one}, key=by_numbers)
@@ -232,6 +231,6 @@ def _versions(runs: Sequence[LabelledRun]) -> str:
     return f"differ between the runs: {shorten('; '.join(different), LONGEST_LINE)}" if different else ""
 
 
-def _dirty(runs: Sequence[LabelledRun]) -> str:
-    names = ", ".join(run.run_id for run in runs)
+def _dirty(runs: Sequence[Run]) -> str:
+    names = ", ".join(run.name for run in runs)
     return f"made from a checkout with uncommitted changes: {shorten(names, LONGEST_LINE)}" if runs else ""

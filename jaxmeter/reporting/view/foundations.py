@@ -4,51 +4,51 @@ from __future__ import annotations
 
 import math
 
+from jaxmeter.harness.metrics.across import is_contended
+from jaxmeter.harness.metrics.moderation import FEWEST_POOLED
+from jaxmeter.harness.metrics.pool import MIDDLE, Kind
+from jaxmeter.harness.metrics.pooling import POOLED, SHORTEST_GAP_S, find_process_gap
+from jaxmeter.harness.metrics.reading import Run, is_spread
+from jaxmeter.harness.metrics.statistics import FEWEST_PROCESSES, MINIMUM_EFFECT
+from jaxmeter.harness.metrics.table import METRICS
+from jaxmeter.harness.metrics.trust import describe_self_test
 from jaxmeter.harness.record import Outcome, TimingDetails
-from jaxmeter.harness.record.metrics import METRICS
-from jaxmeter.harness.record.moderation import FEWEST_POOLED
-from jaxmeter.harness.record.pool import MIDDLE, Kind
-from jaxmeter.harness.record.pooling import POOLED, SHORTEST_GAP_S, find_process_gap, measured_in_rounds
-from jaxmeter.harness.record.reading import is_contended
-from jaxmeter.harness.record.statistics import FEWEST_PROCESSES, MINIMUM_EFFECT
-from jaxmeter.harness.record.trust import describe_self_test
 
 from .. import numbers
 from ..text import counted
-from .runs import LabelledRun
 
 
-def describe_foundations(run: LabelledRun) -> tuple[str, ...]:
+def describe_foundations(run: Run) -> tuple[str, ...]:
     """All of them."""
     spreads = (*describe_spreads(run), *describe_usual_ratios(run))
     rest = (describe_levels(run), *spreads, *describe_gap(run), describe_calibration(run))
     return (*rest, describe_contention(run), *describe_self_test(run.manifest.self_test))
 
 
-def describe_levels(run: LabelledRun) -> str:
+def describe_levels(run: Run) -> str:
     """What is shown, and what decides."""
     shown, decisive = numbers.percent(run.level), numbers.percent(run.verdict_level)
     least = numbers.percent(MINIMUM_EFFECT)
     return f"Intervals that are shown are of {shown}; verdicts take one of {decisive} and a difference beyond {least}."
 
 
-def describe_spreads(run: LabelledRun) -> tuple[str, ...]:
+def describe_spreads(run: Run) -> tuple[str, ...]:
     """What the intervals of times borrow from the run, by metric and kind of variant."""
     return tuple(_describe_spread(run, metric, kind) for metric in POOLED for kind in Kind if _is_told(run, metric))
 
 
-def _is_told(run: LabelledRun, metric: str) -> bool:
+def _is_told(run: Run, metric: str) -> bool:
     return metric == POOLED[0] or run.pool.reference is not None
 
 
-def _describe_spread(run: LabelledRun, metric: str, kind: Kind) -> str:
+def _describe_spread(run: Run, metric: str, kind: Kind) -> str:
     title = METRICS[metric].title
     what = f"{title[:1].upper()}{title[1:]}, {kind.value}"
     spread = run.pool.spreads.get((metric, kind))
     if spread is None:
         few = f"fewer than {FEWEST_POOLED} cases have one with {FEWEST_PROCESSES} processes that scatter"
         in_a_row = "a case's processes came one after the other, and what they shared tells nothing of other cases"
-        return f"{what}: ordinary t intervals, since {few if measured_in_rounds(run.run) else in_a_row}."
+        return f"{what}: ordinary t intervals, since {few if is_spread(run.settings) else in_a_row}."
     d0 = numbers.number(round(spread.prior.degrees, 1)) if spread.prior.degrees < numbers.LARGEST else "∞"
     s0 = numbers.percent(spread.deviation)
     who = f"{counted(len(spread.places), 'variant')} of {counted(spread.cases, 'case')}"
@@ -56,7 +56,7 @@ def _describe_spread(run: LabelledRun, metric: str, kind: Kind) -> str:
     return f"{what}: moderated t intervals, s0 = {s0}, d0 = {d0}, from {who}; {assumed}; one more case moves them."
 
 
-def describe_usual_ratios(run: LabelledRun) -> tuple[str, ...]:
+def describe_usual_ratios(run: Run) -> tuple[str, ...]:
     """What the intervals of ratios borrow from the run, by kind of variant."""
     return tuple(
         f"Speedup, {kind.value}: t intervals of its processes and one more, {numbers.percent(math.sqrt(variance))} "
@@ -65,16 +65,16 @@ def describe_usual_ratios(run: LabelledRun) -> tuple[str, ...]:
     )
 
 
-def describe_gap(run: LabelledRun) -> tuple[str, ...]:
+def describe_gap(run: Run) -> tuple[str, ...]:
     """What intervals cannot tell where a case's processes followed each other closely."""
-    gap_s = numbers.usable(find_process_gap(run.run))
+    gap_s = numbers.usable(find_process_gap(run.record))
     if gap_s is None or gap_s >= SHORTEST_GAP_S:
         return ()
     began = f"A case's processes began {numbers.time(gap_s)} apart"
     return (f"{began}: intervals tell how well a time is known in these minutes, not how it will be tomorrow.",)
 
 
-def describe_calibration(run: LabelledRun) -> str:
+def describe_calibration(run: Run) -> str:
     """How fast the machine was, and whether it had one speed."""
     reference = run.pool.reference
     if reference is None:
@@ -94,14 +94,14 @@ def describe_calibration(run: LabelledRun) -> str:
             f"; its times are brought to the speed of {reference.baseline}, {numbers.time(reference.calibration_s)}"
         )
     if (other := run.other_calibration) is not None and other.speed.reference is not None:
-        speed += f"; run {other.run_id} has another, {other.speed.reference.identity}: do not compare times with it"
+        speed += f"; run {other.name} has another, {other.speed.reference.identity}: do not compare times with it"
     middle = numbers.time(reference.median_s)
     return f"Calibration loop {reference.identity}: {middle} in the middle, {least} to {most} over {count}; {speed}."
 
 
-def describe_contention(run: LabelledRun) -> str:
+def describe_contention(run: Run) -> str:
     """What became of processes that other work contended."""
-    cases = [[one.outcomes["timing"] for one in case.variants if "timing" in one.outcomes] for case in run.run.cases]
+    cases = [[one.outcomes["timing"] for one in case.variants if "timing" in one.outcomes] for case in run.cases]
     timings = [outcome for case in cases for outcome in case if isinstance(outcome.details, TimingDetails)]
     marked = sum(map(is_contended, timings))
     spared = sum(_details(one).contended > 0 for one in timings) - marked

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
-from jaxmeter.harness.record.statistics import Interval, differs
+from jaxmeter.harness.metrics.reading import Case
+from jaxmeter.harness.metrics.statistics import Interval, differs
 
 from ..numbers import speedup_with_bounds
-from .cases import Case
 from .doubts import name_traps
 from .names import name_variant
 
@@ -36,7 +36,7 @@ def find_surest_speedup(speedups: Iterable[tuple[Interval, T]]) -> tuple[Interva
 
 def describe_largest_speedup(cases: Sequence[Case]) -> str:
     """`Largest speedup over a baseline variant: 41× [40, 43], ….`; empty where nothing was paired with one."""
-    found = [(variant.read("speedup"), variant) for case in cases for variant in case.variants]
+    found = [(variant.read("speedup"), variant) for case in cases for variant in case.shown]
     if not any(speedup.interval for speedup, _ in found):
         return ""
     speedups = [

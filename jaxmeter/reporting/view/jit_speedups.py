@@ -6,12 +6,12 @@ import math
 import statistics as summaries
 from collections.abc import Iterable, Sequence
 
-from jaxmeter.harness.record.derived import compare_paired, doubt_ratio, find_eager
-from jaxmeter.harness.record.statistics import Interval
+from jaxmeter.harness.metrics.derived import compare_paired, doubt_ratio, find_eager
+from jaxmeter.harness.metrics.reading import Case
+from jaxmeter.harness.metrics.statistics import Interval
 
 from .. import numbers
 from ..text import counted
-from .cases import Case
 from .headlines import count_sides
 
 
@@ -19,7 +19,7 @@ def compare_jit_with_eager(cases: Iterable[Case]) -> tuple[tuple[Interval, bool]
     """The speedup of jit over eager, and whether to trust it, for every implementation that was timed both ways."""
     pairs = []
     for case in cases:
-        by_name = {(one.planned.implementation, one.planned.mode): one for one in case.variants}
+        by_name = {(one.planned.implementation, one.planned.mode): one for one in case.shown}
         for (_, mode), variant in by_name.items():
             eager = find_eager(variant)
             if mode != "jit" or eager is None:

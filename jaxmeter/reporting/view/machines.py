@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from .cases import Case
-from .runs import LabelledRun, name_device
+from jaxmeter.harness.metrics.reading import Case, Run
+
+from .keys import fragment_of
+from .runs import name_device
 
 History = Mapping[str, Sequence[Sequence[Case]]]
 """By the fragment of a case, for each machine the case in all runs that planned it, the newest first."""
@@ -15,23 +17,23 @@ History = Mapping[str, Sequence[Sequence[Case]]]
 
 @dataclass(frozen=True)
 class MachineRuns:
-    """A backend of a machine.
+    """A platform of a machine.
 
     Args:
       runs: Its runs, from the oldest to the newest; at least one.
     """
 
-    runs: tuple[LabelledRun, ...]
+    runs: tuple[Run, ...]
 
     @property
-    def newest(self) -> LabelledRun:
+    def newest(self) -> Run:
         """The run that leads."""
         return self.runs[-1]
 
     @property
     def name(self) -> str:
         """`cpu: AMD EPYC`."""
-        return f"{self.newest.manifest.backend}: {name_device(self.newest.run)}"
+        return f"{self.newest.where}: {name_device(self.newest)}"
 
     @cached_property
     def repeated(self) -> int:
@@ -39,12 +41,12 @@ class MachineRuns:
         seen: set[tuple[str, str]] = set()
         count = 0
         for run in reversed(self.runs):
-            names = {(case.suite, case.name) for case in run.manifest.cases}
+            names = {(case.planned.suite, case.planned.name) for case in run.cases}
             count += not names.isdisjoint(seen)
             seen |= names
         return count
 
-    def has(self, run: LabelledRun) -> bool:
+    def has(self, run: Run) -> bool:
         """Whether a run was made here."""
         return id(run) in self._ids
 
@@ -53,22 +55,22 @@ class MachineRuns:
         return frozenset(map(id, self.runs))
 
 
-def group_by_machine(runs: Sequence[LabelledRun]) -> tuple[MachineRuns, ...]:
+def group_by_machine(runs: Sequence[Run]) -> tuple[MachineRuns, ...]:
     """The machines of runs, the one with the newest run first.
 
-    A run that does not name its machine is of the one that has the same backend and device, where there is one such.
+    A run that does not name its machine is of the one that has the same platform and device, where there is one such.
     """
     ordered = sorted(runs, key=lambda one: one.manifest.started)  # runs of one second stay in their order
     named: dict[tuple[str, str], set[str]] = {}
     for run in ordered:
         if run.manifest.machine is not None:
-            named.setdefault((run.manifest.backend, name_device(run.run)), set()).add(run.manifest.machine)
-    found: dict[tuple[str, str], list[LabelledRun]] = {}
+            named.setdefault((run.where, name_device(run)), set()).add(run.manifest.machine)
+    found: dict[tuple[str, str], list[Run]] = {}
     for run in ordered:
-        device = name_device(run.run)
-        known = named.get((run.manifest.backend, device), set())
+        device = name_device(run)
+        known = named.get((run.where, device), set())
         only = next(iter(known)) if len(known) == 1 else device
-        found.setdefault((run.manifest.backend, run.manifest.machine or only), []).append(run)
+        found.setdefault((run.where, run.manifest.machine or only), []).append(run)
     machines = (MachineRuns(tuple(own)) for own in found.values())
     return tuple(sorted(machines, key=lambda machine: machine.newest.manifest.started, reverse=True))
 
@@ -82,7 +84,7 @@ def choose_newest(machines: Sequence[MachineRuns], cases: Sequence[Case]) -> tup
     for machine in machines:
         newest: dict[str, Case] = {}
         for run in machine.runs:
-            newest |= {case.fragment: case for case in by_run.get(id(run), ())}
+            newest |= {fragment_of(case): case for case in by_run.get(id(run), ())}
         kept = set(map(id, newest.values()))
         chosen += [case for case in cases if id(case) in kept]
     return tuple(chosen)
@@ -93,5 +95,5 @@ def gather_history(machines: Sequence[MachineRuns], cases: Sequence[Case]) -> Hi
     found: dict[str, dict[int, list[Case]]] = {}
     order = {id(run): (index, -age) for index, machine in enumerate(machines) for age, run in enumerate(machine.runs)}
     for case in sorted(cases, key=lambda one: order[id(one.run)]):
-        found.setdefault(case.fragment, {}).setdefault(order[id(case.run)][0], []).append(case)
+        found.setdefault(fragment_of(case), {}).setdefault(order[id(case.run)][0], []).append(case)
     return {fragment: list(by_place.values()) for fragment, by_place in found.items()}

@@ -5,24 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from jaxmeter.harness.metrics.derived import compare_paired, doubt_ratio
+from jaxmeter.harness.metrics.metric import Reading
+from jaxmeter.harness.metrics.reading import Case, Run, Variant
+from jaxmeter.harness.metrics.statistics import Interval, differs
+from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record import INCOMPLETE, Answer, Status
-from jaxmeter.harness.record.derived import compare_paired, doubt_ratio
-from jaxmeter.harness.record.metric import Reading
-from jaxmeter.harness.record.metrics import METRICS
-from jaxmeter.harness.record.statistics import Interval, differs
 
 from .. import numbers
 from ..text import counted, shorten
 from ..write import write_reading
 from .answers import find_headline
 from .book import Book
-from .cases import Case, Variant
 from .cells import find_speedup_tone
 from .changes import TONES, write_flag
 from .doubts import find_doubts
+from .keys import fragment_of
 from .machines import MachineRuns
 from .page_model import Cell, Column, Group, Row, Table, Tone
-from .runs import LabelledRun, name_device
+from .runs import name_device
 
 MOST_SUITES = 24
 MOST_MACHINES = 6
@@ -72,12 +73,12 @@ def make_matrix(
 
 def _find(standing: Case, machine: MachineRuns, cases: Sequence[Case]) -> Case | None:
     """The same case on a machine; None where no run of it planned it."""
-    return next((one for one in cases if machine.has(one.run) and one.fragment == standing.fragment), None)
+    return next((one for one in cases if machine.has(one.run) and fragment_of(one) == fragment_of(standing)), None)
 
 
 def _make_row(suite: str, standing: Case, cases: Sequence[Case | None], book: Book) -> Row:
     name = shorten(standing.planned.name, LONGEST_LABEL)
-    first = Cell(shorten(suite, LONGEST_LABEL), name, target=standing.fragment)
+    first = Cell(shorten(suite, LONGEST_LABEL), name, target=fragment_of(standing))
     cells = (
         Cell("not run", tone=Tone.MUTED) if case is None else _mark_change(_make_cell(case, standing), case, book)
         for case in cases
@@ -95,10 +96,10 @@ def _mark_change(cell: Cell, case: Case, book: Book) -> Cell:
     return replace(cell, detail=f"{cell.detail} · ! {who}{write_flag(worst)}", tone=tone)
 
 
-def _where(run: LabelledRun) -> str:
+def _where(run: Run) -> str:
     """Device and run id, without what the label says already."""
     told = run.label.split(" · ")
-    names = (shorten(name, LONGEST_LABEL) for name in (name_device(run.run), run.run_id) if name not in told)
+    names = (shorten(name, LONGEST_LABEL) for name in (name_device(run), run.name) if name not in told)
     return " · ".join(names)
 
 
@@ -117,13 +118,13 @@ def _make_cell(case: Case, standing: Case) -> Cell:
             return other
     time = None if best is None else best.read(TIME)
     if best is None or time is None or time.interval is None:
-        fits = not any(variant.is_too_large for variant in case.variants)
+        fits = not any(variant.is_too_large for variant in case.shown)
         tone = Tone.MUTED if fits else Tone.WARN
-        tone = Tone.BAD if any(variant.status in INCOMPLETE for variant in case.variants) else tone
-        return Cell(_why_none(case), tone=tone, target=case.fragment)
+        tone = Tone.BAD if any(variant.status in INCOMPLETE for variant in case.shown) else tone
+        return Cell(_why_none(case), tone=tone, target=fragment_of(case))
     speedup = best.read(SPEEDUP)
     doubts = dict.fromkeys((*find_doubts(best, time), *find_doubts(best, speedup)))
-    bad = [variant for variant in case.variants if variant.status in INCOMPLETE]
+    bad = [variant for variant in case.shown if variant.status in INCOMPLETE]
     compared = None if answer is None or not best.is_baseline else _set_against(best, answer)
     flags = [
         shorten(best.planned.name, LONGEST_LABEL),
@@ -135,7 +136,7 @@ def _make_cell(case: Case, standing: Case) -> Cell:
     told = "baseline" if best.is_baseline else _write_speedup(speedup)
     if compared is not None:
         told = " ".join(part for part in numbers.speedup_with_bounds(compared) if part != numbers.MISSING)
-    return Cell(f"{write_reading(time)[0]} · {told}", " · ".join(filter(None, flags)), tone, target=case.fragment)
+    return Cell(f"{write_reading(time)[0]} · {told}", " · ".join(filter(None, flags)), tone, target=fragment_of(case))
 
 
 def _set_against(baseline: Variant, answer: Answer) -> Interval | None:
@@ -154,7 +155,7 @@ def _make_other_cell(best: Variant, metric: str) -> Cell | None:
     flags = (shorten(best.planned.name, LONGEST_LABEL), f"! {', '.join(doubts)}" if doubts else "")
     text = f"{write_reading(reading)[0]} {reading.metric.title}"
     tone = Tone.WARN if doubts else Tone.PLAIN
-    return Cell(text, " · ".join(filter(None, flags)), tone, target=best.case.fragment)
+    return Cell(text, " · ".join(filter(None, flags)), tone, target=fragment_of(best.case))
 
 
 def _write_speedup(speedup: Reading) -> str:
@@ -165,5 +166,5 @@ def _write_speedup(speedup: Reading) -> str:
 
 
 def _why_none(case: Case) -> str:
-    worst = max((variant.status for variant in case.variants), key=list(Status).index, default=None)
+    worst = max((variant.status for variant in case.shown), key=list(Status).index, default=None)
     return worst.value if worst not in (None, Status.OK) else "no time recorded"

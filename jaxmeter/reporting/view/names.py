@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from jaxmeter.harness.metrics.reading import Variant
+
 from ..text import shorten
-from .cases import Variant
 
 LONGEST_NAME = 80
 LONGEST_TERM = 40

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from jaxmeter.harness.metrics.reading import Case
+
 from .. import numbers
 from ..text import counted
-from .cases import Case
-from .files import TRACE, name_folder
+from .cases import label_case
+from .files import TRACE, describe_folder, name_folder
+from .keys import fragment_of, key_of_case
 from .page_model import AnswerLine, Tone
 from .sections.memory import PLANNED, describe_memory
 
@@ -28,12 +31,12 @@ def make_overall_answers(cases: Sequence[Case]) -> tuple[AnswerLine, ...]:
 
 def _answer_memory(cases: Sequence[Case]) -> AnswerLine:
     question = "What is the largest plan, and does everything fit?"
-    plans = [(variant.read(PLANNED).estimate, case) for case in cases for variant in case.variants]
+    plans = [(variant.read(PLANNED).estimate, case) for case in cases for variant in case.shown]
     known = [(plan, case) for plan, case in plans if plan is not None]
     if not known:
         return AnswerLine("memory", question, "No answer: no memory analysis was recorded.", "", Tone.MUTED)
     _, largest = max(known, key=lambda one: one[0])
-    return AnswerLine("memory", question, describe_memory(cases), "", target=largest.fragment, rank=MEMORY_RANK)
+    return AnswerLine("memory", question, describe_memory(cases), "", target=fragment_of(largest), rank=MEMORY_RANK)
 
 
 def _answer_traces(cases: Sequence[Case]) -> AnswerLine:
@@ -42,12 +45,12 @@ def _answer_traces(cases: Sequence[Case]) -> AnswerLine:
     captured = [(one, case) for one, case in found if one.kind == TRACE]
     if not captured:
         return AnswerLine("traces", question, NOT_CAPTURED, "", Tone.MUTED)
-    count = len({(case.key, one.variant) for one, case in captured})
-    where = len({case.key for _, case in captured})
+    count = len({(key_of_case(case), one.variant) for one, case in captured})
+    where = len({key_of_case(case) for _, case in captured})
     size = numbers.memory(float(sum(one.size_bytes for one, _ in captured)))
     case = captured[0][1]
     text = (
         f"{counted(count, 'variant')} of {counted(where, 'case')}, {size}: "
-        f"nox -s traces -- {name_folder(case.run.folder)}"
+        f"nox -s traces -- {name_folder(describe_folder(case.run))}"
     )
-    return AnswerLine("traces", question, text, case.label, target=case.fragment, rank=TRACES_RANK)
+    return AnswerLine("traces", question, text, label_case(case), target=fragment_of(case), rank=TRACES_RANK)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from jaxmeter.harness.metrics.metric import Fault, Lack
+from jaxmeter.harness.metrics.reading import Variant
 from jaxmeter.harness.record import INCOMPLETE, Outcome, Status
-from jaxmeter.harness.record.metric import Fault, Lack
 
 from .. import numbers
 from ..text import counted, shorten
-from .cases import Variant
+from .cases import list_notes_of
 from .names import name_variant
 
 LONGEST_REASON = 160
@@ -42,7 +43,7 @@ def list_notes(variants: Iterable[Variant], *probes: str) -> tuple[str, ...]:
     """What probes noted, each sentence once with who it is of, the most frequent first."""
     alike: dict[str, list[Variant]] = {}
     for variant in variants:
-        for note in dict.fromkeys(note for probe in probes for note in variant.notes_of(probe)):
+        for note in dict.fromkeys(note for probe in probes for note in list_notes_of(variant, probe)):
             alike.setdefault(note, []).append(variant)
     ordered = sorted(alike.items(), key=lambda item: -len(item[1]))
     lines = [
@@ -67,7 +68,7 @@ def find_incomplete(variants: Iterable[Variant]) -> tuple[Variant, ...]:
 
 def describe_unreached_target(variant: Variant) -> str:
     """`target ±2 % not reached: ±3.1 %`, or empty: of the speedup, or of the time itself for a lone variant."""
-    timed = [other for other in variant.case.variants if other.read("execution_s").interval is not None]
+    timed = [other for other in variant.case.shown if other.read("execution_s").interval is not None]
     speedup, time = variant.read("speedup").interval, variant.read("execution_s").interval
     interval = speedup if speedup is not None else time if len(timed) == 1 else None
     if interval is None:

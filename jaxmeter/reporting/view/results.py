@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from jaxmeter.harness.metrics.metric import Reading
+from jaxmeter.harness.metrics.reading import Variant
 from jaxmeter.harness.record import Status
-from jaxmeter.harness.record.metric import Reading
 
 from .. import numbers
 from ..write import write, write_range, write_reading
-from .cases import Variant
 from .cells import find_speedup_tone, find_tone
 from .doubts import CONTENDED, find_doubts
 from .page_model import Result, Tone, Value
@@ -24,7 +24,7 @@ def make_result(variant: Variant) -> Result:
     return Result(
         variant=variant.planned.name,
         where=variant.case.run.label,
-        run=variant.case.run.run_id,
+        run=variant.case.run.name,
         status=variant.status.value,
         tone=find_tone(variant.status),
         time=_time(variant),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from jaxmeter.harness.metrics.reading import Case
+
 from ..text import shorten
 from .answers import LONGEST_SUITE
 from .book import Book
 from .case_views import make_case_view
-from .cases import Case
 from .dumbbells import make_dumbbells
-from .keys import make_fragment
+from .keys import fragment_of, make_fragment
 from .machines import History, MachineRuns
 from .page_model import AnswerLine, CaseView, Cell, Column, Group, Part, Result, Row, SuiteView, Table, Value
 from .sections.sweeps import make_sweep_part
@@ -53,7 +54,7 @@ def make_suites(
     by_suite: dict[str, list[Case]] = {}
     for case in told:
         by_suite.setdefault(case.planned.suite, []).append(case)
-    rows = _share_rows({suite: sum(len(case.variants) for case in own) for suite, own in by_suite.items()})
+    rows = _share_rows({suite: sum(len(case.shown) for case in own) for suite, own in by_suite.items()})
     return tuple(
         _make_suite(suite, machines, by_suite[suite], history, answers[suite], rows[suite], book)
         for suite in sorted(by_suite)
@@ -71,7 +72,7 @@ def _make_suite(
 ) -> SuiteView:
     by_case: dict[str, list[Case]] = {}
     for case in cases:
-        by_case.setdefault(case.fragment, []).append(case)
+        by_case.setdefault(fragment_of(case), []).append(case)
     sweeps = [(sweep, make_sweep_part(sweep)) for sweep in find_sweeps(cases)]
     scaling = [part for _, part in sweeps]
     drawn = [(sweep, part) for sweep, part in sweeps if part.plot is not None]

@@ -7,20 +7,19 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 
+from jaxmeter.harness.metrics.metric import Metric, Reading
+from jaxmeter.harness.metrics.reading import Case, Run, Variant
+from jaxmeter.harness.metrics.statistics import Interval
+from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record import Param
-from jaxmeter.harness.record.metric import Metric, Reading
-from jaxmeter.harness.record.metrics import METRICS
-from jaxmeter.harness.record.statistics import Interval
 
 from .. import numbers
 from ..compare.ratios import divide_readings
 from ..compare.scaling import Scaling, find_slope, fit_exponent
 from ..text import shorten
 from ..write import write_interval
-from .cases import Case, Variant
 from .names import LONGEST_NAME, LONGEST_TERM
 from .page_model import Point
-from .runs import LabelledRun
 
 PARAM = "n"
 """The size of a problem: what growth is told of, unless another param is named."""
@@ -39,7 +38,7 @@ MODES = ("jit", "aot", "mixed", "native", "eager")
 class Sweep:
     """Cases of one workload that differ in one param only, by its value."""
 
-    run: LabelledRun
+    run: Run
     workload: str
     fixed: str
     cases: tuple[tuple[float, Case], ...]
@@ -55,7 +54,7 @@ class Sweep:
     def modes(self) -> dict[str, str]:
         """The mode that stands for each implementation, in the order of the plan."""
         modes: dict[str, str] = {}
-        for planned in (variant.planned for _, case in self.cases for variant in case.variants):
+        for planned in (variant.planned for _, case in self.cases for variant in case.shown):
             if planned.mode in MODES:
                 before = modes.get(planned.implementation, planned.mode)
                 modes[planned.implementation] = min(before, planned.mode, key=MODES.index)
@@ -75,7 +74,7 @@ class Sweep:
         return tuple(
             (n, variant)
             for n, case in self.cases
-            for variant in case.variants
+            for variant in case.shown
             if variant.planned.implementation == implementation
             and variant.planned.mode == self.modes.get(implementation)
         )
@@ -148,7 +147,7 @@ def group_cases(cases: Iterable[Case], param: str = PARAM) -> Iterable[Sweep]:
         n = _size(case.planned.params.get(param))
         if n is not None:
             fixed = ", ".join(f"{key}={value}" for key, value in sorted(case.planned.params.items()) if key != param)
-            key = (case.planned.suite, case.planned.workload, fixed, case.run.run_id)
+            key = (case.planned.suite, case.planned.workload, fixed, case.run.name)
             groups.setdefault(key, []).append((n, case))
     for (_, workload, fixed, _), members in groups.items():
         by_size = tuple(sorted(members, key=lambda member: member[0]))

@@ -6,13 +6,13 @@ import math
 import statistics
 from collections.abc import Iterable, Sequence
 
-from jaxmeter.harness.record.metric import Reading
-from jaxmeter.harness.record.pool import list_sides
-from jaxmeter.harness.record.statistics import MINIMUM_EFFECT, Interval, find_shared_half
+from jaxmeter.harness.metrics.metric import Reading
+from jaxmeter.harness.metrics.pool import list_sides
+from jaxmeter.harness.metrics.reading import Case, Variant
+from jaxmeter.harness.metrics.statistics import MINIMUM_EFFECT, Interval, find_shared_half
 
 from .. import numbers
 from ..text import counted
-from .cases import Case, Variant
 
 WIDE = "wide"
 """What follows a number that tells little."""
@@ -39,7 +39,7 @@ def describe_trust(cases: Sequence[Case]) -> str:
     Args:
       cases: Of one place.
     """
-    variants = [variant for case in cases for variant in case.variants]
+    variants = [variant for case in cases for variant in case.shown]
     smallest = list(_list_smallest(variants))
     timed = [variant for variant in variants if variant.read("execution_s").interval is not None]
     if not timed:

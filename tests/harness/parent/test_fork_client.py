@@ -13,7 +13,7 @@ from jaxmeter.harness.parent.fork_client import STDERR_KEPT, ForkServer, ServerE
 from jaxmeter.harness.plan.messages import Describe, Description, Heartbeat, Measure, Problem
 from jaxmeter.harness.plan.processes import plan_processes
 from jaxmeter.harness.plan.settings import make_settings
-from jaxmeter.harness.record import CaseRecord, Outcome, Run, Status, read_json
+from jaxmeter.harness.record import CaseRecord, Outcome, RunRecord, Status, read_json
 
 pytestmark = pytest.mark.end_to_end
 
@@ -137,8 +137,8 @@ def troubled(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def run(troubled) -> Run:
-    return read_json(troubled / "run" / "run.json", Run)
+def run(troubled) -> RunRecord:
+    return read_json(troubled / "run" / "run.json", RunRecord)
 
 
 @pytest.fixture(scope="module")

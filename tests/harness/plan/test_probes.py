@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from jaxmeter.harness.machine.platforms import PLATFORMS
+from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.plan.probes import (
     CACHE_STATES,
     PROBE_NAMES,
@@ -30,7 +31,6 @@ from jaxmeter.harness.probes import find_look
 from jaxmeter.harness.probes.caching import CACHE_STATES as KNOWN
 from jaxmeter.harness.record import Answer, Details, Figure, PlannedCase, Published
 from jaxmeter.harness.record.layout import name_file
-from jaxmeter.harness.record.metrics import METRICS
 from tests import samples
 
 PROBE_FILES = Path(inspect.getfile(find_look)).parent

@@ -10,13 +10,13 @@ import pytest
 
 from jaxmeter import State, no_reference, workload
 from jaxmeter.harness.machine.platforms import BACKENDS
+from jaxmeter.harness.metrics.sentences import describe_details
 from jaxmeter.harness.plan.cases import plan_case
 from jaxmeter.harness.probes import Context, look_with
 from jaxmeter.harness.probes.conditioning import Judge
 from jaxmeter.harness.probes.errors import relative_error
 from jaxmeter.harness.probes.numerics import check
 from jaxmeter.harness.record import Replay, Status, Verdict
-from jaxmeter.harness.record.sentences import describe_details
 
 NUMBERS = jnp.asarray(np.random.default_rng(0).normal(size=(16, 16)), "float32")
 SMALL = NUMBERS * 1e-3

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from jaxmeter.harness.record import CacheStateCall, Outcome, Run, Status, read_json
+from jaxmeter.harness.record import CacheStateCall, Outcome, RunRecord, Status, read_json
 
 pytestmark = pytest.mark.slow
 
@@ -201,7 +201,7 @@ def outcome(folder):
 
     def find(workload: str, variant: str, probe: str) -> Outcome:
         run = INPUTS if workload.startswith(INPUTS) else workload
-        cases = read_json(folder / run / "run.json", Run).cases
+        cases = read_json(folder / run / "run.json", RunRecord).cases
         (found,) = (item for case in cases for item in case.variants if item.name == variant)
         return found.outcomes[probe]
 

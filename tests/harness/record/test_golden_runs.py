@@ -10,6 +10,8 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from jaxmeter.harness.metrics.statistics import VERSION
+from jaxmeter.harness.metrics.within import summarise
 from jaxmeter.harness.record import (
     CaseRecord,
     ProcessRecord,
@@ -19,8 +21,6 @@ from jaxmeter.harness.record import (
     read_manifest,
     read_run,
 )
-from jaxmeter.harness.record.statistics import VERSION
-from jaxmeter.harness.record.timing_summary import summarise
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 FOLDERS = sorted(GOLDEN.iterdir())

@@ -43,8 +43,8 @@ from jaxmeter.harness.record import (
     Published,
     RecordError,
     Replay,
-    Run,
     RunFolder,
+    RunRecord,
     Settings,
     Status,
     Stop,
@@ -103,7 +103,7 @@ STRUCTURES = (
     Published,
     CacheStateCall,
     Replay,
-    Run,
+    RunRecord,
     SelfTest,
     Settings,
     Stop,
@@ -155,9 +155,9 @@ def written(path: Path, data: object) -> Path:
     return path
 
 
-def run_or_error(path: Path) -> Run | str:
+def run_or_error(path: Path) -> RunRecord | str:
     try:
-        return read_json(path, Run)
+        return read_json(path, RunRecord)
     except RecordError as error:
         return str(error)
 
@@ -249,13 +249,13 @@ def test_a_count_stays_a_count(tmp_path):
     name=st.sampled_from(sorted(damaged)),
     kind=st.sampled_from([kind for kind in STRUCTURES if kind not in MAY_BE_EMPTY]),
 )
-@example(data=b"", pack=False, name="a.json.gz", kind=Run)
-@example(data=b"\x1f\x8b", pack=False, name="a.json.gz", kind=Run)
-@example(data=b"[" * 200_000, pack=True, name="a.json.gz", kind=Run)
-@example(data=b'{"a":' * 50_000, pack=False, name="a.json", kind=Run)
-@example(data=b'"\xff"', pack=False, name="a.json", kind=Run)
-@example(data=b"{}", pack=False, name="a.json", kind=Run)
-@example(data=b"1e999", pack=False, name="a.json", kind=Run)
+@example(data=b"", pack=False, name="a.json.gz", kind=RunRecord)
+@example(data=b"\x1f\x8b", pack=False, name="a.json.gz", kind=RunRecord)
+@example(data=b"[" * 200_000, pack=True, name="a.json.gz", kind=RunRecord)
+@example(data=b'{"a":' * 50_000, pack=False, name="a.json", kind=RunRecord)
+@example(data=b'"\xff"', pack=False, name="a.json", kind=RunRecord)
+@example(data=b"{}", pack=False, name="a.json", kind=RunRecord)
+@example(data=b"1e999", pack=False, name="a.json", kind=RunRecord)
 def test_random_bytes_are_a_record_error_that_names_the_file(data, pack, name, kind):
     with TemporaryDirectory() as folder:
         path = Path(folder) / name
@@ -276,7 +276,7 @@ def test_a_file_cut_short_is_a_record_error(name, cut):
         path.write_bytes(data[: int(cut * len(data))])
 
         with pytest.raises(RecordError, match=name):
-            read_json(path, Run)
+            read_json(path, RunRecord)
 
 
 @pytest.mark.parametrize("name", sorted(damaged))
@@ -290,7 +290,7 @@ def test_a_changed_byte_gives_a_record_or_a_record_error(name, place, byte):
 
         found = run_or_error(path)
 
-    assert isinstance(found, Run) or found.startswith(f"{path}: ")
+    assert isinstance(found, RunRecord) or found.startswith(f"{path}: ")
 
 
 JSON = st.recursive(
@@ -323,7 +323,7 @@ def test_any_json_in_any_place_gives_a_record_or_a_record_error(drawn, value):
 
         found = run_or_error(path)
 
-    assert isinstance(found, Run) or found.startswith(f"{path}: ")
+    assert isinstance(found, RunRecord) or found.startswith(f"{path}: ")
 
 
 @pytest.mark.parametrize(
@@ -349,7 +349,7 @@ def test_what_cannot_be_read_is_a_record_error(tmp_path, make):
     make(path)
 
     with pytest.raises(UnreadableError, match=r"run\.json: cannot be read: "):
-        read_json(path, Run)
+        read_json(path, RunRecord)
 
 
 LARGE = 2**37
@@ -375,7 +375,7 @@ def test_what_would_never_end_is_not_read(tmp_path, name, make, why):
     make(tmp_path / name)
 
     with pytest.raises(UnreadableError, match=rf"{name}: cannot be read: {why}"):
-        read_json(tmp_path / name, Run)
+        read_json(tmp_path / name, RunRecord)
     with pytest.raises(UnreadableError, match=f"{name} (is no regular file|has )"):
         read_kept(tmp_path / name, LARGEST_RECORD)
 

@@ -1,6 +1,6 @@
 """One line for each remark, and the names most like an unknown one."""
 
-from jaxmeter.harness.record.metrics import METRICS
+from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record.patterns import explain_unknown, list_nearest
 from jaxmeter.harness.record.remarks import join_remarks
 

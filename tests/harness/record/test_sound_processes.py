@@ -5,7 +5,7 @@ import math
 import msgspec
 import pytest
 
-from jaxmeter.harness.record.guards import LONGEST_S, SHORTEST_S, is_sound
+from jaxmeter.harness.metrics.plausibility import LONGEST_S, SHORTEST_S, is_sound
 from tests.harness.raw import block, clean, process, variant
 
 SOUND = process(variant("a:jit", *clean(1.0, 2.0)), variant("b:jit", *clean(1.0)))

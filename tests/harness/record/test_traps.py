@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
+from jaxmeter.harness.metrics.sentences import describe_details
 from jaxmeter.harness.record import CompilationDetails, NumericsDetails, Outcome, Status, Trap
 from jaxmeter.harness.record.outcomes import join
-from jaxmeter.harness.record.sentences import describe_details
 from jaxmeter.harness.record.traps import KINDS, describe_trap, find_no_input_objection, find_traps, name_trap
 
 CHECKOUT = Path(__file__).parents[3]

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from jaxmeter.harness.record import NumericsDetails, Outcome, PlannedCase, Replay, Run, Status
+from jaxmeter.harness.metrics.reading import Run
+from jaxmeter.harness.record import NumericsDetails, Outcome, PlannedCase, Replay, RunRecord, Status
 from jaxmeter.reporting.compare.changes import find_changes
 from jaxmeter.reporting.compare.findings import TIME, Change, Changes, Finding
-from jaxmeter.reporting.compare.snapshot import take_snapshots
 from tests import samples
 
 BEFORE, AFTER = "before", "after"
@@ -52,7 +52,9 @@ def case(
     return msgspec.structs.replace(samples.planned_case(name, variants=variants), definition=definition)
 
 
-def run(run_id: str, *pairs: tuple[PlannedCase, Mapping[str, Mapping[str, Outcome]] | None], **changes: object) -> Run:
+def run(
+    run_id: str, *pairs: tuple[PlannedCase, Mapping[str, Mapping[str, Outcome]] | None], **changes: object
+) -> RunRecord:
     """A run with outcomes by variant and probe; None for a case that was lost."""
     started = {BEFORE: "2026-03-01T00:00:00Z"}.get(run_id, "2026-03-02T00:00:00Z")
     made = [(planned, None if outcomes is None else samples.record(planned, outcomes)) for planned, outcomes in pairs]
@@ -60,7 +62,9 @@ def run(run_id: str, *pairs: tuple[PlannedCase, Mapping[str, Mapping[str, Outcom
     return samples.run(*made, run_id=run_id, **{"started": started, **changes})
 
 
-def plain(run_id: str, time_s: float = 1e-4, *, fingerprint: str = "aa", source: str = "0" * 16, **more: object) -> Run:
+def plain(
+    run_id: str, time_s: float = 1e-4, *, fingerprint: str = "aa", source: str = "0" * 16, **more: object
+) -> RunRecord:
     """A run of one case and one jitted variant."""
     probes = {"numerics": checked(fingerprint), "timing": timed(time_s)}
     probes |= more.pop("probes", {})  # type: ignore[arg-type]
@@ -78,7 +82,7 @@ def replayed(
     wobble: float = 1,
     name: str = "selu",
     **more: object,
-) -> Run:
+) -> RunRecord:
     """A run that timed the earlier program beside today's, which takes `ratio` times as long."""
     planned, own = case(name, source="1" * 16, replayed=True), f"{name}:jit"
     before = timed(
@@ -94,7 +98,7 @@ def replayed(
     return run(AFTER, (planned, outcomes), **more)
 
 
-def in_lock_step(ratio: float, **more: object) -> Run:
+def in_lock_step(ratio: float, **more: object) -> RunRecord:
     """A run beside which the earlier run's environment ran its own code, which takes 1 / `ratio` of the time."""
     made = replayed(ratio, **{"settings": samples.settings(lock_step_cores=1), **more})
     planned = case(source="1" * 16, replayed=True, in_lock_step=True)
@@ -105,9 +109,9 @@ def in_lock_step(ratio: float, **more: object) -> Run:
     return msgspec.structs.replace(made, manifest=msgspec.structs.replace(made.manifest, cases=(planned,)), cases=cases)
 
 
-def compare(before: Run, after: Run, **options: float) -> Changes:
+def compare(before: RunRecord, after: RunRecord, **options: float) -> Changes:
     """What changed."""
-    return find_changes(*take_snapshots(before, after), **options)
+    return find_changes(Run(before), Run(after), **options)
 
 
 def time_of(changes: Changes) -> Change:

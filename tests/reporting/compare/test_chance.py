@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from jaxmeter.harness.record.statistics import CONFIDENCE, FEWEST_PROCESSES
+from jaxmeter.harness.metrics.statistics import CONFIDENCE, FEWEST_PROCESSES
 from tests.reporting.compare.changed import BEFORE, compare, plain, replayed, time_of
 
 RATIOS = st.lists(st.floats(0.9, 1.3), min_size=FEWEST_PROCESSES, max_size=8)

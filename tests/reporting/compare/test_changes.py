@@ -1,8 +1,8 @@
 import msgspec
 import pytest
 
+from jaxmeter.harness.metrics.statistics import Interval
 from jaxmeter.harness.record import Outcome, Status
-from jaxmeter.harness.record.statistics import Interval
 from jaxmeter.reporting.compare.findings import TIME, WHOLE, Finding, merge
 from tests import samples
 from tests.reporting.compare import changed

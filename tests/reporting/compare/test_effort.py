@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import stdtrit
 
-from jaxmeter.harness.record.statistics import CONFIDENCE, Interval, speedup
+from jaxmeter.harness.metrics.statistics import CONFIDENCE, Interval, speedup
 from jaxmeter.harness.record.suspects import CONFIRMING_PROCESSES, MOST_CONFIRMING
 from jaxmeter.reporting.compare.effort import SHORTER, find_scatter, plan_processes
 

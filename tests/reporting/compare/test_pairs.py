@@ -4,10 +4,10 @@ import math
 import msgspec
 import pytest
 
+from jaxmeter.harness.metrics.reading import Run
 from jaxmeter.harness.record import RunFolder
 from jaxmeter.reporting.compare.pairs import find_pairs
 from jaxmeter.reporting.compare.programs import NothingToCompareError
-from jaxmeter.reporting.load import LoadedRun
 from tests import samples
 from tests.reporting.recorded_programs import OTHER, PLANNED, TEXTS, recorded
 
@@ -65,7 +65,7 @@ def test_what_is_not_there_is_an_error_that_names_the_nearest(tmp_path, pattern,
 
 def test_a_case_that_was_lost_is_an_error(tmp_path):
     a = recorded(tmp_path / "a")
-    lost = LoadedRun(samples.run((a.run.manifest.cases[0], None)), RunFolder(tmp_path / "b"))
+    lost = Run(samples.run((a.record.manifest.cases[0], None)), RunFolder(tmp_path / "b"))
 
     with pytest.raises(NothingToCompareError, match="was lost; complete it with --resume"):
         find_pairs(a, lost, "selu")

@@ -2,7 +2,7 @@ from collections import Counter
 
 import pytest
 
-from jaxmeter.harness.record import hlo
+from jaxmeter.harness.traces import hlo
 from jaxmeter.reporting.compare import program_counts
 from tests.reporting.recorded_programs import HLO, JAXPR
 

@@ -1,8 +1,8 @@
 import pytest
 
-from jaxmeter.harness.record import statistics
-from jaxmeter.harness.record.metric import Reading
-from jaxmeter.harness.record.metrics import METRICS
+from jaxmeter.harness.metrics import statistics
+from jaxmeter.harness.metrics.metric import Reading
+from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.reporting.compare.ratios import divide_readings, divide_unpaired
 from jaxmeter.reporting.compare.statistics import compare_unpaired
 from tests import samples

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from jaxmeter.harness.record.statistics import Interval
+from jaxmeter.harness.metrics.statistics import Interval
 from jaxmeter.reporting.compare.scaling import NEAR, Scaling, find_slope, fit_exponent
 
 # Quantiles of Student's t, as every table has them: by degrees of freedom, of 97.5 % and of 99.5 %.

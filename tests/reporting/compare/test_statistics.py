@@ -5,7 +5,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from jaxmeter.harness.record.statistics import Interval
+from jaxmeter.harness.metrics.statistics import Interval
 from jaxmeter.reporting.compare.statistics import compare_unpaired
 
 times = st.floats(1e-6, 1e2)

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from jaxmeter.harness.record.metric import Reading
-from jaxmeter.harness.record.metrics import METRICS
-from jaxmeter.harness.record.statistics import Interval
+from jaxmeter.harness.metrics.metric import Reading
+from jaxmeter.harness.metrics.statistics import Interval
+from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.reporting.compare.scaling import Scaling
 from jaxmeter.reporting.compare.verdicts import (
     ABOUT_SAME,

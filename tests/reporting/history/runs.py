@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from jaxmeter.harness.record import NumericsDetails, Outcome, PlannedCase, Run, RunFolder, Status
-from jaxmeter.reporting.compare.snapshot import Snapshot
-from jaxmeter.reporting.load import Loaded, LoadedRun
+from jaxmeter.harness.metrics.reading import Run
+from jaxmeter.harness.record import NumericsDetails, Outcome, PlannedCase, RunFolder, RunRecord, Status
+from jaxmeter.reporting.load import Loaded
 from jaxmeter.reporting.view.runs import label_runs
 from tests import samples
 
@@ -19,7 +20,7 @@ CALIBRATION_S = 1e-4
 REVISIONS = ("a" * 40, "b" * 40)
 
 
-def night(number: int, time_s: float, **changes: Any) -> Run:
+def night(number: int, time_s: float, **changes: Any) -> RunRecord:
     """One run; see `case_of_night` for what can be changed of its only case."""
     own = {
         name: changes.pop(name) for name in tuple(changes) if name in ("speed", "program", "peak", "contended", "case")
@@ -60,7 +61,7 @@ def case_of_night(
     return planned, samples.record(planned, {"selu:jit": outcomes})
 
 
-def nights(count: int, time_s: Callable[[int], float], **changes: Callable[[int], Any]) -> list[Run]:
+def nights(count: int, time_s: Callable[[int], float], **changes: Callable[[int], Any]) -> list[RunRecord]:
     """Runs whose properties follow from their number; no two take the same time."""
     return [
         night(
@@ -78,17 +79,17 @@ def environment_of(number: int, at: int, **changes: Any) -> Any:
     return samples.environment(git_revision=REVISIONS[later], **(changes if later else {}))
 
 
-def snapshots(runs: Iterable[Run]) -> list[Snapshot]:
+def snapshots(runs: Iterable[RunRecord]) -> list[Run]:
     """As a report takes them."""
-    return [Snapshot(run.run, run.common_speed) for run in label_runs(load_all(runs).runs)]
+    return [replace(run, lent=run.common_speed) for run in label_runs(load_all(runs).runs)]
 
 
-def load_all(runs: Iterable[Run]) -> Loaded:
+def load_all(runs: Iterable[RunRecord]) -> Loaded:
     """As if they had been read from folders."""
-    return Loaded(tuple(LoadedRun(run, RunFolder(Path("results", run.manifest.run_id))) for run in runs), ())
+    return Loaded(tuple(Run(run, RunFolder(Path("results", run.manifest.run_id))) for run in runs), ())
 
 
-def another_definition(run: Run) -> Run:
+def another_definition(run: RunRecord) -> RunRecord:
     """The run with another definition of its case."""
     cases = tuple(msgspec.structs.replace(case, definition="1" * 16) for case in run.manifest.cases)
     return msgspec.structs.replace(run, manifest=msgspec.structs.replace(run.manifest, cases=cases))

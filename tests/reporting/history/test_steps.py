@@ -237,7 +237,9 @@ def test_one_that_changed_some_times_is_told_each_time():
 @pytest.mark.parametrize("at", [AT - 3, AT + 3])
 def test_a_commit_near_a_step_of_times_is_told_and_the_machine_not_blamed(at):
     runs = [
-        structs.replace(run, manifest=structs.replace(run.manifest, environment=environment_of(number, at)))
+        structs.replace(
+            run, manifest=structs.replace(run.manifest, environments={run.manifest.backend: environment_of(number, at)})
+        )
         for number, run in enumerate(together(4, 4))
     ]
 

@@ -30,7 +30,9 @@ def test_all_runs_of_a_store_are_read_as_if_they_were_here(make, url, cache):
 
     assert [folder.name for folder in found.folders] == ["a", "b"]
     assert found.warnings == ()
-    assert [one.run for one in load(found.folders).runs] == [one.run for one in load([run.path for run in runs]).runs]
+    assert [one.record for one in load(found.folders).runs] == [
+        one.record for one in load([run.path for run in runs]).runs
+    ]
     assert load(found.folders).warnings == ()
 
 

@@ -162,7 +162,7 @@ def test_answers_with_a_rank_come_first_by_it_then_the_others_by_name():
 def standing(*runs):
     """By suite, the name and run of the case that stands for it."""
     cases = gather_cases(label_runs(kept(*runs)))
-    return {suite: (case.planned.name, case.run.run_id) for suite, case in choose_standing(cases).items()}
+    return {suite: (case.planned.name, case.run.name) for suite, case in choose_standing(cases).items()}
 
 
 def run_of(*planned, **changes):

@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from jaxmeter.harness.record.pool import Kind, Pool, ReferenceSpeed
+from jaxmeter.harness.metrics.pool import Kind, Pool, ReferenceSpeed
 from jaxmeter.reporting.view.foundations import (
     describe_calibration,
     describe_contention,

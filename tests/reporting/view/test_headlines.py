@@ -3,8 +3,8 @@ import math
 import msgspec
 import pytest
 
+from jaxmeter.harness.metrics.statistics import Interval
 from jaxmeter.harness.record import Outcome, Status
-from jaxmeter.harness.record.statistics import Interval
 from jaxmeter.reporting.view.headlines import count_sides, find_surest_speedup
 from jaxmeter.reporting.view.page_model import Tone
 from tests import samples

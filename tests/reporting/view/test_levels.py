@@ -2,8 +2,8 @@
 
 import pytest
 
+from jaxmeter.harness.metrics.statistics import Interval, differs
 from jaxmeter.harness.record import Outcome, Status, TimingDetails
-from jaxmeter.harness.record.statistics import Interval, differs
 from jaxmeter.reporting.compare.verdicts import Reason, Verdict, judge_ratio
 from jaxmeter.reporting.view.cases import gather_cases
 from jaxmeter.reporting.view.jit_speedups import compare_jit_with_eager

@@ -5,7 +5,7 @@ from tests.reporting.views import answers_of_suites, kept, page_of
 
 
 def grouped(*runs):
-    return [[run.run_id for run in machine.runs] for machine in group_by_machine(label_runs(kept(*runs)))]
+    return [[run.name for run in machine.runs] for machine in group_by_machine(label_runs(kept(*runs)))]
 
 
 def test_runs_of_one_place_are_its_history_and_the_place_of_the_newest_comes_first():

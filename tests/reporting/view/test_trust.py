@@ -3,8 +3,8 @@ import re
 
 import pytest
 
+from jaxmeter.harness.metrics.statistics import Interval
 from jaxmeter.harness.record import Outcome, Status, TimingDetails
-from jaxmeter.harness.record.statistics import Interval
 from jaxmeter.reporting.view.cases import gather_cases
 from jaxmeter.reporting.view.runs import label_runs
 from jaxmeter.reporting.view.trust import describe_trust, is_vague, is_vague_range

@@ -3,8 +3,8 @@ import re
 import msgspec
 import pytest
 
+from jaxmeter.harness.metrics.trust import describe_in_short, describe_self_test
 from jaxmeter.harness.record import Outcome, Status
-from jaxmeter.harness.record.trust import describe_in_short, describe_self_test
 from jaxmeter.reporting.view.jit_speedups import compare_jit_with_eager
 from jaxmeter.reporting.view.page_model import Tone
 from tests import samples
@@ -446,7 +446,7 @@ def test_alike_reasons_known_beforehand_share_a_row():
     ],
 )
 def test_a_run_without_any_record_is_a_page_of_reasons(run):
-    page = page_of(samples.Run(manifest=run, cases=(), ended=None))
+    page = page_of(samples.RunRecord(manifest=run, cases=(), ended=None))
 
     assert all(section.answer for section in page.sections)
     assert section(page, "memory").answer == "No memory analysis was recorded."

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from jaxmeter.harness.metrics.metric import Reading
+from jaxmeter.harness.metrics.reading import Case, Variant
+from jaxmeter.harness.metrics.statistics import FEWEST_PROCESSES, Interval, differs
+from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record import CacheStateCall, CachingDetails, Param, Status
-from jaxmeter.harness.record.metric import Reading
-from jaxmeter.harness.record.metrics import METRICS
-from jaxmeter.harness.record.statistics import FEWEST_PROCESSES, Interval, differs
 
 from ... import numbers
 from ...compare.ratios import divide_readings
 from ...text import counted, shorten
 from ...write import write_interval
-from ..cases import Case, Variant
+from ..cases import label_case, list_notes_of
 from ..cells import (
     drop_empty_columns,
     group_rows,
@@ -109,16 +110,16 @@ def _times(cases: Sequence[Case], variants: Sequence[Variant]) -> Table:
 def _proofs(cases: Sequence[Case]) -> tuple[Table, ...]:
     """What was seen in each cache state, to unfold; what was alike in several processes stands once."""
     groups = tuple(
-        Group(tuple(Row((Cell(variant.planned.name), Cell(line))) for variant, line in lines), case.label)
+        Group(tuple(Row((Cell(variant.planned.name), Cell(line))) for variant, line in lines), label_case(case))
         for case in cases
-        if (lines := [(variant, line) for variant in case.variants for line in _list_proofs(variant)])
+        if (lines := [(variant, line) for variant in case.shown for line in _list_proofs(variant)])
     )
     columns = (Column("Variant"), Column("What JAX reported"))
     return (Table("The proof of each cache state.", columns, groups, fold="Proof"),) if groups else ()
 
 
 def _list_proofs(variant: Variant) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((*map(describe_call, _list_calls(variant)), *variant.notes_of(PROBE))))
+    return tuple(dict.fromkeys((*map(describe_call, _list_calls(variant)), *list_notes_of(variant, PROBE))))
 
 
 def _list_calls(variant: Variant) -> tuple[CacheStateCall, ...]:
@@ -127,7 +128,7 @@ def _list_calls(variant: Variant) -> tuple[CacheStateCall, ...]:
 
 
 def _find_probed(cases: Sequence[Case]) -> list[Variant]:
-    return [variant for case in cases for variant in case.variants if _is_probed(variant)]
+    return [variant for case in cases for variant in case.shown if _is_probed(variant)]
 
 
 def _is_probed(variant: Variant) -> bool:

@@ -6,16 +6,16 @@ import math
 from collections.abc import Sequence
 from functools import partial
 
+from jaxmeter.harness.metrics.derived import STAGES
+from jaxmeter.harness.metrics.metric import Family
+from jaxmeter.harness.metrics.reading import Case, Variant
+from jaxmeter.harness.metrics.statistics import FEWEST_PROCESSES
+from jaxmeter.harness.metrics.table import METRICS, metrics_in
 from jaxmeter.harness.record import CompilationDetails, Status
-from jaxmeter.harness.record.derived import STAGES
-from jaxmeter.harness.record.metric import Family
-from jaxmeter.harness.record.metrics import METRICS, metrics_in
-from jaxmeter.harness.record.statistics import FEWEST_PROCESSES
 
 from ... import numbers
 from ...text import counted
 from ...write import write
-from ..cases import Case, Variant
 from ..cells import (
     drop_empty_columns,
     group_rows,
@@ -45,7 +45,7 @@ FINGERPRINT_DIGITS = 8
 
 def make_compilation_section(cases: Sequence[Case]) -> Section:
     """The section: a row for every variant that has a stage, then one for every program that was counted."""
-    variants = [variant for case in cases for variant in case.variants]
+    variants = [variant for case in cases for variant in case.shown]
     staged = _find_staged(cases)
     if not staged:
         return Section("compilation", "Compilation", QUESTION, describe_compilation(cases))
@@ -62,7 +62,7 @@ def make_compilation_section(cases: Sequence[Case]) -> Section:
 
 
 def _find_staged(cases: Sequence[Case]) -> list[Variant]:
-    return [variant for case in cases for variant in case.variants if _count_processes(variant)]
+    return [variant for case in cases for variant in case.shown if _count_processes(variant)]
 
 
 def _stages(cases: Sequence[Case], staged: Sequence[Variant], *, with_equations: bool) -> Table:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import permutations, takewhile
 
-from jaxmeter.harness.record.derived import compare_paired, doubt_ratio
-from jaxmeter.harness.record.statistics import Interval, differs
+from jaxmeter.harness.metrics.derived import compare_paired, doubt_ratio
+from jaxmeter.harness.metrics.reading import Variant
+from jaxmeter.harness.metrics.statistics import Interval, differs
 
 from ... import numbers
 from ...text import shorten
-from ..cases import Variant
 from ..names import LONGEST_TERM
 
 TIME, RETURN = "execution_s", "return_s"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from jaxmeter.harness.metrics.reading import Run
 from jaxmeter.harness.record.differences import Fact, facts_of, find_differences
 
 from ... import numbers
 from ...text import counted, shorten
 from ..page_model import Cell, Column, Group, Part, Row, Section, Table, Tone
-from ..runs import LabelledRun, describe_cores, name_device
+from ..runs import describe_cores, name_device
 
 QUESTION = "Where and how was it made?"
 ALWAYS_DIFFERENT = frozenset({"run id", "started", "ended", "load_average"})
@@ -22,7 +23,7 @@ SIZES = ("memory_bytes", "device_memory_bytes")
 UNKNOWN = "unknown"
 
 
-def make_environment_section(all_runs: Sequence[LabelledRun]) -> Section:
+def make_environment_section(all_runs: Sequence[Run]) -> Section:
     """The section: a column for each run, of many for the newest."""
     runs = all_runs[-MOST_RUNS:]
     facts = [_facts(run) for run in runs]
@@ -42,29 +43,29 @@ def make_environment_section(all_runs: Sequence[LabelledRun]) -> Section:
     return Section("environment", "Environment", QUESTION, answer, (part,), packed=True)
 
 
-def _list_warnings(runs: Sequence[LabelledRun]) -> tuple[Table, ...]:
+def _list_warnings(runs: Sequence[Run]) -> tuple[Table, ...]:
     """List what libraries warned of while the runs measured; no table where they warned of nothing."""
     rows = tuple(
         Row((Cell(run.label), Cell(warning.text), Cell(str(warning.processes))))
         for run in runs
-        for warning in run.run.warnings
+        for warning in run.record.warnings
     )
     columns = (Column("Run"), Column("Warning"), Column("Processes"))
     caption = "Warnings of JAX, XLA and Python in the processes that measured."
     return (Table(caption, columns, (Group(rows),)),) if rows else ()
 
 
-def describe_place(run: LabelledRun) -> str:
+def describe_place(run: Run) -> str:
     """`AMD EPYC, 2 cores, Linux-6.1, in no container; Python 3.11.7, jax 0.10.2` and the like."""
-    here = run.manifest.environment
+    here = run.environment
     container = "in no container" if here.image is None else f"in container image {here.image}"
     packages = [f"{name} {here.packages[name]}" for name in ("jax", "jaxlib") if name in here.packages]
-    machines = ", ".join((name_device(run.run), describe_cores(run.manifest), here.system, container))
+    machines = ", ".join((name_device(run), describe_cores(run), here.system, container))
     return f"{shorten(machines, LONGEST_WHERE)}; {', '.join([f'Python {here.python}', *packages])}."
 
 
 def _table(
-    runs: Sequence[LabelledRun],
+    runs: Sequence[Run],
     facts: Sequence[Mapping[str, Fact]],
     fields: Sequence[str],
     caption: str,
@@ -72,7 +73,7 @@ def _table(
 ) -> Table:
     columns = (
         Column("Field"),
-        *(Column(run.label, run.run_id if run.run_id not in run.label else "") for run in runs),
+        *(Column(run.label, run.name if run.name not in run.label else "") for run in runs),
     )
     rows = tuple(Row((Cell(field), *(_cell(field, one) for one in facts))) for field in fields)
     return Table(caption, columns, (Group(rows),), fold=fold)
@@ -87,11 +88,11 @@ def _cell(field: str, facts: Mapping[str, Fact]) -> Cell:
     return Cell(numbers.memory(value) if field in SIZES and isinstance(value, int) else _text(value))
 
 
-def _facts(run: LabelledRun) -> dict[str, Fact]:
+def _facts(run: Run) -> dict[str, Fact]:
     """Every recorded fact by name: what names the run first."""
-    facts = facts_of(run.manifest)
+    facts = facts_of(run.manifest, run.where)
     first = {name: facts[name] for name in FIRST}
-    return {**first, "ended": run.run.ended or "cut short", **facts}
+    return {**first, "ended": run.record.ended or "cut short", **facts}
 
 
 def _text(value: Fact) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jaxmeter.harness.record.statistics import Interval
+from jaxmeter.harness.metrics.reading import Case, Variant
+from jaxmeter.harness.metrics.statistics import Interval
 
 from ...history.change_points import ChangePoint
 from ...text import counted
 from ..axis import LogAxis
-from ..cases import Case, Variant
 from ..cells import make_column, make_interval_cell, make_time_cells
 from ..change_points import write_change_point, write_levels
 from ..page_model import Cell, Column, Group, IntervalMark, Part, Row, Section, Table, Tone
@@ -89,9 +89,9 @@ def _row(variant: Variant, axis: LogAxis, change_points: Sequence[ChangePoint]) 
     speedup = Cell("baseline", tone=Tone.MUTED) if variant.is_baseline else make_interval_cell(variant.read("speedup"))
     return Row(
         (
-            Cell(run.run_id, _describe_change_points(run.run_id, change_points)),
+            Cell(run.name, _describe_change_points(run.name, change_points)),
             Cell(run.manifest.started[:16].replace("T", " ")),
-            Cell(run.manifest.environment.packages.get("jax", "unknown")),
+            Cell(run.environment.packages.get("jax", "unknown")),
             speedup,
             *make_time_cells(variant),
             Cell(mark=mark),

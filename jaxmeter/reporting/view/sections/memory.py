@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from jaxmeter.harness.metrics.metric import Reading
+from jaxmeter.harness.metrics.plausibility import usable_size
+from jaxmeter.harness.metrics.reading import Case, Variant
+from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record import Buffer, MemoryDetails
-from jaxmeter.harness.record.guards import usable_size
-from jaxmeter.harness.record.metric import Reading
-from jaxmeter.harness.record.metrics import METRICS
 
 from ... import numbers
 from ...text import counted, shorten
 from ...write import write
-from ..cases import Case, Variant
 from ..cells import drop_empty_columns, group_rows, make_cell, make_column, make_name_cell
 from ..names import name_variant
 from ..page_model import Cell, Column, Group, Part, Row, Section, StackMark, Table, Tone
@@ -35,7 +35,7 @@ MOST_BUFFERS = 5
 
 def make_memory_section(cases: Sequence[Case]) -> Section:
     """The section: a row for every variant that has a plan or was watched during a call, then the largest buffers."""
-    variants = [variant for case in cases for variant in case.variants]
+    variants = [variant for case in cases for variant in case.shown]
     listed = _find_listed(cases)
     if not listed:
         return Section("memory", "Memory", QUESTION, describe_memory(cases))
@@ -64,7 +64,7 @@ def make_memory_section(cases: Sequence[Case]) -> Section:
 
 def _find_listed(cases: Sequence[Case]) -> list[Variant]:
     """Those with a plan, or that were watched during a call."""
-    variants = (variant for case in cases for variant in case.variants)
+    variants = (variant for case in cases for variant in case.shown)
     return [one for one in variants if any(one.read(metric).interval for metric in (PLANNED, CALLED))]
 
 

@@ -5,20 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from jaxmeter.harness.record import SCHEMA_VERSION
-from jaxmeter.harness.record.metrics import METRICS
-from jaxmeter.harness.record.statistics import (
+from jaxmeter.harness.metrics.reading import Run
+from jaxmeter.harness.metrics.statistics import (
     BETWEEN_RUNS,
     LARGEST_WAIT,
     LOG_UNLIKE,
     MINIMUM_EFFECT,
     RATIOS_BETWEEN_RUNS,
 )
+from jaxmeter.harness.metrics.table import METRICS
+from jaxmeter.harness.record import SCHEMA_VERSION
 
 from ... import numbers
 from ..foundations import describe_foundations
 from ..page_model import Cell, Column, Group, Part, Row, Section, Table
-from ..runs import LabelledRun
 
 UNLIKE = numbers.speedup(math.exp(LOG_UNLIKE))
 
@@ -84,7 +84,7 @@ GLOSSARY = (
 )
 
 
-def make_method_section(runs: Sequence[LabelledRun]) -> Section:
+def make_method_section(runs: Sequence[Run]) -> Section:
     """The section: the same for every report, but for the schema versions and what each run's intervals rest on."""
     versions = sorted({run.manifest.schema_version for run in runs})
     recorded = ", ".join(map(str, versions))

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
+from jaxmeter.harness.metrics.reading import Case, Variant
 from jaxmeter.harness.record import INCOMPLETE, CompilationDetails, Outcome, Status, Trap
 from jaxmeter.harness.record.traps import KINDS, describe_trap, find_traps
 
 from ...text import counted
-from ..cases import Case, Variant
+from ..cases import group_alike, label_case, list_notes_of
 from ..cells import find_tone
-from ..keys import make_key
+from ..keys import key_of_case, key_of_variant, make_key
 from ..page_model import Cell, Column, Group, Part, Row, Section, Table, Tone
 
 QUESTION = "What has no number, and why?"
@@ -50,8 +51,8 @@ def _outcome_rows(cases: Sequence[Case]) -> tuple[Row, ...]:
         (variant, ", ".join(probes), outcome)
         for case in cases
         if not case.is_lost
-        for variant in case.variants
-        for probes, outcome in variant.alike
+        for variant in case.shown
+        for probes, outcome in group_alike(variant)
         if outcome.status in INCOMPLETE
     ]
     order = list(Status)
@@ -62,13 +63,13 @@ def _outcome_rows(cases: Sequence[Case]) -> tuple[Row, ...]:
 
 def _row(variant: Variant, probes: str, outcome: Outcome, seen: set[str]) -> Row:
     # A link leads to the worst probe of a variant, which the order puts first; ids must not repeat.
-    key = f"p-{variant.key}"
+    key = f"p-{key_of_variant(variant)}"
     row_id = "" if key in seen else key
     seen.add(key)
     fold_title, fold = _find_more(outcome)
     cells = (
         Cell(outcome.status.value, tone=find_tone(outcome.status)),
-        Cell(variant.case.label),
+        Cell(label_case(variant.case)),
         Cell(variant.planned.name),
         Cell(probes),
         Cell(outcome.reason or "no reason recorded", fold=fold, fold_title=fold_title),
@@ -77,29 +78,29 @@ def _row(variant: Variant, probes: str, outcome: Outcome, seen: set[str]) -> Row
 
 
 def _lost_row(case: Case) -> Row:
-    names = "\n".join(variant.planned.name for variant in case.variants)
+    names = "\n".join(variant.planned.name for variant in case.shown)
     cells = (
         Cell(Status.LOST.value, tone=Tone.BAD),
-        Cell(case.label),
-        Cell(f"all {len(case.variants)}", fold=names, fold_title="names"),
+        Cell(label_case(case)),
+        Cell(f"all {len(case.shown)}", fold=names, fold_title="names"),
         Cell("all"),
         Cell(case.why_lost),
     )
-    return Row(cells, f"p-{case.key}")
+    return Row(cells, f"p-{key_of_case(case)}")
 
 
 def _expected_rows(cases: Sequence[Case]) -> tuple[Row, ...]:
     alike: dict[tuple[Status | None, str, str, str, str], list[str]] = defaultdict(list)
     for case in cases:
-        for variant in case.variants:
-            for probes, outcome in variant.alike:
+        for variant in case.shown:
+            for probes, outcome in group_alike(variant):
                 raises = variant.planned.raises is not None and outcome.status is Status.OK
                 if raises or outcome.status in KNOWN_BEFOREHAND:
-                    notes = (note for probe in probes for note in variant.notes_of(probe))
+                    notes = (note for probe in probes for note in list_notes_of(variant, probe))
                     reason = outcome.reason or "; ".join(notes) or "no reason recorded"
                     status = None if raises else outcome.status
                     key = (status, case.planned.suite, variant.planned.name, ", ".join(probes), reason)
-                    alike[key].append(case.label)
+                    alike[key].append(label_case(case))
     return tuple(_expected_row(*key, labels) for key, labels in alike.items())
 
 
@@ -114,16 +115,16 @@ def _expected_row(status: Status | None, suite: str, name: str, probes: str, rea
 
 def make_trap_id(variant: Variant, trap: Trap) -> str:
     """Return the id of the row of a trap, by the first variant that has it."""
-    return make_key("t", variant.key, repr(trap))
+    return make_key("t", key_of_variant(variant), repr(trap))
 
 
 def _trap_rows(cases: Sequence[Case]) -> tuple[Row, ...]:
     """A row for each trap of a case, with the variants that have it."""
     alike: dict[tuple[str, Trap], list[Variant]] = defaultdict(list)
     for case in cases:
-        for variant in case.variants:
+        for variant in case.shown:
             for trap in find_traps(variant.outcomes):
-                alike[case.key, trap].append(variant)
+                alike[key_of_case(case), trap].append(variant)
     return tuple(_trap_row(trap, variants) for (_, trap), variants in alike.items())
 
 
@@ -131,7 +132,7 @@ def _trap_row(trap: Trap, variants: Sequence[Variant]) -> Row:
     kind = KINDS.get(trap.kind)
     cells = (
         Cell(trap.kind if kind is None else kind.title, tone=Tone.WARN),
-        Cell(variants[0].case.label),
+        Cell(label_case(variants[0].case)),
         Cell(", ".join(variant.planned.name for variant in variants)),
         Cell(describe_trap(trap)),
         Cell("" if kind is None else kind.instead),

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from jaxmeter.harness.metrics.metric import Unit
+from jaxmeter.harness.metrics.reading import Case
+from jaxmeter.harness.metrics.statistics import CONFIDENCE, MINIMUM_EFFECT
+from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record import Figure, Published
-from jaxmeter.harness.record.metric import Unit
-from jaxmeter.harness.record.metrics import METRICS
-from jaxmeter.harness.record.statistics import CONFIDENCE, MINIMUM_EFFECT
 
 from ... import numbers
 from ...compare.scaling import NEAR
 from ...compare.verdicts import ABOUT_SAME, LIKE, Verdict, says_about_the_same
 from ...text import counted
 from ...write import write, write_interval
-from ..cases import Case
 from ..cells import name_level
 from ..claims import TIME, Judged, Kind, count_verdicts, find_metric, judge_claims
 from ..page_model import Cell, Column, Group, Part, Row, Section, Table, Tone
@@ -59,7 +59,7 @@ def make_published_section(cases: Sequence[Case]) -> Section | None:
         return None
     groups: dict[tuple[str, str], list[Judged]] = {}
     for one in found:
-        groups.setdefault((one.where, name_device(one.run.run)), []).append(one)
+        groups.setdefault((one.where, name_device(one.run)), []).append(one)
     columns = (
         Column("Claim"),
         Column("Theirs", numeric=True),

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from jaxmeter.harness.metrics.across import DECISIVE_PROBES
+from jaxmeter.harness.metrics.metric import Lack, Reading
+from jaxmeter.harness.metrics.reading import Case, Run, Variant
 from jaxmeter.harness.record import INCOMPLETE, Status
-from jaxmeter.harness.record.metric import Lack, Reading
-from jaxmeter.harness.record.reading import DECISIVE_PROBES
 
 from ... import numbers
 from ...text import shorten
 from ...write import write, write_reading
 from ..axis import LogAxis
-from ..cases import Case, Variant
+from ..cases import group_alike, label_case, list_notes
 from ..cells import find_speedup_tone, make_cell, make_column, make_name_cell, make_time_cells, name_level
 from ..doubts import explain_doubts, find_doubts
 from ..headlines import describe_largest_speedup
 from ..jit_speedups import describe_jit
+from ..keys import key_of_case, key_of_variant
 from ..page_model import Cell, Column, DotsMark, Group, IntervalMark, Part, Row, Section, Table, Tone
 from ..reasons import LONGEST_REASON, describe_outcome, describe_unreached_target
-from ..runs import LabelledRun
 
 QUESTION = "How fast is each way to run it?"
 
@@ -36,14 +37,14 @@ RATES_OF_COLLECTIVES = ("algorithm_bandwidth", "bus_bandwidth")
 """What a collective does is to move data between devices; its rates in memory say nothing more."""
 
 
-def make_speed_section(runs: Sequence[LabelledRun], cases: Sequence[Case]) -> Section:
+def make_speed_section(runs: Sequence[Run], cases: Sequence[Case]) -> Section:
     """The section, with a row for every planned variant."""
-    if not any(case.variants for case in cases):
+    if not any(case.shown for case in cases):
         return Section("speed", "Speed", QUESTION, "No variant was planned.")
-    speedups = [variant.read("speedup").estimate for case in cases for variant in case.variants]
+    speedups = [variant.read("speedup").estimate for case in cases for variant in case.shown]
     axis = LogAxis.around(speedup for speedup in speedups if speedup is not None)
     level = name_level(runs)
-    fair = any(variant.read(NORMALISED).interval for case in cases for variant in case.variants)
+    fair = any(variant.read(NORMALISED).interval for case in cases for variant in case.shown)
     brought = any(run.baseline is not None for run in runs)
     columns = (
         Column("Variant"),
@@ -74,7 +75,7 @@ def make_speed_section(runs: Sequence[LabelledRun], cases: Sequence[Case]) -> Se
 def describe_speed(cases: Sequence[Case]) -> str:
     """What jit is worth among all, and the largest speedup."""
     if not (largest := describe_largest_speedup(cases)):
-        timed = any(variant.read(TIME).interval for case in cases for variant in case.variants)
+        timed = any(variant.read(TIME).interval for case in cases for variant in case.shown)
         return (
             "Times without a speedup: no variant was paired with its baseline variant."
             if timed
@@ -84,9 +85,9 @@ def describe_speed(cases: Sequence[Case]) -> str:
 
 
 def _group(case: Case, axis: LogAxis, fair: bool) -> Group:
-    times = LogAxis.over(time for variant in case.variants for time in variant.read(TIME).known)
-    rows = tuple(_row(variant, axis, times, fair) for variant in case.variants)
-    return Group(rows, case.label, _detail(case), case.key)
+    times = LogAxis.over(time for variant in case.shown for time in variant.read(TIME).known)
+    rows = tuple(_row(variant, axis, times, fair) for variant in case.shown)
+    return Group(rows, label_case(case), _detail(case), key_of_case(case))
 
 
 def _detail(case: Case) -> str:
@@ -124,7 +125,7 @@ def _row(variant: Variant, axis: LogAxis, times: LogAxis, fair: bool) -> Row:
         make_cell(variant.read("max_error")),
         _notes(variant),
     )
-    return Row(cells, variant.key)
+    return Row(cells, key_of_variant(variant))
 
 
 def _why_no_fair_time(variant: Variant) -> str:
@@ -198,10 +199,10 @@ def _notes(variant: Variant) -> Cell:
         return Cell(Status.LOST.value, tone=Tone.BAD)
     told = [
         describe_outcome(outcome, *probes)
-        for probes, outcome in variant.alike
+        for probes, outcome in group_alike(variant)
         if outcome.status in INCOMPLETE or (outcome.status is not Status.OK and DECISIVE_PROBES.intersection(probes))
     ]
-    parts = [*told, *explain_doubts(variant), *variant.notes]
+    parts = [*told, *explain_doubts(variant), *list_notes(variant)]
     time = variant.read(TIME)
     if time.interval is None and not told and variant.planned.raises is None:  # whose error is its note
         parts.append(_why_untimed(variant, time))

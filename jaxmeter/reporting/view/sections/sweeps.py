@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from jaxmeter.harness.metrics.metric import Metric, Reading, Summary, Unit
+from jaxmeter.harness.metrics.reading import Variant
+from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record import Status
-from jaxmeter.harness.record.metric import Metric, Reading, Summary, Unit
-from jaxmeter.harness.record.metrics import METRICS
 
 from ... import numbers
 from ...compare.scaling import Scaling
 from ...text import counted, shorten
 from ...write import write_interval
-from ..cases import Variant
 from ..cells import drop_empty_columns, make_cell, make_interval_cell, name_level
 from ..keys import make_key
 from ..names import LONGEST_TERM
@@ -48,7 +48,7 @@ def make_sweep_part(sweep: Sweep) -> Part:
 
 def _name(sweep: Sweep) -> str:
     """An id for the figure."""
-    return make_key("f", sweep.run.run_id, sweep.label)
+    return make_key("f", sweep.run.name, sweep.label)
 
 
 def _doubts(sweep: Sweep) -> tuple[str, ...]:

@@ -1,8 +1,8 @@
 import msgspec
 import pytest
 
+from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record import Status
-from jaxmeter.harness.record.metrics import METRICS
 from jaxmeter.reporting.view.sections.caching import CACHE_STATES
 from tests import samples
 from tests.reporting.views import by_variant, headings, page_of, section

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from jaxmeter.harness.metrics.reading import Run
 from jaxmeter.harness.record import RunFolder
 from jaxmeter.harness.record.differences import facts_of
-from jaxmeter.reporting.load import LoadedRun
 from jaxmeter.reporting.view.first_screen import make_subtitle
 from jaxmeter.reporting.view.runs import label_runs
 from jaxmeter.reporting.view.sections.environment import describe_place
@@ -15,7 +15,7 @@ from tests import samples
 
 def labelled(**settings):
     run = samples.run(settings=samples.settings(**settings), environment=samples.environment(cores=8, allowed_cores=4))
-    return label_runs([LoadedRun(run, RunFolder(Path(run.manifest.run_id)))])[0]
+    return label_runs([Run(run, RunFolder(Path(run.manifest.run_id)))])[0]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,153 @@
+"""From runs of equal programs to what a self-test says: the truth is known, so every difference is an error."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from jaxmeter.harness.metrics.metric import Reading
+from jaxmeter.harness.metrics.reading import Run, Variant, compare_at_one_speed
+from jaxmeter.harness.metrics.statistics import CONFIDENCE, MINIMUM_EFFECT, Interval, differs, exponentiate
+from jaxmeter.harness.metrics.unpaired import subtract_means
+from jaxmeter.harness.record.runs import RunRecord
+from jaxmeter.harness.record.self_test import FOUND, LADDER, SelfTest, Tally
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two equal programs.
+
+    Args:
+      ratio: Of the one over the other; without bounds where processes are too few.
+      held_shown, held_decisive: Of each interval that was asked, whether it holds the value that it should.
+    """
+
+    ratio: Interval
+    held_shown: tuple[bool, ...]
+    held_decisive: tuple[bool, ...]
+
+
+def make_self_test(machine: str, runs: Sequence[RunRecord]) -> SelfTest:
+    """What runs say, of which each has every program twice.
+
+    Args:
+      runs: Of one plan, in the order in which they were made, each ended.
+    Raises:
+      ValueError: No run.
+    """
+    if not runs:
+        raise ValueError("a self-test needs at least one run")
+    manifest, ended = runs[-1].manifest, runs[-1].ended or ""
+    settings = manifest.settings
+    return SelfTest(
+        machine=machine,
+        at=ended,
+        tool_version=manifest.tool_version,
+        packages={name: manifest.environment.packages.get(name, "") for name in ("jax", "jaxlib")},
+        runs=len(runs),
+        cases=len(manifest.cases),
+        processes=sum(record.processes for run in runs for record in run.cases),
+        shown_confidence=settings.confidence if settings.shown_confidence is None else settings.shown_confidence,
+        confidence=settings.confidence,
+        minimum_effect=MINIMUM_EFFECT,
+        speedups=count([one for run in runs for one in compare_aa_controls(run)]),
+        times=_count_times(runs),
+    )
+
+
+def compare_aa_controls(run: RunRecord) -> list[Comparison]:
+    """Every A/A control's speedup, which is 1, as pages would show it."""
+    readings = [one.read("speedup") for one in _list_variants(Run(run)) if one.planned.same_as is not None]
+    found = [reading.interval for reading in readings if reading.interval is not None]
+    return [Comparison(speedup, _ask([speedup], [1.0]), _ask([speedup.decisive], [1.0])) for speedup in found]
+
+
+def compare_runs(first: RunRecord, second: RunRecord) -> list[Comparison] | None:
+    """Every program's time in two runs, at the first's reference speed; None where they have no such speed in common.
+
+    That of its A/A control, timed beside it, would say no more.
+    """
+    runs = compare_at_one_speed(Run(first), Run(second))
+    if any(run.pool.reference is None for run in runs):
+        return None
+    before, after = map(_read_times, runs)
+    return [_compare_times(before[case], after[case]) for case in before if case in after]
+
+
+def _count_times(runs: Sequence[RunRecord]) -> Tally | None:
+    """Of each run beside the one before it; None where they have no reference speed in common."""
+    found = [compare_runs(first, second) for first, second in pairwise(runs)]
+    compared = [one for one in found if one is not None]
+    return count([one for of_pair in compared for one in of_pair]) if len(compared) == len(found) else None
+
+
+def _compare_times(one: Reading, other: Reading) -> Comparison:
+    """One program's in two runs: their ratio by Welch's interval, and whether the first's own holds the other's time.
+
+    A time has an error of its own, so an honest interval holds that of an equal run less often than the truth. Whether
+    the other's holds the first's is no second trial: it depends on the same two times.
+    """
+    logs = [list(map(math.log, reading.known)) for reading in (one, other)]
+    ratio = exponentiate(subtract_means(*logs, confidence=CONFIDENCE, shared=one.shared + other.shared))
+    if one.interval is None or other.estimate is None:
+        return Comparison(ratio, (), ())
+    wanted = [other.estimate]
+    return Comparison(ratio, _ask([one.interval], wanted), _ask([one.interval.decisive], wanted))
+
+
+def _read_times(run: Run) -> dict[str, Reading]:
+    """Return that of each case's baseline variant, which has the A/A control, by the case's id."""
+    baselines = [one for one in _list_variants(run) if one.is_baseline]
+    readings = {one.planned_case.id: one.read("normalised_s") for one in baselines}
+    return {case: reading for case, reading in readings.items() if reading.interval is not None}
+
+
+def _list_variants(run: Run) -> list[Variant]:
+    return [variant for case in run.cases if not case.is_lost for variant in case.variants]
+
+
+def _ask(intervals: Sequence[Interval], wanted: Sequence[float]) -> tuple[bool, ...]:
+    """Of each interval that has bounds, whether it holds the value that it should."""
+    return tuple(
+        one.low <= value <= one.high
+        for one, value in zip(intervals, wanted, strict=True)
+        if one.low is not None and one.high is not None
+    )
+
+
+def count(comparisons: Sequence[Comparison]) -> Tally:
+    """What comparisons of equal programs say together; those without an interval say nothing."""
+    bounded = [one for one in comparisons if one.ratio.decisive.low is not None]
+    ratios = [one.ratio for one in bounded]
+    return Tally(
+        compared=len(bounded),
+        differ=sum(map(differs, ratios)),
+        intervals=sum(len(one.held_shown) for one in bounded),
+        held_shown=sum(sum(one.held_shown) for one in bounded),
+        held_decisive=sum(sum(one.held_decisive) for one in bounded),
+        smallest_difference=find_smallest(ratios),
+    )
+
+
+def find_smallest(ratios: Sequence[Interval]) -> float | None:
+    """The smallest difference of LADDER that is found in enough ratios of equal programs, once they are shifted by it.
+
+    Returns:
+      As a share; None where there is none, or no ratio.
+    """
+    return next((share for share in LADDER if ratios and _count_found(ratios, share) >= FOUND * len(ratios)), None)
+
+
+def _count_found(ratios: Sequence[Interval], share: float) -> int:
+    """In how many a program that is so much faster would have been found to be so."""
+    shifted = [scale(ratio, 1 + share) for ratio in ratios]
+    return sum(differs(ratio) and ratio.estimate > 1 for ratio in shifted)
+
+
+def scale(interval: Interval, factor: float) -> Interval:
+    """The interval of a ratio that is so many times larger in every process."""
+    low, high = (None if bound is None else bound * factor for bound in (interval.low, interval.high))
+    verdict = None if interval.verdict is None else scale(interval.verdict, factor)
+    return Interval(low, interval.estimate * factor, high, interval.count, verdict)

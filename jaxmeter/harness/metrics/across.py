@@ -1,0 +1,139 @@
+"""One metric of one variant: values by process, their interval, and why there is none. The only way to a number."""
+
+from __future__ import annotations
+
+import statistics as summaries
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+from jaxmeter.harness.metrics import statistics
+from jaxmeter.harness.metrics.contention import stand_alone
+from jaxmeter.harness.metrics.looks import count_looks
+from jaxmeter.harness.metrics.metric import Derived, Fault, Lack, Metric, Readable, Reading, Summary, Unit
+from jaxmeter.harness.metrics.plausibility import (
+    LARGEST,
+    LARGEST_COUNT,
+    LARGEST_LOG_RATIO,
+    LONGEST_S,
+    SHORTEST_S,
+    bound,
+    keep_between,
+)
+from jaxmeter.harness.metrics.statistics import Interval
+from jaxmeter.harness.record.outcomes import INCOMPLETE, Outcome, Status, TimingDetails
+
+DECISIVE_PROBES = frozenset({"", "numerics", "timing"})
+"""Where one of these was skipped or is unsupported, so is the variant; the empty name stands for the variant itself."""
+
+
+def read_metric(source: Readable, metric: Metric) -> Reading:
+    """One metric of one variant.
+
+    Raises:
+      ValueError: It is of a workload, not of a variant.
+    """
+    number: Interval | Callable[[], Interval] | None = None
+    if metric.derive is not None:
+        derived = metric.derive(source)
+        values = _bound_derived(derived)
+        fault, contended, number, doubt = derived.fault, derived.contended, derived.interval, derived.doubt
+    elif metric.probe is not None:
+        values = read_values(source, metric)
+        fault, contended = _fault(source, metric), is_contended(source.outcomes.get(metric.probe))
+        doubt = ""
+    else:
+        raise ValueError(f"{metric.name} is of a workload, not of a variant")
+    known = [value for value in values if value is not None]
+    looks = count_looks(source) if metric.summary is Summary.TIMING else 1
+    shared = source.pool.find_shared(metric.name, source, known)
+    if number is None and known:
+        number = partial(_summarise, metric, known, source, looks, shared)
+    if number is None and fault is None:
+        fault = Fault(Lack.NO_VALUE, metric.name, metric.probe)
+    return Reading(
+        metric=metric,
+        values=values,
+        number=number,
+        exact=metric.exact and len(set(known)) == 1,
+        contended=contended,
+        fault=fault,
+        doubt=doubt,
+        looks=looks,
+        shared=shared,
+    )
+
+
+def _bound_derived(derived: Derived) -> tuple[float | None, ...]:
+    return tuple([keep_between(value, -LARGEST, LARGEST) for value in derived.values])
+
+
+def is_contended(outcome: Outcome | None) -> bool:
+    """Whether a timing has contended processes, and too few clean ones beside them."""
+    if outcome is None or not isinstance(outcome.details, TimingDetails):
+        return False
+    details = outcome.details
+    return details.contended > 0 and not stand_alone(details.processes - details.contended, details.processes)
+
+
+def is_wrong(outcomes: Mapping[str, Outcome]) -> bool:
+    """Whether any probe found a wrong result; such a variant has no speedup, and outside notebooks no times."""
+    return any(outcome.status is Status.WRONG for outcome in outcomes.values())
+
+
+def find_worst(outcomes: Mapping[str, Outcome]) -> tuple[str, Outcome]:
+    """The probe that ended worst, and how. That another library has no compiler to probe says nothing bad of it."""
+    order = list(Status)
+    weighed = {
+        probe: outcome
+        for probe, outcome in outcomes.items()
+        if outcome.status in INCOMPLETE or probe in DECISIVE_PROBES
+    }
+    return max((weighed or outcomes).items(), key=lambda item: order.index(item[1].status))
+
+
+def read_values(source: Readable, metric: Metric) -> tuple[float | None, ...]:
+    """What the probe recorded, without what cannot have been measured."""
+    outcome = source.outcomes.get(metric.probe or "")
+    if outcome is None:
+        return ()
+    is_hidden = is_wrong(source.outcomes) and not source.settings.shows_wrong
+    if metric.summary is Summary.TIMING and (outcome.status is not Status.OK or is_hidden):
+        return ()
+    low, high = _limits(metric)
+    return tuple([keep_between(value, low, high) for value in outcome.values.get(metric.name, ())])
+
+
+def _limits(metric: Metric) -> tuple[float, float]:
+    if metric.unit is Unit.SECONDS:
+        return SHORTEST_S, LONGEST_S
+    if metric.unit is Unit.LOG_RATIO:
+        return -LARGEST_LOG_RATIO, LARGEST_LOG_RATIO
+    return (-LARGEST_COUNT if metric.signed else 0.0), LARGEST_COUNT
+
+
+def _fault(source: Readable, metric: Metric) -> Fault | None:
+    """What became of the variant, if the metric's probe is not simply ok."""
+    outcomes, probe = source.outcomes, metric.probe or ""
+    outcome = outcomes.get(probe)
+    if outcomes and (outcome is None or is_wrong(outcomes)):
+        worst_probe, worst = find_worst(outcomes)
+        if worst.status is not Status.OK:
+            return Fault(Lack.ENDED, metric.name, worst_probe, worst)
+    if outcome is None:
+        asked = probe in source.settings.probes
+        return Fault(Lack.NOT_LOOKED if asked else Lack.NOT_ASKED, metric.name, probe)
+    return None if outcome.status is Status.OK else Fault(Lack.ENDED, metric.name, probe, outcome)
+
+
+def _summarise(metric: Metric, known: Sequence[float], source: Readable, looks: int, shared: float) -> Interval:
+    """The values, at least one, as one number."""
+    if metric.summary in (Summary.TIMING, Summary.PROCESSES):
+        mean = statistics.mean_interval if metric.unit is Unit.LOG_RATIO else statistics.geometric_interval
+        find = partial(mean, borrowed=source.pool.lend(metric.name, source), shared=shared)
+        return bound(find, known, source.settings, looks=looks)
+    rules: Mapping[Summary, Callable[[Sequence[float]], float]] = {
+        Summary.MEDIAN: summaries.median,
+        Summary.FIRST: lambda values: values[0],
+        Summary.LARGEST: max,
+    }
+    return Interval(None, rules[metric.summary](known), None, len(known))

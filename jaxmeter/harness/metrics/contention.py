@@ -1,0 +1,106 @@
+"""Which blocks were disturbed, and which processes are contended: their absolute times are not to be trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jaxmeter.harness.metrics.statistics import (
+    COUNTED_WITHIN_S,
+    FEWEST_CLEAN_BLOCKS,
+    FEWEST_CLEAN_S,
+    FEWEST_CLEAN_SHARE,
+    FEWEST_PROCESSES,
+    LARGEST_LOSS,
+    LARGEST_OTHERS,
+    MOST_SLOW_STATES,
+    SLOWEST_CLOCK,
+    clean_blocks,
+    lost_share,
+)
+from jaxmeter.harness.record.processes import IDLE, Block, DeviceState, Load, ProcessRecord, VariantSamples
+
+HARMLESS = frozenset({IDLE, "applications clocks setting"})
+"""Reasons for a lower clock that do not make a process contended: nothing to do, and a limit that its owner has set.
+nvml.h says what each means. That any other counts, however little it slows, is chosen. At the power limit of an H200,
+"sw power cap", products of 8192^2 in bfloat16 took 1.69 ms in one process and 2.07 in another."""
+
+
+def stand_alone(clean: int, processes: int) -> bool:
+    """Whether the clean processes of a variant count alone; else all of them count, and the variant is contended."""
+    return clean >= max(FEWEST_PROCESSES, FEWEST_CLEAN_SHARE * processes)
+
+
+def contended(samples: VariantSamples, process: ProcessRecord) -> bool:
+    """Whether a variant's absolute time cannot be trusted, by what else ran while its process timed it."""
+    return (
+        is_slowed(process.device_states)
+        or _taken_share(process) > LARGEST_LOSS
+        or (_others_ran(process.load) and not enough_quiet(samples))
+    )
+
+
+def is_noisy(process: ProcessRecord) -> bool:
+    """Whether any variant of a process is contended."""
+    return any(contended(item, process) for item in process.variants)
+
+
+def quiet(samples: VariantSamples, process: ProcessRecord) -> list[Block]:
+    """The blocks of one variant in one process that count: all, unless somebody else ran.
+
+    A program's threads wait for each other's cores too. On two idle cores those of some programs do so for half of the
+    time, in every process, and a process in which they wait twice as long is not slower for it.
+    """
+    return _find_clean(samples) if _others_ran(process.load) else list(samples.blocks)
+
+
+def enough_quiet(samples: VariantSamples) -> bool:
+    """Whether one variant's blocks of one process hold enough for an absolute time whose threads had their cores."""
+    clean = _find_clean(samples)
+    fewest = max(1, min(FEWEST_CLEAN_BLOCKS, len(samples.blocks)))
+    return len(clean) >= fewest and sum(block.wall_s for block in clean) >= FEWEST_CLEAN_S
+
+
+def _others_ran(load: Load | None) -> bool:
+    """Whether other processes took enough to disturb; so it is taken to be where nothing tells."""
+    if load is None or load.machine_s is None:
+        return True
+    return load.machine_s - load.cpu_s > LARGEST_OTHERS * load.wall_s + COUNTED_WITHIN_S
+
+
+def _taken_share(process: ProcessRecord) -> float:
+    """Share of a process's time that the hypervisor or a quota took.
+
+    Steal is that of the whole machine. The process bears as much of it as of the time that the machine ran: a core with
+    nothing to run loses nothing. All of it, where the machine does not tell.
+    """
+    load = process.load
+    if load is None or not process.variants:
+        return 0.0
+    own_share = min(1.0, load.cpu_s / load.machine_s) if load.machine_s else 1.0
+    could_run_s = process.variants[0].cores * load.wall_s
+    stolen_s = min(own_share * (load.steal_s or 0.0), max(0.0, could_run_s - load.cpu_s))
+    # A quota stops a process that has used all of its cores, or more than those for a while.
+    lost_s = stolen_s + (load.throttled_s or 0.0)
+    return lost_s / max(load.wall_s, lost_s + load.cpu_s) if lost_s > 0 else 0.0
+
+
+def is_slowed(states: Sequence[DeviceState]) -> bool:
+    """Whether a device was throttled, or its clock too low while it worked, in too many of the looks at it."""
+    return sum(map(_is_slow, states)) > MOST_SLOW_STATES * len(states)
+
+
+def _is_slow(state: DeviceState) -> bool:
+    if set(state.throttled) - HARMLESS:
+        return True
+    if IDLE in state.throttled or state.clock_hz is None or state.most_clock_hz is None:
+        return False
+    return state.clock_hz < SLOWEST_CLOCK * state.most_clock_hz
+
+
+def _find_clean(samples: VariantSamples) -> list[Block]:
+    waits = [_wait_share(block, samples.cores) for block in samples.blocks]
+    return [block for block, clean in zip(samples.blocks, clean_blocks(waits), strict=True) if clean]
+
+
+def _wait_share(block: Block, cores: float) -> float | None:
+    return None if block.wait_s is None else lost_share(block.wait_s, block.wall_s, block.cpu_s, cores)

@@ -1,0 +1,253 @@
+"""What a metric is, what is read of one, and what it is read from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import Protocol
+
+from jaxmeter.harness.metrics.pool import Pool
+from jaxmeter.harness.metrics.statistics import Interval
+from jaxmeter.harness.record.cases import PlannedCase, PlannedVariant
+from jaxmeter.harness.record.environment import Environment
+from jaxmeter.harness.record.outcomes import Outcome
+from jaxmeter.harness.record.settings import Settings
+
+
+class Unit(StrEnum):
+    """What a metric's numbers count. Records hold these units; scaling happens when shown."""
+
+    SECONDS = "s"
+    BYTES = "B"
+    COUNT = "count"
+    FLOP = "FLOP"
+    RATIO = "ratio"
+    SHARE = "share"
+    RELATIVE_ERROR = "relative error"
+    LOG_RATIO = "log ratio"
+    EXPONENT = "exponent"
+    FLOP_PER_SECOND = "FLOP/s"
+    BYTES_PER_SECOND = "B/s"
+
+
+class Direction(StrEnum):
+    """Which way is better."""
+
+    LOWER = "lower"
+    HIGHER = "higher"
+    NEITHER = "neither"
+
+
+class Summary(StrEnum):
+    """How the values of several processes become one number."""
+
+    TIMING = "mean over timing processes"
+    """With a t interval that is widened for every look at the processes: their number follows from what they showed.
+    Of ratios and times the geometric mean, of logarithms the mean."""
+
+    PROCESSES = "mean over processes"
+    """The same, but their number was fixed beforehand."""
+
+    MEDIAN = "median"
+    FIRST = "the first"
+    """Of what is the same in all processes."""
+
+    LARGEST = "the largest"
+    """Of what should be the same in all processes, or should not be at all."""
+
+
+class Family(StrEnum):
+    """Metrics that one table shows together: it has a column for each, in the order of the registry."""
+
+    PROGRAM = "program"
+    """What the compiler made of a variant, level by level."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric:
+    """A named result: measured by a probe, derived from others, or the growth of another over a sweep.
+
+    Args:
+      title: What a sentence calls it, such as `first call`.
+      column: The heading of its column where that is not the title: there, the table says more.
+      detail: What stands small below that heading.
+      exact: Whether it follows from the program alone, so that two equal programs have the same in every process.
+      summary: How several processes become one number.
+      probe: The probe that measures it.
+      derive: The function that derives it from what probes have measured.
+      exponent_of: The metric whose exponent over the values of `n` it is; such a metric is of a workload, not of a
+        case.
+      signed: Whether it may be below 0, such as a saving.
+      family: The table that has a column for it because it is here.
+    """
+
+    name: str
+    title: str
+    unit: Unit
+    direction: Direction
+    definition: str
+    exact: bool = False
+    summary: Summary = Summary.FIRST
+    probe: str | None = None
+    derive: Callable[[Readable], Derived] | None = None
+    exponent_of: str | None = None
+    column: str = ""
+    detail: str = ""
+    signed: bool = False
+    family: Family | None = None
+
+    @property
+    def heading(self) -> str:
+        """The heading of its column."""
+        return self.column or f"{self.title[:1].upper()}{self.title[1:]}"
+
+
+class Lack(StrEnum):
+    """Why a variant has no number of a metric, or one that is not to be relied on."""
+
+    NOT_ASKED = "not asked"
+    """The run was not asked for its probe."""
+
+    NOT_LOOKED = "not looked"
+    """Its probe did not look at this variant."""
+
+    ENDED = "ended"
+    """Its probe, or the variant itself, did not end well."""
+
+    NO_VALUE = "no value"
+    """Its probe ended well, but recorded none."""
+
+    NOT_DEFINED = "not defined"
+    """A variant like this one has no such metric."""
+
+    NO_DIFFERENCE = "no difference"
+    """The two that it compares do not differ."""
+
+    NEVER = "never"
+    """It is beyond any number."""
+
+    WITHHELD = "withheld"
+    """It is measured and not given: the result may not be that of the baseline variant."""
+
+    NOT_NORMALISED = "no reference speed"
+    """Nothing tells how fast the machine was meanwhile."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What stands in the way of a number.
+
+    Args:
+      metric: Of what; in a derived metric, what it lacks.
+      probe: The probe that is at fault; None where none is.
+      outcome: How that probe ended, where it did not end well.
+      reason: A sentence's end for a person, where the fields do not say it all.
+    """
+
+    lack: Lack
+    metric: str
+    probe: str | None = None
+    outcome: Outcome | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One metric of one variant.
+
+    Args:
+      values: By process; None where a process has none that can have been measured.
+      number: The number, with bounds where processes give some, or what makes it; None where there is none.
+      exact: Whether the number is exact: the metric is, and it was the same in all processes.
+      contended: Whether what it was measured from was contended.
+      fault: Why there is no number; beside a number, what went wrong although there is one.
+      doubt: Why it counts as contended, for a person; empty where the variant's own details say it.
+      looks: How often its processes were looked at to decide whether to go on.
+      shared: Variance of the logarithms that its processes share, and those of another run do not.
+    """
+
+    metric: Metric
+    values: tuple[float | None, ...] = ()
+    number: Interval | Callable[[], Interval] | None = None
+    exact: bool = False
+    contended: bool = False
+    fault: Fault | None = None
+    doubt: str = ""
+    looks: int = 1
+    shared: float = 0.0
+
+    @property
+    def known(self) -> tuple[float, ...]:
+        """The values of the processes that have one."""
+        return tuple([value for value in self.values if value is not None])
+
+    @property
+    def has_number(self) -> bool:
+        """Whether there is one: less work than the number with its bounds."""
+        return self.number is not None
+
+    @cached_property
+    def interval(self) -> Interval | None:
+        """The number with the bounds that are shown; made when it is first asked for, since most never are."""
+        return self.number() if callable(self.number) else self.number
+
+    @property
+    def estimate(self) -> float | None:
+        """The number."""
+        return None if self.interval is None else self.interval.estimate
+
+    @property
+    def verdict_interval(self) -> Interval | None:
+        """The number with the bounds that verdicts go by; `interval` has those that are shown."""
+        return None if self.interval is None else self.interval.decisive
+
+
+@dataclass(frozen=True)
+class Derived:
+    """What a derived metric has instead of a probe's record: values by process, or why there is none.
+
+    Args:
+      interval: The number with its bounds, where these do not follow from the values.
+    """
+
+    values: tuple[float | None, ...] = ()
+    contended: bool = False
+    fault: Fault | None = None
+    interval: Interval | None = None
+    doubt: str = ""
+
+
+class Readable(Protocol):
+    """A variant of a case, and all that was recorded of it."""
+
+    @property
+    def planned_case(self) -> PlannedCase:
+        """What was planned of the case."""
+
+    @property
+    def planned(self) -> PlannedVariant:
+        """What was planned of the variant."""
+
+    @property
+    def outcomes(self) -> Mapping[str, Outcome]:
+        """By probe; under the empty name of the variant itself, where no probe looked at it."""
+
+    @property
+    def environment(self) -> Environment:
+        """Where it ran."""
+
+    @property
+    def settings(self) -> Settings:
+        """How it was measured."""
+
+    @property
+    def pool(self) -> Pool:
+        """What it shares with the other variants of its run."""
+
+    def read(self, metric: str) -> Reading:
+        """A metric of the variant, by name."""
+
+    def find(self, variant: str) -> Readable | None:
+        """Another variant of the case, by name; None where the case has none."""

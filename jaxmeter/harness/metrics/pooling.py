@@ -1,0 +1,112 @@
+"""From all cases of a run to what its variants share. Built once for each run."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Sequence
+
+from jaxmeter.harness.metrics.across import read_values
+from jaxmeter.harness.metrics.looks import find_timing
+from jaxmeter.harness.metrics.metric import Readable
+from jaxmeter.harness.metrics.moderation import FEWEST_POOLED, fit_prior
+from jaxmeter.harness.metrics.plausibility import keep_between
+from jaxmeter.harness.metrics.pool import NO_CALIBRATION, RATIO, Kind, Pool, ReferenceSpeed, Spread, kind_of
+from jaxmeter.harness.metrics.statistics import FEWEST_PROCESSES, find_variance
+from jaxmeter.harness.metrics.table import METRICS
+from jaxmeter.harness.record.runs import RunRecord
+
+POOLED = ("execution_s", "normalised_s")
+"""Metrics whose intervals are moderated. Ratios scatter too unlike: their prior has about one degree of freedom, and
+may only widen theirs."""
+
+
+SHORTEST_GAP_S = 60.0
+"""Between processes of a case that meet several states of the machine: the speed of such a machine's cores changes for
+seconds to minutes."""
+
+
+def gather_pool(variants: Iterable[Readable], alone: Pool) -> Pool:
+    """Return the run's reference speed, and how the times of each kind of variant scatter.
+
+    Args:
+      variants: Those that the run has recorded, read with the reference speed and nothing else of the pool: values do
+        not depend on what is to be found out.
+      alone: What `find_reference` returns.
+    """
+    variants = list(variants)
+    spreads = {
+        (metric, kind): spread
+        for metric in POOLED
+        for kind in Kind
+        if (spread := _fit(metric, [one for one in variants if kind_of(one.planned) is kind])) is not None
+    }
+    usual = {
+        kind: variance
+        for kind in Kind
+        if (variance := _find_usual_ratio([one for one in variants if kind_of(one.planned) is kind])) is not None
+    }
+    return Pool(alone.reference, alone.no_reference, spreads, usual)
+
+
+def find_reference(variants: Iterable[Readable]) -> Pool:
+    """Return a pool of the reference speed alone, or of the reason why there is none."""
+    found: dict[tuple[str, str, int], float] = {}
+    identities: set[str] = set()
+    slow: list[float] = []
+    for variant in variants:
+        details = find_timing(variant)
+        if details is None or details.calibration is None:
+            continue
+        identities.add(details.calibration)
+        slow += [] if (share := keep_between(details.slow_share, 0.0, 1.0)) is None else [share]
+        # JAX's variants of a round share a process, and its calibration loop; a peer has its own.
+        peer = variant.planned.name if kind_of(variant.planned) is Kind.PEERS else ""
+        for index, calibration_s in enumerate(read_values(variant, METRICS["calibration_s"])):
+            if calibration_s is not None:
+                found.setdefault((variant.planned_case.id, peer, index), calibration_s)
+    if len(identities) > 1:
+        return Pool(
+            no_reference=f"processes of this run timed different calibration loops: {'; '.join(sorted(identities))}"
+        )
+    if not found:
+        return Pool(no_reference="no calibration loop has a time that can be" if identities else NO_CALIBRATION)
+    slow_share = statistics.fmean(slow) if slow else 0.0
+    return Pool(ReferenceSpeed(identities.pop(), tuple(sorted(found.values())), slow_share))
+
+
+def _find_usual_ratio(variants: Sequence[Readable]) -> float | None:
+    """The median variance of the ratios' logs from process to process; None where too few cases tell."""
+    logs = [(one.planned_case.id, [math.log(value) for value in one.read(RATIO).known]) for one in variants]
+    told = [(case, own) for case, own in logs if len(own) >= FEWEST_PROCESSES]
+    if len({case for case, _ in told}) < FEWEST_POOLED:
+        return None
+    return statistics.median(find_variance(own) for _, own in told)
+
+
+def _fit(metric: str, variants: Sequence[Readable]) -> Spread | None:
+    """How the metric's processes scatter; None where too few cases tell.
+
+    Variants of a case share processes, and the state of the machine with them: they are many variances of fewer
+    independent draws. So cases are counted, and their degrees are all that there are.
+    """
+    logs = {
+        (one.planned_case.id, one.planned.name): [math.log(value) for value in known]
+        for one in variants
+        if len(known := one.read(metric).known) >= FEWEST_PROCESSES
+    }
+    degrees = {key: len(one) - 1 for key, one in logs.items()}
+    of_cases: dict[str, int] = {}
+    for (case, _), own in degrees.items():
+        of_cases[case] = max(own, of_cases.get(case, 0))
+    if len(of_cases) < FEWEST_POOLED:
+        return None
+    variances = [find_variance(one) for one in logs.values()]
+    prior = fit_prior(variances, list(degrees.values()), most_degrees=sum(of_cases.values()))
+    return None if prior is None else Spread(prior, {key: place for place, key in enumerate(logs)})
+
+
+def find_process_gap(run: RunRecord) -> float | None:
+    """Seconds from one timing process of a case to its next, the median over the cases; None where none tells."""
+    gaps = [record.process_gap_s for record in run.cases if record.process_gap_s is not None]
+    return statistics.median(gaps) if gaps else None

@@ -1,0 +1,251 @@
+"""From one process's raw samples to one value per metric, and from processes to a timing outcome. No jax.
+
+Summaries can be made again from the process files; `statistics.VERSION` says by which rules they were made.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from jaxmeter.harness.metrics.contention import contended, quiet, stand_alone
+from jaxmeter.harness.metrics.core_speed import find_slow_share
+from jaxmeter.harness.metrics.plausibility import LONGEST_S, SHORTEST_S
+from jaxmeter.harness.metrics.statistics import (
+    ALTERNATION_EFFECT,
+    SHORTEST_ALTERNATED_S,
+    SLOW_SPELL_S,
+    UNEQUALLY_PARALLEL,
+    agree,
+    differs,
+    paired_log_ratio,
+    speedup,
+)
+from jaxmeter.harness.record.outcomes import Number, Outcome, Status, TimingDetails
+from jaxmeter.harness.record.processes import ALU, DEVICE, Block, ProcessRecord, VariantSamples
+from jaxmeter.harness.record.wording import counted
+
+
+@dataclass(frozen=True)
+class _Timed:
+    """One variant in one process, with the process that timed it."""
+
+    process: ProcessRecord
+    samples: VariantSamples
+    contended: bool
+
+
+def summarise(rounds: Sequence[Sequence[ProcessRecord]], variant: str, baseline: str) -> Outcome:
+    """One variant's timing over all processes.
+
+    Args:
+      rounds: By round, its processes: one for JAX's variants, one per peer.
+    Returns:
+      execution_s, over_calibration, return_s, isolated_s, parallelism, calibration_s and log_ratio with one value per
+      process, null where the process lacks the variant. Contended processes have none but calibration_s, which is of
+      the machine, where enough clean ones remain; a ratio is lost only where the two sides lost unequally.
+    """
+    own = [_find(processes, variant) for processes in rounds]
+    base = [_find(processes, baseline) for processes in rounds]
+    trusted = _list_trusted(own)
+    values: dict[str, tuple[Number | None, ...]] = {
+        "execution_s": tuple(None if one is None else execution_s(one.samples, one.process) for one in trusted),
+        "over_calibration": tuple(
+            None if one is None else over_calibration(one.samples, one.process) for one in trusted
+        ),
+        "return_s": tuple(None if one is None else _median_of(one.samples.return_s) for one in trusted),
+        "isolated_s": tuple(None if one is None else _median_of(one.samples.isolated_s) for one in trusted),
+        "parallelism": tuple(None if one is None else parallelism(one.samples) for one in trusted),
+        "calibration_s": tuple(None if one is None else _calibration_s(one.process) for one in own),
+    }
+    doubtful_ratios = False
+    if variant != baseline and any(base):
+        values["log_ratio"], doubtful_ratios = _log_ratios(own, base)
+    present = [one for one in own if one is not None]
+    details = TimingDetails(
+        processes=len(present),
+        contended=sum(one.contended for one in present),
+        doubtful_ratios=doubtful_ratios,
+        unsteady=sum(not one.samples.steady for one in present),
+        calibration=_find_identity(present),
+        slow_share=find_slow_share([one.process for one in present]),
+        compiles_per_call=max((one.samples.compiles_per_call for one in present), default=0),
+    )
+    used = {name: found for name, found in values.items() if name in _ALWAYS or any(one is not None for one in found)}
+    notes = (*_describe_compiling([one.samples for one in present]), *_describe_alternation(values))
+    return Outcome(status=Status.OK, values=used, notes=notes, details=details)
+
+
+BESIDE = ", beside each block"
+"""How the identity of a calibration loop ends that runs next to each block: times over it are another measure."""
+
+_ALWAYS = frozenset({"execution_s", "return_s", "log_ratio"})
+"""Values that an outcome has also where no process has any."""
+
+
+def execution_s(samples: VariantSamples, process: ProcessRecord) -> float:
+    """Median over a process's quiet blocks; over all its blocks where it is contended."""
+    return statistics.median(map(_median, _list_counted(samples, process)))
+
+
+def over_calibration(samples: VariantSamples, process: ProcessRecord) -> float | None:
+    """Median over the same blocks of their time over the calibration loop beside them; None without a calibration loop.
+
+    Of a block that is longer than a core is slow for at a time, two samples at its ends say nothing: it is held against
+    the median of the process, as is each where the calibration loop does not stand beside all.
+    """
+    found = _find_calibration(process)
+    if found is None:
+        return None
+    identity, usual_s = found
+    is_beside = identity.endswith(BESIDE)
+    return statistics.median(
+        _median(block)
+        / (block.calibration_s if is_beside and block.calibration_s and block.wall_s <= SLOW_SPELL_S else usual_s)
+        for block in _list_counted(samples, process)
+    )
+
+
+def _list_counted(samples: VariantSamples, process: ProcessRecord) -> Sequence[Block]:
+    return samples.blocks if contended(samples, process) else quiet(samples, process)
+
+
+def parallelism(samples: VariantSamples) -> float | None:
+    """Processor time over wall time of the blocks; None where no time passed."""
+    wall_s = sum(block.wall_s for block in samples.blocks)
+    return sum(block.cpu_s for block in samples.blocks) / wall_s if wall_s > 0 else None
+
+
+def _find(processes: Sequence[ProcessRecord], variant: str) -> _Timed | None:
+    for process in processes:
+        for item in process.variants:
+            if item.variant == variant:
+                return _Timed(process, item, contended(item, process))
+    return None
+
+
+def _list_trusted(own: Sequence[_Timed | None]) -> list[_Timed | None]:
+    """The clean processes alone where there are enough of them, else all."""
+    clean = [None if one is None or one.contended else one for one in own]
+    return clean if stand_alone(_count(clean), _count(own)) else list(own)
+
+
+def _count(processes: Iterable[object | None]) -> int:
+    return sum(one is not None for one in processes)
+
+
+def _log_ratios(own: Sequence[_Timed | None], base: Sequence[_Timed | None]) -> tuple[tuple[float | None, ...], bool]:
+    """By process, and whether there is one that cannot be trusted: those are left out where enough others remain."""
+    pairs = list(zip(own, base, strict=True))
+    ratios = [None if one is None or other is None else _log_ratio(one, other) for one, other in pairs]
+    equal = _equally_parallel(own, base)
+    trusted = [
+        None
+        if one is None or other is None or (_any_contended(one, other) and not (equal and _paired(one, other)))
+        else ratio
+        for ratio, (one, other) in zip(ratios, pairs, strict=True)
+    ]
+    if stand_alone(_count(trusted), _count(ratios)):
+        return tuple(trusted), False
+    return tuple(ratios), _count(trusted) < _count(ratios)
+
+
+def _log_ratio(own: _Timed, base: _Timed) -> float:
+    """Paired by the pass within one process; of two, that of the times over the calibration loop beside each block.
+
+    A machine may have two speeds for minutes, and two processes may meet one each. Without one calibration loop in
+    both, the times' own ratio.
+    """
+    if _paired(own, base):
+        return paired_log_ratio(list(map(_median, base.samples.blocks)), list(map(_median, own.samples.blocks)))
+    above, below = (over_calibration(one.samples, one.process) for one in (base, own))
+    if above is None or below is None or _find_identity([own, base]) is None:
+        above, below = (execution_s(one.samples, one.process) for one in (base, own))
+    return math.log(above / below)
+
+
+def _paired(one: _Timed, other: _Timed) -> bool:
+    """Whether a busy moment hits both."""
+    return one.process is other.process
+
+
+def _any_contended(one: _Timed, other: _Timed) -> bool:
+    return one.contended or other.contended
+
+
+def _equally_parallel(own: Sequence[_Timed | None], base: Sequence[_Timed | None]) -> bool:
+    """Whether both lose alike where a core is taken away; by their clean processes, since contended ones look alike."""
+    one, other = _usual_parallelism(own), _usual_parallelism(base)
+    return one is None or other is None or agree(one, other, within=UNEQUALLY_PARALLEL)
+
+
+def _usual_parallelism(processes: Sequence[_Timed | None]) -> float | None:
+    present = [one for one in processes if one is not None]
+    of_all = [parallelism(one.samples) for one in [one for one in present if not one.contended] or present]
+    return _median_of([value for value in of_all if value is not None])
+
+
+def _calibration_s(process: ProcessRecord) -> float | None:
+    """The speed of the core that timed the variants; None of a device that works by itself, whose clock is another."""
+    found = _find_calibration(process)
+    return None if found is None else found[1]
+
+
+def _find_calibration(process: ProcessRecord) -> tuple[str, float] | None:
+    """The calibration loop that times are divided by: its identity, and its median beside the blocks of the process.
+
+    Where it does not stand beside all of them, as in records of before it did, the median of its samples, which is
+    another measure.
+    """
+    by_name = {calibration.name: calibration for calibration in process.calibrations}
+    if DEVICE in by_name or ALU not in by_name:
+        return None
+    identity, samples_s = by_name[ALU].identity, by_name[ALU].samples_s
+    beside = [block.calibration_s for item in process.variants for block in item.blocks]
+    known = [one for one in beside if one is not None and SHORTEST_S <= one <= LONGEST_S]
+    if known and len(known) == len(beside):
+        return identity + BESIDE, statistics.median(known)
+    median_s = _median_of([one for one in samples_s if SHORTEST_S <= one <= LONGEST_S])
+    return None if median_s is None else (identity, median_s)
+
+
+def _find_identity(present: Iterable[_Timed]) -> str | None:
+    """What all processes have had as their calibration loop; None where one had none or another."""
+    found = {_find_calibration(one.process) for one in present}
+    identities = {None if one is None else one[0] for one in found}
+    return identities.pop() if len(identities) == 1 else None
+
+
+def _describe_compiling(processes: Sequence[VariantSamples]) -> Iterator[str]:
+    """Say how many programs a call compiles, if any."""
+    counts = [one.compiles_per_call for one in processes]
+    if not any(counts):
+        return
+    least, most = min(counts), max(counts)
+    number = counted(most, "program") if least == most else f"{least} to {counted(most, 'program')}"
+    yield f"compiles {number} a call: its time includes compiling, without a persistent cache"
+
+
+def _describe_alternation(values: dict[str, tuple[Number | None, ...]]) -> Iterator[str]:
+    """What alternating costs the variant, where that is beyond doubt."""
+    pairs = zip(values["execution_s"], values["isolated_s"], strict=True)
+    known = [(one, alone) for one, alone in pairs if one is not None and alone is not None and one > 0 < alone]
+    if not known:
+        return
+    beside_s, alone_s = (statistics.median(side) for side in zip(*known, strict=True))
+    ratio = speedup([math.log(one / alone) for one, alone in known])
+    if beside_s > SHORTEST_ALTERNATED_S and ratio.estimate > 1 and differs(ratio, minimum_effect=ALTERNATION_EFFECT):
+        yield (
+            f"{1e3 * beside_s:.3g} ms a call beside the other variants, {1e3 * alone_s:.3g} ms alone: in calls over 1 "
+            "ms the caches hold the other variant's data at first"
+        )
+
+
+def _median(block: Block) -> float:
+    return statistics.median(block.samples_s)
+
+
+def _median_of(values: Sequence[float]) -> float | None:
+    return statistics.median(values) if values else None

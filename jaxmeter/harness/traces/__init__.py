@@ -1,0 +1,1 @@
+"""Captures and texts of programs become tables, without jax."""

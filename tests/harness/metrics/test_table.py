@@ -1,0 +1,69 @@
+import pytest
+
+from jaxmeter.harness.metrics.metric import Direction, Family, Summary, Unit
+from jaxmeter.harness.metrics.table import METRICS, metrics_in
+
+ENDINGS = {"_s": Unit.SECONDS, "_bytes": Unit.BYTES}
+
+
+@pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS)
+def test_a_metric_has_a_title_a_unit_a_direction_and_a_definition(metric):
+    assert METRICS[metric.name] is metric
+    assert metric.title
+    assert isinstance(metric.unit, Unit)
+    assert isinstance(metric.direction, Direction)
+    assert metric.definition.endswith(".")
+
+
+@pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS)
+def test_a_metric_is_measured_or_derived_or_the_scaling_of_one_that_is(metric):
+    sources = [metric.probe, metric.derive, metric.exponent_of]
+
+    assert sum(source is not None for source in sources) == 1
+    if metric.exponent_of is not None:
+        grown = METRICS[metric.exponent_of]
+        assert grown.probe is not None or grown.derive is not None
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_a_metrics_name_carries_its_unit(name):
+    for ending, unit in ENDINGS.items():
+        assert name.endswith(ending) is (METRICS[name].unit is unit)
+
+
+@pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS)
+def test_what_is_exact_follows_from_the_program_and_is_no_mean(metric):
+    assert not (metric.exact and metric.unit in (Unit.SECONDS, Unit.LOG_RATIO))
+    assert not (metric.exact and metric.summary in (Summary.TIMING, Summary.PROCESSES))
+
+
+def test_what_a_call_held_and_what_a_profiler_wrote_are_measured_although_they_are_bytes():
+    assert not METRICS["measured_peak_bytes"].exact
+    assert not METRICS["trace_file_bytes"].exact
+    assert METRICS["planned_peak_bytes"].exact
+
+
+def test_every_probe_has_metrics_and_nothing_else_has():
+    probes = dict.fromkeys(metric.probe for metric in METRICS.values() if metric.probe is not None)
+
+    assert list(probes) == ["numerics", "timing", "compilation", "caching", "memory", "measured_memory", "trace"]
+
+
+def test_a_family_has_its_metrics_in_the_order_of_the_registry():
+    assert [metric.name for metric in metrics_in(Family.PROGRAM)] == [
+        "stablehlo_operations",
+        "hlo_instructions",
+        "hlo_fusions",
+        "hlo_custom_calls",
+        "hlo_collectives",
+        "executable_bytes",
+        "counted_flops",
+        "counted_bytes",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "heading"), [("hlo_fusions", "Fusions"), ("hlo_instructions", "Instructions"), ("trace_s", "trace")]
+)
+def test_a_heading_is_the_title_unless_the_table_says_more(name, heading):
+    assert METRICS[name].heading == heading

@@ -1,0 +1,84 @@
+import math
+
+import pytest
+
+from jaxmeter.harness.metrics.derived import compare_paired, find_withheld
+from jaxmeter.harness.metrics.metric import Lack
+from jaxmeter.harness.metrics.reading import read_case
+from jaxmeter.harness.metrics.withheld import find_objection
+from jaxmeter.harness.record import Conditioning, NumericsDetails, Outcome, Status, TimingDetails, Verdict
+from tests import samples
+
+BEYOND = Conditioning(beyond=1, error=1e-3, allowed=1e-2, digits=2.4)
+TOO_SLOW = Conditioning(beyond=1, error=1e-3, is_too_slow=True)
+
+WITH_SPEEDUP = {
+    "right": NumericsDetails(outputs=1),
+    "right within conditioning": NumericsDetails(verdict=Verdict.RIGHT_WITHIN_CONDITIONING, conditioning=BEYOND),
+    "cannot be checked": NumericsDetails(verdict=Verdict.CANNOT_BE_CHECKED, conditioning=BEYOND),
+    "nothing compared": None,
+}
+WITHOUT_SPEEDUP = {
+    "differs": (Status.OK, NumericsDetails(verdict=Verdict.DIFFERS)),
+    "draws too slow": (Status.OK, NumericsDetails(verdict=Verdict.CANNOT_BE_CHECKED, conditioning=TOO_SLOW)),
+    "wrong": (Status.WRONG, NumericsDetails(verdict=Verdict.WRONG)),
+    "wrong in an older record": (Status.WRONG, None),
+    "not deterministic": (Status.WRONG, NumericsDetails(verdict=Verdict.NOT_DETERMINISTIC)),
+}
+
+
+def timed(execution_s, log_ratio):
+    values = {"execution_s": (execution_s,) * 3, "log_ratio": (log_ratio,) * 3}
+    return Outcome(status=Status.OK, values=values, details=TimingDetails(processes=3))
+
+
+def variants_of(numerics, *, of="f:jit", **settings):
+    """A baseline variant, one twice as fast and one four times, with numerics of one of them."""
+    timings = {"f:eager": timed(4.0, 0.0), "f:jit": timed(2.0, math.log(2)), "f:aot": timed(1.0, math.log(4))}
+    outcomes = {name: {"timing": timing} for name, timing in timings.items()}
+    outcomes[of]["numerics"] = numerics
+    case = samples.planned_case(variants=tuple(outcomes))
+    record, here = samples.record(case, outcomes), samples.environment()
+    found = read_case(case, record, here, samples.settings(**settings)).variants
+    return {variant.planned.name: variant for variant in found}
+
+
+@pytest.mark.parametrize("details", WITH_SPEEDUP.values(), ids=WITH_SPEEDUP)
+def test_a_result_that_nothing_speaks_against_has_a_speedup(details):
+    numerics = Outcome(status=Status.OK, details=details)
+
+    assert find_objection({"numerics": numerics}) == ""
+    assert variants_of(numerics)["f:jit"].read("speedup").estimate == pytest.approx(2)
+
+
+@pytest.mark.parametrize(("status", "details"), WITHOUT_SPEEDUP.values(), ids=WITHOUT_SPEEDUP)
+def test_any_other_has_times_and_a_reason_instead_of_a_speedup(status, details):
+    numerics = Outcome(status=status, reason="far off", details=details)
+
+    variants = variants_of(numerics, shows_wrong=True)
+
+    jitted, speedup = variants["f:jit"], variants["f:jit"].read("speedup")
+    assert jitted.read("execution_s").estimate == pytest.approx(2)
+    assert (speedup.interval, speedup.fault.lack) == (None, Lack.WITHHELD)
+    assert speedup.fault.reason == f"{find_objection(jitted.outcomes)} (f:jit)"
+    assert compare_paired(jitted, variants["f:aot"]) is None
+    assert find_withheld(variants["f:aot"], jitted) is not None
+    assert variants["f:aot"].read("speedup").estimate == pytest.approx(4)
+
+
+def test_a_baseline_variant_that_is_wrong_gives_no_other_a_speedup():
+    numerics = Outcome(status=Status.WRONG, reason="far off")
+
+    variants = variants_of(numerics, of="f:eager", shows_wrong=True)
+
+    assert variants["f:jit"].read("speedup").fault.lack is Lack.WITHHELD
+
+
+def test_outside_a_notebook_a_wrong_result_has_no_times_either():
+    numerics = Outcome(status=Status.WRONG, reason="far off")
+
+    assert not variants_of(numerics)["f:jit"].read("execution_s").has_number
+
+
+def test_a_variant_that_was_not_checked_has_a_speedup():
+    assert find_objection({}) == ""
