@@ -21,7 +21,7 @@ import msgspec
 from benchmarks.here import describe_here
 from benchmarks.page_scale import read_largest, write_runs
 from jaxmeter.harness.record import RunFolder, RunRecord, read_run, write_json
-from jaxmeter.reporting.compare_report import compare
+from jaxmeter.reporting.compare.changes import compare_runs
 from jaxmeter.reporting.load import load
 
 ROUNDS = 5
@@ -41,7 +41,7 @@ def main() -> None:
         print(f"two runs of {cases} cases, {results} variants each")
         print(f"reading both: {_least_s(lambda: load(paths)):.2f} s")
         runs = load(paths).runs
-        print(f"comparing: {_least_s(lambda: compare(*runs)):.2f} s")
+        print(f"comparing: {_least_s(lambda: compare_runs(*runs)):.2f} s")
         command = [sys.executable, "-m", "jaxmeter", "compare", *map(str, paths)]
         whole = _least_s(lambda: subprocess.run(command, capture_output=True, check=False))
         print(f"the whole command: {whole:.2f} s")

@@ -18,7 +18,7 @@ from jaxmeter.harness.metrics.statistics import Interval, differs
 from jaxmeter.reporting import numbers
 from jaxmeter.reporting.compare.verdicts import Verdict
 from jaxmeter.reporting.load import load
-from jaxmeter.reporting.markdown import escape
+from jaxmeter.reporting.render.markdown import escape
 from jaxmeter.reporting.view.cases import gather_cases
 from jaxmeter.reporting.view.claims import Judged, judge_claims
 from jaxmeter.reporting.view.machines import choose_newest, group_by_machine

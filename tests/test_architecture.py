@@ -65,7 +65,7 @@ HARNESS: dict[str, tuple[str, ...]] = {
 }
 """Which folders of the harness each one may import, in addition to itself."""
 
-BELOW_COMPARE = ("load", "numbers", "text")
+BELOW_COMPARE = ("collector", "load", "numbers", "text")
 BELOW_HISTORY = ("compare", "load", "outdated", "text")
 
 READ_BY_REPORTING = ("record", "metrics", "traces")
@@ -99,6 +99,12 @@ ARROWS: dict[str, Callable[[str], bool]] = {
         for folder, others in HARNESS.items()
     },
     "jaxmeter/reporting": lambda module: without_jax(module) or of_read(module) or within(module, "jaxmeter.reporting"),
+    **{
+        f"jaxmeter/reporting/{folder}": lambda module, folder=folder: (
+            not within(module, "jaxmeter.reporting.render") and ARROWS["jaxmeter/reporting"](module)
+        )
+        for folder in ("view", "nights", "store")
+    },
     "jaxmeter/reporting/history": lambda module: of_others(module) or of_reporting(module, "history", *BELOW_HISTORY),
     "jaxmeter/reporting/compare": lambda module: of_others(module) or of_reporting(module, "compare", *BELOW_COMPARE),
     "jaxmeter/cli": lambda module: (
@@ -175,7 +181,8 @@ def test_every_folder_of_the_harness_has_its_arrows():
         ("jaxmeter/reporting/view/__init__.py", "from .words import name_of", None),
         ("jaxmeter/reporting/compare/pairs.py", "from ..load import Run", None),
         ("jaxmeter/reporting/compare/pairs.py", "from ..view import build", "imports jaxmeter.reporting.view"),
-        ("jaxmeter/reporting/compare/pairs.py", "from ..html import render", "imports jaxmeter.reporting.html"),
+        ("jaxmeter/reporting/compare/pairs.py", "from ..render import html", "imports jaxmeter.reporting.render.html"),
+        ("jaxmeter/reporting/nights/judged.py", "from ..render import html", "imports jaxmeter.reporting.render.html"),
         ("jaxmeter/reporting/load.py", "from jaxmeter import measure", "imports jaxmeter"),
         (
             "jaxmeter/reporting/load.py",
@@ -197,6 +204,7 @@ def test_an_import_against_the_arrows_is_found(tmp_path, module, code, violation
         "harness/record",
         "harness/declare/workload",
         "reporting/load",
+        "reporting/render/html",
         "suites/selu",
         "harness/parent/execution",
     ):
@@ -221,7 +229,7 @@ def test_an_import_against_the_arrows_is_found(tmp_path, module, code, violation
     [
         "jaxmeter.harness.record, jaxmeter.harness.metrics.table, jaxmeter.harness.traces.hlo",
         "jaxmeter.harness.plan.cases, jaxmeter.harness.parent.prepare_run",
-        "jaxmeter.reporting.html, jaxmeter.cli.report, jaxmeter.cli.app",
+        "jaxmeter.reporting.render.html, jaxmeter.cli.report, jaxmeter.cli.app",
     ],
 )
 def test_records_are_read_and_shown_without_jax(modules):

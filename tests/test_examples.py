@@ -18,7 +18,7 @@ NOTEBOOKS = sorted((CHECKOUT / "examples").glob("*.ipynb"))
 def test_each_example_is_a_whole_run_of_which_a_page_can_be_made(path):
     loaded = load([path.parent])
 
-    assert (loaded.warnings, [one.run.manifest.run_id for one in loaded.runs]) == ((), [path.parent.name])
+    assert (loaded.warnings, [one.manifest.run_id for one in loaded.runs]) == ((), [path.parent.name])
     assert f" on {path.parent.name.split('-')[-2]}: " in build(loaded).title
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -10,10 +11,17 @@ import typer
 from jaxmeter.cli.complaints import write_file
 from jaxmeter.cli.findings import warn_of_unused, write_findings
 from jaxmeter.cli.inputs import BudgetsFile, MarkdownFile, MinEffect, VerdictFile, load_one, read_limits
-from jaxmeter.reporting import compare_report
-from jaxmeter.reporting.compare.gate import judge_alone
-from jaxmeter.reporting.compare_report import FailOn
-from jaxmeter.reporting.console import open_console
+from jaxmeter.reporting.compare.changes import compare_runs
+from jaxmeter.reporting.compare.gate import encode_suspects, judge_alone
+from jaxmeter.reporting.render import compare as render
+from jaxmeter.reporting.render.console import open_console
+
+
+class FailOn(StrEnum):
+    """What makes `compare` end with 1."""
+
+    CONFIRMED = "confirmed"
+    SUSPECTED = "suspected"
 
 
 def command(
@@ -31,13 +39,13 @@ def command(
 ) -> None:
     """Ends with 1 where something got worse, and 3 where nothing could be compared."""
     effect, budgets = read_limits(min_effect, budgets_file)
-    changes = compare_report.compare(load_one(baseline), load_one(candidate), effect)
+    changes = compare_runs(load_one(baseline), load_one(candidate), effect)
     warn_of_unused(budgets, changes)
     judgement = judge_alone(changes, budgets, count_suspected=fail_on is FailOn.SUSPECTED)
     told = judgement if judgement.code else None
     if suspects_file is not None:
-        write_file(suspects_file, compare_report.encode_suspects(changes, budgets))
+        write_file(suspects_file, encode_suspects(changes, budgets))
     write_findings(changes, told, markdown_file, verdict_file)
     # In the terminal, what takes the suspects judges.
-    compare_report.show(changes, open_console(), told if suspects_file is None else None)
+    render.show(changes, open_console(), told if suspects_file is None else None)
     raise typer.Exit(judgement.code)

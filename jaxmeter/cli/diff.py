@@ -9,12 +9,12 @@ import typer
 from jaxmeter.cli.complaints import complain
 from jaxmeter.cli.ending import UNUSABLE
 from jaxmeter.cli.inputs import load_one
-from jaxmeter.reporting import diff_terminal
 from jaxmeter.reporting.compare.pairs import find_pairs
 from jaxmeter.reporting.compare.program_diff import compare_programs
 from jaxmeter.reporting.compare.programs import NothingToCompareError
 from jaxmeter.reporting.compare.surroundings import find_surroundings
-from jaxmeter.reporting.console import open_console
+from jaxmeter.reporting.render import diff as diff_terminal
+from jaxmeter.reporting.render.console import open_console
 
 
 def command(

@@ -10,7 +10,7 @@ import typer
 from jaxmeter.cli.complaints import complain, give_up, write_file
 from jaxmeter.cli.inputs import FOLDER, LONGEST_NAME, Last, Runs, Since, load_any, name_report
 from jaxmeter.harness.record.wording import visible
-from jaxmeter.reporting.export import FORMATS, ExportError
+from jaxmeter.reporting.render.export import FORMATS, ExportError
 from jaxmeter.reporting.text import shorten
 
 

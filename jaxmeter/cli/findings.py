@@ -6,11 +6,12 @@ from pathlib import Path
 
 from jaxmeter.cli.complaints import complain, write_file
 from jaxmeter.cli.inputs import LONGEST_NAME
-from jaxmeter.reporting import compare_report
 from jaxmeter.reporting.compare.budgets import Budgets
 from jaxmeter.reporting.compare.findings import Changes
 from jaxmeter.reporting.compare.gate import Judgement
+from jaxmeter.reporting.render import compare as render
 from jaxmeter.reporting.text import shorten
+from jaxmeter.reporting.view.verdict import encode_verdict
 
 
 def warn_of_unused(budgets: Budgets, changes: Changes) -> None:
@@ -24,6 +25,6 @@ def write_findings(
 ) -> None:
     """Write findings to the files that were asked for."""
     if markdown_file is not None:
-        write_file(markdown_file, compare_report.write_markdown(changes, judgement).encode("utf-8", "replace"))
+        write_file(markdown_file, render.write_markdown(changes, judgement).encode("utf-8", "replace"))
     if verdict_file is not None:
-        write_file(verdict_file, compare_report.encode_verdict(changes, judgement))
+        write_file(verdict_file, encode_verdict(changes, judgement))

@@ -8,10 +8,11 @@ import typer
 
 from jaxmeter.cli.findings import warn_of_unused, write_findings
 from jaxmeter.cli.inputs import BudgetsFile, MarkdownFile, MinEffect, VerdictFile, load_one, read_limits
-from jaxmeter.reporting import compare_report
+from jaxmeter.reporting.compare.changes import compare_runs
 from jaxmeter.reporting.compare.findings import leave_out_times, merge
 from jaxmeter.reporting.compare.gate import judge
-from jaxmeter.reporting.console import open_console
+from jaxmeter.reporting.render import compare as render
+from jaxmeter.reporting.render.console import open_console
 
 
 def command(
@@ -32,10 +33,10 @@ def command(
     """Ends with 0 if it passed, 1 at a confirmed regression, 3 without an answer that can be relied on."""
     effect, budgets = read_limits(min_effect, budgets_file)
     before = load_one(baseline)
-    changes = compare_report.compare(before, load_one(candidate), effect)
+    changes = compare_runs(before, load_one(candidate), effect)
     confirmation = None
     if confirmed_by is not None:
-        confirmation = compare_report.compare(before, load_one(confirmed_by), effect)
+        confirmation = compare_runs(before, load_one(confirmed_by), effect)
     warn_of_unused(budgets, changes)
     if exact:
         changes = leave_out_times(changes)
@@ -43,5 +44,5 @@ def command(
     if confirmation is not None and not exact:
         changes = merge(changes, confirmation)
     write_findings(changes, judgement, markdown_file, verdict_file)
-    compare_report.show(changes, open_console(), judgement)
+    render.show(changes, open_console(), judgement)
     raise typer.Exit(judgement.code)

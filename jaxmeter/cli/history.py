@@ -10,10 +10,11 @@ import typer
 from jaxmeter.cli.complaints import complain, give_up
 from jaxmeter.cli.inputs import LONGEST_NAME, KnownFile, Last, MinEffect, Runs, Since, load_any, load_known, read_limits
 from jaxmeter.harness.record.wording import visible
-from jaxmeter.reporting import history_report
-from jaxmeter.reporting.console import open_console
 from jaxmeter.reporting.load import leave_out_confirming
+from jaxmeter.reporting.render import history
+from jaxmeter.reporting.render.console import open_console
 from jaxmeter.reporting.text import shorten
+from jaxmeter.reporting.view.history import explain_nothing, find_history, find_unused, list_faults
 
 
 def command(
@@ -29,15 +30,15 @@ def command(
     effect, _ = read_limits(min_effect, None)
     known = load_known(known_file)
     loaded = leave_out_confirming(load_any(runs, since, last))
-    found = history_report.find_history(loaded, known, case, effect)
-    faults = [*loaded.warnings, *map(visible, history_report.list_faults(loaded))]
+    found = find_history(loaded, known, case, effect)
+    faults = [*loaded.warnings, *map(visible, list_faults(loaded))]
     for warning in faults:
         complain(warning, "warning")
-    for run in history_report.find_unused(known, loaded):
+    for run in find_unused(known, loaded):
         complain(f"--known: no run '{shorten(run, LONGEST_NAME)}' is among these", "warning")
     if not any(one.series for one in found):
-        give_up(history_report.explain_nothing(loaded, case))
+        give_up(explain_nothing(loaded, case))
     if as_json:
-        sys.stdout.buffer.write(history_report.encode(found, faults))
+        sys.stdout.buffer.write(history.encode(found, faults))
     else:
-        history_report.show(found, open_console())
+        history.show(found, open_console())

@@ -17,7 +17,7 @@ from jaxmeter.cli.ending import UNUSABLE
 from jaxmeter.harness.metrics.reading import Run
 from jaxmeter.harness.record.wording import counted, visible
 from jaxmeter.reporting.compare.budgets import BudgetError, Budgets
-from jaxmeter.reporting.compare_report import EffectError, choose_budgets, read_effect
+from jaxmeter.reporting.compare.limits import EffectError, choose_budgets, read_effect
 from jaxmeter.reporting.history.known import KnownChangePoint, KnownError, read_known
 from jaxmeter.reporting.load import Loaded, choose_folders, load
 from jaxmeter.reporting.store.fetch import fetch, fetch_whole

@@ -14,15 +14,16 @@ from jaxmeter.cli.ending import INCOMPLETE
 from jaxmeter.cli.inputs import BudgetsFile, MarkdownFile, MinEffect, VerdictFile
 from jaxmeter.harness.record import make_run_id, now, write_bytes
 from jaxmeter.harness.record.wording import visible
-from jaxmeter.reporting import html
 from jaxmeter.reporting.nights import verdicts
 from jaxmeter.reporting.nights.baselines import TITLES
 from jaxmeter.reporting.nights.ending import conclude
 from jaxmeter.reporting.nights.night import Night, NightError, end_night
 from jaxmeter.reporting.nights.page import build_night_page
 from jaxmeter.reporting.nights.steps import begin, list_suspects
-from jaxmeter.reporting.nights.telling import tell_night, write_night_markdown
+from jaxmeter.reporting.nights.telling import tell_night
 from jaxmeter.reporting.nights.verdicts import Acceptance
+from jaxmeter.reporting.render import html
+from jaxmeter.reporting.render.night import write_night_markdown
 from jaxmeter.reporting.store.stores import BrokenOffError, StoreError, open_store
 from jaxmeter.reporting.text import hide_home
 

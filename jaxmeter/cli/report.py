@@ -26,9 +26,9 @@ from jaxmeter.cli.inputs import (
     read_limits,
 )
 from jaxmeter.harness.record.wording import counted, visible
-from jaxmeter.reporting import html, markdown, terminal
-from jaxmeter.reporting.console import open_console
 from jaxmeter.reporting.load import leave_out_confirming
+from jaxmeter.reporting.render import html, markdown, terminal
+from jaxmeter.reporting.render.console import open_console
 from jaxmeter.reporting.view import Page, build
 
 FIGURE_FORMATS = ("svg", "png")
@@ -82,7 +82,7 @@ def command(
 
 def _write_figures(folder: Path, page: Page) -> None:
     """Each figure of the page named after what it shows."""
-    from jaxmeter.reporting import figures  # whoever asks for none need not wait for matplotlib
+    from jaxmeter.reporting.render import figures  # whoever asks for none need not wait for matplotlib
 
     plots = [
         (f"{suite.name} {part.title}", part.plot)

@@ -55,7 +55,6 @@ from jaxmeter.harness.parent.prepare_run import (
     check_resumable,
     check_still_there,
     count_left_out,
-    count_work,
     describe_suites,
     load_for_resume,
     lock_folder,
@@ -198,18 +197,17 @@ def print_plan(request: RunRequest, *, as_json: bool) -> int:
         platform = find_backend(request.backend)
         description = describe_suites(server, settings.suites, platform, request.level, devices=False)
         cases = choose_representatives(select(description.cases, request.select))
-        work = count_work(server, settings.suites, platform, request.level, request.select)
     warn(list_warnings(description))
     processes = plan_processes(cases, settings)
     if request.budget is not None:
-        check_budget(processes, settings, work, settings.budget_s)
+        check_budget(processes, settings, settings.budget_s)
     warn(data_warnings(cases, settings))
     if as_json:
-        found = estimate(processes, settings, work)
+        found = estimate(processes, settings)
         names = [case.name for case in cases]
         print(json.dumps({"cases": names, "least_s": found.least_s, "most_s": found.most_s}))
     else:
-        print("\n".join(map(printable, plan_lines(cases, processes, settings, work))))
+        print("\n".join(map(printable, plan_lines(cases, processes, settings))))
     return FINE
 
 
@@ -251,8 +249,7 @@ def new_run(request: RunRequest, watcher: Watcher, *, as_json: bool) -> int:
             cases = against.add_programs(cases) if settings.lock_step is None else against.add_lock_step(cases)
             cases = cases if suspects is None else choose_suspects(cases, suspects)
         if request.budget is not None:
-            work = count_work(server, settings.suites, platform, request.level, request.select)
-            check_budget(plan_processes(cases, settings), settings, work, settings.budget_s)
+            check_budget(plan_processes(cases, settings), settings, settings.budget_s)
         machine = choose_machine(request, description.environment)
         earlier = None if against is None else against.run_id
         warn(_find_other_machine(machine, against))
@@ -302,7 +299,7 @@ def resume_run(path: Path, request: RunRequest, watcher: Watcher, *, as_json: bo
         if budget_s is not None:
             begun = find_records(folder, manifest)
             untouched = [case for case in manifest.cases if case.id not in begun]
-            check_budget(plan_processes(untouched, settings), settings, {}, budget_s)
+            check_budget(plan_processes(untouched, settings), settings, budget_s)
         with _say_what_is_kept(folder, manifest, finish):
             run = execute(manifest, folder, servers, watcher, budget_s)
     return conclude(run, path, finish, as_json=as_json)

@@ -6,7 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from jaxmeter.harness.plan.estimate import Works, estimate, first_round_s
+from jaxmeter.harness.plan.estimate import estimate, first_round_s
 from jaxmeter.harness.plan.messages import Description, WorkloadDescription
 from jaxmeter.harness.plan.probes import list_runnable
 from jaxmeter.harness.plan.processes import PlannedProcess
@@ -48,9 +48,7 @@ def data_warnings(cases: Sequence[PlannedCase], settings: Settings) -> Iterator[
         yield f"--data '{settings.data}' has none of {missing}; the inputs of {', '.join(names)} are {used}"
 
 
-def plan_lines(
-    cases: Sequence[PlannedCase], processes: Sequence[PlannedProcess], settings: Settings, work: Works
-) -> Iterator[str]:
+def plan_lines(cases: Sequence[PlannedCase], processes: Sequence[PlannedProcess], settings: Settings) -> Iterator[str]:
     """Every case with its variants, and the time and processes per suite and in all."""
     suites: dict[str, list[PlannedCase]] = defaultdict(list)
     for case in cases:
@@ -58,7 +56,7 @@ def plan_lines(
     for suite, members in suites.items():
         ids = {case.id for case in members}
         own = [process for process in processes if process.case in ids]
-        yield f"{suite}: {counted(len(members), 'case')}, {_cost(own, settings, work)}"
+        yield f"{suite}: {counted(len(members), 'case')}, {_cost(own, settings)}"
         for case in members:
             names = ", ".join(item.name for item in list_runnable(case, settings))
             yield f"  {case.name}: {names or 'nothing'}"
@@ -67,25 +65,19 @@ def plan_lines(
                     yield f"    not {item.name}: {item.skip}"
     yield ""
     yield (
-        f"{counted(len(cases), 'case')}, {_cost(processes, settings, work)}; {_budget(settings)}. "
+        f"{counted(len(cases), 'case')}, {_cost(processes, settings)}; {_budget(settings)}. "
         f"Probes: {', '.join(settings.probes)}. Timing processes: {_timing_processes(settings)}."
     )
-    # Where nothing at all was counted, every time is a guess, and none is worse than the others.
-    unknown = [case.name for case in cases if work and not work.get(case.id) and list_runnable(case, settings)]
-    if unknown:
-        yield (
-            f"It may take longer: how long a call of {', '.join(unknown)} takes shows only when it runs, as its Python "
-            "cannot be traced."
-        )
-    if (round_s := first_round_s(processes, settings, work)) > find_longest_s(settings):
+    yield f"Calls longer than a block ({1000 * settings.block_s:g} ms) take longer than planned."
+    if (round_s := first_round_s(processes, settings)) > find_longest_s(settings):
         yield (
             f"One round takes about {_duration(round_s)}, more than the budget: cases will be lost. "
             "Give more with --budget, or select fewer."
         )
 
 
-def _cost(processes: Sequence[PlannedProcess], settings: Settings, work: Works) -> str:
-    found = estimate(processes, settings, work)
+def _cost(processes: Sequence[PlannedProcess], settings: Settings) -> str:
+    found = estimate(processes, settings)
     least, most = _duration(found.least_s, found.most_s), _duration(found.most_s)
     time = f"about {least}" if least == most else f"about {least} to {most}"
     fewest = "" if found.fewest == found.most else f"{found.fewest} to "

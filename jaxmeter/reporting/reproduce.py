@@ -18,11 +18,11 @@ from jaxmeter.harness.record import INCOMPLETE, NATIVE, Artifact
 from jaxmeter.harness.record.layout import EXPORTED, PROGRAM_TEXTS, name_file
 from jaxmeter.harness.record.patterns import match_cases, names_of
 from jaxmeter.harness.record.plain_settings import is_plain_setting
+from jaxmeter.reporting.render.markdown import escape
 
 from .compare.artifacts import ArtifactError, read_file
 from .compare.programs import suggest_nearest
 from .frame import list_metrics
-from .markdown import escape
 from .text import shorten
 from .view.cases import gather_cases
 from .view.runs import label_runs, name_device

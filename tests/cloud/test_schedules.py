@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from jaxmeter.reporting.markdown import MARKER
 from jaxmeter.reporting.nights.verdicts import find_verdict
+from jaxmeter.reporting.render.markdown import MARKER
 from jaxmeter.reporting.store.stores import open_store
 from launcher.cron import read_cron
 from launcher.filling import Here, fill_schedule

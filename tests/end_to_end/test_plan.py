@@ -122,7 +122,7 @@ def test_a_run_starts_the_processes_that_were_planned_and_estimated(tmp_path):
     assert [(one.kind, one.round, one.cache_state) for one in servers.first_tries] == [
         (one.kind, one.round, one.cache_state) for one in sound
     ]
-    assert estimate(planned, settings, {}).fewest == estimate(planned, settings, {}).most == len(planned)
+    assert estimate(planned, settings).fewest == estimate(planned, settings).most == len(planned)
     statuses = {item.name: {outcome.status for outcome in item.outcomes.values()} for item in run.cases[0].variants}
     assert statuses.pop("unlucky:jit") == {Status.FAILED}
     assert set().union(*statuses.values()) == {Status.OK}

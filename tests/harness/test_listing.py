@@ -5,7 +5,6 @@ import msgspec
 from jaxmeter.harness.listing import catalogue_lines, data_warnings, plan_lines
 from jaxmeter.harness.plan.messages import Description, SuiteDescription, WorkloadDescription
 from jaxmeter.harness.plan.processes import plan_processes
-from jaxmeter.harness.plan.work import Work
 from tests import samples
 
 SELU = WorkloadDescription(
@@ -42,15 +41,15 @@ def test_the_plan_shows_cases_variants_and_what_is_skipped_and_why():
 
     settings = samples.settings(probes=("numerics", "timing"), fewest_rounds=3, most_rounds=8, budget_s=600.0)
 
-    lines = list(plan_lines(cases, plan_processes(cases, settings), settings, {}))
+    lines = list(plan_lines(cases, plan_processes(cases, settings), settings))
 
     assert re.fullmatch(r"selu: 1 case, about \d+ s to \d+ s, 9 to 19 processes", lines[0])
     assert lines[1:3] == ["  selu[n=1]: selu:jit, numpy:native", "    not loop:jit: too long"]
     assert lines[4] == "  sum[n=1]: nothing"
     assert lines[3] == "sum: 1 case, about 0 s, 0 processes"
-    assert lines[-1].startswith("2 cases, about ")
-    assert ", 9 to 19 processes; budget" in lines[-1]
-    assert lines[-1].endswith(
+    assert lines[-2].startswith("2 cases, about ")
+    assert ", 9 to 19 processes; budget" in lines[-2]
+    assert lines[-2].endswith(
         "; budget 10.0 min. Probes: numerics, timing. Timing processes: 3 to 8, by the time given."
     )
 
@@ -60,7 +59,7 @@ def test_a_plan_of_a_number_of_processes_that_nobody_limited_has_no_budget():
     asked = samples.settings(probes=("timing",), processes=30, fewest_rounds=30, most_rounds=30, finishes_fewest=True)
     given = msgspec.structs.replace(asked, finishes_fewest=False)
 
-    unlimited, limited = (list(plan_lines(cases, plan_processes(cases, one), one, {}))[-1] for one in (asked, given))
+    unlimited, limited = (list(plan_lines(cases, plan_processes(cases, one), one))[-2] for one in (asked, given))
 
     assert "; no budget. Probes: timing. Timing processes: 30." in unlimited
     assert "; budget " in limited
@@ -94,28 +93,22 @@ def test_without_a_folder_nothing_is_said_of_data():
 
 
 def test_a_fixed_count_of_processes_is_shown_as_it_is():
-    *_, last = plan_lines([], [], samples.settings(looks=(4,), processes=4, budget_s=90.0), {})
+    *_, summary, _ = plan_lines([], [], samples.settings(looks=(4,), processes=4, budget_s=90.0))
 
-    assert last.endswith("budget 90 s. Probes: numerics, compilation, timing, memory. Timing processes: 4.")
+    assert summary.endswith("budget 90 s. Probes: numerics, compilation, timing, memory. Timing processes: 4.")
 
 
-def test_a_plan_names_the_cases_whose_calls_nobody_can_count_beforehand():
-    settings = samples.settings(probes=("numerics", "timing"), fewest_rounds=3, most_rounds=8)
-    skipped = samples.planned_variant("loop:jit", skip="too long")
-    names = ("known", "loader")
-    cases = [*map(samples.planned_case, names), samples.planned_case("none", variants=(skipped,))]
-    work = {cases[0].id: {"selu:jit": Work()}, cases[1].id: {}, cases[2].id: {}}
+def test_a_plan_says_that_calls_longer_than_a_block_take_longer_than_planned():
+    *_, last = plan_lines([], [], samples.settings(block_s=0.002))
 
-    *_, last = plan_lines(cases, plan_processes(cases, settings), settings, work)
-
-    assert last.startswith(f"It may take longer: how long a call of {cases[1].name} takes shows only when it runs")
+    assert last.startswith("Calls longer than a block (2 ms)")
 
 
 def test_a_budget_that_one_round_does_not_fit_into_is_told():
     settings = samples.settings(probes=("numerics", "timing"), fewest_rounds=3, most_rounds=8, budget_s=1.0)
     cases = [samples.planned_case("selu", params={"n": n}) for n in range(2)]
 
-    *_, last = plan_lines(cases, plan_processes(cases, settings), settings, {})
+    *_, last = plan_lines(cases, plan_processes(cases, settings), settings)
 
     assert re.fullmatch(
         r"One round takes about \d+ s, more than the budget: cases will be lost. Give more with --budget, or .*", last

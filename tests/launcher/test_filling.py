@@ -14,9 +14,9 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jaxmeter.reporting.markdown import MARKER
 from jaxmeter.reporting.nights.baselines import TITLES
 from jaxmeter.reporting.nights.night import FOLDER, MEASURE
+from jaxmeter.reporting.render.markdown import MARKER
 from launcher.filling import Here, fill_schedule, name_objects, write_asked_schedule
 from launcher.options import UsageError
 from launcher.schedulers import SCHEDULERS

@@ -3,7 +3,7 @@
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from jaxmeter.reporting import html
+from jaxmeter.reporting.render import html
 from jaxmeter.reporting.text import visible
 from tests import samples
 from tests.reporting.browser import Visit

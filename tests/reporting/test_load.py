@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from jaxmeter.harness.record import SCHEMA_VERSION, RunFolder, Stop, StopReason, write_json
 from jaxmeter.harness.record.layout import SELF_TESTS
 from jaxmeter.harness.record.self_test import keep_self_test
-from jaxmeter.reporting import html, markdown
 from jaxmeter.reporting.load import explain_stop, leave_out_confirming, load, name_runs
+from jaxmeter.reporting.render import html, markdown
 from jaxmeter.reporting.view import build
 from tests import samples
 

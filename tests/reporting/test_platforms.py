@@ -5,11 +5,11 @@ import pytest
 
 from jaxmeter.harness.metrics.reading import Run, split_platforms
 from jaxmeter.harness.record import MemoryDetails, Outcome, RecordError, RunFolder, Status, read_manifest, read_run
-from jaxmeter.reporting import html
 from jaxmeter.reporting.compare.changes import find_changes
 from jaxmeter.reporting.compare.findings import Finding
-from jaxmeter.reporting.export import list_rows
 from jaxmeter.reporting.load import load
+from jaxmeter.reporting.render import html
+from jaxmeter.reporting.render.export import list_rows
 from tests import samples
 from tests.reporting.views import loaded, page_of
 

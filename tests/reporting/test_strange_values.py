@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from jaxmeter.cli.app import app
-from jaxmeter.reporting import html
 from jaxmeter.reporting.load import load
+from jaxmeter.reporting.render import html
 from jaxmeter.reporting.view import build
 from tests import samples
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from jaxmeter.reporting import html
 from jaxmeter.reporting.frame import load_frame
 from jaxmeter.reporting.load import Loaded, load
+from jaxmeter.reporting.render import html
 from jaxmeter.reporting.view import build
 from tests import samples
 from tests.reporting.browser import EXAMPLES, Visit

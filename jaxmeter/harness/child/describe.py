@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Sequence
 
 import jax
 import msgspec
 from msgspec.structs import replace
 
-from jaxmeter.harness.child.work import count_work
 from jaxmeter.harness.declare.catalogue import Suite, SuiteError, find_suites
 from jaxmeter.harness.declare.levels import DeclarationError
 from jaxmeter.harness.declare.origin import find_failing_line
@@ -21,12 +18,7 @@ from jaxmeter.harness.machine.platforms import DEFAULT_BACKEND, Platform
 from jaxmeter.harness.machine.process_settings import refuse_settings
 from jaxmeter.harness.plan.cases import plan_case
 from jaxmeter.harness.plan.messages import Answer, Describe, Description, Problem, SuiteDescription, WorkloadDescription
-from jaxmeter.harness.plan.selection import SelectionError, select
-from jaxmeter.harness.plan.work import Work
 from jaxmeter.harness.record import Param, PlannedCase
-
-COUNTING_LIMIT_S = 60.0
-"""For tracing all selected cases: the own 108 of the default level take about 15 s, on two cores of an AMD EPYC."""
 
 
 def describe(message: Describe) -> Answer:
@@ -41,34 +33,16 @@ def describe(message: Describe) -> Answer:
         if suites and (problem := refuse_settings(jax.config.values, os.environ)) is not None:
             return Problem(message=problem)
         environment = describe_environment(jax)
-    planned = [
-        (workload, _limit_to_devices(_plan(suite, workload, params, message.platform), message))
-        for suite in suites
-        for workload in suite.workloads
-        for params in workload.list_cases(message.level, message.platform.device)
-    ]
     return Description(
         suites=tuple(_describe_suite(suite, message) for suite in suites),
-        cases=tuple(case for _, case in planned),
+        cases=tuple(
+            _limit_to_devices(_plan(suite, workload, params, message.platform), message)
+            for suite in suites
+            for workload in suite.workloads
+            for params in workload.list_cases(message.level, message.platform.device)
+        ),
         environment=environment,
-        work={} if message.work is None else _count_work(planned, message),
     )
-
-
-def _count_work(planned: Sequence[tuple[Workload, PlannedCase]], message: Describe) -> dict[str, dict[str, Work]]:
-    """What the selected cases ask of the machine; of those that come after COUNTING_LIMIT_S nothing is known."""
-    try:
-        wanted = {case.id for case in select([case for _, case in planned], message.work or ())}
-    except SelectionError:  # the parent says so
-        return {}
-    if not message.devices and message.platform.any_device_count:  # else nobody has begun the backend
-        jax.config.update("jax_num_cpu_devices", max((case.devices for _, case in planned), default=1))
-    end = time.monotonic() + COUNTING_LIMIT_S
-    found = {}
-    for workload, case in planned:
-        if case.id in wanted and time.monotonic() < end:
-            found[case.id] = count_work(workload, case, message.platform)
-    return found
 
 
 def _plan(suite: Suite, workload: Workload, params: dict[str, Param], platform: Platform) -> PlannedCase:

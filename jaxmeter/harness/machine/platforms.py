@@ -31,7 +31,6 @@ class _Row(msgspec.Struct, frozen=True, kw_only=True):
       preallocates_by: The variable that says whether a process takes its devices' memory ahead; None without one.
       begins_s: Seconds in which a process begins its devices, beside what every process takes.
       ahead_s: Seconds in which it takes their memory ahead, where it does.
-      tunes_s: Seconds that a program of products takes longer to compile, since kernels are tried out on the device.
     """
 
     name: str
@@ -51,7 +50,6 @@ class _Row(msgspec.Struct, frozen=True, kw_only=True):
     preallocates_by: str | None = None
     begins_s: float = 0.0
     ahead_s: float = 0.0
-    tunes_s: float = 0.0
 
 
 class Backend(_Row, frozen=True, kw_only=True, tag=True):
@@ -109,10 +107,9 @@ PLATFORMS: dict[str, Platform] = {
             state_library="nvml",
             preallocates_by=PREALLOCATE,
             # On an H200, 2026-11-26: 0.4 s until the devices are there, 0.15 s until the process is gone; 1.4 to 2.0 s
-            # for its memory; 0.6 to 1.3 s of nine programs of products, the middle one 0.8 s.
+            # for its memory.
             begins_s=0.6,
             ahead_s=1.6,
-            tunes_s=0.8,
             product_dtype="tensorfloat32",
         ),
         Backend(

@@ -6,7 +6,6 @@ import msgspec
 
 from jaxmeter.harness.machine.platforms import Platform
 from jaxmeter.harness.plan.processes import PlannedProcess
-from jaxmeter.harness.plan.work import Work
 from jaxmeter.harness.record import Artifact, Environment, Outcome, Param, PlannedCase, ProcessRecord, Settings
 
 
@@ -15,7 +14,6 @@ class Describe(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
     Args:
       cores: On how many to run, of those that are allowed; all where None.
-      work: Patterns of the cases whose work is counted, which traces them; all without patterns, none where None.
     """
 
     suites: tuple[str, ...]
@@ -24,7 +22,6 @@ class Describe(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     devices: bool
     result: str
     cores: int | None = None
-    work: tuple[str, ...] | None = None
 
 
 class Measure(msgspec.Struct, frozen=True, kw_only=True, tag=True):
@@ -78,17 +75,11 @@ class SuiteDescription(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Description(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """Answer to Describe.
-
-    Args:
-      environment: None unless devices were asked for.
-      work: By case and variant, where it was asked for and can be counted.
-    """
+    """Answer to Describe; the environment is None unless devices were asked for."""
 
     suites: tuple[SuiteDescription, ...]
     cases: tuple[PlannedCase, ...]
     environment: Environment | None
-    work: dict[str, dict[str, Work]] = {}
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True, tag=True):

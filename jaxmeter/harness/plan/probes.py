@@ -162,6 +162,8 @@ class Probe:
       process: The kind of process that it needs; probes of one kind look at a variant in the same process.
       choose: Case and settings -> the variants that it looks at.
       group: Variants and platform -> those of each process.
+      variant_s: What it adds to the estimate of a process for each variant: seconds of compiling or loading, of warm-up
+        and calls. Of a probe that keeps samples, blocks come on top.
       calls: Whether it can tell nothing without calling the variant, which a target cannot.
       side_by_side: Whether it needs all variants of a process at once; else they come one after the other.
       keeps_samples: Whether its processes leave raw samples on disk, which the outcomes are made of.
@@ -182,6 +184,7 @@ class Probe:
     process: str
     choose: Callable[[PlannedCase, Settings], Variants]
     group: Callable[[Variants, Platform], list[Variants]]
+    variant_s: float
     calls: bool = True
     side_by_side: bool = False
     keeps_samples: bool = False
@@ -198,16 +201,36 @@ class Probe:
     takes_memory: bool = False
 
 
+# `variant_s`: two default runs in examples/, of 60 cases on two cores of an AMD EPYC, took 1702 and 1762 s, by these
+# constants 1609 and 1704 s. Timing goes by their later rounds, which time and do nothing else, the level of the others
+# by the first, their shares by `python -m benchmarks.estimate_constants`.
 _ROWS = (
     # A wrong answer has no speed: nothing goes on without this one.
-    Probe(name="numerics", process=CHECK, choose=list_checked, group=group_by_library, after=(), always=True),
-    Probe(name="memory", process=CHECK, choose=list_compiled, group=group_by_library, after=(), calls=False),
+    Probe(
+        name="numerics",
+        process=CHECK,
+        choose=list_checked,
+        group=group_by_library,
+        variant_s=0.3,
+        after=(),
+        always=True,
+    ),
+    Probe(
+        name="memory",
+        process=CHECK,
+        choose=list_compiled,
+        group=group_by_library,
+        variant_s=0.35,
+        after=(),
+        calls=False,
+    ),
     # What a later run can set its own programs beside: nothing else of a run can be measured again.
     Probe(
         name="export",
         process=CHECK,
         choose=list_jitted,
         group=group_by_library,
+        variant_s=0.1,
         after=(),
         artifacts=(EXPORTED,),
         always=True,
@@ -217,6 +240,7 @@ _ROWS = (
         process="measured_memory",
         choose=list_resident,
         group=group_by_allocator,
+        variant_s=0.3,
         represented=True,
         everywhere_at=("full",),
         part_of="memory",
@@ -227,6 +251,7 @@ _ROWS = (
         process="compilation",
         choose=list_of_jax,
         group=group_each,
+        variant_s=0.4,
         calls=False,
         rounds=in_cold_rounds,
         artifacts=("jaxpr", "stablehlo", "hlo"),
@@ -236,6 +261,7 @@ _ROWS = (
         process="caching",
         choose=list_cached,
         group=group_each,
+        variant_s=0.4,
         rounds=in_cold_rounds,
         cache_states=list_cache_states,
         represented=True,
@@ -246,6 +272,7 @@ _ROWS = (
         process="timing",
         choose=list_timed,
         group=group_peers_apart,
+        variant_s=0.25,
         side_by_side=True,
         keeps_samples=True,
         rounds=in_all_rounds,
@@ -256,6 +283,7 @@ _ROWS = (
         process="trace",
         choose=list_traced,
         group=group_by_library,
+        variant_s=0.25,
         after=("numerics", "timing"),
         artifacts=("trace",),
         represented=True,

@@ -8,12 +8,15 @@ raise a suspicion, since two runs do not share the state of the machine.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from jaxmeter.harness.metrics.reading import Case, Run, Variant, compare_at_one_speed
 from jaxmeter.harness.metrics.statistics import MINIMUM_EFFECT
 from jaxmeter.harness.record import INCOMPLETE, Status
 from jaxmeter.harness.record.cases import is_same_problem
 
+from ..collector import without_collecting
+from ..text import visible_record
 from .conditions import compare_conditions
 from .exact import compare_exact, count_exact
 from .findings import TIME, WHOLE, Change, Changes, Finding, make_change
@@ -126,3 +129,10 @@ def _compare_variants(sides: VariantPair) -> Iterator[Change]:
         time = compare_times(sides)
         if time is not None:
             yield time
+
+
+def compare_runs(before: Run, after: Run, minimum_effect: float = MINIMUM_EFFECT) -> Changes:
+    """Return what changed between two runs, every recorded text visible."""
+    with without_collecting():
+        sides = (replace(run, record=visible_record(run.record)) for run in (before, after))
+        return find_changes(*sides, minimum_effect=minimum_effect)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+import msgspec
+
 from jaxmeter.harness.metrics.statistics import CONFIDENCE
 from jaxmeter.harness.record.suspects import Suspect, Suspects
 
@@ -217,3 +219,9 @@ def _is_beyond(one: Change, budgets: Budgets, *, part: float = 1.0) -> bool:
 
 def _key(one: Change) -> Key:
     return one.case, one.platform, one.variant
+
+
+def encode_suspects(changes: Changes, budgets: Budgets, *, also_changed: bool = False) -> bytes | None:
+    """Return what a run should time once more, as `list_suspects` has it; None where there is nothing."""
+    suspects = list_suspects(changes, budgets, also_changed=also_changed)
+    return msgspec.json.encode(suspects) if suspects.suspects else None

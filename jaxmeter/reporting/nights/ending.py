@@ -11,11 +11,11 @@ from jaxmeter.harness.record import Manifest, StopReason
 from jaxmeter.harness.record.runs import explain_stop
 
 from ..compare.gate import FINE, REGRESSED, UNDECIDED
-from ..compare_report import make_verdict
 from ..store.push import push
 from ..store.stores import open_store
 from ..text import counted
 from ..view.changes import TOLD
+from ..view.verdict import make_verdict
 from . import verdicts
 from .busy import find_busy
 from .judged import Ended, Judged, judge_night, read_one

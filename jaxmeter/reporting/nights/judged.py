@@ -9,9 +9,10 @@ from pathlib import Path
 from jaxmeter.harness.metrics.reading import Run
 
 from ..compare.budgets import BudgetError, Budgets
+from ..compare.changes import compare_runs
 from ..compare.findings import Changes, merge
-from ..compare.gate import Judgement, judge
-from ..compare_report import EffectError, choose_budgets, compare, encode_suspects, read_effect
+from ..compare.gate import Judgement, encode_suspects, judge
+from ..compare.limits import EffectError, choose_budgets, read_effect
 from ..load import load
 from .night import Beside, Night, NightError
 from .verdicts import Verdict
@@ -81,7 +82,7 @@ def find_suspects(night: Night, out: Path, beside: Beside) -> bytes | None:
       NightError: A run or the budgets cannot be read.
     """
     effect, budgets = read_limits(night)
-    changes = compare(read_one(Path(beside.folder)), read_one(out / night.run), effect)
+    changes = compare_runs(read_one(Path(beside.folder)), read_one(out / night.run), effect)
     return encode_suspects(changes, budgets, also_changed=not _ran_beside(night, beside))
 
 
@@ -95,9 +96,9 @@ def judge_night(night: Night, out: Path) -> Iterator[Judged]:
     run = read_one(out / night.run)
     for beside in night.beside:
         before = read_one(Path(beside.folder))
-        changes = compare(before, run, effect)
+        changes = compare_runs(before, run, effect)
         again = _read_again(out / beside.again)
-        confirmation = None if again is None else compare(before, again, effect)
+        confirmation = None if again is None else compare_runs(before, again, effect)
         also_changed = not _ran_beside(night, beside)
         judgement = judge(changes, budgets, confirmed_by=confirmation, also_changed=also_changed)
         yield Judged(beside, changes if confirmation is None else merge(changes, confirmation), judgement, again)

@@ -1,4 +1,4 @@
-"""What a night says to people: three lines for a log, and Markdown for a pull request."""
+"""What a nightly run reports to people: three lines for a log."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from pathlib import Path
 from jaxmeter.harness.record import RunRecord
 
 from ..compare.findings import TIME, Change, Finding
-from ..compare_report import write_details, write_heading
-from ..markdown import MARKER, MOST_CHARACTERS, escape
 from ..numbers import change
 from ..store.stores import VERDICTS
 from ..text import counted, shorten
@@ -21,8 +19,6 @@ from .verdicts import name_verdict
 
 MOST_NAMED = 3
 LONGEST_NAME = 80
-ROOM = 7 * MOST_CHARACTERS // 8
-"""For the tables: the rest is for what stands above them."""
 
 NOTHING_BEFORE = "the first nightly run of this machine; it becomes the baseline"
 
@@ -44,7 +40,7 @@ def write_outcome(night: Night, run: RunRecord, judged: Sequence[Judged], busy: 
     """One sentence: failed, no answer, passed, or nothing to compare with."""
     if not judged:
         return _write_alone(night, run, busy)
-    beside = f"beside {' and '.join(_name(one) for one in judged)}"
+    beside = f"beside {' and '.join(name_beside(one) for one in judged)}"
     worst = list(_unique(change for one in judged for change in one.judgement.regressions))
     if worst:
         return f"Failed {beside}: {_name_some(worst)}"
@@ -63,22 +59,14 @@ def _write_alone(night: Night, run: RunRecord, busy: str) -> str:
     return f"Nothing to compare with yet: {night.why_alone or NOTHING_BEFORE}"
 
 
-def write_night_markdown(outcome: str, lines: Iterable[str], judged: Sequence[Judged]) -> str:
-    """For a pull request: what happened, then what was found beside each earlier run."""
-    parts = [f"{MARKER}\n## {escape(outcome)}", *map(escape, lines)]
-    for one in judged:
-        parts.append(f"### {escape(_name(one))}\n\n{escape(write_heading(one.changes, one.judgement))}")
-        parts.append(write_details(one.changes, one.judgement, ROOM // len(judged)).rstrip("\n"))
-    return "\n\n".join(parts) + "\n"
-
-
 def _list_obstacles(one: Judged) -> Iterable[str]:
     yield from one.judgement.obstacles
     if one.judgement.unconfirmed:
         yield f"neither confirmed nor refuted: {_name_some(one.judgement.unconfirmed)}"
 
 
-def _name(one: Judged) -> str:
+def name_beside(one: Judged) -> str:
+    """Return an earlier run and its role."""
     return f"{one.beside.run} ({TITLES[one.beside.role]})"
 
 

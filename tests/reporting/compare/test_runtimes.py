@@ -8,8 +8,9 @@ from jaxmeter.reporting.compare.budgets import Budgets, make_defaults
 from jaxmeter.reporting.compare.findings import Finding
 from jaxmeter.reporting.compare.gate import judge
 from jaxmeter.reporting.compare.runtimes import Runtime, describe_other_runtime
-from jaxmeter.reporting.compare_report import make_verdict, write_markdown
+from jaxmeter.reporting.render.compare import write_markdown
 from jaxmeter.reporting.view.changes import list_changed
+from jaxmeter.reporting.view.verdict import make_verdict
 from tests import samples
 from tests.reporting.compare.changed import AFTER, BEFORE, checked, compare, plain, time_of, timed
 

@@ -8,7 +8,7 @@ import msgspec
 from jaxmeter.harness.record import CompilationDetails, Trap
 from jaxmeter.harness.record.traps import describe_trap
 from jaxmeter.harness.results import describe_results, list_results
-from jaxmeter.reporting.export import to_json
+from jaxmeter.reporting.render.export import to_json
 from jaxmeter.reporting.view.doubts import AT_ODDS
 from jaxmeter.reporting.view.page_model import Tone
 from tests import samples

@@ -1,0 +1,1 @@
+"""One file an output: each places what the view says, and decides nothing."""

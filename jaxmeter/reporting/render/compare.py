@@ -1,0 +1,85 @@
+"""What changed between two runs, for a terminal and for a pull request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from rich.console import Console
+from rich.text import Text
+
+from jaxmeter.reporting.compare.findings import Changes
+from jaxmeter.reporting.compare.gate import Judgement
+from jaxmeter.reporting.compare.times import SUSPECTED
+from jaxmeter.reporting.render import terminal
+from jaxmeter.reporting.render.console import print_lines
+from jaxmeter.reporting.render.markdown import MARKER, MOST_CHARACTERS, escape, write_table
+from jaxmeter.reporting.view.changes import TONES, make_change_table, write_change
+from jaxmeter.reporting.view.page_model import Tone
+from jaxmeter.reporting.view.verdict import describe_runtimes, list_others, write_heading
+
+MOST_LINES = 24
+"""Of single changes in a terminal; files hold all."""
+
+
+def show(changes: Changes, console: Console, judgement: Judgement | None = None) -> None:
+    """Prints what changed."""
+    print_lines(_list_lines(changes, judgement), console)
+
+
+def _list_lines(changes: Changes, judgement: Judgement | None) -> Iterator[Text]:
+    yield Text(write_heading(changes, judgement), "bold")
+    yield Text(f"{changes.before} → {changes.after}", "dim")
+    if changes.conditions.anything:
+        yield Text(f"Not as before: {changes.conditions.describe(everything=True)}")
+    if sentence := describe_runtimes(changes, judgement):
+        yield Text(sentence, "yellow")
+    for words in () if judgement is None else judgement.obstacles:
+        yield Text(f"No answer: {words}", "yellow")
+    for one in () if judgement is None else judgement.unconfirmed:
+        yield Text("  not confirmed  ", "yellow").append(f"{one.finding.value}: {write_change(one)}", "default")
+    regressions = () if judgement is None else judgement.regressions
+    shown = [*regressions, *list_others(changes, judgement)]
+    for index, one in enumerate(shown[:MOST_LINES]):
+        is_beyond = index < len(regressions) and one.finding not in SUSPECTED.values()
+        style = terminal.STYLES[Tone.BAD if is_beyond else TONES.get(one.finding, Tone.PLAIN)]
+        end = "; beyond its budget" if is_beyond else ""
+        yield Text(f"  {one.finding.value}  ", style).append(write_change(one) + end, "default")
+    if len(shown) > MOST_LINES:
+        yield Text(f"  + {len(shown) - MOST_LINES} more, in --markdown FILE and --verdict FILE", "dim")
+
+
+def write_markdown(changes: Changes, judgement: Judgement | None) -> str:
+    """For a pull request; a hidden marker lets a bot find its own comment."""
+    details = write_details(changes, judgement, MOST_CHARACTERS)
+    return f"{MARKER}\n## {escape(write_heading(changes, judgement))}\n\n{details}"
+
+
+def write_details(changes: Changes, judgement: Judgement | None, room: int) -> str:
+    """The same without its heading.
+
+    Args:
+      room: Characters that it may have.
+    """
+    parts = [
+        escape(f"{changes.before} → {changes.after}"),
+        *(
+            [escape(f"Not as before: {changes.conditions.describe(everything=True)}")]
+            if changes.conditions.anything
+            else []
+        ),
+        *([escape(sentence)] if (sentence := describe_runtimes(changes, judgement)) else []),
+        *(escape(f"No answer: {words}") for words in (() if judgement is None else judgement.obstacles)),
+    ]
+    regressions, unconfirmed = ((), ()) if judgement is None else (judgement.regressions, judgement.unconfirmed)
+    is_explained = False
+    for title, found, share in (
+        ("Regressions", regressions, 4),
+        ("Not confirmed", unconfirmed, 8),
+        ("What changed", list_others(changes, judgement), 2),
+    ):
+        if found:
+            table = make_change_table(found)
+            parts += [f"**{title}**", write_table(replace(table, caption="") if is_explained else table, room // share)]
+            is_explained = True
+    return "\n\n".join(parts) + "\n"

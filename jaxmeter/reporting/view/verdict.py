@@ -1,0 +1,77 @@
+"""What a comparison says as a whole: its heading, what else changed, and all of it as data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from ..compare.findings import Change, Changes, Finding
+from ..compare.gate import FINE, Judgement
+from ..compare.times import SUSPECTED
+from ..text import counted
+from .changes import describe_changes, order_changes
+
+
+def write_heading(changes: Changes, judgement: Judgement | None) -> str:
+    """What was judged, else what changed."""
+    told = describe_changes(changes)
+    if judgement is None:
+        return told[:1].upper() + told[1:]
+    if judgement.regressions:
+        is_sure = not any(one.finding in SUSPECTED.values() for one in judgement.regressions)
+        what = "confirmed regression" if is_sure else "regression"
+        return f"Failed: {counted(len(judgement.regressions), what)}; {told}"
+    if judgement.code:
+        suspects = f"{counted(len(judgement.unconfirmed), 'suspect')} not confirmed; " if judgement.unconfirmed else ""
+        return f"No answer: {suspects}{told}"
+    return f"Passed: {told}"
+
+
+def list_others(changes: Changes, judgement: Judgement | None) -> list[Change]:
+    """What else changed: neither a regression nor a suspect that was not confirmed."""
+    named = set() if judgement is None else {key_of(one) for one in (*judgement.regressions, *judgement.unconfirmed)}
+    return [one for one in order_changes(changes.without_runtimes) if key_of(one) not in named]
+
+
+def describe_runtimes(changes: Changes, judgement: Judgement | None) -> str:
+    """That the runs are of two runtimes; empty where they are not, or where it is what stands in the way."""
+    sentence = changes.conditions.other_runtime
+    is_said = judgement is not None and sentence in judgement.obstacles
+    return "" if is_said else sentence[:1].upper() + sentence[1:]
+
+
+def key_of(one: Change) -> tuple[str, str, str, str]:
+    """Return what names a finding."""
+    return one.case, one.platform, one.variant, one.metric
+
+
+def encode_verdict(changes: Changes, judgement: Judgement | None) -> bytes:
+    """All findings as JSON, with the exit code and why."""
+    return msgspec.json.format(msgspec.json.encode(make_verdict(changes, judgement)), indent=2) + b"\n"
+
+
+def make_verdict(
+    changes: Changes, judgement: Judgement | None, findings: Iterable[Finding] = tuple(Finding)
+) -> dict[str, Any]:
+    """Findings of some kinds, with the exit code and why."""
+    kept = changes.having(*findings)
+    return {
+        "baseline": changes.before,
+        "candidate": changes.after,
+        "exit_code": FINE if judgement is None else judgement.code,
+        "heading": write_heading(changes, judgement),
+        "minimum_effect": changes.minimum_effect,
+        "not_as_before": [*changes.conditions.steering, *changes.conditions.others],
+        "incomparable": changes.conditions.incomparable,
+        "other_runtime": changes.conditions.other_runtime,
+        "obstacles": [] if judgement is None else list(judgement.obstacles),
+        "regressions": [] if judgement is None else _encode(judgement.regressions),
+        "unconfirmed": [] if judgement is None else _encode(judgement.unconfirmed),
+        "changes": _encode(kept),
+    }
+
+
+def _encode(found: Sequence[Change]) -> list[Any]:
+    return [msgspec.to_builtins(one) for one in found]

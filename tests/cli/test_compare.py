@@ -1,0 +1,265 @@
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from jaxmeter.cli.app import app
+from jaxmeter.harness.record.suspects import CONFIRMING_PROCESSES
+from jaxmeter.reporting.compare.limits import EffectError, read_effect
+from tests import samples
+from tests.reporting.compare import changed
+from tests.reporting.compare.changed import AFTER, BEFORE, plain, replayed
+
+CHECKOUT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def call(tmp_path):
+    """Calls a command on runs that are written first; exit code, what it said on stdout and on stderr."""
+
+    def run(command, *runs, options=()):
+        folders = [
+            str(samples.write_run(tmp_path / f"{index}-{one.manifest.run_id}", one)) for index, one in enumerate(runs)
+        ]
+        ended = CliRunner().invoke(app, [command, *folders, *map(str, options)])
+        return ended.exit_code, ended.stdout, ended.stderr
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("after", "options", "code"),
+    [
+        (replayed(1.5), (), 1),
+        (replayed(0.5), (), 0),
+        (plain(AFTER), (), 0),
+        (plain(AFTER, 2e-4, fingerprint="bb", source="1"), (), 0),
+        (plain(AFTER, 2e-4, fingerprint="bb", source="1"), ("--fail-on", "suspected"), 1),
+        (replayed(1.5), ("--min-effect", "60%"), 0),
+        (plain(AFTER, machine="another"), (), 0),
+    ],
+    ids=["slower", "faster", "same", "suspected", "suspicion counts", "below the effect", "unnamed machine"],
+)
+def test_compare_ends_with_1_where_something_is_slower(call, after, options, code):
+    assert call("compare", plain(BEFORE), after, options=options)[0] == code
+
+
+def test_more_planned_memory_is_a_regression_without_any_time(call):
+    runs = [plain(name, probes={"memory": samples.memory(0, 0, size)}) for name, size in ((BEFORE, 100), (AFTER, 200))]
+
+    code, said, _ = call("compare", *runs)
+
+    assert code == 1
+    assert "planned peak memory 100\u202fB → 200\u202fB" in said
+
+
+def test_what_is_beyond_a_budget_is_named_everywhere(call, tmp_path):
+    budgets, markdown, verdict = (tmp_path / name for name in ("b.toml", "m.md", "v.json"))
+    budgets.write_text('"*" = { fusions = 0, time = "900%" }')
+    runs = [
+        plain(
+            name,
+            fingerprint=mark,
+            probes={"compilation": samples.compilation(0.1, 0.1, 0.1, 0.1, counts={"hlo_fusions": fusions})},
+        )
+        for name, mark, fusions in ((BEFORE, "aa", 4), (AFTER, "bb", 7))
+    ]
+    files = ("--budgets", budgets, "--markdown", markdown, "--verdict", verdict)
+
+    code, said, _ = call("compare", *runs, options=files)
+
+    told = json.loads(verdict.read_text())
+    assert (code, told["exit_code"]) == (1, 1)
+    assert " ".join(said.split()).count("; beyond its budget") == 1
+    assert "**Regressions**" in markdown.read_text()
+    assert [one["metric"] for one in told["regressions"]] == ["hlo_fusions"]
+
+
+def test_an_exact_gate_says_nothing_of_times(call):
+    cold = [
+        plain(name, time_s, fingerprint=name, probes={"compilation": samples.compilation(s, s, s, s, processes=3)})
+        for name, time_s, s in ((BEFORE, 1e-4, 0.1), (AFTER, 2e-4, 0.2))
+    ]
+
+    for runs in ([plain(BEFORE), replayed(1.5)], cold):
+        code, said, _ = call("gate", *runs, options=("--exact",))
+        assert code == 0
+        assert said.startswith("Passed: no time, ")
+        assert "slower" not in said
+
+
+def test_where_nothing_can_be_compared_the_answer_is_3(call):
+    code, said, _ = call("compare", plain(BEFORE), plain(AFTER, environment=samples.environment(x64=True)))
+
+    assert code == 3
+    assert said.startswith("No answer: ")
+
+
+def test_the_findings_are_written_for_other_tools(call, tmp_path):
+    markdown, verdict, suspects = (tmp_path / name for name in ("m.md", "v.json", "s.json"))
+
+    code, said, _ = call(
+        "compare",
+        plain(BEFORE),
+        replayed(1.5),
+        options=("--markdown", markdown, "--verdict", verdict, "--suspects", suspects),
+    )
+
+    assert code == 1
+    assert said.startswith("Of 1 time 1 slower (confirmed)")
+    told = json.loads(verdict.read_text())
+    assert (told["baseline"], told["candidate"], told["exit_code"]) == (BEFORE, AFTER, 1)
+    assert [one["finding"] for one in told["changes"] if one["metric"] == "execution_s"] == ["slower"]
+    assert "| slower | selu" in markdown.read_text()
+    assert json.loads(suspects.read_text()) == {
+        "baseline": BEFORE,
+        "suspects": [{"case": "selu[dtype=float32,n=10000]", "variant": "selu:jit"}],
+        "processes": CONFIRMING_PROCESSES,
+    }
+
+
+def test_a_file_of_suspects_that_no_longer_are_is_removed(call, tmp_path):
+    suspects = tmp_path / "s.json"
+    suspects.write_text("old")
+
+    call("compare", plain(BEFORE), plain(AFTER), options=("--suspects", suspects))
+
+    assert not suspects.exists()
+
+
+@pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo], ids=["folder", "pipe"])
+def test_what_is_no_file_is_not_removed_for_want_of_suspects(call, tmp_path, make):
+    suspects = tmp_path / "s.json"
+    make(suspects)
+
+    code, _, said = call("compare", plain(BEFORE), plain(AFTER), options=("--suspects", suspects))
+
+    assert code == 2
+    assert f"{suspects}: no file" in said
+    assert suspects.exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--min-effect", "much"), "--min-effect 'much' is no difference"),
+        (("--min-effect", "0"), "write 3% or 2.5%"),
+        (("--budgets", "nowhere.toml"), "nowhere.toml: cannot be read"),
+        (("--fail-on", "rumour"), "rumour"),
+    ],
+)
+def test_what_cannot_be_used_is_said(call, options, words):
+    code, _, said = call("compare", plain(BEFORE), plain(AFTER), options=options)
+
+    assert code == 2
+    assert words in " ".join(said.replace("│", " ").split())
+
+
+def test_a_run_that_cannot_be_read_is_named(call, tmp_path):
+    ended = CliRunner().invoke(app, ["compare", str(tmp_path / "no"), str(tmp_path / "no")])
+
+    assert ended.exit_code == 2
+    assert "no such folder" in ended.stderr
+
+
+def test_a_gate_passes_fails_or_has_no_answer(call):
+    assert call("gate", plain(BEFORE), plain(AFTER))[0] == 0
+    code, said, _ = call("gate", plain(BEFORE), replayed(1.5))
+    assert (code, said.startswith("No answer: 1 suspect not confirmed")) == (3, True)
+
+
+def test_a_gate_fails_once_the_suspect_is_confirmed(tmp_path):
+    runs = (plain(BEFORE), replayed(1.05, scatter=8), replayed(1.05, processes=12))
+    before, after, again = (str(samples.write_run(tmp_path / str(index), one)) for index, one in enumerate(runs))
+    verdict = tmp_path / "v.json"
+
+    ended = CliRunner().invoke(app, ["gate", before, after, "--confirmed-by", again, "--verdict", str(verdict)])
+
+    assert ended.exit_code == 1
+    told = json.loads(verdict.read_text())
+    assert ended.stdout.startswith(told["heading"])
+    assert [one["variant"] for one in told["regressions"]] == ["selu:jit"]
+
+
+def test_the_exact_part_alone_needs_no_time(call):
+    untimed = [
+        changed.run(name, (changed.case(), {"selu:jit": {"numerics": changed.checked()}})) for name in (BEFORE, AFTER)
+    ]
+
+    assert call("gate", *untimed)[0] == 3
+    assert call("gate", *untimed, options=("--exact",))[0] == 0
+
+
+def test_the_markdown_of_many_changes_fits_into_a_comment(call, tmp_path):
+    pairs = [(changed.case(f"case{index}", source="1"), index) for index in range(2000)]
+
+    def run_of(name, factor):
+        made = (
+            (
+                case,
+                {f"case{index}:jit": {"numerics": changed.checked(name), "timing": changed.timed(1e-4 * factor)}},
+            )
+            for case, index in pairs
+        )
+        return changed.run(name, *made)
+
+    markdown = tmp_path / "m.md"
+
+    call("compare", run_of(BEFORE, 1), run_of(AFTER, 2), options=("--markdown", markdown))
+
+    assert len(markdown.read_text()) <= 60_000
+
+
+def test_hostile_texts_steer_no_output(call, tmp_path):
+    markdown, verdict = tmp_path / "m.md", tmp_path / "v.json"
+    runs = [samples.hostile_run(run_id=name) for name in (BEFORE, AFTER)]
+
+    code, said, _ = call("compare", *runs, options=("--markdown", markdown, "--verdict", verdict))
+
+    assert code in (0, 1, 3)
+    assert "\x1b" not in said
+    assert "<script>" not in markdown.read_text()
+    json.loads(verdict.read_text())
+
+
+@pytest.mark.parametrize(("text", "share"), [("3%", 0.03), ("2.5 %", 0.025), ("4", 0.04)])
+def test_an_effect_is_a_percentage(text, share):
+    assert read_effect(text) == pytest.approx(share)
+
+
+@pytest.mark.parametrize("text", ["", "-1%", "0%", "101%", "3x", "nan"])
+def test_no_other_effect_is_taken(text):
+    with pytest.raises(EffectError):
+        read_effect(text)
+
+
+def test_a_budget_of_a_time_decides_what_ends_a_comparison_with_1(call, tmp_path):
+    budgets = tmp_path / "b.toml"
+    budgets.write_text('"selu/*" = { time = "60%" }\n"nothing/*" = { time = "1%" }\n')
+
+    code, _, said = call("compare", plain(BEFORE), replayed(1.5), options=("--budgets", budgets))
+
+    assert code == 0
+    assert 'the budget of "nothing/*" matches no case' in said
+
+
+def test_limits_are_checked_without_any_run(tmp_path):
+    budgets = tmp_path / "b.toml"
+    budgets.write_text('"*" = { tme = "5%" }')
+
+    assert CliRunner().invoke(app, ["limits"]).exit_code == 0
+    assert CliRunner().invoke(app, ["limits", "--budgets", str(budgets)]).exit_code == 2
+
+
+def test_what_nobody_expected_never_ends_with_1(tmp_path):
+    broken = "import jaxmeter.cli.compare as c; c.load_one = None; from jaxmeter.__main__ import main"
+    command = [sys.executable, "-c", f"{broken}; import sys; sys.argv = ['x', 'compare', 'a', 'b']; main()"]
+
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, cwd=CHECKOUT)
+
+    assert ended.returncode == 3
+    assert "TypeError" in ended.stderr

@@ -1,0 +1,104 @@
+import io
+import os
+
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+from typer.testing import CliRunner
+
+from jaxmeter.cli.app import app
+from jaxmeter.reporting.render import diff as diff_terminal
+from tests import samples
+from tests.reporting.recorded_programs import JAXPR, OTHER, TEXTS, compared, program, recorded
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(app, ["diff", *map(str, arguments)])
+
+
+def shown(*diffs, encoding="utf-8", width=100, around=()):
+    file = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    diff_terminal.show(diff_terminal.Sheet("a", "b", diffs, around), Console(file=file, width=width))
+    file.seek(0)
+    return file.read()
+
+
+def test_a_run_without_programs_says_how_to_get_them(tmp_path):
+    a, b = recorded(tmp_path / "a"), recorded(tmp_path / "b", {"selu:jit": {}})
+
+    ended = invoke(a.folder.path, b.folder.path, "--case", "selu")
+
+    assert ended.exit_code == 2
+    assert "--probe compilation" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("damage", "problem"),
+    [
+        (lambda path: path.unlink(), "no file 'programs/selu-jit/stablehlo.mlir'"),
+        (lambda path: path.write_text("other"), "'programs/selu-jit/stablehlo.mlir' is not what was recorded"),
+        (
+            lambda path: os.truncate(path, 2**37),
+            "'programs/selu-jit/stablehlo.mlir' cannot be read: ",
+        ),
+    ],
+)
+def test_a_file_that_is_missing_or_damaged_is_left_out_and_the_rest_compared(tmp_path, damage, problem):
+    a, b = recorded(tmp_path / "a"), recorded(tmp_path / "b")
+    damage(next(a.folder.path.rglob("stablehlo.mlir")))
+
+    ended = invoke(a.folder.path, b.folder.path, "--case", "selu")
+
+    assert ended.exit_code == 0
+    assert f"stablehlo of selu[n=1] selu:jit: {problem}" in ended.stderr
+    assert "selu:jit: same program" in ended.stdout
+
+
+def test_nothing_that_can_be_read_is_an_error(tmp_path):
+    a, b = recorded(tmp_path / "a", {"jaxpr": JAXPR}), recorded(tmp_path / "b")
+    next(a.folder.path.rglob("jaxpr.txt")).write_text("other")
+
+    ended = invoke(a.folder.path, b.folder.path, "--case", "selu")
+
+    assert ended.exit_code == 2
+    assert "is not what was recorded" in ended.stderr
+
+
+def test_a_folder_without_a_run_is_an_error(tmp_path):
+    ended = invoke(tmp_path / "none", tmp_path / "none", "--case", "selu")
+
+    assert ended.exit_code == 2
+    assert "no such folder" in ended.stderr
+
+
+@pytest.mark.parametrize("width", [40, 100, 200])
+def test_it_fits_a_hundred_columns(width):
+    long = {kind: text.replace("tanh", "t" * 200).replace("mul", "m" * 200) for kind, text in TEXTS.items()}
+
+    text = shown(compared(program(), program(long)), width=width)
+
+    assert max(map(cell_len, text.splitlines())) <= min(width, 100)
+
+
+def test_an_output_that_takes_ascii_only_gets_likenesses():
+    text = shown(compared(program(), program(OTHER, memory={"planned_peak_bytes": 5})), encoding="ascii")
+
+    assert text.isascii()
+    assert "planned peak 1.17 KiB -> 5 B" in text
+
+
+@pytest.mark.parametrize("text", samples.HOSTILE)
+def test_hostile_text_is_only_text(tmp_path, text):
+    name = "".join(sign for sign in text if sign.isprintable() and sign not in '"\\')[:30]
+    hostile = {**OTHER, "hlo": OTHER["hlo"].replace("jit(f)/tanh", f"{name}\x1b[31m\u202e [red]x[/red]")}
+    case = samples.planned_case(text, params={"n": 1}, variants=("selu:jit",), id="1")
+    machine = samples.environment(variables={text: text})
+    a = recorded(tmp_path / "a", case=case)
+    b = recorded(tmp_path / "b", hostile, case=case, environment=machine)
+
+    ended = invoke(a.folder.path, b.folder.path, "--case", "*")
+
+    assert ended.exit_code == 0
+    assert "\x1b" not in ended.stdout
+    assert "\u202e" not in ended.stdout
+    assert "different program" in ended.stdout

@@ -1,0 +1,266 @@
+import csv
+import io
+import json
+import re
+import statistics
+import sys
+from importlib.util import find_spec
+
+import pandas
+import pytest
+from typer.testing import CliRunner
+
+from jaxmeter.cli.app import app
+from jaxmeter.cli.ending import UNUSABLE
+from jaxmeter.harness.metrics.table import METRICS
+from jaxmeter.harness.record import Outcome, RecordError, Status
+from jaxmeter.reporting.frame import COLUMNS, load_frame, make_frame
+from jaxmeter.reporting.render.export import FORMATS, to_csv, to_google_benchmark, to_json
+from tests import samples
+from tests.reporting.views import loaded
+
+HAS_PYARROW = find_spec("pyarrow") is not None
+
+
+def rows_of(*runs):
+    return json.loads(to_json(loaded(*runs)))
+
+
+def one_row(rows, variant, metric):
+    (row,) = [row for row in rows if (row["variant"], row["metric"]) == (variant, metric)]
+    return row
+
+
+def test_a_row_holds_the_number_its_interval_and_where_it_is_from():
+    row = one_row(rows_of(samples.run(machine="lab 3")), "selu:jit", "speedup")
+
+    assert row["value"] == pytest.approx(10, rel=1e-3)
+    assert 9.8 < row["low"] < row["value"] < row["high"] < 10.2
+    assert {name: row[name] for name in ("run", "backend", "device", "machine", "jax", "level", "case")} == {
+        "run": "2026-01-02T03-04-05Z-cpu-0000000",
+        "backend": "cpu",
+        "device": "Sample Processor 1",
+        "machine": "lab 3",
+        "jax": "0.10.0",
+        "level": "quick",
+        "case": "selu[dtype=float32,n=10000]",
+    }
+    assert (row["unit"], row["count"], row["confidence"], row["status"], row["reason"]) == (
+        "ratio",
+        5,
+        0.99,
+        "ok",
+        None,
+    )
+    assert json.loads(row["params"]) == {"dtype": "float32", "n": 10_000}
+    assert statistics.geometric_mean(json.loads(row["values"])) == pytest.approx(row["value"])
+
+
+def test_columns_are_those_that_are_described_in_their_order():
+    assert list(make_frame(loaded(samples.run())).columns) == list(COLUMNS)
+    assert list(rows_of(samples.run())[0]) == list(COLUMNS)
+    assert all(COLUMNS.values())
+
+
+def test_every_metric_that_has_a_number_has_one_row():
+    rows = rows_of(samples.watched_run())
+
+    keys = [(row["case"], row["variant"], row["metric"]) for row in rows]
+    assert len(set(keys)) == len(keys)
+    assert {row["metric"] for row in rows} <= set(METRICS)
+    assert {"execution_s", "temp_bytes", "cold_s", "compile_total_s", "hlo_fusions"} <= {row["metric"] for row in rows}
+
+
+def test_what_ended_badly_has_a_row_with_its_status_and_reason_and_no_value():
+    rows = rows_of(samples.troubled_run())
+
+    row = one_row(rows, "wrong:jit", "execution_s")
+    assert (row["value"], row["status"], row["reason"]) == (None, "wrong", "largest error 0.5, allowed 1e-05")
+    assert {row["status"] for row in rows} >= {"ok", "wrong", "failed", "killed", "timed out", "lost", "skipped"}
+    assert all(row["reason"] for row in rows if row["status"] != "ok")
+
+
+def test_a_contended_number_says_so():
+    row = one_row(rows_of(samples.troubled_run()), "a:eager", "execution_s")
+
+    assert (row["contended"], row["reason"]) == (True, "3 of 5 processes were contended")
+
+
+def test_a_variant_that_is_skipped_has_a_row_for_each_number_that_it_was_asked_for():
+    planned = samples.planned_case(variants=("f:eager", samples.planned_variant("g:jit", skip="needs 2 devices")))
+    record = samples.record(planned, {"f:eager": {"timing": samples.timing(1e-3)}})
+
+    rows = rows_of(samples.run((planned, record), settings=samples.settings(probes=("numerics", "timing"))))
+
+    skipped = [row for row in rows if row["variant"] == "g:jit"]
+    assert {(row["status"], row["reason"]) for row in skipped} == {("skipped", "needs 2 devices")}
+    assert {METRICS[row["metric"]].probe for row in skipped} == {"numerics", "timing"}
+
+
+def test_one_path_is_no_list_of_paths():
+    with pytest.raises(TypeError, match=r"load_frame\(\['results/x'\]\)"):
+        load_frame("results/x")
+
+
+def test_csv_and_json_hold_the_same():
+    runs = (samples.run(), samples.troubled_run(), samples.gpu_run(), samples.hostile_run())
+
+    of_csv = list(csv.DictReader(io.StringIO(to_csv(loaded(*runs)).decode())))
+    of_json = rows_of(*runs)
+
+    assert len(of_csv) == len(of_json) > 50
+    for one, other in zip(of_csv, of_json, strict=True):
+        for name in COLUMNS:
+            text, value = one[name], other[name]
+            if value is None:
+                assert text == ""
+            elif isinstance(value, bool):
+                assert text == str(value)
+            elif isinstance(value, int | float):
+                assert float(text) == value
+            else:
+                assert text == value
+
+
+def test_equal_runs_give_equal_bytes():
+    for write in (to_csv, to_json, to_google_benchmark):
+        assert write(loaded(samples.run())) == write(loaded(samples.run()))
+
+
+def test_google_benchmark_has_a_repetition_for_each_process_and_their_summaries():
+    found = json.loads(to_google_benchmark(loaded(samples.run())))
+
+    jit = [one for one in found["benchmarks"] if one["run_name"] == "selu[dtype=float32,n=10000]/selu:jit"]
+    processes = [one for one in jit if one["run_type"] == "iteration"]
+    mean, median, deviation = (one for one in jit if one["run_type"] == "aggregate")
+    assert [one["repetition_index"] for one in processes] == [0, 1, 2, 3, 4]
+    assert [one["real_time"] for one in processes] == pytest.approx([5e4 * one for one in samples.WOBBLE])
+    assert all(one["time_unit"] == "ns" and one["name"] == one["run_name"] for one in processes)
+    times = [one["real_time"] for one in processes]
+    assert mean["real_time"] == pytest.approx(statistics.fmean(times))
+    assert median["name"].endswith("selu:jit_median")
+    assert (median["real_time"], median["aggregate_name"]) == (pytest.approx(statistics.median(times)), "median")
+    assert deviation["real_time"] == pytest.approx(statistics.stdev(times))
+    assert found["context"]["jax_version"] == "0.10.0"
+
+
+def test_google_benchmark_tells_the_processor_time_where_it_is_known():
+    planned = samples.planned_case(variants=("f:jit", "g:jit"))
+    busy = samples.timing(1e-3, processes=3, parallelism=(2.0, None, 1.5))
+    record = samples.record(
+        planned, {"f:jit": {"timing": busy}, "g:jit": {"timing": samples.timing(1e-3, processes=1)}}
+    )
+
+    found = json.loads(to_google_benchmark(loaded(samples.run((planned, record)))))["benchmarks"]
+
+    shares = [one["cpu_time"] / one["real_time"] for one in found if one["run_type"] == "iteration"]
+    assert shares == pytest.approx([2.0, 1.0, 1.5, 1.0])
+    assert [one["run_type"] for one in found if one["run_name"].endswith("g:jit")] == ["iteration"]
+
+
+def test_google_benchmark_names_the_run_where_there_are_several():
+    found = json.loads(to_google_benchmark(loaded(samples.run(), samples.gpu_run())))["benchmarks"]
+
+    names = [one["run_name"] for one in found]
+    assert names[0].startswith("2026-01-02T03-04-05Z-cpu-0000000/selu[")
+    assert names[-1].startswith("2026-01-03T03-04-05Z-gpu-0000000/selu[")
+
+
+@pytest.fixture
+def folders(tmp_path):
+    return [samples.write_run(tmp_path / name, run) for name, run in (("a", samples.run()), ("b", samples.gpu_run()))]
+
+
+def call(*words):
+    return CliRunner().invoke(app, ["export", *map(str, words)])
+
+
+@pytest.mark.parametrize("name", ["csv", "json", "google-benchmark"])
+def test_the_command_writes_what_the_format_is(name, folders, tmp_path):
+    out = tmp_path / "table"
+
+    ended = call(*folders, "--to", name, "--out", out)
+
+    assert (ended.exit_code, ended.output) == (0, f"{out}\n")
+    assert out.read_bytes() == FORMATS[name][0](loaded(samples.run(), samples.gpu_run()))
+
+
+def test_the_file_has_a_name_by_itself(folders, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    ended = call(*folders)
+
+    assert ended.output == ("reports/export-2026-01-02T03-04-05Z-cpu-0000000..2026-01-03T03-04-05Z-gpu-0000000.csv\n")
+    assert (tmp_path / ended.output.strip()).is_file()
+
+
+def test_what_is_left_out_is_named(folders, tmp_path):
+    ended = call(folders[0], tmp_path / "gone", "--out", tmp_path / "table")
+
+    assert ended.exit_code == 0
+    assert re.search(r"warning: left out: .*gone: no such folder", ended.output)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--to", "xml"), "error: no format 'xml'; formats are csv, json, parquet, google-benchmark"),
+        (("--out", "/dev/null/table"), "cannot be written"),
+    ],
+)
+def test_what_cannot_be_written_is_an_error_that_says_what_to_do(words, message, folders):
+    ended = call(*folders, *words)
+
+    assert ended.exit_code == UNUSABLE
+    assert message in ended.output
+
+
+def test_without_a_run_there_is_nothing_to_export(tmp_path):
+    ended = call(tmp_path / "gone")
+
+    assert ended.exit_code == UNUSABLE
+    assert "error: no usable run; give folders" in ended.output
+
+
+def test_without_pyarrow_parquet_says_what_it_needs(folders, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+
+    ended = call(*folders, "--to", "parquet", "--out", tmp_path / "table")
+
+    assert ended.exit_code == UNUSABLE
+    assert "error: Parquet needs pyarrow: pip install 'jaxmeter[parquet]'; or export --to csv" in ended.output
+    assert not (tmp_path / "table").exists()
+
+
+@pytest.mark.skipif(not HAS_PYARROW, reason="pyarrow is an extra: parquet")
+def test_parquet_holds_the_table(folders, tmp_path):
+    assert call(*folders, "--to", "parquet", "--out", tmp_path / "table").exit_code == 0
+
+    read = pandas.read_parquet(tmp_path / "table")
+
+    pandas.testing.assert_frame_equal(read, load_frame(folders), check_dtype=False)
+
+
+def test_a_notebook_reads_runs_as_a_table(folders):
+    frame = load_frame(map(str, folders))
+
+    times = frame[(frame["metric"] == "execution_s") & (frame["variant"] == "selu:jit")]
+    assert list(times["backend"]) == ["cpu", "gpu", "gpu"]
+    assert times["value"].iloc[0] == pytest.approx(5e-5, rel=1e-2)
+    assert frame["value"].dtype == float
+
+
+def test_a_notebook_is_warned_of_what_cannot_be_read_and_told_where_nothing_can(folders, tmp_path):
+    with pytest.warns(UserWarning, match="no such folder"):
+        assert len(load_frame([folders[0], tmp_path / "gone"]))
+    with pytest.warns(UserWarning, match="no such folder"), pytest.raises(RecordError, match="no usable run"):
+        load_frame([tmp_path / "gone"])
+
+
+def test_a_number_beyond_all_measurement_has_no_row():
+    planned = samples.planned_case(variants=("f:jit",))
+    damaged = Outcome(status=Status.OK, values={"execution_s": (1e300, 1e300, 1e300)})
+
+    rows = rows_of(samples.run((planned, samples.record(planned, {"f:jit": {"timing": damaged}}))))
+
+    assert not [row for row in rows if row["metric"] in ("execution_s", "speedup")]

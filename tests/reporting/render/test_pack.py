@@ -1,0 +1,86 @@
+import base64
+import gzip
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jaxmeter.reporting.render import pack as packing
+from jaxmeter.reporting.render.pack import make_chunks, make_index, pack
+from tests import samples
+from tests.reporting.views import page_of
+
+
+def unpack(text):
+    return json.loads(gzip.decompress(base64.b64decode(text)))
+
+
+def assemble(chunks, name):
+    """What the page's script makes of an id."""
+    (own,) = [chunk for chunk in chunks if name in chunk["ids"]]
+    return "".join(own["kinds"][kind][number] for kind, number in own["ids"][name])
+
+
+def read(index, name):
+    column = index["columns"][name]
+    return [column["words"][row] for row in column["rows"]] if isinstance(column, dict) else column
+
+
+@given(
+    st.recursive(
+        st.none() | st.text() | st.integers(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
+    )
+)
+def test_what_is_packed_can_be_unpacked_and_ends_no_script(data):
+    text = pack(data)
+
+    assert text == pack(data)
+    assert "<" not in text
+    assert unpack(text) == data
+
+
+@given(
+    st.dictionaries(st.text(min_size=1), st.lists(st.tuples(st.sampled_from("abc"), st.text(max_size=20)), max_size=4))
+)
+def test_every_piece_is_put_together_again_from_one_chunk(pieces):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(packing, "LARGEST_CHUNK", 30)
+        chunks = list(make_chunks(pieces))
+
+    assert {name: assemble(chunks, name) for name in pieces} == {
+        name: "".join(text for _, text in own) for name, own in pieces.items()
+    }
+    sizes = [sum(len(text) for texts in chunk["kinds"].values() for text in texts) for chunk in chunks]
+    assert all(size >= 30 for size in sizes[:-1])
+
+
+def test_the_index_has_a_row_for_each_result_with_its_numbers():
+    page = page_of(samples.run(), samples.gpu_run())
+
+    index = make_index(page, [{"ids": {"suite=selu": []}}, {"ids": {"case=selu/x": []}}])
+
+    assert index["suites"] == [{"id": "suite=selu", "name": "selu"}]
+    assert index["cases"] == [{"id": case.id, "name": case.name} for case in page.suites[0].cases]
+    results = [result for case in page.suites[0].cases for result in case.results]
+    assert read(index, "variant") == [result.variant for result in results]
+    assert sorted(set(read(index, "where"))) == ["■ gpu", "● cpu"]
+    assert read(index, "time") == [result.time.text for result in results]
+    assert read(index, "time_value") == [pytest.approx(result.time.value, rel=1e-5) for result in results]
+    assert read(index, "speedup_low")[0] is None
+    assert index["chunks"] == {"case=selu/x": 1}
+
+
+def test_packed_data_tell_no_time():
+    assert base64.b64decode(pack([]))[4:8] == bytes(4)
+
+
+def test_words_that_repeat_are_kept_once():
+    index = make_index(page_of(samples.run(), samples.gpu_run()), [])
+
+    assert index["columns"]["status"] == {"words": ["ok"], "rows": [0] * len(index["columns"]["time"])}
+    assert isinstance(index["columns"]["time"], list)
+
+
+def test_a_lone_surrogate_does_not_stop_a_page():
+    assert unpack(pack(["\ud800"])) == ["?"]
