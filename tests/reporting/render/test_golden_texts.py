@@ -30,6 +30,22 @@ def slower_nights():
     )
 
 
+def swept_run():
+    """Passes of devices and of another number, with a contended point."""
+    pairs = []
+    for devices in (1, 2, 4):
+        timing = samples.timing(1e-3 / devices, contended=3 * (devices == 2))
+        planned = samples.planned_case("step", params={"devices": devices}, variants=("step:jit",), devices=devices)
+        pairs.append((planned, samples.record(planned, {"step:jit": {"timing": timing}})))
+    for length in (128, 1024, 4096):
+        outcomes = {"timing": samples.timing(length * 1e-6), "memory": samples.memory(0, 0, length**2)}
+        planned = samples.planned_case(
+            "attention", params={"causal": True, "length": length}, variants=("formula:jit",)
+        )
+        pairs.append((planned, samples.record(planned, {"formula:jit": outcomes})))
+    return samples.run(*pairs)
+
+
 PAGES = {
     "usual": (samples.run(self_test=samples.self_test()),),
     "machines": (
@@ -41,6 +57,7 @@ PAGES = {
     "published": (samples.published_run(),),
     "changed": (plain(BEFORE), replayed(1.5)),
     "nights": tuple(slower_nights()),
+    "swept": (swept_run(),),
     "odd": (odd_run(),),
 }
 

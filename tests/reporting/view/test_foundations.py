@@ -1,8 +1,6 @@
-import math
-
 import pytest
 
-from jaxmeter.harness.metrics.pool import Kind, Pool, ReferenceSpeed
+from jaxmeter.harness.metrics.pool import Pool, ReferenceSpeed
 from jaxmeter.reporting.view.foundations import (
     describe_calibration,
     describe_contention,
@@ -51,19 +49,6 @@ def plain(text):
     return text.replace("\u202f", " ")
 
 
-def test_a_prior_is_told_with_what_it_came_from():
-    run = run_of_cases(*scattered(10), settings=IN_ROUNDS)
-    prior = run.pool.spreads["execution_s", Kind.JAX].prior
-
-    of_jax, of_peers = map(plain, describe_spreads(run))
-
-    assert (
-        f"s0 = {100 * math.sqrt(prior.variance):.2g} %, d0 = {prior.degrees:.1f}, from 20 variants of 10 cases"
-        in of_jax
-    )
-    assert "ordinary t intervals" in of_peers
-
-
 def run_of_speedups():
     pairs = []
     for n in range(10):
@@ -74,31 +59,10 @@ def run_of_speedups():
     return labelled(samples.run(*pairs, settings=IN_ROUNDS))
 
 
-def test_what_the_speedups_borrow_is_told():
-    run = run_of_speedups()
-
-    (told,) = map(plain, describe_usual_ratios(run))
-
-    usual = math.sqrt(run.pool.usual_ratios[Kind.JAX])
-    assert f" {100 * usual:.2g} % off" in told
-    assert told in map(plain, describe_foundations(run))
-
-
 def test_an_infinite_prior_has_its_sign():
     run = run_of_cases(*([samples.timing(1e-3)] * 10), settings=IN_ROUNDS)
 
     assert "d0 = ∞" in describe_spreads(run)[0]
-
-
-def test_the_times_at_reference_speed_have_their_own_line_where_there_is_a_reference_speed():
-    run = run_of(*scattered(2, calibration_s=(1e-4,) * 5), settings=IN_ROUNDS)
-
-    assert [line.partition(":")[0] for line in describe_spreads(run)] == [
-        "Execution time, JAX's variants",
-        "Execution time, peers",
-        "Normalised time, JAX's variants",
-        "Normalised time, peers",
-    ]
 
 
 @pytest.mark.parametrize(("gap_s", "told"), [(None, False), (9.0, True), (59.9, True), (60.0, False)])
@@ -117,15 +81,6 @@ CONSTANT_S, VARIED_S = (1.02e-4, 1e-4, 1e-4, 1e-4, 0.995e-4), (2e-4, 1e-4, 1e-4,
 
 def run_beside(calibration_s, **timing):
     return run_of(samples.timing(1e-3, calibration_s=calibration_s, **timing), settings=IN_ROUNDS)
-
-
-@pytest.mark.parametrize(("calibration_s", "varied"), [(CONSTANT_S, False), (VARIED_S, True)])
-def test_a_calibration_is_told_with_its_range_and_whether_it_was_constant(calibration_s, varied):
-    told = plain(describe_calibration(run_beside(calibration_s)))
-
-    least, most = (f"{value * 1e6:.3g}" for value in (calibration_s[-1], calibration_s[0]))
-    assert f"{least} µs to {most} µs over 5 processes" in told
-    assert ("varied" in told) is varied
 
 
 def contended_run(replaced):

@@ -265,48 +265,6 @@ def test_every_row_of_the_matrix_names_one_case_and_leads_to_it():
         assert {names[cell.target] for cell in row.cells} == {row.cells[0].detail}
 
 
-def test_cases_that_differ_in_their_devices_are_a_pass_of_devices():
-    cases = []
-    for devices in (1, 2, 4):
-        params = {"devices": devices, "scaling": "strong"}
-        planned = samples.planned_case("step", params=params, variants=("step:jit",), devices=devices)
-        outcomes = {"step:jit": {"numerics": samples.numerics(), "timing": samples.timing(1e-3 / devices)}}
-        cases.append((planned, samples.record(planned, outcomes)))
-
-    (part,) = section(page_of(samples.run(*cases)), "sweeps").parts
-
-    (panel,) = part.plot.panels
-    assert part.title.startswith("step [scaling=strong] over devices")
-    assert panel.x_label == "devices"
-    assert [point.x for point in panel.series[0].points] == [1, 2, 4]
-    assert "step:jit" in texts(part.tables[0].rows[0])
-    assert "−1.00 −1.00, −1.00" in texts(part.tables[0].rows[0])
-
-
-def test_any_number_of_three_values_is_swept_and_memory_is_shown_where_it_is_planned():
-    cases = []
-    for length in (128, 1024, 4096):
-        params = {"causal": True, "length": length}
-        planned = samples.planned_case("attention", params=params, variants=("formula:jit",))
-        outcomes = {"timing": samples.timing(length * 1e-6), "memory": samples.memory(0, 0, length**2)}
-        cases.append((planned, samples.record(planned, {"formula:jit": outcomes})))
-
-    (part,) = section(page_of(samples.run(*cases)), "sweeps").parts
-
-    exponents, values = part.tables
-    assert part.title == "attention [causal=True] over length · ● cpu"
-    panels = [(panel.title, panel.unit) for panel in part.plot.panels]
-    assert panels == [
-        ("Execution time", "s"),
-        ("Planned peak memory", "B"),
-    ]
-    assert texts(exponents.rows[0]) == ["formula:jit", "1.00 1.00, 1.00", "2.00 2.00, 2.00", "exact"]
-    assert exponents.rows[0].cells[1].fold == "1.00 [0.99, 1.01]\n1.00 [0.99, 1.01]"
-    assert [column.title for column in values.columns] == ["length", "Execution time", "Planned peak memory"]
-    assert [texts(row)[0] for row in values.rows] == ["128", "1 024", "4 096"]
-    assert [texts(row)[2] for row in values.rows] == ["16.0 KiB", "1.00 MiB", "16.0 MiB"]
-
-
 def test_n_is_swept_first_then_devices_then_the_others_each_with_the_rest_the_same():
     sizes = ((10, 1), (100, 1), (1000, 1), (10, 2), (10, 4))
     cases = []
