@@ -78,7 +78,7 @@ def of_harness(module: str, *folders: str) -> bool:
 
 
 def of_read(module: str) -> bool:
-    return within(module, *(f"jaxmeter.harness.{folder}" for folder in READ_BY_REPORTING))
+    return within(module, "jaxmeter.harness.plan.probes", *(f"jaxmeter.harness.{name}" for name in READ_BY_REPORTING))
 
 
 def of_reporting(module: str, *folders: str) -> bool:

@@ -81,7 +81,7 @@ def test_counts_of_a_program_are_told_as_one_change():
 
     assert [item.label for item in items if "time" not in item.text] == ["more", "changed"]
     assert "compiled programs 1 → 2, +1" in spaced(items[0].text)
-    assert "program; counted FLOP +50 %, fusions +2; likely cause" in spaced(items[-1].text)
+    assert "program; fusions +2, counted FLOP +50 %; likely cause" in spaced(items[-1].text)
 
 
 def test_a_program_of_equal_counts_has_changed_all_the_same():
