@@ -3,36 +3,49 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 
 from launcher.command_line import read_request
-from launcher.nights import BEGINNING, ENDING
-from launcher.options import UsageError, take_option
+from launcher.options import UsageError, read_options
 
-VALUED = frozenset({"--budget", "--cores", "--data", "--processes", "--out", "--probe", "--select", "--suites"})
-FLAGS = frozenset({"--full", "--json", "--quick", "--quiet"})
-"""Options of the harness' `run` that a night takes, with a value and without; a test holds that these are all."""
+VALUED = ("--budget", "--cores", "--data", "--out", "--probe", "--processes", "--select", "--suites")
+FLAGS = ("--full", "--json", "--quick", "--quiet")
+"""Options of the harness' `run` for sessions of several runs; a test holds that, with reasons, these are all."""
 
 RUNTIME = "--runtime"
 LOCAL = "local"
 
 
-def check_night(backend: str, words: Sequence[str]) -> None:
-    """Checks the names of a night's options; values are the harness' business, and the reporter's.
+def check_measuring(
+    words: Sequence[str], what: str, also: Sequence[str] = (), reasons: Mapping[str, str] | None = None
+) -> None:
+    """Check the names of a measurement's options; values are the harness' business.
 
+    Args:
+      what: What measures: "an upgrade".
+      also: Other options with a value.
+      reasons: Why an option is not taken, by name.
     Raises:
-      UsageError: An option that there is not, one without its value, or a word that belongs to none.
+      UsageError: There is no such option, its value is missing, or a word belongs to none.
     """
-    _check(read_request(backend, words, {}).arguments, {*VALUED, *BEGINNING, *ENDING}, "a night")
+    names = (*VALUED, *also)
+    for word in read_options(words, *names, flags=FLAGS, refused=reasons).rest:
+        if not word.startswith("-"):
+            raise UsageError(f"{word!r} belongs to no option; write --option VALUE")
+        name = word.partition("=")[0]
+        known = sorted((*names, *FLAGS))
+        nearest = difflib.get_close_matches(name, known, n=1)
+        hint = f"nearest: {nearest[0]}" if nearest else f"options: {', '.join(known)}"
+        raise UsageError(f"{name}: {what} has no such option; {hint}")
 
 
 def check_images(backend: str, words: Sequence[str], what: str) -> None:
     """Checks the names of options of measurements in containers.
 
     Raises:
-      UsageError: As `check_night`.
+      UsageError: As `check_measuring`.
     """
-    _check(read_request(backend, words, {}).arguments, {*VALUED, "--machine"}, what)
+    check_measuring(read_request(backend, words, {}).arguments, what, ("--machine",))
 
 
 def check_packages(words: Sequence[str], what: str) -> list[str]:
@@ -42,26 +55,10 @@ def check_packages(words: Sequence[str], what: str) -> list[str]:
       what: What measures: "an upgrade".
 
     Raises:
-      UsageError: As `check_night`; or containers are asked for.
+      UsageError: As `check_measuring`; or containers are asked for.
     """
-    runtime, rest = take_option(words, RUNTIME)
-    if runtime not in (None, LOCAL):
-        raise UsageError(f"{RUNTIME} {runtime}: packages are measured in virtual environments; leave it out")
-    _check(rest, {*VALUED, "--machine"}, what)
-    return rest
-
-
-def _check(words: Sequence[str], valued: Collection[str], what: str) -> None:
-    rest = iter(words)
-    for word in rest:
-        name, equals, _ = word.partition("=")
-        if name in valued:
-            if not equals and next(rest, None) is None:
-                raise UsageError(f"{name} needs a value")
-        elif not word.startswith("-"):
-            raise UsageError(f"{word!r} belongs to no option; write --option VALUE")
-        elif name in FLAGS and equals:
-            raise UsageError(f"{name} takes no value")
-        elif word not in FLAGS:
-            (nearest,) = difflib.get_close_matches(name, sorted({*valued, *FLAGS}), n=1, cutoff=0)
-            raise UsageError(f"{name}: {what} has no such option; nearest: {nearest}")
+    given = read_options(words, RUNTIME)
+    if given.get(RUNTIME) not in (None, LOCAL):
+        raise UsageError(f"{RUNTIME} {given.get(RUNTIME)}: packages are measured in virtual environments; leave it out")
+    check_measuring(given.rest, what, ("--machine",))
+    return given.rest

@@ -16,8 +16,7 @@ from jaxmeter.reporting.markdown import MARKER
 from jaxmeter.reporting.nights.verdicts import find_verdict
 from jaxmeter.reporting.store.stores import open_store
 from launcher.cron import read_cron
-from launcher.filling import Here, fill_schedule
-from launcher.schedules import read_schedule_request
+from launcher.sessions.schedule import Here, fill_schedule, read_schedule_request
 from tests.cloud.slurm import ENDED, start_slurm, wait_until
 from tests.end_to_end.conftest import CHECKOUT
 
@@ -32,7 +31,7 @@ def write(folder, engine, *options, here=HERE, store="s3://team-bucket/nightly")
     """Files of a schedule."""
     asked = read_schedule_request([engine, "--store", store, "--machine", "lab 3", *options])
     paths = []
-    for name, text in fill_schedule(asked, here):
+    for name, text in fill_schedule(asked, here).items():
         paths.append(folder / name)
         paths[-1].write_text(text)
     return paths

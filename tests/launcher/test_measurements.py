@@ -1,9 +1,8 @@
 import pytest
 
 from jaxmeter.cli.app import load_verb
-from launcher.backends import BACKENDS
-from launcher.measurements import FLAGS, VALUED, check_images, check_night, check_packages
-from launcher.nights import BEGINNING, ENDING, FORBIDDEN
+from launcher.measurements import FLAGS, VALUED, check_images, check_measuring, check_packages
+from launcher.nights import FORBIDDEN
 from launcher.options import UsageError
 
 OF_THE_NIGHT = {*FORBIDDEN, "--backend", "--machine", "--help"}
@@ -17,38 +16,32 @@ def test_every_option_of_a_measurement_is_known():
     assert found == {**dict.fromkeys(VALUED, False), **dict.fromkeys(FLAGS, True)}
 
 
-@pytest.mark.parametrize("name", sorted({*VALUED, *BEGINNING, *ENDING}))
-def test_an_option_takes_its_value_either_way(name):
-    check_night("cpu", [name, "--quick", f"{name}=a", "--full"])
-
-
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_flags_and_options_of_the_launcher_are_known(backend):
-    own = [option.name for option in BACKENDS[backend].options if not option.locks]
-
-    check_night(backend, [*sorted(FLAGS), "--runtime", "container", "--open", *own])
-
-
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "fault"),
     [
         (["--bugdet", "5m"], "--bugdet: a night has no such option; nearest: --budget"),
         (["--quik"], "--quik: a night has no such option; nearest: --quick"),
         (["--bugdet=5m"], "--bugdet: a night has no such option"),
         (["--quick=yes"], "--quick takes no value"),
-        (["-q"], "-q: a night has no such option"),
+        (["-q"], "-q: a night has no such option; options: --budget, "),
         (["--quick", "--budget"], "--budget needs a value"),
+        (["--budget", "--quick"], "--budget needs a value"),
         (["--quick", "mlp"], "'mlp' belongs to no option"),
         (["--select", "a", "b"], "'b' belongs to no option"),
-        (["--cuda", "13"], "--cuda belongs to the gpu backend"),
-        (["--runtime", "podmann"], "--runtime 'podmann' is unknown"),
+        (["--probe", "trace"], "--probe: all are needed"),
     ],
 )
-def test_what_no_night_could_read_is_said(words, told):
+def test_what_no_measurement_could_read_is_said(words, fault):
     with pytest.raises(UsageError) as error:
-        check_night("cpu", words)
+        check_measuring(words, "a night", reasons={"--probe": "all are needed"})
 
-    assert told in str(error.value)
+    assert fault in str(error.value)
+
+
+def test_options_of_a_measurement_are_taken_with_those_of_its_session():
+    words = [*FLAGS, *(word for name in VALUED for word in (name, "a", f"{name}=b"))]
+
+    check_measuring([*words, "--baseline", "a"], "a night", ["--baseline"])
 
 
 def test_packages_are_measured_in_environments_of_this_machine():
