@@ -41,9 +41,9 @@ from launcher.sessions.measuring import measure
 from launcher.sessions.nightly import pass_night
 from launcher.sessions.schedule import look_here, write_asked_schedule
 from launcher.sessions.shell import FINE, INTERRUPTED, NO_ANSWER, USAGE_ERROR, ProgramError, Shell, run_jaxmeter
+from launcher.sessions.traces import copy_captures, read_trace_request
 from launcher.sessions.upgrade import compare_environments
 from launcher.supply import build_asked_images, download_asked_wheels
-from launcher.traces import copy_captures, read_trace_request
 
 nox.needs_version = ">=2026.7.11"  # the first whose CommandFailed knows the exit code
 # With virtualenv nox installs with pip. uv would not read pip's settings: indexes, proxies, certificates.

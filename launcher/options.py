@@ -28,7 +28,7 @@ class Given:
     """Options that were given, and the other arguments.
 
     Args:
-      values: Values by option, in their order; a flag has an empty one.
+      values: By option, in their order; a flag has none.
       rest: In its order.
     """
 
@@ -41,11 +41,11 @@ class Given:
 
     def get(self, name: str) -> str | None:
         """Return the last value of an option; None where it was not given."""
-        return self.values[name][-1] if name in self.values else None
+        return next(reversed(self.values.get(name, ())), None)
 
     def list_words(self, *names: str) -> list[str]:
         """Return options with their last values, as words of another command line."""
-        return [word for name in names if name in self.values for word in (name, self.values[name][-1])]
+        return [word for name in names if name in self.values for word in (name, *self.values[name][-1:])]
 
 
 def read_options(
@@ -70,32 +70,10 @@ def read_options(
     for name in names:
         parser.add_argument(name, dest=name, action="append")
     for flag in flags:
-        parser.add_argument(flag, dest=flag, action="append_const", const="")
+        parser.add_argument(flag, dest=flag, action="store_const", const=())
     try:
         known, rest = parser.parse_known_args(arguments)
     except argparse.ArgumentError as error:
         fault = "takes no value" if error.argument_name in flags else "needs a value"
         raise UsageError(f"{error.argument_name} {fault}") from None
     return Given({name: values for name, values in vars(known).items() if values is not None}, rest)
-
-
-def take_option(arguments: Sequence[str], name: str) -> tuple[str | None, list[str]]:
-    """Return the last value of an option, and the arguments without it."""
-    given = read_options(arguments, name)
-    return given.get(name), given.rest
-
-
-def take_options(arguments: Sequence[str], name: str) -> tuple[list[str], list[str]]:
-    """Return all values of an option, and the arguments without it."""
-    given = read_options(arguments, name)
-    return list(given.values.get(name, ())), given.rest
-
-
-def take_flag(arguments: Sequence[str], name: str) -> tuple[bool, list[str]]:
-    """Return whether a flag is there, and the arguments without it."""
-    return name in arguments, [argument for argument in arguments if argument != name]
-
-
-def refuse(arguments: Sequence[str], forbidden: Mapping[str, str]) -> None:
-    """Raise UsageError where one of some options is given."""
-    read_options(arguments, refused=forbidden)

@@ -32,7 +32,7 @@ from launcher.host import GB, allowed_cores, free_bytes, look_at_host
 from launcher.images import WHEELS, Image, check_buildable, image_id
 from launcher.index import read_index
 from launcher.locks import LOCKS
-from launcher.options import UsageError, take_option
+from launcher.options import UsageError, read_options
 from launcher.preflight import find_problems, find_warnings
 from launcher.request import Request
 from launcher.runtime import choose_engine
@@ -165,30 +165,26 @@ def read_asked(arguments: Sequence[str], variables: Mapping[str, str]) -> tuple[
     Raises:
       UsageError: A backend or an option that there is not.
     """
-    options: dict[str, tuple[str, ...]] = {}
-    rest = list(arguments)
-    for name in (*SHARED_OPTIONS, *OWN_OPTIONS):
-        value, rest = take_option(rest, name)
-        options[name] = (name, value) if value is not None else ()
-    for word in rest:
+    names = (*SHARED_OPTIONS, *OWN_OPTIONS)
+    given = read_options(arguments, *names)
+    for word in given.rest:
         if word not in BACKENDS:
             kind = "option" if word.startswith("-") else "backend"
             raise UsageError(
                 f"{kind} {word!r} is unknown to nox -s doctor; backends: {', '.join(BACKENDS)}; "
-                f"options: {', '.join(options)}"
+                f"options: {', '.join(names)}"
             )
-    backends = tuple(dict.fromkeys(rest)) or (DEFAULT_BACKEND,)
+    backends = tuple(dict.fromkeys(given.rest)) or (DEFAULT_BACKEND,)
     for name in OWN_OPTIONS:
         owners = [backend for backend in BACKENDS if _has_option(backend, name)]
-        if options[name] and not set(owners) & set(backends):
-            command = f"nox -s doctor -- {owners[0]} {' '.join(options[name])}"
+        if name in given and not set(owners) & set(backends):
+            command = f"nox -s doctor -- {owners[0]} {' '.join(given.list_words(name))}"
             raise UsageError(f"{name} belongs to the {owners[0]} backend: {command}")
-    found = []
+    asked = []
     for backend in backends:
-        names = (*SHARED_OPTIONS, *(name for name in OWN_OPTIONS if _has_option(backend, name)))
-        given = tuple(word for name in names for word in options[name])
-        found.append(Asked(backend, given, read_request(backend, given, variables)))
-    return tuple(found)
+        options = given.list_words(*SHARED_OPTIONS, *(name for name in OWN_OPTIONS if _has_option(backend, name)))
+        asked.append(Asked(backend, tuple(options), read_request(backend, options, variables)))
+    return tuple(asked)
 
 
 def _has_option(backend: str, name: str) -> bool:

@@ -13,14 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from launcher.backends import BACKENDS
-from launcher.command_line import read_request
+from launcher.command_line import check_measuring, read_request
 from launcher.cron import read_cron
 from launcher.execution import say
-from launcher.measurements import check_measuring
-from launcher.nights import BEGINNING, ENDING, FORBIDDEN, read_night_request
 from launcher.options import Parser, UsageError, read_options
 from launcher.quoting import check_printable, quote_list, quote_unit, quote_yaml
 from launcher.schedulers import EXPRESSION, SCHEDULERS, Scheduler
+from launcher.sessions.nightly import BEGINNING, ENDING, REFUSED, read_night_request
 
 STORES = ("s3://", "gs://", "file:///")
 
@@ -102,7 +101,7 @@ def read_schedule_request(arguments: Sequence[str]) -> Namespace:
     measuring = rest if scheduler.in_images else read_request(asked.backend, rest, {}).arguments
     gone = "a file in a container is gone with it; nox -s report makes the page, from what is in the store"
     why = gone if scheduler.in_images else f"{scheduler.name} has places of its own for what a night writes"
-    reasons = FORBIDDEN if scheduler.has_places else {**FORBIDDEN, **dict.fromkeys(("--out", *ENDING), why)}
+    reasons = REFUSED if scheduler.has_places else {**REFUSED, **dict.fromkeys(("--out", *ENDING), why)}
     taken = (*BEGINNING, *ENDING) if scheduler.has_places else BEGINNING
     check_measuring(measuring, f"a night by {scheduler.name}", taken, reasons)
     budgets = read_options(rest, "--budgets").get("--budgets")

@@ -16,9 +16,9 @@ from jaxmeter.reporting.markdown import MARKER
 from jaxmeter.reporting.nights.baselines import TITLES
 from jaxmeter.reporting.nights.night import FOLDER, MEASURE
 from launcher.backends import OPTIONS
-from launcher.nights import ENDING, FORBIDDEN
 from launcher.options import UsageError
 from launcher.schedulers import SCHEDULERS
+from launcher.sessions.nightly import ENDING, REFUSED
 from launcher.sessions.schedule import (
     Here,
     fill_schedule,
@@ -570,7 +570,7 @@ OF_CHECKOUTS = ("--runtime", "--base-image", "--open", *(name for name in OPTION
 def test_an_option_that_would_break_the_night_is_refused_before_it(engine):
     places = () if engine in ("slurm", "systemd") else ("--out", *ENDING)
 
-    for name in (*FORBIDDEN, *places, *(OF_CHECKOUTS if engine in IN_IMAGES else ())):
+    for name in (*REFUSED, *places, *(OF_CHECKOUTS if engine in IN_IMAGES else ())):
         with pytest.raises(UsageError, match=f"^{name}: "):
             read(engine, f"{name}=a")
 
