@@ -15,22 +15,13 @@ from launcher.backends import BACKENDS, DEFAULT_BACKEND, OPTIONS
 from launcher.command_line import read_request
 from launcher.devices import Devices
 from launcher.doctor.interferences import Machine, find_interferences, find_other_use
-from launcher.doctor.reach import (
-    Fetch,
-    UnreachableError,
-    fetch,
-    hide_secrets,
-    index_address,
-    registry_address,
-    start,
-    status_of,
-)
+from launcher.doctor.reach import Fetch, fetch, find_proxy, hide_secrets, locate_registry, read_status, start
 from launcher.doctor.table import describe_failure, render, run_check
 from launcher.engines import Ask, Engine, ask_client, find_engine
 from launcher.findings import Finding, State
 from launcher.host import GB, allowed_cores, free_bytes, look_at_host
 from launcher.images import WHEELS, Image, check_buildable, image_id
-from launcher.index import read_index
+from launcher.index import Index, read_index
 from launcher.locks import LOCKS
 from launcher.options import UsageError, read_options
 from launcher.preflight import find_problems, find_warnings
@@ -344,40 +335,41 @@ def _check_base_image(
         return Finding(name, State.OK, f"{image} is here")
     if not are_needed:
         return Finding(name, State.NOTE, f"{image} is not here; not needed now, as nothing has to be made")
-    address = registry_address(image, variables)
+    url = locate_registry(image)
     load = (
         f"load it from a machine that has it (`{engine.client} save` there, `{engine.client} load` here), "
         f"name one that is here (--base-image IMAGE), or measure without: --runtime local. Where the engine has a "
         f"mirror or proxy of its own, try: {engine.client} pull {image}"
     )
-    try:
-        status_of(address, start(lambda: surroundings.fetch(address)))
-    except UnreachableError as error:
-        return Finding(name, State.MISSING, f"{image} is not here, and its registry is out of reach: {error}", load)
-    return Finding(name, State.OK, f"{image} is not here yet; its registry answers ({hide_secrets(address.url)})")
+    status = _ask(url, Index({}), variables, surroundings)
+    if isinstance(status, str):
+        return Finding(name, State.MISSING, f"{image} is not here, and its registry gives {status}", load)
+    return Finding(name, State.OK, f"{image} is not here yet; its registry answers ({url})")
 
 
 def _check_index(variables: Mapping[str, str], surroundings: Surroundings) -> Finding:
     name = "package index"
     index = read_index(variables, home=surroundings.home, root=surroundings.root)
-    address = index_address(index, variables)
-    way = [f"through the proxy {hide_secrets(address.proxy)}"] if address.proxy else []
-    way += [f"trusting {address.ca_bundle}"] if address.ca_bundle else []
+    url = f"{hide_secrets(index.url).rstrip('/')}/pip/"  # a small page that every index has
+    proxy = find_proxy(url, index, variables)
+    way = [f"through the proxy {hide_secrets(proxy)}"] if proxy else []
+    way += [f"trusting {index.ca_bundle}"] if index.ca_bundle else []
     what = hide_secrets(index.url) + (f" ({', '.join(way)})" if way else "")
-    elsewhere = (
-        "name an index that can be reached (export PIP_INDEX_URL=…), or bring wheels: nox -s wheels elsewhere, then "
-        "nox -s images -- --offline"
+    status = _ask(url, index, variables, surroundings)
+    if isinstance(status, int) and (status < 400 or status in (401, 403)):  # pip may have credentials
+        return Finding(name, State.OK, f"{what} answers")
+    remedy = (
+        "check its address, the network, the proxy (export HTTPS_PROXY=http://HOST:PORT, or proxy in pip.conf) and the "
+        "certificates (export PIP_CERT=/path/to/ca.pem); or name an index that can be reached (export "
+        "PIP_INDEX_URL=…), or bring wheels: nox -s wheels elsewhere, then nox -s images -- --offline"
     )
-    try:
-        status = status_of(address, start(lambda: surroundings.fetch(address)))
-    except UnreachableError as error:
-        return Finding(name, State.MISSING, f"{what}: {error}", f"{error.remedy}; {elsewhere}")
-    if status in (401, 403):
-        remedy = "put valid credentials into pip.conf, which a build gets as a secret"
-        return Finding(name, State.MISSING, f"{what} refuses access (HTTP {status})", remedy)
-    if status >= 400:
-        return Finding(name, State.MISSING, f"{what} answers with HTTP {status}", f"check its address; {elsewhere}")
-    return Finding(name, State.OK, f"{what} answers")
+    fault = status if isinstance(status, str) else f"HTTP {status}"
+    return Finding(name, State.MISSING, f"{what}: {fault}", remedy)
+
+
+def _ask(url: str, index: Index, variables: Mapping[str, str], surroundings: Surroundings) -> int | str:
+    """Return the HTTP status of a server's answer, or why there is none."""
+    return read_status(start(lambda: surroundings.fetch(url, index, find_proxy(url, index, variables))))
 
 
 def _check_disk_of_images(engine: Engine | None, surroundings: Surroundings) -> tuple[Finding, ...]:
