@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from launcher.backends import BACKENDS, DEFAULT_BACKEND, OPTIONS
-from launcher.command_line import read_request
+from launcher.command_line import OWN, read_request
 from launcher.devices import Devices
 from launcher.doctor.interferences import Machine, find_interferences, find_other_use
 from launcher.doctor.reach import Fetch, fetch, find_proxy, hide_secrets, locate_registry, read_status, start
@@ -29,8 +29,7 @@ from launcher.request import Request
 from launcher.runtime import choose_engine
 
 SHARED_OPTIONS = ("--runtime", "--base-image")
-OWN_OPTIONS = tuple(name for name, option in OPTIONS.items() if option.locks)
-"""Options of a measurement that decide whether it can be made here: of every backend, and of only some."""
+"""Options of every backend that decide whether a measurement can be made here; so do all of `OWN`."""
 
 CANNOT = 2
 
@@ -130,7 +129,7 @@ def examine(
     """Prints the table; 0 where every asked backend can be measured here, else 2.
 
     Args:
-      arguments: Backends, DEFAULT_BACKEND where none is named, SHARED_OPTIONS and OWN_OPTIONS.
+      arguments: Backends, DEFAULT_BACKEND where none is named, SHARED_OPTIONS and OWN.
       variables: Environment variables.
       checkout: Where jaxmeter's own files are.
       surroundings: What is examined, this machine by default.
@@ -156,7 +155,7 @@ def read_asked(arguments: Sequence[str], variables: Mapping[str, str]) -> tuple[
     Raises:
       UsageError: A backend or an option that there is not.
     """
-    names = (*SHARED_OPTIONS, *OWN_OPTIONS)
+    names = (*SHARED_OPTIONS, *OWN)
     given = read_options(arguments, *names)
     for word in given.rest:
         if word not in BACKENDS:
@@ -166,14 +165,14 @@ def read_asked(arguments: Sequence[str], variables: Mapping[str, str]) -> tuple[
                 f"options: {', '.join(names)}"
             )
     backends = tuple(dict.fromkeys(given.rest)) or (DEFAULT_BACKEND,)
-    for name in OWN_OPTIONS:
+    for name in OWN:
         owners = [backend for backend in BACKENDS if _has_option(backend, name)]
         if name in given and not set(owners) & set(backends):
             command = f"nox -s doctor -- {owners[0]} {' '.join(given.list_words(name))}"
             raise UsageError(f"{name} belongs to the {owners[0]} backend: {command}")
     asked = []
     for backend in backends:
-        options = given.list_words(*SHARED_OPTIONS, *(name for name in OWN_OPTIONS if _has_option(backend, name)))
+        options = given.list_words(*SHARED_OPTIONS, *(name for name in OWN if _has_option(backend, name)))
         asked.append(Asked(backend, tuple(options), read_request(backend, options, variables)))
     return tuple(asked)
 

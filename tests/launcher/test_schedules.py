@@ -248,21 +248,28 @@ def test_protection_is_given_up_only_where_that_is_asked_for_and_only_by_steps_t
     assert [name for name, step in steps.items() if step["securityContext"].get("privileged")] == list(MEASURING)
 
 
-def test_a_night_in_a_cluster_is_tried_once_ended_in_time_and_never_beside_another():
-    spec = read_yaml(fill("kubernetes"))["spec"]
-
-    assert (spec["schedule"], spec["timeZone"], spec["concurrencyPolicy"]) == ("0 3 * * *", "Etc/UTC", "Forbid")
-    job = spec["jobTemplate"]["spec"]
-    assert (job["backoffLimit"], job["activeDeadlineSeconds"]) == (0, 6 * 3600)
+ALONE = ("#SBATCH --exclusive", "#SBATCH --nodes=1", "#SBATCH --no-requeue", "#SBATCH --time=06:00:00")
+IN_TIME = ("backoffLimit: 0", "activeDeadlineSeconds: 21600")
 
 
-def test_a_jobset_is_one_pod_that_is_tried_once():
-    spec = read_yaml(fill("jobset"))["spec"]
+@pytest.mark.parametrize(
+    ("engine", "lines"),
+    [
+        ("kubernetes", ('schedule: "0 3 * * *"', "timeZone: Etc/UTC", "concurrencyPolicy: Forbid", *IN_TIME)),
+        ("jobset", ("maxRestarts: 0", "replicas: 1", "parallelism: 1", "completions: 1", *IN_TIME)),
+        ("slurm", ALONE),
+        ("pyxis", ALONE),
+        ("github", ('- cron: "0 3 * * *"', "timeout-minutes: 360", "persist-credentials: false")),
+        ("systemd", ("User=me", "KillSignal=SIGINT", "NoNewPrivileges=yes", "CapabilityBoundingSet=")),
+        ("systemd", ("OnCalendar=*-*-* 03:00:00 UTC", "TimeoutStartSec=6h")),
+    ],
+)
+def test_a_night_is_alone_tried_once_ended_in_time_and_may_do_little(engine, lines):
+    filled = fill(engine)
+    text = "\n".join(filled) if engine == "systemd" else filled
 
-    assert spec["failurePolicy"] == {"maxRestarts": 0}
-    (replicated,) = spec["replicatedJobs"]
-    job = replicated["template"]["spec"]
-    assert (replicated["replicas"], job["parallelism"], job["completions"], job["backoffLimit"]) == (1, 1, 1, 0)
+    assert set(lines) <= {line.partition(" # ")[0].strip() for line in text.splitlines()}
+    assert not re.search(r"^(CPUQuota|CPUWeight|Nice|SystemCallFilter)", text, re.MULTILINE)
 
 
 def write_program(path, text):
@@ -368,13 +375,9 @@ def test_a_job_ends_with_the_exit_code_of_its_night_which_has_the_credentials(tm
     assert (tmp_path / "credentials").read_text() == "planted\n"
 
 
-def test_a_job_has_a_node_for_itself_and_a_gpu_only_if_it_measures_on_one():
-    cpu, gpu = fill("slurm"), fill("slurm", "--backend", "gpu", "--devices", "2")
-
-    for script in (cpu, gpu, fill("pyxis")):
-        assert {"#SBATCH --exclusive", "#SBATCH --nodes=1", "#SBATCH --no-requeue"} <= set(script.splitlines())
-    assert "--gres" not in cpu
-    assert "#SBATCH --gres=gpu:2" in gpu.splitlines()
+def test_a_job_asks_for_gpus_only_if_it_measures_on_them():
+    assert "--gres" not in fill("slurm")
+    assert "#SBATCH --gres=gpu:2" in fill("slurm", "--backend", "gpu", "--devices", "2").splitlines()
 
 
 def test_a_workflow_may_do_little_and_runs_no_code_of_strangers_on_the_machine():
@@ -384,7 +387,6 @@ def test_a_workflow_may_do_little_and_runs_no_code_of_strangers_on_the_machine()
     assert workflow["permissions"] == {"contents": "read", "pull-requests": "write"}
     assert "pull_request.head.repo.full_name == github.repository" in job["if"]
     assert set(workflow[True]) == {"schedule", "workflow_dispatch", "pull_request"}  # YAML reads `on` as true
-    assert job["steps"][0]["with"]["persist-credentials"] is False
 
 
 def test_a_pull_request_is_judged_by_the_gate_without_credentials_and_is_no_night():
@@ -449,15 +451,6 @@ def test_pull_requests_have_a_folder_of_their_own():
 
 def test_the_bot_finds_its_comment_by_the_marker_that_the_page_begins_with():
     assert f"startsWith('{MARKER}')" in fill("github")
-
-
-def test_a_unit_runs_as_its_writer_without_any_quota_and_is_interrupted_as_by_hand():
-    service, timer = fill("systemd", "--at", "30 2 * * 1")
-
-    lines = service.splitlines()
-    assert {"User=me", "KillSignal=SIGINT", "NoNewPrivileges=yes", "CapabilityBoundingSet="} <= set(lines)
-    assert not [line for line in lines if line.startswith(("CPUQuota", "CPUWeight", "Nice", "SystemCallFilter"))]
-    assert "OnCalendar=Mon *-*-* 02:30:00 UTC" in timer.splitlines()
 
 
 @pytest.mark.parametrize("user", ["", "a b", "a\nExecStart=b", "%h"])
