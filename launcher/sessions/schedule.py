@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from launcher.backends import BACKENDS
-from launcher.command_line import check_measuring, read_request
+from launcher.backends import BACKENDS, OPTIONS
+from launcher.command_line import SHARED, check_measuring, read_request
 from launcher.cron import read_cron
 from launcher.execution import say
 from launcher.options import Parser, UsageError, read_options
@@ -29,6 +29,15 @@ BUDGETS = "/work/budgets/"
 
 LONGEST_NAME = 39
 """A CronJob's may have 52 characters; a JobSet adds to it for its jobs and pods, which may have 63."""
+
+OWN = {
+    "--store-image": {"store_image"},
+    "--node": {"nodes"},
+    "--devices": {"devices", "gres"},
+    "--service-account": {"service_account"},
+    "--privileged": {"security"},
+}
+"""Options of the engines whose templates have one of these blanks."""
 
 PRIVILEGED = "{privileged: true, runAsNonRoot: false, runAsUser: 0}"
 
@@ -99,11 +108,8 @@ def read_schedule_request(arguments: Sequence[str]) -> Namespace:
     if asked.privileged and all(option.name != "--privileged" for option in needs.options):
         raise UsageError(f"--privileged: {needs.devices.name} need none; leave it out")
     measuring = rest if scheduler.in_images else read_request(asked.backend, rest, {}).arguments
-    gone = "a file in a container is gone with it; nox -s report makes the page, from what is in the store"
-    why = gone if scheduler.in_images else f"{scheduler.name} has places of its own for what a night writes"
-    reasons = REFUSED if scheduler.has_places else {**REFUSED, **dict.fromkeys(("--out", *ENDING), why)}
     taken = (*BEGINNING, *ENDING) if scheduler.has_places else BEGINNING
-    check_measuring(measuring, f"a night by {scheduler.name}", taken, reasons)
+    check_measuring(measuring, f"a night by {scheduler.name}", taken, list_refused(scheduler))
     budgets = read_options(rest, "--budgets").get("--budgets")
     if scheduler.in_images and budgets is not None and not budgets.startswith(BUDGETS):
         raise UsageError(
@@ -113,12 +119,26 @@ def read_schedule_request(arguments: Sequence[str]) -> Namespace:
     return asked
 
 
+def list_refused(scheduler: Scheduler) -> dict[str, str]:
+    """Return why a night by this engine does not take an option, by name."""
+    owners = {name: [row.name for row in SCHEDULERS.values() if blanks & row.blanks] for name, blanks in OWN.items()}
+    refused = {name: f"only for {', '.join(names)}" for name, names in owners.items() if scheduler.name not in names}
+    if scheduler.in_images:
+        in_checkouts = "steps run in images as they are; it is an option of a checkout: slurm, github, systemd"
+        gone = "a file in a container is gone with it; nox -s report makes the page, from what is in the store"
+        fixed = dict.fromkeys((*SHARED, "--open", *OPTIONS), in_checkouts) | dict.fromkeys(("--out", *ENDING), gone)
+        refused = fixed | refused
+    elif not scheduler.has_places:
+        refused |= dict.fromkeys(("--out", *ENDING), f"{scheduler.name} has places of its own for what a night writes")
+    return REFUSED | refused
+
+
 def make_parser(scheduler: Scheduler) -> Parser:
     """Return the parser of a schedule's own options: those of all engines, and those that its templates ask for."""
     parser = Parser(
         f"nox -s schedule -- {scheduler.name}", "All other options are those of a night, and of its measurement."
     )
-    add, blanks = parser.add_argument, scheduler.blanks
+    add, has = parser.add_argument, {name for name, blanks in OWN.items() if blanks & scheduler.blanks}
     add("--store", required=True, metavar="URL", type=_read_store(scheduler), help="where runs are pushed to")
     add("--machine", required=True, metavar="NAME", type=_read_machine, help="what the machine is called in every run")
     add("--backend", choices=scheduler.backends, default=scheduler.backends[0], help="(default: %(default)s)")
@@ -126,18 +146,18 @@ def make_parser(scheduler: Scheduler) -> Parser:
     add("--to", metavar="FILE", type=_read_to(scheduler), help="where to write it (default: stdout)")
     parser.set_defaults(image="", store_image="", node=[], devices=None, service_account="default", privileged=False)
     image = _match(r"[\w/][\w./:@#+-]*", "the name of an image")
-    if scheduler.in_images:
+    if "--store-image" in has:
         add("--image", required=True, type=image, help="the image that measures, by digest: registry/name@sha256:…")
         add("--store-image", required=True, type=image, metavar="IMAGE", help="the image of the lock 'stores'")
-    if "nodes" in blanks:
+    if "--node" in has:
         label = _match(r"[\w./-]+=[\w.-]*", "LABEL=VALUE, a label of the nodes")
         add("--node", required=True, action="append", metavar="LABEL=VALUE", type=label, help="of nodes of one kind")
-    if blanks & {"devices", "gres"}:
+    if "--devices" in has:
         add("--devices", metavar="N", type=_match(r"[1-9]\d{0,2}", "a count"), help="how many of a node (default: 1)")
-    if "service_account" in blanks:
+    if "--service-account" in has:
         account = _match(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?", "the name of an account of the cluster")
         add("--service-account", metavar="NAME", type=account, help="an account whose role reaches the store")
-    if "security" in blanks:
+    if "--privileged" in has:
         add("--privileged", action="store_true", help="for device files that are root's")
     return parser
 
