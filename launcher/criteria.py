@@ -9,8 +9,25 @@ from pathlib import Path
 from typing import Any
 
 from launcher.bisection import Answer, Judged
-from launcher.bisects import METRICS, PROGRAM, TIME
 from launcher.runs import MARK, read_record
+
+TIME, PROGRAM = "time", "program"
+
+METRICS = {
+    PROGRAM: "program",
+    "peak_memory": "planned_peak_bytes",
+    "compiles": "compiles",
+    "recompiles": "recompiles",
+    "flops": "counted_flops",
+    "bytes": "counted_bytes",
+    "equations": "jaxpr_equations",
+    "operations": "stablehlo_operations",
+    "instructions": "hlo_instructions",
+    "fusions": "hlo_fusions",
+    "custom_calls": "hlo_custom_calls",
+    "collectives": "hlo_collectives",
+}
+"""Criteria that follow from the program alone, with their names in a verdict. `time` is the other one."""
 
 EXECUTION = "execution_s"
 """What a verdict calls the time of a call."""

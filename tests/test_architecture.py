@@ -191,7 +191,7 @@ def test_every_folder_of_the_harness_has_its_arrows():
         ),
         ("jaxmeter/reporting/load.py", "from jax import numpy", "imports jax"),
         ("jaxmeter/reporting/load.py", "import launcher.runs", "imports launcher.runs"),
-        ("launcher/runs.py", "from pathlib import Path\nfrom launcher.options import take_option", None),
+        ("launcher/runs.py", "from pathlib import Path\nfrom launcher.options import read_options", None),
         ("launcher/runs.py", "import numpy", "imports numpy"),
         ("launcher/runs.py", "import jaxmeter", "imports jaxmeter"),
         ("jaxmeter/cli/run.py", "from jaxmeter.harness.parent import execution", None),

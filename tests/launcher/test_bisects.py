@@ -2,8 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from launcher.bisects import FORBIDDEN, METRICS, PROCESSES, read_bisect_request
+from launcher.criteria import METRICS
 from launcher.options import UsageError
+from launcher.sessions.bisect import PROCESSES, REFUSED, read_bisect_request
 
 BOTH = ("--good", "jax==0.9.0", "--bad=jax==0.10.2")
 
@@ -53,7 +54,7 @@ def test_what_cannot_be_done_is_said(arguments, said):
     assert said in str(caught.value)
 
 
-@pytest.mark.parametrize("name", FORBIDDEN)
+@pytest.mark.parametrize("name", REFUSED)
 def test_what_a_bisection_does_not_take_is_said(name):
     with pytest.raises(UsageError, match=f"{name}: "):
         read_bisect_request([*BOTH, "--case", "a", name, "b"])

@@ -5,10 +5,9 @@ from pathlib import Path
 import pytest
 
 from launcher.bisection import Answer
-from launcher.bisects import read_bisect_request
 from launcher.criteria import Target
-from launcher.judges import JudgeByCase, JudgeByCommand
 from launcher.options import UsageError
+from launcher.sessions.bisect import JudgeByCase, JudgeByCommand, read_bisect_request
 
 GOOD, BAD = "jax==0.9.0", "jax==0.10.2"
 
