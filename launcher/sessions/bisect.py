@@ -12,7 +12,7 @@ from pathlib import Path
 from launcher import bisection
 from launcher.bisection import Answer, Judged
 from launcher.command_line import REASONS, check_packages, read_backend
-from launcher.criteria import METRICS, TIME, Target, find_target, judge_by_code, judge_by_target, read_changes, tells
+from launcher.criteria import TIME, Target, find_target, judge_by_code, judge_by_target, read_changes, tells
 from launcher.environments import read_wanted
 from launcher.execution import say
 from launcher.locks import SMALLEST_LOCK
@@ -64,7 +64,7 @@ class BisectRequest:
     Args:
       case: A pattern, as of `--select`; empty where a command decides.
       variant: Its name; empty where the one that differs the most is meant.
-      metric: `time` or one of METRICS.
+      metric: `time`, `program`, or what a budget calls a metric.
       command: A shell command that tells; empty where a case does.
       measuring: Arguments of every measurement.
       out: Where runs are kept.
@@ -96,8 +96,6 @@ def read_bisect_request(arguments: Sequence[str]) -> BisectRequest:
         raise UsageError(
             f"say what tells a bad release, a case or a command: {example}, or --command 'python check.py'"
         )
-    if metric not in ("", TIME, *METRICS):
-        raise UsageError(f"--metric '{metric}' is none; metrics are {', '.join((TIME, *METRICS))}")
     if command and (metric or variant):
         raise UsageError("--command decides by its exit code; leave out --metric and --variant")
     return BisectRequest(
@@ -125,6 +123,8 @@ def find_first_bad(shell: Shell, arguments: Sequence[str]) -> int:
     releases = list_releases(asked.good, asked.bad)
     say(f"{len(releases)} releases: {', '.join(releases)}")
     shell.install(SMALLEST_LOCK)
+    if code := run_jaxmeter(shell, "limits", "--metric", asked.metric):
+        return code
     try:
         judge = _make_judge(shell, asked, backend, measuring)
         found = bisection.bisect(releases, judge, say, asks_good=bool(asked.command))

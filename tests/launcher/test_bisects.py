@@ -2,7 +2,6 @@ from pathlib import Path
 
 import pytest
 
-from launcher.criteria import METRICS
 from launcher.options import UsageError
 from launcher.sessions.bisect import PROCESSES, REFUSED, read_bisect_request
 
@@ -36,10 +35,6 @@ def test_a_command_may_decide():
         (("--good", "jax==0.9.0", "--case", "selu"), "name a good and a bad release"),
         (BOTH, "say what tells a bad release, a case or a command"),
         ((*BOTH, "--case", "a", "--command", "b"), "say what tells a bad release, a case or a command"),
-        (
-            (*BOTH, "--case", "a", "--metric", "speed"),
-            "--metric 'speed' is none; metrics are time, program, peak_memory",
-        ),
         ((*BOTH, "--command", "b", "--metric", "time"), "--command decides by its exit code"),
         ((*BOTH, "--command", "b", "--variant", "a:jit"), "--command decides by its exit code"),
         ((*BOTH, "--case", "a", "--processes", "2"), "--processes '2' is no number from 3 on"),
@@ -58,11 +53,3 @@ def test_what_cannot_be_done_is_said(arguments, said):
 def test_what_a_bisection_does_not_take_is_said(name):
     with pytest.raises(UsageError, match=f"{name}: "):
         read_bisect_request([*BOTH, "--case", "a", name, "b"])
-
-
-def test_metrics_are_called_as_budgets_call_them():
-    from jaxmeter.reporting.compare.budgets import NAMES
-
-    assert {name: told for name, told in METRICS.items() if name != "program"} == {
-        name: told for name, told in NAMES.items() if name != "time"
-    }
