@@ -25,6 +25,10 @@ def change(**changes):
     }
 
 
+def memory_change(**changes):
+    return change(metric="planned_peak_bytes", budget="peak_memory", **changes)
+
+
 def interval(low, estimate, high, verdict=None):
     return {"low": low, "estimate": estimate, "high": high, "count": 8, "verdict": verdict}
 
@@ -59,16 +63,9 @@ def test_a_program_that_changed_is_a_target_without_an_effect():
 
 def test_memory_is_a_target_where_it_grew_or_shrank():
     for finding in ("more", "less"):
-        changes = [
-            change(metric="planned_peak_bytes", budget="peak_memory", finding=finding, effect=interval(1.2, 1.2, 1.2))
-        ]
+        changes = [memory_change(finding=finding, effect=interval(1.2, 1.2, 1.2))]
         assert find_target(changes, "peak_memory", "") == EXACT
-    assert (
-        find_target(
-            [change(metric="planned_peak_bytes", budget="peak_memory", finding="inconclusive")], "peak_memory", ""
-        )
-        is None
-    )
+    assert find_target([memory_change(finding="inconclusive")], "peak_memory", "") is None
 
 
 def test_what_was_nothing_before_differs_the_most():
@@ -138,16 +135,14 @@ def test_an_exact_number_is_good_where_nothing_is_said_of_it():
 
 
 def test_an_exact_number_is_bad_where_it_is_another():
-    judged = judge_by_target(
-        [change(metric="planned_peak_bytes", budget="peak_memory", finding="more", before=100.0, after=200.0)], EXACT
-    )
+    judged = judge_by_target([memory_change(finding="more", before=100.0, after=200.0)], EXACT)
 
     assert (judged.answer, judged.why) == (Answer.BAD, "100 in the good release, 200 here")
 
 
 def test_one_that_processes_do_not_agree_on_is_undecided():
     judged = judge_by_target(
-        [change(metric="planned_peak_bytes", budget="peak_memory", finding="inconclusive", reason="not the same")],
+        [memory_change(finding="inconclusive", reason="not the same")],
         EXACT,
     )
 

@@ -41,6 +41,7 @@ class Machine:
                     "case": "selu",
                     "variant": "selu:jit",
                     "metric": "execution_s",
+                    "budget": "time",
                     "finding": "slower" if effect > 1.03 else "same",
                     "reason": "",
                     "effect": {"low": low, "estimate": effect, "high": high, "verdict": None},
