@@ -78,7 +78,7 @@ def of_harness(module: str, *folders: str) -> bool:
 
 
 def of_read(module: str) -> bool:
-    return within(module, *(f"jaxmeter.harness.{folder}" for folder in READ_BY_REPORTING))
+    return within(module, "jaxmeter.harness.plan.probes", *(f"jaxmeter.harness.{name}" for name in READ_BY_REPORTING))
 
 
 def of_reporting(module: str, *folders: str) -> bool:
@@ -191,7 +191,7 @@ def test_every_folder_of_the_harness_has_its_arrows():
         ),
         ("jaxmeter/reporting/load.py", "from jax import numpy", "imports jax"),
         ("jaxmeter/reporting/load.py", "import launcher.runs", "imports launcher.runs"),
-        ("launcher/runs.py", "from pathlib import Path\nfrom launcher.options import take_option", None),
+        ("launcher/runs.py", "from pathlib import Path\nfrom launcher.options import read_options", None),
         ("launcher/runs.py", "import numpy", "imports numpy"),
         ("launcher/runs.py", "import jaxmeter", "imports jaxmeter"),
         ("jaxmeter/cli/run.py", "from jaxmeter.harness.parent import execution", None),

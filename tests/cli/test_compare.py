@@ -255,6 +255,19 @@ def test_limits_are_checked_without_any_run(tmp_path):
     assert CliRunner().invoke(app, ["limits", "--budgets", str(budgets)]).exit_code == 2
 
 
+@pytest.mark.parametrize("metric", ["time", "program", "peak_memory", "collectives"])
+def test_what_a_bisection_judges_by_is_called_as_a_budget_calls_it(metric):
+    assert CliRunner().invoke(app, ["limits", "--metric", metric]).exit_code == 0
+
+
+def test_another_metric_of_a_bisection_is_refused_with_those_that_there_are():
+    ended = CliRunner().invoke(app, ["limits", "--metric", "speed"])
+
+    assert ended.exit_code == 2
+    assert "'speed'" in ended.output
+    assert "peak_memory" in ended.output
+
+
 def test_what_nobody_expected_never_ends_with_1(tmp_path):
     broken = "import jaxmeter.cli.compare as c; c.load_one = None; from jaxmeter.__main__ import main"
     command = [sys.executable, "-c", f"{broken}; import sys; sys.argv = ['x', 'compare', 'a', 'b']; main()"]
