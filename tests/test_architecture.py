@@ -4,6 +4,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -123,6 +124,15 @@ def violations(root: Path, package: str) -> list[str]:
 def test_imports_run_one_way(package):
     assert list(imports(CHECKOUT, package)), f"{package} has no imports: is the test looking in the right place?"
     assert violations(CHECKOUT, package) == []
+
+
+def test_there_is_no_circle_of_imports():
+    graph: dict[str, set[str]] = {}
+    for module, imported in (pair for package in PACKAGES for pair in imports(CHECKOUT, package)):
+        if within(imported, *PACKAGES) and imported != module:
+            graph.setdefault(module, set()).add(imported)
+
+    list(TopologicalSorter(graph).static_order())  # raises CycleError, which names the circle
 
 
 def test_every_folder_of_the_harness_has_its_arrows():
