@@ -25,7 +25,7 @@ sys.path.insert(0, str(CHECKOUT))
 from launcher.environments import list_needed, make_environment, read_wanted  # noqa: E402  from the checkout
 from launcher.options import UsageError  # noqa: E402
 from launcher.releases import list_releases  # noqa: E402
-from launcher.upgrades import AFTER, BEFORE  # noqa: E402
+from launcher.sessions.upgrade import AFTER, BEFORE  # noqa: E402
 
 FINE, SLOWER, INCOMPLETE = 0, 1, 3
 

@@ -2,94 +2,129 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping, Sequence
 
 from launcher.backends import BACKENDS, DEFAULT_BACKEND, OPTIONS
-from launcher.options import UsageError, take_flag, take_option
+from launcher.options import Given, UsageError, read_options
 from launcher.request import BASE_IMAGE_VARIABLE, DEFAULT_BASE_IMAGE, RUNTIMES, Request
+
+SHARED = ("--runtime", "--image", "--base-image")
+OWN = tuple(name for name, option in OPTIONS.items() if option.locks)
+OWN_FLAGS = tuple(name for name in OPTIONS if name not in OWN)
+"""Options with a value of every backend, and those that only some backends have."""
+
+VALUED = ("--budget", "--cores", "--data", "--out", "--probe", "--processes", "--select", "--suites")
+FLAGS = ("--full", "--json", "--quick", "--quiet")
+"""Options of the harness' `run` for sessions of several runs; a test holds that, with REASONS, these are all."""
+
+REASONS = {
+    "--against": "this session itself says what is compared",
+    "--lock-step": "this session itself chooses the environments",
+    "--suspects": "this session finds them by itself",
+    "--resume": "this session measures anew; finish a run with nox -s cpu -- --resume RUN",
+    "--run-id": "this session makes several runs, and names them",
+    "--dry-run": "a session that measures nothing can say nothing; nox -s cpu -- --dry-run shows a plan",
+}
+"""Why sessions of several runs do not take the other options."""
 
 
 def read_request(backend: str, arguments: Sequence[str], variables: Mapping[str, str]) -> Request:
-    """Takes the launcher's options out of a command line.
+    """Return what is asked of the launcher, with all other arguments.
 
     Raises:
       UsageError: A value that there is not, options that exclude each other, or one that the backend does not have.
     """
-    runtime, rest = take_option(arguments, "--runtime")
-    image, rest = take_option(rest, "--image")
-    base_image, rest = take_option(rest, "--base-image")
-    opens_page, rest = take_flag(rest, "--open")
-    given, rest = _take_own_options(rest)
+    given = read_options(arguments, *SHARED, *OWN, flags=("--open", *OWN_FLAGS))
+    runtime, image, base_image = map(given.get, SHARED)
+    own = [name for name in OPTIONS if name in given]
     if runtime is not None and runtime not in RUNTIMES:
         raise UsageError(f"--runtime {runtime!r} is unknown; allowed: {', '.join(RUNTIMES)}")
-    _check_own_options(backend, given)
-    shared = {"--runtime": runtime, "--image": image, "--base-image": base_image}
-    about_container = [name for name in ("--image", "--base-image") if shared[name]]
-    about_container += [name for name in given if OPTIONS[name].needs_container]
+    lock = _choose_lock(backend, given)
+    about_container = [name for name in ("--image", "--base-image") if given.get(name)]
+    about_container += [name for name in own if OPTIONS[name].needs_container]
     if about_container and runtime == "local":
         name = about_container[0]
         raise UsageError(f"{name} is about a container; leave out --runtime local, or leave out {name}")
     if image and base_image:
         raise UsageError("--image is used as it is and --base-image is built upon; give one of them")
-    for name in given:
+    for name in own:
         if image and OPTIONS[name].beside_image:
             raise UsageError(f"--image {OPTIONS[name].beside_image}; leave out {name}")
-    words = [word for name, value in shared.items() if value for word in (name, value)]
-    words += [word for name, value in given.items() for word in ((name, value) if value else (name,))]
     return Request(
         runtime="container" if about_container else runtime or "auto",
-        lock=_choose_lock(backend, given),
+        lock=lock,
         image=image,
         base_image=base_image or variables.get(BASE_IMAGE_VARIABLE) or DEFAULT_BASE_IMAGE,
         privileged="--privileged" in given,
         profile_privileged="--profile-privileged" in given,
-        arguments=tuple(rest),
-        words=tuple(words),
-        opens_page=opens_page,
+        arguments=tuple(given.rest),
+        words=tuple(given.list_words(*SHARED, *OPTIONS)),
+        opens_page="--open" in given,
     )
 
 
 def read_backend(arguments: Sequence[str]) -> tuple[str, list[str]]:
-    """The backend that a command line names, for a session that has none of its own, and the arguments without it.
+    """Return the backend that a command line names, for a session that has none of its own, and all other arguments.
 
     Raises:
       UsageError: There is no such backend.
     """
-    backend, rest = take_option(arguments, "--backend")
+    given = read_options(arguments, "--backend")
+    backend = given.get("--backend")
     if backend is not None and backend not in BACKENDS:
         raise UsageError(f"--backend {backend!r} is unknown; allowed: {', '.join(BACKENDS)}")
-    return backend or DEFAULT_BACKEND, rest
+    return backend or DEFAULT_BACKEND, given.rest
 
 
-def _take_own_options(arguments: Sequence[str]) -> tuple[dict[str, str | None], list[str]]:
-    """Options that only some backends have, {name: value or None}, and the arguments without them."""
-    given: dict[str, str | None] = {}
-    rest = list(arguments)
+def check_measuring(
+    words: Sequence[str], what: str, also: Sequence[str] = (), reasons: Mapping[str, str] = REASONS
+) -> None:
+    """Check the names of a measurement's options, before an hour or a night has gone by.
+
+    Args:
+      words: Meant for the harness, whose business their values are.
+      what: What measures: "an upgrade".
+      also: Other options with a value.
+      reasons: Why an option is not taken, by name.
+    Raises:
+      UsageError: There is no such option, its value is missing, or a word belongs to none.
+    """
+    names = (*VALUED, *also)
+    for word in read_options(words, *names, flags=FLAGS, refused=reasons).rest:
+        if not word.startswith("-"):
+            raise UsageError(f"{word!r} belongs to no option; write --option VALUE")
+        name, known = word.partition("=")[0], sorted((*names, *FLAGS))
+        nearest = difflib.get_close_matches(name, known, n=1)
+        hint = f"nearest: {nearest[0]}" if nearest else f"options: {', '.join(known)}"
+        raise UsageError(f"{name}: {what} has no such option; {hint}")
+
+
+def check_packages(words: Sequence[str], what: str, reasons: Mapping[str, str]) -> list[str]:
+    """Return the options of a measurement in environments of packages, once their names are checked.
+
+    Raises:
+      UsageError: As `check_measuring`; or containers are asked for.
+    """
+    given = read_options(words, "--runtime")
+    if (runtime := given.get("--runtime")) not in (None, "local"):
+        raise UsageError(f"--runtime {runtime}: packages are measured in virtual environments; leave it out")
+    check_measuring(given.rest, what, ["--machine"], reasons)
+    return given.rest
+
+
+def _choose_lock(backend: str, given: Given) -> str:
+    """Return the lock of the backend, or the one that an option of its own chooses."""
+    for name in OWN:
+        if name in given and given.get(name) not in OPTIONS[name].locks:
+            allowed = ", ".join(OPTIONS[name].locks)
+            raise UsageError(f"{name} {given.get(name)!r} is unknown; allowed: {allowed}")
+    chosen = BACKENDS[backend].lock
     for name, option in OPTIONS.items():
-        if option.locks:
-            value, rest = take_option(rest, name)
-            is_given = value is not None
-        else:
-            value = None
-            is_given, rest = take_flag(rest, name)
-        if is_given:
-            given[name] = value
-    return given, rest
-
-
-def _check_own_options(backend: str, given: Mapping[str, str | None]) -> None:
-    """Raises UsageError for a value that there is not, and for an option of another backend."""
-    for name, value in given.items():
-        allowed = OPTIONS[name].locks
-        if allowed and value not in allowed:
-            raise UsageError(f"{name} {value!r} is unknown; allowed: {', '.join(allowed)}")
-    for name in given:
-        owners = [needs.name for needs in BACKENDS.values() if OPTIONS[name] in needs.options]
-        if backend not in owners:
-            raise UsageError(f"{name} belongs to the {owners[0]} backend: nox -s {owners[0]} -- {name} …")
-
-
-def _choose_lock(backend: str, given: Mapping[str, str | None]) -> str:
-    """The lock of the backend, or the one that an option chooses."""
-    chosen = [OPTIONS[name].locks[value] if value else OPTIONS[name].lock for name, value in given.items()]
-    return next(filter(None, chosen), BACKENDS[backend].lock)
+        if name not in given:
+            continue
+        if option not in BACKENDS[backend].options:
+            owner = next(needs.name for needs in BACKENDS.values() if option in needs.options)
+            raise UsageError(f"{name} belongs to the {owner} backend: nox -s {owner} -- {name} …")
+        chosen = option.locks.get(given.get(name) or "") or option.lock or chosen
+    return chosen

@@ -9,11 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from launcher.bisection import Answer, Judged
-from launcher.bisects import METRICS, PROGRAM, TIME
 from launcher.runs import MARK, read_record
 
-EXECUTION = "execution_s"
-"""What a verdict calls the time of a call."""
+TIME, PROGRAM = "time", "program"
 
 CONFIRMED = ("slower", "faster")
 
@@ -29,6 +27,7 @@ class Target:
     """What the bad release differs in.
 
     Args:
+      metric: Its name in a verdict, and in a record.
       effect: Its time over that of the good release; None of other metrics.
     """
 
@@ -53,11 +52,10 @@ def find_target(changes: Sequence[Mapping[str, Any]], metric: str, variant: str)
     """What the bad release differs in the most; None where nothing is told apart.
 
     Args:
-      metric: `time` or one of METRICS.
+      metric: `time`, `program`, or what a budget calls a metric.
       variant: The only one that counts; any where it is empty.
     """
-    told = EXECUTION if metric == TIME else METRICS[metric]
-    own = [one for one in changes if one["metric"] == told and variant in ("", one["variant"])]
+    own = [one for one in changes if one["budget"] == metric and variant in ("", one["variant"])]
     if metric == TIME:
         own = [one for one in own if one["finding"] in CONFIRMED]
     else:
@@ -66,7 +64,7 @@ def find_target(changes: Sequence[Mapping[str, Any]], metric: str, variant: str)
         return None
     worst = max(own, key=_size)
     effect = worst["effect"]["estimate"] if metric == TIME else None
-    return Target(worst["case"], worst["variant"], told, effect)
+    return Target(worst["case"], worst["variant"], worst["metric"], effect)
 
 
 def _size(change: Mapping[str, Any]) -> float:
@@ -82,7 +80,7 @@ def tells(run: Path, target: Target) -> bool:
         return False
     variants = [one for case in cases if case["name"] == target.case for one in case["variants"]]
     outcomes = [outcome for one in variants if one["name"] == target.variant for outcome in one["outcomes"].values()]
-    if target.metric == METRICS[PROGRAM]:
+    if target.metric == PROGRAM:
         return any((outcome.get("details") or {}).get("fingerprint") for outcome in outcomes)
     return any(None not in (outcome["values"].get(target.metric) or [None]) for outcome in outcomes)
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from launcher.options import UsageError, take_option, take_options
+from launcher.options import UsageError, read_options
 from launcher.runs import Run
 
 REPORTS = "reports"
@@ -44,18 +44,16 @@ def mounts_for(arguments: Sequence[str], run: Run, here: Path) -> tuple[Mount, .
       UsageError: A folder that cannot be mounted, is not there or may not be written.
     """
     results = _absolute(run.folder, here).parent
-    suites, _ = take_options(arguments, "--suites")
-    data, _ = take_option(arguments, "--data")
-    against, _ = take_option(arguments, "--against")
-    suspects, _ = take_option(arguments, "--suspects")
-    readable = [path for name in suites if (path := _suite_folder(name, here)) is not None]
+    given = read_options(arguments, "--suites", "--data", "--against", "--suspects", "--lock-step")
+    data, against, suspects = map(given.get, ("--data", "--against", "--suspects"))
+    readable = [path for name in given.values.get("--suites", ()) if (path := _suite_folder(name, here)) is not None]
     readable += [_find_run(against, results, here)] if against else []
     readable += [_absolute(suspects, here)] if suspects else []
     if data:
         readable.append(_existing_folder(_absolute(data, here), "--data"))
     _check_mountable(results, "--out")
     writable = dict.fromkeys((results, here / REPORTS))
-    lock_step, _ = take_option(arguments, "--lock-step")
+    lock_step = given.get("--lock-step")
     if lock_step and (socket := _absolute(lock_step, here)).is_socket():  # where another container is asked
         writable[socket.parent] = None
     return (

@@ -1,54 +1,79 @@
-"""Reading single options from a command line that is meant for another program."""
+"""Some options of a command line, whose other arguments are meant for another program."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NoReturn
 
 
 class UsageError(Exception):
     """The command line or the machine cannot be used as asked; the message says what to do."""
 
 
-def take_option(arguments: Sequence[str], name: str) -> tuple[str | None, list[str]]:
-    """The last value of an option, `--name VALUE` or `--name=VALUE`, and the arguments without it.
+class Parser(argparse.ArgumentParser):
+    """The parser of a session's own options, whose errors end like all others."""
 
-    Raises:
-      UsageError: The option is there and its value is not.
-    """
-    values, rest = take_options(arguments, name)
-    return (values[-1] if values else None), rest
+    def __init__(self, program: str, description: str) -> None:
+        super().__init__(prog=program, description=description, allow_abbrev=False)
 
-
-def take_options(arguments: Sequence[str], name: str) -> tuple[list[str], list[str]]:
-    """All values of an option that may be given again and again, and the arguments without it.
-
-    Raises:
-      UsageError: The option is there and its value is not.
-    """
-    # No abbreviations: the harness knows none, and `--run` must not be read as `--runtime` here.
-    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
-    parser.add_argument(name, dest="values", action="append", default=[])
-    try:
-        known, rest = parser.parse_known_args(arguments)
-    except argparse.ArgumentError:
-        raise UsageError(f"{name} needs a value") from None
-    return known.values, rest
+    def error(self, message: str) -> NoReturn:
+        """Raise a UsageError with the message and the usage in one line."""
+        raise UsageError(f"{message}; {' '.join(self.format_usage().split())}")
 
 
-def refuse(arguments: Sequence[str], forbidden: Mapping[str, str]) -> None:
-    """Checks that none of some options is given.
+@dataclass(frozen=True)
+class Given:
+    """Options that were given, and the other arguments.
 
     Args:
-      forbidden: Why, by option.
-    Raises:
-      UsageError: One is.
+      values: By option, in their order; a flag has none.
+      rest: In its order.
     """
-    for name, why in forbidden.items():
+
+    values: Mapping[str, Sequence[str]]
+    rest: list[str]
+
+    def __contains__(self, name: str) -> bool:
+        """Return whether an option was given."""
+        return name in self.values
+
+    def get(self, name: str) -> str | None:
+        """Return the last value of an option; None where it was not given."""
+        return next(reversed(self.values.get(name, ())), None)
+
+    def list_words(self, *names: str) -> list[str]:
+        """Return options with their last values, as words of another command line."""
+        return [word for name in names if name in self.values for word in (name, *self.values[name][-1:])]
+
+
+def read_options(
+    arguments: Sequence[str],
+    *names: str,
+    flags: Collection[str] = (),
+    refused: Mapping[str, str] | None = None,
+) -> Given:
+    """Return the options of some names, `--name VALUE` or `--name=VALUE`, and the arguments without them.
+
+    Args:
+      flags: Names of options without a value.
+      refused: Why an option cannot be given, by name.
+    Raises:
+      UsageError: An option is refused, or its value is missing.
+    """
+    for name, why in (refused or {}).items():
         if any(word == name or word.startswith(f"{name}=") for word in arguments):
             raise UsageError(f"{name}: {why}")
-
-
-def take_flag(arguments: Sequence[str], name: str) -> tuple[bool, list[str]]:
-    """Whether a flag is there, and the arguments without it."""
-    return name in arguments, [argument for argument in arguments if argument != name]
+    # No abbreviations: the harness knows none, and `--run` must not be read as `--runtime` here.
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    for name in names:
+        parser.add_argument(name, dest=name, action="append")
+    for flag in flags:
+        parser.add_argument(flag, dest=flag, action="store_const", const=())
+    try:
+        known, rest = parser.parse_known_args(arguments)
+    except argparse.ArgumentError as error:
+        fault = "takes no value" if error.argument_name in flags else "needs a value"
+        raise UsageError(f"{error.argument_name} {fault}") from None
+    return Given({name: values for name, values in vars(known).items() if values is not None}, rest)

@@ -9,7 +9,7 @@ from launcher.options import UsageError
 
 
 def check_printable(name: str, value: str) -> None:
-    """Checks that a value is one line of text, which every format can hold.
+    """Check that a value is one line of text, which every format can hold.
 
     Raises:
       UsageError: It is empty, or has line breaks or other characters that nobody sees.
@@ -21,16 +21,16 @@ def check_printable(name: str, value: str) -> None:
 
 
 def quote_yaml(value: object) -> str:
-    """Text, a list or a mapping, as YAML on one line: what is JSON is YAML too."""
+    """Return text or a mapping as YAML on one line: what is JSON is YAML too."""
     return json.dumps(value, ensure_ascii=False)
 
 
-def quote_pod_words(words: Sequence[str]) -> str:
-    """Words of a command in a pod: there `$(NAME)` would be a variable, and `$$` is a dollar."""
-    return quote_yaml([word.replace("$", "$$") for word in words])
+def quote_list(words: Sequence[str]) -> str:
+    """Return words of a pod's command, as items of a list in YAML: there `$(NAME)` is a variable, `$$` a dollar."""
+    return ", ".join(quote_yaml(word.replace("$", "$$")) for word in words)
 
 
 def quote_unit(words: Sequence[str]) -> str:
-    """Words of a command in a unit of systemd: there `%` begins a specifier, and `$` a variable but in the program."""
+    """Return a command of a systemd unit: there `%` begins a specifier, and `$` a variable except in the program."""
     program, *arguments = (word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%") for word in words)
     return " ".join(f'"{word}"' for word in (program, *(one.replace("$", "$$") for one in arguments)))

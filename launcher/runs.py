@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from launcher.options import take_option
+from launcher.options import read_options
 
 DEFAULT_OUT = "results"
 
@@ -30,6 +30,11 @@ PAGES = Path("reports")
 TOKEN_DIGITS = 7
 """28 random bits: two runs started in the same second, by jobs of one array, still get folders of their own."""
 
+PROGRAMS = ("--probe", "compilation", "--probe", "memory")
+"""How to measure what an environment tells by itself, without the time of a call."""
+
+EXACT = (*PROGRAMS, "--processes", "1")
+"""How to measure what follows from programs alone."""
 
 LARGEST_RECORD = 256 * 2**20
 """Bytes of a file of a run, as the harness allows them; a run may come from anywhere."""
@@ -90,8 +95,9 @@ def is_store(out: str) -> bool:
 
 def take_store(arguments: Sequence[str]) -> tuple[str | None, list[str]]:
     """The store that `--out` names, and the arguments with which the run is first kept here; None of a folder."""
-    out, rest = take_option(arguments, "--out")
-    return (out, rest) if out is not None and is_store(out) else (None, list(arguments))
+    given = read_options(arguments, "--out")
+    out = given.get("--out")
+    return (out, given.rest) if out is not None and is_store(out) else (None, list(arguments))
 
 
 def new_run_id(backend: str, *, now: datetime | None = None, token: str | None = None) -> str:
@@ -102,13 +108,11 @@ def new_run_id(backend: str, *, now: datetime | None = None, token: str | None =
 
 def plan_run(arguments: Sequence[str], new_id: str) -> Run:
     """The run that these arguments of the harness describe; without --run-id or --resume it is called `new_id`."""
-    out = Path(take_option(arguments, "--out")[0] or DEFAULT_OUT)
-    given, _ = take_option(arguments, "--run-id")
-    resumed, _ = take_option(arguments, "--resume")
-    is_named = given or resumed
+    given = read_options(arguments, "--out", "--run-id", "--resume")
+    out, name, resumed = Path(given.get("--out") or DEFAULT_OUT), given.get("--run-id"), given.get("--resume")
     return Run(
-        arguments=(*arguments, *(() if is_named else ("--run-id", new_id))),
-        folder=_resumed_folder(resumed, out) if resumed else out / (given or new_id),
+        arguments=(*arguments, *(() if name or resumed else ("--run-id", new_id))),
+        folder=_resumed_folder(resumed, out) if resumed else out / (name or new_id),
         is_rehearsal="--dry-run" in arguments,
     )
 
@@ -129,7 +133,7 @@ def plan_beside(
 
 def plan_self_test(arguments: Sequence[str]) -> Run:
     """The self-test that these arguments of the harness describe: it leaves a file, and no run to report on."""
-    out = Path(take_option(arguments, "--out")[0] or DEFAULT_OUT)
+    out = Path(read_options(arguments, "--out").get("--out") or DEFAULT_OUT)
     return Run(tuple(arguments), out / SELF_TESTS, is_rehearsal=False, verb="self-test")
 
 

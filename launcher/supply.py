@@ -10,7 +10,6 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NoReturn
 
 from launcher.containers import quote_command
 from launcher.execution import build_command, build_image, say
@@ -18,7 +17,7 @@ from launcher.host import GB, MB
 from launcher.images import WHEELS, Image, check_buildable, image_id, image_size_bytes
 from launcher.jobs import prepare_build
 from launcher.locks import LOCKS, SMALLEST_LOCK, locate_lock
-from launcher.options import UsageError
+from launcher.options import Parser, UsageError
 from launcher.request import BASE_IMAGE_VARIABLE, DEFAULT_BASE_IMAGE
 from launcher.runtime import choose_engine
 
@@ -58,7 +57,7 @@ def build_asked_images(arguments: Sequence[str], variables: Mapping[str, str], c
     Raises:
       UsageError: One cannot be built.
     """
-    parser = _Parser(prog="nox -s images --", description="Builds images before they are needed.")
+    parser = Parser("nox -s images --", "Builds images before they are needed.")
     _add_locks(parser)
     parser.add_argument("--offline", action="store_true", help="from docker/wheels alone (see nox -s wheels)")
     parser.add_argument("--base-image", default=variables.get(BASE_IMAGE_VARIABLE) or DEFAULT_BASE_IMAGE)
@@ -86,7 +85,7 @@ def download_asked_wheels(arguments: Sequence[str], checkout: Path) -> None:
     Raises:
       UsageError: The index does not have them, or pip is not to be had.
     """
-    parser = _Parser(prog="nox -s wheels --", description="Downloads what images are made of.")
+    parser = Parser("nox -s wheels --", "Downloads what images are made of.")
     _add_locks(parser)
     parser.add_argument("--python", default=DEFAULT_PYTHON, help="of the base image (default: %(default)s)")
     given = parser.parse_args(list(arguments))
@@ -152,10 +151,3 @@ def _choose_locks(locks: Sequence[str]) -> Sequence[str]:
     if unknown := [lock for lock in locks if lock not in LOCKS]:
         raise UsageError(f"there is no lock {unknown[0]!r}; locks are {', '.join(LOCKS)}")
     return locks or (SMALLEST_LOCK,)
-
-
-class _Parser(argparse.ArgumentParser):
-    """Errors as UsageError, so that they end like all others."""
-
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{message}; {self.format_usage().strip()}")

@@ -271,11 +271,6 @@ def caching(
 PROVEN_COLD = CacheStateCall(cache_state="cold", proven=True, elapsed_s=0.05, traces=1, compiled=1)
 UNPROVEN_CACHED = CacheStateCall(cache_state="cached", proven=False, elapsed_s=0.031, traces=1, compiled=1, misses=1)
 PROVEN_WARM = CacheStateCall(cache_state="warm", proven=True, elapsed_s=4e-5)
-UNPROVEN_WORDS = (
-    "filled persistent cache: not proven, so its 0.031 s have no name: JAX reported 1 traced, 1 compiled, "
-    "0 from the persistent cache, 1 missing in it"
-)
-"""What a page says of UNPROVEN_CACHED."""
 
 
 def memory(

@@ -8,11 +8,11 @@
 #SBATCH --ntasks=1
 #SBATCH --exclusive
 #SBATCH --mem=0
-#SBATCH --time=${limit_minutes}
+#SBATCH --time=06:00:00
 #SBATCH --no-requeue
 #SBATCH --signal=TERM@120
 #SBATCH --output=${name}-%j.log
-${devices}
+${gres}
 # Line by line: nights do not overlap; nobody else is on the node, and all of its memory is ours; a regression is not
 # measured again until it passes; two minutes before the time is over the harness is told, and keeps what it has.
 set -euo pipefail
@@ -37,14 +37,14 @@ with_store() (
         set +a
     fi
     export JAXMETER_CACHE=/work/results/.cache
-    step --export=ALL --container-image=${store_image} python3 -m jaxmeter night "$@"
+    step --export=ALL --container-image="${store_image}" python3 -m jaxmeter night "$@"
 )
 
 # A step that measures what a file says, if it is there. Exit code 3, a run that is not complete, does not stop the night.
 measure() {
     [[ -f $night/$1 ]] || return 0
     local code=0
-    step --export=HOME,NVIDIA_VISIBLE_DEVICES=all,NVIDIA_DRIVER_CAPABILITIES=all --container-image=${image} \
+    step --export=HOME,NVIDIA_VISIBLE_DEVICES=all,NVIDIA_DRIVER_CAPABILITIES=all --container-image="${image}" \
         python3 -m jaxmeter run "@/work/results/.night/$1" || code=$?
     ((code == 3)) || return "$code"
 }

@@ -8,11 +8,11 @@
 #SBATCH --ntasks=1
 #SBATCH --exclusive
 #SBATCH --mem=0
-#SBATCH --time=${limit_minutes}
+#SBATCH --time=06:00:00
 #SBATCH --no-requeue
 #SBATCH --signal=B:USR1@120
 #SBATCH --output=${name}-%j.log
-${devices}
+${gres}
 # Line by line: nights do not overlap; nobody else is on the node, and all of its memory is ours; a regression is not
 # measured again until it passes; two minutes before the time is over the night is told, and keeps what it has.
 set -u

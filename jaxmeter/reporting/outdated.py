@@ -7,15 +7,16 @@ from collections import Counter
 import msgspec
 
 from jaxmeter.harness.metrics.across import DECISIVE_PROBES
+from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record import CaseRecord, Manifest, Outcome, PlannedCase, RunRecord, Status, VariantRecord
 from jaxmeter.harness.record.outcomes import Number
 
 WHOLE = 2
 """Runs of a machine that are kept whole: the newest, and the one that it is compared with."""
 
-TIMES = ("execution_s", "over_calibration", "log_ratio", "calibration_s")
+TIMES = tuple(metric.name for metric in METRICS.values() if metric.in_history and not metric.exact)
 
-EXACT = ("planned_peak_bytes", "compiles", "recompiles")
+EXACT = tuple(metric.name for metric in METRICS.values() if metric.in_history and metric.exact)
 """Numbers that follow from the program alone; its fingerprint stands in what is kept of its check."""
 
 

@@ -12,34 +12,24 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from launcher.backends import BACKENDS, DEFAULT_BACKEND, OPTIONS
-from launcher.command_line import read_request
+from launcher.command_line import OWN, read_request
 from launcher.devices import Devices
 from launcher.doctor.interferences import Machine, find_interferences, find_other_use
-from launcher.doctor.reach import (
-    Fetch,
-    UnreachableError,
-    fetch,
-    hide_secrets,
-    index_address,
-    registry_address,
-    start,
-    status_of,
-)
+from launcher.doctor.reach import Fetch, fetch, find_proxy, hide_secrets, locate_registry, read_status, start
 from launcher.doctor.table import describe_failure, render, run_check
 from launcher.engines import Ask, Engine, ask_client, find_engine
 from launcher.findings import Finding, State
 from launcher.host import GB, allowed_cores, free_bytes, look_at_host
 from launcher.images import WHEELS, Image, check_buildable, image_id
-from launcher.index import read_index
+from launcher.index import Index, read_index
 from launcher.locks import LOCKS
-from launcher.options import UsageError, take_option
+from launcher.options import UsageError, read_options
 from launcher.preflight import find_problems, find_warnings
 from launcher.request import Request
 from launcher.runtime import choose_engine
 
 SHARED_OPTIONS = ("--runtime", "--base-image")
-OWN_OPTIONS = tuple(name for name, option in OPTIONS.items() if option.locks)
-"""Options of a measurement that decide whether it can be made here: of every backend, and of only some."""
+"""Options of every backend that decide whether a measurement can be made here; so do all of `OWN`."""
 
 CANNOT = 2
 
@@ -139,7 +129,7 @@ def examine(
     """Prints the table; 0 where every asked backend can be measured here, else 2.
 
     Args:
-      arguments: Backends, DEFAULT_BACKEND where none is named, SHARED_OPTIONS and OWN_OPTIONS.
+      arguments: Backends, DEFAULT_BACKEND where none is named, SHARED_OPTIONS and OWN.
       variables: Environment variables.
       checkout: Where jaxmeter's own files are.
       surroundings: What is examined, this machine by default.
@@ -165,30 +155,26 @@ def read_asked(arguments: Sequence[str], variables: Mapping[str, str]) -> tuple[
     Raises:
       UsageError: A backend or an option that there is not.
     """
-    options: dict[str, tuple[str, ...]] = {}
-    rest = list(arguments)
-    for name in (*SHARED_OPTIONS, *OWN_OPTIONS):
-        value, rest = take_option(rest, name)
-        options[name] = (name, value) if value is not None else ()
-    for word in rest:
+    names = (*SHARED_OPTIONS, *OWN)
+    given = read_options(arguments, *names)
+    for word in given.rest:
         if word not in BACKENDS:
             kind = "option" if word.startswith("-") else "backend"
             raise UsageError(
                 f"{kind} {word!r} is unknown to nox -s doctor; backends: {', '.join(BACKENDS)}; "
-                f"options: {', '.join(options)}"
+                f"options: {', '.join(names)}"
             )
-    backends = tuple(dict.fromkeys(rest)) or (DEFAULT_BACKEND,)
-    for name in OWN_OPTIONS:
+    backends = tuple(dict.fromkeys(given.rest)) or (DEFAULT_BACKEND,)
+    for name in OWN:
         owners = [backend for backend in BACKENDS if _has_option(backend, name)]
-        if options[name] and not set(owners) & set(backends):
-            command = f"nox -s doctor -- {owners[0]} {' '.join(options[name])}"
+        if name in given and not set(owners) & set(backends):
+            command = f"nox -s doctor -- {owners[0]} {' '.join(given.list_words(name))}"
             raise UsageError(f"{name} belongs to the {owners[0]} backend: {command}")
-    found = []
+    asked = []
     for backend in backends:
-        names = (*SHARED_OPTIONS, *(name for name in OWN_OPTIONS if _has_option(backend, name)))
-        given = tuple(word for name in names for word in options[name])
-        found.append(Asked(backend, given, read_request(backend, given, variables)))
-    return tuple(found)
+        options = given.list_words(*SHARED_OPTIONS, *(name for name in OWN if _has_option(backend, name)))
+        asked.append(Asked(backend, tuple(options), read_request(backend, options, variables)))
+    return tuple(asked)
 
 
 def _has_option(backend: str, name: str) -> bool:
@@ -348,40 +334,41 @@ def _check_base_image(
         return Finding(name, State.OK, f"{image} is here")
     if not are_needed:
         return Finding(name, State.NOTE, f"{image} is not here; not needed now, as nothing has to be made")
-    address = registry_address(image, variables)
+    url = locate_registry(image)
     load = (
         f"load it from a machine that has it (`{engine.client} save` there, `{engine.client} load` here), "
         f"name one that is here (--base-image IMAGE), or measure without: --runtime local. Where the engine has a "
         f"mirror or proxy of its own, try: {engine.client} pull {image}"
     )
-    try:
-        status_of(address, start(lambda: surroundings.fetch(address)))
-    except UnreachableError as error:
-        return Finding(name, State.MISSING, f"{image} is not here, and its registry is out of reach: {error}", load)
-    return Finding(name, State.OK, f"{image} is not here yet; its registry answers ({hide_secrets(address.url)})")
+    status = _ask(url, Index({}), variables, surroundings)
+    if isinstance(status, str):
+        return Finding(name, State.MISSING, f"{image} is not here, and its registry gives {status}", load)
+    return Finding(name, State.OK, f"{image} is not here yet; its registry answers ({url})")
 
 
 def _check_index(variables: Mapping[str, str], surroundings: Surroundings) -> Finding:
     name = "package index"
     index = read_index(variables, home=surroundings.home, root=surroundings.root)
-    address = index_address(index, variables)
-    way = [f"through the proxy {hide_secrets(address.proxy)}"] if address.proxy else []
-    way += [f"trusting {address.ca_bundle}"] if address.ca_bundle else []
+    url = f"{hide_secrets(index.url).rstrip('/')}/pip/"  # a small page that every index has
+    proxy = find_proxy(url, index, variables)
+    way = [f"through the proxy {hide_secrets(proxy)}"] if proxy else []
+    way += [f"trusting {index.ca_bundle}"] if index.ca_bundle else []
     what = hide_secrets(index.url) + (f" ({', '.join(way)})" if way else "")
-    elsewhere = (
-        "name an index that can be reached (export PIP_INDEX_URL=…), or bring wheels: nox -s wheels elsewhere, then "
-        "nox -s images -- --offline"
+    status = _ask(url, index, variables, surroundings)
+    if isinstance(status, int) and (status < 400 or status in (401, 403)):  # pip may have credentials
+        return Finding(name, State.OK, f"{what} answers")
+    remedy = (
+        "check its address, the network, the proxy (export HTTPS_PROXY=http://HOST:PORT, or proxy in pip.conf) and the "
+        "certificates (export PIP_CERT=/path/to/ca.pem); or name an index that can be reached (export "
+        "PIP_INDEX_URL=…), or bring wheels: nox -s wheels elsewhere, then nox -s images -- --offline"
     )
-    try:
-        status = status_of(address, start(lambda: surroundings.fetch(address)))
-    except UnreachableError as error:
-        return Finding(name, State.MISSING, f"{what}: {error}", f"{error.remedy}; {elsewhere}")
-    if status in (401, 403):
-        remedy = "put valid credentials into pip.conf, which a build gets as a secret"
-        return Finding(name, State.MISSING, f"{what} refuses access (HTTP {status})", remedy)
-    if status >= 400:
-        return Finding(name, State.MISSING, f"{what} answers with HTTP {status}", f"check its address; {elsewhere}")
-    return Finding(name, State.OK, f"{what} answers")
+    fault = status if isinstance(status, str) else f"HTTP {status}"
+    return Finding(name, State.MISSING, f"{what}: {fault}", remedy)
+
+
+def _ask(url: str, index: Index, variables: Mapping[str, str], surroundings: Surroundings) -> int | str:
+    """Return the HTTP status of a server's answer, or why there is none."""
+    return read_status(start(lambda: surroundings.fetch(url, index, find_proxy(url, index, variables))))
 
 
 def _check_disk_of_images(engine: Engine | None, surroundings: Surroundings) -> tuple[Finding, ...]:

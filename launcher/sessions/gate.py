@@ -5,26 +5,59 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from launcher.command_line import read_backend, read_request
-from launcher.gates import read_gate_request
+from launcher.command_line import REASONS, check_measuring, read_backend, read_request
 from launcher.locks import SMALLEST_LOCK
+from launcher.options import UsageError, read_options
 from launcher.request import Request
-from launcher.runs import Run, is_store, new_run_id, plan_beside
+from launcher.runs import DEFAULT_OUT, EXACT, MANIFEST, Run, is_store, new_run_id, plan_beside
 from launcher.sessions.baseline import offer_baseline
 from launcher.sessions.measuring import run_harness
 from launcher.sessions.same_runtime import follow_baseline, is_chosen, is_other_runtime
-from launcher.sessions.shell import (
-    INTERRUPTED,
-    NO_ANSWER,
-    USAGE_ERROR,
-    Shell,
-    prepare_stores,
-    run_jaxmeter,
-    take_given,
-)
+from launcher.sessions.shell import INTERRUPTED, NO_ANSWER, USAGE_ERROR, Shell, prepare_stores, run_jaxmeter
+
+JUDGING = ("--budgets", "--min-effect", "--markdown", "--verdict")
+"""Options of the judge; all others are of the measurement."""
+
+REFUSED = {name: why for name, why in REASONS.items() if name != "--lock-step"} | {
+    "--against": "the baseline is named without an option: nox -s gate -- RUN"
+}
+
+
+@dataclass(frozen=True)
+class GateRequest:
+    """A gate.
+
+    Args:
+      baseline: Folder of the earlier run.
+      measuring: Arguments of the measurement, with those of the launcher.
+      judging: Arguments of the judge.
+    """
+
+    baseline: Path
+    measuring: tuple[str, ...]
+    judging: tuple[str, ...]
+    exact: bool
+
+
+def read_gate_request(arguments: Sequence[str]) -> GateRequest:
+    """Return what `RUN [--budgets FILE] [--min-effect PERCENT] [--markdown FILE] [--verdict FILE] [--exact] …` ask.
+
+    Raises:
+      UsageError: No baseline, or what a gate does not take.
+    """
+    if not arguments or arguments[0].startswith("-"):
+        raise UsageError("name the baseline run first: nox -s gate -- results/RUN")
+    name, given = Path(arguments[0]), read_options(arguments[1:], *JUDGING, "--out", flags=["--exact"], refused=REFUSED)
+    baseline = name if name.is_dir() else Path(given.get("--out") or DEFAULT_OUT) / name
+    if not (baseline / MANIFEST).is_file():
+        raise UsageError(f"{name}: no run; give a folder that a measurement has written, such as results/RUN")
+    exact = "--exact" in given
+    measuring = (*given.rest, *given.list_words("--out"), *(EXACT if exact else ()))
+    return GateRequest(baseline, measuring, tuple(given.list_words("--exact", *JUDGING)), exact)
 
 
 def pass_gate(shell: Shell, arguments: Sequence[str]) -> int:
@@ -35,11 +68,14 @@ def pass_gate(shell: Shell, arguments: Sequence[str]) -> int:
     """
     asked = read_gate_request(_fetch_baseline(shell, arguments))
     backend, measuring = read_backend(asked.measuring)
-    limits = take_given(asked.judging, "--budgets", "--min-effect")
+    request = read_request(backend, measuring, shell.variables)
+    check_measuring(request.arguments, "a gate", ("--machine", "--lock-step"), REFUSED)
+    judging = read_options(asked.judging, "--budgets", "--min-effect")
+    limits = judging.list_words("--budgets", "--min-effect")
     shell.install(SMALLEST_LOCK)
     if code := run_jaxmeter(shell, "limits", *limits):  # before anything is measured
         return code
-    chosen = is_chosen(read_request(backend, measuring, shell.variables))
+    chosen = is_chosen(request)
     followed = follow_baseline(shell, backend, measuring, asked.baseline)
     measuring = [*followed, *measuring]
     with ExitStack() as stack:
@@ -71,7 +107,7 @@ def pass_gate(shell: Shell, arguments: Sequence[str]) -> int:
                 shell.install(SMALLEST_LOCK)
         judged = (str(asked.baseline), str(run.folder), *confirmed)
         code = run_jaxmeter(shell, "gate", *judged, *asked.judging)
-        run_jaxmeter(shell, "report", *judged, *take_given(asked.judging, "--min-effect"))
+        run_jaxmeter(shell, "report", *judged, *judging.list_words("--min-effect"))
     return code
 
 

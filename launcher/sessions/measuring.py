@@ -12,7 +12,7 @@ from launcher.execution import say
 from launcher.host import look_at_host
 from launcher.images import lock_sha256
 from launcher.jobs import Job, ask_machine, measure_in_container
-from launcher.options import UsageError, take_option
+from launcher.options import UsageError, read_options
 from launcher.preflight import check, find_warnings
 from launcher.request import Request, format_command
 from launcher.runs import DEFAULT_OUT, Run, take_store
@@ -84,9 +84,8 @@ def name_machine(shell: Shell, backend: str, request: Request) -> str:
     Raises:
       UsageError: It finds no device.
     """
-    cores, _ = take_option(request.arguments, "--cores")
-    arguments = () if cores is None else ("--cores", cores)
-    run = Run(arguments, Path(DEFAULT_OUT, "machine"), is_rehearsal=False, verb="machine")
+    cores = read_options(request.arguments, "--cores").list_words("--cores")
+    run = Run(tuple(cores), Path(DEFAULT_OUT, "machine"), is_rehearsal=False, verb="machine")
     engine, _ = choose_engine(request.runtime, shell.variables)
     host, caller = look_at_host(), caller_here(shell.variables)
     check(backend, request, host, engine)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
 from launcher.environments import Wanted, list_needed, make_environment, make_locked_environment
 from launcher.execution import say
 from launcher.locks import STORES_LOCK, locate_lock
-from launcher.options import take_option
 
 FINE, USAGE_ERROR, INTERRUPTED = 0, 2, 130
 NO_ANSWER = 3
@@ -87,9 +86,3 @@ def prepare_environment(shell: Shell, wanted: Wanted) -> Path:
     say(f"installing {wanted.words}; the first time, that takes a minute or two")
     needed = list_needed(shell.checkout / "pyproject.toml")
     return make_environment(wanted, shell.checkout / ENVIRONMENTS, needed)
-
-
-def take_given(arguments: Sequence[str], *names: str) -> list[str]:
-    """Options with their values, as they were given; without those that were not."""
-    given = ((name, take_option(arguments, name)[0]) for name in names)
-    return [word for name, value in given if value is not None for word in (name, value)]

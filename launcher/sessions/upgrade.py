@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from launcher.arm_containers import offer_environment
-from launcher.command_line import read_backend, read_request
-from launcher.environments import Wanted
+from launcher.command_line import REASONS, check_measuring, check_packages, read_backend, read_request
+from launcher.environments import Wanted, read_wanted
 from launcher.locks import SMALLEST_LOCK
-from launcher.measurements import check_images, check_packages
+from launcher.options import UsageError, read_options
 from launcher.request import Request
-from launcher.runs import Run, new_run_id, plan_run
+from launcher.runs import DEFAULT_OUT, PROGRAMS, Run, new_run_id, plan_run
 from launcher.sessions.measuring import plan_job, run_harness
 from launcher.sessions.shell import (
     FINE,
@@ -23,9 +24,64 @@ from launcher.sessions.shell import (
     prepare_environment,
     run_elsewhere,
     run_jaxmeter,
-    take_given,
 )
-from launcher.upgrades import AFTER, BEFORE, read_upgrade_request
+
+JUDGING = ("--min-effect", "--markdown", "--verdict", "--budgets")
+"""Options of the comparison; all others are of the measurement."""
+
+REFUSED = REASONS | {
+    "--lock-step": "that is the old environment: --old",
+    "--image": "an upgrade is of two: --old name@sha256:… --new name@sha256:…",
+    "--probe": "an upgrade looks at times, programs, compilation and memory",
+}
+
+BEFORE = PROGRAMS
+"""What the old environment tells by itself: how long its calls take, it tells beside the new one."""
+
+AFTER = ("--probe", "timing", *BEFORE)
+
+_IMAGE = re.compile(r"(?:\S+@)?sha256:[0-9a-f]{64}")
+"""One image: that of a registry by its digest, or one of this machine by its id."""
+
+_LIKE_IMAGE = re.compile(r"\S*@?sha256:\S*")
+
+
+@dataclass(frozen=True)
+class UpgradeRequest:
+    """An upgrade.
+
+    Args:
+      old, new: Packages, or names of images.
+      measuring: Arguments of both measurements.
+      judging: Arguments of the comparison.
+      out: Where runs are kept.
+    """
+
+    old: Wanted | str
+    new: Wanted | str
+    measuring: tuple[str, ...]
+    judging: tuple[str, ...]
+    out: Path
+
+
+def read_upgrade_request(arguments: Sequence[str]) -> UpgradeRequest:
+    """Return what `--old PACKAGES --new PACKAGES`, or two images, and options of comparison and measurement ask for.
+
+    Raises:
+      UsageError: One of the two is missing, they are not of one kind, or what an upgrade does not take.
+    """
+    given = read_options(arguments, "--old", "--new", *JUDGING, "--out", refused=REFUSED)
+    old, new = given.get("--old"), given.get("--new")
+    if old is None or new is None:
+        raise UsageError(
+            'name both environments: nox -s upgrade -- --old "jax==0.10.0" --new "jax==0.10.2"; packages, a '
+            "requirements file, the folder of a package, or an image by its digest"
+        )
+    arms = (_read_arm(old), _read_arm(new))
+    if isinstance(arms[0], str) != isinstance(arms[1], str):
+        raise UsageError("an image on one side alone; give two images (name@sha256:…), or packages on both sides")
+    measuring = (*given.rest, *given.list_words("--out"))
+    return UpgradeRequest(*arms, measuring, tuple(given.list_words(*JUDGING)), Path(given.get("--out") or DEFAULT_OUT))
 
 
 def compare_environments(shell: Shell, arguments: Sequence[str]) -> int:
@@ -37,11 +93,13 @@ def compare_environments(shell: Shell, arguments: Sequence[str]) -> int:
     asked = read_upgrade_request(arguments)
     backend, measuring = read_backend(asked.measuring)
     if isinstance(asked.old, Wanted):
-        measuring = check_packages(measuring, "an upgrade")
+        measuring = check_packages(measuring, "an upgrade", REFUSED)
     else:
-        check_images(backend, ("--image", str(asked.old), *measuring), "an upgrade")
+        request = read_request(backend, ("--image", str(asked.old), *measuring), shell.variables)
+        check_measuring(request.arguments, "an upgrade", ["--machine"], REFUSED)
     shell.install(SMALLEST_LOCK)
-    limits = take_given(asked.judging, "--budgets", "--min-effect")
+    judging = read_options(asked.judging, "--budgets", "--min-effect")
+    limits = judging.list_words("--budgets", "--min-effect")
     if code := run_jaxmeter(shell, "limits", *limits):  # before anything is measured
         return code
     name = new_run_id(backend)
@@ -53,7 +111,7 @@ def compare_environments(shell: Shell, arguments: Sequence[str]) -> int:
     if codes[-1] not in (FINE, NO_ANSWER) or len(codes) == 1:
         return codes[-1] if codes[-1] in (USAGE_ERROR, INTERRUPTED) else NO_ANSWER
     code = run_jaxmeter(shell, "compare", str(before), str(after), *asked.judging)
-    run_jaxmeter(shell, "report", str(before), str(after), *take_given(asked.judging, "--min-effect"))
+    run_jaxmeter(shell, "report", str(before), str(after), *judging.list_words("--min-effect"))
     return code or max(codes)  # what was not measured was not compared
 
 
@@ -93,3 +151,16 @@ def _measure_images(
         with offer_environment(plan_job(shell, backend, *plan(arms[0], *beside))) as socket:
             codes.append(run_harness(shell, backend, *plan(arms[1], *beside, "--lock-step", str(socket))))
     return codes
+
+
+def _read_arm(words: str) -> Wanted | str:
+    """Packages, or the name of an image.
+
+    Raises:
+      UsageError: It is neither.
+    """
+    if _IMAGE.fullmatch(words):
+        return words
+    if _LIKE_IMAGE.fullmatch(words):
+        raise UsageError(f"{words}: no image; a digest is sha256: and 64 digits, as `docker images --digests` tells")
+    return read_wanted(words)

@@ -30,6 +30,7 @@ from jaxmeter.harness.record import Outcome, RunFolder, Status, read_manifest, w
 from jaxmeter.harness.record.self_test import find_self_test
 from jaxmeter.harness.request import RunRequest, find_backend, read_duration
 from tests import samples
+from tests.golden_texts import check_golden_scenes
 
 
 @pytest.fixture(autouse=True)
@@ -65,16 +66,6 @@ def test_a_run_ends_with_its_cases_by_status_one_of_them_in_the_singular(count, 
         0,
         [said, "report on it with: jaxmeter report here"],
     )
-
-
-def test_a_few_numbers_stand_at_the_end_of_a_run(capsys):
-    conclude(samples.run(), Path("here"), as_json=False)
-
-    assert capsys.readouterr().out.splitlines()[:3] == [
-        "selu[dtype=float32,n=10000]",
-        "  selu:eager  500 us [492, 508]           baseline",
-        "  selu:jit    50 us [49.2, 50.8]          10x [9.92, 10.1]",
-    ]
 
 
 def test_json_has_the_numbers_with_their_bounds(capsys):
@@ -130,7 +121,7 @@ def test_where_a_case_failed_the_others_are_kept_and_the_code_is_3(tmp_path, cap
 
     assert code == 3
     assert find_self_test(tmp_path, "here") is not None
-    assert "Some cases failed, and are not counted; the lines above say which." in capsys.readouterr().out
+    assert "Some cases failed" in capsys.readouterr().out
 
 
 def test_a_run_that_has_lost_cases_does_not_count_and_two_are_needed(tmp_path, capsys):
@@ -143,7 +134,7 @@ def test_a_run_that_has_lost_cases_does_not_count_and_two_are_needed(tmp_path, c
     assert found is not None
     assert (whole, found.runs) == (3, 2)
     assert (too_few, find_self_test(tmp_path, "there")) == (3, None)
-    assert "2 runs are needed that time all cases at least thrice, and 1 of 2 did" in capsys.readouterr().err
+    assert "1 of 2 did" in capsys.readouterr().err
 
 
 # Times
@@ -184,14 +175,12 @@ def test_anything_else_is_no_time_and_the_error_shows_how_to_write_one(text):
     with pytest.raises(UsageError) as caught:
         read_duration(text)
 
-    assert str(caught.value) == f"--budget '{text}' is not a time; write 90, 90s, 10m or 1h30m"
+    assert str(caught.value).startswith(f"--budget '{text}' is not a time; ")
 
 
 @pytest.mark.parametrize("text", ["0", "0s", "0h0m0.0s", "0.5s", "31m999h", "99999h", "9" * 400])
 def test_a_budget_that_no_run_can_have_is_refused_with_what_is_allowed(tmp_path, text):
-    with pytest.raises(
-        UsageError, match=r"--budget '.*' is not (between 1 s and 30 days|a time); write .*10m or 1h30m"
-    ):
+    with pytest.raises(UsageError, match=r"--budget '.*' is not (between 1 s and 30 days|a time)"):
         print_plan(request(tmp_path, budget=text), as_json=False)
 
 
@@ -220,63 +209,63 @@ def test_a_command_gives_its_own_code(code):
     assert run_command(lambda: code) == code
 
 
-@pytest.mark.parametrize(
-    ("error", "code"),
-    [
-        (UsageError("no backend 'npu'"), 2),
-        (SelectionError("no case matches"), 2),
-        (ServerError("cannot start"), 2),
-        (ServerLostError("was ended"), 3),
-        (RunError("moved"), 3),
-        (OSError(errno.ENOSPC, "No space left on device", "run.json"), 3),
-        (OSError(errno.EDQUOT, "Disk quota exceeded", "run.json"), 3),
-        (KeyboardInterrupt(), 130),
-    ],
-    ids=["usage", "selection", "server", "lost server", "not whole", "full disk", "full quota", "interrupted"],
-)
-def test_errors_that_a_person_can_act_on_are_a_line_and_a_code(error, code, capsys):
+ERRORS = {
+    "usage": (UsageError("no backend 'npu'"), 2),
+    "selection": (SelectionError("no case matches"), 2),
+    "server": (ServerError("the fork server cannot be reached"), 2),
+    "lost server": (ServerLostError("was ended"), 3),
+    "not whole": (RunError("moved"), 3),
+    "no permission": (OSError(errno.EACCES, "Permission denied", "it/a"), 2),
+    "read-only": (OSError(errno.EROFS, "Read-only file system", "a"), 2),
+    "full disk": (OSError(errno.ENOSPC, "No space left on device", "run.json"), 3),
+    "full disk of a process": (OSError(errno.ENOSPC, "OSError: [Errno 28] no room for it", "results/it"), 3),
+    "full quota": (OSError(errno.EDQUOT, "Disk quota exceeded", "run.json"), 3),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_errors_that_a_person_can_act_on_are_a_line_and_a_code(name, capsys):
+    error, code = ERRORS[name]
+
     assert run_command(raising(error)) == code
 
     printed = capsys.readouterr()
-    assert printed.out == ""
-    assert printed.err.count("\n") == (0 if code == 130 else 1)
+    assert (printed.out, printed.err.count("\n")) == ("", 1)
 
 
-def test_a_full_disk_names_the_file_and_the_way_on(capsys):
-    run_command(raising(OSError(errno.ENOSPC, "No space left on device", "run.json")))
-
-    assert (
-        capsys.readouterr().err == "error: the disk is full (run.json); free some room, then go on with --resume RUN\n"
-    )
+def test_an_interruption_has_its_own_code_and_no_words(capsys):
+    assert run_command(raising(KeyboardInterrupt())) == 130
+    assert capsys.readouterr() == ("", "")
 
 
-def test_a_full_disk_that_a_process_met_is_told_in_its_words(capsys):
-    run_command(raising(OSError(errno.ENOSPC, "OSError: [Errno 28] no room for it", "results/it")))
-
-    assert "the disk is full (results/it: OSError: [Errno 28] no room for it); free" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("error", "words"),
-    [
-        (ServerError("the fork server cannot be reached"), "the fork server cannot be reached\n"),
-        (OSError(errno.EACCES, "Permission denied", "it/a"), "it/a cannot be read or written: Permission denied: "),
-        (OSError(errno.EROFS, "Read-only file system", "a"), "a cannot be read or written: Read-only file system: "),
-        (OSError(errno.ENOSPC, "No space left on device", "it/a"), "the disk is full (it/a): "),
-    ],
-    ids=["no server", "not permitted", "read-only", "full"],
-)
-def test_a_run_that_its_machine_stops_says_what_it_kept_and_how_it_goes_on(tmp_path, error, words, capsys):
-    folder = make_folder(tmp_path, "it")
+def during_a_run(folder, error):
+    """A command whose run is stopped by an error."""
 
     def command() -> int:
         with _say_what_is_kept(folder, samples.manifest([samples.planned_case()]), _how_to_finish(folder.path)):
             raise error
 
-    assert run_command(command) == 3
-    said = capsys.readouterr().err
-    assert said.startswith(f"error: {words}what was measured is kept (0 of 1 case can be reported); ")
-    assert said.endswith(f"go on with: jaxmeter run --resume {folder.path}\n")
+    return command
+
+
+@pytest.mark.parametrize("name", ["server", "no permission", "read-only", "full disk"])
+def test_a_run_that_its_machine_stops_says_what_it_kept_and_how_it_goes_on(tmp_path, name, capsys):
+    folder = make_folder(tmp_path, "it")
+
+    assert run_command(during_a_run(folder, ERRORS[name][0])) == 3
+    assert capsys.readouterr().err.endswith(f"go on with: jaxmeter run --resume {folder.path}\n")
+
+
+def test_errors_of_a_command_read_as_their_golden_text(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    folder = make_folder(Path(), "it")
+    said = {}
+    for name, (error, _) in ERRORS.items():
+        run_command(raising(error))
+        run_command(during_a_run(folder, error))
+        said[name] = capsys.readouterr().err
+
+    check_golden_scenes("command-errors", said)
 
 
 def test_a_launcher_may_say_how_a_run_is_gone_on_with(monkeypatch):
@@ -291,12 +280,6 @@ def test_an_error_that_nobody_foresaw_is_shown_and_is_not_taken_for_a_regression
     assert run_command(raising(ValueError("a bug"))) == 3
 
     assert "ValueError: a bug" in capsys.readouterr().err
-
-
-def test_a_file_that_cannot_be_used_is_named(capsys):
-    assert run_command(raising(OSError(errno.EACCES, "Permission denied", "run.json"))) == 2
-
-    assert capsys.readouterr().err == "error: run.json cannot be read or written: Permission denied\n"
 
 
 def test_an_error_text_cannot_steer_the_terminal(capsys):

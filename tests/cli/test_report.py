@@ -158,7 +158,7 @@ def test_only_the_newest_run_is_reported_and_what_cannot_be_read_is_named(histor
     ("words", "message"),
     [
         (("--since", "yesterday"), "--since 'yesterday' is no date; write 2026-11-22"),
-        (("--since", "2027-01-01"), "none of 4 runs began on 2027-01-01 or later; give an earlier --since"),
+        (("--since", "2027-01-01"), "none of 4 runs began on 2027-01-01 or later"),
         (("--last", "0"), "greater than or equal to 1"),
     ],
 )
@@ -176,7 +176,7 @@ def test_a_large_page_is_refused_unless_it_is_allowed(tmp_path, monkeypatch):
     refused = invoke(folder, "--out", out)
 
     assert refused.exit_code == 2
-    assert "and was not written: report on fewer runs (--last N, --since DATE), or give --allow-large" in refused.output
+    assert "--allow-large" in refused.output
     assert not out.exists()
     assert invoke(folder, "--out", out, "--allow-large").exit_code == 0
     assert out.exists()
@@ -202,6 +202,6 @@ def test_what_is_no_file_is_not_replaced(option, name, tmp_path, monkeypatch):
     ended = invoke(folder, option, name)
 
     assert ended.exit_code == 2
-    assert f"error: {name}: no file that can be written anew; choose another" in ended.output
+    assert f"error: {name}: " in ended.output
     assert not (tmp_path / "-").exists()
     assert Path("/dev/null").is_char_device()

@@ -16,8 +16,7 @@ from jaxmeter.reporting.nights.verdicts import find_verdict
 from jaxmeter.reporting.render.markdown import MARKER
 from jaxmeter.reporting.store.stores import open_store
 from launcher.cron import read_cron
-from launcher.filling import Here, fill_schedule
-from launcher.schedules import read_schedule_request
+from launcher.sessions.schedule import Here, fill_schedule, read_schedule_request
 from tests.cloud.slurm import ENDED, start_slurm, wait_until
 from tests.end_to_end.conftest import CHECKOUT
 
@@ -32,7 +31,7 @@ def write(folder, engine, *options, here=HERE, store="s3://team-bucket/nightly")
     """Files of a schedule."""
     asked = read_schedule_request([engine, "--store", store, "--machine", "lab 3", *options])
     paths = []
-    for name, text in fill_schedule(asked, here):
+    for name, text in fill_schedule(asked, here).items():
         paths.append(folder / name)
         paths[-1].write_text(text)
     return paths
@@ -52,12 +51,8 @@ def validate_workflow(path):
     return run(Path(sys.executable).with_name("check-jsonschema"), *schema, path)
 
 
-def misspell(path, right, wrong):
-    """The file with a word written wrongly."""
-    text = path.read_text()
-    assert right in text
-    path.write_text(text.replace(right, wrong))
-    return path
+def validate_units(*paths):
+    return run("systemd-analyze", "verify", *paths)
 
 
 @pytest.mark.parametrize("options", [("--backend", "gpu"), ("--backend", "tpu"), ("--backend", "tpu", "--privileged")])
@@ -67,18 +62,6 @@ def test_a_cluster_takes_the_cronjob(tmp_path, options):
     judged = validate_for_cluster(path)
 
     assert judged.returncode == 0, judged.stdout + judged.stderr
-
-
-@pytest.mark.parametrize(
-    ("right", "wrong"),
-    [("backoffLimit:", "backofLimit:"), ("enableServiceLinks: false", "enableServiceLinks: 3"), ("drop:", "dropp:")],
-)
-def test_a_cronjob_with_a_mistake_is_not_taken(tmp_path, right, wrong):
-    (path,) = write(tmp_path, "kubernetes", *CLUSTER)
-
-    judged = validate_for_cluster(misspell(path, right, wrong))
-
-    assert judged.returncode == 1, judged.stdout + judged.stderr
 
 
 def test_a_cluster_takes_the_job_of_the_jobset(tmp_path):
@@ -100,15 +83,6 @@ def test_github_takes_the_workflow(tmp_path):
     judged = validate_workflow(path)
 
     assert judged.returncode == 0, judged.stdout + judged.stderr
-
-
-@pytest.mark.parametrize(("right", "wrong"), [("runs-on:", "run-on:"), ("contents: read", "contents: reed")])
-def test_a_workflow_with_a_mistake_is_not_taken(tmp_path, right, wrong):
-    (path,) = write(tmp_path, "github")
-
-    judged = validate_workflow(misspell(path, right, wrong))
-
-    assert judged.returncode == 1, judged.stdout + judged.stderr
 
 
 # What GitHub's action hands to a script, with its comments in a list.
@@ -173,26 +147,34 @@ def test_a_gate_that_says_nothing_leaves_no_comment(comment):
 
 
 def test_systemd_takes_the_service_and_its_timer(tmp_path):
-    judged = run("systemd-analyze", "verify", *write(tmp_path, "systemd"))
+    judged = validate_units(*write(tmp_path, "systemd"))
 
     assert (judged.returncode, judged.stdout + judged.stderr) == (0, "")
 
 
-@pytest.mark.parametrize(
-    ("number", "right", "wrong"),
-    [
-        (0, "KillMode=mixed", "KillMode=gently"),
-        (0, f'ExecStart="{sys.executable}"', 'ExecStart="nowhere"'),
-        (1, "OnCalendar=*-*-*", "OnCalendar=*-*-*-*"),
-    ],
-)
-def test_a_unit_with_a_mistake_is_not_taken(tmp_path, number, right, wrong):
-    paths = write(tmp_path, "systemd")
-    misspell(paths[number], right, wrong)
+MISTAKES = [
+    (validate_for_cluster, "kubernetes", CLUSTER, 0, "backoffLimit:", "backofLimit:"),
+    (validate_for_cluster, "kubernetes", CLUSTER, 0, "enableServiceLinks: false", "enableServiceLinks: 3"),
+    (validate_for_cluster, "kubernetes", CLUSTER, 0, "drop:", "dropp:"),
+    (validate_workflow, "github", (), 0, "runs-on:", "run-on:"),
+    (validate_workflow, "github", (), 0, "contents: read", "contents: reed"),
+    (validate_units, "systemd", (), 0, "KillMode=mixed", "KillMode=gently"),
+    (validate_units, "systemd", (), 0, f'ExecStart="{sys.executable}"', 'ExecStart="nowhere"'),
+    (validate_units, "systemd", (), 1, "OnCalendar=*-*-*", "OnCalendar=*-*-*-*"),
+]
 
-    judged = run("systemd-analyze", "verify", *paths)
 
-    assert judged.returncode != 0 or judged.stderr
+@pytest.mark.parametrize(("validate", "engine", "options", "number", "right", "wrong"), MISTAKES)
+def test_a_file_with_a_mistake_is_not_taken(tmp_path, validate, engine, options, number, right, wrong):
+    paths = write(tmp_path, engine, *options)
+    text = paths[number].read_text()
+    assert right in text
+    paths[number].write_text(text.replace(right, wrong))
+
+    judged = validate(*paths)
+
+    says_so = judged.stderr if validate is validate_units else judged.returncode == 1
+    assert says_so, judged.stdout + judged.stderr
 
 
 @pytest.mark.parametrize("text", ["0 3 * * *", "*/20 1-3/2 * 2 *", "30 22 * * 1-5", "0 4 29 2 *", "15 */6 1,15 * *"])

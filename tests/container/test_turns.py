@@ -18,7 +18,7 @@ from launcher.engines import Engine
 from launcher.images import image_id
 from launcher.jobs import measure_in_container
 from launcher.sessions.baseline import offer_baseline
-from launcher.upgrades import AFTER, BEFORE
+from launcher.sessions.upgrade import AFTER, BEFORE
 from tests.container.conftest import BuiltImage, containers
 from tests.container.launch import CHECKOUT, cpu_job
 

@@ -17,8 +17,8 @@ from launcher.sessions import baseline
 from launcher.sessions.bisect import find_first_bad
 from launcher.sessions.gate import pass_gate
 from launcher.sessions.nightly import pass_night
+from launcher.sessions.traces import copy_captures, read_trace_request
 from launcher.sessions.upgrade import compare_environments
-from launcher.traces import copy_captures, read_trace_request
 from tests.end_to_end.conftest import CHECKOUT
 from tests.planted import plant, plant_lock_step
 

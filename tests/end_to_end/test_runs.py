@@ -21,7 +21,7 @@ from jaxmeter.harness.machine.environment import make_private
 from jaxmeter.harness.machine.platforms import PLATFORMS
 from jaxmeter.harness.plan.cases import name_case
 from jaxmeter.harness.record import ProcessRecord, RunFolder, RunRecord, Status, read_json, read_manifest
-from launcher.traces import TraceRequest, copy_captures
+from launcher.sessions.traces import TraceRequest, copy_captures
 from tests.end_to_end.conftest import Harness
 
 READER = """

@@ -1,30 +1,15 @@
+import pytest
 from msgspec import structs
 
 from jaxmeter.harness.record import NumericsDetails, Outcome, Status, Verdict
 from jaxmeter.harness.results import MOST_LINES, describe_results, list_results
 from tests import samples
+from tests.golden_texts import check_golden_text
+from tests.odd_run import odd_run
 
 
 def described(*pairs):
     return list(describe_results(samples.run(*pairs)))
-
-
-def test_what_has_no_time_says_how_it_ended():
-    planned = samples.planned_case(
-        variants=("f:eager", "f:jit", samples.planned_variant("g:jit", skip="needs 2 devices, found 1"), "h:jit")
-    )
-    outcomes = {
-        "f:eager": {"timing": samples.timing(1e-3, contended=3)},
-        "f:jit": {"numerics": Outcome(status=Status.WRONG, reason="at index (0,): got 1, reference 2")},
-    }
-
-    assert described((planned, samples.record(planned, outcomes))) == [
-        "selu[dtype=float32,n=10000]",
-        "  f:eager  ! 1 ms [0.984, 1.02]        baseline",
-        "  f:jit    wrong: at index (0,): got 1, reference 2",
-        "  g:jit    skipped: needs 2 devices, found 1",
-        "  h:jit    lost",
-    ]
 
 
 def test_a_speedup_that_is_none_and_processes_too_few_for_bounds_are_told():
@@ -101,3 +86,11 @@ def test_where_the_baseline_variant_has_no_speedup_the_others_say_so():
     }
 
     assert described((planned, samples.record(planned, outcomes)))[-1].endswith("(f:eager)")
+
+
+@pytest.mark.parametrize("run", [samples.run(), samples.troubled_run(), odd_run()], ids=["usual", "troubled", "odd"])
+def test_the_end_of_a_run_reads_as_its_golden_text(run, request):
+    shorter = structs.replace(run.manifest, cases=run.manifest.cases[: MOST_LINES // 4])
+    lines = describe_results(structs.replace(run, manifest=shorter))
+
+    check_golden_text(f"run-end-{request.node.callspec.id}", "\n".join(lines))

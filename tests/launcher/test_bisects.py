@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from launcher.bisects import FORBIDDEN, METRICS, PROCESSES, read_bisect_request
 from launcher.options import UsageError
+from launcher.sessions.bisect import PROCESSES, REFUSED, read_bisect_request
 
 BOTH = ("--good", "jax==0.9.0", "--bad=jax==0.10.2")
 
@@ -35,10 +35,6 @@ def test_a_command_may_decide():
         (("--good", "jax==0.9.0", "--case", "selu"), "name a good and a bad release"),
         (BOTH, "say what tells a bad release, a case or a command"),
         ((*BOTH, "--case", "a", "--command", "b"), "say what tells a bad release, a case or a command"),
-        (
-            (*BOTH, "--case", "a", "--metric", "speed"),
-            "--metric 'speed' is none; metrics are time, program, peak_memory",
-        ),
         ((*BOTH, "--command", "b", "--metric", "time"), "--command decides by its exit code"),
         ((*BOTH, "--command", "b", "--variant", "a:jit"), "--command decides by its exit code"),
         ((*BOTH, "--case", "a", "--processes", "2"), "--processes '2' is no number from 3 on"),
@@ -53,15 +49,7 @@ def test_what_cannot_be_done_is_said(arguments, said):
     assert said in str(caught.value)
 
 
-@pytest.mark.parametrize("name", FORBIDDEN)
+@pytest.mark.parametrize("name", REFUSED)
 def test_what_a_bisection_does_not_take_is_said(name):
     with pytest.raises(UsageError, match=f"{name}: "):
         read_bisect_request([*BOTH, "--case", "a", name, "b"])
-
-
-def test_metrics_are_called_as_budgets_call_them():
-    from jaxmeter.reporting.compare.budgets import NAMES
-
-    assert {name: told for name, told in METRICS.items() if name != "program"} == {
-        name: told for name, told in NAMES.items() if name != "time"
-    }

@@ -15,6 +15,7 @@ def change(**changes):
         "case": "selu",
         "variant": "selu:jit",
         "metric": "execution_s",
+        "budget": "time",
         "finding": "slower",
         "before": 1e-3,
         "after": 2e-3,
@@ -22,6 +23,10 @@ def change(**changes):
         "reason": "",
         **changes,
     }
+
+
+def memory_change(**changes):
+    return change(metric="planned_peak_bytes", budget="peak_memory", **changes)
 
 
 def interval(low, estimate, high, verdict=None):
@@ -51,22 +56,22 @@ def test_a_time_that_is_not_confirmed_is_no_target(finding):
 
 
 def test_a_program_that_changed_is_a_target_without_an_effect():
-    assert find_target([change(metric="program", finding="changed")], "program", "") == Target(
+    assert find_target([change(metric="program", budget="program", finding="changed")], "program", "") == Target(
         "selu", "selu:jit", "program"
     )
 
 
 def test_memory_is_a_target_where_it_grew_or_shrank():
     for finding in ("more", "less"):
-        changes = [change(metric="planned_peak_bytes", finding=finding, effect=interval(1.2, 1.2, 1.2))]
+        changes = [memory_change(finding=finding, effect=interval(1.2, 1.2, 1.2))]
         assert find_target(changes, "peak_memory", "") == EXACT
-    assert find_target([change(metric="planned_peak_bytes", finding="inconclusive")], "peak_memory", "") is None
+    assert find_target([memory_change(finding="inconclusive")], "peak_memory", "") is None
 
 
 def test_what_was_nothing_before_differs_the_most():
     changes = [
-        change(metric="compiles", finding="more", effect=interval(3.0, 3.0, 3.0)),
-        change(metric="compiles", finding="less", variant="b:jit", effect=interval(0.0, 0.0, 0.0)),
+        change(metric="compiles", budget="compiles", finding="more", effect=interval(3.0, 3.0, 3.0)),
+        change(metric="compiles", budget="compiles", finding="less", variant="b:jit", effect=interval(0.0, 0.0, 0.0)),
     ]
 
     assert find_target(changes, "compiles", "").variant == "b:jit"
@@ -126,25 +131,26 @@ def test_a_case_that_does_not_run_there_cannot_be_judged(finding):
 
 
 def test_an_exact_number_is_good_where_nothing_is_said_of_it():
-    assert judge_by_target([change(metric="compiles", finding="more")], EXACT).answer is Answer.GOOD
+    assert judge_by_target([change(metric="compiles", budget="compiles", finding="more")], EXACT).answer is Answer.GOOD
 
 
 def test_an_exact_number_is_bad_where_it_is_another():
-    judged = judge_by_target([change(metric="planned_peak_bytes", finding="more", before=100.0, after=200.0)], EXACT)
+    judged = judge_by_target([memory_change(finding="more", before=100.0, after=200.0)], EXACT)
 
     assert (judged.answer, judged.why) == (Answer.BAD, "100 in the good release, 200 here")
 
 
 def test_one_that_processes_do_not_agree_on_is_undecided():
     judged = judge_by_target(
-        [change(metric="planned_peak_bytes", finding="inconclusive", reason="not the same")], EXACT
+        [memory_change(finding="inconclusive", reason="not the same")],
+        EXACT,
     )
 
     assert (judged.answer, judged.why) == (Answer.UNDECIDED, "not the same")
 
 
 def test_another_program_is_bad():
-    found = change(metric="program", finding="changed", before=None, after=None)
+    found = change(metric="program", budget="program", finding="changed", before=None, after=None)
     judged = judge_by_target([found], Target("selu", "selu:jit", "program"))
 
     assert (judged.answer, judged.why) == (Answer.BAD, "another program than the good release's")

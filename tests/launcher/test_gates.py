@@ -2,10 +2,10 @@ from pathlib import Path
 
 import pytest
 
-from launcher.gates import EXACT, read_gate_request
 from launcher.mounts import Mount, mounts_for
 from launcher.options import UsageError
-from launcher.runs import plan_beside
+from launcher.runs import EXACT, plan_beside
+from launcher.sessions.gate import read_gate_request
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def test_the_exact_part_alone_measures_no_times(baseline):
         (["--budgets", "b.toml"], "name the baseline run first"),
         (["nowhere"], "nowhere: no run"),
         (["base", "--against", "x"], "the baseline is named without an option"),
-        (["base", "--resume=x"], "a gate measures anew"),
+        (["base", "--resume=x"], "measures anew"),
         (["base", "--dry-run"], "measures nothing"),
         (["base", "--suspects", "x"], "finds them by itself"),
         (["base", "--budgets"], "--budgets needs a value"),

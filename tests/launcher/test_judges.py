@@ -5,10 +5,9 @@ from pathlib import Path
 import pytest
 
 from launcher.bisection import Answer
-from launcher.bisects import read_bisect_request
 from launcher.criteria import Target
-from launcher.judges import JudgeByCase, JudgeByCommand
 from launcher.options import UsageError
+from launcher.sessions.bisect import JudgeByCase, JudgeByCommand, read_bisect_request
 
 GOOD, BAD = "jax==0.9.0", "jax==0.10.2"
 
@@ -42,6 +41,7 @@ class Machine:
                     "case": "selu",
                     "variant": "selu:jit",
                     "metric": "execution_s",
+                    "budget": "time",
                     "finding": "slower" if effect > 1.03 else "same",
                     "reason": "",
                     "effect": {"low": low, "estimate": effect, "high": high, "verdict": None},

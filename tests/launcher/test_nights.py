@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 
 from jaxmeter.reporting.nights import night
-from launcher.nights import CONFIRM, FOLDER, MEASURE, hold, read_night_request, read_step
 from launcher.options import UsageError
+from launcher.sessions.nightly import CONFIRM, FOLDER, MEASURE, hold, read_night_request, read_step
 
 STORE = "s3://bucket/team"
 

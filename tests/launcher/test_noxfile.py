@@ -246,7 +246,7 @@ def test_a_schedule_is_printed_alone_and_installs_nothing(checkout):
     assert printed.stdout.startswith("#!/usr/bin/env bash\n")
     assert f"--noxfile {checkout}/noxfile.py --session nightly -- --store s3://team-bucket/nightly" in printed.stdout
     assert (refused.returncode, refused.stdout) == (2, "")
-    assert "error: name store and machine" in refused.stderr
+    assert "error: the following arguments are required: --machine" in refused.stderr
     assert not (checkout / ".nox" / "schedule").exists()
 
 

@@ -9,7 +9,6 @@ import pytest
 
 from launcher.sessions import nightly
 from launcher.sessions.nightly import pass_night
-from launcher.sessions.shell import take_given
 from tests import samples
 
 STORE = "s3://bucket/team"
@@ -119,9 +118,3 @@ def test_a_night_measures_in_the_runtime_of_what_it_is_compared_or_goes_on_with(
 
     assert measured == ["local"]
     assert ("runtime" in shell.said) == (option == "--against")
-
-
-def test_options_are_passed_on_as_they_were_given():
-    words = ["--budgets", "b.toml", "--quick", "--min-effect=2%"]
-
-    assert take_given(words, "--min-effect", "--budgets", "--other") == ["--min-effect", "2%", "--budgets", "b.toml"]

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from launcher.options import UsageError
-from launcher.traces import DEFAULT_PORT, TraceRequest, copy_captures, read_trace_request
+from launcher.sessions.traces import DEFAULT_PORT, TraceRequest, copy_captures, read_trace_request
 
 
 @pytest.mark.parametrize(

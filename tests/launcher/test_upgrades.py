@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from launcher.options import UsageError
-from launcher.upgrades import FORBIDDEN, read_upgrade_request
+from launcher.sessions.upgrade import REFUSED, read_upgrade_request
 
 BOTH = ("--old", "jax==0.10.0", "--new=jax==0.10.2")
 
@@ -30,7 +30,7 @@ def test_without_both_an_example_is_given(given):
         read_upgrade_request(given)
 
 
-@pytest.mark.parametrize("name", FORBIDDEN)
+@pytest.mark.parametrize("name", REFUSED)
 @pytest.mark.parametrize("form", ["{}", "{}=a"])
 def test_what_an_upgrade_does_not_take_is_said(name, form):
     with pytest.raises(UsageError, match=f"{name}: "):

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from jaxmeter.harness.machine.devices import find_device
 from jaxmeter.harness.machine.nvml import find_driver
 from jaxmeter.harness.machine.platforms import THREAD_VARIABLES
 from jaxmeter.harness.machine.secrets import HIDDEN, hide_in_text, hide_in_value, is_secret
@@ -105,7 +106,20 @@ def describe_environment(jax: Any) -> Environment:
         image=os.environ.get("JAXMETER_IMAGE"),
         lock_sha256=os.environ.get("JAXMETER_LOCK_SHA256"),
         device_memory_bytes=device_memory_bytes(devices[0]),
+        **_find_peaks(devices[0].device_kind),
     )
+
+
+def _find_peaks(kind: str) -> dict[str, Any]:
+    """Return the fields of an environment that the table of devices has."""
+    device = find_device(kind)
+    if device is None:
+        return {}
+    return {
+        "peak_flops": device.peak_flops,
+        "peak_bytes_per_s": device.peak_bytes_per_s,
+        "peaks_source": device.source,
+    }
 
 
 def device_memory_bytes(device: Any) -> int | None:
@@ -116,7 +130,10 @@ def device_memory_bytes(device: Any) -> int | None:
     statistics = device.memory_stats() or {}
     if "bytes_limit" in statistics:
         return int(statistics["bytes_limit"])
-    memory = least_memory_bytes() if _is_processor(device) else None
+    if not _is_processor(device):
+        known = find_device(device.device_kind)
+        return None if known is None else known.memory_bytes
+    memory = least_memory_bytes()
     return None if memory is None else memory // device.client.device_count()
 
 

@@ -73,7 +73,11 @@ class Metric:
       title: What a sentence calls it, such as `first call`.
       column: The heading of its column where that is not the title: there, the table says more.
       detail: What stands small below that heading.
-      exact: Whether it follows from the program alone, so that two equal programs have the same in every process.
+      exact: Whether it is deterministic: it follows from the program alone, so that two equal programs have the same in
+        every process.
+      budget: What budgets and bisections call it; then two runs are compared by it. Empty where they are not.
+      fails_gate: Whether a gate fails where it grew and no budget allows that.
+      in_history: Whether a page keeps it of runs that newer ones have replaced.
       summary: How several processes become one number.
       probe: The probe that measures it.
       derive: The function that derives it from what probes have measured.
@@ -89,6 +93,9 @@ class Metric:
     direction: Direction
     definition: str
     exact: bool = False
+    budget: str = ""
+    fails_gate: bool = False
+    in_history: bool = False
     summary: Summary = Summary.FIRST
     probe: str | None = None
     derive: Callable[[Readable], Derived] | None = None

@@ -345,7 +345,9 @@ def split_platforms(run: Run) -> tuple[Run, ...]:
 
 def compare_at_one_speed(before: Run, after: Run) -> tuple[Run, Run]:
     """Return both runs, the times of the later one brought to the reference speed of the earlier one."""
-    earlier = replace(before, baseline=None, name=before.manifest.run_id)
+    run_id = before.manifest.run_id
+    is_its_own = before.baseline is None and before.name in ("", run_id)  # then what it has gathered serves again
+    earlier = before if is_its_own else replace(before, baseline=None, name=run_id)
     return earlier, replace(after, baseline=earlier)
 
 

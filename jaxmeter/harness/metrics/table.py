@@ -40,6 +40,7 @@ _MEASURED = (
     ),
     _timed(
         name="execution_s",
+        in_history=True,
         title="execution time",
         definition=(
             "One call until its result is ready, compiled and warmed up: the median over the clean blocks of one "
@@ -48,6 +49,7 @@ _MEASURED = (
     ),
     _timed(
         name="log_ratio",
+        in_history=True,
         title="log ratio",
         unit=Unit.LOG_RATIO,
         direction=Direction.HIGHER,
@@ -67,6 +69,7 @@ _MEASURED = (
     ),
     _timed(
         name="calibration_s",
+        in_history=True,
         title="calibration loop",
         direction=Direction.NEITHER,
         summary=Summary.MEDIAN,
@@ -78,6 +81,7 @@ _MEASURED = (
     ),
     _timed(
         name="over_calibration",
+        in_history=True,
         title="time over the calibration loop",
         unit=Unit.RATIO,
         direction=Direction.NEITHER,
@@ -142,6 +146,7 @@ _MEASURED = (
     ),
     _counted(
         name="jaxpr_equations",
+        budget="equations",
         title="jaxpr equations",
         column="Equations",
         detail="jaxpr",
@@ -154,6 +159,7 @@ _MEASURED = (
     ),
     _in_program(
         name="stablehlo_operations",
+        budget="operations",
         title="StableHLO operations",
         column="Operations",
         detail="StableHLO",
@@ -163,6 +169,7 @@ _MEASURED = (
     ),
     _in_program(
         name="hlo_instructions",
+        budget="instructions",
         title="HLO instructions",
         column="Instructions",
         detail="HLO",
@@ -171,16 +178,19 @@ _MEASURED = (
     ),
     _in_program(
         name="hlo_fusions",
+        budget="fusions",
         title="fusions",
         definition="Fusions in the optimised program: operations that run as one kernel or loop.",
     ),
     _in_program(
         name="hlo_custom_calls",
+        budget="custom_calls",
         title="custom calls",
         definition="Custom calls in the optimised program: libraries and hand-written kernels.",
     ),
     _in_program(
         name="hlo_collectives",
+        budget="collectives",
         title="collectives",
         definition="Collectives in the optimised program; a start and its done count as one.",
     ),
@@ -192,6 +202,7 @@ _MEASURED = (
     ),
     _in_program(
         name="counted_flops",
+        budget="flops",
         title="counted FLOP",
         column="FLOP",
         detail="XLA's count",
@@ -204,6 +215,7 @@ _MEASURED = (
     ),
     _in_program(
         name="counted_bytes",
+        budget="bytes",
         title="counted bytes",
         column="Bytes",
         detail="XLA's count",
@@ -215,6 +227,9 @@ _MEASURED = (
     ),
     _compiles(
         name="compiles",
+        budget="compiles",
+        fails_gate=True,
+        in_history=True,
         title="compiled programs",
         column="Compiles",
         definition=(
@@ -224,6 +239,9 @@ _MEASURED = (
     ),
     _compiles(
         name="recompiles",
+        budget="recompiles",
+        fails_gate=True,
+        in_history=True,
         title="programs compiled again",
         definition=(
             "Programs that XLA compiled in a second, equal call (of a stream, pass); 0 unless something defeats the "
@@ -352,6 +370,9 @@ _MEASURED = (
     ),
     _planned(
         name="planned_peak_bytes",
+        budget="peak_memory",
+        fails_gate=True,
+        in_history=True,
         title="planned peak memory",
         column="Planned",
         detail="at its peak",

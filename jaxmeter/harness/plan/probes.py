@@ -178,6 +178,7 @@ class Probe:
       everywhere_at: Levels at which it looks at every case all the same.
       part_of: The probe that it is asked for with.
       takes_memory: Whether its processes take the devices' memory ahead, of which an array is given its own bytes.
+      section: The page's section that shows its numbers and its notes.
     """
 
     name: str
@@ -199,6 +200,7 @@ class Probe:
     everywhere_at: tuple[str, ...] = ()
     part_of: str = ""
     takes_memory: bool = False
+    section: str = "speed"
 
 
 # `variant_s`: two default runs in examples/, of 60 cases on two cores of an AMD EPYC, took 1702 and 1762 s, by these
@@ -217,6 +219,7 @@ _ROWS = (
     ),
     Probe(
         name="memory",
+        section="memory",
         process=CHECK,
         choose=list_compiled,
         group=group_by_library,
@@ -237,6 +240,7 @@ _ROWS = (
     ),
     Probe(
         name="measured_memory",
+        section="memory",
         process="measured_memory",
         choose=list_resident,
         group=group_by_allocator,
@@ -248,6 +252,7 @@ _ROWS = (
     ),
     Probe(
         name="compilation",
+        section="compilation",
         process="compilation",
         choose=list_of_jax,
         group=group_each,
@@ -258,6 +263,7 @@ _ROWS = (
     ),
     Probe(
         name="caching",
+        section="caching",
         process="caching",
         choose=list_cached,
         group=group_each,

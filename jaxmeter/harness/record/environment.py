@@ -14,6 +14,10 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True):
       device_name: What the devices are called: jax's name of their kind; the processor where that is the device.
       device_memory_bytes: What programs may use of one device: the allocator's limit; on a CPU the machine's memory, or
         the control group's limit. None where nobody tells.
+      peak_flops: By the format that products are computed in, floating-point operations per second of one device at
+        most; empty where nobody tells.
+      peak_bytes_per_s: Of one device's memory; None where nobody tells.
+      peaks_source: Who says so.
       driver: Version of the devices' driver; None where there is none, or nobody tells.
     """
 
@@ -43,3 +47,6 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True):
     lock_sha256: str | None = None
     device_memory_bytes: int | None = None
     driver: str | None = None
+    peak_flops: dict[str, float] = {}
+    peak_bytes_per_s: float | None = None
+    peaks_source: str | None = None

@@ -17,24 +17,12 @@ from pathlib import Path
 
 from jaxmeter.harness.metrics.plausibility import LARGEST
 from jaxmeter.harness.metrics.statistics import MINIMUM_EFFECT
+from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record.patterns import find_nearest
 
 from .findings import TIME
 
-NAMES = {
-    "time": TIME,
-    "peak_memory": "planned_peak_bytes",
-    "compiles": "compiles",
-    "recompiles": "recompiles",
-    "flops": "counted_flops",
-    "bytes": "counted_bytes",
-    "equations": "jaxpr_equations",
-    "operations": "stablehlo_operations",
-    "instructions": "hlo_instructions",
-    "fusions": "hlo_fusions",
-    "custom_calls": "hlo_custom_calls",
-    "collectives": "hlo_collectives",
-}
+NAMES = {"time": TIME, **{metric.budget: metric.name for metric in METRICS.values() if metric.budget}}
 """What a budget calls a metric."""
 
 _SHARE = re.compile(r"(\d+(?:\.\d+)?)\s*%")
@@ -58,9 +46,7 @@ class Allowance:
 
 DEFAULTS: Mapping[str, Allowance] = {
     TIME: Allowance(share=MINIMUM_EFFECT),
-    "planned_peak_bytes": Allowance(share=0.0),
-    "compiles": Allowance(more=0),
-    "recompiles": Allowance(more=0),
+    **{metric.name: Allowance(more=0) for metric in METRICS.values() if metric.fails_gate},
 }
 
 

@@ -11,20 +11,11 @@ from jaxmeter.harness.metrics.table import METRICS
 from .findings import PROGRAM, Change, Finding, make_change
 from .variant_pair import VariantPair, read_raw
 
-COUNTED = (
-    "counted_flops",
-    "counted_bytes",
-    "jaxpr_equations",
-    "stablehlo_operations",
-    "hlo_instructions",
-    "hlo_fusions",
-    "hlo_custom_calls",
-    "hlo_collectives",
-)
-"""What is in a program: it tells how two differ, and fails no gate unless a budget names it."""
+EXACT = tuple(metric.name for metric in METRICS.values() if metric.exact and metric.budget)
+"""Metrics that follow from the program alone, and that two runs are compared by."""
 
-EXACT = ("planned_peak_bytes", "compiles", "recompiles", *COUNTED)
-"""Metrics that follow from the program alone."""
+COUNTED = tuple(name for name in EXACT if not METRICS[name].fails_gate)
+"""What is in a program: it explains how two differ, and fails no gate unless a budget names it."""
 
 
 def compare_exact(sides: VariantPair) -> Iterator[Change]:

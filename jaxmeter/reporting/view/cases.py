@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 from jaxmeter.harness.metrics.reading import Case, Run, Variant
 from jaxmeter.harness.metrics.sentences import describe_details
+from jaxmeter.harness.plan.probes import PROBES
 from jaxmeter.harness.record import Outcome
 
-WITH_NOTES_OF_THEIR_OWN = frozenset({"compilation", "caching", "memory", "measured_memory"})
-"""Probes with a section that shows their notes."""
+SPEED = "speed"
+"""The section of probes without one of their own."""
 
 
 def gather_cases(runs: Sequence[Run]) -> tuple[Case, ...]:
@@ -35,7 +36,8 @@ def group_alike(variant: Variant) -> tuple[tuple[tuple[str, ...], Outcome], ...]
 
 def list_notes(variant: Variant) -> tuple[str, ...]:
     """Return what was noted next to the time and the result, each once."""
-    probes = [probe for probe in variant.outcomes if probe not in WITH_NOTES_OF_THEIR_OWN]
+    own = {probe.name for probe in PROBES.values() if probe.section != SPEED}
+    probes = [probe for probe in variant.outcomes if probe not in own]
     return tuple(dict.fromkeys(note for probe in probes for note in list_notes_of(variant, probe)))
 
 

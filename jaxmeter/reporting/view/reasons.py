@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from jaxmeter.harness.metrics.metric import Fault, Lack
 from jaxmeter.harness.metrics.reading import Variant
+from jaxmeter.harness.plan.probes import PROBES
 from jaxmeter.harness.record import INCOMPLETE, Outcome, Status
 
 from .. import numbers
@@ -39,8 +40,9 @@ def describe_fault(fault: Fault) -> str:
     return f"no record of its {fault.probe}" if fault.lack is Lack.NOT_LOOKED else f"no {fault.metric} recorded"
 
 
-def list_notes(variants: Iterable[Variant], *probes: str) -> tuple[str, ...]:
-    """What probes noted, each sentence once with who it is of, the most frequent first."""
+def list_notes_of_section(variants: Iterable[Variant], section: str) -> tuple[str, ...]:
+    """Return what the probes of a section noted, each sentence once with its variants, the most frequent first."""
+    probes = [probe.name for probe in PROBES.values() if probe.section == section]
     alike: dict[str, list[Variant]] = {}
     for variant in variants:
         for note in dict.fromkeys(note for probe in probes for note in list_notes_of(variant, probe)):

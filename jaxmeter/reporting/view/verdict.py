@@ -7,7 +7,8 @@ from typing import Any
 
 import msgspec
 
-from ..compare.findings import Change, Changes, Finding
+from ..compare.budgets import NAMES
+from ..compare.findings import PROGRAM, Change, Changes, Finding
 from ..compare.gate import FINE, Judgement
 from ..compare.times import SUSPECTED
 from ..text import counted
@@ -74,4 +75,6 @@ def make_verdict(
 
 
 def _encode(found: Sequence[Change]) -> list[Any]:
-    return [msgspec.to_builtins(one) for one in found]
+    """Return findings as data, each with what budgets and bisections call its metric."""
+    called = {name: word for word, name in NAMES.items()} | {PROGRAM: PROGRAM}
+    return [{**msgspec.to_builtins(one), "budget": called.get(one.metric, "")} for one in found]

@@ -313,12 +313,18 @@ def test_the_memory_of_a_cpu_is_the_machines_or_what_its_control_groups_allow(tm
 
 
 @pytest.mark.parametrize(
-    ("platform", "statistics", "expected"),
-    [("gpu", {"bytes_limit": 7}, 7), ("gpu", None, None), ("tpu", {}, None), ("cpu", None, least_memory_bytes())],
+    ("platform", "kind", "statistics", "expected"),
+    [
+        ("gpu", "NVIDIA H200", {"bytes_limit": 7}, 7),
+        ("gpu", "NVIDIA H200", None, 141 * 10**9),
+        ("gpu", "unknown", None, None),
+        ("tpu", "unknown", {}, None),
+        ("cpu", "cpu", None, least_memory_bytes()),
+    ],
 )
-def test_the_memory_of_a_device_is_its_allocators_limit(platform, statistics, expected):
+def test_the_memory_of_a_device_is_its_allocators_limit_else_that_of_its_kind(platform, kind, statistics, expected):
     client = SimpleNamespace(device_count=lambda: 1)
-    device = SimpleNamespace(platform=platform, memory_stats=lambda: statistics, client=client)
+    device = SimpleNamespace(platform=platform, device_kind=kind, memory_stats=lambda: statistics, client=client)
 
     assert device_memory_bytes(device) == expected
 

@@ -3,6 +3,7 @@ import pytest
 from jaxmeter.harness.machine.platforms import (
     BACKENDS,
     DEFAULT_BACKEND,
+    DEVICES,
     PLATFORMS,
     Backend,
     list_unused_variables,
@@ -75,8 +76,8 @@ def test_a_backend_measures_and_a_target_only_compiles():
     assert [backend.measures for backend in BACKENDS.values()] == [True] * len(BACKENDS)
 
 
-def test_the_rows_are_those_of_three_kinds_of_device_and_only_backends_can_be_asked_for():
-    assert {name: platform.device for name, platform in PLATFORMS.items()} == {"cpu": "cpu", "gpu": "gpu", "tpu": "tpu"}
+def test_there_is_a_backend_for_each_kind_of_device_and_only_backends_can_be_asked_for():
+    assert {name: backend.device for name, backend in BACKENDS.items()} == {name: name for name in DEVICES}
     assert {name: platform for name, platform in PLATFORMS.items() if isinstance(platform, Backend)} == BACKENDS
 
 

@@ -229,8 +229,8 @@ def test_a_probe_that_failed_has_no_time_of_processes_and_keeps_what_else_it_mea
 @pytest.mark.parametrize(
     ("outcomes", "probes", "lack", "probe"),
     [
-        ({}, ("timing",), Lack.NOT_LOOKED, "timing"),
-        ({}, (), Lack.NOT_ASKED, "timing"),
+        ({}, ("timing",), Lack.ENDED, ""),
+        ({"numerics": samples.numerics()}, (), Lack.NOT_ASKED, "timing"),
         ({"numerics": samples.numerics()}, ("timing",), Lack.NOT_LOOKED, "timing"),
         ({"": Outcome(status=Status.LOST)}, ("timing",), Lack.ENDED, ""),
         ({"numerics": Outcome(status=Status.FAILED)}, (), Lack.ENDED, "numerics"),
@@ -290,13 +290,13 @@ def test_a_metric_may_be_read_that_no_registry_holds():
     assert read_metric(one, count).estimate == 3
 
 
-def test_a_variant_of_a_case_by_itself_finds_the_others_and_is_empty_without_a_record():
+def test_a_variant_of_a_case_by_itself_finds_the_others_and_is_lost_without_a_record():
     case = samples.planned_case(variants=("f:eager", "f:jit"))
     record = samples.record(case, {"f:eager": {"timing": TIMED}})
 
     eager, jit = read_case(case, record, samples.environment(), samples.settings()).variants
 
     assert (eager.planned.name, jit.planned.name) == ("f:eager", "f:jit")
-    assert jit.outcomes == {}
+    assert jit.status is Status.LOST
     assert jit.find("f:eager").read("execution_s").estimate == pytest.approx(1.0)
     assert jit.find("g:jit") is None

@@ -283,7 +283,7 @@ def test_looks_widen_a_paired_ratio():
     [
         ({"f:eager": {}, "f:aot": {}}, Lack.NOT_DEFINED, "break_even_calls"),
         ({"g:eager": {}, "f:jit": {}}, Lack.NOT_DEFINED, "break_even_calls"),
-        ({"f:eager": {}, "f:jit": timed((1.0,))}, Lack.NOT_LOOKED, "execution_s"),
+        ({"f:eager": {}, "f:jit": timed((1.0,))}, Lack.ENDED, "execution_s"),
         ({"f:eager": timed((2.0,)), "f:jit": timed((1.0,), (0.7,))}, Lack.NOT_LOOKED, "first_call_s"),
     ],
 )

@@ -43,23 +43,19 @@ def test_what_a_call_held_and_what_a_profiler_wrote_are_measured_although_they_a
     assert METRICS["planned_peak_bytes"].exact
 
 
-def test_every_probe_has_metrics_and_nothing_else_has():
-    probes = dict.fromkeys(metric.probe for metric in METRICS.values() if metric.probe is not None)
-
-    assert list(probes) == ["numerics", "timing", "compilation", "caching", "memory", "measured_memory", "trace"]
-
-
 def test_a_family_has_its_metrics_in_the_order_of_the_registry():
-    assert [metric.name for metric in metrics_in(Family.PROGRAM)] == [
-        "stablehlo_operations",
-        "hlo_instructions",
-        "hlo_fusions",
-        "hlo_custom_calls",
-        "hlo_collectives",
-        "executable_bytes",
-        "counted_flops",
-        "counted_bytes",
-    ]
+    family = [metric.name for metric in metrics_in(Family.PROGRAM)]
+
+    assert family == [name for name, metric in METRICS.items() if metric.family is Family.PROGRAM]
+    assert {"hlo_fusions", "counted_flops"} <= set(family)
+
+
+def test_what_budgets_name_follows_from_the_program_and_has_a_name_of_its_own():
+    budgeted = [metric for metric in METRICS.values() if metric.budget]
+
+    assert all(metric.exact for metric in budgeted)
+    assert len({"time", "program", *(metric.budget for metric in budgeted)}) == len(budgeted) + 2
+    assert {metric.name for metric in METRICS.values() if metric.fails_gate} <= {metric.name for metric in budgeted}
 
 
 @pytest.mark.parametrize(

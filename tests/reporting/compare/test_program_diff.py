@@ -7,7 +7,7 @@ from tests.reporting.recorded_programs import HLO, JAXPR, OTHER, PLANNED, TEXTS,
 def test_equal_programs_are_the_same_whatever_their_names_and_lines():
     diff = compared(HLO, HLO.replace("%inner", "%fused").replace("source_line=12", "source_line=20"))
 
-    assert diff.verdict == "same program"
+    assert diff.same
     assert diff.gone == diff.new == diff.layouts == ()
 
 
@@ -16,13 +16,13 @@ def test_another_program_tells_what_is_gone_and_what_is_new():
 
     diff = compared(HLO, more)
 
-    assert diff.verdict == "different program: 1 fusion gone, 1 new, +1 instruction"
+    assert (diff.same, len(diff.gone), len(diff.new), diff.instructions) == (False, 1, 1, 1)
 
 
-def test_the_verdict_tells_how_the_planned_peak_changed():
+def test_a_planned_peak_that_changed_is_told_of_the_same_program():
     diff = compared(program(), program(memory={**PLANNED, "planned_peak_bytes": 3 * 2**20}))
 
-    assert diff.verdict.replace("\u202f", " ") == "same program; planned peak 1.17 KiB → 3.00 MiB"
+    assert diff.same
     assert diff.memory == (MemoryChange("planned_peak_bytes", 1200, 3 * 2**20),)
 
 
@@ -31,24 +31,22 @@ def test_a_change_of_an_attribute_alone_is_another_program():
         HLO, HLO.replace("entry_computation_layout={(f32[8,2]{1,0})", "entry_computation_layout={(f32[8,2])")
     )
 
-    assert diff.verdict == "different program: other shapes, values, order or attributes"
+    assert (diff.same, diff.gone, diff.new, diff.layouts, diff.instructions) == (False, (), (), (), 0)
 
 
 def test_large_constants_are_told_apart_by_the_recorded_fingerprints():
     elided = {"hlo": HLO.replace("negate(%x)", "constant({...})")}
 
-    assert compared(program(elided, fingerprints=("1",)), program(elided, fingerprints=("2",))).verdict == (
-        "different program: only the values of large constants differ"
-    )
+    other = compared(program(elided, fingerprints=("1",)), program(elided, fingerprints=("2",)))
+
+    assert (other.same, other.constants_only) == (False, True)
     assert compared(program(elided, fingerprints=("1", "2")), program(elided, fingerprints=("2",))).same is True
     assert compared(program(elided), program(elided, fingerprints=("2",))).same is True
     assert compared(program(fingerprints=("1",)), program(fingerprints=("2",))).same is True
 
 
 def test_a_variant_that_compiled_to_several_programs_is_noted():
-    assert compared(program(fingerprints=("1", "2")), program()).notes == (
-        "A compiled 2 different programs in its processes; the text is one of them",
-    )
+    assert len(compared(program(fingerprints=("1", "2")), program()).notes) == 1
 
 
 def test_counts_that_differ_are_listed_largest_change_first_and_the_others_counted():
@@ -86,7 +84,7 @@ def test_equal_fusions_are_counted_against_each_other():
 
     assert diff.gone == ()
     assert [fusion.count for fusion in diff.new] == [1]
-    assert diff.verdict == "different program: 1 fusion new, +1 instruction"
+    assert diff.instructions == 1
 
 
 def test_layouts_that_changed_are_told_by_place_and_by_name():
@@ -98,7 +96,6 @@ def test_layouts_that_changed_are_told_by_place_and_by_name():
         ("parameter 0", "f32[8,2]{1,0}", "f32[8,2]{0,1}"),
         ("negate jit(f)/neg", "f32[8,2]{1,0}", "f32[8,2]{0,1}"),
     ]
-    assert diff.verdict == "different program: 2 layouts changed"
 
 
 def test_each_value_is_matched_with_one_other():
@@ -128,7 +125,6 @@ def test_what_a_program_lacks_is_noted_and_the_rest_compared():
     diff = compared(program({"jaxpr": JAXPR, "hlo": HLO}), program({"jaxpr": OTHER["jaxpr"]}))
 
     assert diff.same is None
-    assert diff.verdict == "optimised programs not compared; jaxpr primitives differ"
     assert diff.notes == ("no stablehlo of A", "no stablehlo of B", "no hlo of B")
 
 
@@ -136,7 +132,7 @@ def test_a_text_that_is_not_hlo_is_noted():
     diff = compared(program(), program({**TEXTS, "hlo": "HloModule m\n\nnonsense"}))
 
     assert diff.same is None
-    assert diff.notes[0].startswith("hlo of B cannot be read: line 3: 'nonsense' should begin a computation")
+    assert diff.notes[0].startswith("hlo of B cannot be read: line 3")
 
 
 def test_a_fusion_whose_body_is_not_in_the_text_is_compared_by_its_shape():
@@ -175,7 +171,6 @@ def test_of_programs_that_cannot_be_compared_nothing_is_told_to_differ():
 
     assert (diff.same, diff.constants_only, diff.instructions) == (None, False, 0)
     assert (diff.calls, diff.gone, diff.new, diff.layouts) == ((), (), (), ())
-    assert diff.verdict == "optimised programs not compared; jaxpr primitives have equal counts"
 
 
 @pytest.mark.parametrize(

@@ -11,13 +11,13 @@ def test_runs_in_order_are_fine():
 def test_a_run_that_ended_before_it_began_is_named():
     (said,) = find_clock_faults([night(3, 1e-3, ended="2026-01-01T00:00:00Z")])
 
-    assert said.startswith("run run-003 ended before it began: a clock went back")
+    assert said.startswith("run run-003 ended before it began")
 
 
 def test_a_run_that_began_before_the_one_that_it_was_measured_against_is_named():
     (said,) = find_clock_faults([night(5, 1e-3), night(2, 1e-3, against="run-005")])
 
-    assert said.startswith("run run-002 began before run run-005, which it was measured against: a clock went back")
+    assert said.startswith("run run-002 began before run run-005")
 
 
 def test_of_a_run_that_has_not_ended_and_an_unknown_baseline_nothing_is_said():

@@ -73,9 +73,6 @@ def test_the_first_night_has_nothing_to_compare_with_and_becomes_the_baseline(as
     verdict = live(plain(BEFORE))
 
     assert (verdict.exit_code, verdict.good, verdict.baselines) == (0, True, ())
-    assert verdict.heading == (
-        "Nothing to compare with yet: the first nightly run of this machine; it becomes the baseline"
-    )
     begun = begin(ask(AFTER), out)
     assert [(one.role, one.run) for one in begun.night.beside] == [("last", BEFORE)]
     folder = begun.night.beside[0].folder
@@ -92,10 +89,7 @@ def test_a_night_that_is_slower_fails_and_does_not_become_a_baseline(ask, live, 
     verdict = live(replayed(1.5), again=replayed(1.5, processes=12))
 
     assert (verdict.exit_code, verdict.good) == (1, False)
-    assert (
-        verdict.heading
-        == f"Failed beside {BEFORE} (last good): selu[dtype=float32,n=10000] selu:jit slower, +50\u202f%"
-    )
+    assert [one["variant"] for one in verdict.baselines[0]["regressions"]] == ["selu:jit"]
     assert [one.run for one in begin(ask("next"), out).night.beside] == [BEFORE]
 
 
@@ -105,7 +99,7 @@ def test_a_suspicion_that_nothing_confirms_is_no_answer(live):
     verdict = live(replayed(1.5))
 
     assert (verdict.exit_code, verdict.good) == (3, False)
-    assert "neither confirmed nor refuted: selu[dtype=float32,n=10000] selu:jit" in verdict.heading
+    assert [one["variant"] for one in verdict.baselines[0]["unconfirmed"]] == ["selu:jit"]
 
 
 def test_a_night_as_before_passes_and_becomes_the_last_good_one(ask, live, out):
@@ -114,7 +108,7 @@ def test_a_night_as_before_passes_and_becomes_the_last_good_one(ask, live, out):
     verdict = live(replayed(1.0))
 
     assert (verdict.exit_code, verdict.good) == (0, True)
-    assert verdict.heading.startswith(f"Passed beside {BEFORE} (last good): of 1 time 1 same")
+    assert [one["role"] for one in verdict.baselines] == ["last"]
     beside = begin(ask("next"), out).night.beside
     assert [(one.role, one.run) for one in beside] == [("last", AFTER), ("pinned", BEFORE)]
 
@@ -178,7 +172,7 @@ def test_a_run_that_a_rule_of_the_bucket_has_removed_is_passed_over(ask, live, o
     begun = begin(ask("next"), out)
 
     assert [one.run for one in begun.night.beside] == [BEFORE]
-    assert begun.notes == (f"{ask('any').store}/{AFTER} is not whole there any more, and is passed over",)
+    assert [note.partition(" ")[0] for note in begun.notes] == [f"{ask('any').store}/{AFTER}"]
 
 
 def test_a_night_that_cannot_be_concluded_does_not_stand_in_the_way_of_the_next(ask, live, out, tmp_path):
@@ -191,7 +185,7 @@ def test_a_night_that_cannot_be_concluded_does_not_stand_in_the_way_of_the_next(
     begun = begin(ask("next", begun="2026-03-02T02:00:00+00:00"), out)
 
     assert begun.night.run == "next"
-    assert begun.notes[0].startswith(f"the nightly run of {AFTER} cannot be concluded (")
+    assert f"{AFTER} cannot be concluded (" in begun.notes[0]
     assert (out / AFTER / "run.json").is_file()
 
 
@@ -203,7 +197,7 @@ def test_what_was_fetched_may_be_removed_before_a_night_goes_on_or_is_concluded(
 
     begun = begin(ask("next", begun="2026-03-02T02:00:00+00:00"), out)
 
-    assert begun.notes[0].startswith(f"the nightly run of {AFTER} was cut short, and is concluded now: Passed")
+    assert "concluded now: Passed" in begun.notes[0]
 
 
 def test_a_night_that_passes_on_a_busy_machine_says_why_it_is_no_baseline(live):
@@ -212,10 +206,7 @@ def test_a_night_that_passes_on_a_busy_machine_says_why_it_is_no_baseline(live):
     verdict = live(replayed(1.0, wobble=60))
 
     assert (verdict.exit_code, verdict.good) == (0, False)
-    assert verdict.heading.endswith(
-        "; too busy for later nightly runs to be compared with it: 1 of 1 times are known to no better than a factor "
-        "of two"
-    )
+    assert verdict.why_not.startswith("the machine was too busy: 1 of 1 times")
 
 
 def test_a_machine_without_a_name_is_refused(ask, out):
@@ -227,9 +218,7 @@ def test_a_machine_that_was_too_busy_says_so_and_is_no_baseline(ask, live, out):
     verdict = live(run(BEFORE, (case(), {"selu:jit": {"numerics": checked(), "timing": timed(1e-4, scatter=60)}})))
 
     assert (verdict.exit_code, verdict.good) == (3, False)
-    assert verdict.heading == (
-        "No answer: the machine was too busy: 1 of 1 times are known to no better than a factor of two"
-    )
+    assert verdict.why_not.startswith("No answer: the machine was too busy")
     assert begin(ask("next"), out).night.beside == ()
 
 
@@ -242,12 +231,10 @@ def test_a_shared_machine_whose_times_are_contended_and_known_is_not_too_busy(li
 def test_nights_of_other_machines_or_options_are_not_compared(ask, live, out):
     live(plain(BEFORE))
 
-    for changes, why in (
-        ({"machine": "another"}, f"the nightly runs before are of other machines ('{MACHINE}'; this is 'another')"),
-        ({"measuring": ("--full",)}, "the nightly runs before had other options"),
-    ):
+    for changes, why in (({"machine": "another"}, "other machines"), ({"measuring": ("--full",)}, "other options")):
         begun = begin(ask("next", **changes), out)
-        assert (begun.night.beside, begun.night.why_alone) == ((), why)
+        assert begun.night.beside == ()
+        assert why in begun.night.why_alone
 
 
 def test_the_user_may_pin_a_run_by_its_id_a_url_or_a_folder(ask, live, out):
@@ -289,9 +276,7 @@ def test_the_night_before_is_concluded_first_if_its_run_has_ended(ask, out, begu
     next_one = begin(ask(AFTER, begun=begun), out)
 
     assert (next_one.goes_on, next_one.night.run) == (False, AFTER)
-    assert next_one.notes[0].startswith(
-        f"the nightly run of {BEFORE} was cut short, and is concluded now: Nothing to compare"
-    )
+    assert "concluded now: Nothing to compare" in next_one.notes[0]
     assert [one.run for one in next_one.night.beside] == [BEFORE]
 
 
@@ -302,7 +287,9 @@ def test_the_night_before_is_given_up_if_its_run_has_not_ended(ask, out):
     next_one = begin(ask("two", begun="2026-03-02T02:00:00+00:00"), out)
 
     assert next_one.night.run == "two"
-    assert next_one.notes == (f"the nightly run of one is given up; what is there of its run stays in {out}",)
+    (note,) = next_one.notes
+    assert "given up" in note
+    assert str(out) in note
     assert (out / "one" / "manifest.json").is_file()
 
 
@@ -329,7 +316,7 @@ def test_a_run_that_used_up_its_budget_is_no_answer_and_the_night_is_over(ask, o
     ended = conclude(out)
 
     assert (ended.verdict.exit_code, ended.verdict.good, ended.is_over) == (3, False, True)
-    assert ended.verdict.heading.startswith("No answer: the budget of 60 s is used up and ")
+    assert ended.verdict.heading.startswith("No answer: the budget of 60 s is used up")
     assert verdicts.find_verdict(open_store(ask("any").store), "one") == ended.verdict
 
 
@@ -408,14 +395,14 @@ def test_a_night_by_its_commands_says_in_three_lines_what_happened(ask, call, ou
         "conclude", "--out", out, "--markdown", tmp_path / "a.md", "--verdict", tmp_path / "a.json"
     )
 
-    assert (code, complained) == (0, "")
+    told = json.loads((tmp_path / "a.json").read_text())
+    assert (code, complained, told["good"]) == (0, "", True)
     assert said.splitlines() == [
         f"1 case on {MACHINE}, pushed to {store}/{run_id}",
-        "Nothing to compare with yet: the first nightly run of this machine; it becomes the baseline",
+        told["heading"],
         f"page: reports/report-{run_id}.html; verdict: {store}/verdicts/{run_id}.json",
     ]
-    assert json.loads((tmp_path / "a.json").read_text())["good"] is True
-    assert (tmp_path / "a.md").read_text().startswith("<!-- jaxmeter report -->\n## Nothing to compare with yet")
+    assert (tmp_path / "a.md").read_text().startswith(f"<!-- jaxmeter report -->\n## {told['heading']}")
     assert run_id in (tmp_path / "reports" / f"report-{run_id}.html").read_text()
     assert not (out / ".night").exists()
     assert call("accept", store, run_id, "--why", "as it is")[:2] == (

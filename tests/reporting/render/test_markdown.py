@@ -32,17 +32,6 @@ def test_text_is_escaped_so_that_it_reads_as_it_is(text, escaped):
     assert markdown.escape(text) == escaped
 
 
-def test_it_says_what_the_page_says_first():
-    page = page_of(samples.troubled_run(), warnings=("results/x: damaged",))
-
-    text = markdown.render(page)
-
-    assert text.startswith(markdown.MARKER)
-    assert f"## {page.finding}\n" in text
-    assert all(line in text for line in page.summary)
-    assert "- **file** results/x: damaged" in text
-
-
 def test_every_row_of_a_table_has_the_same_number_of_cells():
     tables = [block.splitlines() for block in rendered(samples.hostile_run()).split("\n\n") if block.startswith("|")]
 

@@ -69,15 +69,6 @@ def test_an_output_that_takes_ascii_only_gets_likenesses(name):
     assert "cpu" in text
 
 
-def test_the_words_are_those_of_the_page():
-    page = page_of(samples.troubled_run())
-
-    text = " ".join(shown(samples.troubled_run()).split())
-
-    assert " ".join(" ".join(page.summary).split()) in text
-    assert "wrong odd[dtype=float32,n=10000] · wrong:jit · ● cpu (numerics): largest error 0.5, allowed 1e-05" in text
-
-
 def test_markup_in_a_name_is_only_text():
     name = "{{ 7 * 7 }} {% raw %} [red]markup[/red] :rocket:"
     planned = samples.planned_case(name)

@@ -31,37 +31,6 @@ def with_counts(name, *, fingerprint, **counts):
     return plain(name, fingerprint=fingerprint, source=fingerprint, probes={"compilation": compilation})
 
 
-def test_what_is_confirmed_is_said_to_be():
-    assert describe_changes(compare(plain(BEFORE), replayed(1.5))).startswith("of 1 time 1 slower (confirmed)")
-    assert describe_changes(compare(plain(BEFORE), replayed(0.5))).startswith("of 1 time 1 faster (confirmed)")
-    suspected = compare(plain(BEFORE), plain(AFTER, 2e-4, fingerprint="bb", source="1"))
-    assert describe_changes(suspected) == "of 1 time 1 suspected slower; 1 program changed"
-    assert describe_changes(compare(plain(BEFORE), plain(AFTER))) == "of 1 time 1 same"
-
-
-def test_runs_that_cannot_be_compared_say_why():
-    other = samples.environment(x64=True)
-
-    assert describe_changes(compare(plain(BEFORE), plain(AFTER, environment=other))) == (
-        "not comparable with before: x64 False → True"
-    )
-
-
-def test_a_change_is_told_with_both_numbers_its_interval_and_the_likely_cause():
-    (one,) = compare(plain(BEFORE), replayed(1.5)).times
-
-    text = spaced(write_change(one))
-
-    assert (
-        re.fullmatch(
-            r"selu\[dtype=float32,n=10000\] selu:jit: time 10\d µs → 15\d µs, \+50 % \[\+\d+, \+\d+\], "
-            r"5 processes beside each other; likely cause: the code of selu has changed; its program has changed",
-            text,
-        )
-        or "100 µs → 150 µs, +50 %" in text
-    ), text
-
-
 @pytest.mark.parametrize(
     ("ratio", "text"), [(1.021, "+2.1 %"), (0.9, "−10 %"), (1.99, "+99 %"), (2.5, "2.5×"), (0.4, "0.40×")]
 )
@@ -80,14 +49,6 @@ def test_counts_of_a_program_are_told_as_one_change():
     items = list_changed(changes)
 
     assert [item.label for item in items if "time" not in item.text] == ["more", "changed"]
-    assert "compiled programs 1 → 2, +1" in spaced(items[0].text)
-    assert "program; counted FLOP +50 %, fusions +2; likely cause" in spaced(items[-1].text)
-
-
-def test_a_program_of_equal_counts_has_changed_all_the_same():
-    changes = compare(plain(BEFORE), plain(AFTER, fingerprint="bb", source="1"))
-
-    assert "other instructions, as many of each" in order_changes(changes.found)[-1].reason
 
 
 def test_the_worst_and_the_largest_come_first():
@@ -108,23 +69,6 @@ def test_the_worst_and_the_largest_come_first():
     ]
 
 
-def test_a_table_has_a_row_for_each_with_what_could_have_been_told():
-    changes = compare(plain(BEFORE), replayed(1.5))
-
-    (row,) = make_change_table(changes.times).rows
-
-    assert [spaced(cell.text) for cell in row.cells[:4]] == [
-        "slower",
-        "selu[dtype=float32,n=10000]",
-        "selu:jit",
-        "time",
-    ]
-    assert row.cells[0].tone is Tone.BAD
-    assert row.cells[7].text == "5"
-    assert row.cells[7].detail.endswith("%")
-    assert row.cells[8].detail.startswith("likely cause: ")
-
-
 def test_every_finding_that_is_worse_has_a_tone():
     for finding in (Finding.SLOWER, Finding.MORE, Finding.FAILED):
         assert TONES[finding] is Tone.BAD
@@ -133,15 +77,10 @@ def test_every_finding_that_is_worse_has_a_tone():
 def test_the_page_of_two_runs_says_what_changed_first_in_the_matrix_and_in_the_case():
     page = page_of(plain(BEFORE), replayed(1.5))
 
-    assert page.finding.startswith("Of 1 time 1 slower (confirmed); 1 program changed, since run before; 1 of 1 case")
     assert [item.label for item in page.changed] == ["slower", "changed"]
     assert page.changed[0].target == "case=selu/selu[dtype=float32,n=10000]"
-    cell = page.matrix.rows[0].cells[1]
-    assert "! selu:jit slower, +50" in cell.detail
-    assert cell.tone is Tone.BAD
-    first = case_view(page, NAME).sections[0]
-    assert first.id == "changed"
-    assert [row.cells[0].text for row in first.parts[0].tables[0].rows] == ["slower", "changed"]
+    assert page.matrix.rows[0].cells[1].tone is Tone.BAD
+    assert case_view(page, NAME).sections[0].id == "changed"
 
 
 def test_replays_stand_where_it_is_told_what_changed_and_nowhere_else():

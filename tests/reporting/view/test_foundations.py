@@ -1,8 +1,6 @@
-import math
-
 import pytest
 
-from jaxmeter.harness.metrics.pool import Kind, Pool, ReferenceSpeed
+from jaxmeter.harness.metrics.pool import Pool, ReferenceSpeed
 from jaxmeter.reporting.view.foundations import (
     describe_calibration,
     describe_contention,
@@ -15,6 +13,7 @@ from jaxmeter.reporting.view.runs import label_runs
 from jaxmeter.reporting.view.sections.method import MODERATED
 from jaxmeter.reporting.view.sections.speed import OF_FIRST_RUN
 from tests import samples
+from tests.golden_texts import check_golden_scenes
 from tests.reporting.views import kept, page_of, section
 
 
@@ -50,75 +49,20 @@ def plain(text):
     return text.replace("\u202f", " ")
 
 
-@pytest.mark.parametrize(("shown", "text"), [(0.95, "95 %"), (None, "99 %")])
-def test_the_levels_say_what_is_shown_and_what_decides(shown, text):
-    run = labelled(samples.run(settings=samples.settings(shown_confidence=shown)))
-
-    assert plain(describe_levels(run)) == (
-        f"Intervals that are shown are of {text}; verdicts take one of 99 % and a difference beyond 3 %."
-    )
-
-
-def test_a_prior_is_told_with_what_it_came_from():
-    run = run_of_cases(*scattered(10), settings=IN_ROUNDS)
-    prior = run.pool.spreads["execution_s", Kind.JAX].prior
-
-    of_jax, of_peers = map(plain, describe_spreads(run))
-
-    assert of_jax == (
-        f"Execution time, JAX's variants: moderated t intervals, s0 = {100 * math.sqrt(prior.variance):.2g} %, "
-        f"d0 = {prior.degrees:.1f}, from 20 variants of 10 cases; cases count as independent, a case's variants, "
-        "which share processes, do not; one more case moves them."
-    )
-    assert of_peers == (
-        "Execution time, peers: ordinary t intervals, since fewer than 10 cases have one with 3 processes that scatter."
-    )
-
-
-def test_what_the_speedups_borrow_is_told():
+def run_of_speedups():
     pairs = []
     for n in range(10):
         planned = samples.planned_case(params={"n": n}, variants=("f:eager", "f:jit"))
         speedups = samples.timing(1e-3, baseline_s=2e-3, spread=1 + n)
         outcomes = {"f:eager": {"timing": samples.timing(2e-3)}, "f:jit": {"timing": speedups}}
         pairs.append((planned, samples.record(planned, outcomes)))
-    run = labelled(samples.run(*pairs, settings=IN_ROUNDS))
-
-    (told,) = map(plain, describe_usual_ratios(run))
-
-    usual = math.sqrt(run.pool.usual_ratios[Kind.JAX])
-    assert told == (
-        f"Speedup, JAX's variants: t intervals of its processes and one more, {100 * usual:.2g} % off, as is usual in "
-        f"this "
-        "run, where that makes it wider."
-    )
-    assert told in map(plain, describe_foundations(run))
+    return labelled(samples.run(*pairs, settings=IN_ROUNDS))
 
 
 def test_an_infinite_prior_has_its_sign():
     run = run_of_cases(*([samples.timing(1e-3)] * 10), settings=IN_ROUNDS)
 
     assert "d0 = ∞" in describe_spreads(run)[0]
-
-
-def test_the_times_at_reference_speed_have_their_own_line_where_there_is_a_reference_speed():
-    run = run_of(*scattered(2, calibration_s=(1e-4,) * 5), settings=IN_ROUNDS)
-
-    assert [line.partition(":")[0] for line in describe_spreads(run)] == [
-        "Execution time, JAX's variants",
-        "Execution time, peers",
-        "Normalised time, JAX's variants",
-        "Normalised time, peers",
-    ]
-
-
-def test_processes_in_a_row_are_said_to_have_ordinary_intervals():
-    run = run_of(*scattered(12), settings=samples.settings())
-
-    assert describe_spreads(run)[0] == (
-        "Execution time, JAX's variants: ordinary t intervals, since a case's processes came one after the other, and "
-        "what they shared tells nothing of other cases."
-    )
 
 
 @pytest.mark.parametrize(("gap_s", "told"), [(None, False), (9.0, True), (59.9, True), (60.0, False)])
@@ -130,69 +74,43 @@ def test_processes_that_follow_each_other_closely_are_said_to_tell_of_these_minu
     gap = [plain(line) for line in describe_foundations(run) if "apart" in line]
 
     assert bool(gap) is told
-    if gap_s == 9.0:
-        (sentence,) = gap
-        assert sentence == (
-            "A case's processes began 9.00 s apart: intervals tell how well a time is known in these minutes, not how "
-            "it will be tomorrow."
-        )
 
 
-CONSTANT = "it was constant, since 90 % of them lie within 3 %: normalised times say no more than the times themselves"
+CONSTANT_S, VARIED_S = (1.02e-4, 1e-4, 1e-4, 1e-4, 0.995e-4), (2e-4, 1e-4, 1e-4, 1e-4, 0.512e-4)
 
 
-@pytest.mark.parametrize(
-    ("calibration_s", "words"),
-    [
-        (
-            (1.02e-4, 1e-4, 1e-4, 1e-4, 0.995e-4),
-            CONSTANT,
-        ),
-        (
-            (2e-4, 1e-4, 1e-4, 1e-4, 0.512e-4),
-            "the machine's speed varied, so compare normalised times",
-        ),
-    ],
-)
-def test_a_calibration_is_told_with_its_range_and_whether_it_was_constant(calibration_s, words):
-    run = run_of(samples.timing(1e-3, calibration_s=calibration_s), settings=IN_ROUNDS)
-
-    least, most = (f"{value * 1e6:.3g}" for value in (calibration_s[-1], calibration_s[0]))
-    assert (
-        plain(describe_calibration(run))
-        == f"Calibration loop alu 1: 100 µs in the middle, {least} µs to {most} µs over 5 processes; {words}."
-    )
+def run_beside(calibration_s, **timing):
+    return run_of(samples.timing(1e-3, calibration_s=calibration_s, **timing), settings=IN_ROUNDS)
 
 
-def test_beside_how_many_blocks_the_core_was_slow_is_told():
-    run = run_of(samples.timing(1e-3, calibration_s=(1e-4,) * 5, slow_share=0.25), settings=IN_ROUNDS)
-
-    assert plain(describe_calibration(run)) == (
-        "Calibration loop alu 1: 100 µs in the middle, 100 µs to 100 µs over 5 processes; the core was slow beside 25 "
-        "% of the "
-        "blocks; the machine's speed varied, so compare normalised times."
-    )
-
-
-def test_without_a_calibration_the_reason_stands_in_its_place():
-    assert (
-        describe_calibration(labelled(samples.run()))
-        == "No normalised time: no calibration loop was timed that times can be divided by."
-    )
-
-
-@pytest.mark.parametrize(
-    ("replaced", "words"),
-    [(0, ""), (1, "; fresh processes replaced 1 process"), (2, "; fresh processes replaced 2 processes")],
-)
-def test_what_became_of_contended_processes_is_told(replaced, words):
+def contended_run(replaced):
     timings = samples.timing(1e-3, processes=3, contended=1), *[samples.timing(1e-3, replaced=replaced)] * 2
-    run = run_of(*timings, settings=IN_ROUNDS)
+    return run_of(*timings, settings=IN_ROUNDS)
 
-    assert describe_contention(run) == (
-        "Contended processes: 1 of 3 timed variants have too few others and are marked, and all their processes count"
-        f"{words}."
-    )
+
+def test_what_intervals_rest_on_reads_as_its_golden_text():
+    planned = samples.planned_case(variants=("f:jit",))
+    record = samples.record(planned, {"f:jit": {"timing": samples.timing(1e-3)}}, process_gap_s=9.0)
+    shown = samples.run(settings=samples.settings(shown_confidence=0.95))
+    untimed = samples.record(planned, {"f:jit": {"numerics": samples.numerics()}})
+    scenes = {
+        "of one level": [describe_levels(labelled(samples.run()))],
+        "of two levels": [describe_levels(labelled(shown))],
+        "ten cases": describe_spreads(run_of_cases(*scattered(10), settings=IN_ROUNDS)),
+        "ten speedups": describe_usual_ratios(run_of_speedups()),
+        "processes in a row": describe_spreads(run_of(*scattered(12), settings=samples.settings())),
+        "processes close to each other": describe_foundations(
+            labelled(samples.run((planned, record), settings=IN_ROUNDS))
+        ),
+        "a constant calibration": [describe_calibration(run_beside(CONSTANT_S))],
+        "a calibration that varied": [describe_calibration(run_beside(VARIED_S))],
+        "a core that was slow": [describe_calibration(run_beside((1e-4,) * 5, slow_share=0.25))],
+        "no calibration": [describe_calibration(labelled(samples.run()))],
+        **{f"{replaced} replaced": [describe_contention(contended_run(replaced))] for replaced in (0, 1, 2)},
+        "nothing timed": [describe_contention(labelled(samples.run((planned, untimed))))],
+    }
+
+    check_golden_scenes("foundations", scenes)
 
 
 def test_the_method_section_tells_of_every_run_that_leads():
@@ -247,16 +165,7 @@ def test_replaced_processes_of_two_cases_are_added_up():
         planned = samples.planned_case(params={"n": n}, variants=("f:jit",))
         pairs.append((planned, samples.record(planned, {"f:jit": {"timing": samples.timing(1e-3, replaced=n)}})))
 
-    assert describe_contention(labelled(samples.run(*pairs))).endswith("; fresh processes replaced 3 processes.")
-
-
-def test_a_run_in_which_nothing_was_timed_says_so_of_no_variant():
-    planned = samples.planned_case(variants=("f:jit",))
-    run = labelled(samples.run((planned, samples.record(planned, {"f:jit": {"numerics": samples.numerics()}}))))
-
-    assert describe_contention(run) == (
-        "Contended processes: 0 of 0 timed variants have too few others and are marked, and all their processes count."
-    )
+    assert describe_contention(labelled(samples.run(*pairs))).endswith(" 3 processes.")
 
 
 def calibration_run(name: str, calibration_s: float, **changes):

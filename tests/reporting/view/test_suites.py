@@ -1,7 +1,7 @@
 import msgspec
 import pytest
 
-from jaxmeter.harness.record import Artifact, Status
+from jaxmeter.harness.record import Status
 from jaxmeter.reporting.view import suites as limits
 from jaxmeter.reporting.view.keys import make_fragment
 from jaxmeter.reporting.view.page_model import Dumbbells, Plot
@@ -135,27 +135,6 @@ def test_a_case_of_a_pass_marks_its_size_in_the_suite_s_figure():
     marked = {case.name: [part.plot.panels[0].marked for part in case.scaling] for case in suite.cases}
     assert marked["cumulative_sum[n=64]"] == [64]
     assert {part.id for case in suite.cases for part in case.scaling} == {part.id for part in suite.more}
-
-
-def test_a_case_names_what_the_run_kept_and_the_commands_that_open_it():
-    planned = samples.planned_case()
-    kept = [
-        ("trace", "trace/selu-jit/x.xplane.pb"),
-        ("hlo", "programs/selu-jit/hlo.txt"),
-        ("jaxpr", "programs/selu-jit/jaxpr.txt"),
-    ]
-    artifacts = tuple(
-        Artifact(kind=kind, variant="selu:jit", path=path, size_bytes=2048, sha256="0" * 64) for kind, path in kept
-    )
-    record = msgspec.structs.replace(samples.fast_case(planned), artifacts=artifacts)
-
-    (trace, programs) = case_view(page_of(samples.run((planned, record), run_id="r 1")), planned.name).files
-
-    assert trace.what == "selu:jit · ● cpu: profiler trace"
-    assert trace.command == f"nox -s traces -- 'results/r 1' --select {planned.id}"
-    assert trace.note.replace("\u202f", " ") == f"2.00 KiB in results/r 1/cases/{planned.id}/trace"
-    assert programs.what == "selu:jit · ● cpu: jaxpr, optimised HLO"
-    assert programs.command == f"less 'results/r 1/cases/{planned.id}/programs/selu-jit'/*"
 
 
 @pytest.mark.parametrize(

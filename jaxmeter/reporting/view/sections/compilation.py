@@ -27,7 +27,7 @@ from ..cells import (
 )
 from ..names import name_variant
 from ..page_model import Cell, Column, Part, Row, Section, StackMark, Table, Tone
-from ..reasons import list_notes
+from ..reasons import list_notes_of_section
 
 QUESTION = "Where does the time to the first result go?"
 PROBE = "compilation"
@@ -55,7 +55,12 @@ def make_compilation_section(cases: Sequence[Case]) -> Section:
         *([_loaded(cases)] if any(map(_is_loaded, variants)) else []),
         *([_programs(cases)] if described else []),
     )
-    notes = (*_without_interval(staged), *_different(staged), *list_notes(variants, PROBE), *_rest(variants, staged))
+    notes = (
+        *_without_interval(staged),
+        *_different(staged),
+        *list_notes_of_section(variants, PROBE),
+        *_rest(variants, staged),
+    )
     return Section(
         "compilation", "Compilation", QUESTION, describe_compilation(cases), (Part(tables=tables, notes=notes),)
     )

@@ -16,7 +16,7 @@ from ...write import write
 from ..cells import drop_empty_columns, group_rows, make_cell, make_column, make_name_cell
 from ..names import name_variant
 from ..page_model import Cell, Column, Group, Part, Row, Section, StackMark, Table, Tone
-from ..reasons import LONGEST_REASON, list_notes
+from ..reasons import LONGEST_REASON, list_notes_of_section
 
 QUESTION = "What does it hold, and does it fit?"
 PLANNED, CALLED, SHARE, SAVED = "planned_peak_bytes", "measured_peak_bytes", "capacity_share", "donation_saves_bytes"
@@ -56,9 +56,7 @@ def make_memory_section(cases: Sequence[Case]) -> Section:
     table = drop_empty_columns(Table(caption, columns, groups, STACK if called else STACK[:-1]), kept=len(FIELDS) + 2)
     rest = len(variants) - len(listed)
     not_listed = (f"Not listed: {counted(rest, 'variant')} without a memory analysis.",) if rest else ()
-    part = Part(
-        tables=(table, *_buffers(listed)), notes=(*list_notes(variants, "memory", "measured_memory"), *not_listed)
-    )
+    part = Part(tables=(table, *_buffers(listed)), notes=(*list_notes_of_section(variants, "memory"), *not_listed))
     return Section("memory", "Memory", QUESTION, describe_memory(cases), (part,))
 
 

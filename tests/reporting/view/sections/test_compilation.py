@@ -3,7 +3,7 @@ import math
 import msgspec
 import pytest
 
-from jaxmeter.harness.record import NumericsDetails, Status
+from jaxmeter.harness.record import Status
 from jaxmeter.reporting.view.page_model import StackMark, Tone
 from tests import samples
 from tests.reporting.views import by_variant, headings, page_of, section, tables, texts
@@ -19,19 +19,6 @@ def cell_of(run, heading, *, table=0, variant="f:jit"):
     found = tables(page_of(run), "compilation")[table]
     index = [column.title for column in found.columns].index(heading)
     return next(row.cells[index] for row in found.rows if row.cells[0].text == variant)
-
-
-def test_stages_are_means_over_cold_processes_with_intervals():
-    row = by_variant(page_of(samples.watched_run()), "compilation")["selu:jit"]
-
-    assert list(row.values())[1:7] == [
-        "4.00 ms [3.94, 4.07]",
-        "6.00 ms [5.90, 6.10]",
-        "50.0 ms [49.2, 50.8]",
-        "1.00 ms [0.98, 1.02]",
-        "61.0 ms [60.0, 62.0]",
-        "5",
-    ]
 
 
 def test_the_number_of_cold_processes_is_fixed_so_that_their_interval_is_not_widened_for_looks():
@@ -59,12 +46,6 @@ def test_a_process_that_lacks_a_stage_has_no_total():
     assert row["Total"] == "8.00 s"
 
 
-def test_one_cold_process_gives_times_without_an_interval_and_a_note():
-    (part,) = section(page_of(samples.run()), "compilation").parts
-
-    assert "No interval for 2 variants: 1 cold process each; it takes 3." in part.notes
-
-
 def test_a_bar_is_as_long_as_its_seconds_relative_to_the_slowest_of_all():
     (table, *_) = tables(page_of(samples.watched_run()), "compilation")
     longest_s = 0.54
@@ -77,82 +58,12 @@ def test_a_bar_is_as_long_as_its_seconds_relative_to_the_slowest_of_all():
     assert table.caption.endswith("A bar of full width is 540\u202fms.")
 
 
-def test_a_run_of_one_process_without_counts_has_the_columns_that_it_always_had():
-    page = page_of(samples.run())
-
-    assert headings(page, "compilation") == [
-        "Variant",
-        "trace",
-        "lower",
-        "compile",
-        "first call",
-        "Total",
-        "Jaxpr equations",
-        "Seconds",
-    ]
-    assert len(tables(page, "compilation")) == 1
-
-
-def test_a_program_has_its_counts_from_equations_to_the_executable_beside_the_declared_cost():
-    _, programs = tables(page_of(samples.watched_run()), "compilation")
-
-    rows = {row.cells[0].text: texts(row)[1:] for row in programs.rows}
-    assert rows["selu:jit"] == [
-        "6 45 at all levels",
-        "60",
-        "120",
-        "7",
-        "1",
-        "0",
-        "48.8 KiB",
-        "2.04 MFLOP 1.02× declared",
-        "5.72 MiB 1.50× declared",
-        "a1b2c3d4",
-    ]
-    assert "selu:eager" not in rows
-    assert [group.detail for group in programs.groups] == ["", "declared: 2.00\u202fMFLOP and 3.81\u202fMiB"]
-
-
 def test_a_column_that_no_program_has_is_left_out():
     run = run_of(samples.compilation(1, 1, 1, 1, counts={"hlo_fusions": 3}))
 
     _, programs = tables(page_of(run), "compilation")
 
     assert [column.title for column in programs.columns] == ["Variant", "Equations", "Fusions"]
-
-
-def test_why_xla_s_count_is_missing_is_said():
-    (part,) = section(page_of(samples.watched_run()), "compilation").parts
-
-    (note,) = [note for note in part.notes if "XLA's count" in note]
-    assert note.startswith("restless[dtype=float32,n=10000] · restless:jit · ● cpu: XLA's count is left out: how often")
-
-
-def test_different_programs_of_one_variant_are_flagged_in_their_row_and_on_the_first_screen():
-    run = samples.watched_run()
-
-    cell = cell_of(run, "Fingerprint", table=1, variant="two:jit")
-    (warning,) = [item.text for item in page_of(run).warnings if item.label == "programs"]
-
-    assert (cell.text, cell.detail, cell.tone) == (
-        "a1b2c3d4, 0f0f0f0f",
-        "! 2 different programs in 3 processes",
-        Tone.WARN,
-    )
-    assert warning == (
-        "1 variant got different programs from the compiler in different processes "
-        "(restless[dtype=float32,n=10000] · two:jit · ● cpu)"
-    )
-
-
-def test_a_variant_that_compiles_again_is_flagged_in_its_row_and_on_the_first_screen():
-    run = samples.watched_run()
-
-    cell = cell_of(run, "Compiles", variant="restless:jit")
-    (warning,) = [item.text for item in page_of(run).warnings if item.label == "recompiles"]
-
-    assert (cell.text, cell.detail, cell.tone) == ("1", "! 2 again", Tone.WARN)
-    assert warning.startswith("2 variants compiled again in a second, equal call (")
 
 
 def test_one_process_that_compiles_again_is_enough():
@@ -170,27 +81,6 @@ def test_a_variant_within_its_budget_says_so_quietly():
     cell = cell_of(run_of(samples.compilation(1, 1, 1, 1, counts={"compiles": 4}), planned=planned), "Compiles")
 
     assert (cell.text, cell.detail, cell.tone) == ("4", "4 declared", Tone.PLAIN)
-
-
-def test_a_variant_beyond_its_budget_keeps_its_times_and_stands_among_the_failures_with_jax_s_explanation():
-    page = page_of(samples.watched_run())
-
-    row = by_variant(page, "compilation")["many:jit"]
-    failure = tables(page, "problems")[0].rows[0]
-
-    assert cell_of(samples.watched_run(), "Compiles", variant="many:jit").tone is Tone.BAD
-    assert (row["compile"], row["Compiles"]) == ("300 ms [280, 320]", "3 ! 2 again, 1 declared")
-    assert texts(failure)[0] == "failed"
-    assert texts(failure)[2:4] == ["many:jit", "compilation"]
-    assert failure.cells[4].text.startswith("compiled 5 programs, 1 declared")
-    assert failure.cells[4].fold_title == "JAX's explanation"
-    assert failure.cells[4].fold == "explanation: cache miss\n  because of argument shapes"
-
-
-def test_notes_of_compilation_caching_and_memory_do_not_stand_beside_the_time():
-    rows = by_variant(page_of(samples.watched_run()))
-
-    assert {rows[name]["Notes"] for name in ("restless:jit", "selu:jit")} == {""}
 
 
 @pytest.mark.parametrize("damaged", [-1.0, 0.0, 1e300, 10**400, None])
@@ -233,25 +123,6 @@ def test_processes_that_differ_beyond_measure_have_a_middle_but_no_bounds():
     )
 
 
-def test_a_program_that_was_loaded_again_stands_beside_what_making_it_took():
-    loaded = {
-        "executable_bytes": 2048,
-        "executable_load_s": 0.002,
-        "executable_first_call_s": 0.001,
-        "exported_bytes": 1024,
-        "export_s": 0.01,
-        "exported_load_s": 0.0005,
-        "exported_first_call_s": 0.04,
-    }
-    run = run_of(samples.compilation(0.01, 0.01, 0.05, 0.01, counts=loaded))
-
-    _, table, _ = tables(page_of(run), "compilation")
-
-    assert [texts(row) for row in table.rows] == [
-        ["f:jit", "80.0 ms", "2.00 KiB", "2.00 ms", "1.00 ms", "1.00 KiB", "10.0 ms", "500 µs", "40.0 ms"]
-    ]
-
-
 def test_what_could_not_be_exported_has_no_columns_and_a_note():
     note = "the exported program cannot be serialised and loaded: unregistered type State"
     counts = {"executable_load_s": 0.002, "executable_first_call_s": 0.001}
@@ -270,19 +141,3 @@ def test_entries_of_the_cache_are_told_where_they_are_not_the_programs(entries, 
 
     assert cell_of(run_of(outcome), "Compiles").detail == detail
     assert ("Cache entries" in tables(page_of(run_of(outcome)), "compilation")[0].caption) is bool(detail)
-
-
-def test_a_variant_that_raises_as_declared_tells_the_error_and_misses_nothing():
-    words = "raises TypeError, as declared: Argument types differ"
-    details = NumericsDetails(raised="Argument types differ")
-    declared = msgspec.structs.replace(samples.planned_variant("f:mixed"), raises="TypeError")
-    planned = samples.planned_case(variants=(declared,))
-    outcome = samples.Outcome(status=Status.OK, details=details)
-
-    page = page_of(samples.run((planned, samples.record(planned, {"f:mixed": {"numerics": outcome}}))))
-
-    assert by_variant(page)["f:mixed"]["Notes"] == words
-    assert page.attention == ()
-    assert [texts(row) for row in tables(page, "problems")[0].rows] == [
-        ["raises", "selu[dtype=float32,n=10000] · ● cpu", "f:mixed", "numerics", words]
-    ]

@@ -3,6 +3,7 @@ import pytest
 
 from jaxmeter.reporting.view.sections.crossovers import MOST_SENTENCES, find_turn
 from tests import samples
+from tests.golden_texts import check_golden_scenes
 from tests.reporting.views import page_of, section
 
 SIZES = (10, 100, 1_000, 10_000)
@@ -44,11 +45,6 @@ def notes(times, *, times_return=None, spread=1, contended=(), processes=5, retu
     return tuple(note.replace("\u202f", " ") for note in part.notes[1:])
 
 
-def told(times):
-    """The notes, which are all of execution time."""
-    return tuple(note.removeprefix("Execution time: ") for note in notes(times))
-
-
 FLAT, STEEP = (5e-6, 5e-6, 5e-6, 5e-6), (1e-6, 2e-6, 2e-5, 2e-4)
 
 
@@ -69,24 +65,6 @@ def test_an_order_turns_between_two_measured_sizes_if_both_ends_are_sure(sides, 
     assert find_turn(list(zip(SIZES, sides, strict=False))) == expected
 
 
-def test_lines_that_cross_are_told_in_one_sentence_with_the_measured_sizes():
-    assert told({"scan": FLAT, "loop": STEEP}) == (
-        (
-            "loop:jit is ahead of scan:jit up to n = 100 (5.0× [4.96, 5.04] at 10), "
-            "behind from 1 000 on (40× [39.7, 40.3] at 10 000)."
-        ),
-    )
-
-
-def test_lines_that_are_near_each_other_cross_too():
-    assert told({"scan": FLAT, "loop": (4e-6, 4e-6, 6e-6, 6e-6)}) == (
-        (
-            "loop:jit is ahead of scan:jit up to n = 100 (1.25× [1.24, 1.26] at 10), "
-            "behind from 1 000 on (1.20× [1.19, 1.21] at 10 000)."
-        ),
-    )
-
-
 def test_lines_that_do_not_cross_or_are_not_told_apart_at_an_end_are_not_told():
     assert notes({"scan": FLAT, "loop": (1e-6, 2e-6, 3e-6, 4e-6)}) == ()
     assert notes({"scan": FLAT, "loop": (1e-6, 2e-6, 4e-6, 5.05e-6)}) == ()
@@ -100,53 +78,34 @@ def test_a_contended_time_decides_where_it_is_paired_and_not_against_a_peer():
     assert "contended" in notes({"scan": FLAT, "numpy": STEEP}, contended=(10_000,))[0]
 
 
-def test_a_size_that_one_lacks_is_left_out():
-    assert told({"scan": FLAT, "loop": (*STEEP[:3], None)}) == (
-        (
-            "loop:jit is ahead of scan:jit up to n = 100 (5.0× [4.96, 5.04] at 10), "
-            "behind from 1 000 on (4.0× [3.97, 4.03] at 1 000)."
-        ),
-    )
+DISPATCH_S = {"tanh": (4e-6, 4e-6, 4e-6, 4e-6), "square": (5e-6, 4e-6, 4e-6, 4e-6), "inline": FLAT}
+DISPATCHED_S = {"tanh": (5e-6, 6e-6, 5e-5, 5e-4), "square": (5e-6, 6e-6, 5e-5, 5e-4), "inline": FLAT}
+NEARLY_ALL_S = {"tanh": (7e-6, 7e-6, 9e-6, 9e-6)}
 
 
-def test_those_that_cross_one_line_at_the_same_sizes_share_a_sentence():
-    steeper = tuple(seconds * 1.1 for seconds in STEEP)
-    flatter = tuple(seconds * 1.1 for seconds in FLAT)
+def test_where_lines_cross_and_work_outweighs_dispatch_reads_as_its_golden_text():
+    steeper, flatter = (tuple(seconds * 1.1 for seconds in line) for line in (STEEP, FLAT))
+    scenes = {
+        "lines that cross": notes({"scan": FLAT, "loop": STEEP}),
+        "lines that are near each other cross too": notes({"scan": FLAT, "loop": (4e-6, 4e-6, 6e-6, 6e-6)}),
+        "a size that one lacks is left out": notes({"scan": FLAT, "loop": (*STEEP[:3], None)}),
+        "two that cross one line": notes({"scan": FLAT, "loop": STEEP, "unrolled": steeper}),
+        "one that crosses two lines": notes({"scan": FLAT, "numpy": flatter, "loop": STEEP}),
+        "a line that crosses a contended peer": notes({"scan": FLAT, "numpy": STEEP}, contended=(10_000,)),
+        "dispatch": notes(DISPATCHED_S, times_return=DISPATCH_S),
+        "dispatch that is less than half": notes(NEARLY_ALL_S, times_return={"tanh": DISPATCH_S["tanh"]}),
+    }
 
-    assert told({"scan": FLAT, "loop": STEEP, "unrolled": steeper}) == (
-        (
-            "loop:jit, unrolled:jit are ahead of scan:jit up to n = 100 (4.5× to 5.0× [4.5, 5.0] at 10), "
-            "behind from 1 000 on (40× to 44× [40, 44] at 10 000)."
-        ),
-    )
-    assert told({"scan": FLAT, "numpy": flatter, "loop": STEEP}) == (
-        (
-            "loop:jit is ahead of scan:jit, numpy:native up to n = 100 (5.0× to 5.5× [5.0, 5.5] at 10), "
-            "behind from 1 000 on (36× to 40× [36, 40] at 10 000)."
-        ),
-    )
+    check_golden_scenes("crossovers", scenes)
 
 
 def test_dispatch_is_told_where_the_work_comes_to_outweigh_it():
-    times_return = {"tanh": (4e-6, 4e-6, 4e-6, 4e-6), "square": (5e-6, 4e-6, 4e-6, 4e-6), "inline": FLAT}
-    times = {"tanh": (5e-6, 6e-6, 5e-5, 5e-4), "square": (5e-6, 6e-6, 5e-5, 5e-4), "inline": FLAT}
+    (told,) = (note for note in notes(DISPATCHED_S, times_return=DISPATCH_S) if "until return" in note)
 
-    assert notes(times, times_return=times_return)[-1] == (
-        "Time until return is more than half of the execution time up to n = 100, less from 1 000 on: tanh:jit, "
-        "square:jit."
-    )
-    assert notes({"inline": FLAT}, times_return=times_return) == ()
-    assert notes({"tanh": times["tanh"]}, times_return=times_return, contended=SIZES)[0].startswith(
-        "Execution time: 4 of 4"
-    )
-
-
-def test_dispatch_is_outweighed_where_it_is_less_than_half_of_the_time():
-    times_return, times = {"tanh": (4e-6,) * 4}, {"tanh": (7e-6, 7e-6, 9e-6, 9e-6)}
-
-    assert notes(times, times_return=times_return) == (
-        "Time until return is more than half of the execution time up to n = 100, less from 1 000 on: tanh:jit.",
-    )
+    assert [name for name in DISPATCH_S if name in told] == ["tanh", "square"]
+    assert notes({"inline": FLAT}, times_return=DISPATCH_S) == ()
+    contended = notes({"tanh": DISPATCHED_S["tanh"]}, times_return=DISPATCH_S, contended=SIZES)
+    assert not any("until return" in note for note in contended)
 
 
 @pytest.mark.parametrize(("processes", "returns_early"), [(5, 2), (2, 5), (2, 2)])

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from launcher.options import UsageError, take_option
+from launcher.options import UsageError, read_options
 from launcher.runs import MANIFEST
 
 CAPTURES = "cases/*/trace/*"
@@ -30,22 +30,22 @@ class TraceRequest:
 
 
 def read_trace_request(arguments: Sequence[str]) -> TraceRequest:
-    """`RUN`, `--port N`, `--select CASE`.
+    """Return what `RUN`, `--port N`, `--select CASE` ask for.
 
     Raises:
       UsageError: No run, more than one, or a port that is none.
     """
-    port, rest = take_option(arguments, "--port")
-    select, rest = take_option(rest, "--select")
+    given = read_options(arguments, "--port", "--select")
+    port, rest = given.get("--port"), given.rest
     if len(rest) != 1 or rest[0].startswith("-"):
         raise UsageError("name one run: nox -s traces -- results/RUN; options are --port N and --select CASE")
     if port is not None and not (port.isascii() and port.isdecimal() and 0 < int(port) < 2**16):
         raise UsageError(f"--port '{port}' is none; give a number from 1 to 65535")
-    return TraceRequest(Path(rest[0]), DEFAULT_PORT if port is None else int(port), select or "")
+    return TraceRequest(Path(rest[0]), DEFAULT_PORT if port is None else int(port), given.get("--select") or "")
 
 
 def copy_captures(request: TraceRequest, folder: Path) -> int:
-    """Copies a run's captures below a folder, one folder for each case and variant; how many there are.
+    """Copy a run's captures below a folder, one folder for each case and variant; return how many there are.
 
     Raises:
       UsageError: There is no run, or it has none.
