@@ -24,7 +24,7 @@ def executed(clock, monkeypatch, tmp_path):
     def run(settings: Settings, cases, *, budget_s: float | None = 1000.0, platforms=PLATFORMS, watcher=None, **server):
         clock.now = 64.0  # a clock's beginning means nothing
         taker = NoteTaker(clock, **server)
-        manifest = samples.manifest(cases, settings=settings)
+        manifest = msgspec.structs.replace(samples.manifest(cases, settings=settings), cases=tuple(cases))
         folder = RunFolder(tmp_path)
         return execute(manifest, folder, taker, watcher or Watcher(), budget_s, platforms), taker
 
