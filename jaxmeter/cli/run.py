@@ -376,10 +376,10 @@ def _say_what_is_kept(folder: RunFolder, manifest: Manifest, finish: str) -> Ite
     except ServerError as error:
         raise RunError(f"{error}\n{kept()}; go on with: {finish}") from error
     except OSError as error:
-        what, mend = f"the disk is full ({describe_full_disk(error)})", "free some room"
+        what, remedy = f"the disk is full ({describe_full_disk(error)})", "free some room"
         if not is_disk_full(error):
-            what, mend = explain(error), "mend that"
-        raise RunError(f"{what}: {kept()}; {mend}, then go on with: {finish}") from error
+            what, remedy = explain(error), "fix that"
+        raise RunError(f"{what}: {kept()}; {remedy}, then go on with: {finish}") from error
 
 
 def conclude(run: RunRecord, folder: Path, finish: str = "", *, as_json: bool) -> int:

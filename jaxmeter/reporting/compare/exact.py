@@ -11,11 +11,13 @@ from jaxmeter.harness.metrics.table import METRICS
 from .findings import PROGRAM, Change, Finding, make_change
 from .variant_pair import VariantPair, read_raw
 
-EXACT = tuple(metric.name for metric in METRICS.values() if metric.exact and metric.budget)
-"""Metrics that follow from the program alone, and that two runs are compared by."""
+GATED = tuple(metric.name for metric in METRICS.values() if metric.fails_gate)
 
-COUNTED = tuple(name for name in EXACT if not METRICS[name].fails_gate)
+COUNTED = tuple(metric.name for metric in METRICS.values() if metric.budget and not metric.fails_gate)
 """What is in a program: it explains how two differ, and fails no gate unless a budget names it."""
+
+EXACT = (*GATED, *COUNTED)
+"""Metrics that follow from the program alone, and that two runs are compared by."""
 
 
 def compare_exact(sides: VariantPair) -> Iterator[Change]:

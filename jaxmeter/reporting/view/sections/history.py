@@ -64,13 +64,13 @@ def make_history_section(
 def _list_groups(cases: Sequence[Case], change_points: Sequence[ChangePoint]) -> list[Group]:
     """The runs of a machine below each variant that the newest has."""
     groups = []
-    for planned in cases[0].planned.variants:
-        found = [variant for case in cases if (variant := case.find(planned.name)) is not None]
+    for newest in cases[0].shown:
+        found = [variant for case in cases if (variant := case.find(newest.name)) is not None]
         times = [interval for variant in found if (interval := _find_time(variant)) is not None]
         axis = LogAxis.over(bound for one in times for bound in (one.low, one.estimate, one.high) if bound)
-        own = [change_point for change_point in change_points if change_point.variant == planned.name]
+        own = [change_point for change_point in change_points if change_point.variant == newest.name]
         groups.append(
-            Group(tuple(_row(variant, axis, own) for variant in found), f"{planned.name} · {cases[0].run.label}")
+            Group(tuple(_row(variant, axis, own) for variant in found), f"{newest.name} · {cases[0].run.label}")
         )
     return groups
 
