@@ -84,7 +84,7 @@ def _measure(
         lambda result: Measure(
             process=process,
             case=case,
-            place=CPU,
+            platform=CPU,
             settings=settings,
             seed=0,
             cache=str(folder / "cache"),

@@ -29,7 +29,7 @@ def offer_environment(job: Job) -> Iterator[Path]:
         measuring = measuring_container(job)
         container = replace(
             measuring,
-            arguments=("-m", "jaxmeter.harness.child.arms", str(socket)),
+            arguments=("-m", "jaxmeter.harness.parent.arm_gateway", str(socket)),
             mounts=(*measuring.mounts, Mount(folder, folder, writable=True)),
             has_terminal=False,
             reads_input=True,

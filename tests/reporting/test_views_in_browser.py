@@ -26,7 +26,7 @@ pytestmark = pytest.mark.browser
 def example(tmp_path_factory):
     """The page of the run in examples/ that has most results, and the run's folder."""
     runs = [load([path]).runs[0] for path in EXAMPLES]
-    most = max(runs, key=lambda one: sum(len(case.variants) for case in one.run.manifest.cases))
+    most = max(runs, key=lambda one: sum(len(case.variants) for case in one.manifest.cases))
     file = tmp_path_factory.mktemp("example") / "page.html"
     file.write_text(html.render(build(Loaded((most,), ()))), "utf-8")
     return file, most.folder.path

@@ -1,8 +1,7 @@
-"""One side of lock-step: a process that runs a case in its environment, in turns with one of another environment.
+"""The fork server of one environment in lock-step: processes that run a case, in turns with those of another one.
 
-The parent starts it (parent/sides.py, child/begin.py) with the path of a socket. It runs under any jax from 0.9 on, and
-needs jax, numpy, msgspec and what the suites need. It says on stdout which versions it has; then every connection to
-the socket is answered by a process of its own, forked where jax and suites are imported and no backend has begun.
+It runs under any jax from 0.9 on, and needs jax, numpy, msgspec and what the suites need. It says which versions it
+has; then it listens at the path of a socket, where a measuring process connects to one process that answers it.
 """
 
 from __future__ import annotations
@@ -14,12 +13,10 @@ import platform as host_platform
 import select
 import signal
 import socket
-import sys
 import time
-import traceback
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import closing, suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import jax
@@ -27,9 +24,8 @@ import msgspec
 
 from jaxmeter.harness.child.case import find_workload, set_up_jax
 from jaxmeter.harness.child.describe import find_missing_device
-from jaxmeter.harness.child.family import begin_session
+from jaxmeter.harness.child.forks import Forks
 from jaxmeter.harness.child.inputs import find_inputs
-from jaxmeter.harness.child.preload import import_early, import_suites
 from jaxmeter.harness.declare.catalogue import SuiteError
 from jaxmeter.harness.declare.levels import DeclarationError
 from jaxmeter.harness.machine.affinity import LOCK_STEP_CORES, keep_on_cores
@@ -42,102 +38,45 @@ from jaxmeter.harness.programs.arguments import hash_arguments, unpack_numbers
 from jaxmeter.harness.programs.caches import use_cache
 
 
-def serve(path: str, *suites: str) -> None:
-    """Serves until the parent ends.
+def serve(descriptor: str, path: str, *suites: str) -> None:
+    """Serve until the parent closes its end.
 
     Args:
-      path: Of the socket.
-      suites: What is imported first, where it can be.
+      path: Of the socket where measuring processes connect, one at a time.
     """
-    told = os.dup(1)
-    os.dup2(2, 1)  # what is imported may print
-    import_early()
-    import_suites(suites)
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for them
+    forks = Forks(descriptor, suites)
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)
         listener.listen()
-        gc.collect()
-        gc.freeze()
-        ready = Ready(python=host_platform.python_version(), packages=list_packages())
-        os.write(told, msgspec.json.encode(ready) + b"\n")
-        os.close(told)
-        _accept(listener)
+        forks.say(Ready(python=host_platform.python_version(), packages=list_packages()))
+        while forks.control not in select.select([listener, forks.control], [], [])[0]:
+            connection, _ = listener.accept()
+            with connection:
+                pid = forks.fork(partial(_answer, connection, listener))
+                _wait_for_any(pid, connection, forks.control)
+            os.kill(pid, signal.SIGKILL)
+            forks.wait(pid)
 
 
-def _accept(listener: socket.socket) -> None:
-    """Answers every connection by a process of its own, and ends those whose measuring process is gone.
+def _wait_for_any(pid: int, *connections: socket.socket) -> None:
+    """Wait until a process has ended, or the other end of a connection is closed.
 
-    Not a thread of theirs: beside one, eager code takes 3 % longer.
+    No thread of the process does that: beside one, eager code takes 3 % longer.
     """
+    ended = os.pidfd_open(pid)
     poll = select.poll()
-    poll.register(listener, select.POLLIN)
-    running: dict[int, _Running] = {}
-    while True:
-        descriptor, _ = poll.poll()[0]  # one at a time: the next may get the number of what is closed now
-        if descriptor == listener.fileno():
-            begun = _fork(listener, running.values())
-            running[begun.connection.fileno()] = running[begun.ended] = begun
-            poll.register(begun.connection, select.POLLRDHUP)
-            poll.register(begun.ended, select.POLLIN)
-        else:
-            gone = running[descriptor]
-            gone.end()
-            for one in (gone.connection.fileno(), gone.ended):
-                del running[one]
-                poll.unregister(one)
-            gone.close()
+    poll.register(ended, select.POLLIN)
+    for connection in connections:
+        poll.register(connection, select.POLLRDHUP)
+    poll.poll()
+    os.close(ended)
 
 
-@dataclass(frozen=True)
-class _Running:
-    """A process that answers.
-
-    Args:
-      connection: Whose other end is the measuring process's.
-      ended: A descriptor that can be read once the process has ended.
-    """
-
-    pid: int
-    connection: socket.socket
-    ended: int
-
-    def end(self) -> None:
-        """Ends it with all that it has started."""
-        for kill in (os.killpg, os.kill):  # until it has made its session it has no group
-            with suppress(ProcessLookupError, PermissionError):
-                kill(self.pid, signal.SIGKILL)
-
-    def close(self) -> None:
-        """Closes both descriptors."""
-        self.connection.close()
-        os.close(self.ended)
-
-
-def _fork(listener: socket.socket, running: Iterable[_Running]) -> _Running:
-    connection, _ = listener.accept()
-    server = os.getpid()
-    pid = os.fork()
-    if pid == 0:
-        listener.close()
-        for other in set(running):  # whoever holds a connection keeps it open
-            other.close()
-        _answer(connection, server)
-    return _Running(pid, connection, os.pidfd_open(pid))
-
-
-def _answer(connection: socket.socket, server: int) -> None:
-    """Serves one measuring process, and ends without returning."""
-    try:
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        begin_session(server)
-        with connection.makefile("rwb") as stream:
-            _serve(stream)
-    except BaseException:  # noqa: BLE001  whatever it was, whoever looks into stderr shall read it
-        traceback.print_exc()
-        sys.stderr.flush()
-    finally:
-        os.killpg(0, signal.SIGKILL)  # with all that it has started
+def _answer(connection: socket.socket, listener: socket.socket) -> None:
+    """Serve one measuring process."""
+    listener.close()
+    with connection.makefile("rwb") as stream:
+        _serve(stream)
 
 
 def _serve(stream: io.BufferedRWPair) -> None:

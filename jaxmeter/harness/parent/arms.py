@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import shutil
+import socket
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -13,11 +16,12 @@ from typing import Self
 import msgspec
 
 from jaxmeter.harness.machine.environment import list_packages, make_private, recorded_variables
-from jaxmeter.harness.parent.arm_starts import START_LIMIT_S, Server, choose_start
-from jaxmeter.harness.parent.arm_variables import restore_variables
+from jaxmeter.harness.parent.arm_variables import choose_steering, restore_variables
 from jaxmeter.harness.parent.fork_client import ServerError
+from jaxmeter.harness.parent.limits import START_LIMIT_S
 from jaxmeter.harness.parent.prepare_run import UsageError
-from jaxmeter.harness.plan.turns import CODE_FOLDER, ERRORS, Ready
+from jaxmeter.harness.parent.server_process import Server, start_arm
+from jaxmeter.harness.plan.turns import CODE_FOLDER, ERRORS, Ready, StartArm
 from jaxmeter.harness.record import OtherEnvironment
 from jaxmeter.harness.record.differences import steers_programs
 
@@ -31,14 +35,20 @@ class ArmServer:
     """A process of one environment that forks others. Use as a context manager.
 
     Args:
-      environment: Where its interpreter is, or the socket where a process of it is asked for; and what was recorded.
+      environment: What was recorded, and where its interpreter is; or, in a folder that both see, the socket of another
+        container's arm_gateway.py.
       variables: The environment of every process of this run; what the earlier run set takes the place of its own.
       suites: What it imports, where it can.
+
+    Raises:
+      UsageError: There is no such interpreter or socket, or the variables cannot be restored.
     """
 
     def __init__(self, environment: OtherEnvironment, variables: Mapping[str, str], suites: Sequence[str] = ()) -> None:
         self._environment = environment
-        self._starts = choose_start(environment.python)
+        path = Path(environment.python).expanduser()
+        self._gateway = path if path.is_socket() else None
+        self._python = "" if self._gateway else _find_python(environment.python)
         self._variables = restore_variables(variables, environment.variables)
         self._suites = suites
         self._folder = Path()
@@ -67,7 +77,9 @@ class ArmServer:
         return str(self._folder / "socket")
 
     def _start(self) -> None:
-        self._folder = self._starts.make_folder()
+        # A short path: a socket's has 107 bytes at most, and a run's folder may be anywhere.
+        near = {"prefix": "jaxmeter-"} if self._gateway is None else {"dir": str(self._gateway.parent)}
+        self._folder = Path(tempfile.mkdtemp(**near))
         try:
             check_environment(self._begin(), self._environment)
         except BaseException:
@@ -76,15 +88,31 @@ class ArmServer:
 
     def _begin(self) -> Ready:
         _link_code(self._folder)
-        self._server = self._starts.start(self._folder, self._variables, self._suites)
-        line = self._server.read_line()
+        self._server = self._start_here() if self._gateway is None else self._start_there(self._gateway)
         try:
-            return msgspec.json.decode(line, type=Ready)
-        except msgspec.DecodeError as error:
+            return msgspec.json.decode(self._server.read_line(START_LIMIT_S), type=Ready)
+        except (EOFError, OSError) as error:
             words = make_private(_read_words(self._folder / ERRORS))
             said = words or f"it said nothing in {START_LIMIT_S:.0f} s"
             where = self._environment.python
             raise ServerError(f"--lock-step: {where} cannot run the earlier run's code: {said}") from error
+
+    def _start_here(self) -> Server:
+        control, theirs = socket.socketpair()
+        with theirs:
+            return Server(control, start_arm(theirs, self._python, self._folder, self._variables, self._suites))
+
+    def _start_there(self, gateway: Path) -> Server:
+        variables = choose_steering(self._variables)
+        asked = StartArm(folder=str(self._folder), variables=variables, suites=tuple(self._suites))
+        control = socket.socket(socket.AF_UNIX)
+        try:
+            control.connect(str(gateway))
+            control.sendall(msgspec.json.encode(asked) + b"\n")
+        except OSError as error:
+            control.close()
+            raise ServerError(f"--lock-step: {gateway}: the other container has ended ({error.strerror})") from error
+        return Server(control)
 
     def _stop(self) -> None:
         if self._server is not None:
@@ -101,6 +129,18 @@ def describe_own_environment(variables: Mapping[str, str]) -> OtherEnvironment:
         packages=list_packages(),
         variables=recorded_variables(variables),
     )
+
+
+def _find_python(given: str) -> str:
+    """The interpreter's absolute path, its links not followed: they tell its environment.
+
+    Raises:
+      UsageError: There is none.
+    """
+    found = shutil.which(Path(given).expanduser())
+    if found is None:
+        raise UsageError(f"--lock-step {given}: no such program; give the python of the earlier run's environment")
+    return os.path.abspath(found)  # noqa: PTH100  Path.resolve would follow links
 
 
 def _link_code(folder: Path) -> None:

@@ -10,7 +10,6 @@ import select
 import shutil
 import signal
 import socket
-import subprocess
 import sys
 import tempfile
 import time
@@ -19,19 +18,17 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 import msgspec
 
 from jaxmeter.harness.machine.disk import EXIT_CODE
 from jaxmeter.harness.machine.environment import make_private
 from jaxmeter.harness.parent.limits import START_LIMIT_S, Limits, Overran
+from jaxmeter.harness.parent.server_process import Server, start_server
 from jaxmeter.harness.parent.written import Warnings
 from jaxmeter.harness.plan.messages import Answer, Description, Heartbeat, Message, Problem, Result
 from jaxmeter.harness.record import write_bytes
-
-BEGIN = Path(__file__).parents[1] / "child/begin.py"
-"""How the process of a server begins."""
 
 STDERR_KEPT = 4000
 LOW_BYTES = 8 * 2**20
@@ -128,8 +125,7 @@ class ForkServer:
         self.alone = ""
         self.warnings = Warnings()
         self._count = 0
-        self._server: subprocess.Popen[bytes] | None = None
-        self._control: socket.socket | None = None
+        self._server: Server | None = None
         self._child: int | None = None
 
     def __enter__(self) -> Self:
@@ -209,9 +205,9 @@ class ForkServer:
         line = os.fsencode(str(message)) + b"\n"
         for attempt in (1, 2):
             try:
-                assert self._control is not None
-                socket.send_fds(self._control, [line], [heartbeat, stderr])
-                self._child = self._hear()["pid"]
+                assert self._server is not None
+                socket.send_fds(self._server.control, [line], [heartbeat, stderr])
+                self._child = json.loads(self._server.read_line())["pid"]
                 return
             except (OSError, EOFError) as error:  # the server itself was ended: start another, once
                 if attempt == 2:
@@ -221,7 +217,7 @@ class ForkServer:
 
     def _listen(self, reader: int, limits: Limits, on_beat: Callable[[Heartbeat], None]) -> _Heard:
         """Follows the child's heartbeats until the server says that it ended."""
-        assert self._control is not None
+        assert self._server is not None
         last, buffer, timed_out = Heartbeat(None, "start"), b"", False
         os.set_blocking(reader, False)
         start = since = time.monotonic()
@@ -229,7 +225,7 @@ class ForkServer:
         while True:
             wait_s = min(LISTEN_S, deadline - time.monotonic())
             # Not for the pipe too: whatever is timed would wake this process every 2 ms, on the cores that it needs.
-            ended, _, _ = select.select([self._control], [], [], max(0.0, wait_s))
+            ended, _, _ = select.select([self._server.control], [], [], max(0.0, wait_s))
             *lines, buffer = (buffer + _read_now(reader)).split(b"\n")
             buffer = buffer[-_LONGEST_BEAT:]
             if beats := [beat for line in lines if (beat := _read_beat(line)) is not None]:
@@ -252,53 +248,30 @@ class ForkServer:
             self._end_child()
             deadline = time.monotonic() + START_LIMIT_S
 
-    def _wait_for_end(self) -> dict[str, Any]:
+    def _wait_for_end(self) -> dict[str, int]:
+        assert self._server is not None
         try:
-            return self._hear()
+            heard: dict[str, int] = json.loads(self._server.read_line())
+            return heard
         except EOFError:  # the server was ended, and with it the child
             return {}
         finally:
             self._end_child()  # what the child itself started
             self._child = None
 
-    def _hear(self) -> dict[str, Any]:
-        """One line from the server.
-
-        Raises:
-          EOFError: It has ended.
-        """
-        assert self._control is not None
-        line = b""
-        while not line.endswith(b"\n"):
-            data = self._control.recv(1)
-            if not data:
-                raise EOFError("it has ended")
-            line += data
-        heard: dict[str, Any] = json.loads(line)
-        return heard
-
     def _start(self) -> None:
-        ours, theirs = socket.socketpair()
         errors = self._scratch / "server.stderr"
         paths = os.pathsep.join(path or str(Path.cwd()) for path in sys.path)
-        begin = [sys.executable, str(BEGIN), paths, str(os.getpid())]
-        with errors.open("wb") as stderr:
-            self._server = subprocess.Popen(
-                [*begin, "jaxmeter.harness.child.server", str(theirs.fileno()), *self._suites],
-                pass_fds=[theirs.fileno()],
-                env=self._variables,
-                stdin=subprocess.DEVNULL,
-                stdout=stderr,
-                stderr=stderr,
-                start_new_session=True,  # a Ctrl-C of the terminal is the parent's to handle
+        control, theirs = socket.socketpair()
+        with theirs:
+            process = start_server(
+                theirs, sys.executable, paths, "jaxmeter.harness.child.server", self._suites, self._variables, errors
             )
-        theirs.close()
-        ours.settimeout(START_LIMIT_S)
-        self._control = ours
+        self._server = Server(control, process)
         try:
-            self.alone = self._hear()["alone"]
+            self.alone = json.loads(self._server.read_line(START_LIMIT_S))["alone"]
         except (EOFError, OSError) as error:
-            code = None if isinstance(error, TimeoutError) else self._server.wait(START_LIMIT_S)
+            code = None if isinstance(error, TimeoutError) else process.wait(START_LIMIT_S)
             self._stop()
             if code is not None and code < 0:
                 raise ServerLostError(
@@ -307,16 +280,11 @@ class ForkServer:
                 ) from error
             raise ServerError(f"the measuring process cannot start: {error}\n{_tail(errors)}") from error
         self.warnings.add_file(errors)
-        ours.settimeout(None)
 
     def _stop(self) -> None:
         self._end_child()
-        if self._control is not None:
-            self._control.close()
-            self._control = None
         if self._server is not None:
-            self._server.kill()
-            self._server.wait()
+            self._server.end()
             self._server = None
 
     def _end_child(self) -> None:

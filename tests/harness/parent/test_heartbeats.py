@@ -11,6 +11,7 @@ import pytest
 from jaxmeter.harness.parent import fork_client
 from jaxmeter.harness.parent.fork_client import ForkServer
 from jaxmeter.harness.parent.limits import Limits, Overran
+from jaxmeter.harness.parent.server_process import Server
 from jaxmeter.harness.plan.messages import Heartbeat
 
 ENDED = {"status": signal.SIGSEGV, "peak_kib": 7}
@@ -22,7 +23,7 @@ def ends(tmp_path):
     ours, theirs = socket.socketpair()
     reader, writer = os.pipe()
     server = ForkServer({}, tmp_path)
-    server._control = ours
+    server._server = Server(ours)
     yield server, theirs, reader, writer
     for one in (ours, theirs):
         one.close()
@@ -76,7 +77,7 @@ def test_a_process_that_begins_something_does_not_wake_its_parent(ends, monkeypa
     monkeypatch.setattr(fork_client.select, "select", select)
     server._listen(reader, Limits(60.0), lambda beat: None)
 
-    assert slept == [([server._control], fork_client.LISTEN_S)] * 3
+    assert slept == [([server._server.control], fork_client.LISTEN_S)] * 3
 
 
 def test_half_a_heartbeat_waits_for_its_other_half(ends, monkeypatch):

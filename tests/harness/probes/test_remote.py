@@ -63,6 +63,7 @@ double.implementation(hanging, modes=("eager",))
 """
 
 HERE = OtherEnvironment(python=sys.executable, version=host_platform.python_version(), packages={}, variables={})
+VARIABLES = {**os.environ, "JAX_PLATFORMS": "cpu"}
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +75,13 @@ def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server():
-    with ArmServer(HERE, {**os.environ, "JAX_PLATFORMS": "cpu"}) as started:
+    with ArmServer(HERE, VARIABLES) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def todays_server():
+    with ArmServer(HERE, VARIABLES) as started:
         yield started
 
 
@@ -96,35 +103,43 @@ def address(server, suite: Path, tmp_path: Path):
     return Address(server.reach(0), begin)
 
 
-def context_of(address: Address, suite: Path, tmp_path: Path, *beside: str, **changes: object) -> Context:
-    """A context in which variants stand beside the same ones of an earlier run, elsewhere."""
-    ((workload,),) = (one.workloads for one in find_suites((str(suite),)))
-    case = address.begin.case
-    variants = [
-        msgspec.structs.replace(one, name=f"{name} before", same_as=name, replays=Replay(run="before", variant=name))
-        for one in case.variants
-        for name in beside
-        if one.name == name
-    ]
-    case = msgspec.structs.replace(case, variants=(*case.variants, *variants))
-    return Context(
-        workload=workload,
-        params={},
-        platform=address.begin.platform,
-        arguments=find_inputs(workload, {}, tmp_path / "own inputs"),
-        clock=time.perf_counter,
-        folder=None,
-        case=case,
-        settings=address.begin.settings,
-        arms={
-            Arm.NOW: Address(address.path, msgspec.structs.replace(address.begin, case=case)),
-            Arm.BEFORE: Address(address.path, msgspec.structs.replace(address.begin, case=case, **changes)),
-        },
-    )
+@pytest.fixture
+def make_context(address: Address, todays_server: ArmServer, suite: Path, tmp_path: Path):
+    """Makes a context in which variants stand beside the same ones of an earlier run, elsewhere."""
+
+    def make(*beside: str, **changes: object) -> Context:
+        ((workload,),) = (one.workloads for one in find_suites((str(suite),)))
+        case = address.begin.case
+        variants = [
+            msgspec.structs.replace(
+                one, name=f"{name} before", same_as=name, replays=Replay(run="before", variant=name)
+            )
+            for one in case.variants
+            for name in beside
+            if one.name == name
+        ]
+        case = msgspec.structs.replace(case, variants=(*case.variants, *variants))
+        begin = msgspec.structs.replace(address.begin, case=case)
+        return Context(
+            workload=workload,
+            params={},
+            platform=begin.platform,
+            arguments=find_inputs(workload, {}, tmp_path / "own inputs"),
+            clock=time.perf_counter,
+            folder=None,
+            case=case,
+            settings=begin.settings,
+            arms={
+                Arm.NOW: Address(todays_server.reach(0), begin),
+                Arm.BEFORE: Address(address.path, msgspec.structs.replace(begin, **changes)),
+            },
+        )
+
+    return make
 
 
-def test_both_take_their_blocks_in_turns_and_their_samples_stand_side_by_side(address, suite, tmp_path):
-    context = context_of(address, suite, tmp_path, "double:jit", "double:eager")
+def test_both_take_their_blocks_in_turns_and_their_samples_stand_side_by_side(address, make_context):
+    context = make_context("double:jit", "double:eager")
     names = ("double:jit", "double:jit before", "double:eager", "double:eager before")
 
     found = look(names, context)
@@ -142,8 +157,8 @@ def test_both_take_their_blocks_in_turns_and_their_samples_stand_side_by_side(ad
         assert one.isolated_s
 
 
-def test_the_load_of_a_process_counts_both_processes(address, suite, tmp_path):
-    found = look(("double:jit", "double:jit before"), context_of(address, suite, tmp_path, "double:jit"))
+def test_the_load_of_a_process_counts_both_processes(make_context):
+    found = look(("double:jit", "double:jit before"), make_context("double:jit"))
 
     arms_s = [sum(block.cpu_s for block in one.blocks) for one in found.process.variants]
     assert found.process.load.cpu_s > sum(arms_s)
@@ -157,8 +172,8 @@ def test_the_load_of_a_process_counts_both_processes(address, suite, tmp_path):
         ("dying:eager", "its process has ended without an answer"),
     ],
 )
-def test_a_variant_that_cannot_be_run_there_costs_itself_alone(address, suite, tmp_path, variant, words):
-    context = context_of(address, suite, tmp_path, "double:jit", variant)
+def test_a_variant_that_cannot_be_run_there_costs_itself_alone(variant, words, make_context):
+    context = make_context("double:jit", variant)
 
     found = look(("double:jit", "double:jit before", f"{variant} before"), context)
 
@@ -169,8 +184,8 @@ def test_a_variant_that_cannot_be_run_there_costs_itself_alone(address, suite, t
     assert words in outcome.reason
 
 
-def test_code_that_is_not_the_earlier_runs_is_refused(address, suite, tmp_path):
-    context = context_of(address, suite, tmp_path, "double:jit", sources={"double:jit": "another"})
+def test_code_that_is_not_the_earlier_runs_is_refused(make_context):
+    context = make_context("double:jit", sources={"double:jit": "another"})
 
     found = look(("double:jit", "double:jit before"), context)
 
@@ -178,8 +193,8 @@ def test_code_that_is_not_the_earlier_runs_is_refused(address, suite, tmp_path):
     assert "its code there is not what the run has measured" in found.outcomes["double:jit before"].reason
 
 
-def test_inputs_that_are_others_there_are_todays_instead(address, suite, tmp_path):
-    context = context_of(address, suite, tmp_path, "double:jit", "double:eager")
+def test_inputs_that_are_others_there_are_todays_instead(make_context):
+    context = make_context("double:jit", "double:eager")
     context.arguments = (context.arguments[0] + 1,)
 
     found = look(("double:jit", "double:jit before", "double:eager before"), context)
@@ -187,8 +202,8 @@ def test_inputs_that_are_others_there_are_todays_instead(address, suite, tmp_pat
     assert found.outcomes == {}
 
 
-def test_a_process_says_which_inputs_it_has(address, suite, tmp_path):
-    given = (context_of(address, suite, tmp_path).arguments[0] + 1,)
+def test_a_process_says_which_inputs_it_has(address, make_context):
+    given = (make_context().arguments[0] + 1,)
 
     with meet(address) as meeting:
         assert meeting.inputs != hash_arguments(given)
@@ -197,8 +212,8 @@ def test_a_process_says_which_inputs_it_has(address, suite, tmp_path):
         assert meeting.prepare("double:jit").calls == 1
 
 
-def test_inputs_of_other_shapes_are_refused(address, suite, tmp_path):
-    context = context_of(address, suite, tmp_path, "double:jit", "double:eager")
+def test_inputs_of_other_shapes_are_refused(make_context):
+    context = make_context("double:jit", "double:eager")
     context.arguments = (context.arguments[0][1:],)
 
     found = look(("double:jit", "double:jit before", "double:eager before"), context)
@@ -207,8 +222,8 @@ def test_inputs_of_other_shapes_are_refused(address, suite, tmp_path):
     assert "bytes, and today's" in found.outcomes["double:jit before"].reason
 
 
-def test_inputs_of_as_many_bytes_and_another_shape_are_refused(address, suite, tmp_path):
-    context = context_of(address, suite, tmp_path, "double:jit")
+def test_inputs_of_as_many_bytes_and_another_shape_are_refused(make_context):
+    context = make_context("double:jit")
     context.arguments = (context.arguments[0][None],)
 
     found = look(("double:jit", "double:jit before"), context)
@@ -232,9 +247,9 @@ def test_a_case_that_is_gone_there_is_refused(address):
         pass
 
 
-def test_the_process_ends_with_the_one_that_asked_for_it_even_where_it_hangs(address, server, suite, tmp_path):
+def test_the_process_ends_with_the_one_that_asked_for_it_even_where_it_hangs(server, make_context):
     children = Path(f"/proc/{server._server.process.pid}/task/{server._server.process.pid}/children")
-    begin = context_of(address, suite, tmp_path, "hanging:eager").arms[Arm.BEFORE].begin
+    begin = make_context("hanging:eager").arms[Arm.BEFORE].begin
     asked = subprocess.Popen(
         [sys.executable, "-c", ASK, server.reach(0)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
@@ -269,7 +284,7 @@ time.sleep(1000)
 
 
 def test_a_server_that_was_ended_is_started_again(address, suite):
-    with ArmServer(HERE, {**os.environ, "JAX_PLATFORMS": "cpu"}) as started:
+    with ArmServer(HERE, VARIABLES) as started:
         first = started.reach(0)
         started._server.process.kill()
         started._server.process.wait()

@@ -60,7 +60,7 @@ def test_html_validate_finds_nothing(name, tmp_path):
 def large(tmp_path_factory):
     """The page of one run with ten thousand results: the cases of an example's run, again and again."""
     runs = load(EXAMPLES).runs
-    run = max((one.run for one in runs), key=lambda one: len(one.cases))
+    run = max((one.record for one in runs), key=lambda one: len(one.cases))
     results = sum(len(case.variants) for case in run.manifest.cases)
     planned, cases = [], []
     for copy in range(-(-RESULTS // results)):
