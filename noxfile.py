@@ -34,6 +34,7 @@ from launcher.doctor import examination
 from launcher.execution import say
 from launcher.locks import SMALLEST_LOCK, choose_lock, find_unlocked, list_exports, locate_lock
 from launcher.options import UsageError
+from launcher.prefetch import build_asked_images, download_asked_wheels
 from launcher.runs import new_run_id, plan_run, plan_self_test
 from launcher.sessions.bisect import find_first_bad
 from launcher.sessions.gate import pass_gate
@@ -43,7 +44,6 @@ from launcher.sessions.schedule import look_here, write_asked_schedule
 from launcher.sessions.shell import FINE, INTERRUPTED, NO_ANSWER, USAGE_ERROR, ProgramError, Shell, run_jaxmeter
 from launcher.sessions.traces import copy_captures, read_trace_request
 from launcher.sessions.upgrade import compare_environments
-from launcher.supply import build_asked_images, download_asked_wheels
 
 nox.needs_version = ">=2026.7.11"  # the first whose CommandFailed knows the exit code
 # With virtualenv nox installs with pip. uv would not read pip's settings: indexes, proxies, certificates.

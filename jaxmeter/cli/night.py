@@ -18,9 +18,9 @@ from jaxmeter.reporting.nights import verdicts
 from jaxmeter.reporting.nights.baselines import TITLES
 from jaxmeter.reporting.nights.ending import conclude
 from jaxmeter.reporting.nights.night import Night, NightError, end_night
+from jaxmeter.reporting.nights.outcome_text import tell_night
 from jaxmeter.reporting.nights.page import build_night_page
 from jaxmeter.reporting.nights.steps import begin, list_suspects
-from jaxmeter.reporting.nights.telling import tell_night
 from jaxmeter.reporting.nights.verdicts import Acceptance
 from jaxmeter.reporting.render import html
 from jaxmeter.reporting.render.night import write_night_markdown

@@ -32,7 +32,7 @@ from jaxmeter.cli.measuring import (
 )
 from jaxmeter.harness.machine.platforms import DEFAULT_BACKEND
 from jaxmeter.harness.metrics.aa_test import make_self_test
-from jaxmeter.harness.metrics.trust import describe_self_test
+from jaxmeter.harness.metrics.aa_text import describe_self_test
 from jaxmeter.harness.parent.prepare_run import (
     UsageError,
     describe_suites,

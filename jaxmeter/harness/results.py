@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from jaxmeter.harness.metrics.across import find_timing
 from jaxmeter.harness.metrics.agreement import find_disagreement
-from jaxmeter.harness.metrics.looks import find_timing
 from jaxmeter.harness.metrics.metric import Lack, Reading
 from jaxmeter.harness.metrics.reading import Run, Variant
 from jaxmeter.harness.metrics.statistics import differs

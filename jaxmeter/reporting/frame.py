@@ -8,9 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jaxmeter.harness.metrics.across import DECISIVE_PROBES
+from jaxmeter.harness.metrics.across import DECISIVE_PROBES, find_timing
 from jaxmeter.harness.metrics.agreement import TIMES, find_disagreement
-from jaxmeter.harness.metrics.looks import find_timing
 from jaxmeter.harness.metrics.metric import Lack, Reading
 from jaxmeter.harness.metrics.reading import Variant
 from jaxmeter.harness.metrics.table import METRICS

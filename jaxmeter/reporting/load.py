@@ -27,11 +27,11 @@ from jaxmeter.harness.record import (
 from jaxmeter.harness.record.files import read_bytes
 from jaxmeter.harness.record.runs import explain_stop
 
-from .collector import without_collecting
-from .copies import read_sum
-from .cut_runs import keep_cut, read_cut
-from .outdated import Outdated
+from .gc_pause import without_collecting
+from .seals import read_sum
 from .text import counted, hide_home, visible
+from .trim import Outdated
+from .trim_cache import keep_cut, read_cut
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from launcher.arm_containers import offer_environment
+from launcher.baseline_environment import Baseline, find_changes, find_obstacle, read_baseline, read_installed
 from launcher.execution import say
 from launcher.images import image_id
 from launcher.jobs import Job, ask_packages, list_variables
 from launcher.options import UsageError
-from launcher.rebuilt import Baseline, find_changes, find_obstacle, read_baseline, read_installed
 from launcher.request import Request
 from launcher.runs import Run
 from launcher.runtime import choose_engine

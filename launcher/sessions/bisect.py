@@ -12,11 +12,11 @@ from pathlib import Path
 from launcher import bisection
 from launcher.bisection import Answer, Judged
 from launcher.command_line import REASONS, check_packages, read_backend
-from launcher.criteria import TIME, Target, find_target, judge_by_code, judge_by_target, read_changes, tells
 from launcher.environments import read_wanted
 from launcher.execution import say
 from launcher.locks import SMALLEST_LOCK
 from launcher.options import UsageError, read_options
+from launcher.predicates import TIME, Target, find_target, judge_by_code, judge_by_target, read_changes, tells
 from launcher.releases import list_releases
 from launcher.runs import DEFAULT_OUT, EXACT, new_run_id
 from launcher.sessions.shell import (

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from launcher.baseline_environment import Baseline, read_baseline
 from launcher.command_line import read_request
 from launcher.engines import Engine
 from launcher.execution import say
 from launcher.images import OWN_IMAGES, image_id
 from launcher.jobs import PRINT_PYTHON, ask_python, measuring_container
 from launcher.options import UsageError
-from launcher.rebuilt import Baseline, read_baseline
 from launcher.request import Request
 from launcher.runs import Run
 from launcher.runtime import choose_engine

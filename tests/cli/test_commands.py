@@ -13,7 +13,7 @@ from jaxmeter.cli.measuring import run_command
 from jaxmeter.cli.run import _how_to_finish, _say_what_is_kept, conclude, print_plan
 from jaxmeter.cli.self_test import conclude_self_test
 from jaxmeter.harness.machine.platforms import BACKENDS
-from jaxmeter.harness.metrics.trust import describe_self_test
+from jaxmeter.harness.metrics.aa_text import describe_self_test
 from jaxmeter.harness.parent.fork_client import ServerError, ServerLostError
 from jaxmeter.harness.parent.prepare_run import (
     RunError,

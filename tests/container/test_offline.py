@@ -14,7 +14,7 @@ from launcher.images import Image
 from launcher.jobs import build_images, measure_in_container
 from launcher.locks import locate_lock
 from launcher.options import UsageError
-from launcher.supply import download_asked_wheels
+from launcher.prefetch import download_asked_wheels
 from tests.container.conftest import BASE, write_lock
 from tests.container.launch import CHECKOUT, cpu_job
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from launcher.bisection import Answer
-from launcher.criteria import Target
 from launcher.options import UsageError
+from launcher.predicates import Target
 from launcher.sessions.bisect import JudgeByCase, JudgeByCommand, read_bisect_request
 
 GOOD, BAD = "jax==0.9.0", "jax==0.10.2"

@@ -8,7 +8,6 @@ from functools import partial
 
 from jaxmeter.harness.metrics import statistics
 from jaxmeter.harness.metrics.contention import stand_alone
-from jaxmeter.harness.metrics.looks import count_looks
 from jaxmeter.harness.metrics.metric import Derived, Fault, Lack, Metric, Readable, Reading, Summary, Unit
 from jaxmeter.harness.metrics.plausibility import (
     LARGEST,
@@ -137,3 +136,18 @@ def _summarise(metric: Metric, known: Sequence[float], source: Readable, looks: 
         Summary.LARGEST: max,
     }
     return Interval(None, rules[metric.summary](known), None, len(known))
+
+
+def find_timing(source: Readable) -> TimingDetails | None:
+    """What its processes tell as a whole; None where nothing was timed."""
+    timing = source.outcomes.get("timing")
+    return timing.details if timing is not None and isinstance(timing.details, TimingDetails) else None
+
+
+def count_looks(source: Readable) -> int:
+    """Looks really taken; in records of before they were told, the planned ones that the processes reached."""
+    details, timing = find_timing(source), source.outcomes.get("timing")
+    if details is not None and details.looks is not None:
+        return max(1, details.looks)
+    processes = 0 if timing is None else max(map(len, timing.values.values()), default=0)
+    return max(1, sum(look <= processes for look in source.settings.looks))

@@ -8,7 +8,7 @@ from functools import partial
 from itertools import zip_longest
 
 from jaxmeter.harness.metrics import statistics
-from jaxmeter.harness.metrics.looks import count_looks, find_timing
+from jaxmeter.harness.metrics.across import count_looks, find_timing
 from jaxmeter.harness.metrics.metric import Derived, Fault, Lack, Readable, Reading
 from jaxmeter.harness.metrics.plausibility import (
     LARGEST,

@@ -6,8 +6,7 @@ import math
 import statistics
 from collections.abc import Iterable, Sequence
 
-from jaxmeter.harness.metrics.across import read_values
-from jaxmeter.harness.metrics.looks import find_timing
+from jaxmeter.harness.metrics.across import find_timing, read_values
 from jaxmeter.harness.metrics.metric import Readable
 from jaxmeter.harness.metrics.moderation import FEWEST_POOLED, fit_prior
 from jaxmeter.harness.metrics.plausibility import keep_between

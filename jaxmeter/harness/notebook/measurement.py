@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from html import escape
 
 from jaxmeter.harness.metrics.contention import is_slowed
+from jaxmeter.harness.metrics.details_text import describe_details
 from jaxmeter.harness.metrics.reading import Variant, read_case
-from jaxmeter.harness.metrics.sentences import describe_details
 from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.metrics.withheld import find_objection
 from jaxmeter.harness.notebook.agreement import MARK, find_disagreement

@@ -14,12 +14,12 @@ from jaxmeter.harness.metrics.reread import read_process
 from jaxmeter.harness.metrics.summary import TIMING
 from jaxmeter.harness.parent.allowance import Allowance, Holders
 from jaxmeter.harness.parent.case import CaseProgress
-from jaxmeter.harness.parent.pace import Coming, Pace
+from jaxmeter.harness.parent.durations import Coming, Pace
+from jaxmeter.harness.parent.extra_processes import matters, measure_width, share_out
+from jaxmeter.harness.parent.process_runner import Starter
 from jaxmeter.harness.parent.progress import Watcher
 from jaxmeter.harness.parent.rounds import count_rounds, leave_out
 from jaxmeter.harness.parent.servers import Servers
-from jaxmeter.harness.parent.starter import Starter
-from jaxmeter.harness.parent.widest import matters, measure_width, share_out
 from jaxmeter.harness.plan.processes import PlannedProcess, plan_more, plan_processes, plan_refill
 from jaxmeter.harness.plan.selection import shuffle
 from jaxmeter.harness.plan.settings import MOST_PROCESSES, find_longest_s

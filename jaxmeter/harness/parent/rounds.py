@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from jaxmeter.harness.parent.pace import Coming, Pace
+from jaxmeter.harness.parent.durations import Coming, Pace
 from jaxmeter.harness.record import LOCK_STEP, PlannedCase, PlannedVariant
 
 TOO_SLOW_S = 1.0

@@ -8,8 +8,8 @@ from typing import TypeVar
 
 from scipy.special import stdtr
 
+from jaxmeter.harness.metrics.across import count_looks
 from jaxmeter.harness.metrics.derived import read_log_ratios
-from jaxmeter.harness.metrics.looks import count_looks
 from jaxmeter.harness.metrics.metric import Readable
 from jaxmeter.harness.metrics.statistics import FEWEST_PROCESSES, find_variance
 

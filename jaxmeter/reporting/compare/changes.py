@@ -15,7 +15,7 @@ from jaxmeter.harness.metrics.statistics import MINIMUM_EFFECT
 from jaxmeter.harness.record import INCOMPLETE, Status
 from jaxmeter.harness.record.cases import is_same_problem
 
-from ..collector import without_collecting
+from ..gc_pause import without_collecting
 from ..text import visible_record
 from .conditions import compare_conditions
 from .exact import compare_exact, count_exact

@@ -7,8 +7,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from jaxmeter.harness.metrics.across import is_contended, read_values
-from jaxmeter.harness.metrics.looks import find_timing
+from jaxmeter.harness.metrics.across import find_timing, is_contended, read_values
 from jaxmeter.harness.metrics.plausibility import LONGEST_S, SHORTEST_S, divide_by_calibration
 from jaxmeter.harness.metrics.pool import NO_CALIBRATION
 from jaxmeter.harness.metrics.reading import Key, Run, Variant
@@ -18,7 +17,7 @@ from jaxmeter.harness.record.cases import is_same_problem
 
 from ..compare.findings import PROGRAM, TIME
 from ..compare.variant_pair import find_fingerprint, read_raw
-from ..outdated import EXACT
+from ..trim import EXACT
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,10 @@ from ..text import counted
 from ..view.changes import TOLD
 from ..view.verdict import make_verdict
 from . import verdicts
-from .busy import find_busy
 from .judged import Ended, Judged, judge_night, read_one
+from .load_check import find_busy
 from .night import Night, require_night
-from .telling import write_outcome
+from .outcome_text import write_outcome
 from .verdicts import Verdict
 
 

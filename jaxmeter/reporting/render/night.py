@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from jaxmeter.reporting.nights.judged import Judged
-from jaxmeter.reporting.nights.telling import name_beside
+from jaxmeter.reporting.nights.outcome_text import name_beside
 from jaxmeter.reporting.render.compare import write_details
 from jaxmeter.reporting.render.markdown import MARKER, MOST_CHARACTERS, escape
 from jaxmeter.reporting.view.verdict import write_heading

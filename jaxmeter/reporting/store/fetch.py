@@ -14,8 +14,8 @@ import msgspec
 
 from jaxmeter.harness.record import RunFolder, write_bytes
 
-from ..copies import is_sealed, is_sound, seal
 from ..load import find_start
+from ..seals import is_sealed, is_sound, seal
 from .stores import MANIFEST, MARK, Store, StoreError, is_run_id, open_store, persist
 
 CAPTURES = "trace"

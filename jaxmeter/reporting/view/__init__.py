@@ -13,10 +13,10 @@ from ..history.known import KnownChangePoint
 from ..load import Loaded
 from ..text import shorten, visible, visible_record
 from .answers import choose_standing, make_answers
-from .book import compare_machines
 from .cases import gather_cases
 from .change_points import list_steps
 from .changes import list_changed
+from .comparisons import compare_machines
 from .files import describe_folder, name_folder
 from .first_screen import list_attention, list_facts, list_warnings, make_finding, make_subtitle, make_summary
 from .machines import choose_newest, gather_history, group_by_machine
@@ -59,11 +59,11 @@ def build(
     warnings = list_warnings([visible(text) for text in (*loaded.warnings, *faults)], machines, told)
     leading = [run for run in runs if any(case.run is run for case in told)]
     confirmed = None if confirmation is None else replace(confirmation, record=visible_record(confirmation.record))
-    book = compare_machines(machines, confirmed, minimum_effect, known)
-    finding = make_finding(machines, told, book)
-    matrix, note = make_matrix(machines, standing, told, book)
+    comparisons = compare_machines(machines, confirmed, minimum_effect, known)
+    finding = make_finding(machines, told, comparisons)
+    matrix, note = make_matrix(machines, standing, told, comparisons)
     history = gather_history(machines, cases)
-    answers = make_answers(standing, book)
+    answers = make_answers(standing, comparisons)
     return Page(
         title=f"{shorten(finding, LONGEST_TITLE)} – jaxmeter",
         subtitle=make_subtitle(runs),
@@ -75,9 +75,9 @@ def build(
         matrix=matrix,
         matrix_note=note,
         facts=list_facts(told),
-        suites=make_suites(machines, history, told, answers, book),
-        changed=tuple(item for _, changes in book.of_machines for item in list_changed(changes)),
-        change_points=list_steps(book.change_points),
+        suites=make_suites(machines, history, told, answers, comparisons),
+        changed=tuple(item for _, changes in comparisons.of_machines for item in list_changed(changes)),
+        change_points=list_steps(comparisons.change_points),
         export=f"jaxmeter export {' '.join(name_folder(describe_folder(run)) for run in runs[-MOST_NAMED:])}",
         sections=(
             *((claims,) if (claims := make_published_section(told)) is not None else ()),

@@ -19,9 +19,9 @@ from jaxmeter.harness.record import INCOMPLETE, Answer
 from .. import numbers
 from ..text import counted, shorten
 from ..write import write_reading
-from .book import Book
 from .cells import find_speedup_tone
 from .changes import write_numbers
+from .comparisons import Comparisons
 from .doubts import name_traps
 from .keys import fragment_of
 from .names import LONGEST_NAME, LONGEST_TERM
@@ -54,9 +54,9 @@ def choose_standing(cases: Sequence[Case]) -> dict[str, Case]:
     return found
 
 
-def make_answers(standing: Mapping[str, Case], book: Book) -> dict[str, AnswerLine]:
+def make_answers(standing: Mapping[str, Case], comparisons: Comparisons) -> dict[str, AnswerLine]:
     """An answer by suite, of the case that stands for it, with what changed of it."""
-    return {suite: _make_answer(case, book) for suite, case in standing.items()}
+    return {suite: _make_answer(case, comparisons) for suite, case in standing.items()}
 
 
 def _rank(case: Case) -> float:
@@ -64,7 +64,7 @@ def _rank(case: Case) -> float:
     return float("inf") if rank is None else rank
 
 
-def _make_answer(case: Case, book: Book) -> AnswerLine:
+def _make_answer(case: Case, comparisons: Comparisons) -> AnswerLine:
     declared = case.planned.answer
     text, tone = _tell(case, declared or _find_surest(case))
     planned = case.planned
@@ -73,20 +73,20 @@ def _make_answer(case: Case, book: Book) -> AnswerLine:
         suite=shorten(planned.suite, LONGEST_SUITE),
         question=shorten(question, LONGEST_QUESTION),
         text=text,
-        of=f"{shorten(planned.name, LONGEST_NAME)} · {case.run.label}{_tell_change(case, book)}",
+        of=f"{shorten(planned.name, LONGEST_NAME)} · {case.run.label}{_tell_change(case, comparisons)}",
         tone=tone,
         target=fragment_of(case),
         rank=_rank(case),
     )
 
 
-def _tell_change(case: Case, book: Book) -> str:
+def _tell_change(case: Case, comparisons: Comparisons) -> str:
     """`; suspected slower: time of change_point:jit 92 ms → 140 ms, +52 %`; empty where it was not compared."""
     variant = find_headline(case, case.planned.answer)
     if variant is None:
         return ""
     name = variant.planned.name
-    times = [one for one in book.of(case) if one.variant == name and one.metric == TIME]
+    times = [one for one in comparisons.of(case) if one.variant == name and one.metric == TIME]
     told = f"of {shorten(name, LONGEST_TERM)}"
     return "".join(f"; {one.finding.value}: {write_numbers(one, told)}" for one in times[:1])
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 from jaxmeter.harness.metrics.reading import Case
 
 from ..text import shorten
-from .book import Book
 from .cells import drop_empty_columns
 from .changes import write_flag
+from .comparisons import Comparisons
 from .files import list_files
 from .keys import fragment_of
 from .names import LONGEST_NAME
@@ -32,7 +32,10 @@ NOTES = "Notes"
 
 
 def make_case_view(
-    cases: Sequence[Case], earlier: Sequence[Sequence[Case]], sweeps: Sequence[tuple[Sweep, Part]], book: Book
+    cases: Sequence[Case],
+    earlier: Sequence[Sequence[Case]],
+    sweeps: Sequence[tuple[Sweep, Part]],
+    comparisons: Comparisons,
 ) -> CaseView:
     """The view of one case.
 
@@ -49,13 +52,13 @@ def make_case_view(
         if any(one is case for case in cases)
     )
     sections = (
-        *(make_changed_section(book.of(case), book.earlier_of(case)) for case in cases),
+        *(make_changed_section(comparisons.of(case), comparisons.earlier_of(case)) for case in cases),
         make_speed_section([case.run for case in cases], cases),
         make_compilation_section(cases),
         make_memory_section(cases),
         make_caching_section(cases),
         make_history_section(
-            earlier, tuple(change_point for case in cases for change_point in book.change_points_of(case))
+            earlier, tuple(change_point for case in cases for change_point in comparisons.change_points_of(case))
         ),
         make_problems_section(cases),
     )
@@ -64,7 +67,7 @@ def make_case_view(
         name=shorten(planned.name, LONGEST_NAME),
         about=shorten(planned.description, LONGEST_REASON),
         results=tuple(
-            replace(make_result(variant), change=_write_change(book, case, variant.planned.name))
+            replace(make_result(variant), change=_write_change(comparisons, case, variant.planned.name))
             for case in cases
             for variant in case.shown
         ),
@@ -75,8 +78,8 @@ def make_case_view(
     )
 
 
-def _write_change(book: Book, case: Case, variant: str) -> str:
-    worst = book.worst_of(case, variant)
+def _write_change(comparisons: Comparisons, case: Case, variant: str) -> str:
+    worst = comparisons.worst_of(case, variant)
     return "" if worst is None or not worst.variant else write_flag(worst)
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from jaxmeter.harness.metrics.details_text import describe_details
 from jaxmeter.harness.metrics.reading import Case, Run, Variant
-from jaxmeter.harness.metrics.sentences import describe_details
 from jaxmeter.harness.plan.probes import PROBES
 from jaxmeter.harness.record import Outcome
 

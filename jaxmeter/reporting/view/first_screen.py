@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
+from jaxmeter.harness.metrics.aa_text import describe_in_short
 from jaxmeter.harness.metrics.agreement import TIMES, find_disagreement
 from jaxmeter.harness.metrics.reading import Case, Run, Variant
-from jaxmeter.harness.metrics.trust import describe_in_short
 from jaxmeter.harness.record import INCOMPLETE, Status, Trap
 from jaxmeter.harness.record.differences import facts_of, find_differences
 from jaxmeter.harness.record.traps import describe_trap, find_traps
 
 from ..text import by_numbers, counted, shorten
-from .book import Book
 from .changes import describe_changes
+from .comparisons import Comparisons
 from .keys import key_of_case, key_of_variant
 from .machines import MachineRuns
 from .names import LONGEST_NAME, name_variant
@@ -38,7 +38,7 @@ CONTENDED = (
 )
 
 
-def make_finding(machines: Sequence[MachineRuns], cases: Sequence[Case], book: Book) -> str:
+def make_finding(machines: Sequence[MachineRuns], cases: Sequence[Case], comparisons: Comparisons) -> str:
     """The page's heading: what is wrong first, then what changed, then how much was measured where.
 
     Args:
@@ -52,15 +52,15 @@ def make_finding(machines: Sequence[MachineRuns], cases: Sequence[Case], book: B
     measured = (
         f"{complete} of {counted(len(cases), 'case')} measured {where}{f', {skipped} skipped' if skipped else ''}"
     )
-    finding = "; ".join(filter(None, (_troubles(cases), _describe_book(book), measured)))
+    finding = "; ".join(filter(None, (_troubles(cases), _describe_book(comparisons), measured)))
     return finding[:1].upper() + finding[1:]
 
 
-def _describe_book(book: Book) -> str:
+def _describe_book(comparisons: Comparisons) -> str:
     """What changed, of all machines together; empty where nothing was compared."""
     told = []
-    for machine, changes in book.of_machines:
-        where = f"{machine.newest.label}: " if len(book.of_machines) > 1 else ""
+    for machine, changes in comparisons.of_machines:
+        where = f"{machine.newest.label}: " if len(comparisons.of_machines) > 1 else ""
         told.append(f"{where}{describe_changes(changes)}, since run {changes.before}")
     return shorten("; ".join(told), LONGEST_TRUST)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from jaxmeter.harness.metrics.aa_text import describe_self_test
 from jaxmeter.harness.metrics.across import is_contended
 from jaxmeter.harness.metrics.moderation import FEWEST_POOLED
 from jaxmeter.harness.metrics.pool import MIDDLE, Kind
@@ -11,7 +12,6 @@ from jaxmeter.harness.metrics.pooling import POOLED, SHORTEST_GAP_S, find_proces
 from jaxmeter.harness.metrics.reading import Run, is_spread
 from jaxmeter.harness.metrics.statistics import FEWEST_PROCESSES, MINIMUM_EFFECT
 from jaxmeter.harness.metrics.table import METRICS
-from jaxmeter.harness.metrics.trust import describe_self_test
 from jaxmeter.harness.record import Outcome, TimingDetails
 
 from .. import numbers

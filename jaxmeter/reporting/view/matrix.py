@@ -16,9 +16,9 @@ from .. import numbers
 from ..text import counted, shorten
 from ..write import write_reading
 from .answers import find_headline
-from .book import Book
 from .cells import find_speedup_tone
 from .changes import TONES, write_flag
+from .comparisons import Comparisons
 from .doubts import find_doubts
 from .keys import fragment_of
 from .machines import MachineRuns
@@ -41,7 +41,7 @@ NOT_RANKED = "Times of different backends are not ranked: precision and hardware
 
 
 def make_matrix(
-    machines: Sequence[MachineRuns], standing: Mapping[str, Case], cases: Sequence[Case], book: Book
+    machines: Sequence[MachineRuns], standing: Mapping[str, Case], cases: Sequence[Case], comparisons: Comparisons
 ) -> tuple[Table | None, str]:
     """The table, and what it leaves out.
 
@@ -53,7 +53,10 @@ def make_matrix(
         return None, "No suite to show: no case was planned."
     shown = machines[:MOST_MACHINES]
     suites = list(standing.items())[:MOST_SUITES]
-    rows = [_make_row(suite, case, [_find(case, machine, cases) for machine in shown], book) for suite, case in suites]
+    rows = [
+        _make_row(suite, case, [_find(case, machine, cases) for machine in shown], comparisons)
+        for suite, case in suites
+    ]
     columns = (
         Column("Suite", "its case"),
         *(Column(machine.newest.label, _where(machine.newest)) for machine in shown),
@@ -76,19 +79,21 @@ def _find(standing: Case, machine: MachineRuns, cases: Sequence[Case]) -> Case |
     return next((one for one in cases if machine.has(one.run) and fragment_of(one) == fragment_of(standing)), None)
 
 
-def _make_row(suite: str, standing: Case, cases: Sequence[Case | None], book: Book) -> Row:
+def _make_row(suite: str, standing: Case, cases: Sequence[Case | None], comparisons: Comparisons) -> Row:
     name = shorten(standing.planned.name, LONGEST_LABEL)
     first = Cell(shorten(suite, LONGEST_LABEL), name, target=fragment_of(standing))
     cells = (
-        Cell("not run", tone=Tone.MUTED) if case is None else _mark_change(_make_cell(case, standing), case, book)
+        Cell("not run", tone=Tone.MUTED)
+        if case is None
+        else _mark_change(_make_cell(case, standing), case, comparisons)
         for case in cases
     )
     return Row((first, *cells))
 
 
-def _mark_change(cell: Cell, case: Case, book: Book) -> Cell:
+def _mark_change(cell: Cell, case: Case, comparisons: Comparisons) -> Cell:
     """The cell, with what changed worst of its case."""
-    worst = book.worst_of(case)
+    worst = comparisons.worst_of(case)
     if worst is None:
         return cell
     tone = TONES.get(worst.finding, cell.tone)

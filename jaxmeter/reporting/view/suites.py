@@ -8,8 +8,8 @@ from jaxmeter.harness.metrics.reading import Case
 
 from ..text import shorten
 from .answers import LONGEST_SUITE
-from .book import Book
 from .case_views import make_case_view
+from .comparisons import Comparisons
 from .dumbbells import make_dumbbells
 from .keys import fragment_of, make_fragment
 from .machines import History, MachineRuns
@@ -43,7 +43,7 @@ def make_suites(
     history: History,
     told: Sequence[Case],
     answers: Mapping[str, AnswerLine],
-    book: Book,
+    comparisons: Comparisons,
 ) -> tuple[SuiteView, ...]:
     """The views of all suites, by name.
 
@@ -56,7 +56,7 @@ def make_suites(
         by_suite.setdefault(case.planned.suite, []).append(case)
     rows = _share_rows({suite: sum(len(case.shown) for case in own) for suite, own in by_suite.items()})
     return tuple(
-        _make_suite(suite, machines, by_suite[suite], history, answers[suite], rows[suite], book)
+        _make_suite(suite, machines, by_suite[suite], history, answers[suite], rows[suite], comparisons)
         for suite in sorted(by_suite)
     )
 
@@ -68,7 +68,7 @@ def _make_suite(
     history: History,
     answer: AnswerLine,
     rows: int,
-    book: Book,
+    comparisons: Comparisons,
 ) -> SuiteView:
     by_case: dict[str, list[Case]] = {}
     for case in cases:
@@ -76,7 +76,7 @@ def _make_suite(
     sweeps = [(sweep, make_sweep_part(sweep)) for sweep in find_sweeps(cases)]
     scaling = [part for _, part in sweeps]
     drawn = [(sweep, part) for sweep, part in sweeps if part.plot is not None]
-    views = [make_case_view(own, history[fragment], drawn, book) for fragment, own in by_case.items()]
+    views = [make_case_view(own, history[fragment], drawn, comparisons) for fragment, own in by_case.items()]
     parts = (*_list_dumbbells(machines, cases), *scaling)
     table, left_out = _make_table(views, answer.target, rows)
     return SuiteView(

@@ -5,7 +5,7 @@ from msgspec import structs
 
 from jaxmeter.harness.metrics.across import is_contended
 from jaxmeter.harness.metrics.contention import contended, enough_quiet, is_noisy, is_slowed
-from jaxmeter.harness.metrics.sentences import describe_details
+from jaxmeter.harness.metrics.details_text import describe_details
 from jaxmeter.harness.metrics.statistics import FEWEST_CLEAN_BLOCKS, FEWEST_CLEAN_S, SLOW_SPELL_S
 from jaxmeter.harness.metrics.within import execution_s, summarise
 from jaxmeter.harness.record import Block, CalibrationLoop, ProcessRecord, Status, TimingDetails, VariantSamples

@@ -2,7 +2,7 @@
 
 import pytest
 
-from jaxmeter.harness.parent.pace import Coming, Pace
+from jaxmeter.harness.parent.durations import Coming, Pace
 from jaxmeter.harness.parent.rounds import TOO_SLOW_S, count_rounds, leave_out
 from jaxmeter.harness.plan.processes import PlannedProcess
 from tests import samples

@@ -10,7 +10,7 @@ import pytest
 
 from jaxmeter import State, no_reference, workload
 from jaxmeter.harness.machine.platforms import BACKENDS
-from jaxmeter.harness.metrics.sentences import describe_details
+from jaxmeter.harness.metrics.details_text import describe_details
 from jaxmeter.harness.plan.cases import plan_case
 from jaxmeter.harness.probes import Context, look_with
 from jaxmeter.harness.probes.conditioning import Judge

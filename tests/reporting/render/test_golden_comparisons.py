@@ -13,7 +13,7 @@ from jaxmeter.reporting.compare.gate import judge, judge_alone
 from jaxmeter.reporting.history.known import KnownChangePoint
 from jaxmeter.reporting.nights.judged import Judged
 from jaxmeter.reporting.nights.night import Beside, Night
-from jaxmeter.reporting.nights.telling import write_outcome
+from jaxmeter.reporting.nights.outcome_text import write_outcome
 from jaxmeter.reporting.render import compare as renderer
 from jaxmeter.reporting.render import diff as diff_renderer
 from jaxmeter.reporting.render import history as history_renderer

@@ -3,7 +3,7 @@ import re
 import msgspec
 import pytest
 
-from jaxmeter.harness.metrics.trust import describe_in_short, describe_self_test
+from jaxmeter.harness.metrics.aa_text import describe_in_short, describe_self_test
 from jaxmeter.harness.record import Outcome, Status
 from jaxmeter.reporting.view.jit_speedups import compare_jit_with_eager
 from jaxmeter.reporting.view.page_model import Tone

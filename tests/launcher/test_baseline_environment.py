@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from jaxmeter.harness.machine.platforms import _NOT_USED
 from jaxmeter.harness.record.differences import STEERING as HARNESS_STEERING
-from launcher import rebuilt
+from launcher import baseline_environment
+from launcher.baseline_environment import Baseline, find_changes, find_obstacle, read_baseline, read_installed
 from launcher.options import UsageError
-from launcher.rebuilt import Baseline, find_changes, find_obstacle, read_baseline, read_installed
 from tests import samples
 
 PACKAGES = {"jax": "0.10.1", "jaxlib": "0.10.1", "numpy": "2.0.0", "torch": "2.15.0"}
@@ -60,7 +60,7 @@ VERSIONS = st.one_of(
 )
 
 
-@given(name=st.sampled_from(rebuilt.PINNED), version=VERSIONS, other=st.text(max_size=8))
+@given(name=st.sampled_from(baseline_environment.PINNED), version=VERSIONS, other=st.text(max_size=8))
 def test_what_pip_is_given_is_a_known_name_with_a_version_or_nothing(tmp_path_factory, name, version, other):
     folder = tmp_path_factory.mktemp("run")
     here = {"python": "3.11", "packages": {name: version, other: "/tmp/x"}, "variables": {}}
@@ -72,7 +72,7 @@ def test_what_pip_is_given_is_a_known_name_with_a_version_or_nothing(tmp_path_fa
         arguments = ()
 
     assert all(re.fullmatch(r"[a-z-]+==[0-9a-z.!+]+", one) for one in arguments)
-    assert {one.partition("==")[0] for one in arguments} <= set(rebuilt.PINNED)
+    assert {one.partition("==")[0] for one in arguments} <= set(baseline_environment.PINNED)
 
 
 @pytest.mark.parametrize(
@@ -194,4 +194,4 @@ def test_what_pip_lists_is_read():
 
 
 def test_the_harness_names_the_same_packages():
-    assert set(rebuilt.STEERING) <= set(HARNESS_STEERING)
+    assert set(baseline_environment.STEERING) <= set(HARNESS_STEERING)

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from launcher.bisection import Answer
-from launcher.criteria import Target, find_target, judge_by_code, judge_by_target, read_changes, tells
+from launcher.predicates import Target, find_target, judge_by_code, judge_by_target, read_changes, tells
 from tests import samples
 
 TARGET = Target("selu", "selu:jit", "execution_s", 1.44)

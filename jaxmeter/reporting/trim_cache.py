@@ -8,7 +8,7 @@ import msgspec
 
 from jaxmeter.harness.record import SCHEMA_VERSION, RunFolder, RunRecord, write_bytes
 
-from .copies import read_sum
+from .seals import read_sum
 
 FILE = ".times.msgpack"
 FORMAT = b"2.%d\n" % SCHEMA_VERSION

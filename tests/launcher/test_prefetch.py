@@ -3,7 +3,7 @@
 import pytest
 
 from launcher.options import UsageError
-from launcher.supply import _find_pip, select_for_image
+from launcher.prefetch import _find_pip, select_for_image
 
 LOCK = r"""numpy==1.0 ; python_full_version < '3.12' \
     --hash=sha256:aa \

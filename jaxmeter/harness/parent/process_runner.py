@@ -12,7 +12,7 @@ from jaxmeter.harness.machine.platforms import Platform
 from jaxmeter.harness.metrics.contention import is_noisy
 from jaxmeter.harness.parent.allowance import Allowance, Holders
 from jaxmeter.harness.parent.case import CaseProgress, lose
-from jaxmeter.harness.parent.ended import describe_end, describe_overrun
+from jaxmeter.harness.parent.exit_status import describe_end, describe_overrun
 from jaxmeter.harness.parent.fork_client import Ended
 from jaxmeter.harness.parent.limits import Overran
 from jaxmeter.harness.parent.progress import Watcher

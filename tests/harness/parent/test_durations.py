@@ -1,6 +1,6 @@
 """What processes took tells what those to come will take."""
 
-from jaxmeter.harness.parent.pace import Coming, Pace
+from jaxmeter.harness.parent.durations import Coming, Pace
 from jaxmeter.harness.plan.processes import PlannedProcess
 
 

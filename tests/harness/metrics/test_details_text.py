@@ -1,6 +1,6 @@
 import pytest
 
-from jaxmeter.harness.metrics.sentences import NO_DEVICE_ACTIVITY, describe_details
+from jaxmeter.harness.metrics.details_text import NO_DEVICE_ACTIVITY, describe_details
 from jaxmeter.harness.record import CachingDetails, Conditioning, NumericsDetails, TimingDetails, TraceDetails, Verdict
 
 

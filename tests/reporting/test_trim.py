@@ -5,7 +5,7 @@ import pytest
 
 from jaxmeter.harness.record import Artifact, Outcome, Status
 from jaxmeter.reporting.load import load
-from jaxmeter.reporting.outdated import TIMES, Outdated
+from jaxmeter.reporting.trim import TIMES, Outdated
 from jaxmeter.reporting.view import build
 from tests import samples
 from tests.reporting.views import page_of

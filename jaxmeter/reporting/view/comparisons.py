@@ -21,7 +21,7 @@ from .machines import MachineRuns
 
 
 @dataclass(frozen=True)
-class Book:
+class Comparisons:
     """Findings by machine, and by case.
 
     Args:
@@ -56,7 +56,7 @@ def compare_machines(
     confirmation: Run | None = None,
     minimum_effect: float = MINIMUM_EFFECT,
     known: Sequence[KnownChangePoint] = (),
-) -> Book:
+) -> Comparisons:
     """Every machine with more than one run of a case.
 
     Args:
@@ -81,7 +81,7 @@ def compare_machines(
         for one in changes.found:
             by_case.setdefault((id(newest), one.case, one.platform), []).append(one)
     change_points = gather_change_points(machines, known, minimum_effect)
-    return Book(tuple(of_machines), change_points, {key: tuple(found) for key, found in by_case.items()})
+    return Comparisons(tuple(of_machines), change_points, {key: tuple(found) for key, found in by_case.items()})
 
 
 def _is_elsewhere(one: Change) -> bool:
