@@ -190,10 +190,10 @@ def slow(session: nox.Session) -> None:
 
 @nox.session
 def page(session: nox.Session) -> None:
-    """The page by html-validate, and with ten thousand results in a browser. Needs Chromium and npm."""
+    """The page in a browser and by html-validate. Needs Chromium and npm."""
     NoxShell(session).install("dev")
     session.run("npm", "ci", "--prefix", HTML_VALIDATE, external=True, silent=True)
-    session.run("python", "-m", "pytest", "-m", "page", *session.posargs)
+    session.run("python", "-m", "pytest", "-m", "page or browser", *SIDE_BY_SIDE, *session.posargs)
 
 
 @nox.session

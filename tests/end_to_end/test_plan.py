@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from jaxmeter.harness.machine.platforms import PLATFORMS
-from jaxmeter.harness.parent.case import NOTHING_TO_COMPILE
+from jaxmeter.harness.metrics.summary import NOTHING_TO_COMPILE
 from jaxmeter.harness.parent.execution import execute
 from jaxmeter.harness.parent.fork_client import ForkServer
 from jaxmeter.harness.parent.prepare_run import describe_suites, make_manifest
