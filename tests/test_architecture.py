@@ -66,8 +66,8 @@ HARNESS: dict[str, tuple[str, ...]] = {
 }
 """Which folders of the harness each one may import, in addition to itself."""
 
-BELOW_COMPARE = ("collector", "load", "numbers", "text")
-BELOW_HISTORY = ("compare", "load", "outdated", "text")
+BELOW_COMPARE = ("gc_pause", "load", "numbers", "text")
+BELOW_HISTORY = ("compare", "load", "trim", "text")
 
 READ_BY_REPORTING = ("record", "metrics", "traces")
 
