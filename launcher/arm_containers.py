@@ -25,7 +25,7 @@ def offer_environment(job: Job) -> Iterator[Path]:
     """
     with tempfile.TemporaryDirectory(prefix="jaxmeter-") as name:
         folder = Path(name)
-        socket = folder / "door"
+        socket = folder / "gateway"
         measuring = measuring_container(job)
         container = replace(
             measuring,

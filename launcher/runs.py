@@ -25,7 +25,7 @@ SELF_TESTS = ".self-tests"
 """The folder beside the runs that self-tests are kept in, as the harness calls it."""
 
 PAGES = Path("reports")
-"""Where the report writes its pages, as `reporting` calls it."""
+"""Where the report writes its pages, as `jaxmeter report` calls it."""
 
 TOKEN_DIGITS = 7
 """28 random bits: two runs started in the same second, by jobs of one array, still get folders of their own."""

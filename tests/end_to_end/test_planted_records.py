@@ -229,10 +229,10 @@ LAUNCHED = {
 
 @pytest.mark.parametrize("session", LAUNCHED)
 def test_a_session_installs_nothing_that_a_record_names(folder, shell, session):
-    door, arguments = LAUNCHED[session]
+    run_session, arguments = LAUNCHED[session]
 
     with pytest.raises(UsageError):
-        door(shell, name_all(folder, arguments))
+        run_session(shell, name_all(folder, arguments))
 
     assert [one for one in shell.called if one[0] == "pip"] == []
     assert list_markers(folder) == []

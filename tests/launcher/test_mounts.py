@@ -275,9 +275,9 @@ def test_the_folder_where_another_container_is_asked_can_be_written(here, tmp_pa
     monkeypatch.chdir(tmp_path)  # a socket's path has 107 bytes at most
     Path("s").mkdir()
     with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind("s/door")
+        listener.bind("s/gateway")
 
-        assert writable(here, "--lock-step", str(tmp_path / "s" / "door"))[-1] == tmp_path / "s"
+        assert writable(here, "--lock-step", str(tmp_path / "s" / "gateway"))[-1] == tmp_path / "s"
 
 
 def test_a_python_to_take_turns_with_is_in_no_container(here, tmp_path):

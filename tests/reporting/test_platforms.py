@@ -76,6 +76,10 @@ def test_the_page_has_a_column_for_each_platform_and_shows_both():
     assert "Made-up TPU" in html.render(page)
 
 
+def test_a_run_of_two_platforms_counts_once():
+    assert page_of(two_platforms()).subtitle.startswith("1 run ")
+
+
 def test_an_export_has_the_platform_and_device_of_every_row():
     rows = list(list_rows(loaded(two_platforms())))
 

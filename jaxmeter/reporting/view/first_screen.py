@@ -75,7 +75,8 @@ def make_subtitle(labelled: Sequence[Run]) -> str:
     devices = dict.fromkeys(f"{run.where}: {name_device(run)}, {describe_cores(run)}" for run in runs)
     more = [f"{len(devices) - NAMED_AT_MOST} more"] if len(devices) > NAMED_AT_MOST else []
     where = "; ".join([*(shorten(name, LONGEST_NAME) for name in list(devices)[:NAMED_AT_MOST]), *more])
-    parts = (counted(len(runs), "run"), where, span, f"jax {', '.join(jax)}", f"jaxmeter {', '.join(tools)}")
+    count = len({run.name for run in runs})  # a run with several platforms is here once for each
+    parts = (counted(count, "run"), where, span, f"jax {', '.join(jax)}", f"jaxmeter {', '.join(tools)}")
     return shorten(" · ".join(parts), LONGEST_LINE)
 
 

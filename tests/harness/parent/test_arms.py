@@ -34,15 +34,15 @@ def wait_for(condition):
 
 def start(folder: Path, code: str = CODE) -> subprocess.Popen[bytes]:
     """A process like the one that the launcher starts in another container."""
-    return subprocess.Popen([sys.executable, "-c", code, str(folder / "door")], stdin=subprocess.PIPE, env=VARIABLES)
+    return subprocess.Popen([sys.executable, "-c", code, str(folder / "gateway")], stdin=subprocess.PIPE, env=VARIABLES)
 
 
 @pytest.fixture
 def there(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[subprocess.Popen[bytes], OtherEnvironment]]:
     folder = tmp_path_factory.mktemp("t")
     with start(folder) as process:
-        wait_for((folder / "door").is_socket)
-        yield process, make(folder / "door")
+        wait_for((folder / "gateway").is_socket)
+        yield process, make(folder / "gateway")
         process.kill()
 
 
@@ -72,7 +72,7 @@ def test_a_server_of_another_container_answers_and_ends_with_its_use(there):
         assert not first.exists()
 
     wait_for(lambda: not list_servers(process))
-    assert [one.name for one in Path(environment.python).parent.iterdir()] == ["door"]
+    assert [one.name for one in Path(environment.python).parent.iterdir()] == ["gateway"]
 
 
 def test_a_server_there_that_has_ended_is_started_again(there):
@@ -115,8 +115,8 @@ def is_running(pid: int) -> bool:
 def test_what_a_server_there_complains_of_is_said(tmp_path):
     code = f"import sys; sys.executable = {str(make_false_python(tmp_path))!r}; {CODE}"
     with start(tmp_path, code) as process:
-        wait_for((tmp_path / "door").is_socket)
-        with pytest.raises(ServerError, match="no module named jax"), ArmServer(make(tmp_path / "door"), VARIABLES):
+        wait_for((tmp_path / "gateway").is_socket)
+        with pytest.raises(ServerError, match="no module named jax"), ArmServer(make(tmp_path / "gateway"), VARIABLES):
             pass
         process.kill()
 
