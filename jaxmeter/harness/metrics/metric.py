@@ -6,14 +6,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from jaxmeter.harness.metrics.pool import Pool
 from jaxmeter.harness.metrics.statistics import Interval
 from jaxmeter.harness.record.cases import PlannedCase, PlannedVariant
 from jaxmeter.harness.record.environment import Environment
 from jaxmeter.harness.record.outcomes import Outcome
 from jaxmeter.harness.record.settings import Settings
+
+if TYPE_CHECKING:  # it brings scipy.optimize, which each fork server would import: 0.1 s
+    from jaxmeter.harness.metrics.pool import Pool
 
 
 class Unit(StrEnum):

@@ -13,7 +13,7 @@ from typing import Any
 
 from jaxmeter.harness.programs import program
 from jaxmeter.harness.programs.equations import brief_source
-from jaxmeter.harness.programs.protobuf_wire import Field, read_fields
+from jaxmeter.harness.traces.wire import Field, read_fields
 from jaxmeter.harness.record import Buffer
 from jaxmeter.harness.traces import hlo
 from jaxmeter.harness.traces.hlo import Instruction

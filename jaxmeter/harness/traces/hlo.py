@@ -95,6 +95,7 @@ class Instruction:
       attributes: The raw rest of the line, without metadata.
       operation: JAX's name for it, e.g. `jit(f)/dot_general`; None where not told.
       source: `file:line` of the innermost frame, the file as written; None where not told.
+      stack: All frames that are told, the innermost first.
     """
 
     name: str
@@ -105,6 +106,7 @@ class Instruction:
     operation: str | None = None
     source: str | None = None
     is_root: bool = False
+    stack: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -316,7 +318,7 @@ class _Reader:
         self._lines = lines
         self._start = start
         self._tables: defaultdict[str, dict[str, str]] = defaultdict(dict)
-        self._sources: dict[str, str | None] = {}
+        self._stacks: dict[str, tuple[str, ...]] = {}
 
     def computations(self) -> Iterator[Computation]:
         table: str | None = None
@@ -370,25 +372,31 @@ class _Reader:
             operands=(inside.strip(),) if opcode[1] in _LITERAL else _operands(inside),
             attributes=attributes,
             operation=_unquoted(metadata["op_name"]) if "op_name" in metadata else None,
-            source=self._source(metadata),
+            source=stack[0] if (stack := self._stack(metadata)) else None,
+            stack=stack,
             is_root=definition[1] is not None,
         )
 
-    def _source(self, metadata: Mapping[str, str]) -> str | None:
+    def _stack(self, metadata: Mapping[str, str]) -> tuple[str, ...]:
         if (file := metadata.get("source_file")) is not None:
-            return f"{_unquoted(file)}:{metadata['source_line']}" if "source_line" in metadata else None
+            return (f"{_unquoted(file)}:{metadata['source_line']}",) if "source_line" in metadata else ()
         if (frame := metadata.get("stack_frame_id")) is None:
-            return None
-        if frame not in self._sources:
-            self._sources[frame] = self._of_frame(frame)
-        return self._sources[frame]
+            return ()
+        if frame not in self._stacks:
+            self._stacks[frame] = tuple(self._list_frames(frame))
+        return self._stacks[frame]
 
-    def _of_frame(self, frame: str) -> str | None:
-        """The frame's own line; its parents are those who called."""
-        location = _fields(self._tables["StackFrames"].get(frame, "")).get("file_location_id", "")
-        fields = _fields(self._tables["FileLocations"].get(location, ""))
-        file = self._tables["FileNames"].get(fields.get("file_name_id", ""))
-        return f"{_unquoted(file)}:{fields['line']}" if file is not None and "line" in fields else None
+    def _list_frames(self, frame: str) -> Iterator[str]:
+        """Lines from a frame on to those who called."""
+        seen: set[str] = set()
+        while frame in self._tables["StackFrames"] and frame not in seen:
+            seen.add(frame)
+            row = _fields(self._tables["StackFrames"][frame])
+            fields = _fields(self._tables["FileLocations"].get(row.get("file_location_id", ""), ""))
+            file = self._tables["FileNames"].get(fields.get("file_name_id", ""))
+            if file is not None and "line" in fields:
+                yield f"{_unquoted(file)}:{fields['line']}"
+            frame = row.get("parent_frame_id", "")
 
 
 def _closing(line: str, start: int) -> int:

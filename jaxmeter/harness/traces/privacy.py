@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from jaxmeter.harness.programs.protobuf_wire import read_fields
+from jaxmeter.harness.traces.wire import read_fields
 
 HOST_NAMES = 4
 """The field of an XSpace that names the hosts.

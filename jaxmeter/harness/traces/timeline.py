@@ -1,0 +1,534 @@
+"""A capture's events become operations of devices, runs of programs, steps, and what the host did meanwhile.
+
+How a platform's operations, launches and transfers are recognised is a row of `LAYOUTS`.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy
+from numpy.typing import NDArray
+
+from jaxmeter.harness.traces.intervals import Intervals, Times
+from jaxmeter.harness.traces.xplane import PS_PER_NS, Metadata, Plane, Space, Value
+
+HOST_PLANE = "/host:CPU"
+METADATA_PLANE = "/host:metadata"
+HLO_STATISTIC = "Hlo Proto"
+
+TRANSFER, COMPILE, DISPATCH, WAITING = "transfer", "compile", "dispatch", "waiting"
+"""What the host does, by the names of its events."""
+
+_HOST_EVENTS = (
+    (re.compile(r"H2D Dispatch|DevicePut|CopyToDevice|BufferFromHostBuffer|ToLiteral|CopyToHost"), TRANSFER),
+    (re.compile(r"backend_compile|XlaCompile|[Cc]ompile(AndLoad|d?Impl)?\b|RunBackend|RunHloPasses|LlvmCompile"), COMPILE),
+    (re.compile(r"PjitFunction\(|PmapFunction\(|\S*LoadedExecutable::Execute"), DISPATCH),
+)
+"""Patterns of names, and what an event of such a name is. Found in captures of jax 0.8 to 0.10."""
+
+_AWAIT = "CommonPjRtBuffer::Await"
+_RUN_END = "ThunkExecutor::Execute (wait for completion)"
+_END = "end: "
+_PENDING = "Wait: pending_threads"
+_IGNORED = ("ThreadpoolListener::", "$")
+"""Names of events that say nothing here: bookkeeping, and Python's own functions."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a platform's captures are laid out.
+
+    Args:
+      platform: cpu, gpu or tpu.
+      plane: How the names of the devices' planes begin; operations of the host's own processor are on its plane.
+      lines: How the names of the lines begin that hold operations.
+      has_device_clock: Whether events have a start and duration by the device's own clock.
+      has_runs: Whether a run of a program can be told from another.
+      hides: Parts of a step that its captures cannot show.
+    """
+
+    platform: str
+    plane: str
+    lines: str = ""
+    has_device_clock: bool = False
+    has_runs: bool = False
+    hides: frozenset[str] = frozenset()
+
+
+CPU = Layout("cpu", HOST_PLANE, has_runs=True)
+GPU = Layout("gpu", "/device:GPU", lines="Stream", hides=frozenset({"between operations", "waiting"}))
+TPU = Layout(
+    "tpu",
+    "/device:TPU",
+    lines="XLA Ops",
+    has_device_clock=True,
+    has_runs=True,
+    hides=frozenset({"compile", "dispatch", "waiting", "host before", "host amid", "host after"}),
+)
+
+LAYOUTS = (GPU, TPU, CPU)
+"""The first whose operations a capture has decides: a host with devices runs operations of its own, too."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """All runs of one operation share this.
+
+    Args:
+      program: The compiled program's identifier in the capture, empty where an event has none.
+      module: The program's name.
+      name: The operation's, as HLO has it; of a kernel without one its own.
+      copies: Whether it copies between memories, as the platform says.
+      stats: Of its metadata: on a TPU FLOPs, bytes, category and source.
+    """
+
+    program: str
+    module: str
+    name: str
+    copies: bool = False
+    stats: Mapping[str, Value] = field(default_factory=dict, compare=False, hash=False)
+
+
+@dataclass(frozen=True)
+class Operations:
+    """Executed operations, one element each.
+
+    Args:
+      kinds: What `kind` counts.
+      device, kind, run: Places among the devices, kinds and runs.
+      starts, ends: Picoseconds from the capture's origin.
+    """
+
+    kinds: tuple[Kind, ...]
+    device: NDArray[numpy.int32]
+    kind: NDArray[numpy.int32]
+    run: NDArray[numpy.int32]
+    starts: Times
+    ends: Times
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def take(self, kept: NDArray[numpy.bool_]) -> Operations:
+        """Return some of them."""
+        columns = (self.device, self.kind, self.run, self.starts, self.ends)
+        return Operations(self.kinds, *(column[kept] for column in columns))
+
+    @property
+    def intervals(self) -> Intervals:
+        """Their starts and ends."""
+        return self.starts, self.ends
+
+
+@dataclass(frozen=True)
+class Run:
+    """One execution of a program on one device: from its first operation to its completion."""
+
+    device: int
+    program: str
+    module: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step that the user's annotation, a program's run or the whole capture makes.
+
+    Args:
+      device: The device whose clock it is by; None for all.
+    """
+
+    name: str
+    start: int
+    end: int
+    number: int | None = None
+    device: int | None = None
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """What a capture shows of one host.
+
+    Args:
+      layout: None where there is no operation of any device.
+      devices: Their names in the capture.
+      device_stats: By device, what its plane says of it.
+      runs: Empty where the platform's captures do not tell one from another.
+      annotated: Steps by `StepTraceAnnotation`, in order of their start.
+      host: Intervals of what the host did, by part; not united.
+      pending: Time in which a collective on a CPU waited for other devices.
+      launch_delays: From the beginning of a kernel's launch on the host to its start, in picoseconds.
+      unmatched: Kernels without a launch.
+      before_launch: Kernels that started before their launch: clocks that disagree.
+      skew: Largest difference between the host's and the device's clock over the capture, in picoseconds.
+      programs: Encoded HLO by module name and identifier.
+      events: How many were read.
+      end: When the last event ended.
+      whole: Whether the profiler's last record is there.
+    """
+
+    layout: Layout | None
+    devices: tuple[str, ...]
+    device_stats: tuple[Mapping[str, Value], ...]
+    operations: Operations
+    runs: tuple[Run, ...]
+    annotated: tuple[Step, ...]
+    host: Mapping[str, Intervals]
+    pending: Intervals
+    launch_delays: Times
+    unmatched: int
+    before_launch: int
+    skew: int
+    programs: Mapping[tuple[str, str], bytes]
+    events: int
+    end: int
+    whole: bool
+    errors: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+def read_timeline(space: Space, find_bodies: Callable[[str, str], Mapping[str, frozenset[str]]] | None = None) -> Timeline:
+    """Return what a capture shows.
+
+    Args:
+      find_bodies: By module and program, the operations inside each operation that has a body (`find_bodies` of
+        `programs.py`); without it a loop's end may be too early.
+    Raises:
+      CaptureError: It is damaged.
+    """
+    reader = _Reader(space)
+    return reader.read(find_bodies)
+
+
+class _Columns:
+    """Operations while they are collected: eight bytes a value."""
+
+    def __init__(self) -> None:
+        self.kinds: dict[Kind, int] = {}
+        self.device, self.kind, self.run = array("i"), array("i"), array("i")
+        self.starts, self.ends = array("q"), array("q")
+
+    def add(self, device: int, kind: Kind, run: int, start: int, end: int) -> None:
+        self.device.append(device)
+        self.kind.append(self.kinds.setdefault(kind, len(self.kinds)))
+        self.run.append(run)
+        self.starts.append(start)
+        self.ends.append(end)
+
+    def finish(self) -> Operations:
+        small = (numpy.frombuffer(column, numpy.int32) if column else _NO_INT for column in (self.device, self.kind, self.run))
+        large = (numpy.frombuffer(column, numpy.int64) if column else _NO_TIME for column in (self.starts, self.ends))
+        return Operations(tuple(self.kinds), *small, *large)
+
+
+_NO_INT = numpy.empty(0, numpy.int32)
+_NO_TIME = numpy.empty(0, numpy.int64)
+
+
+@dataclass
+class _HostOperation:
+    """An operation of the host's processor, whose end is not known yet."""
+
+    kind: Kind
+    run: tuple[str, Value, Value]
+    start: int
+    end: int
+    thread: int
+    flow: tuple[Value | None, Value | None]
+
+
+class _Reader:
+    def __init__(self, space: Space) -> None:
+        self.space = space
+        self.columns = _Columns()
+        self.devices: dict[str, int] = {}
+        self.device_stats: list[Mapping[str, Value]] = []
+        self.runs: list[Run] = []
+        self.host: dict[str, tuple[array[int], array[int]]] = defaultdict(lambda: (array("q"), array("q")))
+        self.pending = (array("q"), array("q"))
+        self.annotated: list[Step] = []
+        self.on_host: list[_HostOperation] = []
+        self.ends: dict[tuple[Value, Value], tuple[int, int]] = {}
+        self.run_ends: dict[tuple[Value, Value], int] = {}
+        self.begun_waiting: dict[tuple[Value, Value], int] = {}
+        self.launches: dict[Value, int] = {}
+        self.kernels: list[tuple[Value, int]] = []
+        self.skews: list[tuple[int, int]] = []
+        self.events = 0
+        self.end = 0
+        stamps = [line.timestamp_ns for plane in space.planes for line in plane.lines() if line.has_events]
+        self.origin_ps = min(stamps, default=0) * PS_PER_NS
+        # Of a device's own clock the first event of all decides.
+
+    def read(self, find_bodies: Callable[[str, str], Mapping[str, frozenset[str]]] | None) -> Timeline:
+        layout: Layout | None = None
+        for candidate in (GPU, TPU):
+            planes = [plane for plane in self.space.planes if plane.name.startswith(candidate.plane)]
+            for plane in planes:
+                (self._read_streams if candidate is GPU else self._read_cores)(plane, candidate)
+            if self.columns.starts:
+                layout = candidate
+                break
+        host = self.space.find_plane(HOST_PLANE)
+        if host is not None:
+            self._read_host(host)
+        if layout is None and self.on_host:
+            layout = CPU
+            self._finish_host_operations(find_bodies)
+        delays = [start - self.launches[identifier] for identifier, start in self.kernels if identifier in self.launches]
+        return Timeline(
+            layout=layout,
+            devices=tuple(self.devices),
+            device_stats=tuple(self.device_stats),
+            operations=self.columns.finish(),
+            runs=tuple(self.runs),
+            annotated=tuple(sorted(self.annotated, key=lambda step: step.start)),
+            host={part: (_times(starts), _times(ends)) for part, (starts, ends) in self.host.items()},
+            pending=(_times(self.pending[0]), _times(self.pending[1])),
+            launch_delays=numpy.array(delays, numpy.int64),
+            unmatched=sum(identifier not in self.launches for identifier, _ in self.kernels),
+            before_launch=sum(delay < 0 for delay in delays),
+            skew=max((highest - lowest for lowest, highest in self.skews), default=0),
+            programs=dict(_list_programs(self.space)),
+            events=self.events,
+            end=self.end,
+            whole=any(plane.name == "Task Environment" for plane in self.space.planes),
+            errors=self.space.errors,
+            warnings=self.space.warnings,
+        )
+
+    def _device(self, plane: Plane) -> int:
+        if plane.name not in self.devices:
+            self.devices[plane.name] = len(self.devices)
+            self.device_stats.append(plane.stats)
+        return self.devices[plane.name]
+
+    def _read_streams(self, plane: Plane, layout: Layout) -> None:
+        """Kernels of a GPU."""
+        kinds: dict[tuple[Value, Value, Value, bool, str], Kind] = {}
+        for line in plane.lines():
+            if not line.name.startswith(layout.lines):
+                continue
+            for identifier, start, duration, encoded in line.events():
+                self.events += 1
+                stats = plane.read_stats(encoded)
+                name = _name(plane, identifier).name
+                own = stats.get("hlo_op")
+                # A copy that the program itself asks for is one of its operations.
+                copies = own is None and ("memcpy_details" in stats or bool(_COPYING.search(name)))
+                key = (own or name, stats.get("program_id", ""), stats.get("hlo_module", ""), copies, name)
+                kind = kinds.get(key)
+                if kind is None:
+                    kind = kinds[key] = Kind(str(key[1]), str(key[2]), str(key[0]), copies)
+                start -= self.origin_ps
+                end = start + duration
+                self.end = max(self.end, end)
+                self.columns.add(self._device(plane), kind, -1, start, end)
+                if "correlation_id" in stats:
+                    self.kernels.append((stats["correlation_id"], start))
+
+    def _read_cores(self, plane: Plane, layout: Layout) -> None:
+        """Operations of a TPU, by its own clock; a run of a program lasts from its first operation to its last."""
+        modules: list[tuple[int, int, str]] = []
+        operations: list[tuple[int, int, int, int]] = []
+        for line in plane.lines():
+            if line.name == "XLA Modules":
+                for identifier, start, duration, _ in line.events():
+                    self.events += 1
+                    modules.append((start, start + duration, _name(plane, identifier).name))
+            elif line.name == layout.lines:
+                for identifier, start, duration, encoded in line.events():
+                    self.events += 1
+                    stats = plane.read_stats(encoded)
+                    begin, length = stats.get("device_offset_ps", start), stats.get("device_duration_ps", duration)
+                    if isinstance(begin, int) and isinstance(length, int):
+                        operations.append((start, begin, length, identifier))
+        if not operations:
+            return
+        device = self._device(plane)
+        skews = [start - begin for start, begin, _, _ in operations]
+        self.skews.append((min(skews), max(skews)))
+        kinds: dict[int, Kind] = {}
+        modules.sort()
+        bounds = numpy.array([start for start, _, _ in modules], numpy.int64)
+        starts = numpy.array([start for start, _, _, _ in operations], numpy.int64)
+        places = numpy.searchsorted(bounds, starts, side="right") - 1
+        found: dict[int, tuple[int, int]] = {}
+        first = len(self.runs)
+        for (_, begin, length, identifier), place in zip(operations, places.tolist(), strict=True):
+            kind = kinds.get(identifier)
+            if kind is None:
+                metadata = _name(plane, identifier)
+                module = modules[place][2] if place >= 0 else ""
+                kind = kinds[identifier] = Kind(
+                    str(metadata.stats.get("program_id", "")),
+                    _PROGRAM.sub("", module),
+                    metadata.display_name or metadata.name.split(" = ")[0].removeprefix("%"),
+                    str(metadata.stats.get("hlo_category", "")).startswith(("copy-start", "copy-done", "host "))
+                    or _TRANSFERRED.match(metadata.display_name) is not None,
+                    metadata.stats,
+                )
+            end = begin + length
+            self.end = max(self.end, end)
+            low, high = found.get(place, (begin, end))
+            found[place] = (min(low, begin), max(high, end))
+            self.columns.add(device, kind, first + place if place >= 0 else -1, begin, end)
+        for place, (_, _, name) in enumerate(modules):
+            low, high = found.get(place, (0, 0))
+            identifier = _PROGRAM.search(name)
+            self.runs.append(Run(device, identifier[1] if identifier else "", _PROGRAM.sub("", name), low, high))
+
+    def _read_host(self, plane: Plane) -> None:
+        parts = {identifier: _classify(metadata.name) for identifier, metadata in plane.metadata.items()}
+        for thread, line in enumerate(plane.lines()):
+            for identifier, start, duration, encoded in line.events():
+                self.events += 1
+                part = parts.get(identifier, "")
+                if part == "ignored":
+                    continue
+                start -= self.origin_ps
+                end = start + duration
+                self.end = max(self.end, end)
+                if part and part not in _BY_STATISTICS:
+                    self.host[part][0].append(start)
+                    self.host[part][1].append(end)
+                    continue
+                if not encoded:
+                    continue
+                self._read_with_statistics(plane, part, identifier, (start, end), thread, plane.read_stats(encoded))
+
+    def _read_with_statistics(
+        self, plane: Plane, part: str, identifier: int, span: tuple[int, int], thread: int, stats: Mapping[str, Value]
+    ) -> None:
+        start, end = span
+        if part == _END:
+            self.ends[stats.get("_ct", 0), stats.get("_c", 0)] = (start, thread)
+        elif part == _RUN_END:
+            self.run_ends[stats.get("run_id", 0), stats.get("device_ordinal", 0)] = end
+        elif part == _PENDING:
+            self.pending[0].append(start)
+            self.pending[1].append(end)
+        elif part == _AWAIT:
+            if "_p" in stats:
+                self.begun_waiting[stats.get("_pt", 0), stats["_p"]] = start
+            elif "_c" in stats:
+                begun = self.begun_waiting.pop((stats.get("_ct", 0), stats["_c"]), None)
+                if begun is not None:
+                    self.host[WAITING][0].append(begun)
+                    self.host[WAITING][1].append(end)
+        elif "correlation_id" in stats:
+            # Of several with one identifier the last begun launches the kernel.
+            known = self.launches.get(stats["correlation_id"])
+            self.launches[stats["correlation_id"]] = start if known is None else max(known, start)
+        elif "hlo_op" in stats and "run_id" in stats:
+            program = str(stats.get("program_id", ""))
+            kind = Kind(program, str(stats.get("hlo_module", "")), str(stats["hlo_op"]))
+            run = (program, stats["run_id"], stats.get("device_ordinal", 0))
+            flow = (stats.get("_pt"), stats.get("_p"))
+            self.on_host.append(_HostOperation(kind, run, start, end, thread, flow))
+        elif "_r" in stats or "step_num" in stats:
+            number = stats.get("step_num")
+            name = _name(plane, identifier)
+            self.annotated.append(Step(name.name, start, end, number if isinstance(number, int) else None))
+
+    def _finish_host_operations(self, find_bodies: Callable[[str, str], Mapping[str, frozenset[str]]] | None) -> None:
+        """Put the ends of asynchronous operations where they are, and collect the operations by run."""
+        by_run: dict[tuple[str, Value, Value], list[_HostOperation]] = defaultdict(list)
+        for operation in self.on_host:
+            by_run[operation.run].append(operation)
+        for ordinal in sorted({run[2] for run in by_run}, key=str):
+            self.devices[str(ordinal)] = len(self.devices)
+            self.device_stats.append({})
+        for (program, run_id, ordinal), operations in sorted(by_run.items(), key=lambda item: item[1][0].start):
+            module = operations[0].kind.module
+            bodies = {} if find_bodies is None else find_bodies(module, program)
+            completed = self.run_ends.get((run_id, ordinal))
+            begun: dict[int, list[_HostOperation]] = defaultdict(list)
+            for operation in sorted(operations, key=lambda operation: operation.start):
+                begun[operation.thread].append(operation)
+            starts = {thread: [operation.start for operation in there] for thread, there in begun.items()}
+            ends = [self._find_end(one, begun, starts, completed, bodies) for one in operations]
+            for operation, end in zip(operations, ends, strict=True):
+                operation.end = end
+            device = self.devices[str(ordinal)]
+            last = max(operation.end for operation in operations)
+            first = min(operation.start for operation in operations)
+            for operation in operations:
+                self.columns.add(device, operation.kind, len(self.runs), operation.start, operation.end)
+            self.runs.append(Run(device, program, module, first, max(last, completed or 0)))
+
+    def _find_end(
+        self,
+        operation: _HostOperation,
+        begun: Mapping[int, Sequence[_HostOperation]],
+        starts: Mapping[int, Sequence[int]],
+        completed: int | None,
+        bodies: Mapping[str, frozenset[str]],
+    ) -> int:
+        """When an operation ended: the recorded end of an asynchronous one is that of its beginning.
+
+        Its event `end: …` comes after what continues behind it, so the next operation begun on that thread ends it.
+        """
+        task, identifier = operation.flow
+        ended = None if identifier is None else self.ends.get((task or 0, identifier))
+        if ended is None:
+            return operation.end
+        end, thread = ended
+        if completed is not None:
+            end = min(end, completed)
+        own = bodies.get(operation.kind.name, frozenset())
+        first = bisect_left(starts.get(thread, ()), operation.end)
+        for other in begun.get(thread, ())[first:] if end > operation.end else ():
+            if other.start >= end:
+                break
+            if other is not operation and other.kind.name not in own:
+                end = other.start
+                break
+        return max(operation.end, end)
+
+
+_COPYING = re.compile(r"(?i)memcpy|copyBuffer|Memset")
+_PROGRAM = re.compile(r"\((\d+)\)$")
+_TRANSFERRED = re.compile(r"(copy|send|recv|infeed|outfeed)-(start|done)|(infeed|outfeed)\b")
+_BY_STATISTICS = frozenset({_END, _RUN_END, _AWAIT, _PENDING})
+
+
+def _classify(name: str) -> str:
+    """What an event of the host is by its name; empty where its statistics decide."""
+    if name.startswith(_IGNORED):
+        return "ignored"
+    if name in (_RUN_END, _AWAIT):
+        return name
+    for begin in (_END, _PENDING):
+        if name.startswith(begin):
+            return begin
+    return next((part for pattern, part in _HOST_EVENTS if pattern.search(name)), "")
+
+
+def _name(plane: Plane, identifier: int) -> Metadata:
+    return plane.metadata.get(identifier, _UNKNOWN)
+
+
+_UNKNOWN = Metadata("")
+
+
+def _times(column: Iterable[int]) -> Times:
+    return numpy.array(column, numpy.int64)
+
+
+def _list_programs(space: Space) -> Iterator[tuple[tuple[str, str], bytes]]:
+    plane = space.find_plane(METADATA_PLANE)
+    if plane is None:
+        return
+    for metadata in plane.metadata.values():
+        for statistic, value in metadata.stats.items():
+            if statistic in (HLO_STATISTIC, "hlo_proto") and isinstance(value, bytes):
+                identifier = _PROGRAM.search(metadata.name)
+                yield (_PROGRAM.sub("", metadata.name), identifier[1] if identifier else ""), value
