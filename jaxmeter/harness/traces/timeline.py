@@ -9,19 +9,17 @@ import re
 from array import array
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy
 from numpy.typing import NDArray
 
 from jaxmeter.harness.traces.intervals import Intervals, Times
+from jaxmeter.harness.traces.programs import Programs
 from jaxmeter.harness.traces.xplane import PS_PER_NS, Metadata, Plane, Space, Value
 
 HOST_PLANE = "/host:CPU"
-METADATA_PLANE = "/host:metadata"
-HLO_STATISTIC = "Hlo Proto"
-
 TRANSFER, COMPILE, DISPATCH, WAITING = "transfer", "compile", "dispatch", "waiting"
 """What the host does, by the names of its events."""
 
@@ -168,9 +166,8 @@ class Timeline:
       unmatched: Kernels without a launch.
       before_launch: Kernels that started before their launch: clocks that disagree.
       skew: Largest difference between the host's and the device's clock over the capture, in picoseconds.
-      programs: Encoded HLO by module name and identifier.
       events: How many were read.
-      end: When the last event ended.
+      first, end: When the first event began, and the last one ended.
       whole: Whether the profiler's last record is there.
     """
 
@@ -186,25 +183,23 @@ class Timeline:
     unmatched: int
     before_launch: int
     skew: int
-    programs: Mapping[tuple[str, str], bytes]
     events: int
+    first: int
     end: int
     whole: bool
     errors: tuple[str, ...]
     warnings: tuple[str, ...]
 
 
-def read_timeline(space: Space, find_bodies: Callable[[str, str], Mapping[str, frozenset[str]]] | None = None) -> Timeline:
+def read_timeline(space: Space, programs: Programs) -> Timeline:
     """Return what a capture shows.
 
     Args:
-      find_bodies: By module and program, the operations inside each operation that has a body (`find_bodies` of
-        `programs.py`); without it a loop's end may be too early.
+      programs: What the capture holds of them: a loop's own operations do not end it.
     Raises:
       CaptureError: It is damaged.
     """
-    reader = _Reader(space)
-    return reader.read(find_bodies)
+    return _Reader(space).read(programs)
 
 
 class _Columns:
@@ -262,12 +257,13 @@ class _Reader:
         self.kernels: list[tuple[Value, int]] = []
         self.skews: list[tuple[int, int]] = []
         self.events = 0
+        self.first: int | None = None
         self.end = 0
         stamps = [line.timestamp_ns for plane in space.planes for line in plane.lines() if line.has_events]
         self.origin_ps = min(stamps, default=0) * PS_PER_NS
         # Of a device's own clock the first event of all decides.
 
-    def read(self, find_bodies: Callable[[str, str], Mapping[str, frozenset[str]]] | None) -> Timeline:
+    def read(self, programs: Programs) -> Timeline:
         layout: Layout | None = None
         for candidate in (GPU, TPU):
             planes = [plane for plane in self.space.planes if plane.name.startswith(candidate.plane)]
@@ -281,7 +277,7 @@ class _Reader:
             self._read_host(host)
         if layout is None and self.on_host:
             layout = CPU
-            self._finish_host_operations(find_bodies)
+            self._finish_host_operations(programs)
         delays = [start - self.launches[identifier] for identifier, start in self.kernels if identifier in self.launches]
         return Timeline(
             layout=layout,
@@ -296,13 +292,19 @@ class _Reader:
             unmatched=sum(identifier not in self.launches for identifier, _ in self.kernels),
             before_launch=sum(delay < 0 for delay in delays),
             skew=max((highest - lowest for lowest, highest in self.skews), default=0),
-            programs=dict(_list_programs(self.space)),
             events=self.events,
+            first=self.first or 0,
             end=self.end,
             whole=any(plane.name == "Task Environment" for plane in self.space.planes),
             errors=self.space.errors,
             warnings=self.space.warnings,
         )
+
+    def _bound(self, start: int, end: int) -> None:
+        if self.first is None or start < self.first:
+            self.first = start
+        if end > self.end:
+            self.end = end
 
     def _device(self, plane: Plane) -> int:
         if plane.name not in self.devices:
@@ -329,7 +331,7 @@ class _Reader:
                     kind = kinds[key] = Kind(str(key[1]), str(key[2]), str(key[0]), copies)
                 start -= self.origin_ps
                 end = start + duration
-                self.end = max(self.end, end)
+                self._bound(start, end)
                 self.columns.add(self._device(plane), kind, -1, start, end)
                 if "correlation_id" in stats:
                     self.kernels.append((stats["correlation_id"], start))
@@ -376,7 +378,7 @@ class _Reader:
                     metadata.stats,
                 )
             end = begin + length
-            self.end = max(self.end, end)
+            self._bound(begin, end)
             low, high = found.get(place, (begin, end))
             found[place] = (min(low, begin), max(high, end))
             self.columns.add(device, kind, first + place if place >= 0 else -1, begin, end)
@@ -395,7 +397,7 @@ class _Reader:
                     continue
                 start -= self.origin_ps
                 end = start + duration
-                self.end = max(self.end, end)
+                self._bound(start, end)
                 if part and part not in _BY_STATISTICS:
                     self.host[part][0].append(start)
                     self.host[part][1].append(end)
@@ -438,7 +440,7 @@ class _Reader:
             name = _name(plane, identifier)
             self.annotated.append(Step(name.name, start, end, number if isinstance(number, int) else None))
 
-    def _finish_host_operations(self, find_bodies: Callable[[str, str], Mapping[str, frozenset[str]]] | None) -> None:
+    def _finish_host_operations(self, programs: Programs) -> None:
         """Put the ends of asynchronous operations where they are, and collect the operations by run."""
         by_run: dict[tuple[str, Value, Value], list[_HostOperation]] = defaultdict(list)
         for operation in self.on_host:
@@ -448,7 +450,7 @@ class _Reader:
             self.device_stats.append({})
         for (program, run_id, ordinal), operations in sorted(by_run.items(), key=lambda item: item[1][0].start):
             module = operations[0].kind.module
-            bodies = {} if find_bodies is None else find_bodies(module, program)
+            bodies = programs.find_bodies(module, program, {operation.kind.name for operation in operations})
             completed = self.run_ends.get((run_id, ordinal))
             begun: dict[int, list[_HostOperation]] = defaultdict(list)
             for operation in sorted(operations, key=lambda operation: operation.start):
@@ -521,14 +523,3 @@ _UNKNOWN = Metadata("")
 
 def _times(column: Iterable[int]) -> Times:
     return numpy.array(column, numpy.int64)
-
-
-def _list_programs(space: Space) -> Iterator[tuple[tuple[str, str], bytes]]:
-    plane = space.find_plane(METADATA_PLANE)
-    if plane is None:
-        return
-    for metadata in plane.metadata.values():
-        for statistic, value in metadata.stats.items():
-            if statistic in (HLO_STATISTIC, "hlo_proto") and isinstance(value, bytes):
-                identifier = _PROGRAM.search(metadata.name)
-                yield (_PROGRAM.sub("", metadata.name), identifier[1] if identifier else ""), value

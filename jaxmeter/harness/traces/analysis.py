@@ -1,0 +1,340 @@
+"""What a capture shows: steps, how long each device was busy in them, and which operations took that time.
+
+Source of the definitions: docs/where-the-time-goes.md.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy
+from numpy.typing import NDArray
+
+from jaxmeter.harness.traces.costs import Cost
+from jaxmeter.harness.traces.intervals import Intervals, Times, clip, covered, measure, share_equally, unite
+from jaxmeter.harness.traces.programs import COLLECTIVE, CONTROL, TRANSFER, Operation, Programs
+from jaxmeter.harness.traces.timeline import Kind, Operations, Step, Timeline
+
+ANNOTATIONS, MODULE_RUNS, WHOLE = "step annotations", "runs of the longest program", "first to last operation"
+"""What the steps of a capture are."""
+
+OUTSIDE = 0.01
+"""Share of the devices' busy time outside the annotations from which on a step lasts until the next one begins: the
+annotated code does not wait for its results."""
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The windows that a capture is divided into.
+
+    Args:
+      source: ANNOTATIONS, MODULE_RUNS or WHOLE.
+      until_next: Whether each lasts until the next begins, as the annotated code does not wait for its results.
+    """
+
+    source: str
+    steps: tuple[Step, ...]
+    until_next: bool = False
+
+
+@dataclass(frozen=True)
+class OperationTime:
+    """One operation of one program, over all steps and devices.
+
+    Args:
+      count: Executions.
+      total_ps: Sum of their durations.
+      self_ps: The same without the operations inside a loop or call.
+      share_ps: Its share of the devices' busy time; shares of all operations add up to it.
+      by_device: Name of a device: its own share, in picoseconds.
+      about: What its program says of it.
+    """
+
+    kind: Kind
+    about: Operation
+    count: int
+    total_ps: int
+    self_ps: int
+    share_ps: float
+    by_device: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class DeviceTime:
+    """What one device did, step by step, in picoseconds.
+
+    Args:
+      busy: Union of its operations.
+      program: Union of its programs' runs; empty where a capture does not tell runs apart.
+      collective: Union of its collectives, and of it waiting for other devices where that is seen.
+      transfer: Union of its copies between memories.
+    """
+
+    name: str
+    busy: Times
+    program: Times
+    collective: Times
+    waiting_in_collectives: Times | None
+    transfer: Times
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """All that is said of one host's capture.
+
+    Args:
+      wall: Of each step, in picoseconds.
+      operations: In order of their shares, the largest first.
+      parts: Intervals of the categories, by device.
+    """
+
+    timeline: Timeline
+    steps: Steps
+    wall: Times
+    devices: tuple[DeviceTime, ...]
+    operations: tuple[OperationTime, ...]
+    by_category: tuple[Mapping[str, Intervals], ...]
+
+    @property
+    def busiest(self) -> int:
+        """Place of the device that was busy for longest."""
+        return max(range(len(self.devices)), key=lambda place: int(self.devices[place].busy.sum()), default=0)
+
+
+def analyse(timeline: Timeline, programs: Programs) -> Analysis:
+    """Return what a timeline shows. A timeline without operations has steps and no devices."""
+    steps = find_steps(timeline)
+    windows = steps.steps
+    starts, ends = _times(windows, "start"), _times(windows, "end")
+    kept = _inside(timeline.operations, windows)
+    operations = timeline.operations.take(kept)
+    about = _describe(timeline.operations, programs)
+    devices: list[DeviceTime] = []
+    by_category: list[Mapping[str, Intervals]] = []
+    for place, name in enumerate(timeline.devices):
+        own = operations.take(operations.device == place)
+        united = unite(own.intervals)
+        low, high = _windows_of(windows, place, starts, ends)
+        runs = [run for run in timeline.runs if run.device == place and run.end > run.start]
+        programs_time = unite((_times(runs, "start"), _times(runs, "end")))
+        categories = {
+            category: unite(own.take(_is_of(own, about, category)).intervals)
+            for category in dict.fromkeys(one.category for one in about)
+        }
+        pending = unite(timeline.pending) if len(timeline.pending[0]) else None
+        collective = categories.get(COLLECTIVE, _EMPTY)
+        devices.append(
+            DeviceTime(
+                name=name,
+                busy=covered(united, low, high),
+                program=covered(programs_time, low, high) if runs else _EMPTY[0],
+                collective=covered(collective, low, high),
+                waiting_in_collectives=None if pending is None else covered(_intersect(pending, collective), low, high),
+                transfer=covered(categories.get(TRANSFER, _EMPTY), low, high),
+            )
+        )
+        by_category.append(categories)
+    return Analysis(
+        timeline=timeline,
+        steps=steps,
+        wall=ends - starts,
+        devices=tuple(devices),
+        operations=tuple(_total(operations, about, timeline, programs)),
+        by_category=tuple(by_category),
+    )
+
+
+def find_steps(timeline: Timeline) -> Steps:
+    """Return the steps: by annotation, else the runs of the program that took longest, else the whole capture."""
+    annotated = timeline.annotated
+    layout = timeline.layout
+    if annotated and not (layout is not None and layout.has_device_clock):
+        return _annotated_steps(timeline, annotated)
+    if layout is not None and layout.has_runs and timeline.runs:
+        runs = [run for run in timeline.runs if run.end > run.start]
+        lasting: dict[tuple[int, str, str], int] = defaultdict(int)
+        for run in runs:
+            lasting[run.device, run.module, run.program] += run.end - run.start
+        if lasting:
+            _, module, program = max(lasting, key=lambda key: (lasting[key], key))
+            steps = [
+                Step(module, run.start, run.end, device=run.device if layout.has_device_clock else None)
+                for run in runs
+                if (run.module, run.program) == (module, program)
+            ]
+            return Steps(MODULE_RUNS, tuple(steps))
+    if not len(timeline.operations):
+        return Steps(WHOLE, ())
+    first, last = int(timeline.operations.starts.min()), int(timeline.operations.ends.max())
+    return Steps(WHOLE, (Step("capture", first, max(last, first + 1)),))
+
+
+def _annotated_steps(timeline: Timeline, annotated: Sequence[Step]) -> Steps:
+    outermost: list[Step] = []
+    for step in annotated:  # a step inside another is no step of its own
+        if not outermost or step.start >= outermost[-1].end:
+            outermost.append(step)
+    busy = unite(timeline.operations.intervals)
+    inside = int(covered(busy, _times(outermost, "start"), _times(outermost, "end")).sum())
+    window = clip(busy, outermost[0].start, int(max(timeline.end, outermost[-1].end)))
+    if len(outermost) > 1 and measure(window) - inside > OUTSIDE * max(1, measure(window)):
+        following = [
+            replace(step, end=after.start) for step, after in zip(outermost[:-1], outermost[1:], strict=True)
+        ]
+        return Steps(ANNOTATIONS, tuple(following), until_next=True)
+    return Steps(ANNOTATIONS, tuple(outermost))
+
+
+_EMPTY: Intervals = (numpy.empty(0, numpy.int64), numpy.empty(0, numpy.int64))
+
+
+def _times(items: Sequence[object], name: str) -> Times:
+    return numpy.array([getattr(item, name) for item in items], numpy.int64)
+
+
+def _windows_of(windows: Sequence[Step], device: int, starts: Times, ends: Times) -> tuple[Times, Times]:
+    """Of a device that has steps of its own clock only those; one of another is empty for it."""
+    foreign = numpy.array([step.device not in (None, device) for step in windows], bool)
+    return starts, numpy.where(foreign, starts, ends)
+
+
+def _inside(operations: Operations, windows: Sequence[Step]) -> NDArray[numpy.bool_]:
+    """Which operations begin in a step."""
+    kept = numpy.zeros(len(operations), bool)
+    for device in {step.device for step in windows}:
+        own = [step for step in windows if step.device == device]
+        starts, ends = _times(own, "start"), _times(own, "end")
+        order = numpy.argsort(starts, kind="stable")
+        starts, ends = starts[order], ends[order]
+        place = numpy.searchsorted(starts, operations.starts, side="right") - 1
+        begun = (place >= 0) & (operations.starts < ends[place])
+        kept |= begun if device is None else begun & (operations.device == device)
+    return kept
+
+
+def _intersect(first: Intervals, second: Intervals) -> Intervals:
+    """What lies in both unions."""
+    parts = [clip(first, low, high) for low, high in zip(second[0].tolist(), second[1].tolist(), strict=True)]
+    if not parts:
+        return _EMPTY
+    return numpy.concatenate([part[0] for part in parts]), numpy.concatenate([part[1] for part in parts])
+
+
+def _describe(operations: Operations, programs: Programs) -> list[Operation]:
+    """What each kind of operation is."""
+    by_program: dict[tuple[str, str], list[Kind]] = defaultdict(list)
+    for kind in operations.kinds:
+        by_program[kind.module, kind.program].append(kind)
+    about: dict[Kind, Operation] = {}
+    for (module, program), kinds in by_program.items():
+        found = programs.describe(module, program, [kind.name for kind in kinds]) if module else {}
+        for kind in kinds:
+            about[kind] = _complete(kind, found.get(kind.name, Operation()))
+    return [about[kind] for kind in operations.kinds]
+
+
+def _complete(kind: Kind, operation: Operation) -> Operation:
+    """What the platform itself says of an operation, where its program does not."""
+    if kind.copies:
+        operation = replace(operation, category=TRANSFER)
+    stats = kind.stats
+    if not stats:
+        return operation
+    flops, moved = stats.get("flops"), stats.get("bytes_accessed")
+    if isinstance(flops, int) and isinstance(moved, int):
+        operation = replace(operation, cost=Cost(float(flops), None, float(moved)))
+    source = stats.get("source")
+    if not operation.source and isinstance(source, str):
+        operation = replace(operation, source=source)
+    category = stats.get("hlo_category")
+    if not operation.opcode and isinstance(category, str):
+        operation = replace(operation, opcode=category)
+    return operation
+
+
+def _is_of(operations: Operations, about: Sequence[Operation], category: str) -> NDArray[numpy.bool_]:
+    of_kind = numpy.array([one.category == category for one in about], bool)
+    return of_kind[operations.kind] if len(operations) else numpy.zeros(0, bool)
+
+
+def _total(
+    operations: Operations, about: Sequence[Operation], timeline: Timeline, programs: Programs
+) -> Iterator[OperationTime]:
+    durations = operations.ends - operations.starts
+    own_times = _find_self_times(operations, about, programs)
+    shares = numpy.zeros(len(operations))
+    for device in range(len(timeline.devices)):
+        here = operations.device == device
+        shares[here] = _share(operations.take(here), about)
+    size = len(operations.kinds)
+    counts = numpy.bincount(operations.kind, minlength=size)
+    totals, own, shared = (
+        numpy.bincount(operations.kind, weights=values, minlength=size) for values in (durations, own_times, shares)
+    )
+    by_device = [
+        numpy.bincount(operations.kind, weights=shares * (operations.device == device), minlength=size)
+        for device in range(len(timeline.devices))
+    ]
+    for place in sorted(range(size), key=lambda place: (-shared[place], operations.kinds[place].name)):
+        if counts[place]:
+            yield OperationTime(
+                kind=operations.kinds[place],
+                about=about[place],
+                count=int(counts[place]),
+                total_ps=int(totals[place]),
+                self_ps=int(own[place]),
+                share_ps=float(shared[place]),
+                by_device={name: float(of[place]) for name, of in zip(timeline.devices, by_device, strict=True)},
+            )
+
+
+def _share(operations: Operations, about: Sequence[Operation]) -> NDArray[numpy.float64]:
+    """Of one device's busy time each operation's share; loops have that in which none of their bodies' runs."""
+    shares = numpy.zeros(len(operations))
+    holds = _is_of(operations, about, CONTROL)
+    plain = ~holds
+    shares[plain] = share_equally((operations.starts[plain], operations.ends[plain]))
+    if not holds.any():
+        return shares
+    taken = unite((operations.starts[plain], operations.ends[plain]))
+    for held in _list_holders(operations, holds):
+        starts, ends = operations.starts[held], operations.ends[held]
+        shares[held] = ends - starts - covered(taken, starts, ends)
+        taken = unite((numpy.concatenate((taken[0], starts)), numpy.concatenate((taken[1], ends))))
+    return shares
+
+
+def _list_holders(operations: Operations, holds: NDArray[numpy.bool_]) -> Iterator[NDArray[numpy.int64]]:
+    """Places of loops and calls, inner ones first: the shorter of two lies inside the longer one."""
+    durations = operations.ends - operations.starts
+    kinds = dict.fromkeys(operations.kind[holds].tolist())
+    groups = [numpy.flatnonzero(operations.kind == kind) for kind in kinds]
+    for group in sorted(groups, key=lambda group: int(durations[group].max())):
+        apart = measure(unite((operations.starts[group], operations.ends[group]))) == int(durations[group].sum())
+        yield from [group] if apart else [numpy.array([place]) for place in group.tolist()]
+
+
+def _find_self_times(operations: Operations, about: Sequence[Operation], programs: Programs) -> Times:
+    """Durations without what runs inside: of loops, calls and branches by the bodies that their program names."""
+    own = operations.ends - operations.starts
+    holds = _is_of(operations, about, CONTROL)
+    by_program: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for kind in operations.kinds if holds.any() else ():
+        by_program[kind.module, kind.program].add(kind.name)
+    places = {kind: place for place, kind in enumerate(operations.kinds)}
+    for place in dict.fromkeys(operations.kind[holds].tolist()):
+        kind = operations.kinds[place]
+        bodies = programs.find_bodies(kind.module, kind.program, by_program[kind.module, kind.program])
+        names = bodies.get(kind.name, frozenset())
+        inner = [other for one, other in places.items() if one.name in names and one.program == kind.program]
+        is_inner = numpy.isin(operations.kind, inner)
+        for device in dict.fromkeys(operations.device[operations.kind == place].tolist()):
+            here = operations.device == device
+            united = unite((operations.starts[is_inner & here], operations.ends[is_inner & here]))
+            mine = here & (operations.kind == place)
+            own[mine] -= covered(united, operations.starts[mine], operations.ends[mine])
+    return own
+
+

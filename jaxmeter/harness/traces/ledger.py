@@ -1,0 +1,136 @@
+"""A ledger of a step's wall time: parts that exclude each other and add up to it.
+
+Where several things happen at once, the first of `PARTS` counts: what the device does comes before what the host does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy
+from numpy.typing import NDArray
+
+from jaxmeter.harness.traces.analysis import Analysis
+from jaxmeter.harness.traces.intervals import NONE, Intervals, Times, covered, join, subtract, unite
+from jaxmeter.harness.traces.programs import CALLBACK, COLLECTIVE, COMPUTE, CONTROL, TRANSFER
+from jaxmeter.harness.traces.timeline import COMPILE, DISPATCH, WAITING
+
+BETWEEN = "between operations"
+BEFORE, AMID, AFTER = "host before", "host amid", "host after"
+
+PARTS = (COMPUTE, CALLBACK, COLLECTIVE, TRANSFER, BETWEEN, COMPILE, DISPATCH, WAITING, BEFORE, AMID, AFTER)
+"""In order: an instant that two claim is the earlier one's."""
+
+DEVICE, HOST, IDLE = "device", "host", "idle"
+
+GROUPS: Mapping[str, tuple[str, ...]] = {
+    DEVICE: (COMPUTE, CALLBACK, COLLECTIVE),
+    TRANSFER: (TRANSFER,),
+    DISPATCH: (DISPATCH, COMPILE),
+    HOST: (BEFORE, AMID, AFTER),
+    IDLE: (BETWEEN, WAITING),
+}
+"""What a drawing shows: five groups of the parts."""
+
+DOMINANT = 0.5
+"""Share of a step from which on it is said to be bound by a part."""
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """How the wall time of a step is divided on the busiest device.
+
+    Args:
+      device: The name of the one that is busiest over all steps. Where devices share their steps, each step counts by
+        the device that is busiest in it.
+      shares: By part, of the typical step: the medians over the steps, scaled so that they add up to 1. A part that
+        the platform's captures cannot show is left out.
+      medians: The medians themselves.
+      hidden: Parts that the platform's captures cannot show.
+    """
+
+    device: str
+    shares: Mapping[str, float]
+    medians: Mapping[str, float]
+    hidden: tuple[str, ...]
+
+    def group(self, name: str) -> float:
+        """Return the share of one of the groups."""
+        return sum(self.shares.get(part, 0.0) for part in GROUPS[name])
+
+
+def make_ledger(analysis: Analysis) -> Ledger | None:
+    """Return the ledger of the busiest device; None of a capture without operations or steps."""
+    if not analysis.devices or not len(analysis.wall):
+        return None
+    place = analysis.busiest
+    layout = analysis.timeline.layout
+    hidden = frozenset() if layout is None else layout.hides
+    common = [step for step in analysis.steps.steps if step.device is None]
+    steps = common or [step for step in analysis.steps.steps if step.device == place]
+    starts = numpy.array([step.start for step in steps], numpy.int64)
+    ends = numpy.array([step.end for step in steps], numpy.int64)
+    if common:
+        # Devices that share their steps take turns at being the busiest.
+        busy = numpy.array([device.busy for device in analysis.devices])
+        divided = [_divide(analysis, device, starts, ends) for device in range(len(analysis.devices))]
+        chosen = busy.argmax(axis=0)
+        parts = {part: numpy.array([one[part] for one in divided])[chosen, numpy.arange(len(steps))] for part in PARTS}
+    else:
+        parts = _divide(analysis, place, starts, ends)
+    wall = numpy.maximum(ends - starts, 1)
+    medians = {part: float(numpy.median(parts[part] / wall)) for part in PARTS if part not in hidden}
+    total = sum(medians.values())
+    if total <= 0:
+        return None
+    return Ledger(
+        device=analysis.devices[place].name,
+        shares={part: share / total for part, share in medians.items()},
+        medians=medians,
+        hidden=tuple(part for part in PARTS if part in hidden),
+    )
+
+
+def _divide(analysis: Analysis, place: int, starts: Times, ends: Times) -> dict[str, NDArray[numpy.int64]]:
+    """By part, its picoseconds in each step."""
+    timeline = analysis.timeline
+    own = timeline.operations.take(timeline.operations.device == place)
+    busy = unite(own.intervals)
+    categories = analysis.by_category[place]
+    runs = [run for run in timeline.runs if run.device == place]
+    claims: dict[str, Intervals] = {
+        COMPUTE: unite(join(categories.get(COMPUTE, NONE), categories.get(CONTROL, NONE))),
+        CALLBACK: categories.get(CALLBACK, NONE),
+        COLLECTIVE: categories.get(COLLECTIVE, NONE),
+        TRANSFER: unite(join(categories.get(TRANSFER, NONE), timeline.host.get(TRANSFER, NONE))),
+        BETWEEN: unite(
+            (numpy.array([run.start for run in runs], numpy.int64), numpy.array([run.end for run in runs], numpy.int64))
+        ),
+        **{part: unite(timeline.host.get(part, NONE)) for part in (COMPILE, DISPATCH, WAITING)},
+    }
+    divided: dict[str, NDArray[numpy.int64]] = {}
+    taken: Intervals = NONE
+    for part in PARTS:
+        if part in claims:
+            divided[part] = covered(subtract(claims[part], taken), starts, ends)
+            taken = unite(join(taken, claims[part]))
+    # What nobody claims is the host's own, by where it lies: before the first operation, after the last, or amid.
+    first, last = _find_bounds(busy, starts, ends)
+    divided[BEFORE] = first - starts - covered(taken, starts, first)
+    divided[AMID] = last - first - covered(taken, first, last)
+    divided[AFTER] = ends - last - covered(taken, last, ends)
+    return divided
+
+
+def _find_bounds(busy: Intervals, starts: Times, ends: Times) -> tuple[Times, Times]:
+    """When in each step the device's first operation begins and its last one ends; of one without any, both its end."""
+    first, last = ends.copy(), ends.copy()
+    for place, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
+        low = int(numpy.searchsorted(busy[1], start, side="right"))
+        high = int(numpy.searchsorted(busy[0], end, side="left"))
+        if low < high:
+            first[place] = max(start, int(busy[0][low]))
+            last[place] = min(end, int(busy[1][high - 1]))
+    return first, last
+

@@ -1,0 +1,204 @@
+"""The compiled programs that a capture, or the run it belongs to, holds: what an operation is, and where it comes from."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from jaxmeter.harness.traces import hlo
+from jaxmeter.harness.traces.costs import UNKNOWN, Cost, count_costs
+from jaxmeter.harness.traces.hlo import COLLECTIVES, HloError, Instruction, Module, list_called
+from jaxmeter.harness.traces.hlo_proto import read_program
+from jaxmeter.harness.traces.xplane import Space
+
+METADATA_PLANE = "/host:metadata"
+HLO_STATISTIC = "Hlo Proto"
+
+COMPUTE, CALLBACK, COLLECTIVE, TRANSFER, CONTROL = "compute", "callback", "collective", "transfer", "control flow"
+"""Categories of operations."""
+
+HOLDERS = frozenset({"while", "call", "conditional"})
+"""Opcodes of operations that run others, each of which a capture has by itself."""
+
+_LIBRARY = re.compile(r"^<|/(site|dist)-packages/|/python3\.\d+/|/jaxmeter/(harness|cli)/")
+_CALLBACK = re.compile(r"(pure_|io_|debug_)?callback|xla_ffi_(partitioned_)?python_\w+_callback|xla_python_\w+_callback")
+_TRANSFERRED = re.compile(r"(copy|send|recv|infeed|outfeed|async-copy)-(start|done)(\.|$)|(infeed|outfeed)(\.|$)")
+_IDENTIFIER = re.compile(r"\((\d+)\)$")
+_NUMBERED = re.compile(r"(-start|-done)?(\.\d+)*$")
+
+
+@dataclass(frozen=True)
+class Operation:
+    """What a program says of one of its operations.
+
+    Args:
+      opcode: HLO's; of a fusion the heaviest inside it where that says more.
+      category: One of those above.
+      source: `file:line` of the user's own code, or of the nearest caller that is the user's; empty where unknown.
+      cost: Of one execution.
+    """
+
+    opcode: str = ""
+    category: str = COMPUTE
+    source: str = ""
+    jax_name: str = ""
+    cost: Cost = UNKNOWN
+
+
+class Programs:
+    """Programs by name and identifier, read when they are asked for.
+
+    On a CPU the identifier in a capture's events is another than that of its programs where an executable came from the
+    compilation cache. A program is then the one of that name that holds all the operations that ran.
+    """
+
+    def __init__(self, encoded: Iterable[tuple[str, str, bytes]] = (), texts: Iterable[str] = ()) -> None:
+        self._encoded: dict[str, list[tuple[str, bytes]]] = defaultdict(list)
+        for name, identifier, program in encoded:
+            self._encoded[name].append((identifier, program))
+        self._texts = tuple(texts)
+        self._modules: dict[str, list[tuple[str, Module]]] = {}
+        self._found: dict[tuple[str, str], tuple[frozenset[str], list[Module]]] = {}
+        self._costs: dict[int, dict[str, Cost]] = {}
+        self._instructions: dict[int, dict[str, Instruction]] = {}
+
+    def find(self, name: str, identifier: str, operations: Iterable[str]) -> list[Module]:
+        """Return the programs that may be meant: of its identifier, else of its name, with all of the operations."""
+        wanted = frozenset(operations)
+        known = self._found.get((name, identifier))
+        if known is not None and wanted <= known[0]:
+            return known[1]
+        modules = self._read(name)
+        holding = [(own, module) for own, module in modules if wanted <= self._by_name(module).keys()]
+        exact = [module for own, module in holding if own == identifier]
+        found = exact[:1] or [module for _, module in holding]
+        self._found[name, identifier] = (wanted, found)
+        return found
+
+    def find_bodies(self, name: str, identifier: str, operations: Iterable[str]) -> Mapping[str, frozenset[str]]:
+        """Return, by operation that holds others, all that run inside it."""
+        wanted = frozenset(operations)
+        if not any(one.startswith(tuple(HOLDERS)) for one in wanted):
+            return {}
+        modules = self.find(name, identifier, wanted)
+        return dict(_list_bodies(modules[0], wanted)) if modules else {}
+
+    def describe(self, name: str, identifier: str, operations: Sequence[str]) -> dict[str, Operation]:
+        """Return what is known of each operation of a program; by its name alone where no program is known."""
+        modules = self.find(name, identifier, operations)
+        return {operation: self._describe(modules, operation) for operation in operations}
+
+    def holds(self, name: str) -> bool:
+        """Whether there is any program of that name."""
+        return bool(self._read(name))
+
+    def _describe(self, modules: Sequence[Module], operation: str) -> Operation:
+        if not modules:
+            return Operation(category=find_category(operation, "", ""))
+        module = modules[0]
+        instruction = self._by_name(module)[operation]
+        costs = {self._costs_of(one).get(operation, UNKNOWN) for one in modules}
+        inner = _find_heaviest(module, instruction)
+        stack = next((one.stack for one in (instruction, inner) if pick_line(one.stack)), ())
+        return Operation(
+            opcode=instruction.opcode if inner is instruction else f"{instruction.opcode} of {inner.opcode}",
+            category=find_category(operation, instruction.opcode, instruction.attributes),
+            source=pick_line(stack),
+            jax_name=instruction.operation or inner.operation or "",
+            # Several programs of one name that cost differently: which ran is not known.
+            cost=costs.pop() if len(costs) == 1 else UNKNOWN,
+        )
+
+    def _read(self, name: str) -> list[tuple[str, Module]]:
+        if name not in self._modules:
+            self._modules[name] = list(self._list_modules(name))
+        return self._modules[name]
+
+    def _list_modules(self, name: str) -> Iterator[tuple[str, Module]]:
+        for identifier, encoded in self._encoded.get(name, ()):
+            try:
+                yield identifier, read_program(encoded)
+            except HloError:
+                continue
+        for text in self._texts:
+            try:
+                module = hlo.parse(text)
+            except HloError:
+                continue
+            if module.name == name:
+                yield "", module
+
+    def _by_name(self, module: Module) -> dict[str, Instruction]:
+        if id(module) not in self._instructions:
+            self._instructions[id(module)] = {one.name: one for one in module.instructions()}
+        return self._instructions[id(module)]
+
+    def _costs_of(self, module: Module) -> dict[str, Cost]:
+        if id(module) not in self._costs:
+            try:
+                self._costs[id(module)] = count_costs(module)
+            except (HloError, ValueError, IndexError, KeyError):
+                self._costs[id(module)] = {}
+        return self._costs[id(module)]
+
+
+def list_programs(space: Space) -> Iterator[tuple[str, str, bytes]]:
+    """Yield name, identifier and encoded HLO of each program that a capture holds."""
+    plane = space.find_plane(METADATA_PLANE)
+    for metadata in () if plane is None else plane.metadata.values():
+        for statistic, value in metadata.stats.items():
+            if statistic.lower().replace("_", " ") == HLO_STATISTIC.lower() and isinstance(value, bytes):
+                identifier = _IDENTIFIER.search(metadata.name)
+                yield _IDENTIFIER.sub("", metadata.name), identifier[1] if identifier else "", value
+
+
+def find_category(name: str, opcode: str, attributes: str) -> str:
+    """Return an operation's category by its opcode, or by its name where no program is known."""
+    base = _NUMBERED.sub("", opcode or name)
+    if base in COLLECTIVES:
+        return COLLECTIVE
+    if base in HOLDERS:
+        return CONTROL
+    if _TRANSFERRED.match(opcode or name) or _TRANSFERRED.match(name):
+        return TRANSFER
+    if _CALLBACK.match(name) or (opcode == "custom-call" and _CALLBACK.search(attributes)):
+        return CALLBACK
+    return COMPUTE
+
+
+def pick_line(stack: Sequence[str]) -> str:
+    """Return the innermost line of the user's own code; empty where the whole stack is a library's."""
+    return next((line for line in stack if not _LIBRARY.search(line)), "")
+
+
+def _find_heaviest(module: Module, instruction: Instruction) -> Instruction:
+    """Of a fusion the product or convolution inside it, which says more of it than its own name; else itself."""
+    if instruction.opcode != "fusion":
+        return instruction
+    waiting = list(list_called(instruction))
+    inside: list[Instruction] = []
+    while waiting:
+        for one in module.computation(waiting.pop()).instructions:
+            inside.append(one)
+            waiting += list_called(one) if one.opcode == "fusion" else ()
+    heavy = [one for one in inside if one.opcode in ("dot", "convolution", "custom-call")]
+    root = [one for one in inside if one.is_root and one.stack]
+    return next(iter([*heavy, *(root if not instruction.stack else ())]), instruction)
+
+
+def _list_bodies(module: Module, operations: frozenset[str]) -> Iterator[tuple[str, frozenset[str]]]:
+    for instruction in module.instructions():
+        if instruction.opcode in HOLDERS and instruction.name in operations:
+            inside: set[str] = set()
+            waiting = list(list_called(instruction))
+            seen = set(waiting)
+            while waiting:
+                for one in module.computation(waiting.pop()).instructions:
+                    inside.add(one.name)
+                    if one.opcode in HOLDERS:
+                        more = [name for name in list_called(one) if name not in seen]
+                        seen.update(more)
+                        waiting += more
+            yield instruction.name, frozenset(inside)
