@@ -10,9 +10,9 @@ import jax
 
 from jaxmeter.harness.probes.context import Context, Findings
 from jaxmeter.harness.probes.look_at_each import look_at_each
-from jaxmeter.harness.traces.privacy import make_capture_private
 from jaxmeter.harness.programs.modes import Prepared
 from jaxmeter.harness.record import Outcome, Status, TraceDetails
+from jaxmeter.harness.traces.privacy import make_capture_private
 
 STEPS = 5
 """Enough to see a step repeat; captures of slow steps stay small."""

@@ -13,10 +13,10 @@ from typing import Any
 
 from jaxmeter.harness.programs import program
 from jaxmeter.harness.programs.equations import brief_source
-from jaxmeter.harness.traces.wire import Field, read_fields
 from jaxmeter.harness.record import Buffer
 from jaxmeter.harness.traces import hlo
 from jaxmeter.harness.traces.hlo import Instruction
+from jaxmeter.harness.traces.wire import Field, read_fields
 
 MOST = 8
 SMALLEST_BYTES = 1024

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 import numpy
 from numpy.typing import NDArray
@@ -180,9 +181,7 @@ def _annotated_steps(timeline: Timeline, annotated: Sequence[Step]) -> Steps:
     inside = int(covered(busy, _times(outermost, "start"), _times(outermost, "end")).sum())
     window = clip(busy, outermost[0].start, int(max(timeline.end, outermost[-1].end)))
     if len(outermost) > 1 and measure(window) - inside > OUTSIDE * max(1, measure(window)):
-        following = [
-            replace(step, end=after.start) for step, after in zip(outermost[:-1], outermost[1:], strict=True)
-        ]
+        following = [replace(step, end=after.start) for step, after in pairwise(outermost)]
         return Steps(ANNOTATIONS, tuple(following), until_next=True)
     return Steps(ANNOTATIONS, tuple(outermost))
 
@@ -336,5 +335,3 @@ def _find_self_times(operations: Operations, about: Sequence[Operation], program
             mine = here & (operations.kind == place)
             own[mine] -= covered(united, operations.starts[mine], operations.ends[mine])
     return own
-
-

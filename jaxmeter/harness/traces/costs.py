@@ -1,7 +1,7 @@
 """FLOPs and bytes of each operation of a program, counted from its HLO by the rules of XLA's own analysis.
 
-XLA's totals leave out how often a loop runs, and what a library computes. Here an operation has what one execution of it
-costs: how often it ran, the capture says.
+XLA's totals leave out how often a loop runs, and what a library computes. Here an operation has the cost of one
+execution; the capture has the number of executions.
 Source: https://github.com/openxla/xla/blob/main/xla/service/hlo_cost_analysis.cc
 """
 
@@ -10,24 +10,29 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
 from jaxmeter.harness.traces.hlo import Computation, HloError, Instruction, Module, list_called, trip_count
 
-_TRANSCENDENTAL = frozenset(
-    """atan2 cbrt cosine erf exponential exponential-minus-one log log-plus-one logistic power rsqrt sine sqrt tan
-    tanh acos acosh asin asinh atanh cosh sinh""".split()
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_TRANSCENDENTAL = _words(
+    "atan2 cbrt cosine erf exponential exponential-minus-one log log-plus-one logistic power rsqrt sine "
+    "sqrt tan tanh acos acosh asin asinh atanh cosh sinh"
 )
-_ELEMENTWISE = frozenset(
-    """abs add and ceil clamp clz compare complex convert count-leading-zeros divide floor imag is-finite maximum
-    minimum multiply negate not or popcnt real remainder round-nearest-afz round-nearest-even select shift-left
-    shift-right-arithmetic shift-right-logical sign stochastic-convert subtract xor""".split()
+_ELEMENTWISE = _words(
+    "abs add and ceil clamp clz compare complex convert count-leading-zeros divide floor imag is-finite "
+    "maximum minimum multiply negate not or popcnt real remainder round-nearest-afz round-nearest-even "
+    "select shift-left shift-right-arithmetic shift-right-logical sign stochastic-convert subtract xor"
 )
-_FREE = frozenset(
-    """parameter constant get-tuple-element tuple bitcast after-all add-dependency opt-barrier partition-id replica-id
-    domain""".split()
+_FREE = _words(
+    "parameter constant get-tuple-element tuple bitcast after-all add-dependency opt-barrier partition-id "
+    "replica-id domain"
 )
 _NESTED = frozenset(("while", "call", "conditional", "async-start", "async-update", "async-done"))
 """What runs other operations, each of which is counted by itself."""
@@ -37,7 +42,6 @@ _ARRAY = re.compile(r"([a-z][a-z0-9]*)\[([0-9,<=]*)\]")
 _DIMS = re.compile(r"(\w+_dims)=\{([0-9,]*)\}")
 _WINDOW = re.compile(r"window=\{([^}]*)\}")
 _LABELS = re.compile(r"dim_labels=(\w+)_(\w+)->(\w+)")
-_GROUPS = re.compile(r"feature_group_count=(\d+)")
 _BATCHES = re.compile(r"batch_group_count=(\d+)")
 _TARGET = re.compile(r'custom_call_target="([^"]*)"')
 _CONFIGURATION = re.compile(r"backend_config=(\{.*\})\s*(?:,|$)", re.DOTALL)
@@ -83,7 +87,7 @@ def count_costs(module: Module) -> dict[str, Cost]:
 
 
 def count_program_flops(module: Module) -> float | None:
-    """Return the FLOPs of one run, loops as often as the compiler knows that they run; None where something is unknown."""
+    """Return the FLOPs of one run, loops by the compiler's trip counts; None where anything is unknown."""
     costs = count_costs(module)
 
     def total(computation: Computation) -> float | None:
@@ -159,7 +163,15 @@ class _Counter:
             return _count_library_call(instruction, operands), 0.0
         if opcode == "fusion":
             return self._count_called(instruction)
-        if opcode in ("reduce", "all-reduce", "reduce-scatter", "reduce-window", "map", "scatter", "select-and-scatter"):
+        if opcode in (
+            "reduce",
+            "all-reduce",
+            "reduce-scatter",
+            "reduce-window",
+            "map",
+            "scatter",
+            "select-and-scatter",
+        ):
             applied, transcendental = self._count_called(instruction)
             times = _count_applications(instruction, operands, elements)
             return None if applied is None else applied * times, transcendental * times
@@ -291,7 +303,8 @@ def _count_convolution(instruction: Instruction, operands: list[str], result: st
         for place, name in enumerate(spatial)
     )
     batches = _BATCHES.search(instruction.attributes)
-    return 2.0 * positions * kernel["i"] * output["f"] * data["b"] / (int(batches[1]) if batches else 1)
+    flops: float = 2.0 * positions * kernel["i"] * output["f"] * data["b"] / (int(batches[1]) if batches else 1)
+    return flops
 
 
 def _count_positions(data: int, output: int, window: Mapping[str, str], kernel: int) -> int:
@@ -338,8 +351,7 @@ def _count_library_product(instruction: Instruction, operands: list[str], result
         numbers = found.get("gemm_backend_config", found)["dot_dimension_numbers"]
         places = [int(place) for place in numbers["lhs_contracting_dimensions"]]
         sizes = next(dimensions for _, dimensions in _arrays(operands[0]))
-        return 2.0 * count_elements(result) * math.prod(sizes[place] for place in places)
+        contracted: int = math.prod(sizes[place] for place in places)
+        return 2.0 * count_elements(result) * contracted
     except (ValueError, KeyError, TypeError, IndexError, AttributeError, StopIteration):
         return None
-
-

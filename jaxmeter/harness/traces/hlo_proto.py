@@ -13,13 +13,12 @@ from functools import cached_property
 from jaxmeter.harness.traces.hlo import Computation, HloError, Instruction, Module
 from jaxmeter.harness.traces.wire import Field, read_fields
 
-_ELEMENT_TYPES = {
-    number: name
-    for number, name in enumerate(
-        "invalid pred s8 s16 s32 s64 u8 u16 u32 u64 f16 f32 f64 tuple opaque c64 bf16 token c128 f8e5m2 f8e4m3fn s4 u4 "
-        "f8e4m3b11fnuz f8e5m2fnuz f8e4m3fnuz s2 u2 f8e4m3 f8e3m4 s1 u1 f4e2m1fn f8e8m0fnu".split()
-    )
-}
+_ELEMENT_TYPES = (
+    "invalid pred s8 s16 s32 s64 u8 u16 u32 u64 f16 f32 f64 tuple opaque c64 bf16 token c128 f8e5m2 f8e4m3fn s4 u4 "
+    "f8e4m3b11fnuz f8e5m2fnuz f8e4m3fnuz s2 u2 f8e4m3 f8e3m4 s1 u1 f4e2m1fn f8e8m0fnu"
+)
+"""Names of XLA's element types, in the order of their numbers."""
+
 _TUPLE = 13
 _DEEPEST_STACK = 64
 """Frames of a stack that are followed: a damaged table may run in a circle."""
@@ -125,7 +124,17 @@ def _list_attributes(instruction: _Message, opcode: str, names: dict[int, str]) 
     called = [names.get(identifier, "") for identifier in instruction.wholes(38)]
     if opcode == "while" and len(called) == 2:
         yield f"condition=%{called[1]}, body=%{called[0]}"
-    elif opcode in ("fusion", "call", "map", "reduce", "reduce-window", "scatter", "sort", "all-reduce", "reduce-scatter"):
+    elif opcode in (
+        "fusion",
+        "call",
+        "map",
+        "reduce",
+        "reduce-window",
+        "scatter",
+        "sort",
+        "all-reduce",
+        "reduce-scatter",
+    ):
         yield from (f"{'calls' if opcode == 'fusion' else 'to_apply'}=%{name}" for name in called)
     elif called:
         yield f"called_computations={{{', '.join(f'%{name}' for name in called)}}}"
@@ -147,11 +156,16 @@ def _list_attributes(instruction: _Message, opcode: str, names: dict[int, str]) 
         yield f"backend_config={configuration}"
 
 
+def _name_type(number: int) -> str:
+    names = _ELEMENT_TYPES.split()
+    return names[number] if 0 <= number < len(names) else "opaque"
+
+
 def _write_shape(shape: _Message) -> str:
     kind = shape.whole(2)
     if kind == _TUPLE:
         return f"({', '.join(_write_shape(part) for part in shape.parts(4))})"
-    return f"{_ELEMENT_TYPES.get(kind, 'opaque')}[{','.join(map(str, shape.wholes(3)))}]"
+    return f"{_name_type(kind)}[{','.join(map(str, shape.wholes(3)))}]"
 
 
 def _write_window(parts: Sequence[_Message]) -> str:

@@ -133,4 +133,3 @@ def _find_bounds(busy: Intervals, starts: Times, ends: Times) -> tuple[Times, Ti
             first[place] = max(start, int(busy[0][low]))
             last[place] = min(end, int(busy[1][high - 1]))
     return first, last
-

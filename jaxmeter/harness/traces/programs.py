@@ -1,4 +1,4 @@
-"""The compiled programs that a capture, or the run it belongs to, holds: what an operation is, and where it comes from."""
+"""The compiled programs of a capture: what each operation is, what it costs, and which line it comes from."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ HOLDERS = frozenset({"while", "call", "conditional"})
 """Opcodes of operations that run others, each of which a capture has by itself."""
 
 _LIBRARY = re.compile(r"^<|/(site|dist)-packages/|/python3\.\d+/|/jaxmeter/(harness|cli)/")
-_CALLBACK = re.compile(r"(pure_|io_|debug_)?callback|xla_ffi_(partitioned_)?python_\w+_callback|xla_python_\w+_callback")
+_CALLBACK = re.compile(
+    r"(pure_|io_|debug_)?callback|xla_ffi_(partitioned_)?python_\w+_callback|xla_python_\w+_callback"
+)
 _TRANSFERRED = re.compile(r"(copy|send|recv|infeed|outfeed|async-copy)-(start|done)(\.|$)|(infeed|outfeed)(\.|$)")
 _IDENTIFIER = re.compile(r"\((\d+)\)$")
 _NUMBERED = re.compile(r"(-start|-done)?(\.\d+)*$")

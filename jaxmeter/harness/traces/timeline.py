@@ -25,7 +25,10 @@ TRANSFER, COMPILE, DISPATCH, WAITING = "transfer", "compile", "dispatch", "waiti
 
 _HOST_EVENTS = (
     (re.compile(r"H2D Dispatch|DevicePut|CopyToDevice|BufferFromHostBuffer|ToLiteral|CopyToHost"), TRANSFER),
-    (re.compile(r"backend_compile|XlaCompile|[Cc]ompile(AndLoad|d?Impl)?\b|RunBackend|RunHloPasses|LlvmCompile"), COMPILE),
+    (
+        re.compile(r"backend_compile|XlaCompile|[Cc]ompile(AndLoad|d?Impl)?\b|RunBackend|RunHloPasses|LlvmCompile"),
+        COMPILE,
+    ),
     (re.compile(r"PjitFunction\(|PmapFunction\(|\S*LoadedExecutable::Execute"), DISPATCH),
 )
 """Patterns of names, and what an event of such a name is. Found in captures of jax 0.8 to 0.10."""
@@ -115,8 +118,9 @@ class Operations:
 
     def take(self, kept: NDArray[numpy.bool_]) -> Operations:
         """Return some of them."""
-        columns = (self.device, self.kind, self.run, self.starts, self.ends)
-        return Operations(self.kinds, *(column[kept] for column in columns))
+        return Operations(
+            self.kinds, self.device[kept], self.kind[kept], self.run[kept], self.starts[kept], self.ends[kept]
+        )
 
     @property
     def intervals(self) -> Intervals:
@@ -218,13 +222,9 @@ class _Columns:
         self.ends.append(end)
 
     def finish(self) -> Operations:
-        small = (numpy.frombuffer(column, numpy.int32) if column else _NO_INT for column in (self.device, self.kind, self.run))
-        large = (numpy.frombuffer(column, numpy.int64) if column else _NO_TIME for column in (self.starts, self.ends))
-        return Operations(tuple(self.kinds), *small, *large)
-
-
-_NO_INT = numpy.empty(0, numpy.int32)
-_NO_TIME = numpy.empty(0, numpy.int64)
+        device, kind, run = (numpy.array(column, numpy.int32) for column in (self.device, self.kind, self.run))
+        starts, ends = (numpy.array(column, numpy.int64) for column in (self.starts, self.ends))
+        return Operations(tuple(self.kinds), device, kind, run, starts, ends)
 
 
 @dataclass
@@ -278,7 +278,9 @@ class _Reader:
         if layout is None and self.on_host:
             layout = CPU
             self._finish_host_operations(programs)
-        delays = [start - self.launches[identifier] for identifier, start in self.kernels if identifier in self.launches]
+        delays = [
+            start - self.launches[identifier] for identifier, start in self.kernels if identifier in self.launches
+        ]
         return Timeline(
             layout=layout,
             devices=tuple(self.devices),
@@ -318,7 +320,7 @@ class _Reader:
         for line in plane.lines():
             if not line.name.startswith(layout.lines):
                 continue
-            for identifier, start, duration, encoded in line.events():
+            for identifier, begin, duration, encoded in line.events():
                 self.events += 1
                 stats = plane.read_stats(encoded)
                 name = _name(plane, identifier).name
@@ -329,7 +331,7 @@ class _Reader:
                 kind = kinds.get(key)
                 if kind is None:
                     kind = kinds[key] = Kind(str(key[1]), str(key[2]), str(key[0]), copies)
-                start -= self.origin_ps
+                start = begin - self.origin_ps
                 end = start + duration
                 self._bound(start, end)
                 self.columns.add(self._device(plane), kind, -1, start, end)
@@ -384,18 +386,18 @@ class _Reader:
             self.columns.add(device, kind, first + place if place >= 0 else -1, begin, end)
         for place, (_, _, name) in enumerate(modules):
             low, high = found.get(place, (0, 0))
-            identifier = _PROGRAM.search(name)
-            self.runs.append(Run(device, identifier[1] if identifier else "", _PROGRAM.sub("", name), low, high))
+            numbered = _PROGRAM.search(name)
+            self.runs.append(Run(device, numbered[1] if numbered else "", _PROGRAM.sub("", name), low, high))
 
     def _read_host(self, plane: Plane) -> None:
         parts = {identifier: _classify(metadata.name) for identifier, metadata in plane.metadata.items()}
         for thread, line in enumerate(plane.lines()):
-            for identifier, start, duration, encoded in line.events():
+            for identifier, begin, duration, encoded in line.events():
                 self.events += 1
                 part = parts.get(identifier, "")
                 if part == "ignored":
                     continue
-                start -= self.origin_ps
+                start = begin - self.origin_ps
                 end = start + duration
                 self._bound(start, end)
                 if part and part not in _BY_STATISTICS:

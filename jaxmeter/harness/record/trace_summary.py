@@ -1,0 +1,147 @@
+"""What a profiler capture shows, as a small table: device time, operations, ledger and health. No events."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+
+class Problem(StrEnum):
+    """What can be wrong with a capture."""
+
+    DAMAGED = "damaged"
+    """Empty, cut short, or no capture at all."""
+
+    NO_OPERATIONS = "no operations"
+    NO_DEVICE = "no device"
+    NOT_PERMITTED = "not permitted"
+    MISSING_STEPS = "missing steps"
+    DROPPED_EVENTS = "dropped events"
+    FOREIGN_PROGRAM = "foreign program"
+    CLOCKS_DISAGREE = "clocks disagree"
+    COMMAND_BUFFERS = "command buffers"
+    UNEQUAL_STEPS = "unequal steps"
+    UNFINISHED = "unfinished"
+    CUT_JSON = "cut JSON"
+    TRACING_DOMINATES = "tracing dominates"
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that is wrong with a capture.
+
+    Args:
+      text: What was found, for a person.
+      remedy: What to do about it; empty where nothing helps.
+      is_fatal: Whether the capture gives no numbers then.
+    """
+
+    problem: Problem
+    text: str
+    remedy: str = ""
+    is_fatal: bool = True
+
+
+class TracedOperation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One operation of one program, over all traced steps and devices.
+
+    Args:
+      module: The program's name.
+      opcode: HLO's; of a fusion with what is heaviest inside.
+      category: compute, callback, collective, transfer or control flow.
+      source: `file:line` of the user's own code; empty where unknown.
+      count: Executions.
+      total_s: Sum of their durations.
+      self_s: The same without what ran inside a loop or call.
+      share: Of the devices' busy time; shares of all operations add up to 1.
+      flops: Of one execution; None where nobody can say.
+      bytes: Read and written by one execution; None where nobody can say.
+    """
+
+    name: str
+    module: str
+    opcode: str = ""
+    category: str
+    source: str = ""
+    count: int
+    total_s: float
+    self_s: float
+    share: float
+    flops: float | None = None
+    bytes: float | None = None
+
+
+class TracedDevice(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One device, step by step, in seconds.
+
+    Args:
+      busy_s: Union of its operations.
+      program_s: Union of its programs' runs; empty where a platform's captures do not tell runs apart.
+      collective_s: Union of its collectives.
+      waiting_s: What of them was waiting for other devices; None where captures do not show that.
+      transfer_s: Union of its copies between memories.
+    """
+
+    name: str
+    busy_s: tuple[float, ...]
+    program_s: tuple[float, ...] = ()
+    collective_s: tuple[float, ...] = ()
+    waiting_s: tuple[float, ...] | None = None
+    transfer_s: tuple[float, ...] = ()
+
+
+class TraceSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One host's capture.
+
+    Args:
+      platform: cpu, gpu or tpu; empty where no device has operations.
+      steps_from: What a step is: annotations, runs of the longest program, or first to last operation.
+      until_next: Whether a step lasts until the next one begins, since the annotated code does not wait for results.
+      traced_s: Wall time of each step while it was traced, which is no time of the program: tracing slows it down.
+      devices: Those with operations.
+      operations: In order of their shares, the largest first.
+      others, others_share: How many more there are, and their share.
+      by_category: Share of the busy time by category.
+      by_source: Share of the busy time by line of the user's code, the largest first; the empty text is what has none.
+      ledger: Share of a typical step's wall time by part; the parts exclude each other and add up to 1.
+      hidden: Parts that the platform's captures cannot show.
+      ledger_device: The device that the ledger is of.
+      launch_delay_s: Median time from the beginning of a kernel's launch to its start; None where it is not seen.
+      flops, bytes: Of one step, all operations together; None where any that takes time has none.
+      findings: What is wrong with it.
+      events: How many it holds.
+      peak_flops, peak_bytes_per_s: That the device's plane states, per second; None where it does not.
+      device_kind: As the plane states it.
+    """
+
+    platform: str
+    steps_from: str
+    until_next: bool = False
+    traced_s: tuple[float, ...] = ()
+    devices: tuple[TracedDevice, ...] = ()
+    operations: tuple[TracedOperation, ...] = ()
+    others: int = 0
+    others_share: float = 0.0
+    by_category: dict[str, float] = {}
+    by_source: dict[str, float] = {}
+    ledger: dict[str, float] = {}
+    hidden: tuple[str, ...] = ()
+    ledger_device: str = ""
+    launch_delay_s: float | None = None
+    flops: float | None = None
+    bytes: float | None = None
+    findings: tuple[Finding, ...] = ()
+    events: int = 0
+    peak_flops: float | None = None
+    peak_bytes_per_s: float | None = None
+    device_kind: str = ""
+
+    @property
+    def is_healthy(self) -> bool:
+        """Whether its numbers can be used."""
+        return not any(finding.is_fatal for finding in self.findings)
+
+    @property
+    def busiest(self) -> TracedDevice | None:
+        """The device that was busy for longest."""
+        return max(self.devices, key=lambda device: sum(device.busy_s), default=None)

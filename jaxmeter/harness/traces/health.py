@@ -1,0 +1,178 @@
+"""Whether a capture can be relied on: what is wrong with it, and what helps. An unhealthy one gives no numbers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import numpy
+
+from jaxmeter.harness.record.trace_summary import Finding, Problem
+from jaxmeter.harness.traces.analysis import ANNOTATIONS, Analysis
+from jaxmeter.harness.traces.programs import TRANSFER
+from jaxmeter.harness.traces.timeline import GPU, TPU, Timeline
+
+LARGEST_SKEW_S = 1e-4
+"""Between the host's clock and a device's, from which on delays between the two say nothing."""
+
+HIDDEN_KERNELS = 0.01
+"""Share of the device's time in kernels without an operation of a program, from which on they are missed."""
+
+JSON_EVENTS = 1_000_000
+"""Events from which on `*.trace.json.gz` is cut. Source: jax issue 21295."""
+
+PS_PER_S = 1e12
+
+_NOT_PERMITTED = re.compile(r"(?i)insufficient privilege|CUPTI_ERROR_INSUFFICIENT_PRIVILEGES|not permitted")
+_NO_CUPTI = re.compile(r"(?i)failed to load libcupti|cupti.*(could not|failed|unavailable)")
+_DROPPED = re.compile(r"(?i)dropped")
+
+
+def find_problems(analysis: Analysis, *, has_device: bool | None = None, steps: int | None = None) -> Iterator[Finding]:
+    """Yield what is wrong with a capture.
+
+    Args:
+      has_device: Whether it ought to hold a device of its own (a GPU, a TPU); None where that is not known.
+      steps: How many annotated steps it ought to hold; None where that is not known.
+    """
+    timeline = analysis.timeline
+    yield from _find_lost(timeline)
+    if not len(timeline.operations):
+        yield _explain_nothing(timeline, has_device)
+        return
+    if has_device and timeline.layout not in (GPU, TPU):
+        yield Finding(
+            problem=Problem.NO_DEVICE,
+            text="it holds operations of the host's processor alone, and no plane of the device",
+            remedy="capture in the process that runs the program, and check that CUPTI or libtpu is installed",
+        )
+    yield from _find_missing_steps(analysis, steps)
+    yield from _find_clocks(analysis)
+    yield from _find_hidden(analysis)
+    if timeline.events >= JSON_EVENTS:
+        yield Finding(
+            problem=Problem.CUT_JSON,
+            text=f"it holds {timeline.events:,} events; its *.trace.json.gz ends after {JSON_EVENTS:,}",
+            remedy="the numbers here are of the whole capture; set TF_PROFILER_TRACE_VIEWER_MAX_EVENTS for the JSON",
+            is_fatal=False,
+        )
+
+
+def _find_lost(timeline: Timeline) -> Iterator[Finding]:
+    for message in timeline.warnings:
+        if _DROPPED.search(message):
+            yield Finding(
+                problem=Problem.DROPPED_EVENTS,
+                text=f"the profiler lost events: {message[:200]}",
+                remedy="capture fewer steps, or raise gpu_max_activity_api_events",
+            )
+    if not timeline.whole:
+        yield Finding(
+            problem=Problem.UNFINISHED,
+            text="the profiler's last record is missing, so its end may be cut off",
+            remedy="capture again, and copy the file whole",
+            is_fatal=False,
+        )
+
+
+def _explain_nothing(timeline: Timeline, has_device: bool | None) -> Finding:
+    """Say why a capture has no operation of any device."""
+    messages = " ".join(timeline.errors)
+    if _NOT_PERMITTED.search(messages):
+        return Finding(
+            problem=Problem.NOT_PERMITTED,
+            text="CUPTI is not permitted to trace the GPU",
+            remedy="run with CAP_SYS_ADMIN, or load the driver with NVreg_RestrictProfilingToAdminUsers=0",
+        )
+    if _NO_CUPTI.search(messages):
+        return Finding(
+            problem=Problem.NOT_PERMITTED,
+            text="CUPTI could not be loaded",
+            remedy="install jax with its cuda extra, which brings libcupti",
+        )
+    if timeline.errors:
+        return Finding(problem=Problem.NO_OPERATIONS, text=f"the profiler reports: {timeline.errors[0][:200]}")
+    if has_device:
+        return Finding(
+            problem=Problem.NO_DEVICE,
+            text="it has no plane of the device",
+            remedy="capture in the process that runs the program, while it runs",
+        )
+    return Finding(
+        problem=Problem.NO_OPERATIONS,
+        text="no operation of any device ran while it was taken",
+        remedy="capture while the program runs, wait for its results inside, and leave host_tracer_level at 1 or more",
+    )
+
+
+def _find_missing_steps(analysis: Analysis, expected: int | None) -> Iterator[Finding]:
+    steps = analysis.steps
+    if steps.source != ANNOTATIONS:
+        if expected is not None:
+            yield Finding(problem=Problem.MISSING_STEPS, text=f"it has none of {expected} annotated steps")
+        return
+    numbers = [step.number for step in analysis.timeline.annotated if step.number is not None]
+    gaps = sorted(set(range(min(numbers), max(numbers) + 1)) - set(numbers)) if numbers else []
+    found = len(analysis.timeline.annotated)
+    if (expected is not None and found != expected) or (gaps and expected is None and len(gaps) < found):
+        yield Finding(
+            problem=Problem.MISSING_STEPS,
+            text=f"it has {found} of {expected if expected is not None else found + len(gaps)} steps",
+            remedy="capture fewer steps",
+        )
+    elif expected is not None and len(set(_count_operations(analysis))) > 1:
+        yield Finding(
+            problem=Problem.UNEQUAL_STEPS,
+            text="its steps have unequal numbers of operations",
+            remedy="the program may take other branches from step to step; else events were lost",
+            is_fatal=False,
+        )
+
+
+def _count_operations(analysis: Analysis) -> list[int]:
+    starts = numpy.sort(analysis.timeline.operations.starts)
+    return [
+        int(numpy.searchsorted(starts, step.end) - numpy.searchsorted(starts, step.start))
+        for step in analysis.steps.steps
+    ]
+
+
+def _find_clocks(analysis: Analysis) -> Iterator[Finding]:
+    timeline = analysis.timeline
+    if timeline.before_launch:
+        yield Finding(
+            problem=Problem.CLOCKS_DISAGREE,
+            text=f"{timeline.before_launch} of {len(timeline.launch_delays)} kernels start before their launch",
+            remedy="launch delays are left out; capture again",
+            is_fatal=False,
+        )
+    if timeline.skew > LARGEST_SKEW_S * PS_PER_S:
+        yield Finding(
+            problem=Problem.CLOCKS_DISAGREE,
+            text=f"host and device clocks drift apart by {timeline.skew / PS_PER_S * 1e3:.3g} ms",
+            remedy="device times are by the device's own clock, and are not affected",
+            is_fatal=False,
+        )
+    shared = [step.device is None for step in analysis.steps.steps]
+    for device in analysis.devices:
+        if all(shared) and bool((device.busy > analysis.wall).any()):
+            yield Finding(
+                problem=Problem.CLOCKS_DISAGREE,
+                text=f"{device.name} is busy for longer than its step lasts",
+                remedy="capture again",
+            )
+
+
+def _find_hidden(analysis: Analysis) -> Iterator[Finding]:
+    """Kernels of command buffers (CUDA graphs) do not say which operation they belong to."""
+    if analysis.timeline.layout is not GPU:
+        return
+    hidden = sum(one.share_ps for one in analysis.operations if not one.kind.module and one.about.category != TRANSFER)
+    busy = sum(float(device.busy.sum()) for device in analysis.devices)
+    if hidden > HIDDEN_KERNELS * busy:
+        yield Finding(
+            problem=Problem.COMMAND_BUFFERS,
+            text=f"{100 * hidden / busy:.0f} % of the device's time is in kernels that name no operation",
+            remedy="capture once more with XLA_FLAGS=--xla_gpu_enable_command_buffer= for the operations",
+            is_fatal=False,
+        )

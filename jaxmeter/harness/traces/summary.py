@@ -1,0 +1,172 @@
+"""From a capture to the small table that a run keeps of it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from statistics import median
+
+from jaxmeter.harness.record.trace_summary import Finding, Problem, TracedDevice, TracedOperation, TraceSummary
+from jaxmeter.harness.traces.analysis import Analysis, OperationTime, analyse
+from jaxmeter.harness.traces.health import PS_PER_S, find_problems
+from jaxmeter.harness.traces.intervals import Times
+from jaxmeter.harness.traces.ledger import make_ledger
+from jaxmeter.harness.traces.programs import TRANSFER, Programs, list_programs
+from jaxmeter.harness.traces.timeline import read_timeline
+from jaxmeter.harness.traces.xplane import CaptureError, Space, Value, open_capture
+
+MOST_OPERATIONS = 20
+"""That a summary names; the rest is one sum."""
+
+MOST_SOURCES = 20
+
+NEGLIGIBLE = 0.01
+"""Share of the busy time that operations without a known cost may have where a step still has one."""
+
+
+def summarise_capture(
+    path: Path,
+    texts: Iterable[str] = (),
+    *,
+    has_device: bool | None = None,
+    steps: int | None = None,
+    most_operations: int = MOST_OPERATIONS,
+    watch: Callable[[Space], None] | None = None,
+) -> TraceSummary:
+    """Return what a capture shows. A damaged or empty one has a finding that says so.
+
+    Args:
+      path: `*.xplane.pb`.
+      texts: HLO of programs that ran, in addition to what the capture holds.
+      has_device: Whether it ought to hold a device of its own; None where that is not known.
+      steps: How many annotated steps it ought to hold; None where that is not known.
+      watch: Called with the opened capture, whose `read_bytes` grows while events are read.
+    Raises:
+      OSError: It cannot be read.
+    """
+    try:
+        with open_capture(path) as space:
+            if watch is not None:
+                watch(space)
+            return summarise(space, texts, has_device=has_device, steps=steps, most_operations=most_operations)
+    except CaptureError as error:
+        finding = Finding(problem=Problem.DAMAGED, text=str(error), remedy="capture again, and copy the file whole")
+        return TraceSummary(platform="", steps_from="", findings=(finding,))
+
+
+def summarise(
+    space: Space,
+    texts: Iterable[str] = (),
+    *,
+    has_device: bool | None = None,
+    steps: int | None = None,
+    most_operations: int = MOST_OPERATIONS,
+) -> TraceSummary:
+    """Return what an opened capture shows.
+
+    Raises:
+      CaptureError: It is damaged.
+    """
+    programs = Programs(list_programs(space), texts)
+    timeline = read_timeline(space, programs)
+    analysis = analyse(timeline, programs)
+    ledger = make_ledger(analysis)
+    delays = timeline.launch_delays
+    stats: Mapping[str, Value] = timeline.device_stats[0] if timeline.device_stats else {}
+    busy = sum(one.share_ps for one in analysis.operations)
+    named = analysis.operations[:most_operations]
+    return TraceSummary(
+        platform="" if timeline.layout is None else timeline.layout.platform,
+        steps_from=analysis.steps.source,
+        until_next=analysis.steps.until_next,
+        traced_s=_seconds(analysis.wall),
+        devices=tuple(_summarise_devices(analysis)),
+        operations=tuple(_summarise_operation(one, busy) for one in named),
+        others=len(analysis.operations) - len(named),
+        others_share=sum(one.share_ps for one in analysis.operations[most_operations:]) / busy if busy else 0.0,
+        by_category=_share_by(analysis, busy, lambda one: one.about.category),
+        by_source=_shorten(_share_by(analysis, busy, lambda one: one.about.source)),
+        ledger={} if ledger is None else dict(ledger.shares),
+        hidden=() if ledger is None else ledger.hidden,
+        ledger_device="" if ledger is None else ledger.device,
+        launch_delay_s=float(median(delays.tolist())) / PS_PER_S
+        if len(delays) and not timeline.before_launch
+        else None,
+        flops=_total_cost(analysis, busy, lambda one: 0.0 if one.about.category == TRANSFER else one.about.cost.flops),
+        bytes=_total_cost(analysis, busy, lambda one: one.about.cost.bytes),
+        findings=tuple(find_problems(analysis, has_device=has_device, steps=steps)),
+        events=timeline.events,
+        peak_flops=_scaled(stats.get("peak_teraflops_per_second"), 1e12),
+        peak_bytes_per_s=_scaled(stats.get("peak_hbm_bw_gigabytes_per_second"), 1e9)
+        or _scaled(stats.get("memory_bandwidth"), 1.0),
+        device_kind=str(stats.get("device_type_string", stats.get("gpu_device_name", ""))),
+    )
+
+
+def _summarise_devices(analysis: Analysis) -> Iterator[TracedDevice]:
+    for place, device in enumerate(analysis.devices):
+        own = [step.device in (None, place) for step in analysis.steps.steps]
+
+        def kept(times: Times, own: list[bool] = own) -> tuple[float, ...]:
+            return tuple(time for time, is_own in zip(_seconds(times), own, strict=True) if is_own)
+
+        waiting = device.waiting_in_collectives
+        yield TracedDevice(
+            name=device.name,
+            busy_s=kept(device.busy),
+            program_s=kept(device.program) if len(device.program) else (),
+            collective_s=kept(device.collective) if device.collective.any() else (),
+            waiting_s=kept(waiting) if waiting is not None and device.collective.any() else None,
+            transfer_s=kept(device.transfer) if device.transfer.any() else (),
+        )
+
+
+def _summarise_operation(one: OperationTime, busy: float) -> TracedOperation:
+    return TracedOperation(
+        name=one.kind.name,
+        module=one.kind.module,
+        opcode=one.about.opcode,
+        category=one.about.category,
+        source=one.about.source,
+        count=one.count,
+        total_s=one.total_ps / PS_PER_S,
+        self_s=one.self_ps / PS_PER_S,
+        share=one.share_ps / busy if busy else 0.0,
+        flops=one.about.cost.flops,
+        bytes=one.about.cost.bytes,
+    )
+
+
+def _share_by(analysis: Analysis, busy: float, key: Callable[[OperationTime], str]) -> dict[str, float]:
+    shares: dict[str, float] = defaultdict(float)
+    for one in analysis.operations:
+        shares[key(one)] += one.share_ps / busy if busy else 0.0
+    return dict(sorted(shares.items(), key=lambda item: (-item[1], item[0])))
+
+
+def _shorten(shares: dict[str, float]) -> dict[str, float]:
+    """The largest, and all others under the empty text."""
+    named = [source for source in shares if source][:MOST_SOURCES]
+    rest = sum(share for source, share in shares.items() if source not in named)
+    return {**{source: shares[source] for source in named}, **({"": rest} if rest else {})}
+
+
+def _total_cost(analysis: Analysis, busy: float, find: Callable[[OperationTime], float | None]) -> float | None:
+    """Of one step and one device; None where operations that take time have no known cost."""
+    steps = len(analysis.wall)
+    known = [(one, find(one)) for one in analysis.operations]
+    unknown = sum(one.share_ps for one, cost in known if cost is None)
+    if not steps or not busy or unknown > NEGLIGIBLE * busy:
+        return None
+    # A step that devices share has the work of all of them; one by a device's own clock has that device's alone.
+    shares = len(analysis.devices) if all(step.device is None for step in analysis.steps.steps) else 1
+    return sum(one.count * cost for one, cost in known if cost is not None) / (steps * shares)
+
+
+def _seconds(times: Times) -> tuple[float, ...]:
+    return tuple(time / PS_PER_S for time in times.tolist())
+
+
+def _scaled(value: Value | None, scale: float) -> float | None:
+    return float(value) * scale if isinstance(value, int | float) and value > 0 else None
