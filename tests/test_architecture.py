@@ -53,15 +53,15 @@ def of_others(module: str) -> bool:
 
 HARNESS: dict[str, tuple[str, ...]] = {
     "record": (),
-    "metrics": ("record",),
+    "metrics": ("record", "traces"),
     "traces": ("record",),
     "machine": ("record",),
     "declare": ("record", "metrics", "machine"),
     "plan": ("record", "metrics", "machine", "declare"),
     "programs": ("record", "traces", "machine", "declare"),
-    "probes": ("record", "metrics", "machine", "declare", "plan", "programs"),
+    "probes": ("record", "metrics", "traces", "machine", "declare", "plan", "programs"),
     "child": ("record", "machine", "declare", "plan", "programs", "probes"),
-    "notebook": ("record", "metrics", "machine", "declare", "plan", "programs", "probes"),
+    "notebook": ("record", "metrics", "traces", "machine", "declare", "plan", "programs", "probes"),
     "parent": ("record", "metrics", "machine", "declare", "plan"),
 }
 """Which folders of the harness each one may import, in addition to itself."""

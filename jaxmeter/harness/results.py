@@ -10,6 +10,7 @@ from jaxmeter.harness.metrics.agreement import find_disagreement
 from jaxmeter.harness.metrics.metric import Lack, Reading
 from jaxmeter.harness.metrics.reading import Run, Variant
 from jaxmeter.harness.metrics.statistics import differs
+from jaxmeter.harness.metrics.traced import describe_bound_of
 from jaxmeter.harness.metrics.withheld import find_objection
 from jaxmeter.harness.record import RunRecord, Status
 from jaxmeter.harness.record.traps import describe_trap, find_traps
@@ -36,6 +37,7 @@ def list_results(run: RunRecord) -> list[dict[str, Any]]:
             "speedup": _tell(variant.read("speedup")),
             "no_speedup": find_objection(variant.outcomes) or None,
             "compiles_per_call": _count_compiles(variant),
+            "bound": describe_bound_of(variant) or None,
             "disagreement": find_disagreement(variant, "execution_s") or None,
             "traps": [describe_trap(trap) for trap in find_traps(variant.outcomes)],
         }
@@ -97,7 +99,8 @@ def _describe(variant: Variant) -> str:
     size, unit = next((one for one in _UNITS if _rounded(time.interval.estimate / one[0]) >= 1), _UNITS[-1])
     is_doubted = bool(find_traps(variant.outcomes) or find_disagreement(variant, "execution_s"))
     written = _write(time, 1 / size, f" {unit}", is_doubted=is_doubted)
-    words = "; ".join(filter(None, (_describe_speedup(variant), _describe_compiling(variant))))
+    parts = (_describe_speedup(variant), _describe_compiling(variant), describe_bound_of(variant))
+    words = "; ".join(filter(None, parts))
     return f"{written:26}  {words}".rstrip()
 
 

@@ -104,7 +104,8 @@ def read_values(source: Readable, metric: Metric) -> tuple[float | None, ...]:
 
 def _limits(metric: Metric) -> tuple[float, float]:
     if metric.unit is Unit.SECONDS:
-        return SHORTEST_S, LONGEST_S
+        # No call and no calibration loop takes 0 s, but the time of a part of one may be 0.
+        return (SHORTEST_S if metric.probe == "timing" else 0.0), LONGEST_S
     if metric.unit is Unit.LOG_RATIO:
         return -LARGEST_LOG_RATIO, LARGEST_LOG_RATIO
     return (-LARGEST_COUNT if metric.signed else 0.0), LARGEST_COUNT
@@ -127,11 +128,13 @@ def _fault(source: Readable, metric: Metric) -> Fault | None:
 def _summarise(metric: Metric, known: Sequence[float], source: Readable, looks: int, shared: float) -> Interval:
     """The values, at least one, as one number."""
     if metric.summary in (Summary.TIMING, Summary.PROCESSES):
-        mean = statistics.mean_interval if metric.unit is Unit.LOG_RATIO else statistics.geometric_interval
+        has_logarithms = metric.unit is not Unit.LOG_RATIO and min(known) > 0
+        mean = statistics.geometric_interval if has_logarithms else statistics.mean_interval
         find = partial(mean, borrowed=source.pool.lend(metric.name, source), shared=shared)
         return bound(find, known, source.settings, looks=looks)
     rules: Mapping[Summary, Callable[[Sequence[float]], float]] = {
         Summary.MEDIAN: summaries.median,
+        Summary.STEPS: summaries.median,
         Summary.FIRST: lambda values: values[0],
         Summary.LARGEST: max,
     }

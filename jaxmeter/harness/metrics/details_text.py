@@ -12,13 +12,9 @@ from jaxmeter.harness.record.outcomes import (
     TraceDetails,
     Verdict,
 )
+from jaxmeter.harness.record.trace_summary import Finding, TraceSummary
 from jaxmeter.harness.record.traps import describe_trap
 from jaxmeter.harness.record.wording import counted
-
-NO_DEVICE_ACTIVITY = (
-    "the capture holds no device activity, as where a driver keeps its counters for administrators; times are not "
-    "affected; nox -s doctor and docs/containers.md say what to do"
-)
 
 IN_FULL = "float32"
 """The format in which float32 products lose nothing, which is nothing to say."""
@@ -37,10 +33,16 @@ def describe_details(details: Details | None, *, raises: str | None = None) -> t
             return _describe_comparison(details, raises)
         case CompilationDetails():
             return tuple(map(describe_trap, details.traps))
-        case TraceDetails(device_activity=False):
-            return (NO_DEVICE_ACTIVITY,)
+        case TraceDetails(summary=TraceSummary() as summary):
+            return tuple(map(describe_finding, summary.findings))
         case _:
             return ()
+
+
+def describe_finding(finding: Finding) -> str:
+    """Say what is wrong with a capture, what follows from it, and what helps."""
+    says = "the capture gives no numbers" if finding.is_fatal else "the capture"
+    return f"{says}: {finding.text}{'; ' if finding.remedy else ''}{finding.remedy}"
 
 
 def _describe_processes(details: TimingDetails) -> tuple[str, ...]:

@@ -53,6 +53,9 @@ class Summary(StrEnum):
     """The same, but their number was fixed beforehand."""
 
     MEDIAN = "median"
+    STEPS = "median over the steps of one process"
+    """Without an interval: steps of one process do not vary as processes do."""
+
     FIRST = "the first"
     """Of what is the same in all processes."""
 

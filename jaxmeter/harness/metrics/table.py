@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from jaxmeter.harness.metrics import derived
+from jaxmeter.harness.metrics import derived, traced
 from jaxmeter.harness.metrics.metric import Direction, Family, Metric, Summary, Unit
 from jaxmeter.harness.metrics.statistics import SLOW_SPELL_S
 
@@ -548,6 +548,54 @@ _DERIVED = (
         derive=derived.derive_donation_share,
         signed=True,
         definition="donation_saves_bytes over planned_peak_bytes.",
+    ),
+    Metric(
+        name="device_busy_s",
+        title="device busy time",
+        unit=Unit.SECONDS,
+        direction=Direction.LOWER,
+        derive=traced.derive_device_time,
+        summary=Summary.STEPS,
+        definition=(
+            "Union of the operations of the busiest device in a step, the median over the captured steps. Of a GPU or "
+            "TPU by the device's own clock. Of a CPU busy_share times execution_s, and none where traced_over_timed is "
+            f"above {traced.SLOWED_DOWN:g}."
+        ),
+    ),
+    Metric(
+        name="busy_share",
+        title="device busy",
+        unit=Unit.SHARE,
+        direction=Direction.NEITHER,
+        derive=traced.derive_busy_share,
+        summary=Summary.STEPS,
+        definition=(
+            "Share of a captured step in which the busiest device ran an operation, the median over the captured steps."
+        ),
+    ),
+    Metric(
+        name="traced_over_timed",
+        title="traced step over timed step",
+        unit=Unit.RATIO,
+        direction=Direction.NEITHER,
+        derive=traced.derive_slowdown,
+        summary=Summary.STEPS,
+        definition=(
+            "Median wall time of the captured steps over execution_s: how much tracing slows the program down. Traced "
+            "wall times are no times of the program; a capture gives shares."
+        ),
+    ),
+    Metric(
+        name="launch_delay_s",
+        title="launch delay",
+        unit=Unit.SECONDS,
+        direction=Direction.LOWER,
+        derive=traced.derive_launch_delay,
+        summary=Summary.STEPS,
+        definition=(
+            "From the beginning of a kernel's launch on the host to its start on the device: the median over the "
+            "kernels of all captured steps. GPUs only."
+        ),
     ),
     _rate(
         name="achieved_flops",

@@ -10,6 +10,7 @@ from jaxmeter.harness.metrics.contention import is_slowed
 from jaxmeter.harness.metrics.details_text import describe_details
 from jaxmeter.harness.metrics.reading import Variant, read_case
 from jaxmeter.harness.metrics.table import METRICS
+from jaxmeter.harness.metrics.traced import describe_bound_of, find_trace
 from jaxmeter.harness.metrics.withheld import find_objection
 from jaxmeter.harness.notebook.agreement import MARK, find_disagreement
 from jaxmeter.harness.notebook.callables import SHOWN
@@ -31,6 +32,9 @@ from jaxmeter.harness.record.remarks import NOT_COUNTED, join_remarks
 IN_PROCESS = (
     "measured inside this process: no interval between processes; compile times are not those of a fresh process"
 )
+MOST_OPERATIONS = 5
+"""That a capture's remarks name."""
+
 WITHIN = "speedups with 95 % confidence intervals over passes, within this process"
 
 _COLUMNS = (
@@ -169,9 +173,23 @@ def _show(text: str) -> str:
 def _list_remarks(variant: Variant, process: ProcessRecord | None) -> list[str]:
     """What a reader must know of a variant; nothing of numbers that the table does not show."""
     words = [word for item in variant.outcomes.items() for word in _describe(*item, process)]
+    words += _describe_trace(variant)
     if objection := find_objection(variant.outcomes):
         words.append(objection)
     return [word for word in dict.fromkeys(words) if not word.startswith(NOT_COUNTED)]
+
+
+def _describe_trace(variant: Variant) -> Iterator[str]:
+    """Say what bounds a step, and which operations take most of the device's time."""
+    summary = find_trace(variant)
+    if summary is None:
+        return
+    slowdown = variant.read("traced_over_timed").estimate
+    scale = "" if slowdown is None else f"; a traced step takes {slowdown:.2g}x as long as a timed one"
+    yield f"{describe_bound_of(variant)}{scale}"
+    for one in summary.operations[:MOST_OPERATIONS]:
+        where = f", {one.source}" if one.source else ""
+        yield f"  {100 * one.share:.0f} % of the device's time: {one.name} ({one.opcode or one.category}{where})"
 
 
 def _describe(probe: str, outcome: Outcome, process: ProcessRecord | None) -> Iterator[str]:

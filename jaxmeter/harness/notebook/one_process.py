@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -30,6 +32,7 @@ from jaxmeter.harness.notebook.variants import NotebookContext
 from jaxmeter.harness.plan.cases import plan_case
 from jaxmeter.harness.plan.settings import make_settings
 from jaxmeter.harness.probes.timing import time_process
+from jaxmeter.harness.probes.trace import capture_and_read
 from jaxmeter.harness.programs.caches import without_cache
 from jaxmeter.harness.record import (
     CaseRecord,
@@ -80,6 +83,8 @@ def measure_here(
             settings, probes=PROBES, shows_wrong=True, block_s=BLOCK_S, blocks=BLOCKS, settle_s=SETTLE_S
         )
         process = _time(context, outcomes, case, settings, options, say, is_late)
+        if options.trace:
+            _trace(context, outcomes, options, say, is_late)
         notes += describe_one_program(context.list_jitted_calls(), process)
         notes += filter(None, (item.describe_modes(options.named_modes) for item in given.values()))
     return Measurement(
@@ -168,6 +173,40 @@ def _time(
     for name in sound:
         outcomes[name]["timing"] = summarise([[process]], name, case.baseline)
     return process
+
+
+def _trace(
+    context: NotebookContext,
+    outcomes: dict[str, dict[str, Outcome]],
+    options: Options,
+    say: Say,
+    is_late: Callable[[], bool],
+) -> None:
+    """Capture all variants that were timed, and add the outcomes."""
+    timed = tuple(name for name, found in outcomes.items() if "timing" in found and found["timing"].status is Status.OK)
+    effects = context.describe_effects(timed)
+    for name in timed:
+        if effects:
+            # Tens of calls more would print and call back as often.
+            reason = f"not captured: {effects}"
+            outcomes[name]["trace"] = Outcome(status=Status.SKIPPED, reason=reason)
+        elif is_late():
+            reason = f"the limit of {options.time_limit_s:g} s was used up before it was captured"
+            outcomes[name]["trace"] = Outcome(status=Status.SKIPPED, reason=reason)
+        else:
+            say(f"capturing {name}")
+            outcomes[name]["trace"] = _trace_one(context, name)
+
+
+def _trace_one(context: NotebookContext, name: str) -> Outcome:
+    prepared = context.call(name).prepare()
+
+    def call() -> None:
+        prepared.wait(prepared.call(*prepared.args))
+
+    call()
+    with tempfile.TemporaryDirectory(prefix="jaxmeter-") as folder:
+        return capture_and_read(call, name, Path(folder), has_device=context.platform.trace_plane is not None)
 
 
 def is_watched() -> bool:

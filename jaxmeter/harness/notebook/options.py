@@ -22,6 +22,8 @@ class Options:
       time_limit_s: After this nothing more is begun, and variants that were not timed are skipped. What has begun ends.
       progress: Whether to say on stderr what it does; by default where a person is likely to look.
       carry: Argument, by place or name -> the output that takes its place in the next call: an index, or "result".
+      trace: Whether to capture some calls with JAX's profiler and to say where their time goes: what bounds a step, and
+        the operations that take most of it, with the lines of the user's code.
       most_calls: How often a function that calls back into Python or prints is called, checks included.
     """
 
@@ -31,6 +33,7 @@ class Options:
     progress: bool | None = None
     carry: Mapping[int | str, int | str] | None = None
     most_calls: int = 200
+    trace: bool = False
 
     @property
     def named_modes(self) -> tuple[str, ...] | None:
@@ -48,6 +51,8 @@ class Options:
             raise ValueError(f"progress must be True, False or None; got {self.progress!r}")
         if self.carry is not None:
             _check_carry(self.carry)
+        if not isinstance(self.trace, bool):
+            raise ValueError(f"trace must be True or False; got {self.trace!r}")
         if not (_is_integer(self.most_calls) and self.most_calls >= 1):
             raise ValueError(f"most_calls must be an integer ≥ 1; got {self.most_calls!r}")
 

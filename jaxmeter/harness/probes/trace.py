@@ -1,21 +1,19 @@
-"""A profiler capture of a few steps, kept where xprof and TensorBoard find it. Never the timed process."""
+"""A profiler capture of some steps, kept where xprof and TensorBoard find it, and read. Never the timed process."""
 
 from __future__ import annotations
 
 import platform as host_platform
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
-
-import jax
 
 from jaxmeter.harness.probes.context import Context, Findings
 from jaxmeter.harness.probes.look_at_each import look_at_each
+from jaxmeter.harness.programs.capturing import ProfilerBusyError, capture_steps
 from jaxmeter.harness.programs.modes import Prepared
 from jaxmeter.harness.record import Outcome, Status, TraceDetails
 from jaxmeter.harness.traces.privacy import make_capture_private
-
-STEPS = 5
-"""Enough to see a step repeat; captures of slow steps stay small."""
+from jaxmeter.harness.traces.summary import shorten_summary, summarise_capture
 
 
 def look(variants: tuple[str, ...], context: Context) -> Findings:
@@ -24,38 +22,50 @@ def look(variants: tuple[str, ...], context: Context) -> Findings:
 
 
 def capture(variant: str, prepared: Prepared, context: Context) -> Outcome:
-    """Captures STEPS calls, each waited for inside its step annotation, so that a step's span holds its work."""
-    prepared.wait(prepared.call(*prepared.args))
-    options = jax.profiler.ProfileOptions()
-    options.python_tracer_level = 0
-    options.session_id = "capture"
+    """Captures calls, each waited for inside its step annotation, so that a step's span holds its work."""
     if context.folder is None:
         raise ValueError("a capture needs a folder")
     folder = context.folder.trace(variant)
-    with jax.profiler.trace(folder, profiler_options=options):
-        for step in range(STEPS):
-            with jax.profiler.StepTraceAnnotation(variant, step_num=step):
-                prepared.wait(prepared.call(*prepared.args))
-    _forget_host(folder)
+
+    def call() -> None:
+        prepared.wait(prepared.call(*prepared.args))
+
+    call()
+    return capture_and_read(
+        call,
+        variant,
+        folder,
+        texts=[path.read_text("utf-8", "replace") for path in context.folder.artifacts("hlo", variant)],
+        has_device=context.platform.trace_plane is not None,
+    )
+
+
+def capture_and_read(
+    call: Callable[[], None], variant: str, folder: Path, *, texts: Sequence[str] = (), has_device: bool
+) -> Outcome:
+    """Capture calls into a folder, and read what the capture shows.
+
+    Args:
+      call: Calls the program once and waits for its results; it has been called before.
+      texts: HLO of the program, in addition to what the capture holds.
+      has_device: Whether a device of its own ought to be in the capture.
+    """
+    try:
+        captured = capture_steps(call, folder, variant)
+    except ProfilerBusyError as error:
+        return Outcome(status=Status.SKIPPED, reason=f"not captured: {error}")
+    hide_host(folder)
     captures = [path for path in folder.rglob("*.xplane.pb") if path.stat().st_size > 0]
     if not captures:
         return Outcome(status=Status.FAILED, reason="the profiler wrote no capture (*.xplane.pb), or an empty one")
     size = sum(path.stat().st_size for path in captures)
-    plane = context.platform.trace_plane
-    activity = None if plane is None else any(has_activity(path, plane) for path in captures)
-    details = TraceDetails(device_activity=activity)
+    summary = summarise_capture(captures[0], texts, has_device=has_device, steps=captured.steps)
+    details = TraceDetails(summary=shorten_summary(summary), discarded=captured.discarded)
     return Outcome(status=Status.OK, values={"trace_file_bytes": (size,)}, details=details)
 
 
-def has_activity(capture: Path, plane: str) -> bool:
-    """Whether a capture (`*.xplane.pb`) holds an event on a plane whose name begins like this."""
-    planes = jax.profiler.ProfileData.from_file(str(capture)).planes
-    found = (one for one in planes if one.name.startswith(plane))
-    return any(True for one in found for line in one.lines for _ in line.events)
-
-
-def _forget_host(folder: Path) -> None:
-    """Renames `<host>.xplane.pb` and its kin, and overwrites what they say of the machine: a run is shared.
+def hide_host(folder: Path) -> None:
+    """Rename `<host>.xplane.pb` and its kin, and overwrite what they say of the machine: a run is shared.
 
     xprof takes any name before the first dot.
     """

@@ -7,6 +7,8 @@ from typing import Self
 
 import msgspec
 
+from jaxmeter.harness.record.trace_summary import TraceSummary
+
 Number = int | float
 
 
@@ -223,9 +225,15 @@ class TimingDetails(_Details, frozen=True, kw_only=True, tag="timing"):
 
 
 class TraceDetails(_Details, frozen=True, kw_only=True, tag="trace"):
-    """What a capture holds: whether any activity of the device; None where there is no device to look for."""
+    """What a capture shows.
 
-    device_activity: bool | None = None
+    Args:
+      summary: Where the time of its steps goes; None in records of before captures were read.
+      discarded: Steps that ran traced before those that it holds.
+    """
+
+    summary: TraceSummary | None = None
+    discarded: int = 0
 
 
 Details = NumericsDetails | MemoryDetails | CompilationDetails | CachingDetails | TimingDetails | TraceDetails

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -19,6 +20,9 @@ Source: https://github.com/openxla/xla/blob/main/third_party/tsl/tsl/profiler/pr
 
 _FIELD_OF_TEXT = 2
 """The wire type of a text."""
+
+_KEPT_FOLDER = re.compile(r"(/python3\.\d+)?(/(site|dist)-packages)?$")
+"""What stays of a library's path: by it, a line of a library is told from one of the user."""
 
 MASK = b"~"
 SHORTEST_FOLDER = 3
@@ -53,7 +57,8 @@ def hide_host_names(capture: bytes) -> bytes:
 
 def hide_folders(data: bytes, folders: Iterable[str]) -> bytes:
     """Return bytes in which each of the folders is overwritten where a path goes on behind it."""
-    for folder in sorted({one.rstrip("/") for one in folders}, key=len, reverse=True):  # one may lie in another
+    hidden = {_KEPT_FOLDER.sub("", one.rstrip("/")) for one in folders}
+    for folder in sorted(hidden, key=len, reverse=True):  # one may lie in another
         written = os.fsencode(folder)
         if len(written) >= SHORTEST_FOLDER and folder.startswith("/"):
             data = data.replace(written + b"/", MASK * len(written) + b"/")

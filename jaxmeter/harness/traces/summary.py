@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from statistics import median
+from typing import Any
+
+import msgspec
 
 from jaxmeter.harness.record.trace_summary import Finding, Problem, TracedDevice, TracedOperation, TraceSummary
 from jaxmeter.harness.traces.analysis import Analysis, OperationTime, analyse
@@ -20,6 +24,12 @@ MOST_OPERATIONS = 20
 """That a summary names; the rest is one sum."""
 
 MOST_SOURCES = 20
+
+MOST_RECORDED = 8
+"""Operations and lines that a record keeps; the capture next to it has all."""
+
+_ROUNDING = 1e-9
+_HIDDEN = re.compile(r"^/?~+/")
 
 NEGLIGIBLE = 0.01
 """Share of the busy time that operations without a known cost may have where a step still has one."""
@@ -102,6 +112,35 @@ def summarise(
         or _scaled(stats.get("memory_bandwidth"), 1.0),
         device_kind=str(stats.get("device_type_string", stats.get("gpu_device_name", ""))),
     )
+
+
+def shorten_summary(summary: TraceSummary) -> TraceSummary:
+    """Return a summary as a record keeps it: fewer operations, numbers of four digits, lines without hidden folders."""
+    kept = summary.operations[:MOST_RECORDED]
+    sources = {source: summary.by_source[source] for source in list(filter(None, summary.by_source))[:MOST_RECORDED]}
+    rest = sum(summary.by_source.values()) - sum(sources.values())
+    shortened = msgspec.structs.replace(
+        summary,
+        operations=tuple(msgspec.structs.replace(one, source=_without_folder(one.source)) for one in kept),
+        others=summary.others + len(summary.operations) - len(kept),
+        others_share=summary.others_share + sum(one.share for one in summary.operations[MOST_RECORDED:]),
+        by_source={_without_folder(source): share for source, share in sources.items()}
+        | ({"": rest} if rest > _ROUNDING else {}),
+    )
+    return msgspec.convert(_round(msgspec.to_builtins(shortened)), TraceSummary)
+
+
+def _without_folder(source: str) -> str:
+    """A line without what `privacy.py` has overwritten of its path."""
+    return _HIDDEN.sub("", source)
+
+
+def _round(value: Any) -> Any:
+    if isinstance(value, float):
+        return float(f"{value:.4g}")
+    if isinstance(value, dict):
+        return {name: _round(one) for name, one in value.items()}
+    return [_round(one) for one in value] if isinstance(value, list) else value
 
 
 def _summarise_devices(analysis: Analysis) -> Iterator[TracedDevice]:

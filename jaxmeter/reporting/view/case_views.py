@@ -25,6 +25,7 @@ from .sections.memory import make_memory_section
 from .sections.problems import make_problems_section
 from .sections.speed import make_speed_section
 from .sections.sweeps import mark_size
+from .sections.traces import make_traces_section
 from .sweeps import Sweep
 
 NOTES = "Notes"
@@ -54,6 +55,7 @@ def make_case_view(
     sections = (
         *(make_changed_section(comparisons.of(case), comparisons.earlier_of(case)) for case in cases),
         make_speed_section([case.run for case in cases], cases),
+        make_traces_section(cases),
         make_compilation_section(cases),
         make_memory_section(cases),
         make_caching_section(cases),

@@ -1,18 +1,18 @@
-"""What all suites together answer: where memory goes, and what was captured to look into."""
+"""What all suites together answer: where memory goes, and where the time of captured steps goes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from jaxmeter.harness.metrics.reading import Case
+from jaxmeter.harness.metrics.traced import find_trace
 
-from .. import numbers
-from ..text import counted
 from .cases import label_case
 from .files import TRACE, describe_folder, name_folder
-from .keys import fragment_of, key_of_case
+from .keys import fragment_of
 from .page_model import AnswerLine, Tone
 from .sections.memory import PLANNED, describe_memory
+from .sections.traces import QUESTION, describe_traces
 
 MEMORY_RANK, TRACES_RANK = 5.0, 6.5
 """Among those of the suites."""
@@ -40,17 +40,12 @@ def _answer_memory(cases: Sequence[Case]) -> AnswerLine:
 
 
 def _answer_traces(cases: Sequence[Case]) -> AnswerLine:
-    question = "Which profiles were captured, and what opens them?"
     found = [(one, case) for case in cases if case.record is not None for one in case.record.artifacts]
-    captured = [(one, case) for one, case in found if one.kind == TRACE]
-    if not captured:
-        return AnswerLine("traces", question, NOT_CAPTURED, "", Tone.MUTED)
-    count = len({(key_of_case(case), one.variant) for one, case in captured})
-    where = len({key_of_case(case) for _, case in captured})
-    size = numbers.memory(float(sum(one.size_bytes for one, _ in captured)))
-    case = captured[0][1]
-    text = (
-        f"{counted(count, 'variant')} of {counted(where, 'case')}, {size}: "
-        f"nox -s traces -- {name_folder(describe_folder(case.run))}"
-    )
-    return AnswerLine("traces", question, text, label_case(case), target=fragment_of(case), rank=TRACES_RANK)
+    captured = [case for one, case in found if one.kind == TRACE]
+    read = [case for case in cases if any(find_trace(variant) is not None for variant in case.shown)]
+    if not captured and not read:
+        return AnswerLine("traces", QUESTION, NOT_CAPTURED, "", Tone.MUTED)
+    case = (read or captured)[0]
+    opened = f"nox -s traces -- {name_folder(describe_folder(case.run))}"
+    text = describe_traces(cases) if read else f"No answer: the captures were not read; {opened}"
+    return AnswerLine("traces", QUESTION, text, label_case(case), target=fragment_of(case), rank=TRACES_RANK)

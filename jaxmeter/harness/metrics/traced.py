@@ -1,0 +1,119 @@
+"""Metrics that a profiler capture gives: shares of a traced step, and the timed median that gives them their scale.
+
+Tracing slows a step down, so its wall time is no time of the program. Device times of a GPU or TPU are by the device's
+own clock, and hold.
+"""
+
+from __future__ import annotations
+
+from statistics import median
+
+from jaxmeter.harness.metrics.metric import Derived, Fault, Lack, Readable
+from jaxmeter.harness.record.outcomes import TraceDetails
+from jaxmeter.harness.record.trace_summary import TraceSummary
+from jaxmeter.harness.traces.bound import Bound, BoundKind, find_bound
+from jaxmeter.harness.traces.typical import find_busy_share
+
+SLOWED_DOWN = 1.25
+"""Traced step over timed step from which on shares are of the traced step alone, and the timed one is not divided."""
+
+MOSTLY_BUSY, MOSTLY_IDLE = 0.7, 0.3
+"""Shares of a traced step in which the device is busy, beyond which tracing cannot have turned the answer round."""
+
+
+def find_trace(source: Readable) -> TraceSummary | None:
+    """Return what the variant's capture shows; None without one, or where it cannot be relied on."""
+    outcome = source.outcomes.get("trace")
+    details = None if outcome is None else outcome.details
+    summary = details.summary if isinstance(details, TraceDetails) else None
+    return summary if summary is not None and summary.is_healthy and summary.devices and summary.traced_s else None
+
+
+def find_slowdown(source: Readable) -> float | None:
+    """Return the traced step over the timed one; None where either is missing."""
+    summary, timed = find_trace(source), source.read("execution_s").estimate
+    return None if summary is None or timed is None or timed <= 0 else median(summary.traced_s) / timed
+
+
+def is_slowed_down(source: Readable) -> bool:
+    """Whether tracing made the step so slow that its shares are of the traced step alone."""
+    slowdown = find_slowdown(source)
+    return slowdown is not None and slowdown > SLOWED_DOWN
+
+
+def find_bound_of(source: Readable) -> Bound | None:
+    """Return what the variant's step is bound by; None without a capture.
+
+    None also where tracing slowed the step down so much that its shares are not those of the timed one, unless the
+    device was busy for nearly all of it or for little.
+    """
+    summary = find_trace(source)
+    if summary is None:
+        return None
+    share = find_busy_share(summary)
+    if is_slowed_down(source) and share is not None and MOSTLY_IDLE <= share <= MOSTLY_BUSY:
+        return None
+    environment = source.environment
+    return find_bound(summary, peak_flops=environment.peak_flops, peak_bytes_per_s=environment.peak_bytes_per_s)
+
+
+def describe_bound_of(source: Readable) -> str:
+    """Return `bound by dispatch (58 % of the step)`; empty without a capture."""
+    bound = find_bound_of(source)
+    if bound is None:
+        return "" if find_trace(source) is None else "not known (tracing slows the step down too much)"
+    if bound.kind is BoundKind.NOTHING:
+        return f"no part dominates (largest: {bound.largest.value}, {100 * bound.share:.0f} %)"
+    of_step = "of the traced step" if is_slowed_down(source) else "of the step"
+    return f"bound by {bound.kind.value} ({100 * bound.share:.0f} % {of_step})"
+
+
+def derive_busy_share(source: Readable) -> Derived:
+    """Of the busiest device, of the median step."""
+    summary = find_trace(source)
+    share = None if summary is None else find_busy_share(summary)
+    return _without(source, "busy_share") if share is None else Derived((share,))
+
+
+def derive_slowdown(source: Readable) -> Derived:
+    """The traced step over the timed one."""
+    slowdown = find_slowdown(source)
+    return _without(source, "traced_over_timed") if slowdown is None else Derived((slowdown,))
+
+
+def derive_device_time(source: Readable) -> Derived:
+    """By the device's own clock; of the host's processor its share of the timed step, where tracing changes little."""
+    summary = find_trace(source)
+    share = None if summary is None else find_busy_share(summary)
+    if summary is None or share is None or summary.busiest is None:
+        return _without(source, "device_busy_s")
+    if summary.platform != "cpu":
+        return Derived((median(summary.busiest.busy_s),))
+    slowdown, time = find_slowdown(source), source.read("execution_s")
+    if slowdown is None or time.estimate is None:
+        return Derived(fault=time.fault or Fault(Lack.NO_VALUE, "device_busy_s"))
+    if slowdown > SLOWED_DOWN:
+        reason = f"tracing makes its step {slowdown:.2g}× as long: the shares are of the traced step"
+        return Derived(fault=Fault(Lack.WITHHELD, "device_busy_s", reason=reason))
+    return Derived((share * time.estimate,), time.contended)
+
+
+def derive_launch_delay(source: Readable) -> Derived:
+    """Median over the kernels of all steps."""
+    summary = find_trace(source)
+    delay = None if summary is None else summary.launch_delay_s
+    return _without(source, "launch_delay_s") if delay is None else Derived((delay,))
+
+
+def _without(source: Readable, metric: str) -> Derived:
+    """No number: the probe's own end says why, or the capture's health."""
+    outcome = source.outcomes.get("trace")
+    if outcome is None:
+        lack = Lack.NOT_LOOKED if "trace" in source.settings.probes else Lack.NOT_ASKED
+        return Derived(fault=Fault(lack, metric, "trace"))
+    details = outcome.details
+    summary = details.summary if isinstance(details, TraceDetails) else None
+    fatal = () if summary is None else tuple(finding.text for finding in summary.findings if finding.is_fatal)
+    if fatal:
+        return Derived(fault=Fault(Lack.NO_VALUE, metric, "trace", reason=f"the capture gives no number: {fatal[0]}"))
+    return Derived(fault=Fault(Lack.NO_VALUE, metric, "trace", outcome))

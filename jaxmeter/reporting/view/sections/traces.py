@@ -1,0 +1,158 @@
+"""Where the time of a step goes, by a profiler capture: a ledger, what bounds the step, and its largest operations."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from jaxmeter.harness.metrics.details_text import describe_finding
+from jaxmeter.harness.metrics.reading import Case, Variant
+from jaxmeter.harness.metrics.traced import describe_bound_of, find_bound_of, find_trace, is_slowed_down
+from jaxmeter.harness.record import TraceDetails
+from jaxmeter.harness.record.trace_summary import TracedOperation, TraceSummary
+from jaxmeter.harness.traces.ledger import GROUPS
+
+from ... import numbers
+from ...text import counted, visible
+from ...write import write
+from ..cases import label_case
+from ..cells import drop_empty_columns, group_rows, make_cell, make_column, make_name_cell
+from ..page_model import Cell, Column, Group, Part, Row, Section, StackMark, Table, Tone
+
+QUESTION = "Where does the time go?"
+MOST_OPERATIONS = 5
+
+_NOTHING = Cell(numbers.MISSING, tone=Tone.MUTED)
+
+LEDGER_CAPTION = (
+    "A captured step, divided: work of the device, transfers, dispatch with compilation, the host's own code, and "
+    "waiting. Where traced ÷ timed is at most 1.25×, the shares hold for the timed step too."
+)
+OPERATIONS_CAPTION = (
+    "The operations that take most of the devices' busy time, with the line of the user's code that they come from. "
+    "Rates are those of the captured step."
+)
+
+
+def make_traces_section(cases: Sequence[Case]) -> Section:
+    """The section: a row for each variant with a capture, then the largest operations of each."""
+    listed = [variant for case in cases for variant in case.shown if find_trace(variant) is not None]
+    answer = describe_traces(cases)
+    notes = tuple(_list_notes(cases))
+    if not listed:
+        return Section("traces", "Time", QUESTION, answer, (Part(notes=notes),) if notes else ())
+    columns = (
+        Column("Variant"),
+        Column("Bound by"),
+        make_column("busy_share"),
+        make_column("device_busy_s"),
+        make_column("traced_over_timed", "Traced ÷ timed"),
+        Column("A step", "100 %", plot=True),
+    )
+    groups = group_rows(cases, lambda variant: _row(variant) if variant in listed else None)
+    ledger = drop_empty_columns(Table(LEDGER_CAPTION, columns, groups, tuple(GROUPS)), kept=3)
+    return Section(
+        "traces", "Time", QUESTION, answer, (Part(tables=(ledger, _list_operations(cases, listed)), notes=notes),)
+    )
+
+
+def describe_traces(cases: Sequence[Case]) -> str:
+    """Say what bounds the steps that were captured."""
+    bounds = [find_bound_of(variant) for case in cases for variant in case.shown if find_trace(variant) is not None]
+    if not bounds:
+        return "No answer: no step was captured; jaxmeter run --probe trace captures some."
+    known = Counter(bound.kind.value for bound in bounds if bound is not None)
+    parts = [f"{count} by {kind}" for kind, count in known.most_common()]
+    unknown = len(bounds) - sum(known.values())
+    rest = [f"{unknown} slowed down too much by tracing to say"] if unknown else []
+    return f"Of {counted(len(bounds), 'captured step')}: {', '.join(parts + rest)}."
+
+
+def _row(variant: Variant) -> Row:
+    summary = find_trace(variant)
+    assert summary is not None
+    shares = tuple(sum(summary.ledger.get(part, 0.0) for part in parts) for parts in GROUPS.values())
+    slowdown = variant.read("traced_over_timed")
+    return Row(
+        (
+            make_name_cell(variant),
+            Cell(*_split(describe_bound_of(variant))),
+            make_cell(variant.read("busy_share")),
+            _device_time(variant),
+            Cell(write(slowdown.metric, slowdown.estimate), tone=Tone.WARN if is_slowed_down(variant) else Tone.PLAIN),
+            Cell(mark=StackMark(shares)),
+        )
+    )
+
+
+def _split(text: str) -> tuple[str, str]:
+    """What bounds a step, and in small letters by how much."""
+    first, _, rest = text.partition(" (")
+    return first, rest.rstrip(")")
+
+
+def _device_time(variant: Variant) -> Cell:
+    reading = variant.read("device_busy_s")
+    return make_cell(reading) if reading.interval is not None else _NOTHING
+
+
+def _list_operations(cases: Sequence[Case], listed: Sequence[Variant]) -> Table:
+    columns = (
+        Column("Operation", "line of the code"),
+        Column("Kind"),
+        Column("Share", numeric=True),
+        Column("Runs", "a step", numeric=True),
+        Column("FLOP/s", numeric=True),
+        Column("B/s", numeric=True),
+    )
+    groups = tuple(
+        Group(tuple(_operation_rows(summary)), f"{variant.planned.name} · {label_case(case)}")
+        for case in cases
+        for variant in case.shown
+        if variant in listed and (summary := find_trace(variant)) is not None
+    )
+    return drop_empty_columns(Table(OPERATIONS_CAPTION, columns, groups), kept=4)
+
+
+def _operation_rows(summary: TraceSummary) -> Iterator[Row]:
+    shown = summary.operations[:MOST_OPERATIONS]
+    for one in shown:
+        yield Row(
+            (
+                Cell(visible(one.name), visible(one.source)),
+                Cell(one.category, visible(one.opcode)),
+                Cell(numbers.percent(one.share)),
+                Cell(numbers.number(one.count / max(1, len(summary.traced_s)))),
+                Cell(_rate(one, one.flops, "FLOP/s")),
+                Cell(_rate(one, one.bytes, "B/s")),
+            )
+        )
+    others = summary.others + len(summary.operations) - len(shown)
+    if others:
+        share = max(0.0, 1.0 - sum(one.share for one in shown))
+        yield Row(
+            (
+                Cell(counted(others, "more operation"), tone=Tone.MUTED),
+                Cell(),
+                Cell(numbers.percent(share)),
+                *[Cell()] * 3,
+            )
+        )
+
+
+def _rate(one: TracedOperation, amount: float | None, unit: str) -> str:
+    total_s = one.self_s if one.self_s > 0 else one.total_s
+    return numbers.amount(one.count * amount / total_s, unit) if amount and total_s > 0 else numbers.MISSING
+
+
+def _list_notes(cases: Sequence[Case]) -> Iterator[str]:
+    """What is wrong with captures, each sentence once with the variants that it is of."""
+    alike: dict[str, list[str]] = {}
+    for case in cases:
+        for variant in case.shown:
+            outcome = variant.outcomes.get("trace")
+            details = None if outcome is None else outcome.details
+            summary = details.summary if isinstance(details, TraceDetails) else None
+            for finding in () if summary is None else summary.findings:
+                alike.setdefault(describe_finding(finding), []).append(variant.planned.name)
+    yield from (f"{', '.join(dict.fromkeys(names))}: {visible(text)}" for text, names in alike.items())
