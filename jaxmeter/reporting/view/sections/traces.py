@@ -10,6 +10,7 @@ from jaxmeter.harness.metrics.reading import Case, Variant
 from jaxmeter.harness.metrics.traced import describe_bound_of, find_bound_of, find_trace, is_slowed_down
 from jaxmeter.harness.record import TraceDetails
 from jaxmeter.harness.record.trace_summary import TracedOperation, TraceSummary
+from jaxmeter.harness.traces.bound import BoundKind
 from jaxmeter.harness.traces.ledger import GROUPS
 
 from ... import numbers
@@ -61,11 +62,13 @@ def describe_traces(cases: Sequence[Case]) -> str:
     bounds = [find_bound_of(variant) for case in cases for variant in case.shown if find_trace(variant) is not None]
     if not bounds:
         return "No answer: no step was captured; jaxmeter run --probe trace captures some."
-    known = Counter(bound.kind.value for bound in bounds if bound is not None)
-    parts = [f"{count} by {kind}" for kind, count in known.most_common()]
-    unknown = len(bounds) - sum(known.values())
-    rest = [f"{unknown} slowed down too much by tracing to say"] if unknown else []
-    return f"Of {counted(len(bounds), 'captured step')}: {', '.join(parts + rest)}."
+    kinds = Counter(bound.kind for bound in bounds if bound is not None)
+    undecided = kinds.pop(BoundKind.NOTHING, 0)
+    unknown = sum(bound is None for bound in bounds)
+    parts = [f"{count} bound by {kind.value}" for kind, count in kinds.most_common()]
+    parts += [f"{undecided} without a dominant part"] if undecided else []
+    parts += [f"{unknown} too much slowed down by tracing to say"] if unknown else []
+    return f"Of {counted(len(bounds), 'captured step')}: {', '.join(parts)}."
 
 
 def _row(variant: Variant) -> Row:
