@@ -43,11 +43,11 @@ from jaxmeter.cli.measuring import (
 )
 from jaxmeter.harness.listing import data_warnings, plan_lines
 from jaxmeter.harness.machine.disk import is_disk_full
-from jaxmeter.harness.machine.platforms import DEFAULT_BACKEND, PLATFORMS
+from jaxmeter.harness.machine.platforms import DEFAULT_BACKEND, PLATFORMS, Platform
 from jaxmeter.harness.metrics.reread import read_cases
 from jaxmeter.harness.parent.against import Against, choose_suspects, read_against, read_suspects
 from jaxmeter.harness.parent.execution import execute
-from jaxmeter.harness.parent.fork_client import ServerError
+from jaxmeter.harness.parent.fork_client import ForkServer, ServerError
 from jaxmeter.harness.parent.prepare_run import (
     RunError,
     UsageError,
@@ -60,6 +60,7 @@ from jaxmeter.harness.parent.prepare_run import (
     load_for_resume,
     lock_folder,
     make_manifest,
+    measure_peaks,
 )
 from jaxmeter.harness.parent.progress import Watcher, printable
 from jaxmeter.harness.parent.recorded import (
@@ -77,6 +78,7 @@ from jaxmeter.harness.plan.probes import PROBE_NAMES
 from jaxmeter.harness.plan.processes import plan_processes
 from jaxmeter.harness.plan.selection import choose_representatives, select
 from jaxmeter.harness.record import (
+    Environment,
     Manifest,
     RecordError,
     RunFolder,
@@ -85,6 +87,7 @@ from jaxmeter.harness.record import (
     read_run,
     write_json,
 )
+from jaxmeter.harness.record.peaks import Peaks, find_peaks, keep_peaks
 from jaxmeter.harness.record.self_test import SelfTest, find_self_test
 from jaxmeter.harness.record.wording import counted
 from jaxmeter.harness.request import (
@@ -256,6 +259,9 @@ def new_run(request: RunRequest, watcher: Watcher, *, as_json: bool) -> int:
         warn(_find_other_machine(machine, against))
         manifest = make_manifest(run_id, platform.name, settings, description.environment, cases, machine, earlier)
         tested = _self_test_of(machine, request.out)
+        if platform.measures and platform.is_host and request.processes is None:
+            peaks = _find_or_measure_peaks(machine, request.out, server, platform, settings.cores)
+            description = msgspec.structs.replace(description, environment=_add_peaks(description.environment, peaks))
         manifest = msgspec.structs.replace(manifest, self_test=tested, confirms=suspects is not None)
         write_json(folder.manifest, manifest)
         if against is not None:
@@ -349,6 +355,36 @@ def _self_test_of(machine: str, out: Path) -> SelfTest | None:
     except RecordError as error:
         warn([f"{error}; the run goes on without a self-test; make it anew: nox -s self-test"])
         return None
+
+
+def _find_or_measure_peaks(
+    machine: str, out: Path, server: ForkServer, platform: Platform, cores: int | None
+) -> Peaks | None:
+    """Return how fast the machine's processor is, measured in its first run.
+
+    A run on some of the cores measures those anew.
+    """
+    if cores is not None:
+        return measure_peaks(server, platform, cores)
+    try:
+        found = find_peaks(out, machine)
+    except RecordError as error:
+        warn([f"{error}; it is measured anew"])
+        found = None
+    if found is None and (found := measure_peaks(server, platform, None)) is not None:
+        keep_peaks(out, machine, found)
+    return found
+
+
+def _add_peaks(environment: Environment, peaks: Peaks | None) -> Environment:
+    if peaks is None:
+        return environment
+    return msgspec.structs.replace(
+        environment,
+        peak_flops=peaks.peak_flops,
+        peak_bytes_per_s=peaks.peak_bytes_per_s,
+        peaks_source=peaks.source,
+    )
 
 
 def _read_ended(folder: RunFolder) -> RunRecord:

@@ -15,7 +15,7 @@ import msgspec
 
 from jaxmeter.harness.child.forks import Forks
 from jaxmeter.harness.child.worker import answer
-from jaxmeter.harness.plan.messages import Describe, Measure
+from jaxmeter.harness.plan.messages import Message
 from jaxmeter.harness.plan.probes import PROBES
 from jaxmeter.harness.probes import find_look
 
@@ -44,4 +44,4 @@ def _answer(message: Path, heartbeat: int, stderr: int) -> None:
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(stderr, 1)
     os.dup2(stderr, 2)
-    answer(msgspec.json.decode(message.read_bytes(), type=Describe | Measure), heartbeat)
+    answer(msgspec.json.decode(message.read_bytes(), type=Message), heartbeat)

@@ -23,12 +23,13 @@ from jaxmeter.harness.machine.affinity import LOCK_STEP_CORES, keep_on_cores
 from jaxmeter.harness.machine.environment import device_memory_bytes, make_private
 from jaxmeter.harness.machine.platforms import Platform
 from jaxmeter.harness.plan.aa_controls import is_unchanged
-from jaxmeter.harness.plan.messages import Answer, Describe, Measure, Message, Problem, Result
+from jaxmeter.harness.plan.messages import Answer, Describe, Measure, MeasurePeaks, Message, PeaksFound, Problem, Result
 from jaxmeter.harness.plan.probes import PROBES
 from jaxmeter.harness.plan.processes import SHAPES, PlannedProcess
 from jaxmeter.harness.plan.turns import Begin
 from jaxmeter.harness.probes import Context, look_with
 from jaxmeter.harness.probes.context import Beat
+from jaxmeter.harness.probes.peaks import measure_peaks
 from jaxmeter.harness.probes.remote import Address, Arm
 from jaxmeter.harness.programs.arguments import make_shapes
 from jaxmeter.harness.programs.caches import use_cache
@@ -43,10 +44,24 @@ def answer(message: Message, heartbeat: int) -> None:
 
     reply: Answer
     try:
-        reply = describe(message) if isinstance(message, Describe) else _measure(message, beat)
+        match message:
+            case Describe():
+                reply = describe(message)
+            case MeasurePeaks():
+                reply = _measure_peaks(message)
+            case Measure():
+                reply = _measure(message, beat)
     except (SuiteError, DeclarationError) as error:
         reply = Problem(message=make_private(str(error)))
     write_bytes(Path(message.result), msgspec.json.encode(reply), lasting=False)
+
+
+def _measure_peaks(message: MeasurePeaks) -> Answer:
+    if message.cores is not None:
+        keep_on_cores(message.cores, 0)
+    if (problem := find_missing_device(message.platform)) is not None:
+        return Problem(message=problem)
+    return PeaksFound(peaks=measure_peaks())
 
 
 def _measure(message: Measure, beat: Beat) -> Answer:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from jaxmeter.harness.metrics import derived, traced
+from jaxmeter.harness.metrics import derived, roofline, traced
 from jaxmeter.harness.metrics.metric import Direction, Family, Metric, Summary, Unit
 from jaxmeter.harness.metrics.statistics import SLOW_SPELL_S
 
@@ -596,6 +596,39 @@ _DERIVED = (
             "From the beginning of a kernel's launch on the host to its start on the device: the median over the "
             "kernels of all captured steps. GPUs only."
         ),
+    ),
+    Metric(
+        name="flops_share",
+        title="share of the peak FLOP/s",
+        unit=Unit.SHARE,
+        direction=Direction.HIGHER,
+        derive=roofline.derive_flops_share,
+        summary=Summary.TIMING,
+        definition=(
+            "FLOPs of a call, declared or else counted from the program, over device_busy_s of a GPU or TPU or "
+            "execution_s of a CPU, over the peak of the case's devices (environment.peak_flops) in the format that "
+            "products are computed in."
+        ),
+    ),
+    Metric(
+        name="bandwidth_share",
+        title="share of the peak bandwidth",
+        unit=Unit.SHARE,
+        direction=Direction.HIGHER,
+        derive=roofline.derive_bandwidth_share,
+        summary=Summary.TIMING,
+        definition=(
+            "Bytes of a call, declared or else counted from the program, over the same time, over the peak of the "
+            "memory of the case's devices (environment.peak_bytes_per_s)."
+        ),
+    ),
+    Metric(
+        name="operational_intensity",
+        title="operational intensity",
+        unit=Unit.RATIO,
+        direction=Direction.NEITHER,
+        derive=roofline.derive_intensity,
+        definition="FLOPs over bytes of a call, each declared or else counted from the program: FLOP/B.",
     ),
     _rate(
         name="achieved_flops",

@@ -14,7 +14,7 @@ from jaxmeter.harness.parent.fork_client import ForkServer
 from jaxmeter.harness.parent.written import find_last_words
 from jaxmeter.harness.plan.aa_controls import is_unchanged
 from jaxmeter.harness.plan.estimate import first_round_s
-from jaxmeter.harness.plan.messages import Describe, Description, Problem
+from jaxmeter.harness.plan.messages import Describe, Description, MeasurePeaks, PeaksFound, Problem
 from jaxmeter.harness.plan.processes import PlannedProcess
 from jaxmeter.harness.record import (
     SCHEMA_VERSION,
@@ -34,6 +34,7 @@ from jaxmeter.harness.record import (
     write_json,
 )
 from jaxmeter.harness.record.differences import find_differences, flatten
+from jaxmeter.harness.record.peaks import Peaks
 from jaxmeter.harness.record.wording import counted
 from jaxmeter.version import __version__
 
@@ -41,6 +42,7 @@ FREE_BYTES = 300 * 2**20
 """A default run of the own suites writes some 60 MB, half of it traces; while it goes on, its cache beside."""
 
 DESCRIBE_LIMIT_S = 300.0
+PEAKS_LIMIT_S = 120.0
 
 SURELY_TOO_SMALL = 0.25
 """Share of the first round's estimate. Of 251 cases in examples/, small programs too, none took less than 0.35 of its
@@ -92,6 +94,14 @@ def describe_suites(
     ending = f"exited with code {ended.code}" if ended.signal is None else f"was ended by signal {ended.signal}"
     how = "was silent too long" if ended.timed_out else ending
     raise UsageError(f"the suites cannot be listed: the process that imports them {how}\n{ended.stderr}")
+
+
+def measure_peaks(server: ForkServer, platform: Platform, cores: int | None) -> Peaks | None:
+    """Return how fast the platform's processor is; None where that process did not end well."""
+    ended = server.run(
+        lambda result: MeasurePeaks(platform=platform, result=result, cores=cores), stage_limit_s=PEAKS_LIMIT_S
+    )
+    return ended.answer.peaks if isinstance(ended.answer, PeaksFound) else None
 
 
 @contextmanager

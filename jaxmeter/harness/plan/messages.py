@@ -7,6 +7,7 @@ import msgspec
 from jaxmeter.harness.machine.platforms import Platform
 from jaxmeter.harness.plan.processes import PlannedProcess
 from jaxmeter.harness.record import Artifact, Environment, Outcome, Param, PlannedCase, ProcessRecord, Settings
+from jaxmeter.harness.record.peaks import Peaks
 
 
 class Describe(msgspec.Struct, frozen=True, kw_only=True, tag=True):
@@ -20,6 +21,18 @@ class Describe(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     platform: Platform
     level: str
     devices: bool
+    result: str
+    cores: int | None = None
+
+
+class MeasurePeaks(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """Measure how fast the platform's processor computes products and moves data.
+
+    Args:
+      cores: On how many to run, of those that are allowed; all where None.
+    """
+
+    platform: Platform
     result: str
     cores: int | None = None
 
@@ -90,6 +103,12 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     artifacts: tuple[Artifact, ...] = ()
 
 
+class PeaksFound(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """Answer to MeasurePeaks."""
+
+    peaks: Peaks
+
+
 class Problem(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """The process cannot do what was asked, for a reason that a person can act on."""
 
@@ -103,5 +122,5 @@ class Heartbeat(msgspec.Struct, frozen=True):
     stage: str
 
 
-Message = Describe | Measure
-Answer = Description | Result | Problem
+Message = Describe | MeasurePeaks | Measure
+Answer = Description | PeaksFound | Result | Problem

@@ -11,6 +11,7 @@ stopped.json                    why a run has stopped before its last case; gone
 run.json                        commit mark: manifest and all summaries; written last
 
 results/.self-tests/<machine>.json  what a machine's self-test found; later runs copy it into their manifests
+results/.peaks/<machine>.json       how fast a machine's processor is; later runs copy it into their environments
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ LONGEST_READABLE = 80
 
 _REPLACED = ".replaced.json.gz"
 
-SELF_TESTS = ".self-tests"
-"""The folder beside the runs with a file for each machine; `results/*` in a shell is without it."""
+SELF_TESTS, PEAKS = ".self-tests", ".peaks"
+"""Folders next to the runs with a file for each machine; `results/*` in a shell is without them."""
 
 
 @dataclass(frozen=True)

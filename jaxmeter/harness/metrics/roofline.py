@@ -1,0 +1,85 @@
+"""Achieved rates against the device's peaks: share of peak, operational intensity, and which roof is nearer.
+
+Source: Williams, Waterman & Patterson, Roofline: an insightful visual performance model, CACM 52 (4), 2009.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from jaxmeter.harness.metrics.metric import Derived, Fault, Lack, Readable, Reading
+from jaxmeter.harness.metrics.traced import find_trace
+from jaxmeter.harness.record.outcomes import NumericsDetails
+
+HIGHEST_SHARE = 1.1
+"""Of a peak. A higher one is a wrong cost, a wrong peak, or data that a cache holds."""
+
+ABOVE_PEAK = "above the peak: its declared cost or the peak is wrong"
+ABOVE_BANDWIDTH = "above the memory's peak: its data stays in a cache, or its declared bytes or the peak are wrong"
+
+
+def find_cost(source: Readable, what: str) -> tuple[float, str] | None:
+    """Return FLOPs or bytes of one call and who says so: the workload, else what the program's own HLO gives.
+
+    Args:
+      what: `flops` or `bytes`.
+    """
+    cost = source.planned_case.cost
+    declared = None if cost is None else getattr(cost, what)
+    if declared:
+        return float(declared), "declared"
+    summary = find_trace(source)
+    counted = None if summary is None else getattr(summary, what)
+    return (float(counted) * source.planned_case.devices, "counted from the program") if counted else None
+
+
+def find_peak_flops(source: Readable) -> float | None:
+    """Return the peak of one device in the format that the case's products are computed in; None without one."""
+    peaks: Mapping[str, float] = source.environment.peak_flops
+    numerics = source.outcomes.get("numerics")
+    details = None if numerics is None else numerics.details
+    products = details.products if isinstance(details, NumericsDetails) else None
+    dtype = source.planned_case.params.get("dtype", "float32")
+    name = str(dtype) if dtype != "float32" or products is None else products
+    return peaks.get(name)
+
+
+def derive_flops_share(source: Readable) -> Derived:
+    """Achieved FLOP/s over the peak of all devices of the case."""
+    return _derive(source, "flops", find_peak_flops(source), ABOVE_PEAK)
+
+
+def derive_bandwidth_share(source: Readable) -> Derived:
+    """Achieved B/s over the peak of all devices' memories."""
+    return _derive(source, "bytes", source.environment.peak_bytes_per_s, ABOVE_BANDWIDTH)
+
+
+def derive_intensity(source: Readable) -> Derived:
+    """FLOPs over bytes."""
+    flops, moved = find_cost(source, "flops"), find_cost(source, "bytes")
+    if flops is None or moved is None:
+        return Derived(fault=Fault(Lack.NOT_DEFINED, "operational_intensity"))
+    return Derived((flops[0] / moved[0],))
+
+
+def _derive(source: Readable, what: str, peak: float | None, above: str) -> Derived:
+    name = "flops_share" if what == "flops" else "bandwidth_share"
+    cost = find_cost(source, what)
+    if cost is None or not peak:
+        return Derived(fault=Fault(Lack.NOT_DEFINED, name))
+    time = _find_time(source)
+    devices = 1 if source.environment.device_kind == "cpu" else source.planned_case.devices
+    values = tuple(None if value is None else cost[0] / value / (peak * devices) for value in time.values)
+    derived = Derived(values, time.contended, time.fault)
+    known = [value for value in values if value is not None]
+    is_above = bool(known) and max(known) > HIGHEST_SHARE
+    return replace(derived, doubt=above) if is_above else derived
+
+
+def _find_time(source: Readable) -> Reading:
+    """Busy time where the device has a clock of its own; else the timed call."""
+    summary = find_trace(source)
+    has_clock = summary is not None and summary.platform != "cpu"
+    busy = source.read("device_busy_s") if has_clock else None
+    return busy if busy is not None and busy.has_number else source.read("execution_s")
