@@ -254,14 +254,15 @@ def new_run(request: RunRequest, watcher: Watcher, *, as_json: bool) -> int:
             cases = cases if suspects is None else choose_suspects(cases, suspects)
         if request.budget is not None:
             check_budget(plan_processes(cases, settings), settings, settings.budget_s)
-        machine = choose_machine(request, description.environment)
+        environment = description.environment
+        machine = choose_machine(request, environment)
         earlier = None if against is None else against.run_id
         warn(_find_other_machine(machine, against))
-        manifest = make_manifest(run_id, platform.name, settings, description.environment, cases, machine, earlier)
-        tested = _self_test_of(machine, request.out)
         if platform.measures and platform.is_host and request.processes is None:
             peaks = _find_or_measure_peaks(machine, request.out, server, platform, settings.cores)
-            description = msgspec.structs.replace(description, environment=_add_peaks(description.environment, peaks))
+            environment = _add_peaks(environment, peaks)
+        manifest = make_manifest(run_id, platform.name, settings, environment, cases, machine, earlier)
+        tested = _self_test_of(machine, request.out)
         manifest = msgspec.structs.replace(manifest, self_test=tested, confirms=suspects is not None)
         write_json(folder.manifest, manifest)
         if against is not None:

@@ -27,7 +27,7 @@ from jaxmeter.harness.machine.environment import make_private
 from jaxmeter.harness.parent.limits import START_LIMIT_S, Limits, Overran
 from jaxmeter.harness.parent.server_process import Server, start_server
 from jaxmeter.harness.parent.written import Warnings
-from jaxmeter.harness.plan.messages import Answer, Description, Heartbeat, Message, Problem, Result
+from jaxmeter.harness.plan.messages import Answer, Heartbeat, Message
 from jaxmeter.harness.record import write_bytes
 
 STDERR_KEPT = 4000
@@ -314,7 +314,8 @@ def _read_beat(line: bytes) -> Heartbeat | None:
 
 def _read_answer(path: Path) -> Answer | None:
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Description | Result | Problem)
+        answer: Answer = msgspec.json.decode(path.read_bytes(), type=Answer)
+        return answer
     except FileNotFoundError:
         return None
 

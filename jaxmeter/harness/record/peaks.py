@@ -10,7 +10,6 @@ import msgspec
 from jaxmeter.harness.record.files import RecordError, read_json, write_json
 from jaxmeter.harness.record.layout import PEAKS, name_file
 
-
 SLOWEST, FASTEST = 1.0, 1e18
 """Beyond these a rate is a damaged file."""
 
