@@ -36,7 +36,8 @@ def facts_of(manifest: Manifest, platform: str | None = None) -> dict[str, Fact]
         "jaxmeter": manifest.tool_version,
         "schema version": manifest.schema_version,
         "backend": where,
-        **flatten(here),
+        # Measured or looked up, peaks say what rates are compared with, and change no measurement.
+        **{name: fact for name, fact in flatten(here).items() if not name.startswith("peak")},
         **flatten(manifest.settings),
         "cores": here.cores,  # the machine's; the settings' are those of a process
         "process_cores": manifest.settings.process_cores or "all that are allowed",
