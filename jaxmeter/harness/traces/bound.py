@@ -1,0 +1,137 @@
+"""What a traced program is bound by: the part of its typical step that takes at least half of the wall time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from enum import StrEnum
+
+import msgspec
+
+from jaxmeter.harness.record.trace_summary import TraceSummary
+from jaxmeter.harness.traces.ledger import DOMINANT, GROUPS, HOST, IDLE
+from jaxmeter.harness.traces.programs import CALLBACK, COLLECTIVE, COMPUTE, TRANSFER
+from jaxmeter.harness.traces.timeline import COMPILE, DISPATCH
+from jaxmeter.harness.traces.typical import find_busy_s
+
+
+class BoundKind(StrEnum):
+    """What a program can be bound by."""
+
+    COMPILATION = "compilation"
+    DISPATCH = "dispatch"
+    PYTHON = "Python"
+    TRANSFERS = "transfers"
+    COLLECTIVES = "collectives"
+    CALLBACKS = "callbacks"
+    WAITING = "waiting"
+    ARITHMETIC = "compute"
+    BANDWIDTH = "memory bandwidth"
+    OPERATIONS = "the device's operations"
+    NOTHING = "no part"
+
+
+PARTS: Mapping[BoundKind, tuple[str, ...]] = {
+    BoundKind.COMPILATION: (COMPILE,),
+    BoundKind.DISPATCH: GROUPS[DISPATCH],
+    BoundKind.PYTHON: GROUPS[HOST],
+    BoundKind.TRANSFERS: GROUPS[TRANSFER],
+    BoundKind.COLLECTIVES: (COLLECTIVE,),
+    BoundKind.CALLBACKS: (CALLBACK,),
+    BoundKind.WAITING: GROUPS[IDLE],
+    BoundKind.OPERATIONS: (COMPUTE,),
+}
+"""Parts of the ledger whose sum decides. The first sum that is at least DOMINANT names the kind."""
+
+_SENTENCES: Mapping[BoundKind, str] = {
+    BoundKind.COMPILATION: "The traced step is bound by compilation: {share} of its wall time.",
+    BoundKind.DISPATCH: "The traced step is bound by dispatch: handing programs to the device takes {share} of it.",
+    BoundKind.PYTHON: "The traced step is bound by Python: the host's own code takes {share} of it.",
+    BoundKind.TRANSFERS: "The traced step is bound by transfers: copies between memories take {share} of it.",
+    BoundKind.COLLECTIVES: "The traced step is bound by collectives: exchange between devices takes {share} of it.",
+    BoundKind.CALLBACKS: "The traced step is bound by callbacks: Python inside the program takes {share} of it.",
+    BoundKind.WAITING: "The traced step is bound by waiting: the device runs nothing in {share} of it.",
+    BoundKind.ARITHMETIC: "The traced step is bound by compute: operations take {share} of it, at {rate} of peak.",
+    BoundKind.BANDWIDTH: (
+        "The traced step is bound by memory bandwidth: operations take {share} of it, at {rate} of the peak bandwidth."
+    ),
+    BoundKind.OPERATIONS: "The traced step is bound by the device's operations: they take {share} of it.",
+    BoundKind.NOTHING: "No part dominates the traced step: the largest is {largest} with {share}.",
+}
+
+
+class Bound(msgspec.Struct, frozen=True, kw_only=True):
+    """What a program is bound by.
+
+    Args:
+      share: Of the typical traced step: of the kind's parts; of the largest of all kinds where none dominates.
+      largest: The kind with the largest share, before the roofline splits operations.
+      of_peak_flops, of_peak_bandwidth: Achieved rate while the busiest device is busy, over its peak; by the highest
+        peak where several formats of numbers are possible; None where a cost or a peak is unknown.
+    """
+
+    kind: BoundKind
+    share: float
+    largest: BoundKind
+    of_peak_flops: float | None = None
+    of_peak_bandwidth: float | None = None
+
+
+def find_bound(
+    summary: TraceSummary,
+    *,
+    peak_flops: Mapping[str, float] | None = None,
+    peak_bytes_per_s: float | None = None,
+) -> Bound | None:
+    """Return what a capture's program is bound by; None where it is unhealthy or has no ledger.
+
+    Args:
+      peak_flops: Of the device, FLOP/s by the format of numbers. With several formats the rule has to agree for all,
+        else no roofline decides.
+      peak_bytes_per_s: Of the device's memory.
+    """
+    if not summary.is_healthy or not summary.ledger:
+        return None
+    shares = {kind: sum(summary.ledger.get(part, 0.0) for part in parts) for kind, parts in PARTS.items()}
+    largest = max(shares, key=lambda kind: shares[kind])
+    kind = next((kind for kind, share in shares.items() if share >= DOMINANT), BoundKind.NOTHING)
+    if kind is not BoundKind.OPERATIONS:
+        share = shares[largest] if kind is BoundKind.NOTHING else shares[kind]
+        return Bound(kind=kind, share=share, largest=largest)
+    of_flops = sorted(_compare_with_peaks(summary, summary.flops, (peak_flops or {}).values()))
+    of_bandwidth = next(_compare_with_peaks(summary, summary.bytes, filter(None, [peak_bytes_per_s])), None)
+    if of_flops and of_bandwidth is not None:
+        if of_flops[0] >= of_bandwidth:
+            kind = BoundKind.ARITHMETIC
+        elif of_flops[-1] < of_bandwidth:
+            kind = BoundKind.BANDWIDTH
+    return Bound(
+        kind=kind,
+        share=shares[BoundKind.OPERATIONS],
+        largest=largest,
+        of_peak_flops=of_flops[0] if of_flops else None,
+        of_peak_bandwidth=of_bandwidth,
+    )
+
+
+def describe_bound(bound: Bound | None) -> str:
+    """Return the sentence of a bound; empty without a bound."""
+    if bound is None:
+        return ""
+    rate = bound.of_peak_flops if bound.kind is BoundKind.ARITHMETIC else bound.of_peak_bandwidth
+    return _SENTENCES[bound.kind].format(
+        share=_show_share(bound.share), rate=_show_share(rate or 0.0), largest=bound.largest.value
+    )
+
+
+def _compare_with_peaks(summary: TraceSummary, count: float | None, peaks: Iterable[float]) -> Iterator[float]:
+    """Achieved rate of a typical step over each peak."""
+    busy_s = find_busy_s(summary.busiest)
+    if count is None or not busy_s:
+        return
+    for peak in peaks:
+        if peak > 0:
+            yield count / busy_s / peak
+
+
+def _show_share(share: float) -> str:
+    return f"{100 * share:.2g} %" if 0 < share < 0.0995 else f"{100 * share:.0f} %"

@@ -1,0 +1,34 @@
+"""The typical step of a capture: medians over its steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median
+
+from jaxmeter.harness.record.trace_summary import TracedDevice, TraceSummary
+
+
+def find_median(values: Sequence[float]) -> float | None:
+    """Return the median; None without values."""
+    return median(values) if values else None
+
+
+def find_step_s(summary: TraceSummary) -> float | None:
+    """Return the median wall time of the traced steps; None where there is no step."""
+    return find_median(summary.traced_s)
+
+
+def find_busy_s(device: TracedDevice | None) -> float | None:
+    """Return the median busy time of a device's steps; None where it has none."""
+    return None if device is None else find_median(device.busy_s)
+
+
+def find_busy_share(summary: TraceSummary) -> float | None:
+    """Return the share of a typical traced step in which the busiest device is busy; None where it is unknown."""
+    busy_s, step_s = find_busy_s(summary.busiest), find_step_s(summary)
+    return busy_s / step_s if busy_s is not None and step_s else None
+
+
+def count_device_steps(summary: TraceSummary) -> int:
+    """Return how many pairs of a step and a device a capture has: devices share their steps, or have their own."""
+    return sum(len(device.busy_s) for device in summary.devices)
