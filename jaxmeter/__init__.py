@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from jaxmeter.harness.machine.data import DataSource, data_folder
     from jaxmeter.harness.notebook import measure
     from jaxmeter.harness.record import Answer, Cost, Figure, Published
+    from jaxmeter.harness.traces.reading import read_trace
     from jaxmeter.reporting.frame import load_frame
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "load_frame",
     "measure",
     "no_reference",
+    "read_trace",
     "workload",
 ]
 
@@ -47,6 +49,7 @@ _MODULES = {
     **dict.fromkeys(("DataSource", "data_folder"), "harness.machine.data"),
     **dict.fromkeys(("Answer", "Cost", "Figure", "Published"), "harness.record"),
     "measure": "harness.notebook",
+    "read_trace": "harness.traces.reading",
     "load_frame": "reporting.frame",
 }
 """Where each public name is defined. Type checkers read the imports above; a test holds that both agree."""

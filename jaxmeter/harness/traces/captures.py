@@ -11,7 +11,7 @@ from pathlib import Path
 from jaxmeter.harness.record.cases import PlannedCase
 from jaxmeter.harness.record.files import RecordError
 from jaxmeter.harness.record.layout import RunFolder
-from jaxmeter.harness.record.patterns import explain_unknown, match_cases, names_of
+from jaxmeter.harness.record.patterns import explain_unknown, list_nearest, match_cases, names_of
 from jaxmeter.harness.record.runs import read_manifest
 
 SUFFIX = ".xplane.pb"
@@ -26,6 +26,10 @@ HOW_TO_CAPTURE = (
     "give a *.xplane.pb, the folder that jax.profiler.trace(FOLDER) wrote, or a run of jaxmeter "
     "measured with --probe trace"
 )
+
+
+MOST_NAMED = 10
+"""Workloads that a complaint names."""
 
 
 class NoCaptureError(ValueError):
@@ -159,8 +163,11 @@ def _list_of_run(run: RunFolder, case: str | None, variant: str | None) -> Itera
         raise NoCaptureError(str(error)) from None
     chosen = cases if case is None else match_cases(cases, case)
     if not chosen:
-        known = (name for planned in cases for name in names_of(planned))
-        raise NoCaptureError(f"{run.path}: {explain_unknown('case', case or '', known)}")
+        known = [name for planned in cases for name in names_of(planned)]
+        nearest = (
+            list_nearest(case or "", known) or list(dict.fromkeys(planned.workload for planned in cases))[:MOST_NAMED]
+        )
+        raise NoCaptureError(f"{run.path}: no case matches --case '{case}'; there are {', '.join(nearest)}")
     names = tuple(dict.fromkeys(one.name for planned in chosen for one in planned.variants))
     if variant is not None and variant not in names:
         raise NoCaptureError(f"{run.path}: {explain_unknown('variant', variant, names)}")
