@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from jaxmeter.harness.declare.workload import Workload, workload
     from jaxmeter.harness.machine.data import DataSource, data_folder
     from jaxmeter.harness.notebook import measure
+    from jaxmeter.harness.notebook.device_time import device_time
     from jaxmeter.harness.record import Answer, Cost, Figure, Published
     from jaxmeter.harness.traces.reading import read_trace
     from jaxmeter.reporting.frame import load_frame
@@ -33,6 +34,7 @@ __all__ = [
     "Workload",
     "__version__",
     "data_folder",
+    "device_time",
     "itemsize",
     "levels",
     "load_frame",
@@ -49,6 +51,7 @@ _MODULES = {
     **dict.fromkeys(("DataSource", "data_folder"), "harness.machine.data"),
     **dict.fromkeys(("Answer", "Cost", "Figure", "Published"), "harness.record"),
     "measure": "harness.notebook",
+    "device_time": "harness.notebook.device_time",
     "read_trace": "harness.traces.reading",
     "load_frame": "reporting.frame",
 }

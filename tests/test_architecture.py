@@ -59,9 +59,9 @@ HARNESS: dict[str, tuple[str, ...]] = {
     "declare": ("record", "metrics", "machine"),
     "plan": ("record", "metrics", "machine", "declare"),
     "programs": ("record", "traces", "machine", "declare"),
-    "probes": ("record", "metrics", "machine", "declare", "plan", "programs"),
+    "probes": ("record", "metrics", "traces", "machine", "declare", "plan", "programs"),
     "child": ("record", "machine", "declare", "plan", "programs", "probes"),
-    "notebook": ("record", "metrics", "machine", "declare", "plan", "programs", "probes"),
+    "notebook": ("record", "metrics", "traces", "machine", "declare", "plan", "programs", "probes"),
     "parent": ("record", "metrics", "machine", "declare", "plan"),
 }
 """Which folders of the harness each one may import, in addition to itself."""
