@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from jaxmeter.harness.declare.workload import Workload, workload
     from jaxmeter.harness.machine.data import DataSource, data_folder
     from jaxmeter.harness.notebook import measure
+    from jaxmeter.harness.notebook.device_time import device_time
     from jaxmeter.harness.record import Answer, Cost, Figure, Published
+    from jaxmeter.harness.traces.reading import read_trace
     from jaxmeter.reporting.frame import load_frame
 
 __all__ = [
@@ -32,11 +34,13 @@ __all__ = [
     "Workload",
     "__version__",
     "data_folder",
+    "device_time",
     "itemsize",
     "levels",
     "load_frame",
     "measure",
     "no_reference",
+    "read_trace",
     "workload",
 ]
 
@@ -47,6 +51,8 @@ _MODULES = {
     **dict.fromkeys(("DataSource", "data_folder"), "harness.machine.data"),
     **dict.fromkeys(("Answer", "Cost", "Figure", "Published"), "harness.record"),
     "measure": "harness.notebook",
+    "device_time": "harness.notebook.device_time",
+    "read_trace": "harness.traces.reading",
     "load_frame": "reporting.frame",
 }
 """Where each public name is defined. Type checkers read the imports above; a test holds that both agree."""

@@ -204,7 +204,6 @@ def _trace_one(context: NotebookContext, name: str) -> Outcome:
     def call() -> None:
         prepared.wait(prepared.call(*prepared.args))
 
-    call()
     with tempfile.TemporaryDirectory(prefix="jaxmeter-") as folder:
         return capture_and_read(call, name, Path(folder), has_device=context.platform.trace_plane is not None)
 

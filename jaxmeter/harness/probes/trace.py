@@ -14,6 +14,7 @@ from jaxmeter.harness.programs.modes import Prepared
 from jaxmeter.harness.record import Outcome, Status, TraceDetails
 from jaxmeter.harness.traces.privacy import make_capture_private
 from jaxmeter.harness.traces.summary import shorten_summary, summarise_capture
+from jaxmeter.harness.traces.xplane import CaptureError
 
 
 def look(variants: tuple[str, ...], context: Context) -> Findings:
@@ -30,7 +31,6 @@ def capture(variant: str, prepared: Prepared, context: Context) -> Outcome:
     def call() -> None:
         prepared.wait(prepared.call(*prepared.args))
 
-    call()
     return capture_and_read(
         call,
         variant,
@@ -46,7 +46,7 @@ def capture_and_read(
     """Capture calls into a folder, and read what the capture shows.
 
     Args:
-      call: Calls the program once and waits for its results; it has been called before.
+      call: Calls the program once and waits for its results.
       texts: HLO of the program, in addition to what the capture holds.
       has_device: Whether a device of its own ought to be in the capture.
     """
@@ -54,14 +54,13 @@ def capture_and_read(
         captured = capture_steps(call, folder, variant)
     except ProfilerBusyError as error:
         return Outcome(status=Status.SKIPPED, reason=f"not captured: {error}")
+    except CaptureError as error:
+        return Outcome(status=Status.FAILED, reason=str(error))
     hide_host(folder)
-    captures = [path for path in folder.rglob("*.xplane.pb") if path.stat().st_size > 0]
-    if not captures:
-        return Outcome(status=Status.FAILED, reason="the profiler wrote no capture (*.xplane.pb), or an empty one")
-    size = sum(path.stat().st_size for path in captures)
-    summary = summarise_capture(captures[0], texts, has_device=has_device, steps=captured.steps)
+    (path,) = folder.rglob("*.xplane.pb")
+    summary = summarise_capture(path, texts, has_device=has_device, steps=captured.steps)
     details = TraceDetails(summary=shorten_summary(summary), discarded=captured.discarded)
-    return Outcome(status=Status.OK, values={"trace_file_bytes": (size,)}, details=details)
+    return Outcome(status=Status.OK, values={"trace_file_bytes": (path.stat().st_size,)}, details=details)
 
 
 def hide_host(folder: Path) -> None:

@@ -1,97 +1,171 @@
-"""Captures some calls with JAX's profiler: enough of them for a median, few enough for a small file."""
+"""A profiler capture of a few annotated calls, after calls that the profiler itself slows down are discarded."""
 
 from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import jax
 
-DISCARDED_STEPS, DISCARDED_S = 10, 0.005
-"""Steps that run traced before those that are kept, until either is reached: the first steps of a capture are slow, up
-to 5 times."""
+from jaxmeter.harness.traces.captures import SUFFIX
+from jaxmeter.harness.traces.xplane import CaptureError
 
-MOST_STEPS, LONGEST_S, FEWEST_STEPS = 50, 0.020, 3
-"""Steps that are kept, until either of the first two is reached, but at least the last."""
+DISCARDED_CALLS, DISCARDED_S = 10, 0.005
+"""Whatever is reached first ends the discarded calls: the first calls of a capture are slow, those of 10 us three to
+five times as slow, and a warm-up before the capture does not help (two cores, jax 0.10.2)."""
+
+KEPT_CALLS, KEPT_S = 50, 0.02
+"""Whatever is reached first ends the kept calls. From 40 calls on the wall times of a capture come near to the timed
+ones."""
+
+FEWEST_CALLS = 3
+"""A median needs them, and a call that is unlike the others is seen."""
 
 LARGEST_BYTES = 2 * 10**6
-"""Of a capture; a larger one is taken again with fewer steps. Loops of many short operations make large ones."""
+"""Of a capture: a scan of 500 steps has 5.9 MB for 50 calls, and a run keeps a capture for each variant."""
 
-DISCARDED = "discarded"
-"""Name of the annotation around the steps that are not kept. It has no number, so it is no step."""
+SPARE = 0.8
+"""A second capture aims at this part of LARGEST_BYTES, since each capture also holds the programs."""
+
+PYTHON_TRACER, HOST_TRACER = 0, 2
+"""Levels of the tracers: Python's functions would slow down what is captured; 2 shows dispatch and waiting."""
 
 
 class ProfilerBusyError(RuntimeError):
-    """A profiler session is running in this process already; JAX has one at a time."""
+    """A profiler session is running already: JAX has one at a time."""
 
 
 @dataclass(frozen=True)
 class Captured:
-    """What was captured.
+    """A capture on disk.
 
     Args:
-      path: The capture, `*.xplane.pb`; None where the profiler wrote none.
-      steps: Calls that it holds as steps.
-      discarded: Calls before them.
+      path: Of the `*.xplane.pb`.
+      steps: Annotated calls that it holds.
+      discarded: Calls before them, without an annotation.
     """
 
-    path: Path | None
+    path: Path
     steps: int
     discarded: int
 
 
-def capture_steps(call: Callable[[], None], folder: Path, name: str, *, session_id: str = "capture") -> Captured:
-    """Capture calls, each as a step, into a folder of its own.
+def capture_steps(
+    call: Callable[[], None],
+    folder: Path,
+    name: str,
+    *,
+    session_id: str = "capture",
+    before: Callable[[], object] | None = None,
+    clock: Callable[[], float] = time.perf_counter,
+) -> Captured:
+    """Capture calls, each in a step annotation. The first call, which compiles, is made before the capture.
+
+    A capture that is larger than LARGEST_BYTES is taken again with fewer steps, at most twice.
 
     Args:
-      call: Calls the program once and waits for its results. It has been called before, so nothing is compiled.
-      folder: Where the profiler's `plugins/profile/<session_id>` will be.
-      name: Of the step annotations.
+      call: Calls once and waits for the result.
+      folder: The log folder; the capture lies in `plugins/profile/SESSION_ID` below it.
+      name: Of the annotated steps.
+      before: Called before each call, outside its annotation.
     Raises:
-      ProfilerBusyError: A profiler session is running already.
+      ProfilerBusyError: A session is running already.
+      CaptureError: The profiler wrote nothing.
+      Whatever `call` raises; the session has ended then.
     """
-    captured = _capture(call, folder, name, session_id, MOST_STEPS)
-    while captured.path is not None and captured.steps > FEWEST_STEPS:
+    once = _Once(call, before or _nothing)
+    once()
+    session = folder / "plugins" / "profile" / session_id
+    most = KEPT_CALLS
+    while True:
+        captured = _capture(once, folder, session, name, most, clock)
         size = captured.path.stat().st_size
-        if size <= LARGEST_BYTES:
-            break
-        fewer = max(FEWEST_STEPS, min(captured.steps - 1, int(captured.steps * LARGEST_BYTES / size)))
-        shutil.rmtree(folder / "plugins" / "profile" / session_id, ignore_errors=True)
-        captured = _capture(call, folder, name, session_id, fewer)
-    return captured
+        if size <= LARGEST_BYTES or captured.steps <= FEWEST_CALLS:
+            return captured
+        # The second try is in proportion to the size; where the programs alone are large, the third one is the fewest.
+        fewer = max(FEWEST_CALLS, int(captured.steps * SPARE * LARGEST_BYTES / size))
+        most = fewer if most == KEPT_CALLS else FEWEST_CALLS
 
 
-def _capture(call: Callable[[], None], folder: Path, name: str, session_id: str, most: int) -> Captured:
+@dataclass(frozen=True)
+class _Once:
+    """One call, and what comes before it."""
+
+    call: Callable[[], None]
+    before: Callable[[], object]
+
+    def __call__(self) -> None:
+        self.before()
+        self.call()
+
+
+def _nothing() -> None:
+    """Prepare nothing."""
+
+
+def _capture(once: _Once, folder: Path, session: Path, name: str, most: int, clock: Callable[[], float]) -> Captured:
+    shutil.rmtree(session, ignore_errors=True)
+    discarded = steps = 0
+    with _profile(folder, session.name):
+        begun = clock()
+        while discarded < min(most, DISCARDED_CALLS) and (not discarded or clock() - begun < DISCARDED_S):
+            once()
+            discarded += 1
+        begun = clock()
+        while steps < most and (steps < FEWEST_CALLS or clock() - begun < KEPT_S):
+            once.before()
+            with jax.profiler.StepTraceAnnotation(name, step_num=steps):
+                once.call()
+            steps += 1
+    paths = sorted(session.glob(f"*{SUFFIX}"))
+    if not paths:
+        raise CaptureError(f"the profiler wrote no capture (*{SUFFIX})")
+    return Captured(paths[0], steps, discarded)
+
+
+@contextmanager
+def _profile(folder: Path, session_id: str) -> Iterator[None]:
+    """Capture what runs inside.
+
+    Raises:
+      ProfilerBusyError: A session is running already.
+    """
     options = jax.profiler.ProfileOptions()
-    options.python_tracer_level = 0
+    options.python_tracer_level = PYTHON_TRACER
+    options.host_tracer_level = HOST_TRACER
     options.session_id = session_id
     try:
-        jax.profiler.start_trace(str(folder), profiler_options=options)
+        jax.profiler.start_trace(folder, profiler_options=options)
     except RuntimeError as error:
-        raise ProfilerBusyError(f"a profiler session is running already in this process ({error})") from None
+        _raise_if_busy(error)
+        raise
     try:
-        with jax.profiler.TraceAnnotation(DISCARDED):
-            discarded = _repeat(lambda step: call(), DISCARDED_STEPS, DISCARDED_S, fewest=1)
-
-        def step(number: int) -> None:
-            with jax.profiler.StepTraceAnnotation(name, step_num=number):
-                call()
-
-        steps = _repeat(step, most, LONGEST_S, fewest=FEWEST_STEPS)
+        yield
     finally:
+        _stop()
+
+
+def _stop() -> None:
+    try:
         jax.profiler.stop_trace()
-    found = sorted((folder / "plugins" / "profile" / session_id).glob("*.xplane.pb"))
-    return Captured(found[0] if found else None, steps, discarded)
+    except RuntimeError as error:
+        # A session that jax.profiler did not begin, such as that of a profiler server, is noticed only here. Without
+        # this, jax would take the failed session for one that is running, for as long as the process lives.
+        with suppress(ImportError, AttributeError):
+            from jax._src import profiler
+
+            profiler._profile_state.reset()
+        _raise_if_busy(error)
+        raise
 
 
-def _repeat(step: Callable[[int], None], most: int, longest_s: float, *, fewest: int) -> int:
-    """Call until there are enough calls, or enough time has passed; return how many there were."""
-    start = time.perf_counter()
-    count = 0
-    while count < fewest or (count < most and time.perf_counter() - start < longest_s):
-        step(count)
-        count += 1
-    return count
+def _raise_if_busy(error: RuntimeError) -> None:
+    if "already been started" in str(error) or "ALREADY_EXISTS" in str(error):
+        raise ProfilerBusyError(
+            "a profiler session is running in this process, and JAX has one at a time; end it first "
+            "(jax.profiler.stop_trace)"
+        ) from error

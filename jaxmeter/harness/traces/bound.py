@@ -50,9 +50,7 @@ _SENTENCES: Mapping[BoundKind, str] = {
     BoundKind.COLLECTIVES: "The traced step is bound by collectives: exchange between devices takes {share} of it.",
     BoundKind.CALLBACKS: "The traced step is bound by callbacks: Python inside the program takes {share} of it.",
     BoundKind.WAITING: "The traced step is bound by waiting: the device runs nothing in {share} of it.",
-    BoundKind.ARITHMETIC: (
-        "The traced step is bound by compute: operations take {share} of it, at {rate} of the peak FLOP/s."
-    ),
+    BoundKind.ARITHMETIC: "The traced step is bound by compute: operations take {share} of it, at {rate} of peak.",
     BoundKind.BANDWIDTH: (
         "The traced step is bound by memory bandwidth: operations take {share} of it, at {rate} of the peak bandwidth."
     ),

@@ -78,9 +78,30 @@ def summarise(
     Raises:
       CaptureError: It is damaged.
     """
+    return summarise_analysis(
+        analyse_space(space, texts), has_device=has_device, steps=steps, most_operations=most_operations
+    )
+
+
+def analyse_space(space: Space, texts: Iterable[str] = ()) -> Analysis:
+    """Return all that an opened capture shows.
+
+    Raises:
+      CaptureError: It is damaged.
+    """
     programs = Programs(list_programs(space), texts)
-    timeline = read_timeline(space, programs)
-    analysis = analyse(timeline, programs)
+    return analyse(read_timeline(space, programs), programs)
+
+
+def summarise_analysis(
+    analysis: Analysis,
+    *,
+    has_device: bool | None = None,
+    steps: int | None = None,
+    most_operations: int = MOST_OPERATIONS,
+) -> TraceSummary:
+    """Return the table that a run keeps of what a capture shows."""
+    timeline = analysis.timeline
     ledger = make_ledger(analysis)
     delays = timeline.launch_delays
     stats: Mapping[str, Value] = timeline.device_stats[0] if timeline.device_stats else {}

@@ -1,0 +1,201 @@
+"""Finds profiler captures (`*.xplane.pb`): a file, the log folder of any profiler session, or a run of jaxmeter."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from jaxmeter.harness.record.cases import PlannedCase
+from jaxmeter.harness.record.files import RecordError
+from jaxmeter.harness.record.layout import RunFolder
+from jaxmeter.harness.record.patterns import explain_unknown, list_nearest, match_cases, names_of
+from jaxmeter.harness.record.runs import read_manifest
+
+SUFFIX = ".xplane.pb"
+
+_SESSIONS = ("*", "plugins/profile/*/*", "profile/*/*", "*/*", "*/plugins/profile/*/*")
+"""Where captures lie below a session's folder, a log folder, its `plugins`, its `profile`, a folder of log folders."""
+
+_TIMESTAMP = re.compile(r"\d{4}(_\d\d){5}")
+"""The name that jax gives a session: the second in which it ended."""
+
+HOW_TO_CAPTURE = (
+    "give a *.xplane.pb, the folder that jax.profiler.trace(FOLDER) wrote, or a run of jaxmeter "
+    "measured with --probe trace"
+)
+
+
+MOST_NAMED = 10
+"""Workloads that a complaint names."""
+
+
+class NoCaptureError(ValueError):
+    """There is no capture of what was asked for; the message says what to do."""
+
+
+@dataclass(frozen=True)
+class Capture:
+    """One host's capture.
+
+    Args:
+      host: As its file is named.
+      session: The profiler session's folder name.
+      case, variant, platform: Of a run of jaxmeter; empty elsewhere.
+      program: The text of the program that a run keeps of the variant, which may not exist.
+    """
+
+    path: Path
+    host: str
+    session: str = ""
+    case: str = ""
+    variant: str = ""
+    platform: str = ""
+    program: Path | None = None
+
+    def read_texts(self) -> tuple[str, ...]:
+        """Return the HLO that a run keeps of the program: an executable from a cache has none in the capture."""
+        try:
+            return () if self.program is None else (self.program.read_text(encoding="utf-8", errors="replace"),)
+        except OSError:
+            return ()
+
+
+@dataclass(frozen=True)
+class Captures:
+    """What a path means.
+
+    Args:
+      captures: One for each host of a session; of a run, of each case and variant.
+      other_sessions: Names of sessions in the same folder that were not taken, the newest first.
+    """
+
+    captures: tuple[Capture, ...]
+    other_sessions: tuple[str, ...] = ()
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """Names of the hosts, in the order of the captures."""
+        return tuple(dict.fromkeys(capture.host for capture in self.captures))
+
+    @property
+    def subjects(self) -> tuple[tuple[str, str, str], ...]:
+        """Case, variant and platform of each capture, each once."""
+        return tuple(dict.fromkeys((one.case, one.variant, one.platform) for one in self.captures))
+
+
+def find_captures(
+    path: Path, *, session: str | None = None, case: str | None = None, variant: str | None = None
+) -> Captures:
+    """Return the captures at a path.
+
+    Args:
+      path: A `*.xplane.pb`, a log folder of `jax.profiler`, a session's folder in it, or a run of jaxmeter.
+      session: Name of a profiler session; None for the newest.
+      case: Of a run: name of a case, its workload or suite; `*` is any text, `?` one character; None for all.
+      variant: Of a run: name of a variant; None for all.
+    Raises:
+      NoCaptureError: There is none; the message says what to do.
+    """
+    run = RunFolder(path)
+    if path.is_dir() and (run.manifest.is_file() or run.mark.is_file()):
+        if session is not None:
+            raise NoCaptureError("--session chooses in a log folder; in a run of jaxmeter use --case and --variant")
+        return Captures(tuple(_list_of_run(run, case, variant)))
+    if case is not None or variant is not None:
+        raise NoCaptureError(f"{path}: no run of jaxmeter, so --case and --variant choose nothing; {HOW_TO_CAPTURE}")
+    if path.is_file():
+        if not path.name.endswith(SUFFIX):
+            raise NoCaptureError(f"{path}: no *{SUFFIX}; {HOW_TO_CAPTURE}")
+        return Captures((Capture(path, _name_host(path), path.parent.name),))
+    if not path.is_dir():
+        raise NoCaptureError(f"{path}: no such file or folder; {HOW_TO_CAPTURE}")
+    sessions = _find_sessions(path)
+    if not sessions:
+        raise NoCaptureError(f"{path}: holds no *{SUFFIX}; {HOW_TO_CAPTURE}")
+    names = [folder.name for folder in sessions]
+    if session is not None and session not in names:
+        raise NoCaptureError(f"{path}: {explain_unknown('session', session, names)}")
+    chosen = sessions[0] if session is None else sessions[names.index(session)]
+    captures = tuple(Capture(one, _name_host(one), chosen.name) for one in sorted(chosen.glob(f"*{SUFFIX}")))
+    return Captures(captures, tuple(folder.name for folder in sessions if folder != chosen))
+
+
+def choose_host(captures: Captures, host: str) -> Capture:
+    """Return the capture of a host.
+
+    Raises:
+      NoCaptureError: There is none of that name; the message has those that there are.
+    """
+    for capture in captures.captures:
+        if capture.host == host:
+            return capture
+    raise NoCaptureError(explain_unknown("host", host, captures.hosts))
+
+
+def _name_host(path: Path) -> str:
+    return path.name.removesuffix(SUFFIX)
+
+
+def _find_sessions(folder: Path) -> list[Path]:
+    """Folders that hold captures, the newest first."""
+    for pattern in _SESSIONS:
+        found = {path.parent for path in folder.glob(f"{pattern}{SUFFIX}") if path.is_file()}
+        if found:
+            break
+    else:
+        return []
+    # A copied folder has the times of its copy, so names that are times decide where all are.
+    if all(_TIMESTAMP.fullmatch(one.name) for one in found):
+        return sorted(found, key=lambda one: (one.name, str(one)), reverse=True)
+    newest: dict[Path, float] = defaultdict(float)
+    for one in found:
+        newest[one] = max(path.stat().st_mtime for path in one.glob(f"*{SUFFIX}"))
+    return sorted(found, key=lambda one: (newest[one], one.name, str(one)), reverse=True)
+
+
+def _list_of_run(run: RunFolder, case: str | None, variant: str | None) -> Iterator[Capture]:
+    try:
+        cases = read_manifest(run).cases
+    except RecordError as error:
+        raise NoCaptureError(str(error)) from None
+    chosen = cases if case is None else match_cases(cases, case)
+    if not chosen:
+        known = [name for planned in cases for name in names_of(planned)]
+        nearest = (
+            list_nearest(case or "", known) or list(dict.fromkeys(planned.workload for planned in cases))[:MOST_NAMED]
+        )
+        raise NoCaptureError(f"{run.path}: no case matches --case '{case}'; there are {', '.join(nearest)}")
+    names = tuple(dict.fromkeys(one.name for planned in chosen for one in planned.variants))
+    if variant is not None and variant not in names:
+        raise NoCaptureError(f"{run.path}: {explain_unknown('variant', variant, names)}")
+    found = [capture for planned in chosen for capture in _list_of_case(run, planned, variant)]
+    if not found:
+        of = "" if case is None and variant is None else f" of {' '.join(filter(None, (case, variant)))}"
+        raise NoCaptureError(f"{run.path}: no capture{of}; measure with the probe trace: jaxmeter run --probe trace")
+    yield from found
+
+
+def _list_of_case(run: RunFolder, planned: PlannedCase, wanted: str | None) -> Iterator[Capture]:
+    folder = run.case(planned.id)
+    # A record is only a file: its ids may lead anywhere.
+    if folder.path.resolve().parent != run.cases.resolve():
+        return
+    for name in (one.name for one in planned.variants if wanted in (None, one.name)):
+        for path in _list_below(folder.trace(name)):
+            program = folder.artifacts("hlo", name)
+            yield Capture(
+                path,
+                _name_host(path),
+                session=path.parent.name,
+                case=planned.name,
+                variant=name,
+                platform=planned.platform,
+                program=program[0] if program else None,
+            )
+
+
+def _list_below(folder: Path) -> Sequence[Path]:
+    return sorted(path for path in folder.rglob(f"*{SUFFIX}") if path.is_file())

@@ -1,0 +1,181 @@
+"""`jaxmeter.read_trace`: a capture as tables, for notebooks."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from jaxmeter.harness.record.trace_summary import Finding, TracedDevice, TracedOperation, TraceSummary
+from jaxmeter.harness.record.wording import counted, visible
+from jaxmeter.harness.traces.bound import Bound, describe_bound, find_bound
+from jaxmeter.harness.traces.captures import Capture, Captures, NoCaptureError, choose_host, find_captures
+from jaxmeter.harness.traces.summary import analyse_space, summarise_analysis
+from jaxmeter.harness.traces.timeline import Step
+from jaxmeter.harness.traces.typical import find_busy_s, find_busy_share
+from jaxmeter.harness.traces.xplane import open_capture
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+ALL = sys.maxsize
+"""Operations that a table names at most."""
+
+
+@dataclass(frozen=True, repr=False)
+class Trace:
+    """What one host's capture shows. Times of steps were traced, so they are no times of the program.
+
+    Args:
+      path: Of the `*.xplane.pb`.
+      summary: With every operation.
+    """
+
+    path: Path
+    summary: TraceSummary
+    _steps: tuple[Step, ...]
+
+    @property
+    def devices(self) -> tuple[TracedDevice, ...]:
+        """The devices with operations, with their times by step."""
+        return self.summary.devices
+
+    @property
+    def ledger(self) -> dict[str, float]:
+        """Share of a typical step's wall time by part; the parts add up to 1."""
+        return dict(self.summary.ledger)
+
+    @property
+    def health(self) -> tuple[Finding, ...]:
+        """What is wrong with the capture; with a fatal finding its numbers cannot be used."""
+        return self.summary.findings
+
+    @property
+    def bound(self) -> Bound | None:
+        """What the program is bound by, without a roofline; None where the capture is unhealthy."""
+        return find_bound(self.summary)
+
+    @property
+    def steps(self) -> DataFrame:
+        """A row for each step: its number, name, wall time while traced, and a column `busy_s NAME` for each device.
+
+        A step that only one device has is missing in the columns of the others.
+        """
+        from pandas import DataFrame
+
+        columns: dict[str, list[float | int | str | None]] = {
+            "step": [place if step.number is None else step.number for place, step in enumerate(self._steps)],
+            "name": [step.name for step in self._steps],
+            "traced_s": list(self.summary.traced_s),
+        }
+        for place, device in enumerate(self.devices):
+            own = iter(device.busy_s)
+            is_own = (step.device in (None, place) for step in self._steps)
+            columns[f"busy_s {device.name}"] = [next(own) if has_one else float("nan") for has_one in is_own]
+        return DataFrame(columns)
+
+    @property
+    def operations(self) -> DataFrame:
+        """A row for each operation of each program, the largest share of the busy time first."""
+        from pandas import DataFrame
+
+        fields = [field.name for field in msgspec.structs.fields(TracedOperation)]
+        rows = [[getattr(operation, field) for field in fields] for operation in self.summary.operations]
+        return DataFrame(rows, columns=fields).astype({"flops": float, "bytes": float})
+
+    def __repr__(self) -> str:
+        return "\n".join(self._describe())
+
+    def _repr_html_(self) -> str:
+        """The same for notebooks."""
+        return "<br>".join(escape(line) for line in self._describe())
+
+    def _describe(self) -> Iterator[str]:
+        summary = self.summary
+        steps = f"{counted(len(self._steps), 'step')} ({summary.steps_from})" if self._steps else "no steps"
+        platform = summary.platform or "no device"
+        yield visible(f"{self.path.name}: {platform}, {steps}, {counted(len(summary.operations), 'operation')}")
+        if summary.is_healthy:
+            yield describe_busy(summary)
+            if sentence := describe_bound(self.bound):
+                yield sentence
+        yield from map(describe_finding, summary.findings)
+
+
+def read_trace(
+    path: str | Path,
+    *,
+    session: str | None = None,
+    host: str | None = None,
+    case: str | None = None,
+    variant: str | None = None,
+) -> Trace:
+    """Return what a profiler capture shows, as tables.
+
+    Args:
+      path: A `*.xplane.pb`, the log folder of a `jax.profiler` session, or a run of jaxmeter.
+      session: Name of a session in the log folder; by default the newest.
+      host: Name of one of several hosts.
+      case, variant: Of a run.
+    Raises:
+      NoCaptureError: There is no capture, or there are several; the message says how to choose. It is a ValueError.
+      CaptureError: The file is damaged. It is a ValueError.
+      OSError: The file cannot be read.
+    """
+    found = find_captures(Path(path), session=session, case=case, variant=variant)
+    return read_one(_choose(found, host))
+
+
+def read_one(capture: Capture, *, has_device: bool | None = None, steps: int | None = None) -> Trace:
+    """Return what one capture shows.
+
+    Args:
+      has_device, steps: As for `summarise_capture`.
+    Raises:
+      CaptureError: The file is damaged.
+      OSError: The file cannot be read.
+    """
+    with open_capture(capture.path) as space:
+        analysis = analyse_space(space, capture.read_texts())
+    summary = summarise_analysis(analysis, has_device=has_device, steps=steps, most_operations=ALL)
+    return Trace(capture.path, summary, analysis.steps.steps)
+
+
+def describe_busy(summary: TraceSummary) -> str:
+    """Return how long the busiest device was busy in a typical step, and which share of the traced step that is."""
+    busiest = summary.busiest
+    busy_s, share = find_busy_s(busiest), find_busy_share(summary)
+    if busiest is None or busy_s is None or share is None:
+        return "no device was busy in a step"
+    return f"device {visible(busiest.name)} was busy for {show_time(busy_s)}, {100 * share:.0f} % of the traced step"
+
+
+def describe_finding(finding: Finding) -> str:
+    """Return what is wrong and what helps, in one line."""
+    kind = "unhealthy" if finding.is_fatal else "note"
+    return visible(f"{kind}: {finding.text}" + (f"; {finding.remedy}" if finding.remedy else ""))
+
+
+_UNITS: Mapping[str, float] = {"s": 1.0, "ms": 1e-3, "us": 1e-6}
+
+
+def show_time(seconds: float) -> str:
+    """Return `1.23 ms`: three significant digits, in ASCII."""
+    unit = next((unit for unit, size in _UNITS.items() if seconds >= size), "us")
+    return f"{seconds / _UNITS[unit]:.3g} {unit}"
+
+
+def _choose(found: Captures, host: str | None) -> Capture:
+    if len(found.subjects) > 1:
+        names = ", ".join(f"case={case!r} variant={variant!r}" for case, variant, _ in found.subjects[:5])
+        raise NoCaptureError(f"the run has {len(found.subjects)} captures; choose by case and variant, such as {names}")
+    if host is not None:
+        return choose_host(found, host)
+    if len(found.captures) > 1:
+        raise NoCaptureError(f"the session has several hosts; choose one by host=: {', '.join(found.hosts)}")
+    return found.captures[0]

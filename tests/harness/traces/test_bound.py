@@ -1,0 +1,108 @@
+"""What a program is bound by follows from the ledger by one rule, and from a roofline where peaks are known."""
+
+import pytest
+
+from jaxmeter.harness.record.trace_summary import Finding, Problem, TracedDevice, TraceSummary
+from jaxmeter.harness.traces.bound import BoundKind, describe_bound, find_bound
+from jaxmeter.harness.traces.ledger import PARTS
+
+
+def summary(ledger: dict[str, float], **changes: object) -> TraceSummary:
+    fields = {"devices": (TracedDevice(name="0", busy_s=(1e-3, 3e-3, 2e-3)),), **changes}
+    return TraceSummary(platform="gpu", steps_from="step annotations", ledger=ledger, **fields)
+
+
+@pytest.mark.parametrize(
+    ("part", "kind"),
+    [
+        ("compute", BoundKind.OPERATIONS),
+        ("callback", BoundKind.CALLBACKS),
+        ("collective", BoundKind.COLLECTIVES),
+        ("transfer", BoundKind.TRANSFERS),
+        ("between operations", BoundKind.WAITING),
+        ("compile", BoundKind.COMPILATION),
+        ("dispatch", BoundKind.DISPATCH),
+        ("waiting", BoundKind.WAITING),
+        ("host before", BoundKind.PYTHON),
+        ("host amid", BoundKind.PYTHON),
+        ("host after", BoundKind.PYTHON),
+    ],
+)
+def test_the_part_that_takes_half_of_the_step_names_what_it_is_bound_by(part, kind):
+    other = next(one for one in PARTS if find_bound(summary({one: 1.0})).kind is not kind)
+
+    assert find_bound(summary({part: 0.5, other: 0.4999})).kind is kind
+    assert find_bound(summary({part: 0.499, other: 0.4989})).kind is BoundKind.NOTHING
+
+
+def test_every_part_is_counted_by_some_kind():
+    assert all(find_bound(summary({part: 1.0})).share == 1 for part in PARTS)
+
+
+def test_parts_of_one_group_count_together():
+    bound = find_bound(summary({"host before": 0.3, "host after": 0.3, "compute": 0.4}))
+
+    assert (bound.kind, bound.share) == (BoundKind.PYTHON, 0.6)
+
+
+def test_where_nothing_dominates_the_largest_is_named():
+    bound = find_bound(summary({"compute": 0.46, "host after": 0.33, "dispatch": 0.21}))
+
+    assert (bound.kind, bound.share, bound.largest) == (BoundKind.NOTHING, 0.46, BoundKind.OPERATIONS)
+    assert describe_bound(bound) == (
+        "No part dominates the traced step: the largest is the device's operations with 46 %."
+    )
+
+
+@pytest.mark.parametrize(
+    ("flops", "moved", "kind"),
+    [
+        (1.6e12, 0.2e9, BoundKind.ARITHMETIC),
+        (0.2e12, 1.6e9, BoundKind.BANDWIDTH),
+        (None, 1.6e9, BoundKind.OPERATIONS),
+        (1.6e12, None, BoundKind.OPERATIONS),
+    ],
+)
+def test_operations_are_bound_by_the_rate_that_is_nearer_to_its_peak(flops, moved, kind):
+    found = summary({"compute": 0.9, "dispatch": 0.1}, flops=flops, bytes=moved)
+
+    bound = find_bound(found, peak_flops={"bfloat16": 1e15}, peak_bytes_per_s=1e12)
+
+    assert bound.kind is kind
+    assert bound.of_peak_flops == (None if flops is None else pytest.approx(flops / 2e-3 / 1e15))
+    assert bound.of_peak_bandwidth == (None if moved is None else pytest.approx(moved / 2e-3 / 1e12))
+
+
+def test_no_roofline_decides_where_the_formats_of_numbers_disagree():
+    found = summary({"compute": 1.0}, flops=0.2e12, bytes=0.4e9)
+    formats = {"bfloat16": 1e15, "float32": 1e14}
+
+    bound = find_bound(found, peak_flops=formats, peak_bytes_per_s=1e12)
+
+    assert (bound.kind, bound.of_peak_flops, bound.of_peak_bandwidth) == (BoundKind.OPERATIONS, 0.1, 0.2)
+    assert find_bound(found, peak_flops={"float32": 1e14}, peak_bytes_per_s=1e12).kind is BoundKind.ARITHMETIC
+
+
+def test_without_peaks_operations_are_all_that_is_known():
+    bound = find_bound(summary({"compute": 0.9}, flops=1e9, bytes=1e6))
+
+    assert (bound.kind, bound.of_peak_flops) == (BoundKind.OPERATIONS, None)
+    assert describe_bound(bound) == "The traced step is bound by the device's operations: they take 90 % of it."
+
+
+@pytest.mark.parametrize("kind", BoundKind)
+def test_every_kind_has_a_sentence(kind):
+    from jaxmeter.harness.traces.bound import Bound
+
+    sentence = describe_bound(Bound(kind=kind, share=0.6, largest=kind, of_peak_flops=0.3, of_peak_bandwidth=0.4))
+
+    assert "60 %" in sentence
+    assert sentence.endswith(".")
+
+
+def test_an_unhealthy_capture_has_no_bound():
+    fatal = Finding(problem=Problem.DROPPED_EVENTS, text="events were lost")
+
+    assert find_bound(summary({"compute": 1.0}, findings=(fatal,))) is None
+    assert find_bound(summary({})) is None
+    assert describe_bound(None) == ""
