@@ -7,9 +7,20 @@ from dataclasses import dataclass, replace
 
 from jaxmeter.harness.metrics.reading import Case, Run, Variant
 from jaxmeter.harness.metrics.table import METRICS
+from jaxmeter.harness.metrics.traced import find_trace
 from jaxmeter.harness.record import NATIVE, NumericsDetails, Status
+from jaxmeter.harness.traces.growth import find_grown
+from jaxmeter.harness.traces.typical import find_busy_s
 
+from .. import numbers
+from ..text import visible
 from .conditions import Conditions, compare_conditions
+
+LEAST_GROWTH = 0.02
+"""Of the device's busy time in a step; captures of equal programs differ by as much."""
+
+MOST_GROWN = 3
+"""Operations that a cause names."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +79,31 @@ class VariantPair:
     def is_native(self) -> bool:
         """Whether another library runs it, which no version of JAX changes."""
         return self.new.planned.mode == NATIVE
+
+    def describe_grown(self, *, is_slower: bool) -> str:
+        """Return the operations that take longer, or less long, in the later capture; empty without both captures.
+
+        A difference of captures alone is no finding: this only explains a time that is told apart.
+        """
+        before, after = find_trace(self.old), find_trace(self.new)
+        if before is None or after is None:
+            return ""
+        least_s = LEAST_GROWTH * (find_busy_s(before.busiest) or 0.0)
+        grown = [
+            one
+            for one in find_grown(before, after)
+            if (one.difference_s > 0) == is_slower
+            and abs(one.difference_s) >= least_s
+            and None not in (one.before_s, one.after_s)
+        ]
+        largest = sorted(grown, key=lambda one: -abs(one.difference_s))[:MOST_GROWN]
+        more = "more" if is_slower else "less"
+        words = [
+            f"{visible(one.name)}{f' ({visible(one.source)})' if one.source else ''} takes "
+            f"{numbers.difference(abs(one.difference_s))} {more}"
+            for one in largest
+        ]
+        return f"in their captured steps {', '.join(words)}" if words else ""
 
     def find_cause(self) -> str:
         """What may explain a change, likeliest first."""
