@@ -1,8 +1,7 @@
-"""What a capture of the profiler holds. Captures of other devices are kept beside the project; without: skipped."""
+"""The trace probe: calls are captured, the capture is kept without the host's name, and what it shows is recorded."""
 
 import platform as host_platform
 import time
-from contextlib import nullcontext
 from pathlib import Path
 
 import jax
@@ -11,69 +10,76 @@ import pytest
 
 from jaxmeter.harness.machine.platforms import BACKENDS
 from jaxmeter.harness.probes import Context
-from jaxmeter.harness.probes.trace import STEPS, capture, has_activity
+from jaxmeter.harness.probes import trace as probe
+from jaxmeter.harness.probes.trace import capture
+from jaxmeter.harness.programs.capturing import DISCARDED_CALLS, FEWEST_CALLS, KEPT_CALLS
 from jaxmeter.harness.programs.modes import Prepared
-from jaxmeter.harness.record import CaseFolder, Status, TraceDetails
-
-CAPTURES = Path(__file__).parents[4] / "shared" / "traces"
-
-OF_AN_H200 = Path(__file__).parent / "nvidia_h200_selu.xplane.pb"
-"""Five calls of selu of 10^8 numbers in bfloat16, jitted, jax 0.11.2, 2026-11-26."""
+from jaxmeter.harness.record import CaseFolder, Status
+from jaxmeter.harness.record.trace_summary import Problem
+from jaxmeter.harness.traces.xplane import CaptureError
 
 
-@pytest.mark.parametrize(("backend", "expected"), [("gpu", True), ("tpu", False)])
-def test_work_on_a_gpu_of_nvidia_is_found(backend, expected):
-    assert has_activity(OF_AN_H200, BACKENDS[backend].trace_plane) is expected
-
-
-@pytest.mark.skipif(not CAPTURES.is_dir(), reason="captures made on devices are kept beside the project")
-@pytest.mark.parametrize(
-    ("capture", "backend", "expected"),
-    [
-        ("amd_mi300x_jax_gemm.xplane.pb", "gpu", True),
-        ("tpu_v6e4_jax_host_offload.xplane.pb", "tpu", True),
-        ("tpu_v6e4_jax_host_offload.xplane.pb", "gpu", False),
-    ],
-)
-def test_work_on_a_device_is_found_on_the_planes_of_its_backend(capture, backend, expected):
-    assert has_activity(CAPTURES / capture, BACKENDS[backend].trace_plane) is expected
-
-
-def test_a_capture_without_a_device_has_no_activity_of_one(tmp_path):
-    with jax.profiler.trace(tmp_path):
-        (jnp.ones(8) + 1).block_until_ready()
-    (capture,) = tmp_path.rglob("*.xplane.pb")
-
-    assert not has_activity(capture, "/device:GPU")
-    assert has_activity(capture, "/host:CPU")
-
-
-@pytest.mark.parametrize(("platform", "activity"), [("cpu", None), ("gpu", False)])
-def test_a_capture_is_kept_and_says_whether_its_device_did_anything_where_there_is_one_to_look_for(
-    tmp_path, platform, activity
-):
-    calls = []
-    prepared = Prepared(calls.append, (1,), lambda result: result)
+def captured(tmp_path, call, platform="cpu"):
+    prepared = Prepared(call, (), jax.block_until_ready)
     folder = CaseFolder(tmp_path)
+    return capture("a:jit", prepared, Context(None, {}, BACKENDS[platform], (), time.perf_counter, folder)), folder
 
-    found = capture("a:jit", prepared, Context(None, {}, BACKENDS[platform], (), time.perf_counter, folder))
 
-    kept = folder.artifacts("trace", "a:jit")
-    captures = [path for path in kept if path.name.endswith(".xplane.pb")]
-    assert (found.status, found.details) == (Status.OK, TraceDetails(device_activity=activity))
-    assert found.values == {"trace_file_bytes": (sum(path.stat().st_size for path in captures),)}
-    assert captures
-    assert len(calls) == 1 + STEPS
-    assert [path for path in kept if host_platform.node() in path.name] == []
+def test_a_capture_is_kept_and_what_it_shows_is_recorded(tmp_path):
+    product = jax.jit(lambda x: x @ x)
+    x = jnp.ones((300, 300))
+
+    outcome, folder = captured(tmp_path, lambda: product(x))
+
+    (kept,) = [path for path in folder.artifacts("trace", "a:jit") if path.name.endswith(".xplane.pb")]
+    summary = outcome.details.summary
+    assert (outcome.status, outcome.values) == (Status.OK, {"trace_file_bytes": (kept.stat().st_size,)})
+    assert FEWEST_CALLS <= len(summary.traced_s) == len(summary.devices[0].busy_s) <= KEPT_CALLS
+    assert 1 <= outcome.details.discarded <= DISCARDED_CALLS
+    assert (summary.platform, summary.findings) == ("cpu", ())
+    assert [one.flops for one in summary.operations] == [2 * 300**3]
+    assert sum(summary.ledger.values()) == pytest.approx(1, abs=1e-3)
+
+
+def test_lines_of_the_user_are_recorded_without_the_folders_that_privacy_hides(tmp_path):
+    product = jax.jit(lambda x: x @ x)
+
+    outcome, _ = captured(tmp_path, lambda: product(jnp.ones((64, 64))))
+
+    sources = [one.source for one in outcome.details.summary.operations if one.source]
+    assert any(source.startswith("tests/harness/probes/test_trace.py:") for source in sources)
+    assert not any(str(Path.cwd()) in source or "~" in source for source in sources)
+
+
+def test_the_name_of_the_host_is_in_no_name_of_a_file(tmp_path):
+    _, folder = captured(tmp_path, lambda: jnp.ones(8) + 1)
+
+    assert [path for path in folder.artifacts("trace", "a:jit") if host_platform.node() in path.name] == []
+
+
+def test_a_capture_without_the_device_of_its_platform_says_so(tmp_path):
+    outcome, _ = captured(tmp_path, lambda: jnp.ones(8) + 1, platform="gpu")
+
+    summary = outcome.details.summary
+    assert Problem.NO_DEVICE in [finding.problem for finding in summary.findings]
+    assert not summary.is_healthy
+
+
+def test_where_a_profiler_session_is_running_nothing_is_captured(tmp_path):
+    with jax.profiler.trace(tmp_path / "users"):
+        outcome, _ = captured(tmp_path / "run", lambda: jnp.ones(8) + 1)
+
+    assert outcome.status is Status.SKIPPED
+    assert outcome.reason.startswith("not captured: ")
+    assert [*(tmp_path / "users").rglob("*.xplane.pb")]
 
 
 def test_a_profiler_that_writes_nothing_has_failed(tmp_path, monkeypatch):
-    monkeypatch.setattr(jax.profiler, "trace", lambda folder, profiler_options: nullcontext())
-    prepared = Prepared(lambda: None, (), lambda result: result)
+    def write_nothing(*_):
+        raise CaptureError("the profiler wrote no capture (*.xplane.pb)")
 
-    found = capture("a:jit", prepared, Context(None, {}, BACKENDS["cpu"], (), time.perf_counter, CaseFolder(tmp_path)))
+    monkeypatch.setattr(probe, "capture_steps", write_nothing)
 
-    assert (found.status, found.reason) == (
-        Status.FAILED,
-        "the profiler wrote no capture (*.xplane.pb), or an empty one",
-    )
+    outcome, _ = captured(tmp_path, lambda: None)
+
+    assert (outcome.status, outcome.reason) == (Status.FAILED, "the profiler wrote no capture (*.xplane.pb)")
