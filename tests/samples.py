@@ -36,10 +36,12 @@ from jaxmeter.harness.record import (
     Settings,
     Status,
     TimingDetails,
+    TraceDetails,
     VariantRecord,
     write_json,
 )
 from jaxmeter.harness.record.self_test import SelfTest, Tally
+from jaxmeter.harness.record.trace_summary import TracedDevice, TracedOperation, TraceSummary
 
 WOBBLE = (1.0, 1.01, 0.99, 1.005, 0.995)
 """Process to process; its geometric mean is nearly 1."""
@@ -299,6 +301,55 @@ def measured_memory(measured_peak_bytes: Number | None = None, *, notes: tuple[s
     """Measured peak memory at most, in bytes."""
     values = {} if measured_peak_bytes is None else {"measured_peak_bytes": (measured_peak_bytes,)}
     return Outcome(status=Status.OK, values=values, notes=notes)
+
+
+def traced(
+    *traced_s: float,
+    busy: float = 0.9,
+    platform: str = "cpu",
+    ledger: Mapping[str, float] | None = None,
+    **changes: Any,
+) -> Outcome:
+    """A capture of some steps in which one device was busy for a share of each.
+
+    Args:
+      ledger: By part; what the device computes and the host's own code by default.
+      changes: Of the summary.
+    """
+    device = TracedDevice(name="0", busy_s=tuple(busy * step_s for step_s in traced_s))
+    operations = (
+        traced_operation("dot.1", share=0.75, opcode="dot", source="train.py:48", flops=2e6, bytes=3e6),
+        traced_operation("fusion.2", share=0.2, opcode="fusion", source="train.py:50"),
+    )
+    summary = {
+        "platform": platform,
+        "steps_from": "step annotations",
+        "traced_s": traced_s,
+        "devices": (device,),
+        "operations": operations,
+        "others": 3,
+        "others_share": 0.05,
+        "ledger": {"compute": busy, "host after": 1 - busy} if ledger is None else dict(ledger),
+        **changes,
+    }
+    return Outcome(
+        status=Status.OK,
+        values={"trace_file_bytes": (20_000,)},
+        details=TraceDetails(summary=TraceSummary(**summary), discarded=10),
+    )
+
+
+def traced_operation(name: str, *, share: float, total_s: float = 1e-3, **changes: Any) -> TracedOperation:
+    """An operation that ran ten times."""
+    fields = {
+        "module": "jit_step",
+        "category": "compute",
+        "count": 10,
+        "total_s": total_s,
+        "self_s": total_s,
+        **changes,
+    }
+    return TracedOperation(name=name, share=share, **fields)
 
 
 def buffer(size_bytes: int, **changes: Any) -> Buffer:

@@ -15,12 +15,14 @@ from jaxmeter.reporting.view.sections.compilation import make_compilation_sectio
 from jaxmeter.reporting.view.sections.memory import make_memory_section
 from jaxmeter.reporting.view.sections.speed import make_speed_section
 from jaxmeter.reporting.view.sections.sweeps import make_sweep_part
+from jaxmeter.reporting.view.sections.traces import make_traces_section
 from jaxmeter.reporting.view.sweeps import find_sweeps
 
 OF_CASES = {
     "speed": lambda page: make_speed_section(page.runs, page.cases),
     "compilation": lambda page: make_compilation_section(page.cases),
     "caching": lambda page: make_caching_section(page.cases),
+    "traces": lambda page: make_traces_section(page.cases),
     "memory": lambda page: make_memory_section(page.cases),
     "sweeps": lambda page: Section("sweeps", "", "", "", tuple(map(make_sweep_part, find_sweeps(page.cases)))),
 }

@@ -1,0 +1,144 @@
+"""What a capture gives: shares of a traced step, scaled by the timed one where tracing changes little."""
+
+import pytest
+
+from jaxmeter.harness.metrics.metric import Lack
+from jaxmeter.harness.metrics.reading import read_case
+from jaxmeter.harness.metrics.traced import (
+    describe_bound_of,
+    find_bound_of,
+    find_busy_share,
+    find_trace,
+    is_slowed_down,
+)
+from jaxmeter.harness.record import Cost, Outcome, Status
+from jaxmeter.harness.record.trace_summary import Finding, Problem
+from jaxmeter.harness.traces.bound import BoundKind
+from tests import samples
+
+TIMED_S = 1e-3
+
+
+def variant_with(trace, *, timed_s=TIMED_S, cost=None, devices=1, **environment):
+    case = samples.planned_case(variants=("f:jit",), cost=cost, devices=devices)
+    outcomes = {"timing": samples.timing(timed_s, spread=0), **({} if trace is None else {"trace": trace})}
+    record = samples.record(case, {"f:jit": outcomes})
+    (variant,) = read_case(case, record, samples.environment(**environment), samples.settings()).variants
+    return variant
+
+
+def test_the_busy_share_is_that_of_the_median_step():
+    trace = samples.traced(1e-3, 2e-3, 4e-3)
+    uneven = samples.traced(1e-3, 1e-3, 1e-3, devices=(samples.TracedDevice(name="0", busy_s=(0.0, 5e-4, 9e-4)),))
+
+    assert find_busy_share(trace.details.summary) == pytest.approx(0.9)
+    assert variant_with(uneven).read("busy_share").estimate == pytest.approx(0.5)
+
+
+def test_a_device_that_is_never_busy_has_a_busy_share_of_0():
+    reading = variant_with(samples.traced(1e-3, 1e-3, busy=0.0)).read("busy_share")
+
+    assert (reading.estimate, reading.fault) == (0.0, None)
+
+
+@pytest.mark.parametrize(("traced_s", "busy_s"), [(1.25e-3, 0.9e-3), (1.26e-3, None)])
+def test_a_processor_s_busy_time_is_its_share_of_the_timed_step_unless_tracing_slows_it_down(traced_s, busy_s):
+    variant = variant_with(samples.traced(traced_s, traced_s, traced_s))
+
+    reading = variant.read("device_busy_s")
+
+    assert reading.estimate == (None if busy_s is None else pytest.approx(busy_s))
+    assert is_slowed_down(variant) is (busy_s is None)
+    assert reading.fault is None if busy_s else reading.fault.lack is Lack.WITHHELD
+
+
+@pytest.mark.parametrize("platform", ["gpu", "tpu"])
+def test_a_device_s_busy_time_is_by_its_own_clock_however_slow_the_traced_step_is(platform):
+    variant = variant_with(samples.traced(5e-3, 5e-3, 5e-3, busy=0.1, platform=platform))
+
+    assert variant.read("device_busy_s").estimate == pytest.approx(5e-4)
+
+
+def test_a_capture_that_is_not_healthy_has_a_reason_and_no_number():
+    finding = Finding(problem=Problem.DROPPED_EVENTS, text="the profiler lost events")
+    variant = variant_with(samples.traced(1e-3, findings=(finding,)))
+
+    for metric in ("device_busy_s", "busy_share", "traced_over_timed", "launch_delay_s"):
+        reading = variant.read(metric)
+        assert reading.estimate is None
+        assert "the profiler lost events" in reading.fault.reason
+    assert (find_trace(variant), find_bound_of(variant), describe_bound_of(variant)) == (None, None, "")
+
+
+def test_a_warning_leaves_the_numbers():
+    finding = Finding(problem=Problem.UNEQUAL_STEPS, text="its steps are unequal", is_fatal=False)
+
+    assert variant_with(samples.traced(1e-3, findings=(finding,))).read("busy_share").estimate == pytest.approx(0.9)
+
+
+@pytest.mark.parametrize(
+    ("trace", "lack"),
+    [(None, Lack.NOT_ASKED), (Outcome(status=Status.SKIPPED, reason="a session is running"), Lack.NO_VALUE)],
+)
+def test_without_a_capture_there_is_no_number(trace, lack):
+    assert variant_with(trace).read("busy_share").fault.lack is lack
+
+
+@pytest.mark.parametrize(
+    ("traced_s", "busy", "kind"),
+    [
+        (1.2e-3, 0.6, BoundKind.OPERATIONS),
+        (2e-3, 0.6, None),
+        (2e-3, 0.71, BoundKind.OPERATIONS),
+        (2e-3, 0.29, BoundKind.PYTHON),
+    ],
+)
+def test_a_step_that_tracing_slows_down_is_bound_by_something_only_where_that_cannot_turn_round(traced_s, busy, kind):
+    bound = find_bound_of(variant_with(samples.traced(traced_s, traced_s, traced_s, busy=busy)))
+
+    assert (None if bound is None else bound.kind) is kind
+
+
+def test_peaks_of_the_environment_tell_compute_from_memory():
+    costs = {"flops": 2e6, "bytes": 1e6}
+    trace = samples.traced(1e-3, 1e-3, 1e-3, **costs)
+
+    fast_memory = variant_with(trace, peak_flops={"float32": 4e9}, peak_bytes_per_s=1e12)
+    slow_memory = variant_with(trace, peak_flops={"float32": 4e12}, peak_bytes_per_s=2e9)
+
+    assert find_bound_of(fast_memory).kind is BoundKind.ARITHMETIC
+    assert find_bound_of(slow_memory).kind is BoundKind.BANDWIDTH
+
+
+def test_declared_costs_come_before_counted_ones():
+    trace = samples.traced(1e-3, 1e-3, 1e-3, flops=9e6, bytes=9e6)
+    peaks = {"peak_flops": {"float32": 4e9}, "peak_bytes_per_s": 8e9}
+
+    declared = variant_with(trace, cost=Cost(flops=2e6, bytes=4e6), **peaks)
+    counted = variant_with(trace, **peaks)
+
+    assert declared.read("flops_share").estimate == pytest.approx(0.5)
+    assert declared.read("bandwidth_share").estimate == pytest.approx(0.5)
+    assert declared.read("operational_intensity").estimate == pytest.approx(0.5)
+    assert counted.read("flops_share").estimate == pytest.approx(9e6 / 1e-3 / 4e9)
+
+
+def test_a_gpu_s_share_of_peak_is_by_its_busy_time_and_over_all_devices_of_the_case():
+    trace = samples.traced(2e-3, 2e-3, 2e-3, busy=0.25, platform="gpu")
+    variant = variant_with(
+        trace, cost=Cost(flops=8e6), devices=2, device_kind="Sample GPU", peak_flops={"float32": 16e9}
+    )
+
+    assert variant.read("flops_share").estimate == pytest.approx(8e6 / 5e-4 / 32e9)
+
+
+@pytest.mark.parametrize(("flops", "is_doubted"), [(4.4e6, False), (4.5e6, True)])
+def test_a_share_above_the_peak_is_doubted(flops, is_doubted):
+    variant = variant_with(None, cost=Cost(flops=flops), peak_flops={"float32": 4e9})
+
+    assert bool(variant.read("flops_share").doubt) is is_doubted
+
+
+def test_without_peaks_or_costs_there_is_no_share():
+    assert variant_with(None, cost=Cost(flops=1e6)).read("flops_share").fault.lack is Lack.NOT_DEFINED
+    assert variant_with(None, peak_flops={"float32": 4e9}).read("flops_share").fault.lack is Lack.NOT_DEFINED

@@ -1,0 +1,88 @@
+"""Where the time of a step goes: the ledger of each variant, its largest operations, and why there is none."""
+
+import pytest
+
+from jaxmeter.harness.record.trace_summary import Finding, Problem
+from jaxmeter.harness.traces.ledger import GROUPS
+from jaxmeter.reporting.view.page_model import StackMark
+from tests import samples
+from tests.reporting.views import by_variant, page_of, section, tables, texts
+
+
+def page_with(**traces):
+    names = {name: f"{name}:jit" for name in traces}
+    planned = samples.planned_case(variants=tuple(names.values()))
+    outcomes = {
+        names[name]: {
+            "numerics": samples.numerics(),
+            "timing": samples.timing(1e-3, baseline_s=1e-3, spread=0),
+            **({} if trace is None else {"trace": trace}),
+        }
+        for name, trace in traces.items()
+    }
+    probes = ("numerics", "timing", "trace")
+    return page_of(samples.run((planned, samples.record(planned, outcomes)), settings=samples.settings(probes=probes)))
+
+
+def test_each_variant_with_a_capture_has_a_row_with_what_bounds_it():
+    page = page_with(f=samples.traced(1e-3, 1e-3, 1e-3), g=None)
+
+    rows = by_variant(page, "traces")
+
+    assert list(rows) == ["f:jit"]
+    assert rows["f:jit"]["Bound by"] == "bound by the device's operations 90 % of the step"
+    assert (rows["f:jit"]["Device busy"], rows["f:jit"]["Device busy time"]) == ("90 %", "900 µs")
+    assert rows["f:jit"]["Traced ÷ timed"] == "1.00×"
+
+
+def test_the_bar_of_a_step_is_its_ledger_in_five_groups():
+    parts = {"compute": 0.3, "callback": 0.1, "transfer": 0.1, "dispatch": 0.2, "host amid": 0.2, "waiting": 0.1}
+    page = page_with(f=samples.traced(1e-3, ledger=parts))
+    (ledger, _) = tables(page, "traces")
+
+    (mark,) = [cell.mark for cell in ledger.rows[0].cells if isinstance(cell.mark, StackMark)]
+
+    assert ledger.stack == tuple(GROUPS)
+    assert mark.shares == pytest.approx((0.4, 0.1, 0.2, 0.2, 0.1))
+
+
+def test_a_step_that_tracing_slows_down_has_no_device_time_and_no_bound():
+    row = by_variant(page_with(f=samples.traced(2e-3, 2e-3, busy=0.6)), "traces")["f:jit"]
+
+    assert row["Traced ÷ timed"] == "2.0×"
+    assert "not known" in row["Bound by"]
+    assert row.get("Device busy time", "—") == "—"
+
+
+def test_operations_name_the_line_of_the_code_and_the_rest_is_one_row():
+    page = page_with(f=samples.traced(1e-3))
+    (_, operations) = tables(page, "traces")
+
+    rows = [texts(row) for row in operations.rows]
+
+    assert [row[0] for row in rows] == ["dot.1 train.py:48", "fusion.2 train.py:50", "3 more operations"]
+    assert [row[2] for row in rows] == ["75 %", "20 %", "5 %"]
+    assert rows[0][4:] == ["20 GFLOP/s", "30 GB/s"]
+
+
+def test_a_capture_that_gives_no_number_says_why():
+    finding = Finding(problem=Problem.NO_DEVICE, text="it has no plane of the device", remedy="capture again")
+    made = section(page_with(f=samples.traced(1e-3, findings=(finding,))), "traces")
+
+    (note,) = made.parts[0].notes
+    assert note == "f:jit: the capture gives no numbers: it has no plane of the device; capture again"
+    assert "no step was captured" in made.answer
+
+
+def test_the_answer_counts_what_bounds_the_steps():
+    page = page_with(
+        f=samples.traced(1e-3, 1e-3),
+        g=samples.traced(1e-3, 1e-3, busy=0.2),
+        h=samples.traced(2e-3, 2e-3, busy=0.5),
+        i=samples.traced(1e-3, busy=0.4, ledger={"compute": 0.4, "dispatch": 0.3, "waiting": 0.3}),
+    )
+
+    assert section(page, "traces").answer == (
+        "Of 4 captured steps: 1 bound by the device's operations, 1 bound by Python, 1 without a dominant part, "
+        "1 too much slowed down by tracing to say."
+    )
