@@ -1,7 +1,13 @@
 import pytest
+from msgspec import structs
 
-from jaxmeter.harness.metrics.details_text import NO_DEVICE_ACTIVITY, describe_details
+from jaxmeter.harness.metrics.details_text import describe_details
 from jaxmeter.harness.record import CachingDetails, Conditioning, NumericsDetails, TimingDetails, TraceDetails, Verdict
+from jaxmeter.harness.record.trace_summary import Finding, Problem, TraceSummary
+
+SOUND = TraceSummary(platform="cpu", steps_from="step annotations")
+UNEQUAL = Finding(problem=Problem.UNEQUAL_STEPS, text="its steps are unequal", is_fatal=False)
+NO_DEVICE = Finding(problem=Problem.NO_DEVICE, text="it has no plane of the device", remedy="capture again")
 
 
 @pytest.mark.parametrize(
@@ -28,8 +34,14 @@ from jaxmeter.harness.record import CachingDetails, Conditioning, NumericsDetail
         ),
         (NumericsDetails(raised="no"), ("raises, as declared: no",)),
         (TraceDetails(), ()),
-        (TraceDetails(device_activity=True), ()),
-        (TraceDetails(device_activity=False), (NO_DEVICE_ACTIVITY,)),
+        (TraceDetails(summary=SOUND), ()),
+        (
+            TraceDetails(summary=structs.replace(SOUND, findings=(UNEQUAL, NO_DEVICE))),
+            (
+                "the capture: its steps are unequal",
+                "the capture gives no numbers: it has no plane of the device; capture again",
+            ),
+        ),
     ],
 )
 def test_details_become_sentences_where_no_section_shows_them(details, sentences):

@@ -411,3 +411,28 @@ def test_a_setting_that_changes_what_is_timed_stands_first_among_the_notes():
         measurement = jaxmeter.measure.with_options(modes=("jit",))(lambda x: x + 1, jnp.ones(4))
 
     assert measurement.record.notes[0].startswith("jax_debug_nans is True: every result is checked for NaN")
+
+
+def test_with_trace_the_result_says_what_bounds_a_step_and_which_lines_take_its_time():
+    x = jnp.ones((256, 256))
+
+    found = jaxmeter.measure.with_options(trace=True, modes=("jit",), time_limit_s=60)(lambda x: x @ x @ x, x)
+
+    (variant,) = found.record.variants
+    summary = variant.outcomes["trace"].details.summary
+    assert [one.source.partition(":")[0] for one in summary.operations[:1]] == [
+        "tests/harness/notebook/test_measure.py"
+    ]
+    assert "of the device's time" in repr(found)
+    assert "bound by" in repr(found) or "no part dominates" in repr(found) or "not known" in repr(found)
+
+
+def test_a_function_that_prints_is_not_captured_tens_of_times_more():
+    def step(x):
+        jax.debug.print("{}", x[0])
+        return x + 1
+
+    found = jaxmeter.measure.with_options(trace=True, modes=("jit",))(step, jnp.ones(8))
+
+    (variant,) = found.record.variants
+    assert variant.outcomes["trace"].status is Status.SKIPPED

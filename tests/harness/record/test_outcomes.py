@@ -93,7 +93,7 @@ def test_calls_in_the_cache_states_of_caches_stand_in_the_order_of_their_process
         NumericsDetails(outputs=2),
         MemoryDetails(),
         TimingDetails(processes=3),
-        TraceDetails(device_activity=True),
+        TraceDetails(discarded=10),
         CompilationDetails(explanation="why"),
         CachingDetails(calls=(CacheStateCall(cache_state="cold", proven=False),)),
     ],

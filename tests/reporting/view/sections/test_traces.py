@@ -62,7 +62,7 @@ def test_operations_name_the_line_of_the_code_and_the_rest_is_one_row():
 
     assert [row[0] for row in rows] == ["dot.1 train.py:48", "fusion.2 train.py:50", "3 more operations"]
     assert [row[2] for row in rows] == ["75 %", "20 %", "5 %"]
-    assert rows[0][4:] == ["20 GFLOP/s", "30 GB/s"]
+    assert rows[0][4:] == ["20.0 GFLOP/s", "30.0 GB/s"]
 
 
 def test_a_capture_that_gives_no_number_says_why():
