@@ -26,6 +26,10 @@ OUTSIDE = 0.01
 annotated code does not wait for its results."""
 
 
+HELD = 0.5
+"""Share of the devices' busy time that steps must hold. The work of calls that are queued far ahead lies behind them."""
+
+
 @dataclass(frozen=True)
 class Steps:
     """The windows that a capture is divided into.
@@ -152,7 +156,9 @@ def find_steps(timeline: Timeline) -> Steps:
     annotated = timeline.annotated
     layout = timeline.layout
     if annotated and not (layout is not None and layout.has_device_clock):
-        return _annotated_steps(timeline, annotated)
+        steps = _annotated_steps(timeline, annotated)
+        if steps is not None:
+            return steps
     if layout is not None and layout.has_runs and timeline.runs:
         runs = [run for run in timeline.runs if run.end > run.start]
         lasting: dict[tuple[int, str, str], int] = defaultdict(int)
@@ -172,7 +178,8 @@ def find_steps(timeline: Timeline) -> Steps:
     return Steps(WHOLE, (Step("capture", first, max(last, first + 1)),))
 
 
-def _annotated_steps(timeline: Timeline, annotated: Sequence[Step]) -> Steps:
+def _annotated_steps(timeline: Timeline, annotated: Sequence[Step]) -> Steps | None:
+    """Steps by annotation; None where the annotated code runs so far ahead that its work lies outside of all of them."""
     outermost: list[Step] = []
     for step in annotated:  # a step inside another is no step of its own
         if not outermost or step.start >= outermost[-1].end:
@@ -182,7 +189,8 @@ def _annotated_steps(timeline: Timeline, annotated: Sequence[Step]) -> Steps:
     window = clip(busy, outermost[0].start, int(max(timeline.end, outermost[-1].end)))
     if len(outermost) > 1 and measure(window) - inside > OUTSIDE * max(1, measure(window)):
         following = [replace(step, end=after.start) for step, after in pairwise(outermost)]
-        return Steps(ANNOTATIONS, tuple(following), until_next=True)
+        held = int(covered(busy, _times(following, "start"), _times(following, "end")).sum())
+        return Steps(ANNOTATIONS, tuple(following), until_next=True) if held >= HELD * measure(window) else None
     return Steps(ANNOTATIONS, tuple(outermost))
 
 

@@ -26,7 +26,9 @@ TRANSFER, COMPILE, DISPATCH, WAITING = "transfer", "compile", "dispatch", "waiti
 _HOST_EVENTS = (
     (re.compile(r"H2D Dispatch|DevicePut|CopyToDevice|BufferFromHostBuffer|ToLiteral|CopyToHost"), TRANSFER),
     (
-        re.compile(r"backend_compile|XlaCompile|[Cc]ompile(AndLoad|d?Impl)?\b|RunBackend|RunHloPasses|LlvmCompile"),
+        re.compile(
+            r"backend_compile|lower_sharding_computation|XlaCompile|[Cc]ompile(AndLoad|d?Impl)?\b|RunBackend|RunHloPasses|LlvmCompile"
+        ),
         COMPILE,
     ),
     (re.compile(r"PjitFunction\(|PmapFunction\(|\S*LoadedExecutable::Execute"), DISPATCH),
