@@ -27,7 +27,7 @@ annotated code does not wait for its results."""
 
 
 HELD = 0.5
-"""Share of the devices' busy time that steps must hold. The work of calls that are queued far ahead lies behind them."""
+"""Share of the devices' busy time that steps must hold: the work of calls queued far ahead lies behind them."""
 
 
 @dataclass(frozen=True)
@@ -156,9 +156,9 @@ def find_steps(timeline: Timeline) -> Steps:
     annotated = timeline.annotated
     layout = timeline.layout
     if annotated and not (layout is not None and layout.has_device_clock):
-        steps = _annotated_steps(timeline, annotated)
-        if steps is not None:
-            return steps
+        by_annotation = _annotated_steps(timeline, annotated)
+        if by_annotation is not None:
+            return by_annotation
     if layout is not None and layout.has_runs and timeline.runs:
         runs = [run for run in timeline.runs if run.end > run.start]
         lasting: dict[tuple[int, str, str], int] = defaultdict(int)
@@ -179,7 +179,7 @@ def find_steps(timeline: Timeline) -> Steps:
 
 
 def _annotated_steps(timeline: Timeline, annotated: Sequence[Step]) -> Steps | None:
-    """Steps by annotation; None where the annotated code runs so far ahead that its work lies outside of all of them."""
+    """Steps by annotation; None where the annotated code runs so far ahead that its work lies outside of them."""
     outermost: list[Step] = []
     for step in annotated:  # a step inside another is no step of its own
         if not outermost or step.start >= outermost[-1].end:
