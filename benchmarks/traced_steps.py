@@ -56,10 +56,8 @@ def main(words: list[str]) -> None:
                     slowdowns[name].append(slowdown)
     usual = {name: statistics.median(values) for name, values in slowdowns.items()}
     little = sum(value <= SLOWED_DOWN for value in usual.values())
-    print(
     middle = statistics.median(usual.values())
     print(f"traced over timed at most {SLOWED_DOWN}: {little} of {len(usual)} variants, median {middle:.2f}")
-    )
     spreads = [max(values) - min(values) for values in shares.values() if len(values) > 1]
     if spreads:
         tenths = statistics.quantiles(spreads, n=10)
