@@ -164,7 +164,7 @@ def test_a_number_is_exact_where_its_metric_is_and_all_processes_agree(metric, v
     ("metric", "low", "high"),
     [
         ("execution_s", SHORTEST_S, LONGEST_S),
-        ("compile_s", SHORTEST_S, LONGEST_S),
+        ("compile_s", 0.0, LONGEST_S),
         ("log_ratio", -LARGEST_LOG_RATIO, LARGEST_LOG_RATIO),
         ("hlo_fusions", 0.0, LARGEST_COUNT),
         ("planned_peak_bytes", 0.0, LARGEST_COUNT),
@@ -179,6 +179,18 @@ def test_what_cannot_have_been_measured_is_missing(metric, low, high):
     reading = read(metric, low, high, *damaged)
 
     assert reading.values == (low, high, *(None for _ in damaged))
+
+
+def test_zero_seconds_of_a_part_are_a_value_and_of_a_timed_call_are_none():
+    parts, calls = read("lower_s", 0.0, 0.0), read("execution_s", 0.0, 0.0)
+
+    assert (parts.values, parts.estimate, parts.fault) == ((0.0, 0.0), 0.0, None)
+    assert (calls.values, calls.estimate) == ((None, None), None)
+
+
+def test_the_mean_of_times_among_which_is_a_zero_is_arithmetic():
+    assert read("lower_s", 0.0, 0.2, 0.4).estimate == pytest.approx(0.2)
+    assert read("lower_s", 0.1, 0.4).estimate == pytest.approx(0.2)
 
 
 def test_only_damaged_values_are_no_value():

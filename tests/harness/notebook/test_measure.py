@@ -46,7 +46,7 @@ def test_what_a_mode_does_not_have_is_none(measurement):
         ("jti", "execution_s", "no variant 'jti'; there are scaled:eager, scaled:jit, scaled:aot"),
         ("jit", "no_such_metric", "no metric 'no_such_metric'; there are max_error, execution_s, "),
         ("jit", "compile_exponent", "no metric 'compile_exponent'; nearest: "),
-        ("jit", "flops", "no metric 'flops'; nearest: counted_flops"),
+        ("jit", "counted_flop", "no metric 'counted_flop'; nearest: counted_flops"),
     ],
 )
 def test_what_there_is_not_is_an_error_that_names_what_there_is(measurement, variant, metric, message):

@@ -59,6 +59,7 @@ from jaxmeter.harness.record import (
     files,
     json_schema,
     outcomes,
+    peaks,
     processes,
     read_json,
     read_manifest,
@@ -66,12 +67,15 @@ from jaxmeter.harness.record import (
     runs,
     self_test,
     settings,
+    trace_summary,
     write_bytes,
     write_json,
 )
 from jaxmeter.harness.record.files import LARGEST_RECORD, read_bytes, read_kept
 from jaxmeter.harness.record.holders import Holder
+from jaxmeter.harness.record.peaks import Peaks
 from jaxmeter.harness.record.self_test import SelfTest, Tally
+from jaxmeter.harness.record.trace_summary import Finding, TracedDevice, TracedOperation, TraceSummary
 from tests import samples
 from tests.harness.raw import clean, process, variant
 
@@ -89,7 +93,12 @@ STRUCTURES = (
     DeviceState,
     Environment,
     Figure,
+    Finding,
     Holder,
+    Peaks,
+    TraceSummary,
+    TracedDevice,
+    TracedOperation,
     ProcessRecord,
     Load,
     Manifest,
@@ -169,7 +178,7 @@ def as_data(value: msgspec.Struct) -> dict:
 def test_every_structure_of_the_record_is_tested():
     declared = {
         kind
-        for module in (cases, environment, processes, outcomes, runs, self_test, settings)
+        for module in (cases, environment, peaks, processes, outcomes, runs, self_test, settings, trace_summary)
         for kind in vars(module).values()
         if isinstance(kind, type) and issubclass(kind, msgspec.Struct)
     }
