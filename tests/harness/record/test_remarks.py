@@ -41,5 +41,5 @@ def test_the_names_that_contain_what_was_wanted_come_first():
 
 def test_a_misspelt_name_finds_its_like_and_a_strange_one_all_names():
     assert list_nearest("peak_byte", METRICS)[0] == "planned_peak_bytes"
-    assert explain_unknown("metric", "flops", METRICS).startswith("no metric 'flops'; nearest: counted_flops")
+    assert explain_unknown("metric", "fusions", METRICS).startswith("no metric 'fusions'; nearest: hlo_fusions")
     assert explain_unknown("variant", "qq", ["a:jit", "b:jit"]) == "no variant 'qq'; there are a:jit, b:jit"
