@@ -13,6 +13,9 @@ from launcher.runs import MANIFEST
 CAPTURES = "cases/*/trace/*"
 """Where a run keeps them, a folder for each variant. The launcher imports nothing; a test holds that it is so."""
 
+SERVER = "jaxmeter.harness.traces.serve"
+"""The program that serves them to this machine only; xprof's own listens on every address."""
+
 DEFAULT_PORT = 8791
 
 
